@@ -43,10 +43,10 @@ from argus.core.dsl.programs import ProgramTemplate, program
 from argus.core.dsl.roles import elected, role, warp, warpgroup, warpgroups, warps
 from argus.core.dsl.statements import (
     arrive,
-    begin_late,
     copy,
     fence,
     load,
+    no_pdl,
     priority,
     reset,
     sched_barrier,
@@ -107,7 +107,6 @@ __all__ = [
     "assert_written_once",
     "assume",
     "barrier",
-    "begin_late",
     "bf16",
     "block_id",
     "buffer_load",
@@ -161,6 +160,7 @@ __all__ = [
     "minimum",
     "mma",
     "mul",
+    "no_pdl",
     "ones",
     "otherwise",
     "persistent",

@@ -1,9 +1,9 @@
-"""The examination on a GPU: `python benchmarks/examination.py build`, then `... run [--part files]` on the GPU.
+"""Tests the bench harness on a GPU: `python benchmarks/examination.py build`, then `... run [--part files]` on the GPU.
 
-build: compiles three shipped designs, and kernels of two files beside a reference, into build/examination, without a
-GPU. run: examines each of them, and one design and both files in the hands of cheats. A kernel must pass and a cheat be
-caught; the verdicts and what they took go to examination.json in `--out`. It exits with 1 where a verdict is not as
-expected. --part: designs or files alone; files need no more than some twenty seconds.
+build: compiles three shipped designs and the kernels of two files with references to build/examination, without a GPU.
+run: tests each of them, and cheating variants of one design and both files. Kernels must pass and cheats be caught.
+Writes verdicts and seconds to examination.json in `--out`; exits with 1 if a verdict is not as expected. --part:
+designs or files only; files take about twenty seconds.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from argus.search.bench_harness.files import KernelOfFile
 from argus.search.bench_harness.products import Product
 from argus.search.bench_harness.subject import Subject
 from argus.search.bench_harness.verdict import Caught, Passed, Plan
-from argus.search.evaluation.gpu_bench import PRODUCT, Card, Sources, candidate
+from argus.search.evaluation.gpu_bench import PRODUCT, GpuBench, SizeSources, bind_kernel
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import gemm_of, problem_of
-from argus.search.problems.workload import sources
+from argus.search.problems.workload import size_sources
 from argus.search.tuning.measure import the_device
 from argus.verifier.api import build
 
@@ -52,13 +52,13 @@ FILES = {
         "np.maximum(A @ B.T, 0)",
     ),
 }
-"""Kernels with what they compute; of the first alone its claims say that, too."""
+"""Kernels with their references; only the first has claims that specify its result."""
 SIZES = "M=2048,N=2048,K=1024"
 
 
 @frozen
 class Case:
-    """What is examined. bind: makes candidates of its kernel."""
+    """A test case. bind: makes a candidate of the kernel. cheat: makes a cheating candidate instead."""
 
     subject: Subject
     kernel: LoadedKernel
@@ -70,7 +70,7 @@ class Case:
 
 
 def remembered(case: Case) -> Candidate:
-    """Copies the first result of a place in memory whenever it is called for that place again."""
+    """A cheat: caches the first result for each set of addresses and copies it in later calls."""
     honest, driver = case.bind(case.kernel), case.kernel.driver
     kept: dict[tuple[Operand, ...], int] = {}
 
@@ -91,7 +91,7 @@ def remembered(case: Case) -> Candidate:
 
 
 def last_row_skipped(case: Case) -> Candidate:
-    """One row less, of more than one."""
+    """A cheat: skips the last row of C, if there is more than one."""
     honest = case.bind(case.kernel)
 
     def bind(a: Operand, b: Operand, c: Operand) -> Call:
@@ -102,12 +102,12 @@ def last_row_skipped(case: Case) -> Candidate:
 
 
 def other_stream(case: Case) -> Candidate:
-    """All work on a stream that the default stream does not wait for."""
+    """A cheat: launches on a stream that the default stream does not synchronise with."""
     return case.bind(case.kernel, stream=case.kernel.driver.call("cuStreamCreate", NON_BLOCKING))
 
 
 def repeated_skipped(case: Case) -> Candidate:
-    """Every other call is left out once there were many."""
+    """A cheat: skips every other call after the first 16."""
     honest = case.bind(case.kernel)
     made = [0]
 
@@ -129,19 +129,19 @@ CHEATS: dict[str, Callable[[Case], Candidate]] = {
 }
 
 
-def built() -> None:
+def build_all() -> None:
     for name in DESIGNS:
         print(build(gemm, directory=FOLDER / name, config=name).description)
     for name, (text, reference) in FILES.items():
         made = f"import numpy as np\n{text}\n\ndef reference(A, B):\n    return {reference}\n"
         (FOLDER / name).mkdir(parents=True, exist_ok=True)
         (FOLDER / name / "kernel.py").write_text(made, encoding="utf-8")
-        _, kernel = of_file(name)
+        _, kernel = file_problem(name)
         print(build(kernel, directory=FOLDER / name).description)
 
 
-def of_file(name: str) -> tuple[KernelFile, Kernel]:
-    """The problem of a file, and its one kernel; nothing is proved here."""
+def file_problem(name: str) -> tuple[KernelFile, Kernel]:
+    """The problem of a file and its only kernel, without proof."""
     problem = problem_of(str(FOLDER / name / "kernel.py"), "sm_90a", SIZES)
     assert isinstance(problem, KernelFile)
     return problem, problem.exported[0].trace()
@@ -152,21 +152,21 @@ def cases(shape: str, part: str, driver: Driver) -> dict[str, Case]:
     if part != "files":
         subject = Product(gemm_of(f"gemm:{shape}", "sm_90a"))
         kernels = {name: load(next((FOLDER / name).glob("*.json")), driver) for name in DESIGNS}
-        found = {name: Case(subject, each, partial(candidate, source=PRODUCT)) for name, each in kernels.items()}
+        found = {name: Case(subject, each, partial(bind_kernel, source=PRODUCT)) for name, each in kernels.items()}
         found |= {name: evolve(found[DESIGNS[0]], cheat=each) for name, each in CHEATS.items()}
     if part != "designs":
         for name in FILES:
-            problem, kernel = of_file(name)
+            problem, kernel = file_problem(name)
             subject = KernelOfFile(kernel, problem.sizes, problem.bounds_of(kernel), problem.reference)
-            source = Sources(tuple(each.name for each in kernel.parameters), sources(kernel))
+            source = SizeSources(tuple(each.name for each in kernel.parameters), size_sources(kernel))
             loaded = load(next((FOLDER / name).glob("*.json")), driver)
-            found[name] = Case(subject, loaded, partial(candidate, source=source))
+            found[name] = Case(subject, loaded, partial(bind_kernel, source=source))
             found |= {f"{name} {cheat}": evolve(found[name], cheat=make) for cheat, make in CHEATS.items()}
     return found
 
 
 def run(chosen: argparse.Namespace) -> int:
-    card = Card(the_device())
+    card = GpuBench(the_device())
     card.device.check_runs("sm_90a")
     found: dict[str, dict[str, Any]] = {}
     for name, case in cases(chosen.shape, chosen.part, card.driver).items():
@@ -205,7 +205,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
     if chosen.what == "build":
-        built()
+        build_all()
         return
     sys.exit(run(chosen))
 

@@ -1,9 +1,9 @@
-"""The constants of `argus.kernels.cost_sm_90a` from times: `python benchmarks/fit.py FILE... [--seed S]`.
+"""Fits the constants of `argus.kernels.cost_sm_90a` to times: `python benchmarks/fit.py FILE... [--seed S]`.
 
-The files are what `benchmarks/gemm_h200.py run` and `benchmarks/tuning.py run` leave. What counts is the geometric mean
-of the regimes, and of each shape the configurations that take at most 1.6 times the best. Constants are moved at
-random, and kept where the logarithms of the times are met better, and what the model's choice costs. It prints them,
-how far the model is off, and for each shape what the choice costs beside the best of the table.
+The files are results of `benchmarks/gemm_h200.py run` and `benchmarks/tuning.py run`. Uses the geometric mean of the
+regimes, and for each shape the configurations within 1.6 times the best. Random search: perturbs constants and keeps
+changes that reduce the loss, from log errors of the times and the regret of the model's choice. Prints the constants,
+the model's error, and for each shape the time of the choice over the best of the table.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Shape = tuple[int, int, int]
 Times = Mapping[Shape, Mapping[str, float]]
 STEPS, RESTARTS = 3000, 12
 NEAR, CHOICE = 1.6, 20.0
-"""Of the best, what counts; and how much the choice does, beside the times."""
+"""Configurations within NEAR times the best are used; CHOICE is the weight of the regret in the loss."""
 
 
 def read(paths: Iterable[Path]) -> Times:
-    """Microseconds by shape and configuration; one that is shipped has the name that it is shipped by."""
+    """Microseconds by shape and configuration; shipped configurations have their shipped names."""
     found: dict[Shape, dict[str, list[float]]] = {}
     for data in (json.loads(path.read_text(encoding="utf-8")) for path in paths):
         for shape, name, took in _of_search(data["results"]) if "results" in data else _of_families(data["rows"]):
@@ -48,7 +48,7 @@ def _of_families(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Shape, str
 
 
 def _of_search(results: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Shape, str, float]]:
-    """All brief times; of finalists the thorough ones instead, on the scale of the brief one of what was chosen."""
+    """Brief times; for finalists the thorough ones, scaled to the brief time of the model's choice."""
     for each in results:
         chosen, brief, thorough = each["chosen"], each["first"], each["timed"]["medians"].values()
         final = {
@@ -75,8 +75,8 @@ def modelled(name: str, shape: Shape, costs: Costs) -> float | None:
     return None
 
 
-def off(times: Times, costs: Costs) -> float:
-    """The root of the mean square of logarithms of model over time, and of the choice over the best."""
+def loss(times: Times, costs: Costs) -> float:
+    """The loss: RMS of log(model / time), and of log(choice / best) with weight CHOICE."""
     found: list[float] = []
     for shape, each in times.items():
         best = min(each.values())
@@ -88,16 +88,16 @@ def off(times: Times, costs: Costs) -> float:
     return math.sqrt(sum(found) / len(found))
 
 
-def fitted(times: Times, seed: int) -> Costs:
+def random_search(times: Times, seed: int) -> Costs:
     drawn = random.Random(seed)  # noqa: S311 reason: a seed makes the figures repeatable
-    best, least = H200, off(times, H200)
+    best, least = H200, loss(times, H200)
     for _ in range(RESTARTS):
         costs, error, width = best, least, 0.2
         for _ in range(STEPS):
-            tried = moved(costs, drawn, width)
+            tried = perturbed(costs, drawn, width)
             if drawn.random() < 0.5:
-                tried = moved(tried, drawn, width)
-            now = off(times, tried)
+                tried = perturbed(tried, drawn, width)
+            now = loss(times, tried)
             if now < error:
                 costs, error = tried, now
             width = max(0.01, 0.999 * width)
@@ -106,7 +106,7 @@ def fitted(times: Times, seed: int) -> Costs:
     return best
 
 
-def moved(costs: Costs, drawn: random.Random, width: float) -> Costs:
+def perturbed(costs: Costs, drawn: random.Random, width: float) -> Costs:
     factor = math.exp(drawn.gauss(0, width))
     name = drawn.choice([*(each for each, value in asdict(costs).items() if isinstance(value, float)), *costs.step])
     if isinstance(name, int):
@@ -118,12 +118,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--timed", action="store_true", help="choose among all that was timed, not what is shipped")
+    parser.add_argument(
+        "--timed", action="store_true", help="choose among all timed configurations, not only shipped ones"
+    )
     chosen = parser.parse_args()
     times = read(chosen.files)
-    print(f"the constants in use are {off(times, H200):.1%} off")
-    costs = fitted(times, chosen.seed)
-    print(f"fitted: {off(times, costs):.1%} off; {asdict(costs)}")
+    print(f"the constants in use are {loss(times, H200):.1%} off")
+    costs = random_search(times, chosen.seed)
+    print(f"fitted: {loss(times, costs):.1%} off; {asdict(costs)}")
     for shape, each in times.items():
         timed = {name: configuration(name) for name in each} if chosen.timed else CONFIGS
         name, best = cheapest(timed, *shape, costs), min(each, key=lambda one: each[one])

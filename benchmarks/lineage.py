@@ -1,11 +1,10 @@
-"""What techniques were worth, into the files of kb/: `python benchmarks/lineage.py [NAME]... [--check]`.
+"""Computes effect and lineage of the files of kb/: `python benchmarks/lineage.py [NAME]... [--check]`.
 
-Pairs of designs that differ in one technique alone, by its `undo`, are looked up in the tables of times under
-benchmarks/results (gemm.json, odd/gemm.json, space/*.json). Of a technique and target without a measured pair the
-static model says what designs before the shipped ones, and their neighbours, would take; where it sees no difference
-it is asked again of pairs from the space that planners walk, with what the compiler of gfx942 reports of each, and
-without designs that keep registers in memory. Effect and lineage of each
-file are rewritten; with --check it only says which files the tables do not give. No figure is typed by hand.
+Looks up pairs of designs that differ in one technique only, by its `undo`, in the tables of times under
+benchmarks/results (gemm.json, odd/gemm.json, space/*.json). For a technique and target without a measured pair, uses
+times predicted by the static model for derivations of the shipped designs and their neighbours; if these show no
+difference, for pairs of the gfx942 search space with compiler reports, leaving out designs that spill. Rewrites effect
+and lineage of each file; with --check, only lists the files that are out of date. No figure is entered by hand.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.emit.build import compile_resources
-from argus.policy.authoring import text_of
-from argus.policy.knowledge import home, load
+from argus.policy.authoring import technique_text
+from argus.policy.knowledge import kb_folder, load_techniques
 from argus.policy.technique import Lineage, Technique
 from argus.search.designs import designs
-from argus.search.designs.ablation import Table, effect, pairs, told
-from argus.search.designs.time_tables import rows
+from argus.search.designs.ablation import Table, ablation_pairs, estimate_effect, representative_rows
+from argus.search.designs.time_tables import table_rows
 from argus.search.techniques import TRANSFORMATIONS
 from argus.search.transformation import Design, Transformation
-from argus.search.tuning.candidates import space
+from argus.search.tuning.candidates import design_space
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -42,11 +41,11 @@ COMMANDS = {
 }
 SPACE = "python benchmarks/space.py run"
 SHAPES = ((8192, 8192, 8192), (2048, 2048, 2048), (16, 8192, 8192))
-"""Of the static model."""
+"""Shapes for the static model."""
 
 
-def measured(results: Path) -> Iterator[Table]:
-    """The recorded times of designs of GEMM in bf16, all on an H200."""
+def measured_tables(results: Path) -> Iterator[Table]:
+    """The recorded times of bf16 GEMM designs, all on an H200."""
     files = {
         **COMMANDS,
         **{path.relative_to(results).as_posix(): SPACE for path in sorted(results.glob("space/*.json"))},
@@ -55,17 +54,17 @@ def measured(results: Path) -> Iterator[Table]:
         if not (results / name).is_file():
             continue
         times: dict[str, dict[str, float]] = {}
-        for shape, design, time in rows(results / name):
+        for shape, design, time in table_rows(results / name):
             times.setdefault(shape, {})[design] = time
         yield from (Table(command, "sm_90a", shape, "time", by_name) for shape, by_name in times.items())
 
 
 @cache
-def modelled(target: str) -> tuple[Table, ...]:
-    """What the static model says of designs before those shipped, and of their neighbours."""
+def predicted_tables(target: str) -> tuple[Table, ...]:
+    """Predicted times of the shipped designs' derivations and their neighbours."""
     found: dict[Design, None] = {}
-    for expert in designs.shipped(target):
-        for _, design in designs.history(expert):
+    for expert in designs.shipped_designs(target):
+        for _, design in designs.derivation(expert):
             found[design] = None
             for transformation in TRANSFORMATIONS.values():
                 made = transformation.apply(design)
@@ -74,7 +73,7 @@ def modelled(target: str) -> tuple[Table, ...]:
     for design in found:
         try:
             kernels[designs.name(design)] = designs.kernel_of(design)
-        except ArgusError:  # what cannot be built has no time
+        except ArgusError:  # a design that cannot be built has no time
             continue
     tables: list[Table] = []
     for m, n, k in SHAPES:
@@ -85,12 +84,12 @@ def modelled(target: str) -> tuple[Table, ...]:
 
 
 _PAIRS = 24
-"""Of a technique at most, evenly from the space, that are compiled."""
+"""Most pairs per technique to compile, sampled evenly from the space."""
 
 
 def compiled_pairs(transformation: Transformation) -> tuple[Table, ...]:
-    """What the static model says of pairs of designs of gfx942 with their compiler's reports."""
-    found = [(design, transformation.undo(design)) for design in space("gfx942").values()]
+    """Predicted times of pairs of gfx942 designs, with compiler reports."""
+    found = [(design, transformation.undo(design)) for design in design_space("gfx942").values()]
     known = [(design, without) for design, without in found if without is not None]
     chosen = known[:: max(1, -(-len(known) // _PAIRS))]
     kernels = {designs.name(design): _compiled(design) for pair in chosen for design in pair}
@@ -103,7 +102,7 @@ def compiled_pairs(transformation: Transformation) -> tuple[Table, ...]:
 
 
 def _compiled(design: Design) -> tuple[Kernel, Compiled] | None:
-    """None where it cannot be built, or not without memory for registers."""
+    """Kernel and compiler report; None if it cannot be built or spills."""
     try:
         kernel = designs.kernel_of(design)
         said = compile_resources(kernel)
@@ -113,14 +112,14 @@ def _compiled(design: Design) -> tuple[Kernel, Compiled] | None:
 
 
 def experiments(technique: Technique, times: Sequence[Table]) -> list[Lineage]:
-    """Measured pairs of each target; of a target without any those of the static model, with reports if need be."""
+    """Measured pairs of each target; for a target without any, predicted ones, with compiler reports if needed."""
     transformation = TRANSFORMATIONS[technique.transformation]
     found: list[Lineage] = []
     for target in technique.targets:
-        seen = list(pairs(transformation, [table for table in times if table.target == target]))
-        seen = seen or list(pairs(transformation, modelled(target)))
+        seen = list(ablation_pairs(transformation, [table for table in times if table.target == target]))
+        seen = seen or list(ablation_pairs(transformation, predicted_tables(target)))
         if not seen and target == "gfx942":
-            seen = list(pairs(transformation, compiled_pairs(transformation)))
+            seen = list(ablation_pairs(transformation, compiled_pairs(transformation)))
         found += seen
     return found
 
@@ -128,20 +127,22 @@ def experiments(technique: Technique, times: Sequence[Table]) -> list[Lineage]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of techniques; all by default")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="techniques; all by default")
     asked = parser.parse_args()
     check: bool = asked.check
-    times = list(measured(RESULTS))
+    times = list(measured_tables(RESULTS))
     stale = 0
-    for technique in load(home()):
+    for technique in load_techniques(kb_folder()):
         if asked.names and technique.name not in asked.names:
             continue
         seen = experiments(technique, times)
-        renewed = text_of(evolve(technique, effect=effect(seen), lineage=told(seen)))
-        path = home() / f"{technique.name}.md"
+        renewed = technique_text(evolve(technique, effect=estimate_effect(seen), lineage=representative_rows(seen)))
+        path = kb_folder() / f"{technique.name}.md"
         differs = renewed != path.read_text(encoding="utf-8")
         stale += differs
-        print(f"{technique.name:26} {len(seen):5} pairs, {effect(seen)}{', stale' if check and differs else ''}")
+        print(
+            f"{technique.name:26} {len(seen):5} pairs, {estimate_effect(seen)}{', stale' if check and differs else ''}"
+        )
         if differs and not check:
             path.write_text(renewed, encoding="utf-8")
     return 1 if check and stale else 0

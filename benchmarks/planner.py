@@ -1,20 +1,18 @@
-"""Planners beside each other: `python benchmarks/planner.py PART [TABLE ...]`.
+"""Compares planners on recorded tables: `python benchmarks/planner.py PART [TABLE ...]`.
 
-TABLE is a file of times of all designs of a space on some shapes (`benchmarks/space.py`), some of which the gate stops;
-what the gate and the GPU would say of a candidate is read from there. What the bandit believes before a search is
-fitted to other shapes of the table, never to the shape that it searches. Results go into `--out`, beside those of
-other shapes and planners that are there. Parts:
+TABLE is a file of times of all designs of a space on some shapes (`benchmarks/space.py`), some of which the gate
+rejects; replayed searches read the results of gate and GPU from it. The bandit's priors are fitted to other shapes of
+the table, never to the one that it searches. Results are merged into the files of `--out`. Parts:
 
-replay: each planner searches each shape, once with each seed. It prints how many trials the planners take to come
-within 5 % of the best known time (median and quartiles over the seeds), how many candidates never saw a compiler, and
-the time that this saves. Results: TARGET.json. `--teachers` names the shapes that may teach; by default all others.
-rules: searches of the bandit of so many trials, what each stop rule would have saved of them, and kept: rules.json.
-minutes: what the bandit has found after ten minutes on two processors, by the seconds that each candidate took:
-minutes.json.
-tell: what is kept, once more, and as the table of docs/decisions/0024-planners-are-functions.md.
-learn: the same fit to all shapes, into kb/experience/TARGET.json, which `argus optimize` begins with.
-predict: a table of a target without a card, by the static model, from build/space/TARGET/table.json; shapes that the
-table has already are kept.
+replay: each planner searches each shape, once per seed. Prints the number of trials to come within 5 % of the best
+known time (median and quartiles over the seeds), how many candidates were rejected before compilation, and the time
+that this saves. Results: TARGET.json. `--teachers` selects the training shapes; by default all others.
+rules: trials saved and result kept by each stopping rule on searches of the bandit: rules.json.
+minutes: the bandit's result after ten minutes on two CPUs, by the recorded seconds of each candidate: minutes.json.
+tell: prints stored results, also as the table of docs/decisions/0024-planners-are-functions.md.
+learn: fits priors to all shapes and writes kb/experience/TARGET.json, used by `argus optimize`.
+predict: writes a table of predicted times for a target without a GPU, from build/space/TARGET/table.json; shapes that
+the table already has are kept.
 """
 
 from __future__ import annotations
@@ -33,19 +31,29 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from argus.core.cost.occupancy import Compiled
 from argus.core.cost.predict import predict
-from argus.policy.experience import fitted, written
-from argus.policy.knowledge import home
+from argus.policy.experience import experience_text, fit_experience
+from argus.policy.knowledge import kb_folder
 from argus.policy.stopping import Rule, replay
 from argus.search.problems.problem import Gemm
-from benchmarks.recorded import PLANNERS, TABLES, Job, Shape, Trial, lesson, searched, seen, table
-from benchmarks.searches import KEPT, TIMING, keep, named, page, read, rows, told
+from benchmarks.recorded import (
+    PLANNERS,
+    TABLES,
+    Job,
+    Shape,
+    Trial,
+    initial_situation,
+    replay_search,
+    table,
+    training_problem,
+)
+from benchmarks.searches import KEPT, TIMING, markdown_rows, rows, shape_name, store_rows, stored_rows, summary_lines
 
 TEN_MINUTES = 600.0
 RULES = (Rule(epsilon=0.25), Rule(epsilon=0.5), Rule(attempts=8), Rule(attempts=16), Rule(attempts=32))
 
 
 def one(job: Job) -> tuple[Job, list[Trial]]:
-    return job, searched(job)
+    return job, replay_search(job)
 
 
 def jobs(paths: Sequence[Path], chosen: argparse.Namespace) -> Iterator[Job]:
@@ -63,26 +71,26 @@ def run(paths: Sequence[Path], chosen: argparse.Namespace) -> list[tuple[Job, li
         return list(pool.map(one, list(jobs(paths, chosen)), chunksize=4))
 
 
-def replayed(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
+def run_replay(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
     for path in paths:
         found = table(path)
         made = rows(run([path], chosen))
-        keep(chosen.out / f"{found.target}.json", found.target, found.device, made)
-        print("\n".join(told(found.target, made)), flush=True)
+        store_rows(chosen.out / f"{found.target}.json", found.target, found.device, made)
+        print("\n".join(summary_lines(found.target, made)), flush=True)
 
 
 def tell(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
     for path in paths:
         target = table(path).target
-        kept = read(chosen.out / f"{target}.json")
-        print("\n".join((*told(target, kept), *page(kept))))
+        kept = stored_rows(chosen.out / f"{target}.json")
+        print("\n".join((*summary_lines(target, kept), *markdown_rows(kept))))
 
 
 def rules(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
-    """What each stop rule would have saved of the bandit's searches, and kept of their results."""
+    """Trials saved and result kept by each stopping rule on the bandit's searches."""
     chosen.planners = ("bandit",)
     runs = [
-        (seen(job.path, job.shape).bound, [took for _, took in trials], table(job.path).best(job.shape))
+        (initial_situation(job.path, job.shape).bound, [took for _, took in trials], table(job.path).best(job.shape))
         for job, trials in run(paths, chosen)
     ]
     kept: list[dict[str, Any]] = []
@@ -102,28 +110,28 @@ def rules(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
 
 
 def minutes(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
-    """The bandit's best after ten minutes of two processors, beside the best known."""
+    """The bandit's best after ten minutes on two CPUs, relative to the best known."""
     chosen.planners = ("bandit",)
     groups: dict[tuple[Path, Shape], list[list[Trial]]] = {}
     for job, trials in run(paths, chosen):
         groups.setdefault((job.path, job.shape), []).append(trials)
     kept: list[dict[str, Any]] = []
     for (path, shape), searches in groups.items():
-        within = [cut(path, trials) for trials in searches]
+        within = [within_ten_minutes(path, trials) for trials in searches]
         best = table(path).best(shape)
         shares = [best / min((took for _, took in each if took is not None), default=float("inf")) for each in within]
         tried = statistics.median(map(len, within))
         kept.append({"target": table(path).target, "shape": shape, "candidates": tried, "shares": shares})
         print(
-            f"{table(path).target} {named(shape)}: {tried:.0f} candidates after ten minutes (of at most "
+            f"{table(path).target} {shape_name(shape)}: {tried:.0f} candidates after ten minutes (of at most "
             f"{chosen.trials}), the best has {statistics.median(shares):.1%} of the best known speed "
             f"(least {min(shares):.1%})"
         )
     write(chosen.out / "minutes.json", {"trials": chosen.trials, "rows": kept})
 
 
-def cut(path: Path, trials: Sequence[Trial]) -> list[Trial]:
-    """Those that were over after ten minutes."""
+def within_ten_minutes(path: Path, trials: Sequence[Trial]) -> list[Trial]:
+    """The trials completed within ten minutes."""
     found, spent = list[Trial](), 0.0
     timing = TIMING if table(path).device != "none" else 0.0
     for name, took in trials:
@@ -138,21 +146,23 @@ def cut(path: Path, trials: Sequence[Trial]) -> list[Trial]:
 def learn(paths: Sequence[Path], _chosen: argparse.Namespace) -> None:
     for path in paths:
         shapes, target = tuple(table(path).times), table(path).target
-        found = fitted([lesson(path, shape) for shape in shapes])
-        place = home() / "experience" / f"{target}.json"
+        found = fit_experience([training_problem(path, shape) for shape in shapes])
+        place = kb_folder() / "experience" / f"{target}.json"
         place.parent.mkdir(exist_ok=True)
-        place.write_text(written(found, [f"{path.name}: {', '.join(map(named, shapes))}"]), encoding="utf-8")
+        place.write_text(
+            experience_text(found, [f"{path.name}: {', '.join(map(shape_name, shapes))}"]), encoding="utf-8"
+        )
         print(f"{place.name}: {len(found.trends)} weights from {len(shapes)} shapes")
 
 
-def predicted(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
-    """Tables whose times are the static model's. paths: what `benchmarks/space.py prepare` left of a target each."""
+def write_predictions(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
+    """Write tables of predicted times. paths: table.json of `benchmarks/space.py prepare`, one per target."""
     for path in paths:
         data = json.loads(path.read_text(encoding="utf-8"))
         target, out = data["target"], TABLES / f"{data['target']}.json"
         known: list[dict[str, Any]] = json.loads(out.read_text(encoding="utf-8"))["rows"] if out.is_file() else []
         there = {tuple(row["shape"]) for row in known}
-        found = [*known, *modelled(data, [shape for shape in chosen.shapes if shape not in there])]
+        found = [*known, *predicted_rows(data, [shape for shape in chosen.shapes if shape not in there])]
         points = [{name: point[name] for name in POINT} for point in data["rows"]]
         about = "microseconds, predicted by the static model from the compiler's reports"
         head = {"device": "none", "target": target, "about": about}
@@ -164,8 +174,8 @@ def predicted(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
 POINT = ("name", "state", "verdict", "code", "proof", "compiled", "registers", "spills", "shared")
 
 
-def modelled(data: dict[str, Any], shapes: Sequence[Shape]) -> Iterator[dict[str, Any]]:
-    """Rows of designs that are ready."""
+def predicted_rows(data: dict[str, Any], shapes: Sequence[Shape]) -> Iterator[dict[str, Any]]:
+    """Rows with predicted times of the ready designs."""
     for point in (each for each in data["rows"] if shapes and each["state"] == "ready"):
         kernel = Gemm(*shapes[0], "bf16", data["target"]).kernel(point["name"])
         counted = (point["registers"], point["spills"], point["shared"], point["serialised"])
@@ -183,12 +193,12 @@ def write(path: Path, data: dict[str, Any]) -> None:
 
 
 PARTS: dict[str, Callable[[Sequence[Path], argparse.Namespace], None]] = {
-    "replay": replayed,
+    "replay": run_replay,
     "rules": rules,
     "minutes": minutes,
     "tell": tell,
     "learn": learn,
-    "predict": predicted,
+    "predict": write_predictions,
 }
 
 
@@ -202,7 +212,7 @@ def main() -> int:
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("tables", nargs="*", type=Path)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--trials", type=int, default=200, help="after which a search is given up")
+    parser.add_argument("--trials", type=int, default=200, help="most trials of a search")
     parser.add_argument("--planners", nargs="*", choices=PLANNERS, default=PLANNERS)
     parser.add_argument("--shapes", nargs="*", type=extents, default=(), metavar="MxNxK", help="all by default")
     parser.add_argument("--teachers", nargs="*", type=extents, default=(), metavar="MxNxK")

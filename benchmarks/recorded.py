@@ -1,6 +1,6 @@
-"""Searches of recorded tables: what the gate and the GPU would say of a candidate is read from a file.
+"""Replays searches on recorded tables instead of running gate and GPU.
 
-A table holds times of all designs of a space on some shapes, and what proving and compiling each of them took.
+A table has the times of all designs of a space on some shapes, and the seconds for proving and compiling each design.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 from attrs import frozen
 
-from argus.policy.bandit import Bandit, Weight
+from argus.policy.bandit import Bandit, WeightPrior
 from argus.policy.baselines import Exhaustive, Random
-from argus.policy.experience import Lesson, fitted
+from argus.policy.experience import RecordedProblem, fit_experience
 from argus.policy.planner import Planner, Situation
 from argus.policy.tpe import Tpe
 from argus.search.designs.space import situation
-from argus.search.designs.wave_quantisation import size
+from argus.search.designs.wave_quantisation import problem_size
 from argus.search.evaluation.judgement import Judgement
 from argus.search.loop import observation
 from argus.search.problems.problem import Gemm
-from argus.search.tuning.candidates import space
+from argus.search.tuning.candidates import design_space
 
 TABLES = Path(__file__).resolve().parent / "results" / "space"
 NEAR = 1 / 0.95
@@ -33,7 +33,7 @@ Shapes = tuple[Shape, ...]
 
 @frozen
 class Point:
-    """A design as the gate saw it. ready: whether it passed. proof, compiled: seconds, 0 where that was not begun."""
+    """The gate's result for a design. ready: it passed. proof, compiled: seconds, 0 if the stage was not reached."""
 
     ready: bool
     proof: float
@@ -41,16 +41,16 @@ class Point:
 
     @property
     def early(self) -> bool:
-        """Whether it was stopped before a compiler was started."""
+        """Whether it was rejected before compilation."""
         return not self.ready and self.compiled == 0
 
 
 @frozen
 class Table:
-    """device: that was timed, "none" for the static model's table.
+    """A recorded table. device: GPU, "none" for predicted times.
 
-    points: of the designs of the space, those that the gate has seen. times: microseconds by shape and design, None
-    where the gate or the GPU stopped it.
+    points: by name, the designs of the space with a gate result. times: microseconds by shape and design; None if the
+    gate or the GPU check rejected the design.
     """
 
     target: str
@@ -68,7 +68,7 @@ def table(path: Path) -> Table:
     target, known = data["target"], {each["name"]: each for each in data["points"]}
     points = {
         name: Point(known[name]["state"] == "ready", known[name]["proof"], known[name]["compiled"])
-        for name in space(target)
+        for name in design_space(target)
         if name in known
     }
     times: dict[Shape, dict[str, float | None]] = {}
@@ -83,32 +83,32 @@ def gemm(path: Path, shape: Shape) -> Gemm:
 
 
 @cache
-def seen(path: Path, shape: Shape) -> Situation:
+def initial_situation(path: Path, shape: Shape) -> Situation:
     return situation(gemm(path, shape), tuple(table(path).points))
 
 
 @cache
-def lesson(path: Path, shape: Shape) -> Lesson:
-    """What the table shows of one shape: the designs that have a time."""
-    before, times = seen(path, shape), table(path).times[shape]
+def training_problem(path: Path, shape: Shape) -> RecordedProblem:
+    """Training data of one shape: the designs with a time."""
+    before, times = initial_situation(path, shape), table(path).times[shape]
     passed = [(each, took) for each in before.options if (took := times[each.name]) is not None]
     features = np.array([each.features for each, _ in passed])
-    return Lesson(
-        size(gemm(path, shape)), before.features, features, np.log([before.bound / took for _, took in passed])
+    return RecordedProblem(
+        problem_size(gemm(path, shape)), before.features, features, np.log([before.bound / took for _, took in passed])
     )
 
 
 @cache
-def taught(path: Path, shape: Shape, teachers: Shapes = ()) -> dict[str, Weight]:
-    """What other shapes of the table teach of this one, never itself. teachers: which; all others by default."""
-    found = fitted([lesson(path, other) for other in teachers or table(path).times if other != shape])
-    return found.at(size(gemm(path, shape)))
+def priors_from_others(path: Path, shape: Shape, teachers: Shapes = ()) -> dict[str, WeightPrior]:
+    """Priors for a shape, fitted to other shapes of the table. teachers: which; all others by default."""
+    found = fit_experience([training_problem(path, other) for other in teachers or table(path).times if other != shape])
+    return found.at(problem_size(gemm(path, shape)))
 
 
 def planner(path: Path, shape: Shape, name: str, teachers: Shapes = ()) -> Planner:
     match name:
         case "bandit":
-            return Bandit(taught(path, shape, teachers))
+            return Bandit(priors_from_others(path, shape, teachers))
         case "bandit without knowledge":
             return Bandit({})
         case "random":
@@ -126,7 +126,7 @@ PLANNERS = ("bandit", "bandit without knowledge", "random", "tpe", "exhaustive")
 
 @frozen
 class Job:
-    """One search. trials: after which it is given up. whole: whether it goes on behind the best known design."""
+    """One search. trials: their limit. whole: continue after the best known design is found."""
 
     path: Path
     shape: Shape
@@ -140,15 +140,15 @@ class Job:
 Trial = tuple[str, float | None]
 
 
-def searched(job: Job) -> list[Trial]:
-    """Names and times in the order of the trials."""
+def replay_search(job: Job) -> list[Trial]:
+    """Replay a search: names and times in the order of the trials."""
     times, best = table(job.path).times[job.shape], table(job.path).best(job.shape)
     return list(_trials(job, times, best))
 
 
 def _trials(job: Job, times: Mapping[str, float | None], best: float) -> Iterator[Trial]:
     chosen = planner(job.path, job.shape, job.planner, job.teachers)
-    state = chosen.start(seen(job.path, job.shape), job.seed)
+    state = chosen.start(initial_situation(job.path, job.shape), job.seed)
     for _ in range(job.trials):
         ranked = chosen.propose(state)
         if not ranked:
@@ -163,6 +163,6 @@ def _trials(job: Job, times: Mapping[str, float | None], best: float) -> Iterato
         state = chosen.learn(state, observation(choice, judgement))
 
 
-def near(times: Sequence[float | None], best: float) -> int | None:
-    """The trial that first came within 5 % of the best."""
+def trials_to_near_best(times: Sequence[float | None], best: float) -> int | None:
+    """Number of the first trial within 5 % of the best; None if there is none."""
     return next((number for number, each in enumerate(times, 1) if each is not None and each <= NEAR * best), None)

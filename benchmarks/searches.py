@@ -1,4 +1,4 @@
-"""What replayed searches are kept as: benchmarks/results/planner/TARGET.json, and what is told of it."""
+"""Stores and prints the results of replayed searches: benchmarks/results/planner/TARGET.json."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from benchmarks.recorded import Job, Shape, Shapes, Table, Trial, near, table
+from benchmarks.recorded import Job, Shape, Shapes, Table, Trial, table, trials_to_near_best
 
 KEPT = Path(__file__).resolve().parent / "results" / "planner"
 TIMING = 1.0
-"""Seconds of one candidate on the GPU. The largest products take more, as their operands go there and back."""
+"""Seconds per candidate on the GPU. The largest shapes take more, due to host-device transfers."""
 
 
 @frozen
-class Stopped:
-    """Of `candidates`, how many never saw a compiler; and seconds.
+class Rejections:
+    """Candidates rejected before compilation, and seconds.
 
-    early: those of them. spent: on all, proof and code and a second on the GPU. saved: what code and the GPU would
-    have taken of those stopped, each as long as it took on average of those that were compiled.
+    early: number rejected. spent: seconds of all candidates for proof, compilation and one second on the GPU. saved:
+    compilation and GPU time of the rejected ones, estimated by the mean of the compiled ones.
     """
 
     candidates: int
@@ -36,21 +36,21 @@ class Stopped:
 
     @property
     def shorter(self) -> float:
-        """The share of the time that there would be without a gate before the compiler."""
+        """The fraction of time saved, relative to compiling all candidates."""
         return self.saved / (self.spent + self.saved)
 
 
 @frozen
 class Row:
-    """Searches of one shape by one planner. near: of each seed the trial that came within 5 % of the best known, None
-    if none of `trials` did. teachers: shapes that taught the bandit; empty for all others of the table.
+    """Searches of one shape by one planner. near: for each seed, the first trial within 5 % of the best known; None if
+    none of `trials` was. teachers: training shapes of the bandit; empty for all others of the table.
     """
 
     shape: Shape
     planner: str
     trials: int
     near: tuple[int | None, ...]
-    stopped: Stopped
+    stopped: Rejections
     teachers: Shapes = ()
 
     @property
@@ -59,25 +59,26 @@ class Row:
 
     @property
     def median(self) -> float:
-        """More than `trials` where half of the searches did not come near."""
+        """Median of `reached`; above `trials` if half of the searches did not come near."""
         return statistics.median(self.reached)
 
     @property
     def reached(self) -> list[int]:
+        """`near`, with trials + 1 for searches that did not come near."""
         return [self.trials + 1 if each is None else each for each in self.near]
 
 
-def stopped(trials: Iterable[Trial], found: Table) -> Stopped:
+def count_rejections(trials: Iterable[Trial], found: Table) -> Rejections:
     compiled = [each.compiled for each in found.points.values() if each.compiled]
     timing = TIMING if found.device != "none" else 0.0
     seen = [found.points[name] for name, _ in trials]
     early = sum(each.early for each in seen)
     spent = sum(each.proof + each.compiled + timing * each.ready for each in seen)
-    return Stopped(len(seen), early, round(spent, 1), round(early * (statistics.mean(compiled) + timing), 1))
+    return Rejections(len(seen), early, round(spent, 1), round(early * (statistics.mean(compiled) + timing), 1))
 
 
 def rows(runs: Sequence[tuple[Job, list[Trial]]]) -> list[Row]:
-    """Searches of one shape by one planner together, in the order of their seeds."""
+    """Group searches by shape and planner, in the order of their seeds."""
     groups: dict[tuple[Path, Shape, str], list[tuple[Job, list[Trial]]]] = {}
     for job, trials in runs:
         groups.setdefault((job.path, job.shape, job.planner), []).append((job, trials))
@@ -88,13 +89,13 @@ def _row(group: Sequence[tuple[Job, list[Trial]]]) -> Row:
     job = group[0][0]
     found = table(job.path)
     best = found.best(job.shape)
-    reached = tuple(near([took for _, took in trials], best) for _, trials in group)
-    names = stopped((each for _, trials in group for each in trials), found)
+    reached = tuple(trials_to_near_best([took for _, took in trials], best) for _, trials in group)
+    names = count_rejections((each for _, trials in group for each in trials), found)
     return Row(job.shape, job.planner, job.trials, reached, names, job.teachers)
 
 
-def read(path: Path) -> list[Row]:
-    """Rows that are kept; none where there is no file."""
+def stored_rows(path: Path) -> list[Row]:
+    """Stored rows; empty if there is no file."""
     data: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.is_file() else []
     return [_parsed(each) for each in data]
 
@@ -102,12 +103,12 @@ def read(path: Path) -> list[Row]:
 def _parsed(data: Mapping[str, Any]) -> Row:
     shape: Shape = tuple(data["shape"])
     teachers: Shapes = tuple(tuple(each) for each in data["teachers"])
-    return Row(shape, data["planner"], data["trials"], tuple(data["near"]), Stopped(**data["stopped"]), teachers)
+    return Row(shape, data["planner"], data["trials"], tuple(data["near"]), Rejections(**data["stopped"]), teachers)
 
 
-def keep(path: Path, target: str, device: str, made: Sequence[Row]) -> None:
-    """Beside what is kept already of other shapes, planners and teachers."""
-    found = {each.key: each for each in (*read(path), *made)}
+def store_rows(path: Path, target: str, device: str, made: Sequence[Row]) -> None:
+    """Store rows; keeps those of other shapes, planners and teachers."""
+    found = {each.key: each for each in (*stored_rows(path), *made)}
     about = "trials to come within 5 % of the best known, by seed; python benchmarks/planner.py replay"
     lines = ",\n".join(json.dumps(asdict(each)) for each in found.values())
     head = json.dumps({"about": about, "target": target, "device": device})[:-1]
@@ -115,19 +116,19 @@ def keep(path: Path, target: str, device: str, made: Sequence[Row]) -> None:
     path.write_text(f'{head}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
-def told(target: str, found: Sequence[Row]) -> Iterator[str]:
-    """Trials to come near the best, by shape and planner; then what was stopped, by planner."""
+def summary_lines(target: str, found: Sequence[Row]) -> Iterator[str]:
+    """Lines: trials to come near the best, by shape and planner; then early rejections, by planner."""
     for row in found:
         low, _, high = statistics.quantiles(row.reached, n=4) if len(row.near) > 1 else (row.reached[0],) * 3
         missed = sum(each is None for each in row.near)
         lost = f", {missed} of {len(row.near)} never" if missed else ""
-        by = f", taught by {' '.join(map(named, row.teachers))}" if row.teachers else ""
+        by = f", taught by {' '.join(map(shape_name, row.teachers))}" if row.teachers else ""
         took = f"{row.median:6.1f} trials ({low:.1f} to {high:.1f})"
-        yield f"{target} {named(row.shape):18} {row.planner:26} {took}{lost}{by}"
+        yield f"{target} {shape_name(row.shape):18} {row.planner:26} {took}{lost}{by}"
     for planner in dict.fromkeys(row.planner for row in found):
-        each = together(row.stopped for row in found if row.planner == planner)
+        each = total(row.stopped for row in found if row.planner == planner)
         yield (
-            f"{target} {planner}: {each.share:.1%} of {each.candidates:,} candidates were stopped before a compiler, "
+            f"{target} {planner}: {each.share:.1%} of {each.candidates:,} candidates were rejected before compilation, "
             f"which makes the searches {each.shorter:.0%} shorter"
         )
 
@@ -135,21 +136,21 @@ def told(target: str, found: Sequence[Row]) -> Iterator[str]:
 COLUMNS = ("bandit", "tpe", "random", "exhaustive")
 
 
-def page(found: Sequence[Row]) -> Iterator[str]:
-    """Lines of a table in Markdown: a shape, then what each of `COLUMNS` took, taught by all other shapes."""
+def markdown_rows(found: Sequence[Row]) -> Iterator[str]:
+    """Rows of a Markdown table: a shape, then the trials of each of `COLUMNS`, trained on all other shapes."""
     cells = {(row.shape, row.planner): cell(row) for row in found if not row.teachers}
     for shape in dict.fromkeys(row.shape for row in found):
         yield f"| {' x '.join(map(str, shape))} | {' | '.join(cells.get((shape, name), '') for name in COLUMNS)} |"
 
 
 def cell(row: Row) -> str:
-    """The median."""
+    """The median as text."""
     return f"{row.median:g}" if row.median <= row.trials else f"more than {row.trials}"
 
 
-def together(parts: Iterable[Stopped]) -> Stopped:
+def total(parts: Iterable[Rejections]) -> Rejections:
     found = list(parts)
-    return Stopped(
+    return Rejections(
         sum(each.candidates for each in found),
         sum(each.early for each in found),
         sum(each.spent for each in found),
@@ -157,5 +158,5 @@ def together(parts: Iterable[Stopped]) -> Stopped:
     )
 
 
-def named(shape: Shape) -> str:
+def shape_name(shape: Shape) -> str:
     return "x".join(map(str, shape))

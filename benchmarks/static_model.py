@@ -1,12 +1,12 @@
-"""How well the static model orders configurations: `python benchmarks/static_model.py [FILE ...] [--fit] [--seed S]`.
+"""Evaluates the static model's ranking of configurations: `python benchmarks/static_model.py [FILE ...] [--fit]`.
 
-Times come from files of `benchmarks/gemm_h200.py` (single calls after idle) and tables of a space of configurations,
-`benchmarks/results/space/*.json`: rows of shape, name and microseconds, and what the compiler said of each. For each
-shape it prints the rank correlation of predicted and measured times over configurations, and what the predicted best
-costs beside the measured one; the same of the model that `argus.kernels.cost_sm_90a` has fitted to configurations, and
-of this one over those that it speaks of. Pooled: of times over the best of their shape. With --fit the constants of
-`argus.core.cost.machine.Fitted` are moved to meet the times better, and the figures are cross-validated: of each part
-of the shapes with constants fitted to the others. --sample says how many configurations of a shape are looked at.
+Times come from files of `benchmarks/gemm_h200.py` (duty-cycled) and tables of a search space,
+`benchmarks/results/space/*.json`: rows of shape, name and microseconds, and compiler reports. Prints, for each shape,
+the rank correlation of predicted and measured times over configurations, and the regret: measured time of the predicted
+best over that of the measured best; also for the fitted cost model `argus.kernels.cost_sm_90a`, and for the static
+model on the configurations that the cost model covers. Pooled: over all times relative to the best of their shape. With
+--fit, fits the constants of `argus.core.cost.machine.Fitted` to the times, and cross-validates: figures of each fold of
+shapes with constants fitted to the others. --sample: number of configurations per shape.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ Times = Mapping[Shape, Mapping[str, float]]
 
 
 Reports = Mapping[str, Compiled]
-"""What the compiler said of configurations."""
+"""Compiler reports by configuration."""
 
 
 @frozen
 class Table:
-    """Times of one way of measuring."""
+    """Times measured in one way."""
 
     title: str
     times: Times
     reports: Reports
 
     def sampled(self, count: int, drawn: random.Random) -> Table:
-        """So many configurations of each shape at most."""
+        """At most `count` random configurations per shape."""
         times = {
             shape: {name: each[name] for name in sorted(drawn.sample(sorted(each), min(count, len(each))))}
             for shape, each in self.times.items()
@@ -73,7 +73,7 @@ def read(paths: Sequence[Path]) -> Table:
 
 
 def _reports(data: Any) -> Reports:  # noqa: ANN401 reason: JSON
-    """Of a table of a space: registers and spilled bytes of each of its points that has been compiled."""
+    """Registers and spilled bytes of each compiled point of a space's table."""
     table = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
     points = cast("list[dict[str, Any]]", table.get("points", []))
     return {
@@ -82,7 +82,7 @@ def _reports(data: Any) -> Reports:  # noqa: ANN401 reason: JSON
 
 
 def _rows(data: Any) -> Iterator[tuple[Shape, str, float]]:  # noqa: ANN401 reason: JSON
-    """Rows of either kind of file; those without a time were not valid."""
+    """(shape, name, microseconds) of either kind of file; rows without a time are left out."""
     table = cast("dict[str, Any]", data)["rows"] if isinstance(data, dict) else data
     for row in cast("list[dict[str, Any]]", table):
         m, n, k = row["shape"]
@@ -94,7 +94,7 @@ def _rows(data: Any) -> Iterator[tuple[Shape, str, float]]:  # noqa: ANN401 reas
 
 @cache
 def kernel_of(name: str) -> Kernel | None:
-    """The kernel of a configuration of the family on this machine; None for any other name."""
+    """The kernel of an sm_90a configuration; None for any other name."""
     config = configuration(name)
     if config is None or config.target.name != "sm_90a":
         return None
@@ -118,7 +118,7 @@ def _predicted(shape: Shape, name: str, report: Compiled | None, machine: Machin
 
 
 def fitted_model(times: Times) -> Times:
-    """What the model of `select` says, of the configurations that it speaks of."""
+    """Times predicted by the cost model of `select`, for the configurations that it covers."""
     found: dict[Shape, dict[str, float]] = {}
     for shape, each in times.items():
         for name in each:
@@ -132,7 +132,7 @@ def fitted_model(times: Times) -> Times:
 
 
 def ranks(values: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """From 0, equals the mean of theirs."""
+    """Ranks from 0; ties get their mean rank."""
     given = np.asarray(values, np.float64)
     _, place, counts = np.unique(given, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
@@ -140,7 +140,7 @@ def ranks(values: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64
 
 
 def spearman(left: Sequence[float], right: Sequence[float]) -> float:
-    """The rank correlation; not a number where one side has no order."""
+    """Spearman's rank correlation; NaN if one side is constant."""
     first, second = ranks(left), ranks(right)
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return math.nan
@@ -149,8 +149,8 @@ def spearman(left: Sequence[float], right: Sequence[float]) -> float:
 
 @frozen
 class Figures:
-    """by: rank correlation, configurations and regret of each shape. Regret: the measured time of the predicted best
-    over the measured best. off: root mean square of logarithms of predicted over measured.
+    """by: rank correlation, number of configurations and regret of each shape. Regret: measured time of the predicted
+    best over that of the measured best. off: RMS of log(predicted / measured).
     """
 
     by: Mapping[Shape, tuple[float, int, float]]
@@ -174,7 +174,7 @@ _FEWEST = 3
 
 
 def figures(times: Times, said: Times) -> Figures:
-    """Over what both sides have; shapes with fewer than three configurations are left out."""
+    """Figures over configurations with both times; shapes with fewer than three are left out."""
     by: dict[Shape, tuple[float, int, float]] = {}
     slow, slow_said, off = list[float](), list[float](), list[float]()
     for shape, each in said.items():
@@ -208,9 +208,21 @@ GUESSED = Fitted(
     issue_overhead=10.0,
     address_instructions=4.0,
 )
-"""Constants as they were before any was fitted: where a fit begins that is to know nothing of some shapes."""
-MOVED = ("near", "again", "fill", "launch", "heat", "block", "remote", "kept", "product", "address", "row")
-"""Those that a fit moves; times say little of the others."""
+"""Initial guesses, before any fit: the start of a cross-validated fit, which must not depend on held-out shapes."""
+MOVED = (
+    "cache_latency",
+    "shared_line_cost",
+    "fill_rate",
+    "launch_us",
+    "power_slowdown",
+    "block_start",
+    "remote_rate",
+    "resident_share",
+    "mma_latency",
+    "address_instructions",
+    "shortest_row",
+)
+"""Constants that are fitted; the times determine the others poorly."""
 
 
 # -- fitting -------------------------------------------------------------------------------------------------
@@ -225,14 +237,14 @@ def with_constants(machine: Machine, changes: Mapping[str, float]) -> Machine:
 
 
 def loss(table: Table, machine: Machine) -> float:
-    """The mean distance of logarithms, each shape as much as another."""
+    """Mean absolute log error, averaged over shapes."""
     said = predicted(table, machine)
     by = [np.mean([abs(math.log(each[n] / table.times[shape][n])) for n in each]) for shape, each in said.items()]
     return float(np.mean(by))
 
 
 def fit(table: Table, machine: Machine, passes: int) -> Machine:
-    """Constant after constant is moved up or down while that helps; steps are halved from pass to pass."""
+    """Coordinate descent: scales each constant up or down while the loss falls; halves the step after each pass."""
     least, step = loss(table, machine), 0.4
     for _ in range(passes):
         for name in MOVED:
@@ -248,7 +260,7 @@ def fit(table: Table, machine: Machine, passes: int) -> Machine:
 
 
 def cross_validated(table: Table, machine: Machine, chosen: argparse.Namespace) -> Times:
-    """Each shape as constants that were fitted without it have it."""
+    """Times of each shape predicted with constants fitted to the other folds."""
     drawn, said = random.Random(chosen.seed), dict[Shape, Mapping[str, float]]()  # noqa: S311 reason: repeatable
     shapes = sorted(table.times)
     drawn.shuffle(shapes)
@@ -274,8 +286,8 @@ def show(table: Table, said: Times, how: str) -> None:
     for shape, (rho, count, regret) in figures(times, said).by.items():
         print(f"  {'x'.join(map(str, shape)):18} {rho:6.3f} of {count:4}, best {regret:.3f}")
     print(f"  static model: {figures(times, said)}")
-    print(f"  of what `select` was fitted to: static model {figures(times, alike)}")
-    print(f"                                  `select`     {figures(times, fitted)}")
+    print(f"  configurations covered by `select`: static model {figures(times, alike)}")
+    print(f"                                      `select`     {figures(times, fitted)}")
 
 
 def main() -> None:
@@ -284,7 +296,7 @@ def main() -> None:
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--folds", type=int, default=4)
     parser.add_argument("--passes", type=int, default=2)
-    parser.add_argument("--sample", type=int, default=0, help="configurations of each shape; 0: all")
+    parser.add_argument("--sample", type=int, default=0, help="configurations per shape; 0: all")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     measured = [[RESULTS / "gemm.json", RESULTS / "odd" / "gemm.json"]]
@@ -300,7 +312,7 @@ def _study(table: Table, chosen: argparse.Namespace) -> None:
     machine = MACHINES["sm_90a"]
     show(table, predicted(table, machine), "with the constants in use")
     guessed = evolve(machine, fitted=GUESSED)
-    show(table, predicted(table, guessed), "with constants as they were guessed")
+    show(table, predicted(table, guessed), "with the initial guesses")
     if chosen.fit:
         found = fit(table, machine, chosen.passes)
         print(f"fitted: {_listed(found)}")

@@ -1,12 +1,12 @@
-"""The search for configurations: `python benchmarks/tuning.py prepare`, then `... tuning.py run` on an H200.
+"""Evaluates the autotuner and the cost model: `python benchmarks/tuning.py prepare`, then `... run` on an H200.
 
-prepare: proves and compiles 50 configurations from an empty cache by as many processes as asked for, and prints the
-wall time (at most 60 s on two cores) and what one configuration takes; then all others that a search tries, so that
-build/tuning is all that the GPU's machine needs; needs no GPU. run: searches each of 30 shapes and compares what
-`argus.ops.choice.select` says without a search with the fastest, in both regimes; at most 3 percent apart is right.
-Ten shapes are those of benchmarks/families/gemm.py; the other twenty have odd sizes: rows beside whole tiles, primes,
-tails of one in every extent that the copy engine can have, and extents of known models. Results go to tuning.json
-in `--out`, and what is found to build/tuning/tuning.
+prepare: proves and compiles 50 configurations from an empty cache with the given number of processes, and prints the
+wall time (at most 60 s on two cores) and the time per configuration; then prepares all other candidates, so that
+build/tuning is all that the machine with the GPU needs. Needs no GPU. run: tunes each of 30 shapes and compares the
+choice of `argus.ops.choice.select` with the fastest, in both regimes; the target is at most 3 percent. Ten shapes are
+those of benchmarks/families/gemm.py; the other twenty have odd sizes: rows just off a multiple of the tile, primes,
+remainders of one in every extent that TMA admits, and extents of known models. Results go to tuning.json in `--out`,
+tuned configurations to build/tuning/tuning.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from attrs import asdict
 from families.gemm import SHAPES
 
 from argus.runtime.processes.watchdog import WatchedProcess
-from argus.search.tuning.candidates import candidates
-from argus.search.tuning.prepare import Candidate, one, prepared, processors
-from argus.search.tuning.search import ROUNDS, Result, kept_as_found, name_of_device, searched
+from argus.search.tuning.candidates import tuning_candidates
+from argus.search.tuning.prepare import Candidate, prepare_all, prepare_one, processors
+from argus.search.tuning.search import ROUNDS, Result, query_device_name, search_shapes, stored_results
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "tuning"
 FIGURE, SECONDS, CORES = 50, 60.0, 2
@@ -43,19 +43,19 @@ ODD = (
 
 
 def prepare(processes: int) -> bool:
-    """Whether 50 configurations are proved and compiled in the time that they may take."""
+    """Prepare all candidates; returns whether the first 50 were proved and compiled within the time limit."""
     shutil.rmtree(FOLDER, ignore_errors=True)
-    names = list(candidates())
+    names = list(tuning_candidates())
     start, before = time.perf_counter(), processor_seconds()
-    first = list(prepared(names[:FIGURE], processes))
+    first = list(prepare_all(names[:FIGURE], processes))
     took, used = time.perf_counter() - start, processor_seconds() - before
     ready = [each for each in first if each.state == "ready"]
     fine = took <= SECONDS and len(ready) == FIGURE
     each = [candidate.proof + candidate.code for candidate in ready]
     print(f"{len(ready)} of {FIGURE} configurations proved and compiled by {processes} processes in {took:.1f} s,")
-    print(f"with {used:.1f} s of processor time, {used / processes:.1f} s a process: the rest went to other work")
+    print(f"with {used:.1f} s of CPU time, {used / processes:.1f} s per process; the rest went to other work")
     print(f"one takes {statistics.median(each):.2f} s (median; at most {max(each):.2f} s): {_parts(ready)}")
-    others = list(prepared(names[FIGURE:], processes))
+    others = list(prepare_all(names[FIGURE:], processes))
     for candidate in (*first, *others):
         if candidate.state != "ready":
             print(f"  {candidate.name}: left out: {candidate.why}")
@@ -64,29 +64,29 @@ def prepare(processes: int) -> bool:
 
 
 def processor_seconds() -> float:
-    """Of this process and of those that it has waited for."""
+    """CPU time of this process and its finished children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def _parts(ready: Sequence[Candidate]) -> str:
     proof, code = (statistics.median(getattr(each, part) for each in ready) for part in ("proof", "code"))
-    return f"{proof:.2f} s its proof, {code:.2f} s its code"
+    return f"{proof:.2f} s for its proof, {code:.2f} s for its code"
 
 
 def run(out: Path, rounds: int, shapes: Sequence[tuple[int, int, int]]) -> bool:
-    """Whether every number is right; how near the choices come is printed. Results are written after each shape."""
-    found = [one(name) for name in candidates()]
+    """Tune all shapes, print the choices' ratios, write results after each shape; returns whether results are right."""
+    found = [prepare_one(name) for name in tuning_candidates()]
     paths = {each.name: each.path for each in found if each.state == "ready"}
     for each in found:
         if each.state != "ready":
             print(f"  {each.name}: left out: {each.why}")
     out.mkdir(parents=True, exist_ok=True)
     with WatchedProcess(120.0) as child:
-        device = name_of_device(child)
+        device = query_device_name(child)
         print(f"{device}: {len(paths)} configurations, {len(shapes)} shapes", flush=True)
         results: list[Result] = []
-        for result in kept_as_found(device, searched(child, shapes, paths, rounds)):
+        for result in stored_results(device, search_shapes(child, shapes, paths, rounds)):
             results.append(result)
             print(_line(result), flush=True)
             data = {"device": device, "rounds": rounds, "results": [asdict(each) for each in results]}
@@ -94,7 +94,7 @@ def run(out: Path, rounds: int, shapes: Sequence[tuple[int, int, int]]) -> bool:
     for line in summary(results):
         print(line)
     wrong = sorted({name for each in results for name in each.timed.wrong})
-    print(f"wrong numbers: {', '.join(wrong) or 'none'}")
+    print(f"wrong results: {', '.join(wrong) or 'none'}")
     return not wrong and len(results) == len(shapes)
 
 
@@ -111,7 +111,7 @@ def _line(result: Result) -> str:
 
 
 def summary(results: Sequence[Result]) -> Iterator[str]:
-    """Of each regime, and of both together, how often the choice is within 3 percent of the best of the search."""
+    """For each regime and for both together, how often the choice is within 3 percent of the tuned best."""
     together = [overall(each) for each in results]
     columns: dict[str, list[float]] = {"both regimes": [each for each in together if each is not None]}
     for each in results:
@@ -125,7 +125,7 @@ def summary(results: Sequence[Result]) -> Iterator[str]:
 
 
 def overall(result: Result) -> float | None:
-    """What the choice takes over what the best takes, the geometric mean of the regimes."""
+    """Time of the choice over that of the best, geometric mean over the regimes."""
     each = [
         times[result.chosen] / times[result.best] for times in result.timed.medians.values() if result.chosen in times
     ]

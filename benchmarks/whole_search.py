@@ -1,10 +1,10 @@
-"""One whole search on a GPU, beside cuBLAS: `python benchmarks/whole_search.py --seconds 600 --workers 8 --out FOLDER`.
+"""Runs a search on a GPU and compares with cuBLAS: `python benchmarks/whole_search.py --seconds 600 --out FOLDER`.
 
-It runs `argus optimize PROBLEM --on gpu` as a user would, in processes of its own: candidates are proved, interpreted,
-compiled, examined and timed until the seconds are over, and the best is delivered. Then it runs the delivered load.py,
-and times the delivered kernel beside `torch.mm`, interleaved, in both regimes. What came when, and both ratios, go to
-whole_search.json in `--out`. With `--unseen` the bandit begins with what all recorded shapes but this one taught.
-Needs PyTorch, the solvers and the compiler on the GPU's machine; `--on model` shows the search alone without any GPU.
+Runs `argus optimize PROBLEM --on gpu` in a subprocess, as a user would, until the time limit, and delivers the best
+design. Then runs the delivered load.py, and times the delivered kernel interleaved with `torch.mm` in both regimes.
+Writes the time of each candidate and both ratios to whole_search.json in `--out`. With `--unseen`, the bandit's priors
+are fitted to all recorded shapes except this one. Needs PyTorch, the solvers and the compiler on the machine with the
+GPU; `--on model` runs the search without a GPU.
 """
 
 from __future__ import annotations
@@ -27,31 +27,33 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import argus
-from argus.policy.experience import fitted, written
-from argus.policy.knowledge import home
+from argus.policy.experience import experience_text, fit_experience
+from argus.policy.knowledge import kb_folder
 from argus.search.events import Judged
 from argus.search.journal import Journal
 from argus.search.problems.problem import gemm_of
-from benchmarks.recorded import TABLES, lesson, table
+from benchmarks.recorded import TABLES, table, training_problem
 
 HERE = Path(__file__).resolve().parent
 CANDIDATE = re.compile(r"\s*\d+(/\d+)? \S+ \[")
 ROUNDS = 20
 
 
-def forgetful(folder: Path, target: str, shape: tuple[int, int, int]) -> dict[str, str]:
-    """An environment whose Argus has never seen a shape: the same package, with experience fitted to all others."""
+def environment_without_shape(folder: Path, target: str, shape: tuple[int, int, int]) -> dict[str, str]:
+    """Copy the package with priors fitted to all shapes but one; returns the environment variables to use it."""
     shutil.copytree(Path(argus.__file__).parent, folder / "argus", ignore=shutil.ignore_patterns("__pycache__", "kb"))
-    shutil.copytree(home(), folder / "argus" / "kb")
+    shutil.copytree(kb_folder(), folder / "argus" / "kb")
     path = TABLES / f"{target}.json"
     others = [each for each in table(path).times if each != shape]
-    text = written(fitted([lesson(path, each) for each in others]), [f"{len(others)} other shapes"])
+    text = experience_text(
+        fit_experience([training_problem(path, each) for each in others]), [f"{len(others)} other shapes"]
+    )
     (folder / "argus" / "kb" / "experience" / f"{target}.json").write_text(text, encoding="utf-8")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
 
 
-def searched(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> list[float]:
-    """Seconds from the start at which each candidate was told."""
+def run_search(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> list[float]:
+    """Run the search; returns the seconds from the start at which each candidate was printed."""
     began, told = time.monotonic(), list[float]()
     with subprocess.Popen(  # noqa: S603 reason: our own
         command, stdout=subprocess.PIPE, text=True, env=environment, cwd=folder
@@ -67,16 +69,16 @@ def searched(command: Sequence[str], environment: Mapping[str, str], folder: Pat
     return told
 
 
-def ran(folder: Path) -> subprocess.CompletedProcess[str]:
-    """The delivered script, as a user runs it."""
+def run_script(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the delivered script."""
     command = [sys.executable, "load.py"]
     script = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True)  # noqa: S603 reason: our own
     print(script.stdout or script.stderr, flush=True)
     return script
 
 
-def beside(folder: Path, shape: tuple[int, int, int]) -> list[dict[str, Any]]:
-    """The delivered kernel and its peers. Exits where it is wrong."""
+def time_against_peers(folder: Path, shape: tuple[int, int, int]) -> list[dict[str, Any]]:
+    """Time the delivered kernel against its peers. Exits if its result is wrong."""
     torch, timing = import_module("torch"), import_module("argus.runtime.cuda.timing")
     torch.cuda.init()
     torch.zeros(1, device="cuda")
@@ -98,7 +100,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--planner", default="bandit")
     parser.add_argument("--on", choices=("gpu", "model"), default="gpu")
-    parser.add_argument("--unseen", action="store_true", help="leave out what this shape taught")
+    parser.add_argument("--unseen", action="store_true", help="exclude this shape from the priors' training data")
     parser.add_argument("--out", type=Path, default=HERE.parent / "build" / "whole_search")
     chosen = parser.parse_args()
     problem, target = gemm_of(chosen.problem, "sm_90a"), "sm_90a"
@@ -106,21 +108,21 @@ def main() -> int:
     chosen.out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as name:
         folder = Path(name)
-        environment = forgetful(folder / "site", target, shape) if chosen.unseen else dict(os.environ)
+        environment = environment_without_shape(folder / "site", target, shape) if chosen.unseen else dict(os.environ)
         command = [sys.executable, "-m", "argus", "optimize", chosen.problem, "--target", target, "--on", chosen.on]
         command += ["--budget-seconds", f"{chosen.seconds:g}", "--workers", str(chosen.workers)]
         command += ["--seed", str(chosen.seed), "--planner", chosen.planner]
         command += ["--journal", str(folder / "runs.db"), "--out", str(folder / "best")]
-        seconds = searched(command, environment, folder)
+        seconds = run_search(command, environment, folder)
         with Journal(folder / "runs.db") as journal:
             judged = [each.judgement for each in journal.events("run-0001") if isinstance(each, Judged)]
         rows = [
             {"seconds": round(when, 1), "name": each.name, "outcome": each.outcome, "microseconds": each.microseconds}
             for when, each in zip(seconds, judged, strict=True)
         ]
-        script, times = ran(folder / "best"), list[dict[str, Any]]()
+        script, times = run_script(folder / "best"), list[dict[str, Any]]()
         if chosen.on == "gpu":
-            times = beside(folder / "best", shape)
+            times = time_against_peers(folder / "best", shape)
         shutil.copy(folder / "best" / "report.html", chosen.out)
     about = {name: getattr(chosen, name) for name in ("problem", "seconds", "workers", "seed", "planner", "unseen")}
     device = import_module("torch").cuda.get_device_name() if chosen.on == "gpu" else "none"

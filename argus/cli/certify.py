@@ -16,10 +16,10 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.query import NOMINAL_SECONDS, Budget
 from argus.core.span import NOWHERE
 from argus.report.command_result import Outcome
-from argus.search.certificates.certificate import opened
-from argus.search.certificates.check import certified
+from argus.search.certificates.certificate import open_certificate
+from argus.search.certificates.check import check_certificate
 from argus.search.certificates.check_result import Check
-from argus.search.certificates.check_steps import Means
+from argus.search.certificates.check_steps import CheckOptions
 from argus.solvers.choice import resolve
 from argus.verifier.loader import time_limit
 
@@ -53,12 +53,12 @@ def certify(place: Path, solver: str, seconds: float, longest: float, seed: int 
     and interpreted beside float64 on inputs that nobody could have known. What nothing here can find again, such as a
     time measured on a GPU, is not checked, and is told so.
     """
-    claimed, folder = opened(place)
+    claimed, folder = open_certificate(place)
     first = secrets.randbits(32) if seed is None else seed
-    means = Means(resolve(solver), Budget.about(seconds), (first, first + 1))
+    means = CheckOptions(resolve(solver), Budget.about(seconds), (first, first + 1))
     checks: list[Check] = []
     with _bounded(longest):
-        for check in certified(claimed, folder, means):
+        for check in check_certificate(claimed, folder, means):
             checks.append(check)
             if not as_json:
                 Screen().lines([f"{check.state:<12}{check.name}: {check.why}"], _STYLES[check.state])

@@ -17,15 +17,15 @@ from argus.core.ir import Kernel
 from argus.core.verdict import Report
 from argus.emit.build import compile_resources
 from argus.emit.hip.toolchain import compiler_present
-from argus.policy.authoring import text_of
-from argus.policy.knowledge import home, load
+from argus.policy.authoring import technique_text
+from argus.policy.knowledge import kb_folder, load_techniques
 from argus.policy.technique import Technique
 from argus.report.atomic_write import write_whole
 from argus.report.command_result import Outcome
 from argus.search.designs import designs
-from argus.search.designs.knowledge_check import Bench, Checked, check
-from argus.search.designs.mining import Mined, Rejected, Skill, Tools, drafted, gathered, mine
-from argus.search.designs.time_tables import timed
+from argus.search.designs.knowledge_check import CheckContext, CheckResult, check_technique
+from argus.search.designs.mining import MiningResult, Rejected, Skill, Tools, collect, draft_technique, mine
+from argus.search.designs.time_tables import times_of_shape
 from argus.search.evaluation.numerics import disagreement
 from argus.search.problems.problem import Gemm, gemm_of
 from argus.search.techniques import TRANSFORMATIONS
@@ -86,10 +86,10 @@ def check_all(names: tuple[str, ...], prove: bool, folder: str | None, as_json: 
     """
     techniques = _loaded(folder)
     chosen = [_named(techniques, name) for name in names] or techniques
-    bench = Bench(verify=_verify if prove else None)
-    found: list[Checked] = []
+    bench = CheckContext(verify=_verify if prove else None)
+    found: list[CheckResult] = []
     for technique in chosen:
-        found.append(check(technique, bench))
+        found.append(check_technique(technique, bench))
         if not as_json:
             Screen().lines(checked_lines(found[-1]))
     wrong = sum(bool(each.faults) for each in found)
@@ -122,7 +122,7 @@ def mine_design(
         steps.append(step)
         if not as_json:
             Screen().lines([step_line(step)])
-    mined = gathered(kernel, steps)
+    mined = collect(kernel, steps)
     if not as_json:
         Screen().lines([f"{len(mined.skills)} skills from {mined.first} to {mined.expert}"])
     written = [] if output is None else _write(mined, tools, expert.target.name, Path(output))
@@ -132,7 +132,7 @@ def mine_design(
 
 
 def _loaded(folder: str | None) -> tuple[Technique, ...]:
-    return load(home() if folder is None else Path(folder))
+    return load_techniques(kb_folder() if folder is None else Path(folder))
 
 
 def _named(techniques: tuple[Technique, ...], name: str) -> Technique:
@@ -150,7 +150,7 @@ def _verify(kernel: Kernel) -> Report:
 def _tools(problem: Gemm, text: str, kernel: str, table: str | None) -> Tools:
     command = f"argus kb mine {kernel} --problem {text}" + ("" if table is None else f" --times {table}")
     shape = f"{problem.m}x{problem.n}x{problem.k}"
-    known = None if table is None else timed(Path(table), shape)
+    known = None if table is None else times_of_shape(Path(table), shape)
 
     def time(design: Design, made: Kernel) -> float | None:
         return _predicted(made, problem.sizes) if known is None else known.get(designs.name(design))
@@ -168,10 +168,10 @@ def _predicted(made: Kernel, sizes: Mapping[str, int]) -> float:
     return predict(made, sizes, said).microseconds
 
 
-def _write(mined: Mined, tools: Tools, target: str, folder: Path) -> list[str]:
+def _write(mined: MiningResult, tools: Tools, target: str, folder: Path) -> list[str]:
     """Raises ArgusError (E302)."""
-    pages = [drafted(skill, i, mined, tools, target) for i, skill in enumerate(mined.skills, 1)]
-    files = {f"{page.name}.md": text_of(page) for page in pages}
+    pages = [draft_technique(skill, i, mined, tools, target) for i, skill in enumerate(mined.skills, 1)]
+    files = {f"{page.name}.md": technique_text(page) for page in pages}
     files["skills.json"] = json.dumps(mined_json(mined), indent=2) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)

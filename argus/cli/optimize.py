@@ -22,17 +22,17 @@ from argus.policy.stopping import Rule
 from argus.report.command_result import Outcome
 from argus.runtime.cuda.device import find_gpu as gpu_at_hand
 from argus.search.certificates.certificate import NAME
-from argus.search.certificates.delivery import delivered
-from argus.search.certificates.output_dir import REPORT, check_place, placed
-from argus.search.document import SCHEMA, document
-from argus.search.evaluation.gpu import at_hand
-from argus.search.events import Started, Told
+from argus.search.certificates.delivery import deliver
+from argus.search.certificates.output_dir import REPORT, check_writable, staged_output
+from argus.search.document import SCHEMA, result_document
+from argus.search.evaluation.gpu import gpu_available
+from argus.search.events import Started, Update
 from argus.search.interrupts import Interrupts
 from argus.search.journal import Journal
 from argus.search.loop import Limits
-from argus.search.problems.kernel_file import KernelFile, shown
+from argus.search.problems.kernel_file import KernelFile, display_name
 from argus.search.problems.problem import Problem, problem_of
-from argus.search.run import Found, PlannerName, Settings, journal_path, optimize
+from argus.search.run import PlannerName, SearchResult, Settings, journal_path, optimize
 
 NOTHING, INTERRUPTED = 1, 130
 _FIXED = ("target", "sizes", "planner", "seed")
@@ -136,25 +136,25 @@ def optimize_command(
         on = "gpu" if first.reward == "measured" else "model"
     settings = evolve(settings, model=_model(model, base_url, dollars, tokens), gpu=_gpu(on, asked.target))
     if out is not None:
-        check_place(out)
+        check_writable(out)
     with Interrupts(ending=True) as interrupts:
         found = _searched(asked, settings, interrupts, None if as_json else screen)
         written, whole = ([], True) if out is None else _written(found, out, interrupts)
     if not as_json:
         screen.lines([f"wrote {each}" for each in written] if whole else _left_out(found, out))
     code = INTERRUPTED if not whole else 0 if found.best or found.reason == "interrupted" else NOTHING
-    return Outcome(code, {**document(found), "files": written})
+    return Outcome(code, {**result_document(found), "files": written})
 
 
-def _searched(asked: Problem, settings: Settings, interrupts: Interrupts, screen: Screen | None) -> Found:
+def _searched(asked: Problem, settings: Settings, interrupts: Interrupts, screen: Screen | None) -> SearchResult:
     """The search, told on a screen if there is one. What ends it too early is told after the best until then."""
     if screen is None:
         return optimize(str(asked), asked.target, settings, interrupts=interrupts)
-    counted = asked.counted.told if isinstance(asked, KernelFile) else ""
+    counted = asked.counted.description if isinstance(asked, KernelFile) else ""
     teller = Teller(asked.bounds, settings.limits.trials, settings.model.limits, counted)
     bar = Bar(settings.limits, asked.bounds)
 
-    def tell(event: Told) -> None:
+    def tell(event: Update) -> None:
         bar.saw(event)
         screen.lines(teller.lines(event))
 
@@ -187,24 +187,24 @@ def _check_given(given: Mapping[str, object], first: Started | None) -> None:
         raise click.UsageError(f"--{beside[0].replace('_', '-')} is of the planner llm: add --planner llm")
 
 
-def _left_out(found: Found, out: Path | None) -> list[str]:
+def _left_out(found: SearchResult, out: Path | None) -> list[str]:
     return [
         f"interrupted: nothing was written to {out}; without a further search it is delivered with",
         f"  --resume {found.run} --trials {max(1, len(found.judged))} --out {out}",
     ]
 
 
-def _written(found: Found, folder: Path, interrupts: Interrupts) -> tuple[list[str], bool]:
+def _written(found: SearchResult, folder: Path, interrupts: Interrupts) -> tuple[list[str], bool]:
     """The report, and the best design if there is one; all of it, or nothing where Ctrl-C comes once more.
 
     Raises ArgusError (E302).
     """
     try:
-        with placed(folder) as made, interrupts.may_leave():
+        with staged_output(folder) as made, interrupts.may_leave():
             names = [REPORT]
             if found.best is not None:
                 device = gpu_at_hand().name if found.best.reward == "measured" else ""
-                files = delivered(found, made, device=device).certificate.files.values()
+                files = deliver(found, made, device=device).certificate.files.values()
                 names = [*(each.name for each in files), NAME, REPORT]
             with Journal(found.journal) as journal:
                 write_report(journal, found.run, made / REPORT)
@@ -223,7 +223,7 @@ def _model(model: str, base_url: str | None, dollars: float | None, tokens: int 
 
 def _gpu(on: str, target: str) -> bool:
     """Whether there is a GPU that runs the target. Raises ArgusError (E406, E407) if there must be one."""
-    return on != "model" and at_hand(target, required=on == "gpu")
+    return on != "model" and gpu_available(target, required=on == "gpu")
 
 
 def _first(settings: Settings) -> Started:
@@ -236,7 +236,7 @@ def _runs(path: Path, screen: Screen, *, as_json: bool) -> Outcome:
         every = journal.runs()
     if not as_json:
         screen.lines(
-            f"{each.name}  {shown(each.started.problem)} on {each.started.target}, {each.started.planner}, seed"
+            f"{each.name}  {display_name(each.started.problem)} on {each.started.target}, {each.started.planner}, seed"
             f" {each.started.seed}: {each.judged:,} candidates, {each.ended or 'not ended'}"
             for each in every
         )

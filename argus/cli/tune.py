@@ -14,10 +14,10 @@ from argus.ops.choice import select
 from argus.report.command_result import Outcome
 from argus.runtime import tuning_db
 from argus.runtime.processes.watchdog import WatchedProcess
-from argus.search.tuning.candidates import candidates
+from argus.search.tuning.candidates import tuning_candidates
 from argus.search.tuning.measure import Shape
-from argus.search.tuning.prepare import Candidate, prepared
-from argus.search.tuning.search import ROUNDS, Result, kept_as_found, name_of_device, searched
+from argus.search.tuning.prepare import Candidate, prepare_all
+from argus.search.tuning.search import ROUNDS, Result, query_device_name, search_shapes, stored_results
 
 SCHEMA = "argus.tune/1"
 WRONG, INTERRUPTED = 1, 130
@@ -98,15 +98,15 @@ class Run:
     def all(self, child: WatchedProcess, shapes: Sequence[Shape], *, search: bool) -> None:
         """Raises ArgusError: E406, E407, E408; KeyboardInterrupt, with what was found until then kept."""
         if search:
-            self.device = name_of_device(child)
+            self.device = query_device_name(child)
             self.say([f"on {self.device}"])
-        for each in prepared(list(candidates()), self.processes):
+        for each in prepare_all(list(tuning_candidates()), self.processes):
             self.candidates.append(each)
             self.say([_prepared_line(each)])
         ready = {each.name: each.path for each in self.candidates if each.state == "ready"}
         self.say([f"{len(ready)} of {len(self.candidates)} configurations are proved and compiled"])
         if search:
-            for result in kept_as_found(self.device, searched(child, shapes, ready, self.rounds)):
+            for result in stored_results(self.device, search_shapes(child, shapes, ready, self.rounds)):
                 self.results.append(result)
                 self.say(_result_lines(result))
             self.say([f"kept in {tuning_db.file_of(self.device)}"])

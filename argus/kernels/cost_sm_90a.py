@@ -134,12 +134,12 @@ def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, in
         return _Tiles(config.bn, config.bm, (1, 1), 0, _exchanged(config.bn, config.bm, costs), leaves), n, m
     if isinstance(config, Split):
         exchange = costs.meet + (costs.exchange or 0.0) * config.bm * config.bn / _ROWS**2
-        if config.turned:
+        if config.swap_ab:
             exchange += costs.single * config.bm * config.bn / _HALF**2 / config.splits
-        step = _exchanged(config.bm, config.bn, costs) if config.turned else costs.step[config.bn]
+        step = _exchanged(config.bm, config.bn, costs) if config.swap_ab else costs.step[config.bn]
         beside = 2 if config.bytes <= _TWO else 1
         made = _Tiles(config.bm, config.bn, (1, 1), 0, step, exchange, config.splits, beside=beside)
-        return (made, n, m) if config.turned else (made, m, n)
+        return (made, n, m) if config.swap_ab else (made, m, n)
     across, along = (*config.cluster, 1)[:2]
     step, store = costs.step[config.bn], costs.store * (config.bn // (64 if config.bn % 64 == 0 else 32))
     band = config.group or config.curve // 2  # of a wave, half of a square
@@ -184,7 +184,7 @@ def cheapest(configs: Mapping[str, object], m: int, n: int, k: int, costs: Costs
 
 def is_exchanged(config: object) -> bool:
     """Whether C^T = B A^T is what it computes: its sums leave by single elements."""
-    return isinstance(config, Skinny) or (isinstance(config, Split) and config.turned)
+    return isinstance(config, Skinny) or (isinstance(config, Split) and config.swap_ab)
 
 
 def is_fitted(config: Known, costs: Costs) -> bool:
@@ -193,6 +193,6 @@ def is_fitted(config: Known, costs: Costs) -> bool:
         return True
     known = config.stages >= _FEWEST and config.bn in costs.step
     if isinstance(config, Split):
-        measured = config.bk == _SLICE if config.turned else known and config.bm == _ROWS
+        measured = config.bk == _SLICE if config.swap_ab else known and config.bm == _ROWS
         return measured and costs.exchange is not None
     return known

@@ -45,14 +45,14 @@ CONFIGS: dict[str, Config] = {
     "split_2": Split(splits=2),
     "split_4": Split(splits=4),
     "split_8": Split(splits=8),
-    "shares_16": Split(bm=64, bn=16, stages=18, turned=True),
-    "shares_32": Split(bm=64, bn=32, stages=15, turned=True),
-    "shares_48": Split(bm=64, bn=48, stages=14, turned=True),
-    "shares_64": Split(bm=64, bn=64, stages=12, turned=True),
-    "shares_80": Split(bm=64, bn=80, stages=10, turned=True),
-    "shares_112": Split(bm=64, bn=112, stages=8, turned=True),
-    "shares_144": Split(bm=128, bn=144, stages=4, turned=True),
-    "shares_144_3": Split(bm=128, bn=144, stages=4, splits=3, turned=True),
+    "shares_16": Split(bm=64, bn=16, stages=18, swap_ab=True),
+    "shares_32": Split(bm=64, bn=32, stages=15, swap_ab=True),
+    "shares_48": Split(bm=64, bn=48, stages=14, swap_ab=True),
+    "shares_64": Split(bm=64, bn=64, stages=12, swap_ab=True),
+    "shares_80": Split(bm=64, bn=80, stages=10, swap_ab=True),
+    "shares_112": Split(bm=64, bn=112, stages=8, swap_ab=True),
+    "shares_144": Split(bm=128, bn=144, stages=4, swap_ab=True),
+    "shares_144_3": Split(bm=128, bn=144, stages=4, splits=3, swap_ab=True),
 }
 """Shares of K, `split` and `shares`, are by as many blocks as the name says, or by two, of so many rows of A."""
 

@@ -35,7 +35,7 @@ def _rows(config: Config) -> int:
     """Of A, in a tile."""
     if isinstance(config, Narrow):
         return _SPAN
-    return config.bn if isinstance(config, Split) and config.turned else config.bm
+    return config.bn if isinstance(config, Split) and config.swap_ab else config.bm
 
 
 ACROSS, BOTH = _in_spans(SHIPPED), _in_spans(TURNED)

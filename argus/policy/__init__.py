@@ -1,1 +1,1 @@
-"""How a search decides: techniques, planners, speed of light, when to stop. Pure functions over plain data."""
+"""Decisions of the kernel search, as pure functions: techniques, planners, speed-of-light bounds, stopping rules."""

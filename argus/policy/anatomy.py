@@ -1,4 +1,4 @@
-"""What a kernel consists of, as matchers ask: loops around products, what these multiply, copies by where they go."""
+"""Queries on the IR that matchers use: loops around `Mma`s, operand buffers, copies by memory space, bank conflicts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from argus.core.walk import IntArray, evaluate, mentions, symbols, topological
 
 @frozen(eq=False)
 class Group:
-    """Threads that run one body: a role, or the block if it has none. agents: that run it side by side."""
+    """A body and the threads that run it: a role, or the whole block without roles. agents: copies of the role."""
 
     body: tuple[Stmt, ...]
     agents: int
@@ -48,51 +48,55 @@ class Group:
 
 
 def groups(kernel: Kernel) -> tuple[Group, ...]:
-    """Roles; the block itself where there are none."""
+    """One group per role; the block itself for a kernel without roles."""
     if kernel.roles is None:
         return (Group(kernel.body, 1, None),)
     return tuple(Group(role.body, role.agents, role) for role in kernel.roles.roles)
 
 
-def multiplying(kernel: Kernel) -> tuple[Group, ...]:
+def mma_groups(kernel: Kernel) -> tuple[Group, ...]:
+    """Groups whose body has an `Mma`."""
     return tuple(group for group in groups(kernel) if any(isinstance(stmt, Mma) for stmt in group.stmts))
 
 
-def products(kernel: Kernel) -> tuple[Mma, ...]:
+def mma_statements(kernel: Kernel) -> tuple[Mma, ...]:
+    """All `Mma` statements."""
     return tuple(stmt for stmt in walk(kernel.body) if isinstance(stmt, Mma))
 
 
-def loops(kernel: Kernel) -> tuple[For, ...]:
-    """Innermost loops around products."""
+def mainloops(kernel: Kernel) -> tuple[For, ...]:
+    """Innermost loops that contain an `Mma`: the mainloops."""
     found = (stmt for stmt in walk(kernel.body) if isinstance(stmt, For))
-    return tuple(loop for loop in found if any(isinstance(s, Mma) for s in walk(loop.body)) and not _inner(loop))
+    return tuple(
+        loop for loop in found if any(isinstance(s, Mma) for s in walk(loop.body)) and not _has_inner_mainloop(loop)
+    )
 
 
-def _inner(loop: For) -> bool:
+def _has_inner_mainloop(loop: For) -> bool:
     return any(isinstance(s, For) and any(isinstance(p, Mma) for p in walk(s.body)) for s in walk(loop.body))
 
 
-def trips(loop: For) -> frozenset[Symbol]:
-    """What differs from trip to trip: the loop's variable, and counters that are read within it."""
+def iteration_symbols(loop: For) -> frozenset[Symbol]:
+    """Symbols that change between iterations: the loop variable, and counters read in the body."""
     return frozenset({loop.symbol, *(stmt.symbol for stmt in walk(loop.body) if isinstance(stmt, Let))})
 
 
 def copies(kernel: Kernel, source: str, target: str) -> tuple[Copy, ...]:
-    """Between two spaces, everywhere in the kernel."""
+    """Copies from memory space `source` to memory space `target`, anywhere in the kernel."""
     found = (stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy))
     return tuple(each for each in found if (each.source.buffer.space, each.target.buffer.space) == (source, target))
 
 
-def loads(kernel: Kernel) -> tuple[Copy, ...]:
-    """From global memory, of what products multiply."""
-    wanted = fed(kernel)
+def operand_loads(kernel: Kernel) -> tuple[Copy, ...]:
+    """Copies of `Mma` operands from global memory."""
+    wanted = operand_buffers(kernel)
     found = (*copies(kernel, "global", "shared"), *copies(kernel, "global", "register"))
     return tuple(each for each in found if each.target.buffer in wanted)
 
 
-def fed(kernel: Kernel) -> frozenset[Buffer]:
-    """Storage that operands of products come through."""
-    known = {view.buffer for each in products(kernel) for view in (each.a, each.b)}
+def operand_buffers(kernel: Kernel) -> frozenset[Buffer]:
+    """Buffers that hold `Mma` operands on their way from global memory: closed under copies."""
+    known = {view.buffer for each in mma_statements(kernel) for view in (each.a, each.b)}
     moves = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy) and stmt.source.buffer.space != "global"]
     for _ in moves:
         more = {each.source.buffer for each in moves if each.target.buffer in known} - known
@@ -102,28 +106,29 @@ def fed(kernel: Kernel) -> frozenset[Buffer]:
     return frozenset(known)
 
 
-def staged(kernel: Kernel) -> Iterator[tuple[For, View]]:
-    """In each loop around products: views of shared memory that operands are taken from."""
-    for loop in loops(kernel):
+def shared_operand_views(kernel: Kernel) -> Iterator[tuple[For, View]]:
+    """(mainloop, view) for each read of shared memory in a mainloop: by an `Mma` or a copy."""
+    for loop in mainloops(kernel):
         for stmt in walk(loop.body):
             read = (stmt.source,) if isinstance(stmt, Copy) else (stmt.a, stmt.b) if isinstance(stmt, Mma) else ()
             yield from ((loop, view) for view in read if view.buffer.space == "shared")
 
 
-def stores(kernel: Kernel) -> tuple[Copy, ...]:
+def output_stores(kernel: Kernel) -> tuple[Copy, ...]:
+    """Copies to global memory."""
     return (*copies(kernel, "register", "global"), *copies(kernel, "shared", "global"))
 
 
-def operations(view: View) -> frozenset[BinOp]:
-    """Those in the coordinates of a view."""
+def coordinate_operators(view: View) -> frozenset[BinOp]:
+    """Binary operators in the coordinates of a view."""
     return frozenset(node.op for node in topological(view.at) if isinstance(node, Bin))
 
 
-def contracted(kernel: Kernel) -> dict[Buffer, int]:
-    """Of each operand in global memory the axis that products sum over: the one whose name both operands have."""
+def reduction_axes(kernel: Kernel) -> dict[Buffer, int]:
+    """The reduction axis (K) of each operand in global memory: the one whose tag name both operands have."""
     tags = [stmt for stmt in walk(kernel.prologue) if isinstance(stmt, Tag) and stmt.view.where is TRUE]
     named = {stmt.view.buffer: dict(stmt.names) for stmt in tags}
-    operands = [each.source.buffer for each in loads(kernel)]
+    operands = [each.source.buffer for each in operand_loads(kernel)]
     known = [set(named[buffer]) for buffer in operands if buffer in named]
     common = set[str].intersection(*known) if known else set[str]()
     found: dict[Buffer, int] = {}
@@ -134,25 +139,26 @@ def contracted(kernel: Kernel) -> dict[Buffer, int]:
     return found
 
 
-def blocks_in_depth(kernel: Kernel) -> bool:
-    """Whether where in K a block begins depends on which block it is."""
-    axes = contracted(kernel)
+def is_split_k(kernel: Kernel) -> bool:
+    """Whether a block's first K index depends on the block index (split-K)."""
+    axes = reduction_axes(kernel)
     return any(
         symbols(load.source.at[axes[load.source.buffer]]) & set(kernel.blocks)
-        for load in loads(kernel)
+        for load in operand_loads(kernel)
         if load.source.buffer in axes
     )
 
 
-def extent(index: Index) -> int | None:
+def constant_extent(index: Index) -> int | None:
+    """The value of a constant index; None for any other."""
     return index.value if isinstance(index, Const) else None
 
 
-def conflicts(kernel: Kernel) -> Iterator[tuple[Copy, int]]:
-    """Copies between registers and shared memory, and how many words of one bank they ask for at once, at most.
+def bank_conflicts(kernel: Kernel) -> Iterator[tuple[Copy, int]]:
+    """Copies between registers and shared memory with their conflict degree: most distinct words of one bank per phase.
 
-    Symbols are taken as 0: what all threads share moves all of them alike. What has no phases, or depends on data, is
-    left out.
+    Symbols are evaluated at their least value, as an offset common to all threads does not change the degree. Copies
+    whose atom has no phases, or whose addresses depend on data, are left out.
     """
     for stmt in (*copies(kernel, "register", "shared"), *copies(kernel, "shared", "register")):
         view = stmt.target if stmt.target.buffer.space == "shared" else stmt.source
@@ -166,7 +172,7 @@ def conflicts(kernel: Kernel) -> Iterator[tuple[Copy, int]]:
 
 
 def _offsets(stmt: Copy, view: View) -> IntArray | None:
-    """Elements from the start of a shared buffer, shape (threads, values); None for a place that data decide."""
+    """Element offsets from the start of a shared buffer, shape (threads, values); None where they depend on data."""
     layout = view.buffer.layout
     assert isinstance(layout, Staged)
     coords = stmt.by.coordinates()
@@ -182,29 +188,29 @@ def _offsets(stmt: Copy, view: View) -> IntArray | None:
     return total if layout.swizzle is None else layout.swizzle.images(total)
 
 
-def advised(kernel: Kernel, name: str) -> bool:
-    """Whether some product stands right behind a piece of advice of that name."""
-    for body in lists(kernel):
+def has_policy_before_mma(kernel: Kernel, name: str) -> bool:
+    """Whether a policy statement of that name directly precedes some `Mma`."""
+    for body in statement_lists(kernel):
         for before, stmt in pairwise(body):
             if isinstance(stmt, Mma) and isinstance(before, Policy) and before.name == name:
                 return True
     return False
 
 
-def lists(kernel: Kernel) -> Iterator[tuple[Stmt, ...]]:
-    """Every list of statements."""
+def statement_lists(kernel: Kernel) -> Iterator[tuple[Stmt, ...]]:
+    """Every statement list of the kernel, nested ones included."""
     yield kernel.body
     for stmt in walk(kernel.body):
         yield from bodies(stmt)
 
 
-def skewed(kernel: Kernel) -> bool:
-    """Whether some waves stop at a meeting that others do not."""
+def has_partial_barrier(kernel: Kernel) -> bool:
+    """Whether a barrier is under a condition on the thread index, so that some waves execute it and others do not."""
     return any(
-        isinstance(stmt, If) and kernel.thread in symbols(stmt.cond) and any(map(_meets, walk(stmt.then)))
+        isinstance(stmt, If) and kernel.thread in symbols(stmt.cond) and any(map(_is_barrier, walk(stmt.then)))
         for stmt in walk(kernel.body)
     )
 
 
-def _meets(stmt: Stmt) -> bool:
+def _is_barrier(stmt: Stmt) -> bool:
     return isinstance(stmt, Sync)

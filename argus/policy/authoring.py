@@ -1,4 +1,4 @@
-"""The text of a technique's file, as `argus.policy.knowledge` reads it."""
+"""Writes the file of a technique in the form that `argus.policy.knowledge` reads."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import attrs
 from argus.policy.technique import Effect, Lineage, Technique
 
 
-def text_of(technique: Technique) -> str:
-    """One normal form: what is read from it is the technique, and its text again is the same."""
+def technique_text(technique: Technique) -> str:
+    """The file's text in normal form: `parse` returns an equal technique, whose text is the same again."""
     plain = [each.name for each in attrs.fields(Technique) if each.name not in {"effect", "lineage", "text"}]
     lines = [f"{name} = {_value(getattr(technique, name))}" for name in plain]
     lines.insert(plain.index("risk"), f"effect = {_effect(technique.effect)}")
@@ -28,12 +28,12 @@ def _value(value: str | tuple[str, ...] | float) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A basic string of TOML, whose escapes are those of JSON."""
+    """A basic TOML string; its escapes are JSON's."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _number(value: float) -> str:
-    """Four digits, always with a point."""
+    """Four significant digits, always with a decimal point."""
     shown = f"{value:.4g}"
     return shown if "." in shown or "e" in shown else f"{shown}.0"
 

@@ -1,7 +1,7 @@
-"""Speed of light: the least time that a problem can take on a machine, from first principles alone.
+"""Speed-of-light (roofline) bounds: the least time that a problem can take on a machine, independent of the kernel.
 
-Work is what the problem cannot do without: arithmetic by element type, and each byte of its inputs and outputs once.
-Rates are those of the data sheet, which nobody passes, and those that somebody has reached.
+The work is a lower bound for any kernel: arithmetic by element type, and each byte of inputs and outputs once. Peak
+rates are from the data sheet; reached rates are the best that has been measured.
 """
 
 from __future__ import annotations
@@ -22,10 +22,7 @@ def _pairs(flops: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
 
 @frozen
 class Work:
-    """flops: by the element type of what is multiplied. reads, writes: least bytes of inputs and outputs.
-
-    Of one element type a product and a sum are two operations.
-    """
+    """Work of a problem. flops: operations by operand type; a multiply-add counts as 2. reads, writes: least bytes."""
 
     flops: tuple[tuple[str, float], ...]
     reads: float
@@ -41,12 +38,12 @@ class Work:
 
     @property
     def known(self) -> bool:
-        """Whether both operations and bytes are counted at all."""
+        """Whether both operation and byte counts are present."""
         return bool(self.bytes) and any(count for _, count in self.flops)
 
     @property
     def intensity(self) -> float:
-        """Operations a byte, of what is known."""
+        """Arithmetic intensity in operations per byte."""
         return sum(count for _, count in self.flops) / self.bytes
 
 
@@ -58,7 +55,7 @@ def gemm(m: int, n: int, k: int, dtype: str = "bf16", out: str = "bf16", batch: 
 
 @frozen
 class Rate:
-    """A number and where it is from."""
+    """A value and its source."""
 
     value: float
     source: str
@@ -66,12 +63,12 @@ class Rate:
 
 @frozen
 class Ceilings:
-    """What one machine can do.
+    """Rates of one machine.
 
-    peak, reached: operations a microsecond by element type, of the data sheet and at best measured.
-    memory_peak, memory: bytes a microsecond. ports: bytes a microsecond that all processors together take in,
-    wherever they come from. cached: bytes that the last cache keeps from one call to the next. launch: microseconds
-    of a kernel that does nothing. overclock: by how much the clock may pass that of the data sheet.
+    peak, reached: operations per microsecond by element type, by the data sheet and the best measured. memory_peak,
+    memory: DRAM bytes per microsecond, likewise. ports: bytes per microsecond into all SMs/CUs together, from any
+    source. cached: bytes that the last-level cache may keep between calls. launch: microseconds of an empty kernel.
+    overclock: highest clock over the data sheet's clock.
     """
 
     target: str
@@ -89,7 +86,7 @@ _TFLOPS = 1e6
 _TBYTES = 1e6
 _H200_SHEET = "NVIDIA H200 data sheet, SXM, without sparsity"
 _AMD_SHEET = "AMD Instinct MI300X data sheet, without sparsity"
-_PEERS = "best of cuBLAS, Triton and DeepGEMM at 8192 x 8192 x 8192 on one H200, single calls after idle"
+_PEERS = "best of cuBLAS, Triton and DeepGEMM at 8192 x 8192 x 8192 on one H200, duty-cycled"
 _MI325X = "hipBLASLt at 8192 x 8192 x 8192 on an MI325X [HipKittens, cdna3 branch]; no MI300X at hand"
 
 H200 = Ceilings(
@@ -109,7 +106,7 @@ H200 = Ceilings(
     memory=Rate(4.2 * _TBYTES, "copy of 268 MB on one H200"),
     ports=Rate(132 * 64 * 1980.0, "64 bytes a clock and multiprocessor [DeepGEMM, cost model] at 1980 MHz"),
     cached=Rate(50 * 2.0**20, "NVIDIA H100 white paper, second-level cache"),
-    launch=Rate(2.0, "assumed: no shorter kernel has been timed here; it judges nobody"),
+    launch=Rate(2.0, "assumed: no shorter kernel has been timed here; no verdict depends on it"),
     overclock=Rate(1980 / 1830, "989 TFLOP/s are 132 x 4096 operations at 1830 MHz; the card's limit is 1980 MHz"),
 )
 MI300X = Ceilings(
@@ -125,7 +122,7 @@ MI300X = Ceilings(
     memory=Rate(5.3 * _TBYTES, _AMD_SHEET + "; nothing measured at hand"),
     ports=Rate(304 * 64 * 2100.0, "64 bytes a clock and compute unit [AMD CDNA 3 white paper] at 2100 MHz"),
     cached=Rate(256 * 2.0**20, "AMD CDNA 3 white paper, Infinity Cache"),
-    launch=Rate(2.0, "assumed; it judges nobody"),
+    launch=Rate(2.0, "assumed; no verdict depends on it"),
     overclock=Rate(1.0, "1307 TFLOP/s are 304 x 2048 operations at 2100 MHz, the card's limit"),
 )
 CEILINGS: Mapping[str, Ceilings] = {each.target: each for each in (H200, MI300X)}
@@ -133,11 +130,11 @@ CEILINGS: Mapping[str, Ceilings] = {each.target: each for each in (H200, MI300X)
 
 @frozen
 class Bounds:
-    """Microseconds below which the work cannot be done, part by part.
+    """Lower bounds of the time, in microseconds, by resource.
 
-    tensor, memory: at the data sheet's rates. reachable_tensor, reachable_memory: at those that have been reached, the
-    data sheet's where none has. least: below this physics is violated: the fastest clock, and what a cache may
-    still hold of the call before comes from there.
+    tensor, memory: at data sheet rates. reachable_tensor, reachable_memory: at reached rates, or the data sheet's where
+    none is known. least: no correct measurement is below it: it assumes the highest clock, and that the last-level
+    cache still holds what it can from the previous call.
     """
 
     tensor: float
@@ -149,16 +146,17 @@ class Bounds:
 
     @property
     def light(self) -> float:
-        """The speed of light: of the data sheet's bounds the largest."""
+        """The speed of light: the largest bound at data sheet rates."""
         return max(self.tensor, self.memory, self.launch)
 
     @property
     def reachable(self) -> float:
+        """The largest bound at reached rates."""
         return max(self.reachable_tensor, self.reachable_memory, self.launch)
 
     @property
     def bottleneck(self) -> Bottleneck:
-        """What sets the speed of light."""
+        """The resource whose bound is the speed of light."""
         parts: dict[Bottleneck, float] = {"tensor": self.tensor, "memory": self.memory, "launch": self.launch}
         return max(parts, key=lambda each: parts[each])
 
@@ -167,14 +165,14 @@ class Bounds:
         return microseconds / self.light
 
     def headroom(self, microseconds: float) -> float:
-        """The share of a time that is above what has been reached; 0 where nothing is left to gain."""
+        """The fraction of a time above the reachable bound; 0 at or below it."""
         return max(0.0, 1 - self.reachable / microseconds)
 
 
 def bounds(work: Work, ceilings: Ceilings, *, cold: bool = False) -> Bounds:
-    """cold: caches hold nothing of the operands when the time begins.
+    """Bounds of a problem on a machine. cold: caches hold none of the operands at the start.
 
-    Raises KeyError for an element type that the machine has no rate of.
+    Raises KeyError for an element type without a rate on this machine.
     """
     peaks = [(count, ceilings.peak[dtype].value, dtype) for dtype, count in work.flops]
     tensor = sum(count / rate for count, rate, _ in peaks)
@@ -197,7 +195,7 @@ def bounds(work: Work, ceilings: Ceilings, *, cold: bool = False) -> Bounds:
 
 @frozen
 class Impossible:
-    """Faster than physics: work was left out, or the clock was read wrongly. It is flagged, never rewarded."""
+    """A time below `Bounds.least`: the kernel skipped work, or the timer is wrong. It never counts as a result."""
 
     microseconds: float
     least: float
@@ -208,7 +206,7 @@ class Impossible:
 
 @frozen
 class Share:
-    """light: share of the speed of light, above 1 only by what the clock or a cache may give."""
+    """A possible time. light: speed of light over time; above 1 only by what a higher clock or a cache may give."""
 
     light: float
     bottleneck: Bottleneck
@@ -218,11 +216,11 @@ class Share:
 
 
 TOLERANCE = 0.02
-"""By which a timer may be wrong, as a share."""
+"""Relative error allowed to a timer."""
 
 
-def judge(microseconds: float, bound: Bounds, *, tolerance: float = TOLERANCE) -> Impossible | Share:
-    """tolerance: by which a timer may be wrong, as a share. Raises ValueError for a time that is none."""
+def check_time(microseconds: float, bound: Bounds, *, tolerance: float = TOLERANCE) -> Impossible | Share:
+    """Compare a time with the bounds. tolerance: relative timer error. Raises ValueError unless the time is above 0."""
     if not microseconds > 0:
         raise ValueError(f"{microseconds} microseconds are no time")
     if microseconds < bound.least * (1 - tolerance):

@@ -1,4 +1,4 @@
-"""Credit across techniques by the area under the curve of their improvements [Fialho 2010, section 3.2]."""
+"""Credit assignment to techniques by the area under the curve (AUC) of improvements [Fialho 2010, section 3.2]."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from math import log, sqrt
 from argus.policy.planner import Observation
 
 WINDOW = 50
-"""Observations that count: what helped long ago says little of a kernel that is near its bound."""
+"""Length of the sliding window of observations: old improvements say little about a kernel near its bound."""
 
 
 def improvements(tried: Sequence[Observation]) -> list[tuple[tuple[str, ...], bool]]:
-    """Of each observation the techniques that its design has, and whether it was the fastest until then."""
+    """For each observation, its design's techniques and whether it was the fastest so far."""
     best: float | None = None
     found: list[tuple[tuple[str, ...], bool]] = []
     for each in tried:
@@ -22,20 +22,22 @@ def improvements(tried: Sequence[Observation]) -> list[tuple[tuple[str, ...], bo
     return found
 
 
-def area(uses: Sequence[bool]) -> float:
-    """From 0 to 1: of the uses of one technique, earliest first, how many improved, later ones counting for more."""
+def area_under_curve(uses: Sequence[bool]) -> float:
+    """AUC from 0 to 1 of one technique's uses, earliest first: the share that improved, weighted by rank."""
     weights = range(1, len(uses) + 1)
     return sum(weight for weight, better in zip(weights, uses, strict=True) if better) / sum(weights) if uses else 0.0
 
 
-def earned(tried: Sequence[Observation], exploration: float = 0.5) -> Mapping[str, float]:
-    """Of each technique tried within the window: its area, and more the less often it was used."""
+def technique_credit(tried: Sequence[Observation], exploration: float = 0.5) -> Mapping[str, float]:
+    """Credit of each technique used within the window: its AUC plus a UCB exploration bonus for rare use."""
     window = improvements(tried)[-WINDOW:]
     uses: dict[str, list[bool]] = {}
     for techniques, better in window:
         for name in techniques:
             uses.setdefault(name, []).append(better)
     return {
-        name: area(each) + exploration * sqrt(2 * log(len(window)) / len(each)) if len(window) > 1 else area(each)
+        name: area_under_curve(each) + exploration * sqrt(2 * log(len(window)) / len(each))
+        if len(window) > 1
+        else area_under_curve(each)
         for name, each in uses.items()
     }

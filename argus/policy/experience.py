@@ -1,4 +1,4 @@
-"""What earlier problems teach of a new one: weights of features, how they go with a problem's size, how they differ."""
+"""Priors of feature weights, fitted to recorded problems: mean, slope with the problem's size, and deviation."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ import numpy.typing as npt
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.policy.bandit import Weight
-from argus.policy.knowledge import home
+from argus.policy.bandit import WeightPrior
+from argus.policy.knowledge import kb_folder
 
 Vector = npt.NDArray[np.float64]
 
 
 @frozen
-class Lesson:
-    """One problem. size: a number that tells it from others, such as how much of it each processor gets.
+class RecordedProblem:
+    """One recorded problem. size: a scalar covariate, such as the amount of work per SM.
 
-    names: of features. features: of its designs, [design, feature]. values: the logarithm of the share of the bound
-    that each design reaches.
+    names: of the features. features: matrix [design, feature]. values: log(bound / time) of each design.
     """
 
     size: float
@@ -33,7 +32,7 @@ class Lesson:
     values: Vector
 
     def weights(self, names: Sequence[str], deviation: float, noise: float) -> Vector:
-        """The mean of the posterior, features in the order of `names`; 0 of those that the problem does not have."""
+        """Posterior mean (ridge regression) in the order of `names`; 0 for features that the problem lacks."""
         places = [names.index(name) for name in self.names]
         precision = self.features.T @ self.features / noise**2 + np.eye(len(places)) / deviation**2
         found = np.zeros(len(names))
@@ -43,7 +42,7 @@ class Lesson:
 
 @frozen
 class Trend:
-    """A weight at the usual size, what a standard deviation of sizes adds to it, and how far problems are from that."""
+    """A weight: mean at the mean size, slope per standard deviation of size, deviation of problems from that line."""
 
     mean: float
     slope: float
@@ -52,7 +51,7 @@ class Trend:
 
 @frozen
 class Experience:
-    """usual, spread: mean and standard deviation of the sizes of what was learnt from; least, most: their range."""
+    """Fitted priors. usual, spread: mean and standard deviation of the training sizes; least, most: their range."""
 
     usual: float
     spread: float
@@ -60,23 +59,25 @@ class Experience:
     most: float
     trends: Mapping[str, Trend]
 
-    def at(self, size: float | None) -> dict[str, Weight]:
-        """The weights of a problem, beyond the sizes that taught those of the nearest, without a size the usual."""
+    def at(self, size: float | None) -> dict[str, WeightPrior]:
+        """Priors at a size, clamped to the training range; at the mean size for None."""
         if size is None or not self.spread:
             moved = 0.0
         else:
             moved = (min(max(size, self.least), self.most) - self.usual) / self.spread
-        return {name: Weight(each.mean + moved * each.slope, each.deviation) for name, each in self.trends.items()}
+        return {name: WeightPrior(each.mean + moved * each.slope, each.deviation) for name, each in self.trends.items()}
 
 
 NOTHING = Experience(0.0, 0.0, 0.0, 0.0, {})
 
 
-def fitted(lessons: Sequence[Lesson], *, deviation: float = 0.3, noise: float = 0.15, least: float = 0.1) -> Experience:
-    """Of each feature a line through the weights of the problems over their sizes, and how far they are from it.
+def fit_experience(
+    lessons: Sequence[RecordedProblem], *, deviation: float = 0.3, noise: float = 0.15, least: float = 0.1
+) -> Experience:
+    """For each feature, fit a line of the problems' weights over their sizes, and the deviation from it.
 
-    Slopes are pulled to 0 as if one more problem, a standard deviation away, had shown none [ridge regression, Hoerl
-    and Kennard 1970]. What is left from problem to problem, and `least` more, is what a new one may differ by.
+    Slopes are shrunk as if one more problem, one standard deviation away, had slope 0 [ridge regression, Hoerl and
+    Kennard 1970]. The prior's deviation is the residual deviation between problems plus `least`.
     """
     names = tuple(sorted({name for each in lessons for name in each.names}))
     found = np.array([each.weights(names, deviation, noise) for each in lessons])
@@ -90,8 +91,8 @@ def fitted(lessons: Sequence[Lesson], *, deviation: float = 0.3, noise: float = 
     return Experience(usual, spread, float(sizes.min()), float(sizes.max()), trends)
 
 
-def written(found: Experience, sources: Sequence[str]) -> str:
-    """The text of a file that `experience` reads. sources: what it was fitted to, in words."""
+def experience_text(found: Experience, sources: Sequence[str]) -> str:
+    """The JSON text that `load_experience` reads. sources: describe the training data."""
     sizes = {name: round(getattr(found, name), 4) for name in _SIZES}
     rows = {
         name: [round(each.mean, 4), round(each.slope, 4), round(each.deviation, 4)]
@@ -105,12 +106,12 @@ def written(found: Experience, sources: Sequence[str]) -> str:
 _SIZES = ("usual", "spread", "least", "most")
 
 
-def experience(target: str, folder: Path | None = None) -> Experience:
-    """What the knowledge base holds for a target; nothing where there is no file for it.
+def load_experience(target: str, folder: Path | None = None) -> Experience:
+    """Read a target's fitted priors from the knowledge base; `NOTHING` if it has no file.
 
-    Raises ArgusError (E902) for a file that says something else.
+    Raises ArgusError (E902) for a malformed file.
     """
-    path = (home() if folder is None else folder) / "experience" / f"{target}.json"
+    path = (kb_folder() if folder is None else folder) / "experience" / f"{target}.json"
     if not path.is_file():
         return NOTHING
     try:
@@ -121,7 +122,7 @@ def experience(target: str, folder: Path | None = None) -> Experience:
             for name, (mean, slope, width) in data["weights"].items()
         }
         if not all(isfinite(each.mean + each.slope) and 0 < each.deviation < inf for each in trends.values()):
-            raise ValueError("weights are finite, and their deviations above 0")  # noqa: TRY301 reason: told as the others
+            raise ValueError("weights are finite, and their deviations above 0")  # noqa: TRY301 reason: reported as the others
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
         message = f"`{path}` holds no weights of features: {problem}"
         advice = "write it with `python benchmarks/planner.py learn`"

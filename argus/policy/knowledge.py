@@ -1,4 +1,4 @@
-"""The knowledge base: one technique a Markdown file, its front matter in TOML between lines of `+++`."""
+"""Reads the knowledge base: one Markdown file per technique, with TOML front matter between lines of `+++`."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _READER = Converter(forbid_extra_keys=True)
 
 
-def home() -> Path:
-    """The folder of the knowledge base: beside the package as it was installed, or in the checkout."""
+def kb_folder() -> Path:
+    """The folder of the knowledge base: inside the installed package, or at the root of the checkout."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "kb"
     return installed if installed.is_dir() else package.parent / "kb"
 
 
-def load(folder: Path | None = None) -> tuple[Technique, ...]:
-    """All techniques of a folder, by name; of `home()` by default.
+def load_techniques(folder: Path | None = None) -> tuple[Technique, ...]:
+    """All techniques of a folder (`home()` by default), sorted by name.
 
-    Raises ArgusError: E901 where the folder has none or a file cannot be read, E902 for what is wrong within one.
+    Raises ArgusError: E901 if the folder has none or a file cannot be read, E902 for a malformed file.
     """
-    place = home() if folder is None else folder
+    place = kb_folder() if folder is None else folder
     paths = sorted(place.glob("*.md"))
     if not paths:
         message = f"`{place}` holds no techniques, expected Markdown files with front matter"
         raise ArgusError(Diagnostic("E901", "error", message, help="name the folder with --kb"))
-    return tuple(parse(_read(path), path.stem, str(path)) for path in paths)
+    return tuple(parse_technique(_read(path), path.stem, str(path)) for path in paths)
 
 
 def _read(path: Path) -> str:
@@ -46,37 +46,37 @@ def _read(path: Path) -> str:
         ) from problem
 
 
-def parse(text: str, name: str, place: str) -> Technique:
-    """The technique of a file's text. name: of the file without its ending. place: for the message.
+def parse_technique(text: str, name: str, place: str) -> Technique:
+    """Parse a technique. text: the file's. name: the file name without `.md`. place: shown in messages.
 
-    Raises ArgusError (E902).
+    Raises ArgusError (E902) for malformed text.
     """
     lines = text.splitlines()
     if not lines or lines[0] != _FENCE or _FENCE not in lines[1:]:
-        raise _wrong(place, ["it has no front matter"], "begin the file with TOML between two lines of `+++`")
+        raise _malformed(place, ["it has no front matter"], "start the file with TOML between two lines of `+++`")
     end = lines.index(_FENCE, 1)
     try:
         data = tomllib.loads("\n".join(lines[1:end]))
         found = _READER.structure({**data, "text": "\n".join(lines[end + 1 :]).strip()}, Technique)
     except tomllib.TOMLDecodeError as problem:
-        raise _wrong(place, [str(problem)], "write front matter as TOML") from problem
+        raise _malformed(place, [str(problem)], "write front matter as TOML") from problem
     except ClassValidationError as problem:
         fields = ", ".join(each.name for each in attrs.fields(Technique) if each.name != "text")
-        raise _wrong(place, transform_error(problem), f"a technique has the fields {fields}") from problem
-    problems = list(_faults(found, name))
+        raise _malformed(place, transform_error(problem), f"a technique has the fields {fields}") from problem
+    problems = list(_violations(found, name))
     if problems:
-        raise _wrong(place, problems, "see the other files of the knowledge base")
+        raise _malformed(place, problems, "see the other files of the knowledge base")
     return found
 
 
-def _faults(found: Technique, name: str) -> list[str]:
-    """What the types of the fields do not say."""
+def _violations(found: Technique, name: str) -> list[str]:
+    """Violations that field types do not express."""
     problems: list[str] = []
     if found.name != name or not _NAME.fullmatch(name):
-        problems.append(f"its name is `{found.name}`, where its file is `{name}.md`: lower case words with hyphens")
+        problems.append(f"its name is `{found.name}`, but its file is `{name}.md`: use lower-case words with hyphens")
     effect = found.effect
     if not 0 < effect.low <= effect.likely <= effect.high:
-        problems.append(f"its effect is {effect}, where low <= likely <= high are expected, all above 0")
+        problems.append(f"its effect is {effect}, expected 0 < low <= likely <= high")
     empty = [each for each in ("title", "intent", "risk", "signature", "text") if not getattr(found, each).strip()]
     problems.extend(f"its {each} is empty" for each in empty)
     if not found.targets:
@@ -84,15 +84,15 @@ def _faults(found: Technique, name: str) -> list[str]:
     return problems
 
 
-def _wrong(place: str, problems: list[str], advice: str) -> ArgusError:
+def _malformed(place: str, problems: list[str], advice: str) -> ArgusError:
     first, *others = problems
     return ArgusError(
-        Diagnostic("E902", "error", f"`{place}` is no technique: {first}", notes=tuple(others), help=advice)
+        Diagnostic("E902", "error", f"`{place}` is not a technique: {first}", notes=tuple(others), help=advice)
     )
 
 
-def related(techniques: tuple[Technique, ...], words: str, target: str = "") -> tuple[Technique, ...]:
-    """Techniques that a text speaks of, the nearest first: by words in common, rare ones counting for more."""
+def related_techniques(techniques: tuple[Technique, ...], words: str, target: str = "") -> tuple[Technique, ...]:
+    """Techniques relevant to a text, best match first: by common words, each weighted by 1 / document frequency."""
     asked = set(_words(words))
     bags = {each.name: _words(f"{each.name} {each.title} {each.intent} {each.text}") for each in techniques}
     counts = {word: sum(word in bag for bag in bags.values()) for word in asked}

@@ -1,7 +1,7 @@
-"""What a planner is: a pure function from a state to ranked choices, and one from an observation to the next state.
+"""Planner protocol: pure functions from a state to ranked choices, and from state and observation to the next state.
 
-All that a planner may draw at random comes from its seed and the number of observations so far, so that a state is what
-its observations make of it: a search that is resumed from its journal goes on as it would have gone on.
+A planner's random numbers depend only on its seed and the number of observations and pending choices. A state is
+therefore a function of its observations, and a search resumed from its journal continues as the uninterrupted one.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 Outcome = Literal["timed", "ill-formed", "refuted", "unknown", "over limits", "not compiled", "wrong", "lost", "cheat"]
-"""How a candidate left the gate: `timed` it passed. lost: its process hung or died. cheat: faster than it can be."""
+"""Result of the gate. timed: passed. lost: the worker process hung or died. cheat: faster than the hardware allows."""
 FAILURES: tuple[Outcome, ...] = ("ill-formed", "refuted", "unknown", "over limits", "not compiled", "wrong", "lost")
 
 
 @frozen
 class Step:
-    """A technique as it was applied: `stages 1 -> 4`."""
+    """One applied technique. change: the fields that it changed, such as `stages 1 -> 4`."""
 
     technique: str
     change: str
@@ -29,10 +29,10 @@ class Step:
 
 @frozen
 class Choice:
-    """A design that may be tried. steps: from the first design to it, in the order of a plan.
+    """A design to try. steps: techniques applied to the first design, in order.
 
-    features: one number for each of the situation's. knobs: what tells it from other designs, by name. text: of a
-    kernel that somebody wrote, empty for a design of a family.
+    features: values of the situation's features. knobs: the design's parameters by name. text: source of a written
+    kernel; empty for a design of a family.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Choice:
 
 @frozen
 class Observation:
-    """What became of a choice. microseconds: of one call, measured or predicted; None where the gate stopped it."""
+    """Result of a trial. microseconds: time of one call, measured or predicted; None if the gate rejected it."""
 
     choice: Choice
     outcome: Outcome
@@ -57,10 +57,10 @@ class Observation:
 
 @frozen
 class Situation:
-    """What every planner sees.
+    """Context that every planner gets.
 
-    target, problem: as the user named them. features: names of the numbers of a choice. bound: the least microseconds
-    that physics allows. bottleneck: what sets it. options: choices not tried yet. tried: in order.
+    target, problem: as the user named them. features: names of a choice's features. bound: speed of light in
+    microseconds. bottleneck: the resource that sets it. options: choices not tried yet. tried: observations in order.
     """
 
     target: str
@@ -73,17 +73,17 @@ class Situation:
 
     @property
     def best(self) -> Observation | None:
-        """The fastest so far; of equals the first."""
+        """The fastest observation so far; the first of equals."""
         passed = [each for each in self.tried if each.microseconds is not None]
         return min(passed, key=lambda each: each.microseconds or 0.0, default=None)
 
     @property
     def gap(self) -> float | None:
-        """Time of the best over the bound; None before anything passed."""
+        """Best time over the bound; None before any candidate passed."""
         best = self.best
         return None if best is None or best.microseconds is None else best.microseconds / self.bound
 
-    def after(self, observation: Observation) -> Situation:
+    def with_observation(self, observation: Observation) -> Situation:
         left = tuple(each for each in self.options if each.name != observation.choice.name)
         return evolve(self, options=left, tried=(*self.tried, observation))
 
@@ -93,7 +93,7 @@ Memory = TypeVar("Memory")
 
 @frozen
 class State(Generic[Memory]):
-    """memory: what this kind of planner has learnt. pending: names of choices under way, not to be repeated."""
+    """State of a planner. memory: what it has learnt. pending: names of choices being evaluated, not proposed again."""
 
     seed: int
     situation: Situation
@@ -105,24 +105,25 @@ class State(Generic[Memory]):
         return len(self.situation.tried)
 
     def generator(self) -> np.random.Generator:
-        """Random numbers of this step alone."""
+        """Random generator of this step."""
         return np.random.default_rng([self.seed, self.step, len(self.pending)])
 
     def open(self) -> tuple[Choice, ...]:
-        """Choices neither tried nor under way."""
+        """Choices neither tried nor pending."""
         return tuple(each for each in self.situation.options if each.name not in self.pending)
 
-    def started(self, name: str) -> State[Memory]:
+    def with_pending(self, name: str) -> State[Memory]:
         return evolve(self, pending=self.pending | {name})
 
-    def observed(self, observation: Observation, memory: Memory) -> State[Memory]:
+    def with_observation(self, observation: Observation, memory: Memory) -> State[Memory]:
         name = observation.choice.name
-        return evolve(self, situation=self.situation.after(observation), memory=memory, pending=self.pending - {name})
+        situation = self.situation.with_observation(observation)
+        return evolve(self, situation=situation, memory=memory, pending=self.pending - {name})
 
 
 @frozen
-class Ranked:
-    """A choice and how much a planner wants it: only the order within one proposal means anything. why: in words."""
+class RankedChoice:
+    """A choice and its utility, comparable only within one proposal. why: the reason, shown to the user."""
 
     choice: Choice
     utility: float
@@ -130,17 +131,17 @@ class Ranked:
 
 
 class Planner(Protocol):
-    """Ranks what to try next. Neither method has effects; both give equal results for equal arguments."""
+    """Ranks the next choices. Methods have no side effects and are deterministic in their arguments."""
 
     @property
     def name(self) -> str: ...
 
     def start(self, situation: Situation, seed: int) -> State[Any]:
-        """The state before anything was tried."""
+        """The initial state."""
         ...
 
-    def propose(self, state: State[Any]) -> tuple[Ranked, ...]:
-        """Choices of `state.open()`, the most wanted first; none if nothing is left."""
+    def propose(self, state: State[Any]) -> tuple[RankedChoice, ...]:
+        """Choices of `state.open()`, best first; empty if none is open."""
         ...
 
     def learn(self, state: State[Any], observation: Observation) -> State[Any]:
@@ -148,7 +149,7 @@ class Planner(Protocol):
         ...
 
 
-def ranked(choices: tuple[Choice, ...], utilities: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[Ranked, ...]:
-    """By falling utility; of equals in their order."""
+def rank(choices: tuple[Choice, ...], utilities: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[RankedChoice, ...]:
+    """Choices by descending utility; stable."""
     order = np.argsort(-utilities, kind="stable")
-    return tuple(Ranked(choices[int(place)], float(utilities[place])) for place in order)
+    return tuple(RankedChoice(choices[int(place)], float(utilities[place])) for place in order)

@@ -1,4 +1,4 @@
-"""When a search is over: near the speed of light, or nothing gained for long; and what a rule would have saved.
+"""Stopping rules of a search (near the speed of light, or no gain for long) and their replay on recorded runs.
 
 The rules and the return on investment are those of "muCUTLASS and speed-of-light guidance" [arXiv 2603.29010].
 """
@@ -11,15 +11,15 @@ from typing import Literal
 
 from attrs import frozen
 
-Why = Literal["near the bound", "no gain"]
+StopReason = Literal["near the bound", "no gain"]
 
 
 @frozen
 class Rule:
-    """epsilon: stop at (1 + epsilon) times the bound. attempts: stop after so many without gain; None: never.
+    """epsilon: stop at (1 + epsilon) times the bound. attempts: stop after this many trials without gain. None: never.
 
-    to_beat: microseconds that the best must be below before either holds. gain: the least share of the best's time
-    that counts as one.
+    to_beat: microseconds that the best must beat before either rule applies. gain: least relative improvement that
+    counts as a gain.
     """
 
     epsilon: float | None = None
@@ -30,27 +30,27 @@ class Rule:
 
 @frozen
 class Replay:
-    """What a rule would have made of a recorded run.
+    """Outcome of a rule on a recorded run.
 
-    trials: after which it stops, all of the run's where it never does. saved: share of the run's trials.
-    kept: the run's best time over the rule's, at most 1; 0 where nothing had passed. why: None: it never stopped.
+    trials: at which it stops, or the run's total. saved: fraction of trials saved. kept: the run's best time over the
+    best when the rule stops, at most 1; 0 if nothing had passed. why: None if it never stops.
     """
 
     trials: int
     saved: float
     kept: float
-    why: Why | None
+    why: StopReason | None
 
     @property
     def efficiency(self) -> float:
-        """The result kept, over the share of trials it took: what one trial is worth beside those of the whole run."""
+        """Result kept over the fraction of trials used: value of a trial relative to the whole run."""
         return self.kept / (1 - self.saved)
 
 
-def stop(rule: Rule, times: Sequence[float | None], bound: float) -> Why | None:
-    """Whether a search is over after these trials, in order. times: microseconds, None for a trial that did not pass.
+def should_stop(rule: Rule, times: Sequence[float | None], bound: float) -> StopReason | None:
+    """Why to stop after these trials, or None. times: microseconds in order, None for a trial that did not pass.
 
-    bound: the speed of light, in microseconds.
+    bound: speed of light in microseconds.
     """
     best, last = _best(times, rule.gain)
     if best is None or not best < rule.to_beat:
@@ -63,7 +63,7 @@ def stop(rule: Rule, times: Sequence[float | None], bound: float) -> Why | None:
 
 
 def _best(times: Sequence[float | None], gain: float) -> tuple[float | None, int]:
-    """The least time, and after how many trials there was a last gain."""
+    """The least time, and the number of the trial with the last gain."""
     best, marked, last = float("inf"), float("inf"), 0
     for number, time in enumerate(times, start=1):
         if time is None:
@@ -75,12 +75,12 @@ def _best(times: Sequence[float | None], gain: float) -> tuple[float | None, int
 
 
 def replay(rule: Rule, times: Sequence[float | None], bound: float) -> Replay:
-    """The rule asked after each trial of a run. Raises ValueError for a run of no trials."""
+    """Apply the rule after each trial of a recorded run. Raises ValueError for a run without trials."""
     if not times:
-        raise ValueError("a run of no trials")
+        raise ValueError("a run without trials")
     after, why = len(times), None
     for number in range(1, len(times) + 1):
-        why = stop(rule, times[:number], bound)
+        why = should_stop(rule, times[:number], bound)
         if why is not None:
             after = number
             break
@@ -90,11 +90,10 @@ def replay(rule: Rule, times: Sequence[float | None], bound: float) -> Replay:
 
 
 def roi(speedup: float, gap: float, implementing: float, risk: float) -> float:
-    """The return on investment of a hypothesis: S ^ (1 + max(0, log10(g / 5))) / (R_impl * R_perf).
+    """Return on investment of a hypothesis: S ^ (1 + max(0, log10(g / 5))) / (R_impl * R_perf).
 
-    speedup: S, expected. gap: g, the best time over the speed of light: far from it bold steps weigh more.
-    implementing, risk: R_impl, how hard it is to build, and R_perf, how unsure its effect, both above 0.
-    Raises ValueError for a number that is not above 0.
+    speedup: expected S. gap: g, best time over the speed of light. implementing: R_impl, implementation effort. risk:
+    R_perf, uncertainty of the effect. Raises ValueError for an argument that is not above 0.
     """
     if not min(speedup, gap, implementing, risk) > 0:
         raise ValueError(f"not all of {(speedup, gap, implementing, risk)} are above 0")

@@ -1,4 +1,4 @@
-"""A technique of the knowledge base: what it does to a kernel, when it may, and what it is worth."""
+"""Data model of an optimisation technique: applicability, transformation, expected speedup, recorded experiments."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from attrs import frozen
 Scope = Literal["global", "local", "instruction"]
 Basis = Literal["time", "static model"]
 SCOPES: tuple[Scope, ...] = ("global", "local", "instruction")
-"""In the order in which a plan takes them: what changes a whole kernel comes before what changes a part of it."""
+"""In the order in which a plan applies them: whole-kernel changes before local ones."""
 
 
 @frozen
 class Effect:
-    """Time before over time after, where the technique applies: as little as `low`, as much as `high`.
+    """Speedup (time before over time after) where the technique applies: range and likely value.
 
-    basis: whether these are times of a GPU or what the static model says.
+    basis: measured times of a GPU, or predictions of the static model.
     """
 
     low: float
@@ -31,7 +31,7 @@ class Effect:
 
     @property
     def log_deviation(self) -> float:
-        """From `low` to `high` as four standard deviations, and never less than a few percent."""
+        """Standard deviation of the log speedup: a quarter of log(high / low), at least 0.03."""
         return max(0.03, (log(self.high) - log(self.low)) / 4)
 
     def __str__(self) -> str:
@@ -40,9 +40,9 @@ class Effect:
 
 @frozen
 class Lineage:
-    """An experiment of this repository that showed it: two designs that differ in the technique alone.
+    """An ablation in this repository: two designs that differ only in the technique.
 
-    command: that repeats it. shape: of the problem. ratio: time without over time with.
+    command: repeats it. shape: of the problem. without, design: names of both designs. ratio: time without over with.
     """
 
     command: str
@@ -58,11 +58,10 @@ class Lineage:
 class Technique:
     """One file of kb/.
 
-    name: as its file is called. intent: in a sentence. targets: machines that have it. applies: a matcher over the IR
-    (`argus.policy.matchers`), true of kernels that it can still improve. preconditions: invariants that the verifier
-    must prove of a kernel that has it. transformation: what makes a kernel have it (`argus.search.techniques`).
-    risk:
-    what may go wrong; signature: how that shows. text: the page below its front matter.
+    name: the file's name without `.md`. intent: one sentence. targets: where it exists. applies: name of the matcher
+    (`argus.policy.matchers`) that is true of kernels it can still improve. preconditions: invariants that the verifier
+    must prove for a kernel with it. transformation: name of its transformation (`argus.search.techniques`). risk: what
+    may go wrong; signature: the symptom. text: the page below the front matter.
     """
 
     name: str
@@ -81,5 +80,5 @@ class Technique:
 
     @property
     def order(self) -> tuple[int, str]:
-        """Techniques of wider scope first."""
+        """Sort key: wider scope first, then name."""
         return SCOPES.index(self.scope), self.name

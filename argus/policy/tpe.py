@@ -1,6 +1,6 @@
-"""Optuna's tree-structured Parzen estimator over the knobs of designs [Bergstra 2011], as a planner to compare with.
+"""Baseline planner: Optuna's tree-structured Parzen estimator over the knobs of designs [Bergstra 2011].
 
-Its study is made anew from the observations at each proposal, so that it is a function of the state like any other.
+Each proposal rebuilds the study from the observations, so that the planner is a pure function of its state.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import numpy as np
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.policy.planner import Choice, Observation, Ranked, Situation, State, ranked
+from argus.policy.planner import Choice, Observation, RankedChoice, Situation, State, rank
 
 _REFUSED = 1e3
-"""The value of a candidate that the gate stops, in bounds of time: worse than any that passes."""
+"""Objective (time over bound) of a candidate that the gate rejects: worse than any that passes."""
 
 
 @frozen
 class Tpe:
-    """Proposes the open choice whose knobs agree with most of what the estimator asks for.
+    """Ranks open choices by how many knobs agree with the estimator's suggestion.
 
-    Raises ArgusError (E905) from `start` where Optuna is not installed.
+    `start` raises ArgusError (E905) if Optuna is not installed.
     """
 
     name: str = "tpe"
@@ -31,16 +31,16 @@ class Tpe:
         _optuna()
         return State(seed, situation, None)
 
-    def propose(self, state: State[None]) -> tuple[Ranked, ...]:
+    def propose(self, state: State[None]) -> tuple[RankedChoice, ...]:
         options = state.open()
         if not options:
             return ()
-        asked = _asked(state)
+        asked = _suggested_knobs(state)
         near = np.array([sum(asked.get(name) == value for name, value in each.knobs) for each in options], np.float64)
-        return ranked(options, near + 1e-3 * state.generator().random(len(options)))
+        return rank(options, near + 1e-3 * state.generator().random(len(options)))
 
     def learn(self, state: State[None], observation: Observation) -> State[None]:
-        return state.observed(observation, None)
+        return state.with_observation(observation, None)
 
 
 def _optuna() -> Any:  # noqa: ANN401 reason: an optional package
@@ -53,8 +53,8 @@ def _optuna() -> Any:  # noqa: ANN401 reason: an optional package
     return optuna
 
 
-def _asked(state: State[None]) -> dict[str, Any]:
-    """The knobs that the estimator wants next."""
+def _suggested_knobs(state: State[None]) -> dict[str, Any]:
+    """The knobs that the estimator suggests next."""
     optuna = _optuna()
     situation = state.situation
     every = (*situation.options, *(each.choice for each in situation.tried))
@@ -70,7 +70,7 @@ def _asked(state: State[None]) -> dict[str, Any]:
 
 
 def _values(choices: tuple[Choice, ...]) -> dict[str, list[int | bool | str]]:
-    """The values that each knob takes, in an order that does not depend on which have been tried."""
+    """The values of each knob, in an order independent of which have been tried."""
     found: dict[str, set[int | bool | str]] = {}
     for each in choices:
         for name, value in each.knobs:

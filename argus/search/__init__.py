@@ -1,1 +1,1 @@
-"""The search for a fast kernel that is proved: problems, designs, the gate, the journal, and what comes of it."""
+"""The search for fast proved kernels: problems, designs, evaluation, journal, autotuning and certificates."""

@@ -1,38 +1,40 @@
-"""What a bandit believes before a search."""
+"""Priors of the bandit's feature weights: from recorded problems, else from the knowledge base's effects."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import assert_never
 
-from argus.policy.bandit import CONSTANT, Weight
-from argus.policy.experience import experience
-from argus.policy.knowledge import load
-from argus.search.designs.space import technique
-from argus.search.designs.wave_quantisation import size
+from argus.policy.bandit import CONSTANT, WeightPrior
+from argus.policy.experience import load_experience
+from argus.policy.knowledge import load_techniques
+from argus.search.designs.space import technique_feature
+from argus.search.designs.wave_quantisation import problem_size
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
 
-FIT: Mapping[str, Weight] = {
-    CONSTANT: Weight(-1.0, 0.5),
-    "last wave": Weight(1.0, 0.3),
-    "edge": Weight(1.0, 0.3),
-    "products a byte": Weight(1.0, 0.5),
+OCCUPANCY_PRIORS: Mapping[str, WeightPrior] = {
+    CONSTANT: WeightPrior(-1.0, 0.5),
+    "last wave": WeightPrior(1.0, 0.3),
+    "edge": WeightPrior(1.0, 0.3),
+    "products a byte": WeightPrior(1.0, 0.5),
 }
-"""Of features that are no techniques: empty places of a wave, and of a tile, are time lost."""
+"""Priors of features that are not techniques: idle SMs in the last wave and padding of edge tiles cost time."""
 
 
-def beliefs(problem: Problem) -> dict[str, Weight]:
-    """What earlier problems taught of one of its size, else what techniques promise."""
-    effects = {technique(each.name): each.effect for each in load() if problem.target in each.targets}
-    promised = {name: Weight(each.log_mean, each.log_deviation) for name, each in effects.items()}
-    return {**FIT, **promised, **experience(problem.target).at(_size(problem))}
+def feature_priors(problem: Problem) -> dict[str, WeightPrior]:
+    """Priors by feature: fitted to recorded problems at this size where available, else the techniques' effects."""
+    effects = {
+        technique_feature(each.name): each.effect for each in load_techniques() if problem.target in each.targets
+    }
+    promised = {name: WeightPrior(each.log_mean, each.log_deviation) for name, each in effects.items()}
+    return {**OCCUPANCY_PRIORS, **promised, **load_experience(problem.target).at(_size(problem))}
 
 
 def _size(problem: Problem) -> float | None:
     match problem:
         case Gemm():
-            return size(problem)
+            return problem_size(problem)
         case KernelFile():
             return None
         case _:

@@ -1,16 +1,16 @@
-"""A run as JSON data of the schema `argus.optimize/1`."""
+"""Serialises the result of a run as JSON data of the schema `argus.optimize/1`."""
 
 from __future__ import annotations
 
 from attrs import asdict
 
-from argus.search.run import Found
+from argus.search.run import SearchResult
 
 SCHEMA = "argus.optimize/1"
 
 
-def document(found: Found) -> dict[str, object]:
-    """What a run came to."""
+def result_document(found: SearchResult) -> dict[str, object]:
+    """The result as JSON data."""
     bounds = found.problem.bounds
     return {
         "schema": SCHEMA,

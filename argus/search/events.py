@@ -1,4 +1,4 @@
-"""What happens in a search, as data: what its journal holds, and what a screen shows."""
+"""Events of a search: records of its journal, and updates for the display."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Reason = Literal[
 
 @frozen
 class Started:
-    """A run begins. choices: how many designs there are. versions: of Argus and what judges with it.
+    """A run starts. choices: number of designs. versions: of Argus and the packages that affect verdicts.
 
-    reward: what times are, for all of the run; None where an older version did not say.
+    reward: whether the run's times are measured or predicted; None in journals of older versions.
     """
 
     problem: str
@@ -34,7 +34,7 @@ class Started:
 
 @frozen
 class Proposed:
-    """A choice goes to the gate. planner: whose ranking it was; of a planner that falls back, the other's name."""
+    """A choice is submitted to the gate. planner: the one that ranked it; after a fallback, the fallback's name."""
 
     name: str
     techniques: tuple[str, ...]
@@ -45,14 +45,14 @@ class Proposed:
 
 @frozen
 class Judged:
-    """The gate's answer to a choice."""
+    """The gate's judgement of a choice."""
 
     judgement: Judgement
 
 
 @frozen
 class Asked:
-    """A model was asked, for `cost` US dollars: its reply as data, to be read again when the run is resumed."""
+    """A model was asked. cost: US dollars. reply: as data, replayed when the run is resumed."""
 
     model: str
     reply: Mapping[str, Any]
@@ -62,9 +62,9 @@ class Asked:
 
 @frozen
 class Resumed:
-    """A run goes on after so many judgements. best: microseconds of the fastest of them, of these techniques.
+    """A run resumes after `judged` judgements. best, techniques: time in microseconds and techniques of the fastest.
 
-    tokens, cost: that questions to a model took until then, in US dollars.
+    tokens, cost: spent on model questions so far; cost in US dollars.
     """
 
     judged: int
@@ -76,6 +76,8 @@ class Resumed:
 
 @frozen
 class Ended:
+    """A run ends."""
+
     reason: Reason
 
 
@@ -84,9 +86,9 @@ Event = Started | Proposed | Judged | Asked | Resumed | Ended
 
 @frozen
 class Asks:
-    """A model is about to be asked, which may take long: for a screen alone, as nothing has come of it yet."""
+    """A model is about to be asked, which may take long. For the display only; not recorded in the journal."""
 
     model: str
 
 
-Told = Event | Asks
+Update = Event | Asks

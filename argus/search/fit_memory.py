@@ -1,4 +1,4 @@
-"""Designs made to fit the memory of their machine: as many slots as there is room for."""
+"""Reduces a design's number of pipeline stages until it fits into shared memory."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from argus.search.tuning.candidates import most_stages
 
 _ELEMENT, _SUM, _ROWS, _WIDTH = 2, 4, 64, 64
 _AROUND = 2_048
-"""Bytes for barriers, and for tiles to begin at multiples of 1024."""
+"""Bytes of shared memory for mbarriers and for aligning tiles to 1024 bytes."""
 _FEWEST, _CHUNK = 2, 8
 _SPAN = 128
 _MOST_SUMS = 192
-"""32-bit sums that a thread may hold beside what it computes with."""
+"""Most 32-bit accumulator registers of a thread."""
 
 
 def hopper(design: Hopper) -> Hopper | None:
-    """With fewer slots where it has too many; None below two."""
+    """The design with at most as many stages as fit; None if fewer than two fit."""
     slots = min(design.stages, most_stages(design))
     return evolve(design, stages=slots) if slots >= _FEWEST else None
 
 
 def skinny(design: Skinny) -> Skinny | None:
+    """The design with at most as many stages as fit; None if fewer than two fit."""
     slots = min(design.stages, _room(0) // ((design.bm + _ROWS) * design.bk * _ELEMENT))
     return evolve(design, stages=slots) if slots >= _FEWEST else None
 
 
 def split(design: Split) -> Split | None:
-    """Sums of a whole tile lie beside the slots; None where blocks cannot have equal parts of its columns."""
+    """As `hopper`; reserves memory for the partial sums. None if columns do not divide evenly among the splits."""
     if design.bn % (_CHUNK * design.splits):
         return None
     around = design.bm * design.bn * _SUM
@@ -41,7 +42,7 @@ def split(design: Split) -> Split | None:
 
 
 def staged(design: Staged) -> Staged | None:
-    """As it is; None where buffers do not fit, or the sums of one warpgroup its registers."""
+    """The design unchanged; None if its buffers exceed shared memory or its accumulators the registers."""
     boxes = min(2, max(1, design.bn // _WIDTH)) * _ROWS * _WIDTH * _ELEMENT if design.box else 0
     slots = design.stages * (design.bm + design.bn) * design.bk * _ELEMENT
     sums = design.bm // _ROWS * design.bn // 2
@@ -49,7 +50,7 @@ def staged(design: Staged) -> Staged | None:
 
 
 def rows(design: Staged) -> Staged | None:
-    """As `staged`, with a swizzle over whole rows if there is one at all."""
+    """As `staged`; a swizzled design gets the swizzle of its row length."""
     width = min(_SPAN, design.bk * _ELEMENT)
     return staged(evolve(design, swizzle=width) if design.swizzle else design)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C where it does no harm: while something is waited for, and never between a line of the journal and its end."""
+"""Defers SIGINT to interruptible waits, so that Ctrl-C never splits a journal transaction."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any, Self
 from attrs import define, field
 
 ONE_PRESS = 1.0
-"""Seconds in which a second interrupt is the same one: keys are pressed twice, and signals are sent to a group."""
+"""Seconds within which a repeated interrupt counts as the same one (double key press, signal to a process group)."""
 
 
 @define
 class Interrupts:
-    """From `hold` to the end of the `with`, an interrupt waits for a place that may be left, and is raised there.
+    """From `hold` to the end of the `with`, defers an interrupt until the next `may_leave` block and raises it there.
 
-    Only the main thread gets signals, and one that somebody else handles or ignores is left alone; then nothing is
-    held, and whatever interrupts is raised wherever it comes. ending: the program ends soon afterwards. Then to be told
-    to end (SIGTERM) is an interrupt as well, and once one has come, no other spoils what the program says at its end.
+    Only the main thread receives signals, and a handler that somebody else installed is left in place; in both cases
+    nothing is deferred. ending: the program exits soon afterwards. Then SIGTERM counts as an interrupt as well, and
+    after the first one further signals are ignored, so that the final report is complete.
     """
 
     ending: bool = False
@@ -36,6 +36,7 @@ class Interrupts:
         return self
 
     def hold(self) -> None:
+        """Install the handlers."""
         if threading.current_thread() is threading.main_thread():
             self._take(signal.SIGINT, signal.default_int_handler)
             if self.ending:
@@ -50,7 +51,7 @@ class Interrupts:
 
     @contextmanager
     def may_leave(self) -> Generator[None]:
-        """Here an interrupt is raised as it comes, and one that has come before is raised now.
+        """An interruptible block: raises a deferred interrupt now, and any new one as it arrives.
 
         Raises KeyboardInterrupt.
         """
@@ -61,7 +62,7 @@ class Interrupts:
         finally:
             self._leaving = False
 
-    def _take(self, number: int, usual: Any) -> None:  # noqa: ANN401 reason: what `signal` gives and takes
+    def _take(self, number: int, usual: Any) -> None:  # noqa: ANN401 reason: a handler of the module `signal`
         if signal.getsignal(number) == usual:
             self._before[number] = signal.signal(number, self._came)
 

@@ -1,6 +1,6 @@
-"""The journal of searches: an append-only store in SQLite, which loses nothing that was written before a crash.
+"""The journal of searches: an append-only, crash-safe event log in SQLite.
 
-Write-ahead logging lets several runs share a store, and readers look on. Each event is a transaction of its own.
+Write-ahead logging allows several runs and readers to share a file. Each event is one transaction.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from argus.search.events import Event, Started
 
 T = TypeVar("T")
 PATIENCE = 30.0
-"""Seconds in which another process's transaction ends."""
+"""Timeout in seconds for another process's transaction."""
 _PAUSE = 0.05
-"""Seconds between two attempts; SQLite itself would wait where no interrupt is heard."""
+"""Seconds between two attempts; SQLite's own busy timeout cannot be interrupted."""
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 VERSION = 1
-"""Of tables and events, in the file's `user_version`; 0 is a store of before it was written there, and equals 1."""
+"""Schema version, in the file's `user_version`; 0 marks files written before versions were stored, equal to 1."""
 _TROUBLE: tuple[type[BaseException], ...] = (sqlite3.Error, OSError, ValueError, ExceptionGroup, KeyError)
 _COLUMNS = {"run", "number", "at", "data"}
 _TABLES = f"""
@@ -48,19 +48,19 @@ _CONVERTER: Any = make_converter(forbid_extra_keys=True)
 configure_tagged_union(Event, _CONVERTER, tag_name="event")
 
 
-def written(event: Event) -> str:
+def encode_event(event: Event) -> str:
     """An event as JSON."""
     return str(_CONVERTER.dumps(event, unstructure_as=Event))
 
 
-def read(text: str) -> Event:
-    """The event of a text that `written` gave. Raises ValueError or an ExceptionGroup for another text."""
+def decode_event(text: str) -> Event:
+    """The inverse of `encode_event`. Raises ValueError or an ExceptionGroup for any other text."""
     return cast("Event", _CONVERTER.loads(text, Event))
 
 
 @frozen
 class Run:
-    """One run of a store. judged: candidates that have been through the gate."""
+    """Summary of a run. judged: number of judgements. ended: reason, empty while it has not ended."""
 
     name: str
     started: Started
@@ -70,16 +70,16 @@ class Run:
 
 @define
 class Journal:
-    """Raises ArgusError (E904) from each method where the file is no store, or cannot be written."""
+    """An open journal. All methods raise ArgusError (E904) if the file is not a journal or cannot be written."""
 
     path: Path
     patience: float = PATIENCE
     _store: sqlite3.Connection = field(init=False)
     _known: dict[str, int] = field(factory=dict[str, int], init=False)
-    """Events of a run that this journal has read or written: no others may come between."""
+    """Number of events of each run that this object has read or written, to detect concurrent writers."""
 
     def __attrs_post_init__(self) -> None:
-        with _told(self.path):
+        with _as_diagnostics(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._store = _connected(self.path)
             try:
@@ -92,20 +92,20 @@ class Journal:
                 raise
 
     def _is_new(self) -> bool:
-        """Whether the file is empty. Raises ArgusError for a store of something else, or of another version."""
+        """Whether the file is empty. Raises ArgusError for another database or another version."""
         (version,) = self._store.execute("pragma user_version").fetchone()
         columns = {name for (_, name, *_) in self._store.execute("pragma table_info(events)")}
         (tables,) = self._store.execute("select count(*) from sqlite_master").fetchone()
         if not tables:
             return True
         if columns != _COLUMNS:
-            raise _useless(self.path, "it is a store of something else", _ANOTHER)
+            raise _unusable(self.path, "it is another kind of database", _ANOTHER)
         if version not in (0, VERSION):
-            raise _useless(self.path, f"its version is {version}, and this Argus reads {VERSION}", _OLD)
+            raise _unusable(self.path, f"its version is {version}, but this Argus reads {VERSION}", _OLD)
         return False
 
     def _patiently(self, work: Callable[[], T]) -> T:
-        """What is done once no other process is at it, each attempt whole or not at all."""
+        """Run a transaction, retrying while another process holds the lock; rolls back failed attempts."""
         until = time.monotonic() + self.patience
         while True:
             try:
@@ -118,7 +118,7 @@ class Journal:
             time.sleep(_PAUSE)
 
     def begin(self, started: Started) -> str:
-        """A new run with its first event; its name."""
+        """Create a run with its first event; returns its name."""
 
         def work() -> str:
             self._store.execute("begin immediate")
@@ -129,39 +129,41 @@ class Journal:
             self._known[name] = 1
             return name
 
-        with _told(self.path):
+        with _as_diagnostics(self.path):
             return self._patiently(work)
 
     def append(self, run: str, event: Event) -> None:
-        """Raises ArgusError (E904) also where somebody else has gone on with the run since it was read here."""
+        """Append an event. Raises ArgusError (E904) also if another process has appended to the run meanwhile."""
 
         def work() -> None:
             self._store.execute("begin immediate")
             (number,) = self._store.execute("select count(*) from events where run = ?", (run,)).fetchone()
             known = self._known.get(run, number)
             if number != known:
-                message = f"`{run}` of `{self.path}` went on elsewhere: it has {number} events, {known} are known here"
-                raise ArgusError(Diagnostic("E904", "error", message, help="resume it once it has ended"))
+                message = (
+                    f"another process has continued `{run}` of `{self.path}`: it has {number} events, expected {known}"
+                )
+                raise ArgusError(Diagnostic("E904", "error", message, help="resume it when that process has ended"))
             self._insert(run, number, event)
             self._store.execute("commit")
             self._known[run] = number + 1
 
-        with _told(self.path):
+        with _as_diagnostics(self.path):
             self._patiently(work)
 
     @contextmanager
     def held(self, run: str) -> Generator[None]:
-        """While one process goes on with a run, no other does. Raises ArgusError (E904) in the other.
+        """Hold an exclusive lock on a run. Raises ArgusError (E904) if another process holds it.
 
-        The lock is the system's, on a file beside the store, and ends with the process however that ends.
+        This is an `flock` on a file next to the journal, which the system releases when the process ends.
         """
         path = self.path.with_name(f"{self.path.name}-{run}.lock")
-        with _told(self.path):
+        with _as_diagnostics(self.path):
             number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             if not _locked(number):
-                advice = "wait until it has ended, or begin a run of your own"
-                raise _useless(self.path, f"another process is at `{run}`", advice)
+                advice = "wait until it has ended, or start another run"
+                raise _unusable(self.path, f"another process is running `{run}`", advice)
             try:
                 yield
             finally:
@@ -171,14 +173,14 @@ class Journal:
             os.close(number)
 
     def _insert(self, run: str, number: int, event: Event) -> None:
-        data = written(event)
+        data = encode_event(event)
         self._store.execute("insert into events (run, number, data) values (?, ?, ?)", (run, number, data))
 
     def events(self, run: str) -> tuple[Event, ...]:
-        """Of a run, in order. Raises ArgusError (E904) also where there is no such run."""
-        with _told(self.path), closing(self._store.cursor()) as cursor:
+        """The events of a run, in order. Raises ArgusError (E904) also if there is no such run."""
+        with _as_diagnostics(self.path), closing(self._store.cursor()) as cursor:
             rows = cursor.execute("select data from events where run = ? order by number", (run,)).fetchall()
-            found = tuple(read(data) for (data,) in rows)
+            found = tuple(decode_event(data) for (data,) in rows)
         if not found:
             known = ", ".join(each.name for each in self.runs()) or "none"
             message = f"`{self.path}` has no run `{run}`, found {known}"
@@ -187,18 +189,18 @@ class Journal:
         return found
 
     def begun(self, run: str) -> Started:
-        """How a run began. Raises ArgusError (E904) also where there is no such run."""
+        """The first event of a run. Raises ArgusError (E904) also if there is no such run."""
         return _first(self.path, run, self.events(run)[0])
 
     def runs(self) -> tuple[Run, ...]:
-        """All runs, the first begun first."""
+        """All runs, oldest first."""
         return tuple(self._runs())
 
     def _runs(self) -> Iterator[Run]:
-        with _told(self.path), closing(self._store.cursor()) as cursor:
+        with _as_diagnostics(self.path), closing(self._store.cursor()) as cursor:
             query = "select run, data from events where number = 0 order by run"
             for name, data in cursor.execute(query).fetchall():
-                started = _first(self.path, name, read(data))
+                started = _first(self.path, name, decode_event(data))
                 kinds = cursor.execute(
                     "select json_extract(data, '$.event'), json_extract(data, '$.reason') from events"
                     " where run = ? order by number",
@@ -221,8 +223,8 @@ class Journal:
 
 
 @frozen
-class _Told:
-    """What goes wrong with a store, told as a diagnostic."""
+class _AsDiagnostics:
+    """Context manager that converts database and file errors to diagnostics."""
 
     path: Path
 
@@ -232,21 +234,21 @@ class _Told:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(value, _TROUBLE):
-            raise _useless(self.path, *_reason(value)) from None
+            raise _unusable(self.path, *_reason(value)) from None
 
 
 def _first(path: Path, run: str, event: Event) -> Started:
     if isinstance(event, Started):
         return event
-    raise _useless(path, f"`{run}` does not say how it began", _ANOTHER)
+    raise _unusable(path, f"the first event of `{run}` is not `Started`", _ANOTHER)
 
 
-def _told(path: Path) -> _Told:
-    return _Told(path)
+def _as_diagnostics(path: Path) -> _AsDiagnostics:
+    return _AsDiagnostics(path)
 
 
-def _useless(path: Path, reason: str, advice: str) -> ArgusError:
-    message = f"`{path}` does not serve as a journal: {reason}"
+def _unusable(path: Path, reason: str, advice: str) -> ArgusError:
+    message = f"`{path}` cannot be used as a journal: {reason}"
     return ArgusError(Diagnostic("E904", "error", message, help=advice))
 
 
@@ -255,15 +257,15 @@ _OLD = "read it with the version that wrote it, or name another file with --jour
 
 
 def _reason(problem: BaseException) -> tuple[str, str]:
-    """Why a store does not serve, in one line, and what to do. Of an event that cannot be read, that is all."""
-    room = "name another file with --journal, or make room and allow writing there"
+    """Why the file is unusable, in one line, and the repair."""
+    room = "name another file with --journal, or free disk space and allow writing there"
     match problem:
         case ExceptionGroup() | KeyError():
             return "it has an event that this version cannot read", _OLD
         case sqlite3.Error() if _busy(problem):
             return (
-                f"another process has held it for more than {PATIENCE:g} s",
-                "end the program that holds it, or name another file with --journal",
+                f"another process has locked it for more than {PATIENCE:g} s",
+                "end the process that locks it, or name another file with --journal",
             )
         case OSError():
             return problem.strerror or str(problem), room
@@ -276,7 +278,7 @@ def _busy(problem: sqlite3.Error) -> bool:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    """Where nothing can be written, a store that nobody is writing to is read all the same."""
+    """Open the file; read-only media are opened as immutable if there is no write-ahead log."""
     store = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
         store.execute("pragma user_version")
@@ -290,7 +292,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _locked(number: int) -> bool:
-    """Whether this process has the lock now. Whoever had it may have removed its file meanwhile."""
+    """Try to lock the file. False also if its previous owner has removed it meanwhile."""
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

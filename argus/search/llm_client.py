@@ -1,7 +1,7 @@
-"""Asking a language model what to try next: the one file that talks to an endpoint of the Messages API.
+"""Client of a language model: the only module that talks to an endpoint of the Messages API.
 
-What is asked and what an answer means is in `argus.policy.llm`, which is pure. Nothing of an answer is executed here:
-the text of a kernel is data for the gate.
+Requests are built and answers parsed in `argus.policy.llm`, which is pure. Answers are never executed here: a kernel's
+text is data for the gate.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ import numpy as np
 from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.policy.llm.answer import Usable, told
-from argus.policy.llm.budget import NOTHING, Spent, at_most, charged, refusal
-from argus.policy.llm.failures import Failed, Place, given_up
+from argus.policy.llm.answer import ToolInput, parse_answer
+from argus.policy.llm.budget import NOTHING, Spent, cost_of, refusal, worst_case
+from argus.policy.llm.failures import Endpoint, FailedCall, to_trouble
 from argus.policy.llm.memory import Memory
+from argus.policy.llm.parse_reply import parse_proposals
 from argus.policy.llm.planner import Llm
 from argus.policy.llm.prompt import request, size
-from argus.policy.llm.reading import read
-from argus.policy.llm.record import Asked, from_data, to_data
+from argus.policy.llm.record import Response, from_data, to_data
 from argus.policy.llm.reply import Faulty, Reply, Trouble
-from argus.policy.llm.retries import asked_for, wait
+from argus.policy.llm.retries import parse_retry_after, retry_delay
 from argus.policy.llm.settings import Settings, wrong_address
-from argus.policy.llm.texts import without
+from argus.policy.llm.texts import redacted
 from argus.policy.llm.view import View
 from argus.policy.planner import State
 
 MOST_BYTES = 4 << 20
-"""Of an answer that is read: far more than any answer of use has."""
+"""Size limit of an answer, far above that of any useful answer."""
 _CONNECTING = 10.0
 _SECRET = 8
-"""Characters of a key that is one: endpoints without keys are given a word."""
+"""Least length of a key to redact: endpoints without authentication get a dummy word."""
 _GRACE = 0.5
-"""Seconds more than a call is given, in which it ends by its own limits if it can."""
+"""Extra seconds for a call to end by its own timeout before its thread is abandoned."""
 _BARE = View()
 
 
 @frozen
 class Client:
-    """An open connection. raw: the client of `anthropic`, which is given as `module`; transport: what that uses."""
+    """An open client. raw: client object of the package `anthropic` (`module`); transport: its HTTP package."""
 
     settings: Settings
-    place: Place
+    place: Endpoint
     raw: Any
     module: Any
     transport: Any
@@ -72,11 +72,11 @@ class Client:
 
 
 class _TooLongError(Exception):
-    """An answer goes on beyond its time or its size."""
+    """An answer exceeds its time or size limit."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """A question was broken off. spent: by its calls; of one that was under way, what it may have cost at most."""
+    """A question was interrupted. spent: cost of its calls; the worst case for one in progress."""
 
     def __init__(self, spent: Spent) -> None:
         super().__init__()
@@ -90,16 +90,16 @@ def connect(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Client:
-    """A client of the endpoint; nothing is sent yet. Close it, or use it in a `with`.
+    """Create a client of the endpoint; sends nothing. Close it, or use it in a `with`.
 
     environment: os.environ by default. Raises ArgusError: E920 without the package, E921 without a key, E927 for an
-    address that is none.
+    invalid address.
     """
     named = os.environ if environment is None else environment
     module, transport = _modules()
     key = settings.key or named.get("ANTHROPIC_API_KEY", "")
     if not key or not key.isascii() or not key.isprintable():
-        found = "there is no key" if not key else "the key has a character that no key has"
+        found = "there is no key" if not key else "the key has an invalid character"
         raise ArgusError(
             Diagnostic("E921", "error", f"{found} for the language model", help="set ANTHROPIC_API_KEY to your key")
         )
@@ -108,9 +108,9 @@ def connect(
     if faults:
         message = f"settings of the model cannot be used: {faults[0]}"
         raise ArgusError(Diagnostic("E927", "error", message, help="correct ANTHROPIC_BASE_URL"))
-    # Repetitions are ours: theirs are not drawn from a seed, and know no budget.
+    # We retry ourselves: the package's retries are neither seeded nor limited by the budget.
     raw = module.Anthropic(api_key=key, base_url=address, max_retries=0, timeout=settings.timeout)
-    place = Place(settings.model, str(raw.base_url), key)
+    place = Endpoint(settings.model, str(raw.base_url), key)
     return Client(settings, place, raw, module, transport, sleep, clock)
 
 
@@ -118,32 +118,32 @@ def _modules() -> tuple[Any, Any]:
     try:
         return import_module("anthropic"), import_module("httpx2")
     except ImportError as problem:
-        message = "the planner `llm` was asked for, and the package `anthropic` is not installed"
+        message = "the planner `llm` needs the package `anthropic`, which is not installed"
         repair = "install the extra: `pip install 'argus[llm]'`, or use the planner `bandit`, which needs no model"
         raise ArgusError(Diagnostic("E920", "error", message, help=repair)) from problem
 
 
-def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) -> Asked:
-    """What the model proposes, or why it proposes nothing. Records of it and `refreshed` take it from here.
+def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) -> Response:
+    """Ask the model for proposals. Pass the response to the journal and to `with_response`.
 
-    An answer of no use is asked for again, with what was wrong with it, at most `settings.repairs` times. Raises
-    nothing for what an endpoint or a model does; Interrupted where Ctrl-C breaks it off.
+    An unusable answer is requested again with its errors, at most `settings.repairs` times. Failures of the endpoint or
+    the model are returned as Trouble. Raises Interrupted on Ctrl-C.
     """
     settings = client.settings
-    ranking = planner.standing(state)
+    ranking = planner.bandit_ranking(state)
     choices = tuple(each.choice for each in ranking)
     until = client.clock() + settings.patience
     spent, faults, latest = NOTHING, (), ()
     for number in range(settings.repairs + 1):
         fields = request(settings, state, ranking, view, latest)
         generator = np.random.default_rng([state.seed, state.step, len(state.memory.feedback), number])
-        with _counted(spent):
-            got, cost = _delivered(client, fields, state.memory.spent + spent, until, generator)
+        with _adding(spent):
+            got, cost = _call_with_retries(client, fields, state.memory.spent + spent, until, generator)
         spent += cost
-        found = read(got.data, choices) if isinstance(got, Usable) else got
+        found = parse_proposals(got.data, choices) if isinstance(got, ToolInput) else got
         match found:
             case Reply() | Trouble():
-                return kept(evolve(found, faults=faults, spent=spent), client.place.key)
+                return without_key(evolve(found, faults=faults, spent=spent), client.place.key)
             case Faulty(faults=latest, final=final):
                 faults = (*faults, *latest)
                 if final:
@@ -151,17 +151,17 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
     message = f"no answer of the model could be used: {'; '.join(latest)}"
     repair = "ask another model, or go on without one"
     trouble = Trouble("E926", message, repair, lasting=False, faults=faults, spent=spent)
-    return kept(trouble, client.place.key)
+    return without_key(trouble, client.place.key)
 
 
-def kept(asked: Asked, key: str) -> Asked:
-    """An answer without the key, which an endpoint may put into it, and which is then in a journal and on a screen."""
-    return from_data(without(to_data(asked), key)) if len(key) >= _SECRET else asked
+def without_key(asked: Response, key: str) -> Response:
+    """The response with the key redacted, since some endpoints echo it and responses are journaled and displayed."""
+    return from_data(redacted(to_data(asked), key)) if len(key) >= _SECRET else asked
 
 
 @contextmanager
-def _counted(spent: Spent) -> Generator[None]:
-    """What is broken off within has cost this much more."""
+def _adding(spent: Spent) -> Generator[None]:
+    """Add `spent` to the cost of an interruption inside the block."""
     try:
         yield
     except Interrupted as broken:
@@ -170,49 +170,49 @@ def _counted(spent: Spent) -> Generator[None]:
         raise Interrupted(spent) from None
 
 
-def _delivered(
+def _call_with_retries(
     client: Client, fields: dict[str, object], before: Spent, until: float, generator: np.random.Generator
-) -> tuple[Usable | Faulty | Trouble, Spent]:
-    """The first answer that comes, and what it cost together with the calls without one.
+) -> tuple[ToolInput | Faulty | Trouble, Spent]:
+    """Call until there is an answer; returns it and the cost of all calls.
 
-    A call of which nobody says what it cost is counted as what it may have cost at most.
+    A call without a usage report is charged at its worst case.
     """
     settings = client.settings
-    worst = at_most(size(fields), settings.max_tokens, settings.pricing)
+    worst = worst_case(size(fields), settings.max_tokens, settings.pricing)
     spent = NOTHING
     for attempt in count(1):
         refused = refusal(before + spent, worst, settings.limits, settings.pricing, settings.model)
         if refused is not None:
-            return given_up(refused, lasting=True), spent
+            return to_trouble(refused, lasting=True), spent
         left = until - client.clock()
         if left <= 0:
-            late = client.place.silent(f"has taken all of {settings.patience:.3g} s for one question", billed=False)
+            late = client.place.no_answer(f"exceeded {settings.patience:.3g} s for one question", billed=False)
             return late.trouble, spent
-        with _counted(spent + worst):
-            got = _watched(client, fields, min(settings.timeout, left))
+        with _adding(spent + worst):
+            got = _call_with_timeout(client, fields, min(settings.timeout, left))
         if isinstance(got, bytes):
-            answer = told(got)
-            cost = worst if answer.usage is None else charged(answer.usage, settings.pricing)
+            answer = parse_answer(got)
+            cost = worst if answer.usage is None else cost_of(answer.usage, settings.pricing)
             return answer.found, spent + cost
         spent += worst if got.billed else Spent(calls=1)
-        pause = wait(attempt, got.wait, generator)
-        if not got.passing or attempt >= settings.attempts or client.clock() + pause >= until:
+        pause = retry_delay(attempt, got.wait, generator)
+        if not got.transient or attempt >= settings.attempts or client.clock() + pause >= until:
             return got.trouble, spent
-        with _counted(spent):
+        with _adding(spent):
             client.sleep(pause)
     raise AssertionError  # pragma: no cover
 
 
-def _watched(client: Client, fields: dict[str, object], seconds: float) -> bytes | Failed:
-    """One call in a thread of its own, which is left to itself where it outlasts its time.
+def _call_with_timeout(client: Client, fields: dict[str, object], seconds: float) -> bytes | FailedCall:
+    """One call in its own thread, which is abandoned on timeout.
 
-    The limits of the client are of one read each, so that an endpoint that sends its header slowly could hold us.
+    The package's timeouts apply to each read, so an endpoint that sends its header slowly could block forever.
     """
-    box: SimpleQueue[bytes | Failed | BaseException] = SimpleQueue()
+    box: SimpleQueue[bytes | FailedCall | BaseException] = SimpleQueue()
 
     def work() -> None:
         try:
-            box.put(_called(client, fields, seconds))
+            box.put(_call(client, fields, seconds))
         except BaseException as problem:  # noqa: BLE001 reason: raised again below
             box.put(problem)
 
@@ -220,14 +220,14 @@ def _watched(client: Client, fields: dict[str, object], seconds: float) -> bytes
     try:
         found = box.get(timeout=seconds + _GRACE)
     except Empty:
-        return client.place.late(seconds)
+        return client.place.timed_out(seconds)
     if isinstance(found, BaseException):
         raise found
     return found
 
 
-def _called(client: Client, fields: dict[str, object], seconds: float) -> bytes | Failed:
-    """One call. seconds: until its answer is there."""
+def _call(client: Client, fields: dict[str, object], seconds: float) -> bytes | FailedCall:
+    """One call. seconds: timeout of the whole answer."""
     module = client.module
     until = client.clock() + seconds
     patience = module.Timeout(seconds, connect=min(seconds, _CONNECTING))
@@ -237,20 +237,20 @@ def _called(client: Client, fields: dict[str, object], seconds: float) -> bytes 
     except module.APIStatusError as problem:
         return _status(client, problem)
     except (_TooLongError, module.APITimeoutError, client.transport.TimeoutException):
-        return client.place.late(seconds)
+        return client.place.timed_out(seconds)
     except module.APIConnectionError as problem:
-        # A connection that was never made cannot have cost anything.
+        # A connection that was never established costs nothing.
         cause = problem.__cause__
         unmade = isinstance(cause, (client.transport.ConnectError, client.transport.UnsupportedProtocol))
-        return client.place.silent(f"cannot be reached: {cause or problem}", billed=not unmade)
+        return client.place.no_answer(f"cannot be reached: {cause or problem}", billed=not unmade)
     except client.transport.HTTPError as problem:
-        return client.place.silent(f"broke off its answer: {problem}", billed=True)
+        return client.place.no_answer(f"broke off its answer: {problem}", billed=True)
     except module.AnthropicError as problem:
         return client.place.refused(str(problem))
 
 
 def _body(chunks: Iterable[bytes], clock: Callable[[], float], until: float) -> bytes:
-    """All of an answer. An endpoint that sends a byte now and then does not hold us longer than it may take."""
+    """The whole answer, within the size limit and the deadline even if the endpoint keeps sending slowly."""
     found = bytearray()
     for chunk in chunks:
         found += chunk
@@ -259,6 +259,6 @@ def _body(chunks: Iterable[bytes], clock: Callable[[], float], until: float) -> 
     return bytes(found)
 
 
-def _status(client: Client, problem: Any) -> Failed:  # noqa: ANN401 reason: a class of a package that may be absent
-    asked = asked_for(problem.response.headers.get("retry-after"), datetime.now(UTC))
+def _status(client: Client, problem: Any) -> FailedCall:  # noqa: ANN401 reason: a class of a package that may be absent
+    asked = parse_retry_after(problem.response.headers.get("retry-after"), datetime.now(UTC))
     return client.place.status(problem.status_code, str(problem.api_message or problem.message), asked)

@@ -1,7 +1,7 @@
-"""The search itself: a planner proposes, the gate judges, the journal keeps, until a rule says that it is enough.
+"""The search loop: the planner proposes, the gate judges and the journal records until a stopping rule applies.
 
-A run's state is what its events make of it. To resume one, they are read again: candidates that were under way go to
-the gate once more, in their order, and the planner goes on as it would have gone on.
+The state of a run is a function of its events. To resume a run, the loop replays them, submits the candidates that
+were pending again in the same order, and the planner continues as in the uninterrupted run.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import Any
 from attrs import define, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.policy.llm.planner import offered
+from argus.policy.llm.planner import with_kernels_as_options
 from argus.policy.planner import Choice, Observation, Planner, Situation, State
-from argus.policy.stopping import Rule, stop
+from argus.policy.stopping import Rule, should_stop
 from argus.search.evaluation.evaluators import Evaluator
 from argus.search.evaluation.judgement import Judgement
-from argus.search.events import Asked, Asks, Ended, Event, Judged, Proposed, Reason, Resumed, Started, Told
+from argus.search.events import Asked, Asks, Ended, Event, Judged, Proposed, Reason, Resumed, Started, Update
 from argus.search.journal import Journal
 from argus.search.llm_client import Interrupted
-from argus.search.llm_loop import Asking, answered
+from argus.search.llm_loop import ModelSession, with_answer
 
 
 @frozen
 class Limits:
-    """When to stop: what is reached first. seconds: of this process; None: no such limit."""
+    """Stop at the first limit reached. seconds: of this process; None: no such limit."""
 
     seconds: float | None = None
     trials: int | None = None
@@ -37,60 +37,64 @@ class Limits:
 
 
 @frozen
-class Past:
-    """What the events of a run amount to. under_way: names of choices that were at the gate, in order."""
+class ReplayedRun:
+    """State of a run after replaying its events. under_way: names of pending choices, in order."""
 
     state: State[Any]
     under_way: tuple[str, ...]
 
 
-def past(events: Sequence[Event], planner: Planner, situation: Situation, seed: int) -> Past:
-    """Raises ArgusError (E904) if an event speaks of a choice that there is not, or answers one not under way."""
+def replay_events(events: Sequence[Event], planner: Planner, situation: Situation, seed: int) -> ReplayedRun:
+    """Replay the events of a run.
+
+    Raises ArgusError (E904) for an event about an unknown choice, or a judgement of a choice that is not pending.
+    """
     state = planner.start(situation, seed)
     waiting: list[str] = []
     for event in events:
         match event:
             case Proposed(name):
-                state = state.started(_known(state, name).name)
+                state = state.with_pending(_open_choice(state, name).name)
                 waiting.append(name)
             case Judged(judgement):
                 if judgement.name not in waiting:
-                    raise _damaged(f"an answer to `{judgement.name}`, which it did not propose")
+                    raise _damaged(f"a judgement of `{judgement.name}`, which it did not propose")
                 waiting.remove(judgement.name)
-                state = planner.learn(state, observation(_known(state, judgement.name), judgement))
+                state = planner.learn(state, observation(_open_choice(state, judgement.name), judgement))
             case Asked():
-                state = offered(answered(state, event))
+                state = with_kernels_as_options(with_answer(state, event))
             case Started() | Resumed() | Ended():
                 pass
-    return Past(state, tuple(waiting))
+    return ReplayedRun(state, tuple(waiting))
 
 
-def _known(state: State[Any], name: str) -> Choice:
+def _open_choice(state: State[Any], name: str) -> Choice:
     found = next((each for each in state.situation.options if each.name == name), None)
     if found is None:
-        raise _damaged(f"`{name}`, which is no design of this problem that is open")
+        raise _damaged(f"`{name}`, which is not an open design of this problem")
     return found
 
 
 def _damaged(what: str) -> ArgusError:
-    """Of a journal that no search of this version can have written."""
-    message = f"the run cannot go on: its journal speaks of {what}"
+    """The error of a journal that this version cannot have written."""
+    message = f"the run cannot be resumed: its journal contains {what}"
     advice = (
-        "go on with the version of Argus that began it, which `argus optimize --runs --json` tells, or begin a new run"
+        "resume it with the version of Argus that started it (see `argus optimize --runs --json`), or start a new run"
     )
     return ArgusError(Diagnostic("E904", "error", message, help=advice))
 
 
 def observation(choice: Choice, judgement: Judgement) -> Observation:
+    """The planner's observation of a judgement."""
     return Observation(choice, judgement.outcome, judgement.microseconds)
 
 
 @define
 class Search:
-    """A run that is under way.
+    """A running search.
 
-    asking: of a model beside it, if one is asked. may_leave: holds where an interrupt may be raised. clock: seconds,
-    for the limits; begun: what it showed when the time of the search began, if that was before `go`.
+    record: writes an event to the journal. asking: the model session of the planner `llm`. may_leave: context of
+    interruptible waits. clock: seconds, for the limits; begun: start of the time limit, if before `go`.
     """
 
     planner: Planner
@@ -98,26 +102,26 @@ class Search:
     limits: Limits
     state: State[Any]
     record: Callable[[Event], None]
-    asking: Asking | None = None
+    asking: ModelSession | None = None
     may_leave: Callable[[], AbstractContextManager[None]] = nullcontext
     clock: Callable[[], float] = time.monotonic
     begun: float | None = None
     _flying: deque[tuple[Choice, Future[Judgement]]] = field(factory=deque[tuple[Choice, "Future[Judgement]"]])
 
-    def go(self, under_way: Sequence[str] = ()) -> Iterator[Told]:
-        """Events as they happen, each recorded before it is told; the last one is `Ended`.
+    def go(self, under_way: Sequence[str] = ()) -> Iterator[Update]:
+        """Run the search; yields each event after recording it, `Ended` last. under_way: choices to submit first.
 
-        What is under way when the time is spent is given up, and no answer of it recorded.
+        Candidates pending when the time limit is reached are cancelled, without a record.
         """
         self.begun = self.clock() if self.begun is None else self.begun
         reason: Reason = "interrupted"
         try:
             for name in under_way:
-                self._submit(_known(self.state, name))
+                self._submit(_open_choice(self.state, name))
             while True:
                 ended = self._enough()
                 while ended is None and self._room():
-                    if self.asking is not None and self.asking.due(self.state, self._left()):
+                    if self.asking is not None and self.asking.should_ask(self.state, self._left()):
                         yield Asks(self.asking.model)
                         event, broken = self._asked(self.asking)
                         yield event
@@ -127,7 +131,7 @@ class Search:
                     if proposed is None:
                         break
                     event, choice = proposed
-                    yield event  # told before it is judged, which may take long
+                    yield event  # before its evaluation, which may take long
                     self._submit(choice)
                 if ended is not None or not self._flying:
                     reason = ended or "nothing left"
@@ -144,38 +148,38 @@ class Search:
     def _told(self, event: Event) -> Event:
         self.record(event)
         if self.asking is not None:
-            self.asking.saw(event)
+            self.asking.observe(event)
         return event
 
-    def _asked(self, asking: Asking) -> tuple[Event, bool]:
-        """What a model says, and whether it was interrupted; kernels that it wrote are options from then on."""
+    def _asked(self, asking: ModelSession) -> tuple[Event, bool]:
+        """Ask the model; its kernels become options. Returns the event and whether the question was interrupted."""
         broken = False
         try:
             with self.may_leave():
-                event = asking.asked(self.state, self._left())
+                event = asking.ask(self.state, self._left())
         except Interrupted as problem:
-            event, broken = asking.broken_off(problem.spent), True
-        self.state = offered(answered(self.state, event))
+            event, broken = asking.interrupted(problem.spent), True
+        self.state = with_kernels_as_options(with_answer(self.state, event))
         return self._told(event), broken
 
     def _next(self) -> tuple[Event, Choice] | None:
-        """What the planner wants most; it counts as under way from here on."""
+        """The planner's first choice, marked as pending; None if nothing is open."""
         ranked = self.planner.propose(self.state)
         if not ranked:
             return None
         first = ranked[0]
         techniques = tuple(str(step) for step in first.choice.steps)
         event = self._told(Proposed(first.choice.name, techniques, first.utility, self.planner.name, first.why))
-        self.state = self.state.started(first.choice.name)
+        self.state = self.state.with_pending(first.choice.name)
         return event, first.choice
 
     def _submit(self, choice: Choice) -> None:
         self._flying.append((choice, self.evaluator.submit(choice.name, choice.text)))
 
     def _landed(self) -> Event | None:
-        """The candidate that has been under way for longest: its answer comes first, whatever else is ready.
+        """Wait for the oldest pending candidate, even if others are ready: keeps the order deterministic.
 
-        None where the time is spent before.
+        None if the time limit is reached first.
         """
         choice, future = self._flying[0]
         with self.may_leave():
@@ -188,25 +192,26 @@ class Search:
         return event
 
     def _room(self) -> bool:
-        """Whether one more candidate may go to the gate."""
+        """Whether one more candidate may be submitted."""
         trials, begun = self.limits.trials, len(self.state.situation.tried) + len(self._flying)
         return len(self._flying) < self.evaluator.workers and (trials is None or begun < trials)
 
     def _left(self) -> float | None:
-        """Seconds of the budget; None where there is none."""
+        """Remaining seconds of the time limit; None without one."""
         assert self.begun is not None
         return None if self.limits.seconds is None else self.begun + self.limits.seconds - self.clock()
 
     def _enough(self) -> Reason | None:
+        """The limit that is reached; None to continue."""
         limits, tried, left = self.limits, self.state.situation.tried, self._left()
         if limits.trials is not None and len(tried) >= limits.trials:
             return "trials spent"
         if left is not None and left <= 0:
             return "time spent"
-        return stop(limits.rule, [each.microseconds for each in tried], self.state.situation.bound)
+        return should_stop(limits.rule, [each.microseconds for each in tried], self.state.situation.bound)
 
 
-def started(journal: Journal, first: Started) -> tuple[str, Callable[[Event], None]]:
-    """A new run, and what records its events."""
+def start_run(journal: Journal, first: Started) -> tuple[str, Callable[[Event], None]]:
+    """Create a run; returns its name and the function that records its events."""
     name = journal.begin(first)
     return name, lambda event: journal.append(name, event)

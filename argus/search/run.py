@@ -1,4 +1,4 @@
-"""`optimize`: a search from a problem's name to its fastest proved design."""
+"""Implements `optimize`: sets up and runs a search for the fastest proved design of a problem."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.policy.bandit import Bandit
 from argus.policy.baselines import Exhaustive, Random
-from argus.policy.knowledge import load
+from argus.policy.knowledge import load_techniques
 from argus.policy.llm.budget import NOTHING, Spent
 from argus.policy.llm.memory import Memory
 from argus.policy.llm.planner import Llm
@@ -25,32 +25,32 @@ from argus.policy.llm.settings import Settings as Model
 from argus.policy.planner import Planner, State
 from argus.policy.tpe import Tpe
 from argus.runtime.cuda.device import visible_gpus
-from argus.search.bandit_prior import beliefs
+from argus.search.bandit_prior import feature_priors
 from argus.search.designs.space import situation
-from argus.search.evaluation.evaluators import Cluster, Evaluator, Here
-from argus.search.evaluation.gate import Tools, judged
+from argus.search.evaluation.evaluators import DaskCluster, Evaluator, InProcess
+from argus.search.evaluation.gate import Tools, evaluate
 from argus.search.evaluation.gpu import Gpu
 from argus.search.evaluation.judgement import Judgement
-from argus.search.evaluation.processes import Processes
-from argus.search.events import Ended, Event, Judged, Proposed, Reason, Resumed, Started, Told
+from argus.search.evaluation.processes import WorkerProcesses
+from argus.search.events import Ended, Event, Judged, Proposed, Reason, Resumed, Started, Update
 from argus.search.interrupts import Interrupts
 from argus.search.journal import Journal
 from argus.search.llm_client import Client, connect
-from argus.search.llm_loop import Asking, text_of
-from argus.search.loop import Limits, Search, past
+from argus.search.llm_loop import ModelSession, kernel_text
+from argus.search.loop import Limits, Search, replay_events
 from argus.search.problems.problem import Problem, problem_of
 from argus.solvers.cache import Cache
 from argus.verifier.api import build, verify
 
 PlannerName = Literal["bandit", "llm", "random", "exhaustive", "tpe"]
 CANDIDATE_SECONDS = 300.0
-"""The longest that one candidate may take before it is given up."""
-_JUDGES = ("attrs", "z3-solver", "cvc5", "ziglang", "nvidia-cuda-nvrtc")
+"""Timeout of one candidate's evaluation in seconds."""
+_PACKAGES = ("attrs", "z3-solver", "cvc5", "ziglang", "nvidia-cuda-nvrtc")
 
 
 @frozen
-class Judging:
-    """The gate for a problem, fit for pickling: what goes to a worker. gpu: whether times are measured."""
+class GateTask:
+    """The gate for a problem as a picklable function for workers. gpu: whether times are measured."""
 
     problem: str
     target: str
@@ -59,7 +59,7 @@ class Judging:
 
     def __call__(self, name: str, text: str = "") -> Judgement:
         tools = evolve(_tools(), device=_gpu() if self.gpu else None, folder=self._folder(name))
-        return judged(problem_of(self.problem, self.target), name, tools, text)
+        return evaluate(problem_of(self.problem, self.target), name, tools, text)
 
     def _folder(self, name: str) -> Path | None:
         return None if self.folder is None else self.folder / name
@@ -79,12 +79,12 @@ def _gpu() -> Gpu:
 
 @frozen
 class Settings:
-    """limits: when to stop, at what is reached first.
+    """limits: the search stops at the first one reached.
 
-    resume: the name of a run of the journal to go on with, whose problem, planner and seed are taken from there.
-    model: what is asked, on which terms, where the planner is `llm`. workers: candidates at once, each in a process
-    of its own; 0 judges in this one, unless a model writes some of them. scheduler: the address of a Dask scheduler,
-    for its workers instead. gpu: whether times are measured. kept: where code of candidates goes.
+    resume: name of a journaled run to continue; its problem, planner and seed apply. model: settings of the planner
+    `llm`. workers: number of worker processes; 0 evaluates in this process, except with the planner `llm`. scheduler:
+    address of a Dask scheduler, to use its workers instead. gpu: whether times are measured. kept: folder for the
+    candidates' code.
     """
 
     planner: PlannerName = "bandit"
@@ -100,10 +100,10 @@ class Settings:
 
 
 @frozen
-class Found:
-    """What a run came to. best: None if nothing passed. reason: why it ended. seed: of its random choices.
+class SearchResult:
+    """Result of a run. best: None if no candidate passed. reason: why it ended. seed: of the planner.
 
-    text: of the best, where it is a kernel that somebody wrote. spent: on questions to a model, None without one.
+    text: source of the best candidate if a model wrote it. spent: on model questions; None without a model.
     """
 
     problem: Problem
@@ -118,13 +118,13 @@ class Found:
 
 
 def journal_path() -> Path:
-    """Where runs are kept unless a user names a file."""
+    """Default path of the journal."""
     return platformdirs.user_data_path("argus") / "runs.db"
 
 
 def planner_of(name: str, problem: Problem, model: Model) -> Planner:
-    """Raises ArgusError (E905) for a name that is none."""
-    bandit = Bandit(beliefs(problem))
+    """The planner of a name. Raises ArgusError (E905) for an unknown name."""
+    bandit = Bandit(feature_priors(problem))
     match name:
         case "bandit":
             return bandit
@@ -145,17 +145,18 @@ def optimize(
     problem: str,
     target: str = "sm_90a",
     settings: Settings = Settings(),
-    tell: Callable[[Told], None] = lambda _event: None,
+    tell: Callable[[Update], None] = lambda _event: None,
     sizes: str = "",
     interrupts: Interrupts | None = None,
-) -> Found:
+) -> SearchResult:
     """Search for the fastest proved design of a problem such as "gemm:4096x4096x4096:bf16", or of a kernel file.
 
-    sizes: of a kernel file, such as "M=4096,N=4096,K=4096"; its target is that of its kernels. interrupts: of a caller
-    who holds them for longer than the search takes. Ctrl-C ends the search, and what it has found is given.
+    sizes: of a kernel file, such as "M=4096,N=4096,K=4096"; its target is that of its kernels. tell: called with each
+    update. interrupts: of a caller that defers interrupts beyond the search. Ctrl-C ends the search and returns the
+    result so far.
 
-    Raises ArgusError: E903 for a problem or target that is none, E904 for a journal that does not serve, E905 for
-    a planner or scheduler that is not there, E303 without a compiler, E6xx without a solver.
+    Raises ArgusError: E903 for an unknown problem or target, E904 for an unusable journal, E905 for an unknown planner
+    or unreachable scheduler, E303 without a compiler, E6xx without a solver.
     """
     begun, path = monotonic(), settings.journal or journal_path()
     with Interrupts() if interrupts is None else nullcontext(interrupts) as held, Journal(path) as journal:
@@ -164,8 +165,8 @@ def optimize(
         with _client(first.planner, settings.model) as client, closing(_evaluator(first, settings)) as evaluator:
             asked = problem_of(first.problem, first.target)
             planner = planner_of(first.planner, asked, settings.model)
-            before = past(events, planner, situation(asked), first.seed)
-            _same_reward(settings, events)
+            before = replay_events(events, planner, situation(asked), first.seed)
+            _check_same_reward(settings, events)
             name = settings.resume or journal.begin(first)
             held.hold()
             with journal.held(name):
@@ -200,46 +201,48 @@ def _found(
     reason: Reason,
     seed: int,
     state: State[Any],
-) -> Found:
+) -> SearchResult:
     best = best_of(every)
     tried = {each.choice.name: each.choice.text for each in state.situation.tried}
     text = "" if best is None else tried.get(best.name, "")
-    return Found(problem, name, path, best, every, reason, seed, text, _spent(state))
+    return SearchResult(problem, name, path, best, every, reason, seed, text, _spent(state))
 
 
 def _spent(state: State[Any]) -> Spent | None:
     return state.memory.spent if isinstance(state.memory, Memory) else None
 
 
-def _same_reward(settings: Settings, events: tuple[Event, ...]) -> None:
-    """Raises ArgusError (E905) where a run would go on with times that those it has cannot be compared with."""
+def _check_same_reward(settings: Settings, events: tuple[Event, ...]) -> None:
+    """Raises ArgusError (E905) if a resumed run would mix measured and predicted times."""
     wanted = "measured" if settings.gpu else "predicted"
     timed = (each.judgement for each in events if isinstance(each, Judged) and each.judgement.microseconds is not None)
     begun = (each.reward for each in events if isinstance(each, Started))
     for reward in (*begun, *(each.reward for each in timed)):
         if reward not in (None, wanted):
-            message = f"times of `{settings.resume}` are {reward}, and would be {wanted} from here on"
-            advice = f"go on with --on {'model' if settings.gpu else 'gpu'}, or begin a new run"
+            message = f"times of `{settings.resume}` are {reward}, but new ones would be {wanted}"
+            advice = f"continue with --on {'model' if settings.gpu else 'gpu'}, or start a new run"
             raise ArgusError(Diagnostic("E905", "error", message, help=advice))
 
 
 def _evaluator(first: Started, settings: Settings) -> Evaluator:
     """Raises ArgusError (E905)."""
-    return evaluator_of(Judging(first.problem, first.target, settings.gpu, settings.kept), settings, first.planner)
+    return evaluator_of(GateTask(first.problem, first.target, settings.gpu, settings.kept), settings, first.planner)
 
 
 def _client(planner: str, model: Model) -> AbstractContextManager[Client | None]:
-    """Of the model's endpoint, where one is asked. Raises ArgusError: E920, E921, E927."""
+    """The client of the model's endpoint for the planner `llm`. Raises ArgusError: E920, E921, E927."""
     return connect(model) if planner == "llm" else nullcontext()
 
 
-def _asking(client: Client | None, planner: Planner, problem: Problem, before: tuple[Event, ...]) -> Asking | None:
-    """before: what has happened in the run."""
+def _asking(
+    client: Client | None, planner: Planner, problem: Problem, before: tuple[Event, ...]
+) -> ModelSession | None:
+    """The model session of the planner `llm`; None for other planners. before: past events of the run."""
     if client is None or not isinstance(planner, Llm):
         return None
-    made = Asking(client, planner, partial(text_of, problem), load())
+    made = ModelSession(client, planner, partial(kernel_text, problem), load_techniques())
     for event in before:
-        made.saw(event)
+        made.observe(event)
     return made
 
 
@@ -269,7 +272,7 @@ def _resumed(reached: State[Any]) -> Resumed:
 
 
 def best_of(every: Sequence[Judgement]) -> Judgement | None:
-    """The fastest; of equals the first."""
+    """The fastest judgement; the first of equals."""
     return min(
         (each for each in every if each.microseconds is not None),
         key=lambda each: each.microseconds or 0.0,
@@ -277,18 +280,18 @@ def best_of(every: Sequence[Judgement]) -> Judgement | None:
     )
 
 
-def evaluator_of(judging: Judging, settings: Settings, planner: str) -> Evaluator:
-    """What a model has written may hang whoever judges it: that is another process, which can be stopped."""
+def evaluator_of(judging: GateTask, settings: Settings, planner: str) -> Evaluator:
+    """The executor by settings. Kernels written by a model may hang the gate, so they need a killable process."""
     if settings.scheduler:
-        return Cluster(judging, settings.scheduler, CANDIDATE_SECONDS)
+        return DaskCluster(judging, settings.scheduler, CANDIDATE_SECONDS)
     workers = max(1, settings.workers) if planner == "llm" else settings.workers
     if not workers:
-        return Here(judging)
-    return Processes(judging, workers, CANDIDATE_SECONDS, visible_gpus() if judging.gpu else ())
+        return InProcess(judging)
+    return WorkerProcesses(judging, workers, CANDIDATE_SECONDS, visible_gpus() if judging.gpu else ())
 
 
 def _versions() -> dict[str, str]:
-    return {name: version(name) for name in ("argus", *_JUDGES) if _installed(name)}
+    return {name: version(name) for name in ("argus", *_PACKAGES) if _installed(name)}
 
 
 def _installed(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a technique does: a pure function from a design to designs, or from a kernel to kernels."""
+"""Transformations: a technique as a pure function from a design to designs, or from a kernel to kernels."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def _no_kernels(_kernel: Kernel) -> tuple[Kernel, ...]:
 
 @frozen
 class Transformation:
-    """A technique, of designs or of the IR or of both.
+    """The implementation of a technique on designs, on the IR, or on both.
 
-    apply: all designs that it leads to, none where it does not apply. undo: the design that differs in it alone, None
-    where a design does not have it. rewrite: kernels of the same meaning that have it, none where it does not apply.
-    None of them says that what it makes is proved, or fits its machine.
+    apply: all designs with the technique, empty if it does not apply. undo: the design without the technique and
+    otherwise equal; None if the design does not have it. rewrite: equivalent kernels with the technique, empty if it
+    does not apply. The results are neither proved nor guaranteed to fit the machine.
     """
 
     apply: Callable[[Design], tuple[Design, ...]] = _no_designs
@@ -42,12 +42,12 @@ class Transformation:
 
     @property
     def rewrites(self) -> bool:
-        """Whether it is of the IR, too."""
+        """Whether it also transforms the IR."""
         return self.rewrite is not _no_kernels
 
 
-def joined(*parts: Transformation) -> Transformation:
-    """One technique of several kinds of designs: each part knows its own."""
+def combine(*parts: Transformation) -> Transformation:
+    """Combine the implementations of one technique for several kinds of designs."""
 
     def apply(design: Design) -> tuple[Design, ...]:
         return tuple(made for part in parts for made in part.apply(design))
@@ -63,32 +63,29 @@ def joined(*parts: Transformation) -> Transformation:
 
 
 When = Callable[[Any], bool]
-"""Whether a technique means anything to a design of its kind."""
+"""Whether a technique is applicable to a design of its kind."""
 Fit = Callable[[Any], Any]
-"""A design made to fit its machine; None where that cannot be."""
+"""Adapts a design to its machine's limits; None if that is impossible."""
 
 
 def always(_design: object) -> bool:
     return True
 
 
-def itself(design: Any) -> Any:  # noqa: ANN401 reason: a design of any kind
+def identity(design: Any) -> Any:  # noqa: ANN401 reason: a design of any kind
     return design
 
 
-def switched(
-    kind: type[Any], field: str, *values: object, when: When = always, fit: Fit = itself, low: object = None
+def set_field(
+    kind: type[Any], field: str, *values: object, when: When = always, fit: Fit = identity, low: object = None
 ) -> Transformation:
-    """The technique of a field that has its default without it, and one of these values with it.
-
-    low: what the field has without it, if not its default.
-    """
+    """A technique that sets a field to one of `values`; `undo` resets it to its default, or to `low` if given."""
     off = next(each.default for each in attrs.fields(kind) if each.name == field) if low is None else low
 
     def apply(design: Design) -> tuple[Design, ...]:
         if not isinstance(design, kind) or getattr(design, field) != off or not when(design):
             return ()
-        return _fitting(design, field, values, fit)
+        return _valid_designs(design, field, values, fit)
 
     def undo(design: Design) -> Design | None:
         if not isinstance(design, kind) or getattr(design, field) not in values:
@@ -99,13 +96,15 @@ def switched(
     return Transformation(apply, undo)
 
 
-def climbed(kind: type[Any], field: str, *rungs: int, when: When = always, fit: Fit = itself) -> Transformation:
-    """The technique of having more of a field: to each later rung, and back by one."""
+def increase_field(
+    kind: type[Any], field: str, *rungs: int, when: When = always, fit: Fit = identity
+) -> Transformation:
+    """A technique that increases a numeric field: to each larger rung; `undo` goes down by one rung."""
 
     def apply(design: Design) -> tuple[Design, ...]:
         if not isinstance(design, kind) or not when(design):
             return ()
-        return _fitting(design, field, tuple(rung for rung in rungs if rung > getattr(design, field)), fit)
+        return _valid_designs(design, field, tuple(rung for rung in rungs if rung > getattr(design, field)), fit)
 
     def undo(design: Design) -> Design | None:
         if not isinstance(design, kind):
@@ -121,7 +120,7 @@ def _with(design: Design, field: str, value: object) -> Design:
     return cast("Design", evolve(cast("Any", design), **{field: value}))
 
 
-def _fitting(design: Design, field: str, values: tuple[object, ...], fit: Fit) -> tuple[Design, ...]:
+def _valid_designs(design: Design, field: str, values: tuple[object, ...], fit: Fit) -> tuple[Design, ...]:
     made = (fit(_with(design, field, value)) for value in values)
     meant = (each for each in made if each is not None and getattr(each, field) in values)
     return tuple(dict.fromkeys(each for each in meant if each != design))

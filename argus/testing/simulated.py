@@ -86,7 +86,7 @@ class Simulated:
         self.taken[address] = size
         return address
 
-    def settle(self, *, everything: bool) -> None:
+    def synchronise(self, *, everything: bool) -> None:
         streams = (self.main, self.side) if everything else (self.main,)
         works = sorted((each for stream in streams for each in stream.pending), key=lambda each: each[0])
         for stream in streams:
@@ -112,34 +112,34 @@ class SimulatedBench:
         del self.device.taken[address]
 
     def write(self, address: int, contents: Bytes) -> None:
-        self.device.settle(everything=True)
+        self.device.synchronise(everything=True)
         self.device.memory[address : address + contents.size] = contents
 
     def fill(self, address: int, size: int, byte: int) -> None:
-        self.device.settle(everything=True)
+        self.device.synchronise(everything=True)
         self.device.memory[address : address + size] = byte
 
     def read(self, address: int, size: int) -> Bytes:
         return self.device.functions["read"](address, size)
 
-    def settle(self, *, everything: bool) -> None:
-        self.device.settle(everything=everything)
+    def synchronise(self, *, everything: bool) -> None:
+        self.device.synchronise(everything=everything)
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         return True
 
-    def give(self) -> None: ...
+    def release(self) -> None: ...
 
-    def hold(self, calls: int) -> None:
+    def keep_busy(self, calls: int) -> None:
         self.device.main.free = max(self.device.now, self.device.main.free) + 2 * _LAUNCH * (calls + 1)
 
-    def mark(self) -> float:
+    def record_event(self) -> float:
         return max(self.device.now, self.device.main.free)
 
-    def between(self, first: object, last: object) -> float:
+    def elapsed(self, first: object, last: object) -> float:
         return self.device.functions["between"](first, last)
 
-    def host(self) -> float:
+    def host_time(self) -> float:
         return self.device.functions["host"]()
 
     def instruments(self) -> tuple[object, ...]:

@@ -28,7 +28,7 @@ def variants() -> Mapping[str, Callable[[], Any]]:
     from argus.kernels.schedules.split import Split  # noqa: PLC0415 reason: as above
 
     def shares(bm: int, bn: int, splits: int, stages: int, bk: int = 64) -> Split:
-        return Split(bm=bm, bn=bn, bk=bk, stages=stages, splits=splits, turned=True)
+        return Split(bm=bm, bn=bn, bk=bk, stages=stages, splits=splits, swap_ab=True)
 
     trial = (
         *(

@@ -10,7 +10,7 @@ import pytest
 from argus.cli.main import main
 from argus.core.diagnostic import ArgusError
 from argus.search.certificates import check_steps
-from argus.search.certificates.certificate import opened
+from argus.search.certificates.certificate import open_certificate
 from tests.search.certificates.deliveries import claim, claimed, delivery
 
 
@@ -75,7 +75,7 @@ def test_a_place_without_a_certificate_is_refused(tmp_path: Path, capsys: pytest
     assert main(["certify", str(tmp_path / "nowhere")]) == 3
     assert capsys.readouterr().err.count("error[E930]") == 2
     with pytest.raises(ArgusError, match="E930"):
-        opened(Path("a\0b"))
+        open_certificate(Path("a\0b"))
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "..", "a\\b", ""])
@@ -95,7 +95,7 @@ def test_what_is_no_kernel_fails(data: bytes, tmp_path: Path, home: Path, capsys
     (folder / "kernel.json").write_bytes(data)
 
     assert main(["certify", str(folder)]) == 1
-    assert "FAILED      ir: kernel.json holds no kernel" in capsys.readouterr().out
+    assert "FAILED      ir: kernel.json contains no kernel" in capsys.readouterr().out
 
 
 def test_checking_ends(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from argus.cli.main import main
 from argus.policy import knowledge
-from argus.policy.knowledge import home, load, parse
+from argus.policy.knowledge import kb_folder, load_techniques, parse_technique
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,8 +16,10 @@ def test_techniques_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "list"]) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(load())
-    assert any(re.match(r"tma-multicast +global +sm_90a +\d\.\d\dx  Multicast in clusters$", line) for line in lines)
+    assert len(lines) == len(load_techniques())
+    assert any(
+        re.match(r"tma-multicast +global +sm_90a +\d\.\d\dx  TMA multicast in clusters$", line) for line in lines
+    )
 
 
 def test_a_technique_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +52,7 @@ def test_a_check_proves_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.nightly
 def test_a_base_with_a_false_page_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (home() / "tma-multicast.md").read_text(encoding="utf-8")
+    page = (kb_folder() / "tma-multicast.md").read_text(encoding="utf-8")
     (tmp_path / "tma-multicast.md").write_text(page.replace('"no_cluster"', '"no_roles"'), encoding="utf-8")
 
     assert main(["kb", "check", "--kb", str(tmp_path)]) == 1
@@ -74,7 +76,7 @@ def test_an_expert_is_mined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     shown = capsys.readouterr().out
     assert "undone vector-loads: cdna3staged_vector8 -> cdna3staged, 1.50 times the time" in shown
     draft = tmp_path / "skills" / "01-vector-loads.md"
-    found = parse(draft.read_text(encoding="utf-8"), draft.stem, str(draft))
+    found = parse_technique(draft.read_text(encoding="utf-8"), draft.stem, str(draft))
     assert [(row.ratio, row.basis) for row in found.lineage] == [(1.5, "time")]
     document = json.loads((tmp_path / "skills" / "skills.json").read_text(encoding="utf-8"))
     assert [each["technique"] for each in document["skills"]] == ["vector-loads"]
@@ -112,6 +114,6 @@ def test_the_base_is_in_the_package_or_beside_it(tmp_path: Path, monkeypatch: py
 
     assert targets["wheel"]["force-include"] == {"kb": "argus/kb"}
     assert "kb" in targets["sdist"]["include"]
-    assert home() == ROOT / "kb"
+    assert kb_folder() == ROOT / "kb"
     monkeypatch.setattr(knowledge, "__file__", str(tmp_path / "argus" / "policy" / "knowledge.py"))
-    assert home() == installed
+    assert kb_folder() == installed

@@ -282,11 +282,11 @@ def test_what_was_under_way_is_told_with_its_techniques(tmp_path: Path, capsys: 
     journal = tmp_path / "runs.db"
     with Journal(journal) as opened:
         name = opened.begin(Started(PROBLEM, "gfx942", "bandit", 0, 2.0, "launch", 610))
-        opened.append(name, Proposed("cdna3", ("wider-tiles (bn 64 -> 128)",), 0.5, "bandit"))
+        opened.append(name, Proposed("cdna3", ("larger-bn (bn 64 -> 128)",), 0.5, "bandit"))
 
     given = ["--resume", name, "--on", "model", "--journal", str(journal), "--trials", "1", "--workers", "0"]
     assert main(["optimize", *given]) == 0
-    assert "   1/1 cdna3 [+wider-tiles (bn 64 -> 128)]: proved" in capsys.readouterr().out
+    assert "   1/1 cdna3 [+larger-bn (bn 64 -> 128)]: proved" in capsys.readouterr().out
 
 
 def test_measured_and_predicted_times_are_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -299,7 +299,7 @@ def test_measured_and_predicted_times_are_not_compared(tmp_path: Path, capsys: p
     assert main(["optimize", "--resume", name, "--on", "model", "--journal", str(journal)]) == 3
     complaint = capsys.readouterr().err
     assert "E905" in complaint
-    assert "are measured, and would be predicted" in complaint
+    assert "are measured, but new ones would be predicted" in complaint
 
 
 def test_a_journal_that_fills_its_disk_ends_the_search_with_its_best(

@@ -9,9 +9,9 @@ import pytest
 
 from argus.cli.main import main
 from argus.search.evaluation.judgement import Judgement
-from argus.search.run import Judging
+from argus.search.run import GateTask
 
-JUDGED = Judging.__call__
+JUDGED = GateTask.__call__
 
 
 def searched(folder: Path, *more: str) -> int:
@@ -23,13 +23,13 @@ def interrupted_after(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The keyboard interrupts the search while it judges the candidate after so many."""
     seen: list[str] = []
 
-    def judged(judging: Judging, name: str, text: str = "") -> Judgement:
+    def judged(judging: GateTask, name: str, text: str = "") -> Judgement:
         seen.append(name)
         if len(seen) > count:
             raise KeyboardInterrupt
         return JUDGED(judging, name, text)
 
-    monkeypatch.setattr(Judging, "__call__", judged)
+    monkeypatch.setattr(GateTask, "__call__", judged)
 
 
 def test_an_interrupted_search_delivers_its_best(
@@ -72,7 +72,7 @@ def test_an_interrupt_while_it_delivers_leaves_the_folder_as_it_was(
     out.mkdir()
     (out / "notes.txt").write_text("mine", encoding="utf-8")
     with monkeypatch.context() as patched:
-        patched.setattr("argus.cli.optimize.delivered", interrupted)
+        patched.setattr("argus.cli.optimize.deliver", interrupted)
         assert searched(tmp_path, "--trials", "1") == 130
 
     told = capsys.readouterr().out

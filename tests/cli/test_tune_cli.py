@@ -11,7 +11,7 @@ import pytest
 from argus.cli import tune
 from argus.cli.main import main
 from argus.runtime import tuning_db
-from argus.search.tuning.measure import Shape, Timed
+from argus.search.tuning.measure import Medians, Shape
 from argus.search.tuning.search import Result
 
 CARD = "Imagined GPU"
@@ -20,7 +20,7 @@ CARD = "Imagined GPU"
 @pytest.fixture(autouse=True)
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(tune, "candidates", lambda: ["columns_64", "nothing"])
+    monkeypatch.setattr(tune, "tuning_candidates", lambda: ["columns_64", "nothing"])
     tuning_db.clear_cache()
     return tmp_path
 
@@ -31,7 +31,7 @@ def named(_child: object) -> str:
 
 def result(shape: Shape, best: str, *, wrong: tuple[str, ...] = ()) -> Result:
     times = {"sustained": {best: 10.0, "clustered_bands": 12.0}, "duty-cycled": {best: 9.0, "clustered_bands": 9.0}}
-    return Result(shape, Timed(times, wrong=wrong), 2, "clustered_bands", finished=True)
+    return Result(shape, Medians(times, wrong=wrong), 2, "clustered_bands", finished=True)
 
 
 def test_without_options_it_says_what_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,7 +53,7 @@ def test_what_a_search_needs_is_prepared_without_a_gpu(capsys: pytest.CaptureFix
     assert main(["bench", "gemm", "--prepare", "--processes", "1"]) == 0
 
     said = capsys.readouterr().out
-    assert "nothing: left out: it is no name of a configuration" in said
+    assert "nothing: left out: it is not the name of a configuration" in said
     assert "1 of 2 configurations are proved and compiled" in said
     assert len(list(folder.glob("kernels/*/*.cubin"))) == 1
 
@@ -74,8 +74,8 @@ def test_a_search_keeps_and_prints_what_it_finds(
         asked.append((shapes, list(paths), rounds))
         yield from (result(shape, "columns_64") for shape in shapes)
 
-    monkeypatch.setattr(tune, "name_of_device", named)
-    monkeypatch.setattr(tune, "searched", fake)
+    monkeypatch.setattr(tune, "query_device_name", named)
+    monkeypatch.setattr(tune, "search_shapes", fake)
 
     code = main(["bench", "gemm", "--tune", "4096x4096x4096,64x64x64", "--processes", "1", "--rounds", "3", "--json"])
 
@@ -91,8 +91,8 @@ def test_wrong_numbers_are_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     def fake(*_: object) -> Iterator[Result]:
         yield result((64, 64, 64), "columns_64", wrong=("small",))
 
-    monkeypatch.setattr(tune, "name_of_device", named)
-    monkeypatch.setattr(tune, "searched", fake)
+    monkeypatch.setattr(tune, "query_device_name", named)
+    monkeypatch.setattr(tune, "search_shapes", fake)
 
     assert main(["bench", "gemm", "--tune", "64x64x64", "--processes", "1"]) == 1
     assert "small gives WRONG numbers" in capsys.readouterr().out
@@ -105,8 +105,8 @@ def test_an_interrupted_search_has_kept_what_it_found(
         yield result((64, 64, 64), "columns_64")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tune, "name_of_device", named)
-    monkeypatch.setattr(tune, "searched", fake)
+    monkeypatch.setattr(tune, "query_device_name", named)
+    monkeypatch.setattr(tune, "search_shapes", fake)
 
     assert main(["bench", "gemm", "--tune", "64x64x64,65x64x64", "--processes", "1"]) == 130
     assert "interrupted: 1 of 2 shapes have a choice" in capsys.readouterr().out

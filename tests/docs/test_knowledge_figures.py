@@ -7,25 +7,25 @@ from functools import cache
 import pytest
 from attrs import evolve
 
-from argus.policy.authoring import text_of
-from argus.policy.knowledge import load, parse
+from argus.policy.authoring import technique_text
+from argus.policy.knowledge import load_techniques, parse_technique
 from argus.policy.technique import Lineage, Technique
-from argus.search.designs.ablation import Table, effect, pairs, told
+from argus.search.designs.ablation import Table, ablation_pairs, estimate_effect, representative_rows
 from argus.search.techniques import TRANSFORMATIONS
-from benchmarks.lineage import RESULTS, measured
+from benchmarks.lineage import RESULTS, measured_tables
 
-BASE = load()
+BASE = load_techniques()
 MEASURED = [each for each in BASE if each.effect.basis == "time"]
 
 
 @cache
 def tables() -> tuple[Table, ...]:
-    return tuple(measured(RESULTS))
+    return tuple(measured_tables(RESULTS))
 
 
 def seen(technique: Technique) -> list[Lineage]:
     chosen = [table for table in tables() if table.target in technique.targets]
-    return list(pairs(TRANSFORMATIONS[technique.transformation], chosen))
+    return list(ablation_pairs(TRANSFORMATIONS[technique.transformation], chosen))
 
 
 def test_most_techniques_of_hopper_are_measured() -> None:
@@ -38,7 +38,11 @@ def test_most_techniques_of_hopper_are_measured() -> None:
 @pytest.mark.parametrize("technique", MEASURED, ids=lambda each: each.name)
 def test_effects_are_those_of_the_tables(technique: Technique) -> None:
     found = seen(technique)
-    given = parse(text_of(evolve(technique, effect=effect(found), lineage=told(found))), technique.name, "")
+    given = parse_technique(
+        technique_text(evolve(technique, effect=estimate_effect(found), lineage=representative_rows(found))),
+        technique.name,
+        "",
+    )
 
     assert technique.effect == given.effect
     assert tuple(row for row in technique.lineage if row.basis == "time") == given.lineage
@@ -51,4 +55,4 @@ def test_what_is_measured_is_not_modelled(technique: Technique) -> None:
 
 @pytest.mark.parametrize("technique", BASE, ids=lambda each: each.name)
 def test_an_effect_has_experiments_or_is_open(technique: Technique) -> None:
-    assert bool(technique.lineage) == (technique.effect != effect([]))
+    assert bool(technique.lineage) == (technique.effect != estimate_effect([]))

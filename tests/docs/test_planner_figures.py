@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from argus.policy.experience import experience, fitted
-from benchmarks.recorded import TABLES, Job, lesson, near, searched, table
-from benchmarks.searches import COLUMNS, KEPT, Row, page, read, together
+from argus.policy.experience import fit_experience, load_experience
+from benchmarks.recorded import TABLES, Job, replay_search, table, training_problem, trials_to_near_best
+from benchmarks.searches import COLUMNS, KEPT, Row, markdown_rows, stored_rows, total
 
 PAGE = Path(__file__).parents[2] / "docs" / "decisions" / "0024-planners-are-functions.md"
 TARGETS = ("gfx942", "sm_90a")
@@ -17,7 +17,7 @@ SEEDS = 20
 
 
 def rows(target: str) -> list[Row]:
-    return read(KEPT / f"{target}.json")
+    return stored_rows(KEPT / f"{target}.json")
 
 
 def of(target: str, planner: str) -> dict[str, Row]:
@@ -38,7 +38,7 @@ def test_all_planners_searched_all_shapes_of_the_table(target: str) -> None:
 def test_the_page_shows_the_recorded_results(target: str) -> None:
     text = PAGE.read_text(encoding="utf-8")
 
-    for line in page(rows(target)):
+    for line in markdown_rows(rows(target)):
         assert line in text
 
 
@@ -62,7 +62,7 @@ def test_the_rejected_share_is_on_the_page(target: str) -> None:
     text = PAGE.read_text(encoding="utf-8")
 
     for planner in ("bandit", "random"):
-        found = together(row.stopped for row in of(target, planner).values())
+        found = total(row.stopped for row in of(target, planner).values())
         assert f"{found.share:.1%}" in text
         assert f"{found.shorter:.0%}" in text
 
@@ -101,13 +101,16 @@ def test_todays_bandit_reproduces_the_searches() -> None:
     path, shape = TABLES / "gfx942.json", (2048, 2048, 2048)
     kept = of("gfx942", "bandit")[str(shape)]
     for seed in (0, 1):
-        trials = searched(Job(path, shape, "bandit", seed, kept.trials))
-        assert near([took for _, took in trials], table(path).best(shape)) == kept.near[seed]
+        trials = replay_search(Job(path, shape, "bandit", seed, kept.trials))
+        assert trials_to_near_best([took for _, took in trials], table(path).best(shape)) == kept.near[seed]
 
 
 def test_the_prior_is_fitted_to_the_table() -> None:
     path = TABLES / "gfx942.json"
-    found, kept = fitted([lesson(path, shape) for shape in table(path).times]), experience("gfx942")
+    found, kept = (
+        fit_experience([training_problem(path, shape) for shape in table(path).times]),
+        load_experience("gfx942"),
+    )
 
     assert kept.usual == pytest.approx(found.usual, abs=1e-3)
     assert kept.trends.keys() == found.trends.keys()

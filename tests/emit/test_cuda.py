@@ -160,7 +160,7 @@ def test_a_report_without_a_figure_is_a_fault_of_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    "config", [Skinny(bm=152, bk=64, stages=6, bn=128), Split(bm=64, bn=80, stages=10, turned=True)]
+    "config", [Skinny(bm=152, bk=64, stages=6, bn=128), Split(bm=64, bn=80, stages=10, swap_ab=True)]
 )
 def test_what_some_threads_skip_storing_is_computed_by_all_first(config: Skinny | Split) -> None:
     """Else the assembler lets no product overlap another."""

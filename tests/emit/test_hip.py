@@ -158,7 +158,7 @@ def _view_of_part() -> View:
         Fence("device", span=at(7)),
         Sync(threads=64, span=at(7)),
         Wait("vmem", 0, "reads", span=at(7)),
-        Policy("begin_late", span=at(7)),
+        Policy("no_pdl", span=at(7)),
         Policy("priority", (), span=at(7)),
         Copy(isa.ds_write_b128, _view_of_part(), stage(shared("s", (1, 64, 32)), const(0)), TV8, span=at(7)),
         Map(whole(HELD), Op("sinh", (Lit(1.0),)), span=at(7)),

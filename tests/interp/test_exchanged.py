@@ -13,8 +13,8 @@ from argus.kernels.schedules.skinny import Skinny
 from argus.kernels.schedules.split import Split
 
 CONFIGS: tuple[Config, ...] = (
-    Split(bm=64, bn=16, splits=2, stages=3, turned=True),
-    Split(bm=128, bn=48, splits=3, stages=2, turned=True),
+    Split(bm=64, bn=16, splits=2, stages=3, swap_ab=True),
+    Split(bm=128, bn=48, splits=3, stages=2, swap_ab=True),
     Skinny(bm=24, bn=128, bk=64, stages=2),
 )
 

@@ -22,7 +22,7 @@ from argus.kernels.schedules.cdna3 import Cdna3PingPong
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.staged import Staged
-from argus.language import begin_late, gfx942, kernel
+from argus.language import gfx942, kernel, no_pdl
 from argus.verifier.kernel import verify
 
 FAST: dict[str, Any] = {"bk": 64, "vector": 8, "swizzle": 128}
@@ -35,7 +35,7 @@ CONFIGS: tuple[Config, ...] = (
     *(Staged(vector=2, asynchronous=True, stages=3), Staged(vector=4, asynchronous=True, swizzle=64)),
     *(Staged(**RING), Staged(**RING, stages=3), Staged(**RING, group=8), Staged(**RING, box=True, stages=2)),
     *(Staged(bk=16, tma=True), Staged(bm=128, **RING, stages=2)),
-    *(evolve(Hopper(bn=64, stages=2), **{each: False}) for each in ("flight", "realloc", "persistent", "box", "early")),
+    *(evolve(Hopper(bn=64, stages=2), **{each: False}) for each in ("flight", "realloc", "persistent", "box", "pdl")),
     *(Hopper(bn=64, stages=2, cluster=pair, persistent=False) for pair in ((2, 1), (1, 2))),
     Hopper(bm=64, bn=64, stages=2, pingpong=True, flight=False, realloc=False, box=False),
     *(Cdna3Staged(), Cdna3Staged(vector=2), Cdna3Staged(vector=4), Cdna3Staged(vector=8), Cdna3Staged(run=8)),
@@ -144,7 +144,7 @@ WHOLE = (Hopper(), Hopper(cluster=(2, 1)), Hopper(cluster=(1, 2)), Hopper(bm=64,
     [
         (full, away)
         for full in WHOLE
-        for away in ("flight", "realloc", "persistent", "box", "early")
+        for away in ("flight", "realloc", "persistent", "box", "pdl")
         if not (full.pingpong and away == "persistent")
     ],
     ids=str,
@@ -159,7 +159,7 @@ def _program(config: Hopper) -> str:
 
 
 def test_a_launch_that_begins_late_waits_for_nothing_itself() -> None:
-    early, late = (cuda_text(gemm.instance(Hopper(early=each), "one")) for each in (True, False))
+    early, late = (cuda_text(gemm.instance(Hopper(pdl=each), "one")) for each in (True, False))
     left = [line for line in early.text.splitlines() if "await_launch_before();" not in line]
     left = [line for line in left if "let_next_begin();" not in line]
     assert late.text.splitlines()[:9] == left[:9]
@@ -169,7 +169,7 @@ def test_a_launch_that_begins_late_waits_for_nothing_itself() -> None:
 def test_launches_of_gfx942_never_overlap() -> None:
     @kernel(target=gfx942, threads=64)
     def late() -> None:
-        begin_late()
+        no_pdl()
 
     with pytest.raises(ArgusError, match="never overlap") as refused:
         late.trace()

@@ -46,7 +46,7 @@ def test_more_work_never_takes_less_time(name: str) -> None:
 def test_rows_outside_a_tensor_cost_time(name: str) -> None:
     config = FITTED[name]
     assert isinstance(config, Known)
-    rows = config.bn if isinstance(config, Split) and config.turned else config.bm
+    rows = config.bn if isinstance(config, Split) and config.swap_ab else config.bm
     assert microseconds(config, rows - 5, 4096, 4096) > microseconds(config, rows, 4096, 4096)
 
 

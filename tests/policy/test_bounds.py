@@ -1,6 +1,6 @@
 import pytest
 
-from argus.policy.bounds import CEILINGS, H200, MI300X, Impossible, Share, Work, bounds, gemm, judge
+from argus.policy.bounds import CEILINGS, H200, MI300X, Impossible, Share, Work, bounds, check_time, gemm
 
 
 def test_work_of_a_gemm_counted_by_hand() -> None:
@@ -10,7 +10,7 @@ def test_work_of_a_gemm_counted_by_hand() -> None:
     assert work.intensity == 1024 / 448
 
 
-def test_a_batch_is_so_many_products() -> None:
+def test_a_batch_multiplies_the_work() -> None:
     one, three = gemm(4, 8, 16), gemm(4, 8, 16, batch=3)
     assert three.bytes == 3 * one.bytes
     assert three.flops[0][1] == 3 * one.flops[0][1]
@@ -35,35 +35,35 @@ def test_tiny_products_are_bound_by_the_launch() -> None:
 
 def test_faster_than_physics_is_flagged() -> None:
     bound = bounds(gemm(8192, 8192, 8192), H200)
-    assert isinstance(judge(0.9 * bound.tensor, bound), Impossible)
-    measured = judge(1375.6, bound)  # microseconds, of `benchmarks/results/gemm.json`
+    assert isinstance(check_time(0.9 * bound.tensor, bound), Impossible)
+    measured = check_time(1375.6, bound)  # microseconds, of `benchmarks/results/gemm.json`
     assert isinstance(measured, Share)
     assert measured.light == pytest.approx(0.808, abs=2e-3)
 
 
-def test_what_a_faster_clock_explains_is_no_cheat() -> None:
+def test_a_time_explained_by_a_faster_clock_is_possible() -> None:
     bound = bounds(gemm(8192, 8192, 8192), H200)
-    assert isinstance(judge(0.95 * bound.tensor, bound), Share)
+    assert isinstance(check_time(0.95 * bound.tensor, bound), Share)
 
 
 def test_operands_left_in_the_cache_are_no_cheat_unless_caches_were_emptied() -> None:
     work = gemm(16, 4096, 4096)  # 34 MB, all of which the second-level cache holds
     warm, cold = bounds(work, H200), bounds(work, H200, cold=True)
-    assert isinstance(judge(0.7 * warm.memory, warm), Share)
-    assert isinstance(judge(0.7 * warm.memory, cold), Impossible)
+    assert isinstance(check_time(0.7 * warm.memory, warm), Share)
+    assert isinstance(check_time(0.7 * warm.memory, cold), Impossible)
 
 
 def test_even_tiny_products_pass_through_the_ports() -> None:
-    assert isinstance(judge(0.4, bounds(gemm(640, 640, 640), H200)), Impossible)
+    assert isinstance(check_time(0.4, bounds(gemm(640, 640, 640), H200)), Impossible)
 
 
 @pytest.mark.parametrize("time", [0.0, -1.0, float("nan")])
-def test_no_time_is_no_time(time: float) -> None:
+def test_invalid_times_are_refused(time: float) -> None:
     with pytest.raises(ValueError, match="no time"):
-        judge(time, bounds(gemm(640, 640, 640), H200))
+        check_time(time, bounds(gemm(640, 640, 640), H200))
 
 
-def test_headroom_counts_from_what_has_been_reached() -> None:
+def test_headroom_is_relative_to_the_reachable_bound() -> None:
     bound = bounds(gemm(8192, 8192, 8192), MI300X)
     assert bound.headroom(2 * bound.reachable) == pytest.approx(0.5)
     assert bound.headroom(0.9 * bound.reachable) == 0.0

@@ -3,17 +3,17 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.policy.knowledge import load, parse, related
+from argus.policy.knowledge import load_techniques, parse_technique, related_techniques
 
 TEXT = """+++
-name = "wider-tiles"
+name = "larger-bn"
 title = "Wider tiles"
 intent = "More products for each element that is loaded."
 scope = "global"
 targets = ["sm_90a"]
-applies = "multiplies"
+applies = "has_mainloop"
 preconditions = ["I1", "I3"]
-transformation = "wider-tiles"
+transformation = "larger-bn"
 effect = { low = 1.1, likely = 1.5, high = 2.0, basis = "time" }
 risk = "Fewer tiles than processors."
 signature = "The last wave is nearly empty."
@@ -32,7 +32,7 @@ A tile of twice the columns halves what its rows cost.
 
 
 def test_a_file_becomes_a_technique() -> None:
-    found = parse(TEXT, "wider-tiles", "kb/wider-tiles.md")
+    found = parse_technique(TEXT, "larger-bn", "kb/larger-bn.md")
 
     assert found.targets == ("sm_90a",)
     assert found.preconditions == ("I1", "I3")
@@ -48,42 +48,42 @@ def test_a_file_becomes_a_technique() -> None:
         ('risk = "', 'hazard = "', "hazard"),
         ('scope = "global"', 'scope = "galaxy"', "scope"),
         ("low = 1.1", "low = 1.6", "low <= likely <= high"),
-        ('name = "wider-tiles"', 'name = "other"', "its name is `other`"),
+        ('name = "larger-bn"', 'name = "other"', "its name is `other`"),
         ('targets = ["sm_90a"]', "targets = []", "no target"),
         ('targets = ["sm_90a"]', "targets = [", "Invalid"),
         ("+++\nname", "name", "no front matter"),
         ("A tile of twice the columns halves what its rows cost.\n", "", "its text is empty"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_named(old: str, new: str, said: str) -> None:
+def test_errors_of_a_file_are_named(old: str, new: str, said: str) -> None:
     with pytest.raises(ArgusError) as raised:
-        parse(TEXT.replace(old, new, 1), "wider-tiles", "kb/wider-tiles.md")
+        parse_technique(TEXT.replace(old, new, 1), "larger-bn", "kb/larger-bn.md")
 
     found = raised.value.diagnostic
     assert found.code == "E902"
     assert said in " ".join([found.message, *found.notes])
 
 
-def test_a_folder_without_techniques_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_techniques_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ArgusError) as raised:
-        load(tmp_path)
+        load_techniques(tmp_path)
 
     assert raised.value.diagnostic.code == "E901"
 
 
-def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
-    (tmp_path / "wider-tiles.md").write_bytes(b"\xff\xfe\x00")
+def test_a_binary_file_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "larger-bn.md").write_bytes(b"\xff\xfe\x00")
 
     with pytest.raises(ArgusError) as raised:
-        load(tmp_path)
+        load_techniques(tmp_path)
 
     assert raised.value.diagnostic.code == "E901"
 
 
 def test_related_techniques_share_rare_words() -> None:
-    one = parse(TEXT, "wider-tiles", "")
-    other = parse(TEXT.replace("wider-tiles", "deeper").replace("Wider tiles", "Deeper slices"), "deeper", "")
+    one = parse_technique(TEXT, "larger-bn", "")
+    other = parse_technique(TEXT.replace("larger-bn", "deeper").replace("Wider tiles", "Deeper slices"), "deeper", "")
 
-    assert related((one, other), "deeper slices")[0] is other
-    assert related((one, other), "nothing") == ()
-    assert related((one, other), "deeper", target="gfx942") == ()
+    assert related_techniques((one, other), "deeper slices")[0] is other
+    assert related_techniques((one, other), "nothing") == ()
+    assert related_techniques((one, other), "deeper", target="gfx942") == ()

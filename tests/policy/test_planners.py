@@ -4,9 +4,9 @@ from math import log
 import numpy as np
 import pytest
 
-from argus.policy.bandit import CONSTANT, Bandit, Belief, Weight
+from argus.policy.bandit import CONSTANT, Bandit, Gaussian, WeightPrior
 from argus.policy.baselines import Exhaustive, Random
-from argus.policy.credit import area, earned
+from argus.policy.credit import area_under_curve, technique_credit
 from argus.policy.planner import Choice, Observation, Planner, Situation, State, Step
 
 NAMES = (CONSTANT, "wide", "staged", "broken")
@@ -19,11 +19,11 @@ def choice(wide: int, staged: int, broken: int) -> Choice:
 
 OPTIONS = tuple(choice(wide, staged, broken) for wide in (0, 1) for staged in (0, 1) for broken in (0, 1))
 SITUATION = Situation("sm_90a", "gemm", NAMES, 100.0, "tensor", OPTIONS)
-PLANNERS: tuple[Planner, ...] = (Random(), Exhaustive(), Bandit({CONSTANT: Weight(-1.0, 0.5)}))
+PLANNERS: tuple[Planner, ...] = (Random(), Exhaustive(), Bandit({CONSTANT: WeightPrior(-1.0, 0.5)}))
 
 
 def observed(choice: Choice) -> Observation:
-    """A machine on which wide tiles halve a time, stages take a third of it away, and `broken` is refuted."""
+    """A fake machine: wide tiles halve the time, stages reduce it by a third, `broken` is refuted."""
     _, wide, staged, broken = choice.features
     if broken:
         return Observation(choice, "refuted")
@@ -31,7 +31,7 @@ def observed(choice: Choice) -> Observation:
 
 
 def trials(planner: Planner, seed: int) -> int:
-    """Until the fastest has been tried."""
+    """Number of trials until the fastest has been tried."""
     state = planner.start(SITUATION, seed)
     for number in count(1):
         found = planner.propose(state)[0].choice
@@ -68,18 +68,18 @@ def test_equal_states_make_equal_proposals(planner: Planner) -> None:
 
 
 @pytest.mark.parametrize("planner", PLANNERS, ids=lambda each: each.name)
-def test_what_is_under_way_is_not_proposed_again(planner: Planner) -> None:
+def test_pending_choices_are_not_proposed_again(planner: Planner) -> None:
     state = planner.start(SITUATION, 3)
     first = planner.propose(state)[0].choice
-    names = {each.choice.name for each in planner.propose(state.started(first.name))}
+    names = {each.choice.name for each in planner.propose(state.with_pending(first.name))}
 
     assert first.name not in names
     assert len(names) == len(OPTIONS) - 1
-    assert planner.learn(state.started(first.name), observed(first)).pending == frozenset()
+    assert planner.learn(state.with_pending(first.name), observed(first)).pending == frozenset()
 
 
 def test_the_bandit_learns_what_random_does_not() -> None:
-    bandit = Bandit({CONSTANT: Weight(-1.0, 0.5)})
+    bandit = Bandit({CONSTANT: WeightPrior(-1.0, 0.5)})
     learnt = np.mean([trials(bandit, seed) for seed in range(40)])
     random = np.mean([trials(Random(), seed) for seed in range(40)])
 
@@ -87,13 +87,13 @@ def test_the_bandit_learns_what_random_does_not() -> None:
 
 
 def test_a_good_prior_finds_the_fastest_at_once() -> None:
-    told = {CONSTANT: Weight(-1.4, 0.1), "wide": Weight(0.7, 0.05), "staged": Weight(0.4, 0.05)}
+    told = {CONSTANT: WeightPrior(-1.4, 0.1), "wide": WeightPrior(0.7, 0.05), "staged": WeightPrior(0.4, 0.05)}
 
-    assert np.mean([trials(Bandit({**told, "broken": Weight(-1.0, 0.1)}), seed) for seed in range(20)]) < 1.5
+    assert np.mean([trials(Bandit({**told, "broken": WeightPrior(-1.0, 0.1)}), seed) for seed in range(20)]) < 1.5
 
 
-def test_the_bandit_expects_what_it_has_seen() -> None:
-    bandit = Bandit({CONSTANT: Weight(-1.0, 1.0)})
+def test_the_bandit_predicts_observed_times() -> None:
+    bandit = Bandit({CONSTANT: WeightPrior(-1.0, 1.0)})
     state = bandit.start(SITUATION, 0)
     for _ in range(30):
         for each in OPTIONS:
@@ -104,31 +104,31 @@ def test_the_bandit_expects_what_it_has_seen() -> None:
     assert bandit.expected(state, choice(0, 0, 0)) == pytest.approx(400.0, rel=0.05)
 
 
-def test_a_belief_is_the_posterior_of_a_normal_mean() -> None:
-    belief = Belief.prior((Weight(0.0, 1.0),)).updated(np.array([1.0]), 2.0, 1.0)
+def test_the_posterior_of_a_normal_mean() -> None:
+    belief = Gaussian.prior((WeightPrior(0.0, 1.0),)).updated(np.array([1.0]), 2.0, 1.0)
 
     assert belief.mean() == pytest.approx([1.0])
-    drawn = [belief.draw(np.random.default_rng(seed))[0] for seed in range(4000)]
+    drawn = [belief.sample(np.random.default_rng(seed))[0] for seed in range(4000)]
     assert np.mean(drawn) == pytest.approx(1.0, abs=0.04)
     assert np.std(drawn) == pytest.approx(0.5**0.5, abs=0.04)
 
 
 def test_later_improvements_count_for_more() -> None:
-    assert area([True, False]) < area([False, True])
-    assert area([True, True]) == 1.0
-    assert area([]) == 0.0
+    assert area_under_curve([True, False]) < area_under_curve([False, True])
+    assert area_under_curve([True, True]) == 1.0
+    assert area_under_curve([]) == 0.0
 
 
 def test_credit_goes_to_techniques_of_improvements() -> None:
     tried = [observed(choice(0, 0, 0)), observed(choice(1, 0, 0)), observed(choice(0, 1, 0)), observed(choice(1, 1, 0))]
-    found = earned(tried, exploration=0.0)
+    found = technique_credit(tried, exploration=0.0)
 
     assert found["wide"] == 1.0
     assert found["staged"] == pytest.approx(2 / 3)
 
 
 def test_the_gap_is_over_the_bound() -> None:
-    after = SITUATION.after(observed(choice(1, 1, 0)))
+    after = SITUATION.with_observation(observed(choice(1, 1, 0)))
 
     assert after.gap == pytest.approx(1.34)
     assert log(after.gap or 1) > 0

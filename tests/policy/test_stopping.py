@@ -1,35 +1,35 @@
 import pytest
 
-from argus.policy.stopping import Rule, replay, roi, stop
+from argus.policy.stopping import Rule, replay, roi, should_stop
 
 RUN = (None, 100.0, 80.0, None, 60.0, 60.0, 61.0, None, 50.0, 50.0)
 
 
 def test_near_the_bound() -> None:
-    assert stop(Rule(epsilon=0.25), (None, 70.0), bound=50.0) is None
-    assert stop(Rule(epsilon=0.25), (None, 62.5), bound=50.0) == "near the bound"
+    assert should_stop(Rule(epsilon=0.25), (None, 70.0), bound=50.0) is None
+    assert should_stop(Rule(epsilon=0.25), (None, 62.5), bound=50.0) == "near the bound"
 
 
-def test_no_gain_in_so_many_attempts() -> None:
+def test_stops_after_attempts_without_gain() -> None:
     rule = Rule(attempts=3)
-    assert stop(rule, RUN[:7], bound=1.0) is None  # the last gain was the fifth trial
-    assert stop(rule, RUN[:8], bound=1.0) == "no gain"
+    assert should_stop(rule, RUN[:7], bound=1.0) is None  # the last gain was the fifth trial
+    assert should_stop(rule, RUN[:8], bound=1.0) == "no gain"
 
 
 def test_nothing_passed_yet() -> None:
-    assert stop(Rule(epsilon=9.0, attempts=1), (None, None, None), bound=1.0) is None
+    assert should_stop(Rule(epsilon=9.0, attempts=1), (None, None, None), bound=1.0) is None
 
 
 def test_the_baseline_must_be_beaten_first() -> None:
     rule = Rule(epsilon=1.0, attempts=1, to_beat=60.0)
-    assert stop(rule, (60.0, 60.0, 60.0), bound=50.0) is None
-    assert stop(rule, (60.0, 60.0, 59.0), bound=50.0) == "near the bound"
+    assert should_stop(rule, (60.0, 60.0, 60.0), bound=50.0) is None
+    assert should_stop(rule, (60.0, 60.0, 59.0), bound=50.0) == "near the bound"
 
 
 def test_small_gains_do_not_count() -> None:
     times = (100.0, 99.9, 99.8, 99.7)
-    assert stop(Rule(attempts=3), times, bound=1.0) is None
-    assert stop(Rule(attempts=3, gain=0.01), times, bound=1.0) == "no gain"
+    assert should_stop(Rule(attempts=3), times, bound=1.0) is None
+    assert should_stop(Rule(attempts=3, gain=0.01), times, bound=1.0) == "no gain"
 
 
 def test_replay_counts_what_was_saved_and_kept() -> None:
@@ -50,7 +50,7 @@ def test_a_run_in_which_nothing_passed_keeps_nothing() -> None:
 
 
 def test_an_empty_run_is_refused() -> None:
-    with pytest.raises(ValueError, match="no trials"):
+    with pytest.raises(ValueError, match="without trials"):
         replay(Rule(), (), bound=1.0)
 
 

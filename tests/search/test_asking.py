@@ -1,4 +1,4 @@
-"""A search beside which a model is asked, over a local endpoint, with its journal."""
+"""A search with the planner `llm`, a local endpoint and a journal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from argus.search.designs.space import situation
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Event, Judged, Proposed, Started
 from argus.search.journal import Journal
-from argus.search.llm_loop import Asking, answered, text_of
+from argus.search.llm_loop import ModelSession, kernel_text, with_answer
 from argus.search.loop import observation
 from argus.search.problems.problem import problem_of
 from argus.testing.messages import Answer, Endpoint, call, failure
@@ -37,7 +37,7 @@ SETTINGS = Settings(key="any", every=2, attempts=1)
 
 
 def script(asked: Request) -> Answer:
-    """A model that wants what is shown last."""
+    """A scripted model that proposes the last option shown."""
     shown = re.findall(r'"name": "(\w+)", "techniques": ', asked.body["messages"][0]["content"][1]["text"])
     return call({"proposals": [proposal(0.9, option=shown[-1])], "lessons": [f"{len(shown)} were open"]})
 
@@ -50,13 +50,13 @@ def judge(name: str) -> Judgement:
 
 
 @contextmanager
-def asking(endpoint: Endpoint) -> Generator[Asking]:
+def asking(endpoint: Endpoint) -> Generator[ModelSession]:
     with llm_client.connect(evolve(SETTINGS, base_url=endpoint.url), {}, sleep=lambda _: None) as client:
-        yield Asking(client, PLANNER, partial(text_of, PROBLEM))
+        yield ModelSession(client, PLANNER, partial(kernel_text, PROBLEM))
 
 
-def went(beside: Asking, before: list[Event]) -> tuple[list[Event], State[Memory]]:
-    """A run to its end, from these events on; all of its events."""
+def went(beside: ModelSession, before: list[Event]) -> tuple[list[Event], State[Memory]]:
+    """Run to the end from these events; returns all events."""
     state = PLANNER.start(situation(PROBLEM, NAMES), 3)
     choices = {each.name: each for each in state.situation.options}
     events: list[Event] = []
@@ -64,12 +64,12 @@ def went(beside: Asking, before: list[Event]) -> tuple[list[Event], State[Memory
     def happened(event: Event) -> None:
         nonlocal state
         events.append(event)
-        beside.saw(event)
+        beside.observe(event)
         match event:
             case Asked():
-                state = answered(state, event)
+                state = with_answer(state, event)
             case Proposed(name):
-                state = state.started(name)
+                state = state.with_pending(name)
             case Judged(judgement):
                 state = PLANNER.learn(state, observation(choices[judgement.name], judgement))
             case _:
@@ -80,8 +80,8 @@ def went(beside: Asking, before: list[Event]) -> tuple[list[Event], State[Memory
     if events and isinstance(events[-1], Proposed):
         happened(Judged(judge(events[-1].name)))
     while state.open():
-        if beside.due(state):
-            happened(beside.asked(state))
+        if beside.should_ask(state):
+            happened(beside.ask(state))
         first = PLANNER.propose(state)[0]
         happened(Proposed(first.choice.name, (), first.utility, PLANNER.name, first.why))
         happened(Judged(judge(first.choice.name)))
@@ -89,7 +89,7 @@ def went(beside: Asking, before: list[Event]) -> tuple[list[Event], State[Memory
 
 
 @pytest.mark.nightly
-def test_a_run_that_was_cut_off_anywhere_goes_on_as_it_would_have(tmp_path: Path) -> None:
+def test_a_run_cut_off_anywhere_resumes_identically(tmp_path: Path) -> None:
     with Endpoint(script) as endpoint, asking(endpoint) as beside:
         whole, last = went(beside, [])
         questions = len(endpoint.asked)
@@ -121,7 +121,7 @@ def test_the_model_sees_the_best_design_and_why_others_were_stopped() -> None:
     assert sorted(proposed) == sorted(NAMES)
 
 
-def test_a_run_goes_on_without_an_endpoint() -> None:
+def test_a_run_continues_without_an_endpoint() -> None:
     with Endpoint(lambda _: failure(401, "no such key")) as endpoint, asking(endpoint) as beside:
         events, state = went(beside, [])
         questions = len(endpoint.asked)
@@ -134,7 +134,7 @@ def test_a_run_goes_on_without_an_endpoint() -> None:
     assert all("E921" in each.why for each in events if isinstance(each, Proposed))
 
 
-def test_what_was_spent_is_in_the_events() -> None:
+def test_costs_are_in_the_events() -> None:
     with Endpoint(script) as endpoint, asking(endpoint) as beside:
         events, state = went(beside, [])
     asked = [each for each in events if isinstance(each, Asked)]

@@ -1,4 +1,4 @@
-"""Ctrl-C is raised where nothing is lost by it, and nowhere else."""
+"""Interrupts are raised in interruptible blocks only."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ def press(number: int = signal.SIGINT) -> None:
 
 @pytest.fixture(autouse=True)
 def usual() -> Generator[None]:
-    """As in a program that a user starts, even where whoever runs tests ignores the keyboard."""
+    """Restore default signal handlers, even if the test runner ignores SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
@@ -42,7 +42,7 @@ def test_an_interrupt_waits_for_a_place_that_may_be_left() -> None:
     assert done == ["a line of the journal is whole"]
 
 
-def test_within_such_a_place_it_is_raised_as_it_comes() -> None:
+def test_within_may_leave_an_interrupt_is_raised_immediately() -> None:
     done: list[str] = []
     with Interrupts() as interrupts:
         interrupts.hold()
@@ -78,7 +78,7 @@ def test_two_presses_in_quick_succession_are_one(later: float, again: bool) -> N
     assert raised == 1 + again
 
 
-def test_before_they_are_held_and_afterwards_they_are_as_ever() -> None:
+def test_signal_handlers_are_restored() -> None:
     with Interrupts() as interrupts:
         with pytest.raises(KeyboardInterrupt):
             press()
@@ -88,7 +88,7 @@ def test_before_they_are_held_and_afterwards_they_are_as_ever() -> None:
         press()
 
 
-def test_a_program_that_ends_is_interrupted_once_also_by_being_told_to_end() -> None:
+def test_an_ending_program_is_interrupted_once_also_by_sigterm() -> None:
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     with Interrupts(ending=True) as interrupts:
         interrupts.hold()
@@ -106,7 +106,7 @@ def test_a_program_that_ends_is_interrupted_once_also_by_being_told_to_end() -> 
     assert set(after.values()) == {signal.SIG_IGN}
 
 
-def test_what_somebody_else_handles_is_left_alone() -> None:
+def test_foreign_signal_handlers_are_left_in_place() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with Interrupts() as interrupts:
         interrupts.hold()
@@ -117,7 +117,7 @@ def test_what_somebody_else_handles_is_left_alone() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def test_another_thread_holds_nothing() -> None:
+def test_other_threads_defer_nothing() -> None:
     found: list[object] = []
 
     def work() -> None:

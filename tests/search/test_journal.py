@@ -10,11 +10,11 @@ import pytest
 from argus.core.diagnostic import ArgusError
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
-from argus.search.journal import VERSION, Journal, read, written
+from argus.search.journal import VERSION, Journal, decode_event, encode_event
 
 STARTED = Started("gemm:8x8x8:bf16", "sm_90a", "bandit", 0, 2.0, "launch", 3, {"argus": "0.1.0"})
 EVENTS: tuple[Event, ...] = (
-    Proposed("small", ("wider-tiles (bn 64 -> 128)",), 0.5, "bandit"),
+    Proposed("small", ("larger-bn (bn 64 -> 128)",), 0.5, "bandit"),
     Judged(
         Judgement(
             "small",
@@ -33,8 +33,8 @@ EVENTS: tuple[Event, ...] = (
 
 
 @pytest.mark.parametrize("event", [STARTED, *EVENTS], ids=lambda each: type(each).__name__)
-def test_an_event_comes_back_as_it_was_written(event: Event) -> None:
-    assert read(written(event)) == event
+def test_an_event_round_trips(event: Event) -> None:
+    assert decode_event(encode_event(event)) == event
 
 
 def test_a_run_is_its_events_in_order(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_run_is_its_events_in_order(tmp_path: Path) -> None:
     assert (run.name, run.started, run.judged, run.ended) == (name, STARTED, 2, "interrupted")
 
 
-def test_what_was_written_outlives_the_process(tmp_path: Path) -> None:
+def test_written_events_survive_the_process(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "runs.db")
     name = journal.begin(STARTED)
     journal.append(name, EVENTS[0])
@@ -94,7 +94,7 @@ def test_runs_share_a_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"no store at all, only text" * 50, None])
-def test_a_file_that_is_no_store_is_told(tmp_path: Path, data: bytes | None) -> None:
+def test_a_file_that_is_not_a_journal_is_reported(tmp_path: Path, data: bytes | None) -> None:
     path = tmp_path / "runs.db"
     if data is None:
         path.mkdir()
@@ -107,7 +107,7 @@ def test_a_file_that_is_no_store_is_told(tmp_path: Path, data: bytes | None) -> 
     assert raised.value.diagnostic.code == "E904"
 
 
-def test_a_run_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+def test_an_unknown_run_is_reported_with_the_known_ones(tmp_path: Path) -> None:
     with Journal(tmp_path / "runs.db") as journal:
         journal.begin(STARTED)
         with pytest.raises(ArgusError) as raised:
@@ -117,7 +117,7 @@ def test_a_run_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> 
     assert "run-0001" in raised.value.diagnostic.message
 
 
-def test_a_damaged_event_is_told(tmp_path: Path) -> None:
+def test_a_damaged_event_is_reported(tmp_path: Path) -> None:
     with Journal(tmp_path / "runs.db") as journal:
         journal.begin(STARTED)
     store = sqlite3.connect(tmp_path / "runs.db")
@@ -138,7 +138,7 @@ def kept(path: Path) -> Path:
 
 
 def refusal(path: Path, patience: float = 1.0) -> str:
-    """What is said of a file that does not serve."""
+    """The error message for an unusable file."""
     with pytest.raises(ArgusError) as raised, Journal(path, patience) as journal:
         journal.append("run-0001", EVENTS[0])
     assert raised.value.diagnostic.code == "E904"
@@ -153,11 +153,11 @@ def done(path: Path, *statements: str) -> None:
     store.close()
 
 
-def test_a_store_of_another_version_is_told_and_left_as_it_is(tmp_path: Path) -> None:
+def test_a_journal_of_another_version_is_reported_and_unchanged(tmp_path: Path) -> None:
     path = kept(tmp_path / "runs.db")
     done(path, f"pragma user_version = {VERSION + 1}")
 
-    assert f"its version is {VERSION + 1}, and this Argus reads {VERSION}" in refusal(path)
+    assert f"its version is {VERSION + 1}, but this Argus reads {VERSION}" in refusal(path)
 
 
 def test_a_store_of_before_versions_were_written_is_read(tmp_path: Path) -> None:
@@ -168,18 +168,18 @@ def test_a_store_of_before_versions_were_written_is_read(tmp_path: Path) -> None
         assert journal.events("run-0001") == (STARTED,)
 
 
-def test_a_store_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
+def test_another_database_is_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "places.db"
     done(path, "create table places (url text)")
 
-    assert "a store of something else" in refusal(path)
+    assert "another kind of database" in refusal(path)
     store = sqlite3.connect(path)
     assert store.execute("select name from sqlite_master").fetchall() == [("places",)]
     assert store.execute("pragma journal_mode").fetchone() == ("delete",)
     store.close()
 
 
-def test_an_event_of_another_kind_is_told(tmp_path: Path) -> None:
+def test_an_event_of_another_kind_is_reported(tmp_path: Path) -> None:
     path = kept(tmp_path / "runs.db")
     done(path, "insert into events (run, number, data) values ('run-0001', 1, '{\"event\": \"Later\"}')")
 
@@ -189,13 +189,13 @@ def test_an_event_of_another_kind_is_told(tmp_path: Path) -> None:
     assert "an event that this version cannot read" in raised.value.diagnostic.message
 
 
-def test_a_store_that_another_process_holds_is_waited_for_and_then_told(tmp_path: Path) -> None:
+def test_a_locked_journal_is_waited_for_and_then_reported(tmp_path: Path) -> None:
     path = kept(tmp_path / "runs.db")
     holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     holder.execute("begin immediate")
 
     before = time.monotonic()
-    assert "another process has held it" in refusal(path, 0.3)
+    assert "another process has locked it" in refusal(path, 0.3)
     assert 0.3 < time.monotonic() - before < 10.0
 
     release = threading.Timer(0.5, lambda: holder.execute("rollback"))
@@ -213,7 +213,7 @@ def test_an_interrupt_leaves_no_transaction_open(tmp_path: Path, monkeypatch: py
 
     with Journal(kept(tmp_path / "runs.db")) as journal:
         with monkeypatch.context() as patched:
-            patched.setattr("argus.search.journal.written", interrupted)
+            patched.setattr("argus.search.journal.encode_event", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 journal.append("run-0001", EVENTS[0])
         journal.append("run-0001", EVENTS[-1])
@@ -232,7 +232,7 @@ def test_a_run_is_gone_on_with_by_one_process(tmp_path: Path) -> None:
         with other.held("run-0001"):
             pass
 
-    assert "another process is at `run-0001`" in raised.value.diagnostic.message
+    assert "another process is running `run-0001`" in raised.value.diagnostic.message
     assert [each.name for each in tmp_path.iterdir()] == ["runs.db"]
 
 
@@ -246,7 +246,7 @@ with Journal(Path(sys.argv[1])) as journal, journal.held("run-0001"):
 """
 
 
-def test_a_process_that_was_killed_holds_no_run(tmp_path: Path) -> None:
+def test_a_killed_process_releases_its_run(tmp_path: Path) -> None:
     path = kept(tmp_path / "runs.db")
     killed = subprocess.run(  # noqa: S603 reason: our own script
         [sys.executable, "-c", HOLDER, str(path)], capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""A search that asks a language model, with an endpoint on this machine that answers by a script."""
+"""A search with the planner `llm` and a scripted local endpoint."""
 
 import time
 from pathlib import Path
@@ -9,7 +9,7 @@ from attrs import evolve
 from argus.cli.main import main
 from argus.policy.llm.settings import Settings as Model
 from argus.search import llm_client, run
-from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Told
+from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Update
 from argus.search.journal import Journal
 from argus.search.loop import Limits
 from argus.search.run import Settings, optimize
@@ -70,7 +70,7 @@ def test_a_resumed_search_asks_nothing_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_resumed_search_asks_without_being_told_to_again(tmp_path: Path) -> None:
+def test_a_resumed_search_asks_without_the_option(tmp_path: Path) -> None:
     first, second = ([{"option": each, "confidence": 0.9, "reason": "r"}] for each in ("cdna3", "cdna3_pingpong"))
     with Endpoint([call({"proposals": first}), call({"proposals": second})]) as endpoint:
         begun = optimize(PROBLEM, "gfx942", settings(tmp_path, endpoint.url, 1))
@@ -85,7 +85,7 @@ def test_a_resumed_search_asks_without_being_told_to_again(tmp_path: Path) -> No
 @pytest.mark.nightly
 def test_a_question_does_not_outlast_the_search(tmp_path: Path) -> None:
     slow = evolve(call({"proposals": []}), delay=60.0)
-    told: list[Told] = []
+    told: list[Update] = []
     with Endpoint(lambda _: slow) as endpoint:
         asked = evolve(settings(tmp_path, endpoint.url, 9), limits=Limits(seconds=8.0))
         before = time.monotonic()
@@ -101,13 +101,13 @@ def test_a_question_does_not_outlast_the_search(tmp_path: Path) -> None:
     assert told[1] == Asks(asked.model.model)
 
 
-def test_an_interrupted_question_ends_the_search_and_its_money_is_kept(
+def test_an_interrupted_question_ends_the_search_and_its_cost_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(llm_client, "_watched", interrupted)
+    monkeypatch.setattr(llm_client, "_call_with_timeout", interrupted)
     with Endpoint([]) as endpoint:
         found = optimize(PROBLEM, "gfx942", settings(tmp_path, endpoint.url, 9))
 
@@ -131,7 +131,7 @@ def test_without_an_answer_the_bandit_goes_on(tmp_path: Path) -> None:
     assert judged[0].judgement == found.judged[0]
 
 
-def test_a_search_without_a_key_is_told_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_without_a_key_is_reported_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(Exception, match="E921"):
         optimize(PROBLEM, "gfx942", Settings("llm", journal=tmp_path / "runs.db", model=Model(base_url="http://x")))
@@ -165,7 +165,7 @@ KEY = "sk-ant-0123456789-secret"
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("status", [200, 400, 401])
-def test_the_key_is_nowhere_whatever_an_endpoint_says(
+def test_the_key_never_leaks(
     status: int, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)

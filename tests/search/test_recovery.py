@@ -1,4 +1,4 @@
-"""A search that is killed, interrupted or begun twice: its journal stays whole, and it goes on as it would have."""
+"""Searches that are killed, interrupted or started twice: journals stay consistent and runs resume identically."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ import pytest
 
 from argus.cli.main import main
 from argus.core.diagnostic import ArgusError
-from argus.policy.bandit import CONSTANT, Bandit, Weight
+from argus.policy.bandit import CONSTANT, Bandit, WeightPrior
 from argus.policy.baselines import Random
 from argus.policy.planner import Planner
 from argus.search import journal as journal_module
-from argus.search.evaluation.evaluators import Here
+from argus.search.evaluation.evaluators import InProcess
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Ended, Event, Judged, Proposed, Started
 from argus.search.interrupts import Interrupts
 from argus.search.journal import Journal
-from argus.search.loop import Limits, Past, Search, past
+from argus.search.loop import Limits, ReplayedRun, Search, replay_events
 from tests.search.test_search import SITUATION, STARTED, judge
 
 KILLS = 50
 TRIALS = 20
-PLANNERS: tuple[Planner, ...] = (Bandit({CONSTANT: Weight(-2.0, 0.5)}), Random())
+PLANNERS: tuple[Planner, ...] = (Bandit({CONSTANT: WeightPrior(-2.0, 0.5)}), Random())
 
 
 def slow(name: str, text: str = "") -> Judgement:
@@ -40,29 +40,37 @@ def slow(name: str, text: str = "") -> Judgement:
 
 
 def gone_on(path: Path, planner: Planner, judged: Callable[[str, str], Judgement] = slow) -> None:
-    """One process' part of a run: from whatever the journal holds to the end."""
+    """Continue a run from its journal to the end, as one process would."""
     with Interrupts() as interrupts, Journal(path) as journal:
         name = "run-0001" if journal.runs() else journal.begin(STARTED)
         interrupts.hold()
         with journal.held(name):
-            before = past(journal.events(name), planner, SITUATION, 5)
+            before = replay_events(journal.events(name), planner, SITUATION, 5)
             limits, may_leave = Limits(trials=TRIALS), interrupts.may_leave
             search = Search(
-                planner, Here(judged), limits, before.state, lambda event: journal.append(name, event), None, may_leave
+                planner,
+                InProcess(judged),
+                limits,
+                before.state,
+                lambda event: journal.append(name, event),
+                None,
+                may_leave,
             )
             for _ in search.go(before.under_way):
                 pass
 
 
-def reached(path: Path, planner: Planner) -> tuple[list[Event], Past]:
-    """What was proposed and judged, and the planner's state after it."""
+def reached(path: Path, planner: Planner) -> tuple[list[Event], ReplayedRun]:
+    """The proposals, the judgements and the planner's final state."""
     with Journal(path) as journal:
         events = journal.events("run-0001")
-    return [each for each in events if isinstance(each, Proposed | Judged)], past(events, planner, SITUATION, 5)
+    return [each for each in events if isinstance(each, Proposed | Judged)], replay_events(
+        events, planner, SITUATION, 5
+    )
 
 
 def forked(work: Callable[[], object]) -> int:
-    """A process that does something and ends, with 0 if nothing was raised; its number."""
+    """Fork a process that calls a function; exit code 0 if it raised nothing. Returns its pid."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -98,7 +106,7 @@ def test_a_run_that_is_killed_fifty_times_is_the_run_that_never_was(tmp_path: Pa
         number += 1
 
 
-def test_a_run_is_held_by_one_process_until_that_ends(tmp_path: Path) -> None:
+def test_a_run_is_locked_by_one_process_until_it_ends(tmp_path: Path) -> None:
     path, ready = tmp_path / "runs.db", tmp_path / "ready"
 
     def hold() -> None:
@@ -110,7 +118,10 @@ def test_a_run_is_held_by_one_process_until_that_ends(tmp_path: Path) -> None:
     while not ready.exists():
         time.sleep(0.01)
     with Journal(path) as journal:
-        with pytest.raises(ArgusError, match=r"E904: .* another process is at `run-0001`"), journal.held("run-0001"):
+        with (
+            pytest.raises(ArgusError, match=r"E904: .* another process is running `run-0001`"),
+            journal.held("run-0001"),
+        ):
             raise AssertionError
         with journal.held("run-0002"):
             pass
@@ -140,12 +151,12 @@ def test_a_second_search_of_a_run_is_refused_and_does_no_harm(tmp_path: Path) ->
     assert reached(path, planner) == reached(whole, planner)
 
 
-def test_events_of_somebody_else_do_not_come_between(tmp_path: Path) -> None:
+def test_events_of_another_writer_are_detected(tmp_path: Path) -> None:
     with Journal(tmp_path / "runs.db") as one, Journal(tmp_path / "runs.db") as other:
         name = one.begin(STARTED)
         assert other.events(name) == (STARTED,)
         other.append(name, Ended("interrupted"))
-        with pytest.raises(ArgusError, match=r"E904: .* went on elsewhere: it has 2 events, 1 are known here"):
+        with pytest.raises(ArgusError, match=r"E904: another process has continued .*: it has 2 events, expected 1"):
             one.append(name, Ended("no gain"))
         assert other.events(name) == (STARTED, Ended("interrupted"))
 
@@ -157,7 +168,7 @@ def test_an_event_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
     with Journal(tmp_path / "runs.db") as journal:
         name = journal.begin(STARTED)
         with monkeypatch.context() as patched:
-            patched.setattr(journal_module, "written", interrupted)
+            patched.setattr(journal_module, "encode_event", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 journal.append(name, Ended("no gain"))
         journal.append(name, Ended("interrupted"))
@@ -180,7 +191,7 @@ FILES = ("search.py", "journal.py", "events.py", "evaluators.py", "asking.py")
 
 
 def lines_of(work: Callable[[], object], at: int | None) -> int:
-    """How many lines of a search something runs through; Ctrl-C is pressed at one of them."""
+    """Counts executed lines of a search, and raises an interrupt at one of them."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:  # noqa: ANN401 reason: as `settrace` has it
@@ -205,7 +216,7 @@ def lines_of(work: Callable[[], object], at: int | None) -> int:
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("_ctrl_c")
-def test_ctrl_c_at_any_line_ends_the_search_well_and_it_goes_on(tmp_path: Path) -> None:
+def test_ctrl_c_at_any_line_ends_the_search_cleanly_and_it_resumes(tmp_path: Path) -> None:
     planner, whole = PLANNERS[1], tmp_path / "whole.db"
     lines = lines_of(lambda: gone_on(whole, planner, judge), None)
     assert lines > 500
@@ -222,7 +233,7 @@ def test_ctrl_c_at_any_line_ends_the_search_well_and_it_goes_on(tmp_path: Path) 
 # -- other troubles ----------------------------------------------------------------------------------------------
 
 
-def test_a_full_disk_is_told_and_what_was_written_stays(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_written_events_stay(tmp_path: Path) -> None:
     path, planner = tmp_path / "runs.db", PLANNERS[0]
 
     def starved() -> None:
@@ -248,9 +259,9 @@ def test_a_full_disk_is_told_and_what_was_written_stays(tmp_path: Path) -> None:
         Judged(Judgement("00", "timed", "timing", microseconds=1.0)),
     ],
 )
-def test_a_journal_of_other_designs_is_told(event: Event) -> None:
-    with pytest.raises(ArgusError, match="E904: the run cannot go on"):
-        past((STARTED, event), PLANNERS[0], SITUATION, 5)
+def test_a_journal_of_other_designs_is_reported(event: Event) -> None:
+    with pytest.raises(ArgusError, match="E904: the run cannot be resumed"):
+        replay_events((STARTED, event), PLANNERS[0], SITUATION, 5)
 
 
 @pytest.mark.parametrize(

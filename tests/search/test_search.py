@@ -6,15 +6,15 @@ import pytest
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError
-from argus.policy.bandit import CONSTANT, Bandit, Weight
+from argus.policy.bandit import CONSTANT, Bandit, WeightPrior
 from argus.policy.baselines import Exhaustive, Random
 from argus.policy.planner import Choice, Planner, Situation
 from argus.policy.stopping import Rule
-from argus.search.evaluation.evaluators import Here
+from argus.search.evaluation.evaluators import InProcess
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Ended, Event, Judged, Proposed, Started
 from argus.search.journal import Journal
-from argus.search.loop import Limits, Search, past
+from argus.search.loop import Limits, Search, replay_events
 
 NAMES = (CONSTANT, "wide", "deep")
 OPTIONS = tuple(
@@ -24,11 +24,11 @@ OPTIONS = tuple(
 )
 SITUATION = Situation("sm_90a", "gemm:8x8x8:bf16", NAMES, 100.0, "tensor", OPTIONS)
 STARTED = Started("gemm:8x8x8:bf16", "sm_90a", "bandit", 5, 100.0, "tensor", 25)
-PLANNERS: tuple[Planner, ...] = (Bandit({CONSTANT: Weight(-2.0, 0.5)}), Random(), Exhaustive())
+PLANNERS: tuple[Planner, ...] = (Bandit({CONSTANT: WeightPrior(-2.0, 0.5)}), Random(), Exhaustive())
 
 
 def judge(name: str, text: str = "") -> Judgement:
-    """Fastest at 32; where both are large nothing fits."""
+    """Fastest at 32; rejected if both knobs are large."""
     del text
     wide, deep = int(name[0]), int(name[1])
     if wide + deep > 6:
@@ -39,16 +39,16 @@ def judge(name: str, text: str = "") -> Judgement:
 def went(
     planner: Planner, limits: Limits, events: Sequence[Event] = (), judged: Callable[[str, str], Judgement] = judge
 ) -> list[Event]:
-    """A run from these events on, whatever follows them."""
-    before = past(events, planner, SITUATION, 5)
+    """Continue a run from these events to its end."""
+    before = replay_events(events, planner, SITUATION, 5)
     found: list[Event] = []
-    search = Search(planner, Here(judged), limits, before.state, found.append)
+    search = Search(planner, InProcess(judged), limits, before.state, found.append)
     assert list(search.go(before.under_way)) == found
     return found
 
 
 @pytest.mark.parametrize("planner", PLANNERS, ids=lambda each: each.name)
-def test_a_run_that_was_cut_off_anywhere_goes_on_as_it_would_have(planner: Planner) -> None:
+def test_a_run_cut_off_anywhere_resumes_identically(planner: Planner) -> None:
     whole = went(planner, Limits(trials=12))
 
     assert sum(isinstance(each, Judged) for each in whole) == 12
@@ -56,17 +56,17 @@ def test_a_run_that_was_cut_off_anywhere_goes_on_as_it_would_have(planner: Plann
         assert whole[:cut] + went(planner, Limits(trials=12), whole[:cut]) == whole
 
 
-def test_the_journal_holds_what_happened(tmp_path: Path) -> None:
+def test_the_journal_records_all_events(tmp_path: Path) -> None:
     with Journal(tmp_path / "runs.db") as journal:
         name = journal.begin(STARTED)
-        before = past((), PLANNERS[0], SITUATION, 5)
+        before = replay_events((), PLANNERS[0], SITUATION, 5)
         search = Search(
-            PLANNERS[0], Here(judge), Limits(trials=6), before.state, lambda event: journal.append(name, event)
+            PLANNERS[0], InProcess(judge), Limits(trials=6), before.state, lambda event: journal.append(name, event)
         )
         told = list(search.go())
 
         assert journal.events(name) == (STARTED, *told)
-        assert past(journal.events(name), PLANNERS[0], SITUATION, 5).state == search.state
+        assert replay_events(journal.events(name), PLANNERS[0], SITUATION, 5).state == search.state
 
 
 def test_every_design_is_judged_once_and_then_nothing_is_left() -> None:
@@ -95,17 +95,17 @@ def test_a_search_stops_when_nothing_is_gained() -> None:
 
 def test_a_search_stops_when_its_time_is_spent() -> None:
     ticks = iter(range(1000))
-    before = past((), Random(), SITUATION, 0)
+    before = replay_events((), Random(), SITUATION, 0)
     search = Search(
-        Random(), Here(judge), Limits(seconds=5.0), before.state, lambda _: None, clock=lambda: float(next(ticks))
+        Random(), InProcess(judge), Limits(seconds=5.0), before.state, lambda _: None, clock=lambda: float(next(ticks))
     )
 
     assert list(search.go())[-1] == Ended("time spent")
 
 
 @define
-class Slow(Here):
-    """Candidates whose answers take longer than the search has; each asks for how long it may take."""
+class Slow(InProcess):
+    """An evaluator whose judgements exceed the time limit; records the remaining time of each call."""
 
     judge: Callable[[str, str], Judgement] = judge
     workers: int = 2
@@ -121,39 +121,39 @@ class Slow(Here):
         return None
 
 
-def test_what_is_under_way_when_the_time_is_spent_is_given_up_and_judged_after_a_resume() -> None:
+def test_pending_candidates_are_cancelled_at_the_time_limit_and_judged_after_a_resume() -> None:
     planner, slow = PLANNERS[0], Slow()
     found: list[Event] = []
-    before = past((), planner, SITUATION, 5)
+    before = replay_events((), planner, SITUATION, 5)
     search = Search(planner, slow, Limits(seconds=10.0), before.state, found.append, clock=lambda: slow.clock[0])
     assert list(search.go()) == found
 
     assert slow.asked == [10.0, 9.0, 8.0]
     assert found[-1] == Ended("time spent")
     assert [type(each) for each in found].count(Judged) == 2
-    waiting = past(found, planner, SITUATION, 5).under_way
+    waiting = replay_events(found, planner, SITUATION, 5).under_way
     assert len(waiting) == 2
     rest = went(planner, Limits(trials=4), found)
     assert [each.judgement.name for each in rest if isinstance(each, Judged)] == list(waiting)
 
 
-def test_the_time_of_a_search_begins_when_it_is_told_that_it_did() -> None:
-    before = past((), Random(), SITUATION, 0)
+def test_the_time_limit_starts_at_begun() -> None:
+    before = replay_events((), Random(), SITUATION, 0)
     search = Search(
-        Random(), Here(judge), Limits(seconds=5.0), before.state, lambda _: None, clock=lambda: 9.0, begun=3.0
+        Random(), InProcess(judge), Limits(seconds=5.0), before.state, lambda _: None, clock=lambda: 9.0, begun=3.0
     )
 
     assert list(search.go()) == [Ended("time spent")]
 
 
-def test_an_event_of_another_version_is_told() -> None:
+def test_an_event_of_another_version_is_reported() -> None:
     with pytest.raises(ArgusError) as raised:
-        past([Proposed("99", (), 0.5, "bandit")], Random(), SITUATION, 0)
+        replay_events([Proposed("99", (), 0.5, "bandit")], Random(), SITUATION, 0)
 
     assert raised.value.diagnostic.code == "E904"
 
 
-def test_an_interrupted_run_ends_and_resumes_with_what_was_under_way() -> None:
+def test_an_interrupted_run_resumes_with_its_pending_candidates() -> None:
     calls: list[str] = []
 
     def impatient(name: str, text: str) -> Judgement:

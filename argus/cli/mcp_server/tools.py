@@ -17,7 +17,7 @@ from attrs import asdict, evolve, field, frozen
 
 from argus import __version__
 from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
-from argus.policy.knowledge import home, load, related
+from argus.policy.knowledge import kb_folder, load_techniques, related_techniques
 from argus.policy.technique import Technique
 from argus.report.diagnostic_text import to_json
 from argus.report.json_document import SCHEMA as REPORT
@@ -41,11 +41,11 @@ from argus.runtime.sandbox import (
 from argus.runtime.sandbox import run as run_contained
 from argus.runtime.sandbox.request import JUDGING, Array, Result
 from argus.search.document import SCHEMA as OPTIMIZE
-from argus.search.document import document
-from argus.search.evaluation.gpu import at_hand
+from argus.search.document import result_document
+from argus.search.evaluation.gpu import gpu_available
 from argus.search.loop import Limits as Until
 from argus.search.problems.problem import gemm_of
-from argus.search.run import Found, Settings, optimize
+from argus.search.run import SearchResult, Settings, optimize
 
 Document = dict[str, Any]
 SUGGESTIONS, RUN, BUILD, KNOWLEDGE = "argus.suggestions/1", "argus.interpreted/1", "argus.built/1", "argus.knowledge/1"
@@ -71,8 +71,8 @@ class Tools:
     longest: float = 300.0
     at_once: int = 2
     ask: Contained = run_contained
-    knowledge: Callable[[], Sequence[Technique]] = field(default=lambda: load(home()))
-    search: Callable[[str, str, Settings], Found] = optimize
+    knowledge: Callable[[], Sequence[Technique]] = field(default=lambda: load_techniques(kb_folder()))
+    search: Callable[[str, str, Settings], SearchResult] = optimize
     _slots: BoundedSemaphore = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -109,7 +109,7 @@ class Tools:
     def search_knowledge(self, words: str, target: str, most: int) -> Document:
         """Techniques of the knowledge base, the nearest first."""
         try:
-            found = related(tuple(self.knowledge()), words, target)
+            found = related_techniques(tuple(self.knowledge()), words, target)
         except ArgusError as problem:
             return _refused(KNOWLEDGE, to_json(problem.diagnostic), "techniques")
         return _document(KNOWLEDGE, 0, techniques=[asdict(each) for each in found[: max(0, most)]])
@@ -128,10 +128,10 @@ class Tools:
                 )
             limits = Until(min(seconds, self.longest), trials)
             with self._slots:
-                found = self.search(str(asked), target, Settings(limits=limits, workers=1, gpu=at_hand(target)))
+                found = self.search(str(asked), target, Settings(limits=limits, workers=1, gpu=gpu_available(target)))
         except ArgusError as problem_found:
             return _refused(OPTIMIZE, to_json(problem_found.diagnostic), "judged")
-        return document(found) | {"version": __version__, "exit_code": 0 if found.best else _REFUTED}
+        return result_document(found) | {"version": __version__, "exit_code": 0 if found.best else _REFUTED}
 
     def _asked(self, schema: str, text: str, kernel: str, task: Callable[[], Task], told: Told) -> Document:
         answer = self._answer(
@@ -177,13 +177,13 @@ def _refused(schema: str, diagnostic: Mapping[str, Any], what: str = "kernels") 
     return _document(schema, _REFUSED, **{what: nothing}, diagnostics=[dict(diagnostic)])
 
 
-def _finished(document: Document, kernels: Sequence[CheckedKernel]) -> Document:
+def _finished(result_document: Document, kernels: Sequence[CheckedKernel]) -> Document:
     """With what failed, and with the text that a person would read."""
     results = [result for each in kernels for result in each.results]
     failed = [dict(each.diagnostic) for each in results if isinstance(each, Failed)]
     shown = "\n\n".join(each.text for each in results if isinstance(each, Failed | Verified) and each.text)
-    document["kernels"] = [each for each in document["kernels"] if each]
-    return document | ({"diagnostics": failed} if failed else {}) | {"shown": shown}
+    result_document["kernels"] = [each for each in result_document["kernels"] if each]
+    return result_document | ({"diagnostics": failed} if failed else {}) | {"shown": shown}
 
 
 def _verified(_: CheckedKernel, result: Result) -> tuple[int, Document]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from attrs import asdict
 
 from argus.policy.technique import Technique
-from argus.search.designs.knowledge_check import Checked, Example
-from argus.search.designs.mining import Mined, Rejected, Skill
+from argus.search.designs.knowledge_check import CheckResult, Example
+from argus.search.designs.mining import MiningResult, Rejected, Skill
 
 
 def listed(techniques: tuple[Technique, ...]) -> Iterator[str]:
@@ -41,7 +41,7 @@ def as_json(technique: Technique) -> dict[str, object]:
     return asdict(technique)
 
 
-def checked_lines(checked: Checked) -> Iterator[str]:
+def checked_lines(checked: CheckResult) -> Iterator[str]:
     """What was shown of a technique, or what is wrong with its file."""
     name = checked.technique.name
     yield from (f"wrong  {name}: {fault}" for fault in checked.faults)
@@ -54,7 +54,7 @@ def _example(each: Example) -> str:
     return f"{each.before} -> {each.after}{proved}"
 
 
-def checked_json(checked: Checked) -> dict[str, object]:
+def checked_json(checked: CheckResult) -> dict[str, object]:
     return {
         "technique": checked.technique.name,
         "examples": [asdict(each) for each in checked.examples],
@@ -70,7 +70,7 @@ def step_line(step: Skill | Rejected) -> str:
     return f"undone {step.technique.name}: {step.design} -> {step.without}{loss}"
 
 
-def mined_json(mined: Mined) -> dict[str, object]:
+def mined_json(mined: MiningResult) -> dict[str, object]:
     return {
         "expert": mined.expert,
         "first": mined.first,

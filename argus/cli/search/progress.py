@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from argus.policy.bounds import Bounds
-from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Told
+from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Update
 from argus.search.loop import Limits
 
 _WIDEST, _NARROWEST = 40, 8
@@ -48,7 +48,7 @@ class Bar:
     def __attrs_post_init__(self) -> None:
         self.begun = self.clock()
 
-    def saw(self, event: Told) -> None:
+    def saw(self, event: Update) -> None:
         match event:
             case Started():
                 self.designs = event.choices

@@ -8,11 +8,11 @@ from typing import Any, assert_never, cast
 from attrs import define, field
 
 from argus.policy.bounds import Bounds
-from argus.policy.llm.budget import MODEST, Limits, Spent
+from argus.policy.llm.budget import DEFAULT_LIMITS, Limits, Spent
 from argus.search.evaluation.judgement import Judgement
-from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Told
-from argus.search.problems.kernel_file import shown
-from argus.search.run import Found
+from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Update
+from argus.search.problems.kernel_file import display_name
+from argus.search.run import SearchResult
 
 _FEW = 4
 """Techniques that are all named in a line."""
@@ -29,7 +29,7 @@ class Teller:
 
     bounds: Bounds
     trials: int | None = None
-    model: Limits = MODEST
+    model: Limits = DEFAULT_LIMITS
     counted: str = ""
     number: int = 0
     best: float | None = None
@@ -39,10 +39,11 @@ class Teller:
     dollars: float = 0.0
     steps: dict[str, tuple[str, ...]] = field(factory=dict[str, tuple[str, ...]])
 
-    def lines(self, event: Told) -> Iterator[str]:
+    def lines(self, event: Update) -> Iterator[str]:
         match event:
             case Started():
-                yield f"{shown(event.problem)} on {event.target}: {event.choices:,} designs, planner {event.planner}"
+                name = display_name(event.problem)
+                yield f"{name} on {event.target}: {event.choices:,} designs, planner {event.planner}"
                 yield f"speed of light: {event.bound:.1f} us, set by {event.bottleneck}"
                 if self.counted:
                     yield f"it counts {self.counted}"
@@ -125,8 +126,8 @@ def change(steps: Sequence[str], best: Sequence[str]) -> str:
 
 
 def _signed(steps: Sequence[str], sign: str, *, in_full: bool = False) -> str:
-    shown = [each if in_full or place == len(steps) - 1 else _name(each) for place, each in enumerate(steps)]
-    return " ".join(sign + each for each in shown)
+    display_name = [each if in_full or place == len(steps) - 1 else _name(each) for place, each in enumerate(steps)]
+    return " ".join(sign + each for each in display_name)
 
 
 def _name(step: str) -> str:
@@ -224,7 +225,7 @@ def _point(frame: Mapping[str, Any] | None) -> str:
     return f"{str(frame.get('file', '')).rpartition('/')[2]}:{frame.get('line')}"
 
 
-def outcome_lines(found: Found, model: Limits | None = None) -> Iterator[str]:
+def outcome_lines(found: SearchResult, model: Limits | None = None) -> Iterator[str]:
     """What a run came to. model: what one that was asked may spend."""
     best, bounds = found.best, found.problem.bounds
     passed = sum(each.microseconds is not None for each in found.judged)
@@ -236,7 +237,7 @@ def outcome_lines(found: Found, model: Limits | None = None) -> Iterator[str]:
     )
     if found.spent is not None:
         calls = "1 call" if found.spent.calls == 1 else f"{found.spent.calls:,} calls"
-        yield f"the model: {calls}, {_total(found.spent, model or MODEST)}"
+        yield f"the model: {calls}, {_total(found.spent, model or DEFAULT_LIMITS)}"
     if best is None or best.microseconds is None:
         yield "nothing passed the gate"
     else:

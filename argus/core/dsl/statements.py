@@ -391,12 +391,12 @@ def sched_barrier() -> None:
     tracer.emit(Policy("sched_barrier", (0,), span=tracer.span()))
 
 
-def begin_late() -> None:
+def no_pdl() -> None:
     """The launch begins when the one ahead of it in its stream has ended; else the two overlap where they may.
 
     Raises E106 on a target whose launches never overlap.
     """
-    tracer = current("begin_late")
+    tracer = current("no_pdl")
     if "wgmma" not in tracer.target.queues:
-        fault("E106", f"launches on {tracer.target} never overlap", help="leave `begin_late()` out")
-    tracer.emit(Policy("begin_late", (), span=tracer.span()))
+        fault("E106", f"launches on {tracer.target} never overlap", help="leave `no_pdl()` out")
+    tracer.emit(Policy("no_pdl", (), span=tracer.span()))

@@ -191,8 +191,8 @@ class Advance(_Stated):
     by: Index
 
 
-PolicyName = Literal["registers", "priority", "remap_xcd", "sched_barrier", "begin_late"]
-ADVICE: Mapping[PolicyName, int] = {"registers": 1, "priority": 1, "remap_xcd": 1, "sched_barrier": 1, "begin_late": 0}
+PolicyName = Literal["registers", "priority", "remap_xcd", "sched_barrier", "no_pdl"]
+ADVICE: Mapping[PolicyName, int] = {"registers": 1, "priority": 1, "remap_xcd": 1, "sched_barrier": 1, "no_pdl": 0}
 """How many numbers each kind of advice takes."""
 
 

@@ -229,7 +229,7 @@ def _policy(kernel: Kernel, stmt: Policy) -> str:
             fine = 0 <= level <= 3
         case "sched_barrier", (0,):
             fine = True
-        case "begin_late", ():
+        case "no_pdl", ():
             fine = kernel.target.name == "sm_90a" and stmt in kernel.prologue
         case "registers", (count,):
             fine = count % 8 == 0 and 24 <= count <= 256

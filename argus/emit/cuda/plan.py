@@ -148,5 +148,5 @@ def register_changes(kernel: Kernel, plan: Plan) -> Iterator[tuple[Role, str]]:
 
 
 def uses_pdl(kernel: Kernel) -> bool:
-    """Whether the launch may use programmatic dependent launch: unless the policy `begin_late` forbids it."""
-    return not any(isinstance(stmt, Policy) and stmt.name == "begin_late" for stmt in walk(kernel.body))
+    """Whether the launch may use programmatic dependent launch: unless the policy `no_pdl` forbids it."""
+    return not any(isinstance(stmt, Policy) and stmt.name == "no_pdl" for stmt in walk(kernel.body))

@@ -16,7 +16,6 @@ from argus.language import (
     Tensor,
     Turns,
     assume,
-    begin_late,
     bf16,
     bulk,
     by_rows,
@@ -29,6 +28,7 @@ from argus.language import (
     fence,
     loop,
     mma,
+    no_pdl,
     persistent,
     registers,
     role,
@@ -90,7 +90,7 @@ class Hopper:
     whole: whether a tile leaves through boxes of its own for all of its columns, which takes memory of a stage or more
     and saves meetings; else through `turns` that take turns. Techniques to do without: flight, a product is under way
     while the slot before is given back; realloc, roles have registers as they need; persistent, blocks take tile after
-    tile (in turns, always); box, tiles leave through shared memory; early, launches begin beside the one before.
+    tile (in turns, always); box, tiles leave through shared memory; pdl, programmatic dependent launch.
     """
 
     bm: int = 128
@@ -107,7 +107,7 @@ class Hopper:
     realloc: bool = True
     persistent: bool = True
     box: bool = True
-    early: bool = True
+    pdl: bool = True
     target = sm_90a
     threads = 384
 
@@ -270,8 +270,8 @@ def _store_whole(parts: Parts, target: Tensor, boxes: Tensor) -> None:
 
 def begun(cfg: Hopper, dtype: DType) -> Tensor | None:
     """What tiles leave through, if through shared memory; and when the launch begins."""
-    if not cfg.early:
-        begin_late()
+    if not cfg.pdl:
+        no_pdl()
     return store_boxes(cfg.bn, whole=cfg.whole, dtype=dtype, turns=cfg.turns) if cfg.box else None
 
 

@@ -41,7 +41,7 @@ class Split:
 
     Each block sums up the others' sums of bn / splits columns, which lie in its shared memory until all have come:
     bm x bn numbers of 32 bits beside the slots.
-    turned: tiles are of C^T = B A^T, so that rows of B fill the matrix unit's and bn, any multiple of 8 splits, is
+    swap_ab: tiles are of C^T = B A^T, so that rows of B fill the matrix unit's and bn, any multiple of 8 splits, is
     rows of A; sums then leave by single elements.
     """
 
@@ -50,7 +50,7 @@ class Split:
     bk: int = 64
     stages: int = 5
     splits: int = 2
-    turned: bool = False
+    swap_ab: bool = False
     target = sm_90a
 
     @property
@@ -69,11 +69,11 @@ class Split:
 
 def hopper_split(problem: Contraction, cfg: Split) -> None:
     """A part of K is as many slots for every block; those beyond the end of K are zeros."""
-    A, B, C = (problem.B, problem.A, problem.C.T) if cfg.turned else (problem.A, problem.B, problem.C)
+    A, B, C = (problem.B, problem.A, problem.C.T) if cfg.swap_ab else (problem.A, problem.B, problem.C)
     bm, bn, bk, splits = cfg.bm, cfg.bn, cfg.bk, cfg.splits
     agents, width = bm // 64, bn // splits
     rows, columns = ceil_div(C.shape[0], bm), ceil_div(C.shape[1], bn)
-    problem.aligned(stores=not cfg.turned)
+    problem.aligned(stores=not cfg.swap_ab)
     assume(rows * columns < 1 << 20)
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
@@ -108,16 +108,16 @@ def hopper_split(problem: Contraction, cfg: Split) -> None:
         come[wg].wait(0)  # all blocks' sums of this one's columns are here
         parts = [sums[each, wg] for each in range(splits)]
         out = C.tile((64, width), (agents * m + wg, splits * n + rank))
-        if cfg.turned:
+        if cfg.swap_ab:
             parts, out = [part.T for part in parts], out.T
         by = spread((width, 64), threads=128, vector=1)
-        if not cfg.turned:
+        if not cfg.swap_ab:
             by = spread((64, width), threads=128, vector=min(8, width // 2))
         total = load(parts[0], by)
         for each in parts[1:]:
             total = total + load(each, by)
         problem.complete(total)
-        if cfg.turned:
+        if cfg.swap_ab:
             copy(total.to(C.dtype), out, via=st_global_b16, edge=0)
         else:
             copy(total.to(C.dtype), out, edge=0)

@@ -1,1 +1,1 @@
-"""A planner that asks a language model, all but the asking: what is sent, what an answer says, and what it may cost."""
+"""The pure part of the language-model planner: builds requests, parses answers, accounts for cost; sends nothing."""

@@ -1,4 +1,4 @@
-"""The body of an endpoint's answer: the input of the tool that it calls, and what it says it cost."""
+"""Parses the body of a Messages API answer: the input of the tool call, and the token usage."""
 
 from __future__ import annotations
 
@@ -8,54 +8,54 @@ from typing import NoReturn, cast
 from attrs import frozen
 
 from argus.policy.llm.budget import Usage
-from argus.policy.llm.card import TOOL
+from argus.policy.llm.instructions import TOOL
 from argus.policy.llm.reply import Faulty
-from argus.policy.llm.texts import sentence
+from argus.policy.llm.texts import printable_line
 
 _MOST_TOKENS = 10**9
 
 
 @frozen
-class Usable:
-    """data: of the tool's input, not looked at yet."""
+class ToolInput:
+    """Input of the tool call. data: JSON value, not validated yet."""
 
     data: object
 
 
 @frozen
 class Answer:
-    """usage: None where the endpoint does not tell."""
+    """A parsed body. usage: None if the endpoint does not report it."""
 
-    found: Usable | Faulty
+    found: ToolInput | Faulty
     usage: Usage | None = None
 
 
-def told(body: bytes) -> Answer:
-    """What a body says. Raises nothing, whatever it is."""
+def parse_answer(body: bytes) -> Answer:
+    """Parse a body. Raises nothing, whatever the bytes."""
     try:
-        message = json.loads(body, parse_constant=_refused)
+        message = json.loads(body, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
-        return Answer(Faulty(("the answer is no JSON",)))
+        return Answer(Faulty(("the answer is not JSON",)))
     if not isinstance(message, dict):
-        return Answer(Faulty(("the answer is no message",)))
+        return Answer(Faulty(("the answer is not a JSON object",)))
     fields = cast("dict[str, object]", message)
     usage = _usage(fields.get("usage"))
     return Answer(_found(fields), usage)
 
 
-def _found(fields: dict[str, object]) -> Usable | Faulty:
+def _found(fields: dict[str, object]) -> ToolInput | Faulty:
     match fields.get("stop_reason"):
         case "max_tokens":
-            return Faulty(("the answer was cut off for its length: propose less, and write shorter reasons",))
+            return Faulty(("the answer was cut off at the token limit: propose less, and write shorter reasons",))
         case "refusal":
             return Faulty(("the model declined to answer",), final=True)
         case "model_context_window_exceeded":
-            return Faulty(("the request is longer than the model reads",), final=True)
+            return Faulty(("the request exceeds the model's context window",), final=True)
         case _:
-            return _called(fields.get("content"))
+            return _tool_input(fields.get("content"))
 
 
-def _called(content: object) -> Usable | Faulty:
+def _tool_input(content: object) -> ToolInput | Faulty:
     blocks = cast("list[object]", content) if isinstance(content, list) else []
     objects = [cast("dict[str, object]", each) for each in blocks if isinstance(each, dict)]
     calls = [each for each in objects if each.get("type") == "tool_use"]
@@ -63,13 +63,13 @@ def _called(content: object) -> Usable | Faulty:
     if not calls:
         return Faulty((f"the answer calls no tool, expected one call of `{TOOL}`",))
     if names != [TOOL]:
-        called = ", ".join(sentence(name, 40) if isinstance(name, str) else "no name" for name in names[:4])
+        called = ", ".join(printable_line(name, 40) if isinstance(name, str) else "no name" for name in names[:4])
         return Faulty((f"the answer calls {called}, expected one call of `{TOOL}`",))
-    return Usable(calls[0].get("input"))
+    return ToolInput(calls[0].get("input"))
 
 
 def _usage(found: object) -> Usage | None:
-    """Counts of tokens; None where one is missing or is no count."""
+    """Token counts; None if one is missing or malformed."""
     if not isinstance(found, dict):
         return None
     fields = cast("dict[str, object]", found)
@@ -84,5 +84,5 @@ def _usage(found: object) -> Usage | None:
     return Usage(*kept) if len(kept) == len(counts) else None
 
 
-def _refused(name: str) -> NoReturn:
-    raise ValueError(f"`{name}` is no JSON")
+def _reject_constant(name: str) -> NoReturn:
+    raise ValueError(f"`{name}` is not JSON")

@@ -1,4 +1,4 @@
-"""What calls of a model cost: prices, what has been spent, and whether one more call may be made."""
+"""Cost accounting of model calls: prices, amounts spent, and the check of limits before each call."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from argus.core.diagnostic import Diagnostic
 
 _MILLION = 1e6
 _PREAMBLE = 2_000
-"""Tokens that an endpoint adds to a request that has a tool, at most."""
+"""Upper bound of the tokens that an endpoint adds to a request with a tool."""
 _PAGES = "https://platform.claude.com/docs/en/about-claude/pricing"
 _DATED = re.compile(r"-\d{8}$")
 
 
 @frozen
 class Price:
-    """US dollars for a million tokens: of input, of output, written to a cache for 5 minutes, read from it.
+    """US dollars per million tokens: input, output, written to the 5-minute cache, read from it.
 
-    source: where they are published, and when they were read there.
+    source: where and when the prices were read.
     """
 
     input: float
@@ -32,7 +32,7 @@ class Price:
 
 @frozen
 class Model:
-    """forced: whether the model accepts that the call of a tool is forced."""
+    """Properties of a model. forced: whether it accepts a forced tool call."""
 
     price: Price
     forced: bool
@@ -55,21 +55,21 @@ MODELS: Mapping[str, Model] = {
     "claude-sonnet-5-5": _model(2.0, 10.0, 0.2, forced=False),
     "claude-sonnet-5": _model(2.0, 10.0, 0.2, forced=True),
     "claude-sonnet-4-6": _model(3.0, 15.0, 0.3, forced=True),
-    # Prices of prompts of up to 100,000 tokens; a prompt of ours has fewer bytes than that.
+    # Prices for prompts of up to 100,000 tokens; our prompts have fewer bytes than that.
     "claude-haiku-5-5": _model(0.1, 0.5, 0.01, forced=False),
     "claude-haiku-4-5": _model(1.0, 5.0, 0.1, forced=True),
 }
-"""Models whose prices are known, by their names without a date."""
+"""Models with known prices, by name without date suffix."""
 
 
-def known(model: str) -> Model | None:
-    """What is known of a model; `claude-haiku-4-5-20251001` is a `claude-haiku-4-5`."""
+def known_model(model: str) -> Model | None:
+    """Look up a model, ignoring a date suffix: `claude-haiku-4-5-20251001` is `claude-haiku-4-5`."""
     return MODELS.get(_DATED.sub("", model))
 
 
 @frozen
 class Usage:
-    """Tokens of one call as its endpoint counted them. written, read: of the input, to and from its cache."""
+    """Tokens of one call as counted by the endpoint. written, read: input tokens written to and read from its cache."""
 
     input: int
     output: int
@@ -83,9 +83,9 @@ class Usage:
 
 @frozen
 class Spent:
-    """Of all calls so far. dollars: of the tokens whose price is known; unpriced: how many others there are.
+    """Total of all calls so far. dollars: cost of tokens with a known price; unpriced: number of the other tokens.
 
-    supposed: tokens, within the others, of calls that ended without a count: as many as they may have been.
+    supposed: tokens, included in the counts, of calls that ended without a usage report: their upper bound.
     """
 
     calls: int = 0
@@ -126,17 +126,17 @@ NOTHING = Spent()
 
 @frozen
 class Limits:
-    """What a whole run may spend. None: as much as it takes."""
+    """Spending limits of a whole run. None: unlimited."""
 
     dollars: float | None = 5.0
     tokens: int | None = None
 
 
-MODEST = Limits()
+DEFAULT_LIMITS = Limits()
 
 
-def charged(usage: Usage, price: Price | None) -> Spent:
-    """What one call cost."""
+def cost_of(usage: Usage, price: Price | None) -> Spent:
+    """The cost of one call with reported usage."""
     return Spent(
         1,
         usage.input,
@@ -158,8 +158,8 @@ def _dollars(usage: Usage, price: Price) -> float:
     return sum(parts) / _MILLION
 
 
-def at_most(size: int, answer: int, price: Price | None) -> Spent:
-    """What one call may cost at most. size: bytes of its request, which are at least its tokens. answer: tokens."""
+def worst_case(size: int, answer: int, price: Price | None) -> Spent:
+    """Upper bound of one call's cost. size: bytes of the request, at least its tokens. answer: most output tokens."""
     tokens = size + _PREAMBLE
     dearest = 0.0 if price is None else max(price.input, price.written, price.read) * tokens + price.output * answer
     return Spent(
@@ -173,22 +173,22 @@ def at_most(size: int, answer: int, price: Price | None) -> Spent:
 
 
 def refusal(spent: Spent, call: Spent, limits: Limits, price: Price | None, model: str) -> Diagnostic | None:
-    """Why a call that costs `call` at most is not made (E924, E925); None where it is within the limits."""
+    """Why a call with worst-case cost `call` may not be made (E924, E925); None if it is within the limits."""
     if limits.dollars is not None and price is None:
-        message = f"the price of `{model}` is not known, so that spending at most ${limits.dollars:.2f} cannot be kept"
+        message = f"the price of `{model}` is not known, so the limit of ${limits.dollars:.2f} cannot be enforced"
         return Diagnostic("E925", "error", message, help="give its price, or limit its tokens instead of its dollars")
     total = spent + call
-    told = (("spent", str(spent)),)
+    facts = (("spent", str(spent)),)
     if limits.dollars is not None and total.dollars > limits.dollars:
         message = (
             f"one more call of `{model}` may cost ${call.dollars:.4f}, and ${spent.dollars:.4f} of "
             f"${limits.dollars:.2f} are spent"
         )
-        return Diagnostic("E924", "error", message, facts=told, help="allow more dollars, or go on without the model")
+        return Diagnostic("E924", "error", message, facts=facts, help="allow more dollars, or go on without the model")
     if limits.tokens is not None and total.tokens > limits.tokens:
         message = (
             f"one more call of `{model}` may take {call.tokens:,} tokens, and {spent.tokens:,} of "
             f"{limits.tokens:,} are spent"
         )
-        return Diagnostic("E924", "error", message, facts=told, help="allow more tokens, or go on without the model")
+        return Diagnostic("E924", "error", message, facts=facts, help="allow more tokens, or go on without the model")
     return None

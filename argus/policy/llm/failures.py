@@ -1,4 +1,4 @@
-"""Calls that bring no answer: what is said of them, and what to do."""
+"""Diagnostics of failed model calls: what went wrong, whether to retry, and how to repair it."""
 
 from __future__ import annotations
 
@@ -6,67 +6,67 @@ from attrs import evolve, field, frozen
 
 from argus.core.diagnostic import Diagnostic
 from argus.policy.llm.reply import Trouble
-from argus.policy.llm.retries import passing
-from argus.policy.llm.texts import sentence
+from argus.policy.llm.retries import is_transient
+from argus.policy.llm.texts import printable_line
 
 _SAID = 300
-"""Characters of what an endpoint says."""
+"""Most characters quoted from an endpoint's message."""
 
 
 @frozen
-class Failed:
-    """passing: it may go better the next time. wait: seconds that the endpoint asks for. billed: it may have cost."""
+class FailedCall:
+    """A failed call. transient: a retry may succeed. wait: seconds requested by the endpoint. billed: it may cost."""
 
     diagnostic: Diagnostic
-    passing: bool
+    transient: bool
     wait: float | None = None
     billed: bool = False
 
     @property
     def trouble(self) -> Trouble:
-        """Where it is given up."""
-        return given_up(self.diagnostic, lasting=not self.passing)
+        """The failure as the result of the question, without further attempts."""
+        return to_trouble(self.diagnostic, lasting=not self.transient)
 
 
-def given_up(found: Diagnostic, *, lasting: bool) -> Trouble:
+def to_trouble(found: Diagnostic, *, lasting: bool) -> Trouble:
     return Trouble(found.code, found.message, found.help, lasting)
 
 
 @frozen
-class Place:
-    """Who is asked, and where. key: left out of whatever is said."""
+class Endpoint:
+    """Model and address of the endpoint. key: redacted from all messages."""
 
     model: str
     address: str
     key: str = field(repr=False)
 
-    def silent(self, what: str, *, billed: bool) -> Failed:
+    def no_answer(self, what: str, *, billed: bool) -> FailedCall:
         message = f"the endpoint {self.address} {self._fit(what)}"
         repair = "try again later, or go on with the planner `bandit`; check the address if it never answers"
-        return Failed(Diagnostic("E923", "error", message, help=repair), passing=True, billed=billed)
+        return FailedCall(Diagnostic("E923", "error", message, help=repair), transient=True, billed=billed)
 
-    def late(self, seconds: float) -> Failed:
-        return self.silent(f"did not answer within {seconds:.3g} s", billed=True)
+    def timed_out(self, seconds: float) -> FailedCall:
+        return self.no_answer(f"did not answer within {seconds:.3g} s", billed=True)
 
-    def refused(self, said: str) -> Failed:
+    def refused(self, said: str) -> FailedCall:
         message = f"the endpoint refused the request for `{self.model}`: {self._fit(said)}"
         repair = (
             "check the model's name and the address; for a model that refuses a forced tool or an effort, see "
             "`tool_choice` and `effort` in docs/planner-llm.md"
         )
-        return Failed(Diagnostic("E922", "error", message, help=repair), passing=False)
+        return FailedCall(Diagnostic("E922", "error", message, help=repair), transient=False)
 
-    def status(self, status: int, said: str, wait: float | None) -> Failed:
-        """An answer with a status that is no success. wait: seconds, from its header."""
+    def status(self, status: int, said: str, wait: float | None) -> FailedCall:
+        """An HTTP status other than success. wait: seconds of the `retry-after` header."""
         if status in (401, 403):
             message = f"the endpoint does not accept the key ({status}): {self._fit(said)}"
             repair = "set ANTHROPIC_API_KEY to a key of this endpoint, and see that the address is the endpoint's"
-            return Failed(Diagnostic("E921", "error", message, help=repair), passing=False)
-        if not passing(status):
+            return FailedCall(Diagnostic("E921", "error", message, help=repair), transient=False)
+        if not is_transient(status):
             return self.refused(f"{status}: {said}")
         later = "" if wait is None else f" (asks to wait {wait:.3g} s)"
-        return evolve(self.silent(f"answered {status}{later}: {said}", billed=False), wait=wait)
+        return evolve(self.no_answer(f"answered {status}{later}: {said}", billed=False), wait=wait)
 
     def _fit(self, said: str) -> str:
-        """What an endpoint says, made fit to be shown; some repeat the key."""
-        return sentence(said.replace(self.key, "[key]"), _SAID)
+        """The endpoint's message, printable and without the key, which some endpoints repeat."""
+        return printable_line(said.replace(self.key, "[key]"), _SAID)

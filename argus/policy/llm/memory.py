@@ -1,36 +1,36 @@
-"""What a planner that asks a model remembers: lessons in words, its last answer, what was spent.
+"""Memory of the language-model planner: textual lessons and feedback, the current answer, the cost so far.
 
-The lessons are its policy. After each observation one sentence says what was expected and what came of it; the model
-reads these sentences and writes its lessons anew, so that a policy in words is improved by feedback in words
-[Yuksekgonul 2024, section 3]. Both lists are bounded.
+After each observation, one sentence states the expectation and the result; the model reads these sentences and
+rewrites its lessons, so that textual feedback improves a textual policy [Yuksekgonul 2024, section 3]. Both lists are
+bounded.
 """
 
 from __future__ import annotations
 
 from attrs import evolve, frozen
 
-from argus.policy.bandit import Beliefs
+from argus.policy.bandit import Posteriors
 from argus.policy.llm.budget import NOTHING, Spent
-from argus.policy.llm.record import Asked
+from argus.policy.llm.record import Response
 from argus.policy.llm.reply import Kernel, Knobs, Option, Proposal, Reply, Trouble, Use
-from argus.policy.llm.texts import sentence
+from argus.policy.llm.texts import printable_line
 from argus.policy.planner import Choice, Observation, Situation
 
 MOST_FEEDBACK = 24
 FEEDBACK = 360
-"""Characters of one sentence."""
+"""Most characters of one sentence of feedback."""
 
 
 @frozen
 class Memory:
-    """beliefs: of the bandit, which ranks what the model does not speak of.
+    """beliefs: posteriors of the bandit, which ranks the choices that the model does not propose.
 
-    reply: in force; trouble: why there is none, and failures: how many questions in a row met some. answered:
-    observations that there were when the model was last asked. lessons: in the model's words; feedback: in ours, one
-    sentence an observation, the latest last.
+    reply: the current answer; trouble: why there is none; failures: consecutive failed questions. answered: number of
+    observations at the last question. lessons: written by the model; feedback: written by us, one sentence per
+    observation, latest last.
     """
 
-    beliefs: Beliefs
+    beliefs: Posteriors
     reply: Reply | None = None
     trouble: Trouble | None = None
     failures: int = 0
@@ -39,12 +39,12 @@ class Memory:
     feedback: tuple[str, ...] = ()
     spent: Spent = NOTHING
 
-    def after(self, beliefs: Beliefs, line: str) -> Memory:
-        """With one more observation."""
+    def with_feedback(self, beliefs: Posteriors, line: str) -> Memory:
+        """The memory after one more observation."""
         return evolve(self, beliefs=beliefs, feedback=(*self.feedback, line)[-MOST_FEEDBACK:])
 
-    def told(self, asked: Asked, step: int) -> Memory:
-        """With one more answer, or why there is none. An answer without lessons leaves those that there are."""
+    def with_response(self, asked: Response, step: int) -> Memory:
+        """The memory after a response. An answer without lessons keeps the present ones."""
         spent = self.spent + asked.spent
         match asked:
             case Reply(lessons=lessons):
@@ -55,8 +55,8 @@ class Memory:
                 return evolve(self, reply=None, trouble=asked, failures=failures, answered=step, spent=spent)
 
 
-def speaks_of(proposal: Proposal, choice: Choice) -> bool:
-    """Whether a choice is what was proposed."""
+def matches(proposal: Proposal, choice: Choice) -> bool:
+    """Whether a choice matches the proposal's target."""
     match proposal.target:
         case Option(name=name):
             return choice.name == name
@@ -70,12 +70,12 @@ def speaks_of(proposal: Proposal, choice: Choice) -> bool:
 
 
 def feedback(situation: Situation, observation: Observation, reply: Reply | None) -> str:
-    """One sentence on an observation, before the situation knows of it."""
+    """One sentence on an observation. situation: before the observation."""
     choice = observation.choice
-    said = next((each for each in (reply.proposals if reply else ()) if speaks_of(each, choice)), None)
+    said = next((each for each in (reply.proposals if reply else ()) if matches(each, choice)), None)
     expected = f", expected with confidence {said.confidence:.2f}: {said.reason}" if said else ""
     steps = ", ".join(map(str, choice.steps)) or "the first design"
-    return sentence(f"{choice.name} ({steps}) {_outcome(situation, observation)}{expected}", FEEDBACK)
+    return printable_line(f"{choice.name} ({steps}) {_outcome(situation, observation)}{expected}", FEEDBACK)
 
 
 def _outcome(situation: Situation, observation: Observation) -> str:

@@ -1,9 +1,8 @@
-"""The request of one question: a prefix that stays equal over a run, and what the search looks like now.
+"""Builds the request of one question: a cacheable prefix that is constant over a run, then the state of the search.
 
-The order is tools, system, message, as an endpoint caches them. The task, the language, the techniques of the target
-and the problem stay equal over a run; the ends of the system's text and of the problem's carry a mark up to which the
-endpoint is to cache, and what stands behind them is new with each question. All texts together have at most
-`MOST_BYTES` bytes.
+The order is tools, system, message, as endpoints cache them. Task, language, techniques of the target and problem are
+constant over a run; cache breakpoints are at the end of the system text and of the problem text. All texts together
+have at most `MOST_BYTES` bytes.
 """
 
 from __future__ import annotations
@@ -12,18 +11,18 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from argus.policy.knowledge import related
-from argus.policy.llm.card import EXAMPLES, LANGUAGE, SCHEMA, TASK, TOOL
+from argus.policy.knowledge import related_techniques
+from argus.policy.llm.instructions import EXAMPLES, LANGUAGE, SCHEMA, TASK, TOOL
 from argus.policy.llm.memory import Memory
 from argus.policy.llm.settings import Settings
-from argus.policy.llm.texts import encodable, within
+from argus.policy.llm.texts import encodable, truncated
 from argus.policy.llm.view import Rejection, View
-from argus.policy.planner import Choice, Observation, Ranked, Situation, State
+from argus.policy.planner import Choice, Observation, RankedChoice, Situation, State
 from argus.policy.technique import Technique
 
 MOST_BYTES = 96_000
 _INDEX, _RELATED, _KERNEL, _OPTIONS, _TRIED, _REPORTS, _LESSONS = 9_000, 8_000, 16_000, 11_000, 7_000, 8_000, 5_000
-"""Bytes of parts: all techniques, those described in full, the kernel, open options, tried ones, reports, lessons."""
+"""Byte budgets: technique index, techniques in full, best kernel, open options, tried ones, reports, lessons."""
 _NAMES = 3_000
 _KNOBS = 6_000
 _KIND = "kind"
@@ -35,11 +34,11 @@ _CACHED = {"cache_control": {"type": "ephemeral"}}
 
 
 def request(
-    settings: Settings, state: State[Memory], ranking: Sequence[Ranked], view: View, faults: tuple[str, ...] = ()
+    settings: Settings, state: State[Memory], ranking: Sequence[RankedChoice], view: View, faults: tuple[str, ...] = ()
 ) -> dict[str, object]:
-    """The fields of a call of the Messages API.
+    """The body of a Messages API call, as a dict.
 
-    ranking: open choices, those to show first. faults: of the last answer to this question, for the model to mend.
+    ranking: open choices in the order to show them. faults: errors of the last answer to this question, to be repaired.
     """
     chosen = {"type": "tool", "name": TOOL, "disable_parallel_tool_use": True}
     free = {"type": "auto", "disable_parallel_tool_use": True}
@@ -57,48 +56,50 @@ def request(
 
 
 def size(fields: dict[str, object]) -> int:
-    """Bytes of a request, at least as many as it has tokens."""
+    """Size of a request in bytes: an upper bound of its tokens."""
     return len(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def system(target: str, techniques: tuple[Technique, ...]) -> str:
-    """What does not change over a run."""
+    """The system text: task, language, example and technique index; constant over a run."""
     lines = (
         f"- {each.name} ({each.scope}; speeds up {each.effect}; must be proved: "
         f"{', '.join(each.preconditions) or 'nothing'}): {each.intent}"
         for each in sorted(techniques, key=lambda each: each.order)
         if target in each.targets
     )
-    index = "\n".join(_fitting(lines, _INDEX)) or "none is known"
+    index = "\n".join(_first_that_fit(lines, _INDEX)) or "none is known"
     return encodable(f"{TASK}\n\n{LANGUAGE}{EXAMPLES.get(target, '')}\nTechniques of {target}:\n{index}")
 
 
 def _message(
-    state: State[Memory], ranking: Sequence[Ranked], view: View, faults: tuple[str, ...]
+    state: State[Memory], ranking: Sequence[RankedChoice], view: View, faults: tuple[str, ...]
 ) -> Iterable[dict[str, object]]:
     yield {"type": "text", "text": _problem(state.situation), **_CACHED}
     yield {"type": "text", "text": _now(state, ranking, view)}
     if faults:
-        told = "\n".join(_fitting((f"- {each}" for each in faults), _FAULTS))
-        yield {"type": "text", "text": f"Your last answer could not be used:\n{told}\nCall `{TOOL}` again, mended."}
+        lines = "\n".join(_first_that_fit((f"- {each}" for each in faults), _FAULTS))
+        yield {
+            "type": "text",
+            "text": f"Your last answer could not be used:\n{lines}\nCorrect it and call `{TOOL}` again.",
+        }
 
 
 def _problem(situation: Situation) -> str:
-    told = {
+    lines = {
         "target": situation.target,
         "problem": situation.problem,
         "speed_of_light_us": situation.bound,
     }
-    # Of all designs, so that the text stays equal whichever of them have been tried.
+    # Over all designs, so that the text does not depend on which of them have been tried.
     designs = (*(each.choice for each in situation.tried), *situation.options)
     knobs = _lines(({"kind": kind, "knobs": values} for kind, values in _spaces(designs)), _KNOBS)
-    return (
-        f"The problem:\n{within(json.dumps(told), _NAMES)}\n\nThe designs, by kind, and the values of knobs:\n{knobs}"
-    )
+    problem = truncated(json.dumps(lines), _NAMES)
+    return f"The problem:\n{problem}\n\nThe designs, by kind, and the values of knobs:\n{knobs}"
 
 
 def _spaces(designs: Sequence[Choice]) -> list[tuple[str, dict[str, list[int | bool | str]]]]:
-    """Of each kind of designs the values that its knobs take, in order."""
+    """For each kind of design, the sorted values of its knobs."""
     found: dict[str, dict[str, set[int | bool | str]]] = {}
     for each in designs:
         if not each.knobs:
@@ -114,12 +115,12 @@ def _spaces(designs: Sequence[Choice]) -> list[tuple[str, dict[str, list[int | b
 
 
 def _kind(choice: Choice) -> str:
-    """Designs of one kind have the same knobs; where no knob tells the kind, all are of one."""
+    """The value of the knob `kind`; designs without that knob are all of one kind."""
     return str(dict(choice.knobs).get(_KIND, ""))
 
 
-def _mixed(ranking: Sequence[Ranked]) -> list[Ranked]:
-    """The first of each kind, then the second of each: some of all kinds, in the order of the ranking."""
+def _interleaved_by_kind(ranking: Sequence[RankedChoice]) -> list[RankedChoice]:
+    """Round-robin over kinds: the first of each kind, then the second of each, in the order of the ranking."""
     counts: Counter[str] = Counter()
     turns: list[tuple[int, int]] = []
     for place, each in enumerate(ranking):
@@ -129,7 +130,7 @@ def _mixed(ranking: Sequence[Ranked]) -> list[Ranked]:
     return [ranking[place] for _, place in sorted(turns)]
 
 
-def _now(state: State[Memory], ranking: Sequence[Ranked], view: View) -> str:
+def _now(state: State[Memory], ranking: Sequence[RankedChoice], view: View) -> str:
     situation, memory = state.situation, state.memory
     best = situation.best
     standing = {
@@ -139,16 +140,19 @@ def _now(state: State[Memory], ranking: Sequence[Ranked], view: View) -> str:
         "candidates_tried": len(situation.tried),
         "options_open": len(ranking),
     }
-    options = map(_open, _mixed(ranking))
+    options = map(_open, _interleaved_by_kind(ranking))
     techniques = sorted({step.technique for each in ranking for step in each.choice.steps})
     parts = (
-        ("Where the search stands", json.dumps(standing)),
-        ("Text of the best design", f"```python\n{within(view.kernel, _KERNEL)}\n```" if view.kernel else "not shown"),
+        ("State of the search", json.dumps(standing)),
+        (
+            "Text of the best design",
+            f"```python\n{truncated(view.kernel, _KERNEL)}\n```" if view.kernel else "not shown",
+        ),
         ("Tried, the latest first", _lines((_tried(each) for each in reversed(situation.tried)), _TRIED)),
-        ("Reports of candidates that were stopped, the latest first", _reports(view.rejections)),
-        ("What came of each, the latest last", "\n".join(_newest(memory.feedback, _LESSONS)) or "nothing yet"),
-        ("Your lessons", "\n".join(_fitting((f"- {each}" for each in memory.lessons), _LESSONS)) or "none yet"),
-        ("Techniques that this may call for", _nearest(situation, view)),
+        ("Reports of rejected candidates, the latest first", _reports(view.rejections)),
+        ("Result of each, the latest last", "\n".join(_last_that_fit(memory.feedback, _LESSONS)) or "nothing yet"),
+        ("Your lessons", "\n".join(_first_that_fit((f"- {each}" for each in memory.lessons), _LESSONS)) or "none yet"),
+        ("Techniques that may be relevant", _nearest(situation, view)),
         ("Techniques of open options", _lines(techniques, _NAMES)),
         ("Open options, some of each kind, in the order of a statistical model", _lines(options, _OPTIONS)),
     )
@@ -164,33 +168,32 @@ def _tried(found: Observation) -> dict[str, object]:
     return {"name": found.choice.name, "steps": _steps(found.choice), "outcome": found.outcome, **took}
 
 
-def _open(found: Ranked) -> dict[str, object]:
+def _open(found: RankedChoice) -> dict[str, object]:
     techniques = list(dict.fromkeys(step.technique for step in found.choice.steps))
     return {"name": found.choice.name, "techniques": techniques, "knobs": dict(found.choice.knobs)}
 
 
 def _reports(rejections: tuple[Rejection, ...]) -> str:
-    told = (f"{each.name} ({each.outcome}): {within(each.report, _ONE_REPORT)}" for each in reversed(rejections))
-    return "\n".join(_fitting(told, _REPORTS)) or "none"
+    lines = (f"{each.name} ({each.outcome}): {truncated(each.report, _ONE_REPORT)}" for each in reversed(rejections))
+    return "\n".join(_first_that_fit(lines, _REPORTS)) or "none"
 
 
 def _nearest(situation: Situation, view: View) -> str:
-    """Techniques that the bottleneck and the reports speak of, in full."""
+    """The full pages of the techniques most relevant to the bottleneck and the reports."""
     words = " ".join([situation.bottleneck, situation.problem, *(each.report for each in view.rejections[-3:])])
-    found = related(view.techniques, words[:_ONE_REPORT], situation.target)[:_NEAREST]
-    told = (
-        f"### {each.name}\n{each.intent}\nRisk: {each.risk} How it shows: {each.signature}\n{each.text}"
-        for each in found
+    found = related_techniques(view.techniques, words[:_ONE_REPORT], situation.target)[:_NEAREST]
+    lines = (
+        f"### {each.name}\n{each.intent}\nRisk: {each.risk} Symptom: {each.signature}\n{each.text}" for each in found
     )
-    return "\n".join(_fitting(told, _RELATED)) or "none"
+    return "\n".join(_first_that_fit(lines, _RELATED)) or "none"
 
 
 def _lines(values: Iterable[object], most: int) -> str:
-    return "\n".join(_fitting((json.dumps(each) for each in values), most)) or "none"
+    return "\n".join(_first_that_fit((json.dumps(each) for each in values), most)) or "none"
 
 
-def _fitting(lines: Iterable[str], most: int) -> list[str]:
-    """The first lines that fit into so many bytes, and that there are more."""
+def _first_that_fit(lines: Iterable[str], most: int) -> list[str]:
+    """The first lines that fit into `most` bytes, then a note if there are more."""
     kept: list[str] = []
     left = most
     for line in lines:
@@ -201,5 +204,5 @@ def _fitting(lines: Iterable[str], most: int) -> list[str]:
     return kept
 
 
-def _newest(lines: tuple[str, ...], most: int) -> list[str]:
-    return list(reversed(_fitting(reversed(lines), most)))
+def _last_that_fit(lines: tuple[str, ...], most: int) -> list[str]:
+    return list(reversed(_first_that_fit(reversed(lines), most)))

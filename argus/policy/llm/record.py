@@ -1,4 +1,4 @@
-"""Answers as plain data and back, so that a run that is resumed reads them and asks no second time."""
+"""Serialises the model's responses, so that a resumed run replays them from the journal instead of asking again."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from cattrs.strategies import configure_tagged_union
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.policy.llm.reply import Reply, Target, Trouble
 
-Asked = Reply | Trouble
+Response = Reply | Trouble
 
 
 def _converter() -> Converter:
     found = Converter(forbid_extra_keys=True)
     configure_tagged_union(Target, found, tag_name="kind", tag_generator=lambda each: each.__name__.lower())
-    configure_tagged_union(Asked, found, tag_name="kind", tag_generator=lambda each: each.__name__.lower())
+    configure_tagged_union(Response, found, tag_name="kind", tag_generator=lambda each: each.__name__.lower())
     return found
 
 
 _CONVERTER = _converter()
 
 
-def to_data(asked: Asked) -> dict[str, object]:
-    """Of an answer or of why there is none: objects, lists, texts and numbers, as JSON has them."""
-    return cast("dict[str, object]", _CONVERTER.unstructure(asked, unstructure_as=Asked))
+def to_data(asked: Response) -> dict[str, object]:
+    """A response as JSON data."""
+    return cast("dict[str, object]", _CONVERTER.unstructure(asked, unstructure_as=Response))
 
 
-def from_data(data: object) -> Asked:
-    """What `to_data` made data of.
+def from_data(data: object) -> Response:
+    """The inverse of `to_data`.
 
-    Raises ArgusError (E928) if it was not.
+    Raises ArgusError (E928) for any other data.
     """
     try:
-        return cast("Asked", _CONVERTER.structure(cast(Any, data), cast(Any, Asked)))
+        return cast("Response", _CONVERTER.structure(cast(Any, data), cast(Any, Response)))
     except (ClassValidationError, KeyError, TypeError, ValueError, AttributeError) as problem:
         message = f"the record of an answer cannot be read: {type(problem).__name__}"
         repair = "the journal was written by another version, or is damaged: start a new run"

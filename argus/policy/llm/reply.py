@@ -1,7 +1,7 @@
-"""What a model proposes, as data. Nothing of it is believed, nothing is run.
+"""Data model of the model's answer. It is untrusted and never executed here.
 
-A proposal names an open option, a technique or values of knobs, or carries the text of a kernel. There is no field for
-a verdict: that a kernel is proved, or fast, is found by the gate and nowhere else.
+A proposal names an open option, a technique or knob values, or carries the text of a kernel. It has no field for a
+verdict: only the gate decides whether a kernel is proved, and how fast it is.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from argus.policy.planner import Choice
 
 @frozen
 class Option:
-    """One open option."""
+    """An open option by name."""
 
     name: str
 
 
 @frozen
 class Use:
-    """Any open option that has a technique."""
+    """Any open option with a technique."""
 
     technique: str
 
 
 @frozen
 class Kernel:
-    """The text of a kernel in the language of Argus. invariants: what the model claims of it, in words."""
+    """Source text of a new kernel. invariants: the model's claims about it, as text."""
 
     text: str
     invariants: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """Equal texts have equal names."""
+        """A content hash: equal texts have equal names."""
         return f"text-{sha256(self.text.encode('utf-8')).hexdigest()[:12]}"
 
 
@@ -47,12 +47,12 @@ Knob = int | bool | str
 
 @frozen
 class Knobs:
-    """Any open option that has these values, by name of the knob."""
+    """Any open option with these knob values, as (name, value)."""
 
     values: tuple[tuple[str, Knob], ...]
 
     def fit(self, choice: Choice) -> bool:
-        """A truth is no number: `True` is not 1."""
+        """Whether a choice has all these values, types included: `True` does not match 1."""
         found = {name: (type(value), value) for name, value in choice.knobs}
         return all(found.get(name) == (type(value), value) for name, value in self.values)
 
@@ -62,7 +62,7 @@ Target = Option | Use | Knobs | Kernel
 
 @frozen
 class Proposal:
-    """confidence: from 0 to 1. needs: techniques that it builds on."""
+    """One proposal. confidence: from 0 to 1. needs: techniques that it builds on."""
 
     target: Target
     confidence: float
@@ -72,10 +72,10 @@ class Proposal:
 
 @frozen
 class Reply:
-    """An answer of use, the most confident proposals first.
+    """A valid answer, proposals by descending confidence.
 
-    lessons: what the model wants to remember; none if it leaves what it remembers as it is. dropped: what was left out
-    of its answer, and why. faults: what was wrong with earlier answers to the same question. spent: by all of them.
+    lessons: the model's new lessons; empty to keep the old ones. dropped: rejected proposals with reasons. faults:
+    errors of earlier answers to the same question. spent: cost of all of them.
     """
 
     proposals: tuple[Proposal, ...]
@@ -87,7 +87,7 @@ class Reply:
 
 @frozen
 class Trouble:
-    """No answer. code, message, help: of the catalogue. lasting: another question would meet the same."""
+    """A failed question. code, message, help: of the diagnostic. lasting: the failure is permanent."""
 
     code: str
     message: str
@@ -98,13 +98,13 @@ class Trouble:
 
     @property
     def diagnostic(self) -> Diagnostic:
-        """A warning, for a search goes on without an answer."""
+        """The failure as a warning, since the search continues without an answer."""
         return Diagnostic(self.code, "warning", self.message, notes=self.faults, help=self.help)
 
 
 @frozen
 class Faulty:
-    """An answer of no use: what the model is told to mend. final: to ask again would end likewise."""
+    """An unusable answer. faults: errors for the model to correct. final: asking again would not help."""
 
     faults: tuple[str, ...]
     final: bool = False

@@ -1,4 +1,4 @@
-"""When a call that got no answer is made again."""
+"""Retry policy of failed calls: transient statuses, exponential backoff with jitter, and the `retry-after` header."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import numpy as np
 
 _FIRST = 1.0
 _LONGEST = 60.0
-PASSING = frozenset({408, 409, 425, 429})
-"""Statuses below 500 that may be another the next time."""
+TRANSIENT = frozenset({408, 409, 425, 429})
+"""HTTP statuses below 500 that are worth a retry."""
 
 
-def passing(status: int) -> bool:
-    """Whether what a status says may be over soon: too many requests, an overload, a fault of the endpoint."""
-    return status in PASSING or status >= 500
+def is_transient(status: int) -> bool:
+    """Whether an HTTP status is worth a retry: rate limit, overload or server error."""
+    return status in TRANSIENT or status >= 500
 
 
-def wait(attempt: int, told: float | None, generator: np.random.Generator) -> float:
-    """Seconds before the next attempt. attempt: how many have failed, from 1. told: what the endpoint asks for.
+def retry_delay(attempt: int, delay: float | None, generator: np.random.Generator) -> float:
+    """Seconds until the next attempt. attempt: number of failures, from 1. delay: seconds the endpoint requests.
 
-    Without a wish of the endpoint twice as long each time, and somewhere between half of that and all of it; with one
-    up to a tenth longer, so that several runs do not come back at once.
+    Without a request: exponential backoff, uniformly jittered between half and all of it. With one: up to 10 % longer,
+    so that several runs do not retry at once.
     """
     drawn = float(generator.random())
-    if told is not None:
-        return max(0.0, told) * (1 + drawn / 10)
+    if delay is not None:
+        return max(0.0, delay) * (1 + drawn / 10)
     return min(_LONGEST, _FIRST * 2 ** min(attempt - 1, 30)) * (1 + drawn) / 2
 
 
-def asked_for(header: str | None, now: datetime) -> float | None:
-    """Seconds that a header `retry-after` asks for, as a number or as a date; None where it says neither."""
+def parse_retry_after(header: str | None, now: datetime) -> float | None:
+    """Seconds requested by a `retry-after` header, given as a number or a date; None if it is malformed or absent."""
     if header is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Settings of a model: which one, where it is, and what asking it may cost."""
+"""Settings of the language-model planner: model, endpoint, timeouts and spending limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from attrs import field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.policy.llm.budget import MODEST, Limits, Price, known
+from argus.policy.llm.budget import DEFAULT_LIMITS, Limits, Price, known_model
 
 ToolChoice = Literal["by model", "forced", "auto"]
 Effort = Literal["low", "medium", "high"]
@@ -18,15 +18,14 @@ DEFAULT_MODEL = "claude-sonnet-5-5"
 
 @frozen
 class Settings:
-    """An invalid one raises ArgusError (E927).
+    """Raises ArgusError (E927) for an invalid value.
 
-    base_url: of an endpoint that speaks the Messages API; None for ANTHROPIC_BASE_URL, or else Anthropic's own.
-    key: None for ANTHROPIC_API_KEY. max_tokens: of one answer, thinking included. timeout: seconds until an answer is
-    there; patience: seconds for one question with all its repetitions. attempts: of one call that gets no answer.
-    repairs: how often an answer of no use is asked for again. price: of a model that is not in the table, or at other
-    terms. tool_choice: whether the call of the tool is forced; some models refuse that. effort: as the endpoint calls
-    it, None for its own choice. every: observations after which the model is asked again. spread: 0 ranks by
-    confidence; above, ranks are drawn, and the higher, the more evenly.
+    base_url: an endpoint of the Messages API; None for ANTHROPIC_BASE_URL, or else Anthropic's own. key: None for
+    ANTHROPIC_API_KEY. max_tokens: of one answer, thinking included. timeout: seconds for one call; patience: seconds
+    for one question with all its retries. attempts: calls per question that may fail. repairs: how often an unusable
+    answer is requested again. price: overrides the price table. tool_choice: whether the tool call is forced; some
+    models refuse that. effort: passed to the endpoint; None for its default. every: observations between questions.
+    spread: temperature of rank sampling; 0 ranks by confidence.
     """
 
     model: str = DEFAULT_MODEL
@@ -37,7 +36,7 @@ class Settings:
     patience: float = 900.0
     attempts: int = 5
     repairs: int = 2
-    limits: Limits = MODEST
+    limits: Limits = DEFAULT_LIMITS
     price: Price | None = None
     tool_choice: ToolChoice = "by model"
     effort: Effort | None = None
@@ -89,29 +88,30 @@ class Settings:
 
     @property
     def pricing(self) -> Price | None:
-        """The price in force; None where none is known."""
-        found = known(self.model)
+        """The price to charge; None if unknown."""
+        found = known_model(self.model)
         return self.price or (None if found is None else found.price)
 
     @property
     def forced(self) -> bool:
-        found = known(self.model)
+        """Whether requests force the tool call."""
+        found = known_model(self.model)
         by_model = found is None or found.forced
         return self.tool_choice == "forced" or (self.tool_choice == "by model" and by_model)
 
 
 def wrong_address(address: str) -> tuple[str, ...]:
-    """What keeps a text from being the address of an endpoint."""
+    """Errors of an endpoint address; empty if it is valid."""
     expected = "expected one like `https://host/path`"
     try:
         parts = urlsplit(address)
         port = parts.port
     except ValueError as problem:
-        return (f"`base_url` is no address: {problem}, {expected}",)
+        return (f"`base_url` is not a URL: {problem}, {expected}",)
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        return ("`base_url` has a user, a query or a fragment, expected neither; the key is a setting of its own",)
+        return ("`base_url` has a user, a query or a fragment, expected none; pass the key by its own setting",)
     if not address.isascii() or not address.isprintable() or " " in address:
-        return (f"`base_url` has a character that no address has, {expected}",)
+        return (f"`base_url` has a character that is not allowed in a URL, {expected}",)
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         return (f"`base_url` is `{address}`, {expected}",)
     return ()

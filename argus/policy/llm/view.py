@@ -1,4 +1,4 @@
-"""What a loop shows a model beside the state of its search."""
+"""Inputs of the prompt besides the planner's state: the best kernel, rejected candidates, techniques."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from argus.policy.technique import Technique
 
 @frozen
 class Rejection:
-    """A candidate that the gate stopped. report: JSON of its diagnostics and counterexample."""
+    """A candidate that the gate rejected. report: JSON of its diagnostics and counterexample."""
 
     name: str
     outcome: Outcome
@@ -19,7 +19,7 @@ class Rejection:
 
 @frozen
 class View:
-    """kernel: the text of the best design so far. rejections: the latest last. techniques: of the knowledge base."""
+    """kernel: text of the best design so far. rejections: latest last. techniques: of the knowledge base."""
 
     kernel: str = ""
     rejections: tuple[Rejection, ...] = ()

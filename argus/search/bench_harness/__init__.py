@@ -1,1 +1,1 @@
-"""An examination of what multiplies matrices on a device: whether it does so, and how long that takes."""
+"""Adversarial test and timing harness for kernels on a device."""

@@ -1,4 +1,4 @@
-"""What an examination needs of a device, and what a candidate is to it."""
+"""Interfaces of the bench harness: the device (`Bench`) and the candidate under test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ELEMENT = 2
 
 @frozen
 class Operand:
-    """A row-major tensor on the device. element: bytes of one."""
+    """A row-major tensor on the device. element: bytes per element."""
 
     address: int
     shape: tuple[int, ...]
@@ -32,14 +32,16 @@ class Operand:
 
 
 Candidate = Callable[..., Call]
-"""Binds operands in the order of the subject's tensors, of which contents come later, to a call that sets outputs."""
+"""Binds operands, in the order of the subject's tensors, to a call that computes the outputs.
+
+The contents are written between binding and call."""
 
 
 class Bench(Protocol):
-    """A device and its clocks. Times are in microseconds. All methods raise ArgusError where the device fails."""
+    """A device and its clocks. Times are in microseconds. All methods raise ArgusError if the device fails."""
 
     def allocate(self, size: int) -> int:
-        """The address of so many bytes, a multiple of 256."""
+        """Allocate memory; the address is a multiple of 256."""
         ...
 
     def free(self, address: int) -> None: ...
@@ -47,36 +49,38 @@ class Bench(Protocol):
     def fill(self, address: int, size: int, byte: int) -> None: ...
     def read(self, address: int, size: int) -> Bytes: ...
 
-    def settle(self, *, everything: bool) -> None:
-        """Wait until the stream of calls is done; everything: and all other streams."""
+    def synchronise(self, *, everything: bool) -> None:
+        """Synchronise with the stream of calls; everything: with all streams."""
         ...
 
-    def take(self) -> bool:
-        """Whether nobody else uses the device now, until `give`; where somebody does, it is waited for a moment."""
+    def try_acquire(self) -> bool:
+        """Try to acquire exclusive use of the device, waiting briefly. Returns whether it succeeded."""
         ...
 
-    def give(self) -> None: ...
-
-    def hold(self, calls: int) -> None:
-        """Keep the stream of calls busy while so many launches gather behind."""
+    def release(self) -> None:
+        """Release the device."""
         ...
 
-    def mark(self) -> object:
-        """An event on the stream of calls."""
+    def keep_busy(self, calls: int) -> None:
+        """Keep the stream busy until `calls` launches are queued behind, so that launch overhead is hidden."""
         ...
 
-    def between(self, first: object, last: object) -> float:
-        """The time from one mark to another, both of which the device has passed."""
+    def record_event(self) -> object:
+        """Record an event on the stream of calls."""
         ...
 
-    def host(self) -> float:
-        """The host's clock."""
+    def elapsed(self, first: object, last: object) -> float:
+        """Time between two completed events."""
+        ...
+
+    def host_time(self) -> float:
+        """Host clock."""
         ...
 
     def instruments(self) -> tuple[object, ...]:
-        """All functions that this bench measures with, as they are found now."""
+        """The current function objects that this bench measures with, to detect tampering."""
         ...
 
     def least(self, subject: Subject) -> float:
-        """The least time that the work can take on this device."""
+        """Lower bound of the subject's time on this device."""
         ...

@@ -1,4 +1,4 @@
-"""The examination: right numbers where a candidate cannot know that it is looked at, then times that add up."""
+"""Tests a candidate adversarially: checks its results on unpredictable inputs, then measures consistent times."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from argus.search.bench_harness.bench import Bench, Candidate
 from argus.search.bench_harness.inputs import Case
 from argus.search.bench_harness.session import After, Placed, Session, session
 from argus.search.bench_harness.subject import Subject
-from argus.search.bench_harness.timing import timed
+from argus.search.bench_harness.timing import measure_time
 from argus.search.bench_harness.verdict import Caught, Check, Passed, Plan, Verdict
 
 T = TypeVar("T")
-Look = Generator[str, None, Caught | None]
-"""What is wrong, with a note for each moment that the device is waited for."""
+CheckSteps = Generator[str, None, Caught | None]
+"""A check in steps: yields a note while it waits for the device, returns what is wrong or None."""
 
 
 def examine(candidate: Candidate, subject: Subject, bench: Bench, plan: Plan) -> Verdict:
-    """The verdict on a candidate. Raises ArgusError where the device fails."""
-    return finished(examined(candidate, subject, bench, plan))
+    """Check and time a candidate. Raises ArgusError if the device fails."""
+    return run_to_end(examine_stepwise(candidate, subject, bench, plan))
 
 
-def finished(going: Generator[str, None, T]) -> T:
-    """What the steps come to."""
+def run_to_end(going: Generator[str, None, T]) -> T:
+    """Run a generator to its end and return its result."""
     while True:
         try:
             next(going)
@@ -32,87 +32,87 @@ def finished(going: Generator[str, None, T]) -> T:
             return done.value
 
 
-def examined(candidate: Candidate, subject: Subject, bench: Bench, plan: Plan) -> Generator[str, None, Verdict]:
-    """As `examine`, with a note ahead of each step."""
+def examine_stepwise(candidate: Candidate, subject: Subject, bench: Bench, plan: Plan) -> Generator[str, None, Verdict]:
+    """As `examine`; yields a note before each step."""
     with session(bench, plan, subject) as opened:
-        found = yield from correct(opened, candidate)
-        return found if found is not None else (yield from clocked(opened, candidate))
+        found = yield from check_results(opened, candidate)
+        return found if found is not None else (yield from measure(opened, candidate))
 
 
-def correct(opened: Session, candidate: Candidate) -> Generator[str, None, Caught | None]:
-    """What is wrong with a candidate's results; the first thing that is."""
+def check_results(opened: Session, candidate: Candidate) -> Generator[str, None, Caught | None]:
+    """Check a candidate's results; returns the first failure or None."""
     before = opened.bench.instruments()
-    for note, look in _looks(opened, candidate):
+    for note, look in _checks(opened, candidate):
         yield note
         caught = yield from look
         if caught is not None:
             return caught
-    return changed(opened, before)
+    return check_instruments(opened, before)
 
 
-def clocked(opened: Session, candidate: Candidate) -> Generator[str, None, Verdict]:
-    """Its time, or why it has none."""
+def measure(opened: Session, candidate: Candidate) -> Generator[str, None, Verdict]:
+    """Measure a candidate's time, or return why the measurement is rejected."""
     before = opened.bench.instruments()
-    found = yield from timed(opened, candidate)
+    found = yield from measure_time(opened, candidate)
     match found:
         case Caught():
             return found
         case Passed():
-            return changed(opened, before) or found
+            return check_instruments(opened, before) or found
 
 
-def changed(opened: Session, before: tuple[object, ...]) -> Caught | None:
-    """Whether what measures is not what it was."""
+def check_instruments(opened: Session, before: tuple[object, ...]) -> Caught | None:
+    """Check that no measuring function has been replaced."""
     now = opened.bench.instruments()
     if opened.plan.has("instruments") and any(a is not b for a, b in zip(before, now, strict=True)):
         return Caught("instruments", "a function that reads the device or a clock was replaced")
     return None
 
 
-def _looks(opened: Session, candidate: Candidate) -> Iterator[tuple[str, Look]]:
-    """Each with what it is."""
+def _checks(opened: Session, candidate: Candidate) -> Iterator[tuple[str, CheckSteps]]:
+    """All result checks with their notes."""
     draws, plan, subject = opened.draws, opened.plan, opened.subject
     sizes = subject.sizes
     case, placed = subject.normal(draws, sizes), opened.place(sizes)
-    yield "a first call", _called(opened, candidate, placed, case, "numbers")
-    yield "the same call again", _called(opened, candidate, placed, case, "poison")
+    yield "a first call", _check_call(opened, candidate, placed, case, "numbers")
+    yield "the same call again", _check_call(opened, candidate, placed, case, "poison")
     if plan.has("contents"):
-        yield "other contents", _called(opened, candidate, placed, subject.normal(draws, sizes), "contents")
+        yield "other contents", _check_call(opened, candidate, placed, subject.normal(draws, sizes), "contents")
     if plan.has("addresses"):
         elsewhere = opened.place(sizes)
-        yield "other addresses", _called(opened, candidate, elsewhere, subject.normal(draws, sizes), "addresses")
+        yield "other addresses", _check_call(opened, candidate, elsewhere, subject.normal(draws, sizes), "addresses")
     if plan.has("shapes"):
         for unseen in subject.unseen(draws, plan.seeds):
             other = subject.normal(draws, unseen)
             yield f"the sizes {other.at}", _unless_declined(opened, candidate, other, "shapes")
     if plan.has("adversarial"):
         for name, hostile in subject.adversarial(draws, None if plan.has("shapes") else sizes).items():
-            yield name, _of(_unless_declined(opened, candidate, hostile, "adversarial"), name)
+            yield name, _prefixed(_unless_declined(opened, candidate, hostile, "adversarial"), name)
 
 
-def _of(look: Look, name: str) -> Look:
+def _prefixed(look: CheckSteps, name: str) -> CheckSteps:
     caught = yield from look
     return caught and Caught(caught.check, f"of {name} {caught.why}")
 
 
-def _unless_declined(opened: Session, candidate: Candidate, case: Case, check: Check) -> Look:
-    """A candidate may say of a shape that it does not take it (E405)."""
+def _unless_declined(opened: Session, candidate: Candidate, case: Case, check: Check) -> CheckSteps:
+    """As `_check_call`; passes if the candidate refuses the shape (E405)."""
     try:
-        return (yield from _called(opened, candidate, opened.place(case.sizes), case, check))
+        return (yield from _check_call(opened, candidate, opened.place(case.sizes), case, check))
     except ArgusError as problem:
         if problem.diagnostic.code != "E405":
             raise
         return None
 
 
-def _called(opened: Session, candidate: Candidate, placed: Placed, case: Case, check: Check) -> Look:
+def _check_call(opened: Session, candidate: Candidate, placed: Placed, case: Case, check: Check) -> CheckSteps:
     def step() -> After:
-        opened.pose(placed, case)
+        opened.prepare(placed, case)
         call = candidate(*placed.operands)
-        opened.bench.settle(everything=True)
+        opened.bench.synchronise(everything=True)
         call()
-        opened.bench.settle(everything=True)
+        opened.bench.synchronise(everything=True)
         return opened.after(placed, outputs=False)
 
-    after = yield from opened.alone(step)
-    return opened.look(after, placed, case, check)
+    after = yield from opened.exclusively(step)
+    return opened.check_call(after, placed, case, check)

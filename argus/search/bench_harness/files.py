@@ -1,9 +1,9 @@
-"""A kernel of a user's own as its candidates are examined: its reference in float64, at its own sizes and unseen ones.
+"""The test subject of a user's kernel file: float64 reference, the problem's own sizes and unseen ones.
 
-Where the kernel's claims say that it is a product of matrices, elements are held to the bounds of sums in float32 and
-one rounding, and errors to their statistics. Of others nobody knows how results are rounded on the way: elements are
-held to some roundings of the largest one; and at small sizes the error is held to that of the interpreter, which rounds
-where the kernel does.
+If the kernel's claims state a matrix product, each element must satisfy the error bound of f32 sums rounded once, and
+the errors its statistics. For other kernels the intermediate roundings are unknown: elements may differ by some
+roundings of the largest element, and at small sizes the error must be close to the interpreter's, which rounds where
+the kernel does.
 """
 
 from __future__ import annotations
@@ -23,22 +23,29 @@ from argus.interp.memory.loading import inputs, outputs
 from argus.interp.search.search import assumed, holds, sizes_in_order
 from argus.policy.bounds import Bounds
 from argus.runtime.sandbox.user_reference import REFERENCE, Exact, Oracle, call_reference, reference_outputs
-from argus.search.bench_harness.inputs import MOST_HOSTILE, Array, Case, Draws, Sizes, adversarial
-from argus.search.bench_harness.outputs import ENOUGH, SIGMAS, differ, imprecise, rms, some
-from argus.search.bench_harness.subject import Complaint, Looked, Tensor
+from argus.search.bench_harness.inputs import MOST_HOSTILE, Array, Case, RandomInputs, Sizes, adversarial
+from argus.search.bench_harness.outputs import (
+    LEAST_SAMPLES,
+    SIGMAS,
+    check_precision,
+    compare_elements,
+    rms,
+    sample_indices,
+)
+from argus.search.bench_harness.subject import CheckScope, Mismatch, Tensor
 from argus.search.problems.references import check_types, tolerance
 from argus.search.problems.workload import shape_of
 from argus.verifier.api import interpret
 from argus.verifier.reference import F32_ROUNDING, Contraction, claimed_contraction
 
 MOST_INTERPRETED = 1 << 22
-"""Largest product of all sizes at which the interpreter runs, too."""
+"""Largest product of all sizes at which the interpreter is run as well."""
 SLOWEST = 4.0
-"""Seconds that the reference may take at the problem's sizes: it is asked some forty times."""
+"""Most seconds per call of the reference at the problem's sizes; it is called about forty times."""
 _SLACK = 1.5
-"""Root mean square of the error over that of the interpreter, at most: what cuts off where it should round has 2."""
+"""Largest ratio of the RMS error to the interpreter's; truncation instead of rounding has a ratio of 2."""
 _ROUNDINGS = 8
-"""Of float32, by which functions of the hardware may differ from those of the interpreter, in the mean square."""
+"""Allowance for hardware functions that differ from the interpreter's, in f32 roundings (RMS)."""
 _EDGES = 12
 _DRAWS = 400
 _COARSE = (1, 1, 2, 8, 16, 64)
@@ -46,14 +53,14 @@ _COARSE = (1, 1, 2, 8, 16, 64)
 
 @define
 class _Watch:
-    """slowest: seconds of the reference so far."""
+    """slowest: longest call of the reference so far, in seconds."""
 
     slowest: float = 0.0
 
 
 @frozen
 class KernelOfFile:
-    """The subject of one design. kernel: as it is built. reference: of the user, in float64."""
+    """The subject of one design. kernel: as built. reference: the user's, in float64."""
 
     kernel: Kernel
     sizes: Sizes
@@ -75,19 +82,19 @@ class KernelOfFile:
     def shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
         return tuple(shape_of(each, self.kernel, sizes) for each in self.kernel.parameters)
 
-    def normal(self, draws: Draws, sizes: Sizes) -> Case:
+    def normal(self, draws: RandomInputs, sizes: Sizes) -> Case:
         shapes = self._read(sizes)
         arrays = draws.normal(list(shapes.values()))
         return Case(sizes, dict(zip(shapes, arrays, strict=True)), statistical=True)
 
-    def unseen(self, draws: Draws, count: int) -> list[Sizes]:
-        """Some of the least that are admitted, then such as are drawn; fewer where assumptions admit few."""
+    def unseen(self, draws: RandomInputs, count: int) -> list[Sizes]:
+        """Some of the smallest admissible sizes, then random ones; fewer if the assumptions admit few."""
         edges = list(islice(sizes_in_order(self.kernel), _EDGES))
-        some = draws.generator().permutation(len(edges))[:2]
-        found: list[Sizes] = [edges[int(number)] for number in some]
+        sample_indices = draws.generator().permutation(len(edges))[:2]
+        found: list[Sizes] = [edges[int(number)] for number in sample_indices]
         return [*found, *islice(self._drawn(draws.generator()), count)]
 
-    def adversarial(self, draws: Draws, sizes: Sizes | None) -> Mapping[str, Case]:
+    def adversarial(self, draws: RandomInputs, sizes: Sizes | None) -> Mapping[str, Case]:
         least: Iterator[Sizes] = sizes_in_order(self.kernel)
         chosen = next(self._drawn(draws.generator()), None) or next(least) if sizes is None else sizes
         shapes = self._read(chosen)
@@ -99,7 +106,7 @@ class KernelOfFile:
         return {tensor.name: (shape, tensor.dtype) for tensor, shape in pairs if tensor.read}
 
     def _drawn(self, generator: np.random.Generator) -> Iterator[Sizes]:
-        """Small sizes that the assumptions admit, multiples of 1 to 64."""
+        """Random small admissible sizes, multiples of 1 to 64."""
         condition = assumed(self.kernel)
         names = [symbol.name for symbol in self.kernel.sizes]
         most = int(MOST_INTERPRETED ** (1 / max(1, len(names))))
@@ -122,22 +129,22 @@ class KernelOfFile:
             found = call_reference(self.reference, given)
         self._watch.slowest = max(self._watch.slowest, perf_counter() - begun)
         if self._watch.slowest > SLOWEST:
-            message = f"`{REFERENCE}` took {self._watch.slowest:.1f} s at {case.at}, and is asked some forty times"
-            advice = "name smaller sizes, make it faster, or take predicted times: --on model"
+            message = f"`{REFERENCE}` took {self._watch.slowest:.1f} s at {case.at}, and is called about forty times"
+            advice = "give smaller sizes, make it faster, or use predicted times: --on model"
             raise ArgusError(Diagnostic("E903", "error", message, help=advice))
         pairs = zip(self.tensors, self.shapes(case.sizes), strict=True)
         return reference_outputs(found, {tensor.name: shape for tensor, shape in pairs if tensor.written})
 
-    def complaint(
-        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: Looked
-    ) -> Complaint | None:
+    def compare(
+        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: CheckScope
+    ) -> Mismatch | None:
         expected = self._exact(case)
-        told = self._numbers(case, found, expected, generator, looked) if looked.numbers else None
-        if told is not None and case.hostile and self._also_interpreted(case, expected):
+        mismatch = self._numbers(case, found, expected, generator, looked) if looked.numbers else None
+        if mismatch is not None and case.hostile and self._also_interpreted(case, expected):
             return None
-        if told is None and looked.precision and case.statistical:
+        if mismatch is None and looked.precision and case.statistical:
             return self._precision(case, found, expected)
-        return told
+        return mismatch
 
     def _numbers(
         self,
@@ -145,46 +152,46 @@ class KernelOfFile:
         found: Mapping[str, Array],
         expected: Mapping[str, Exact],
         generator: np.random.Generator,
-        looked: Looked,
-    ) -> Complaint | None:
+        looked: CheckScope,
+    ) -> Mismatch | None:
         for name, exact in expected.items():
             made = found[name].astype(np.float64)
-            told = differ(made, exact, tolerance(exact, self.kernel, case.sizes), f"`{REFERENCE}`", name)
-            if told is not None:
-                return told
+            mismatch = compare_elements(made, exact, tolerance(exact, self.kernel, case.sizes), f"`{REFERENCE}`", name)
+            if mismatch is not None:
+                return mismatch
         if self.product is None:
             return None
         (exact,), (made,) = expected.values(), found.values()
         products = prod(case.sizes.values()) // max(1, len(exact))
-        rows = some(len(exact), looked.most_products // max(1, products), generator)
+        rows = sample_indices(len(exact), looked.most_products // max(1, products), generator)
         _, bound = self.product.exact(case.arrays, rows)
-        return differ(made[rows].astype(np.float64), exact[rows], bound, f"`{REFERENCE}`")
+        return compare_elements(made[rows].astype(np.float64), exact[rows], bound, f"`{REFERENCE}`")
 
-    def _precision(self, case: Case, found: Mapping[str, Array], expected: Mapping[str, Exact]) -> Complaint | None:
+    def _precision(self, case: Case, found: Mapping[str, Array], expected: Mapping[str, Exact]) -> Mismatch | None:
         types = {each.name: each.dtype for each in self.tensors}
         if self.product is not None:
             ((name, exact),) = expected.items()
-            return imprecise(found[name].astype(np.float64), exact, types[name], self.product.depth(case.arrays))
-        if prod(case.sizes.values()) > MOST_INTERPRETED or all(each.size < ENOUGH for each in expected.values()):
+            return check_precision(found[name].astype(np.float64), exact, types[name], self.product.depth(case.arrays))
+        if prod(case.sizes.values()) > MOST_INTERPRETED or all(each.size < LEAST_SAMPLES for each in expected.values()):
             return None
         interpreted, depth = self._interpreted(case), max(case.sizes.values(), default=1)
         for name, exact in expected.items():
             ours, theirs = (rms(each[name].astype(np.float64) - exact) for each in (interpreted, found))
             summed = (SIGMAS * depth**0.5 + _ROUNDINGS) * F32_ROUNDING * rms(exact)
-            if exact.size >= ENOUGH and np.isfinite(ours) and not theirs <= _SLACK * ours + summed:
-                text = f"the error of {name} is {theirs:.3g} in the mean square, in the interpreter {ours:.3g}"
-                return Complaint(text, precise=True)
+            if exact.size >= LEAST_SAMPLES and np.isfinite(ours) and not theirs <= _SLACK * ours + summed:
+                text = f"the RMS error of {name} is {theirs:.3g}, but {ours:.3g} in the interpreter"
+                return Mismatch(text, precise=True)
         return None
 
     def _also_interpreted(self, case: Case, expected: Mapping[str, Exact]) -> bool:
-        """Whether the kernel itself, wherever it runs, differs from the reference here: that is no fault of a device.
+        """Whether the interpreted kernel differs from the reference, too; then the device is not at fault.
 
-        What the interpreter makes of normal numbers has been compared before.
+        On normal numbers the interpreter has already been compared with the reference.
         """
         if prod(case.sizes.values()) > MOST_INTERPRETED:
             return False
         made = self._interpreted(case)
-        quiet = Looked(numbers=True, precision=False, most_products=MOST_INTERPRETED)
+        quiet = CheckScope(numbers=True, precision=False, most_products=MOST_INTERPRETED)
         return self._numbers(case, made, expected, np.random.default_rng(0), quiet) is not None
 
     def _interpreted(self, case: Case) -> dict[str, Array]:

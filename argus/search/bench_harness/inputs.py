@@ -1,4 +1,4 @@
-"""Operands that a candidate cannot foresee: normal numbers, and such as defeat a shortcut."""
+"""Generates unpredictable inputs: normal numbers, and adversarial contents that defeat shortcuts."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]
 Sizes = Mapping[str, int]
 _DRAWN = 4_194_301
-"""Normal numbers that are drawn for one tensor; a prime, so that rows of a larger one differ."""
+"""Size of the pool of normal numbers for a tensor; a prime, so that rows of a larger tensor differ."""
 _DIRECTLY = 1 << 18
-"""Elements of a tensor whose numbers are drawn one by one."""
+"""Largest number of elements for which each element is drawn independently."""
 _EXPONENTS = 20
 UNSIGNED: Mapping[int, type[np.unsignedinteger[Any]]] = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 MOST_HOSTILE = 3
-"""Inputs of which each kind of adversarial contents is made, at most."""
+"""Most inputs for which adversarial contents are generated."""
 
 
 @frozen(eq=False)
 class Case:
-    """One call's inputs. arrays: by name, in their own types.
+    """Inputs of one call. arrays: by name, in the tensors' types.
 
-    statistical: normal numbers, whose errors have known statistics. hostile: of what kind they are otherwise.
+    statistical: normal numbers, for which the error statistics are known. hostile: otherwise the kind of contents.
     """
 
     sizes: Sizes
@@ -38,13 +38,13 @@ class Case:
 
     @property
     def at(self) -> str:
-        """The sizes, in words."""
+        """The sizes, for messages."""
         return ", ".join(f"{name}={extent}" for name, extent in self.sizes.items())
 
 
 @define(slots=False)
-class Draws:
-    """Numbers from a seed; constant: the same ones each time."""
+class RandomInputs:
+    """Random inputs from a seed. constant: return the same ones each time."""
 
     seed: int
     constant: bool = False
@@ -52,16 +52,16 @@ class Draws:
     _pools: dict[np.dtype[Any], Array] = field(factory=dict[np.dtype[Any], Array])
 
     def generator(self) -> np.random.Generator:
-        """Another one each time."""
+        """A fresh generator for each call."""
         self.drawn += 1
         return np.random.default_rng([self.seed, self.drawn])
 
     def normal(self, shapes: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> list[Array]:
-        """Normal numbers; large tensors are pieces of one, from a place and with signs of rows that nobody knows."""
+        """Normal numbers; large tensors are windows of a pool at a random offset, with random signs per row."""
         if self.constant:
-            return normal(np.random.default_rng(0), shapes)
+            return normal_arrays(np.random.default_rng(0), shapes)
         if max((prod(shape) for shape, _ in shapes), default=0) <= _DIRECTLY:
-            return normal(self.generator(), shapes)
+            return normal_arrays(self.generator(), shapes)
         generator = self.generator()
         return [self._piece(generator, shape, dtype) for shape, dtype in shapes]
 
@@ -79,20 +79,22 @@ class Draws:
         return self._pools[dtype]
 
 
-def normal(generator: np.random.Generator, shapes: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> list[Array]:
-    """Tensors whose numbers are drawn one by one."""
+def normal_arrays(
+    generator: np.random.Generator, shapes: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
+) -> list[Array]:
+    """Tensors of independently drawn normal numbers."""
     return [generator.standard_normal(shape, np.float32).astype(dtype) for shape, dtype in shapes]
 
 
 def _in_rows(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Rows along the last axis; of one axis a single row."""
+    """The shape flattened to (rows, columns); columns are the last axis."""
     columns = shape[-1] if shape else 1
     return prod(shape[:-1]), columns
 
 
 @frozen(slots=False)
-class _Hostile:
-    """Inputs of one call, one of which each kind changes for its own reason."""
+class _Adversary:
+    """Generates adversarial contents of one input (`at`); the other inputs stay normal numbers."""
 
     generator: np.random.Generator
     shapes: tuple[tuple[int, ...], ...]
@@ -106,7 +108,7 @@ class _Hostile:
         return [changed if place == self.at else each for place, each in enumerate(self.plain)]
 
     def zeros_but_few(self) -> list[Floats]:
-        """All zeros but a tenth of the rows, never the first: who looks at some elements sees zeros."""
+        """Zeros except in a tenth of the rows, never the first: defeats sampling of a few elements."""
         held = self.plain[self.at]
         kept = self.generator.random(len(held)) < 0.1
         kept[0], kept[-1] = False, True
@@ -114,13 +116,13 @@ class _Hostile:
         return self._with(changed)
 
     def alike_but_one(self) -> list[Floats]:
-        """Equal numbers everywhere but in one place of each row."""
+        """Equal numbers except for one element per row."""
         same = np.ones_like(self.plain[self.at])
         same[np.arange(len(same)), self._places()] = 3
         return self._with(same)
 
     def one_hot(self) -> list[Floats]:
-        """Each row picks a column of another operand: results are exact."""
+        """Each row selects a column of another operand; results are exact."""
         picked = np.zeros_like(self.plain[self.at])
         picked[np.arange(len(picked)), self._places()] = 1
         return self._with(picked)
@@ -130,12 +132,13 @@ class _Hostile:
         return self.generator.integers(0, held.shape[1], len(held))
 
     def huge_range(self) -> list[Floats]:
+        """Numbers with random exponents of a wide range."""
         held = self.plain[self.at]
         scales = self.generator.integers(-_EXPONENTS, _EXPONENTS, held.shape)
         return self._with(np.ldexp(held, scales).astype(np.float32))
 
     def cancelled(self) -> list[Floats]:
-        """Large numbers that cancel along rows, so that small ones remain, beside others that are alike there."""
+        """Large numbers that cancel along rows, leaving a small sum; other inputs repeat their half to match."""
         made = [each.copy() for each in self.plain]
         held = made[self.at]
         columns = held.shape[1]
@@ -149,32 +152,32 @@ class _Hostile:
         return made
 
     def repeated_rows(self) -> list[Floats]:
-        """Few rows, in random order and with random signs."""
+        """A few distinct rows in random order with random signs."""
         held = self.plain[self.at]
         order = self.generator.integers(0, min(3, len(held)), len(held))
         return self._with(held[order] * self.generator.choice([-1.0, 1.0], (len(held), 1)).astype(np.float32))
 
 
-_KINDS: Mapping[str, Callable[[_Hostile], list[Floats]]] = {
-    "zeros but in few rows": _Hostile.zeros_but_few,
-    "equal numbers but one a row": _Hostile.alike_but_one,
-    "one-hot rows": _Hostile.one_hot,
-    "a huge range": _Hostile.huge_range,
-    "cancelling numbers": _Hostile.cancelled,
-    "repeated rows": _Hostile.repeated_rows,
+_KINDS: Mapping[str, Callable[[_Adversary], list[Floats]]] = {
+    "zeros but in few rows": _Adversary.zeros_but_few,
+    "equal numbers but one a row": _Adversary.alike_but_one,
+    "one-hot rows": _Adversary.one_hot,
+    "a huge range": _Adversary.huge_range,
+    "cancelling numbers": _Adversary.cancelled,
+    "repeated rows": _Adversary.repeated_rows,
 }
 
 
 def adversarial(
-    draws: Draws, shapes: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]], sizes: Sizes, which: Sequence[str]
+    draws: RandomInputs, shapes: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]], sizes: Sizes, which: Sequence[str]
 ) -> Iterator[tuple[str, Case]]:
-    """Inputs by what they are. shapes: of all inputs, by name. which: of them are changed, one at a time."""
+    """(kind, inputs) of adversarial cases. shapes: of all inputs by name. which: inputs to change, one at a time."""
     extents = tuple(shape for shape, _ in shapes.values())
     for name in which:
         for kind, made in _KINDS.items():
-            arrays = made(_Hostile(draws.generator(), extents, list(shapes).index(name)))
+            arrays = made(_Adversary(draws.generator(), extents, list(shapes).index(name)))
             pairs = zip(arrays, shapes.items(), strict=True)
             with np.errstate(over="ignore"):
                 held = {each: array.astype(dtype).reshape(shape) for array, (each, (shape, dtype)) in pairs}
-            told = kind if len(which) == 1 else f"{kind} of {name}"
-            yield told, Case(sizes, held, hostile=told)
+            kind_of_input = kind if len(which) == 1 else f"{kind} of {name}"
+            yield kind_of_input, Case(sizes, held, hostile=kind_of_input)

@@ -1,8 +1,8 @@
-"""A product of matrices as its candidates are examined: C = A @ B^T in float64, element by element and by statistics.
+"""The test subject of a GEMM: C = A @ B^T compared with float64, element by element and by error statistics.
 
-An element of a sum of k products in float32, rounded once to bfloat16, is off by at most u |c| + (1 + u) e with
-e = k 2^-23 sum |a b| and u = 2^-8. For large k this bound, made for the worst order of the worst signs, lets lower
-precision by: e grows as k^2, the error of sums in bfloat16 only as k. The mean square does not (`outputs.imprecise`).
+The error of a sum of k products in f32, rounded once to bfloat16, is at most u |c| + (1 + u) e with
+e = k 2^-23 sum |a b| and u = 2^-8. For large k this worst-case bound does not detect lower precision: e grows as k^2,
+the error of bfloat16 sums only as k. The mean square error does (`outputs.check_precision`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from attrs import frozen
 from ml_dtypes import bfloat16
 
 from argus.policy.bounds import Bounds
-from argus.search.bench_harness.inputs import Array, Case, Draws, Sizes, adversarial, normal
-from argus.search.bench_harness.outputs import Places, differ, imprecise, some_of_both
-from argus.search.bench_harness.subject import Complaint, Looked, Tensor
+from argus.search.bench_harness.inputs import Array, Case, RandomInputs, Sizes, adversarial, normal_arrays
+from argus.search.bench_harness.outputs import Places, check_precision, compare_elements, sample_rows_and_columns
+from argus.search.bench_harness.subject import CheckScope, Mismatch, Tensor
 from argus.search.problems.problem import Gemm
 from argus.verifier.reference import F32_ROUNDING, Exact
 
@@ -34,7 +34,7 @@ HOSTILE = (67, 72, 136)
 
 @frozen
 class Product:
-    """The subject of a problem of the family."""
+    """The subject of a GEMM problem."""
 
     problem: Gemm
 
@@ -53,12 +53,12 @@ class Product:
     def shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
         return tuple((sizes[one], sizes[other]) for one, other in ("MK", "NK", "MN"))
 
-    def normal(self, draws: Draws, sizes: Sizes) -> Case:
+    def normal(self, draws: RandomInputs, sizes: Sizes) -> Case:
         left, right = draws.normal(_shapes(_extents(sizes)))
         return Case(sizes, {"A": left, "B": right}, statistical=True)
 
-    def unseen(self, draws: Draws, count: int) -> list[Sizes]:
-        """One smallest shape, and some that are no multiples of tiles; rows of operands are of 16 bytes."""
+    def unseen(self, draws: RandomInputs, count: int) -> list[Sizes]:
+        """The smallest shape, and some that are not multiples of tiles; operand rows are multiples of 16 bytes."""
         found = [_sizes((1, 8, 8))]
         for _ in range(count):
             generator = draws.generator()
@@ -66,37 +66,37 @@ class Product:
             found.append(_sizes((2 * int(m) + 1, 8 * int(n), 8 * int(k))))
         return found
 
-    def adversarial(self, draws: Draws, sizes: Sizes | None) -> Mapping[str, Case]:
+    def adversarial(self, draws: RandomInputs, sizes: Sizes | None) -> Mapping[str, Case]:
         chosen = _sizes(HOSTILE) if sizes is None else sizes
         shapes = dict(zip("AB", _shapes(_extents(chosen)), strict=True))
         return dict(adversarial(draws, shapes, chosen, ["A"]))
 
     def expected(self, case: Case) -> Mapping[str, Array]:
-        product, _ = exact(case, *(np.arange(case.sizes[name], dtype=np.int64) for name in "MN"))
+        product, _ = exact_product(case, *(np.arange(case.sizes[name], dtype=np.int64) for name in "MN"))
         return {"C": product.astype(bfloat16)}
 
-    def complaint(
-        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: Looked
-    ) -> Complaint | None:
+    def compare(
+        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: CheckScope
+    ) -> Mismatch | None:
         m, n, k = _extents(case.sizes)
-        rows, columns = some_of_both(m, n, k, generator, looked.most_products)
-        product, sums = exact(case, rows, columns)
+        rows, columns = sample_rows_and_columns(m, n, k, generator, looked.most_products)
+        product, sums = exact_product(case, rows, columns)
         made = found["C"][np.ix_(rows, columns)].astype(np.float64)
         bound = _ROUNDING * np.abs(product) + (1 + _ROUNDING) * k * F32_ROUNDING * sums
-        told = differ(made, product, bound, "float64") if looked.numbers else None
-        if told is None and looked.precision and case.statistical:
-            return imprecise(made, product, _TYPE, k)
-        return told
+        mismatch = compare_elements(made, product, bound, "float64") if looked.numbers else None
+        if mismatch is None and looked.precision and case.statistical:
+            return check_precision(made, product, _TYPE, k)
+        return mismatch
 
 
-def drawn(generator: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
-    """Operands whose numbers are drawn one by one."""
-    left, right = normal(generator, _shapes(shape))
+def random_operands(generator: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+    """Operands A and B of independently drawn normal numbers."""
+    left, right = normal_arrays(generator, _shapes(shape))
     return left, right
 
 
-def exact(case: Case, rows: Places, columns: Places) -> tuple[Exact, Exact]:
-    """A @ B^T in float64 where these rows and columns meet, and |A| @ |B|^T."""
+def exact_product(case: Case, rows: Places, columns: Places) -> tuple[Exact, Exact]:
+    """A @ B^T and |A| @ |B|^T in float64 at these rows and columns."""
     left, right = (case.arrays[name][chosen].astype(np.float64) for name, chosen in (("A", rows), ("B", columns)))
     return left @ right.T, np.abs(left) @ np.abs(right).T
 

@@ -1,4 +1,4 @@
-"""Operands on a device between zones that nobody may touch, set before each call and looked at after it."""
+"""Manages operands on the device between guard zones: fills them before each call and checks them afterwards."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from attrs import define, evolve, field, frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.search.bench_harness.bench import Bench, Bytes, Operand
-from argus.search.bench_harness.inputs import UNSIGNED, Case, Draws, Sizes
-from argus.search.bench_harness.subject import Looked, Subject
+from argus.search.bench_harness.inputs import UNSIGNED, Case, RandomInputs, Sizes
+from argus.search.bench_harness.subject import CheckScope, Subject
 from argus.search.bench_harness.verdict import Caught, Check, Plan
 
 T = TypeVar("T")
 Array = npt.NDArray[Any]
 _POISON = 0xFF
-"""Each byte of an output before a call: not a number, in any float type."""
+"""Byte that fills outputs before a call: NaN in every float type."""
 _ZONE = 4096
-"""Bytes before and after each operand."""
+"""Bytes of the guard zones before and after each operand."""
 
 
 @frozen
@@ -37,7 +37,7 @@ class Placed:
 
 @frozen
 class After:
-    """What a call has left. contents: of tensors, by name. touched: where bytes around operands have changed."""
+    """State after a call. contents: of tensors by name. touched: which guard zone has changed, empty if none."""
 
     contents: Mapping[str, Bytes]
     touched: str = ""
@@ -45,18 +45,18 @@ class After:
 
 @define
 class Session:
-    """What one examination holds of the device."""
+    """Device memory and random inputs of one test run."""
 
     bench: Bench
     plan: Plan
     subject: Subject
-    draws: Draws
+    draws: RandomInputs
     zone: Bytes
     _taken: list[int] = field(factory=list[int])
     _arenas: list[int] = field(factory=list[int])
 
     def place(self, sizes: Sizes) -> Placed:
-        """Room for operands; without the check of addresses always the same."""
+        """Allocate operands; always at the same addresses if the check `addresses` is off."""
         tensors = self.subject.tensors
         operands = [
             Operand(0, shape, tensor.dtype.itemsize)
@@ -74,17 +74,17 @@ class Session:
         self._taken.append(begin)
         return begin + _ZONE
 
-    def alone(self, step: Callable[[], T]) -> Generator[str, None, T]:
-        """What a step gives that has the device for itself, with a note for each moment that others have it."""
-        while not self.bench.take():
+    def exclusively(self, step: Callable[[], T]) -> Generator[str, None, T]:
+        """Run a step with exclusive use of the device; yields a note whenever it has to wait."""
+        while not self.bench.try_acquire():
             yield "the GPU, which another process uses"
         try:
             return step()
         finally:
-            self.bench.give()
+            self.bench.release()
 
-    def pose(self, placed: Placed, case: Case) -> None:
-        """A call's operands as it shall find them."""
+    def prepare(self, placed: Placed, case: Case) -> None:
+        """Write a call's inputs, and poison outputs and guard zones."""
         for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
             if tensor.read:
                 self.bench.write(operand.address, _bytes(case.arrays[tensor.name]))
@@ -93,6 +93,7 @@ class Session:
             self._lay_out_reference(case)
 
     def poison(self, placed: Placed) -> None:
+        """Fill outputs with NaN and restore guard zones."""
         for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
             if self.plan.has("poison") and not tensor.read:
                 self.bench.fill(operand.address, operand.bytes, _POISON)
@@ -101,14 +102,14 @@ class Session:
                 self.bench.write(operand.address + operand.bytes, self.zone)
 
     def _lay_out_reference(self, case: Case) -> None:
-        """What an examination does that compares on the device."""
+        """Put the expected outputs on the device, as a harness that compares there would do."""
         for array in self.subject.expected(case).values():
             expected = _bytes(array)
             self._taken.append(self.bench.allocate(expected.size))
             self.bench.write(self._taken[-1], expected)
 
     def after(self, placed: Placed, *, outputs: bool) -> After:
-        """What is there now; outputs: of these alone."""
+        """Read back the state; outputs: of the outputs only."""
         contents = {
             tensor.name: self.bench.read(operand.address, operand.bytes)
             for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True)
@@ -116,18 +117,20 @@ class Session:
         }
         return After(contents, self._touched(placed) if self.plan.has("guards") and not outputs else "")
 
-    def look(self, after: After, placed: Placed, case: Case, check: Check) -> Caught | None:
-        """What is wrong after a call. check: what a wrong output is put down to."""
+    def check_call(self, after: After, placed: Placed, case: Case, check: Check) -> Caught | None:
+        """Check guard zones, inputs and outputs. check: reported for a wrong output."""
         if after.touched:
-            return Caught("guards", f"bytes {after.touched} were written, which are none of the output")
+            return Caught("guards", f"bytes {after.touched} were written, outside the output")
         for tensor in self.subject.tensors:
             held = None if tensor.written else after.contents.get(tensor.name)
             if held is not None and not np.array_equal(held, _bytes(case.arrays[tensor.name])):
-                return Caught("intact", f"{tensor.name} is not what it was before the call")
-        return self.judge(after, placed, case, check, self.plan.most_products)
+                return Caught("intact", f"{tensor.name} was changed by the call")
+        return self.check_outputs(after, placed, case, check, self.plan.most_products)
 
-    def judge(self, after: After, placed: Placed, case: Case, check: Check, most_products: int) -> Caught | None:
-        """What is wrong with outputs alone."""
+    def check_outputs(
+        self, after: After, placed: Placed, case: Case, check: Check, most_products: int
+    ) -> Caught | None:
+        """Check the outputs only."""
         found: dict[str, Array] = {}
         for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
             if not tensor.written:
@@ -137,11 +140,11 @@ class Session:
                 why = f"{left:,} of {made.size:,} elements of {tensor.name} were not written, at {case.at}"
                 return Caught(check, why)
             found[tensor.name] = made
-        looked = Looked(self.plan.has("numbers"), self.plan.has("precision"), most_products)
-        told = self.subject.complaint(case, found, self.draws.generator(), looked)
-        if told is None:
+        looked = CheckScope(self.plan.has("numbers"), self.plan.has("precision"), most_products)
+        mismatch = self.subject.compare(case, found, self.draws.generator(), looked)
+        if mismatch is None:
             return None
-        return Caught("precision" if told.precise else check, f"{told.text}, at {case.at}")
+        return Caught("precision" if mismatch.precise else check, f"{mismatch.text}, at {case.at}")
 
     def _touched(self, placed: Placed) -> str:
         for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
@@ -152,13 +155,14 @@ class Session:
         return ""
 
     def close(self) -> None:
+        """Free all memory."""
         for address in self._taken:
-            with suppress(ArgusError):  # after a fault the process is given up, and its memory with it
+            with suppress(ArgusError):  # after a fault the process ends, which frees its memory
                 self.bench.free(address)
 
 
 def unwritten(found: Array) -> int:
-    """Elements that are still poison."""
+    """Number of elements that still have the poison value."""
     element = UNSIGNED[found.dtype.itemsize]
     poison = element(int.from_bytes(bytes([_POISON]) * found.dtype.itemsize))
     return int(np.count_nonzero(np.ascontiguousarray(found).view(element) == poison))
@@ -166,8 +170,8 @@ def unwritten(found: Array) -> int:
 
 @contextmanager
 def session(bench: Bench, plan: Plan, subject: Subject) -> Generator[Session]:
-    """Memory that is given back at the end."""
-    draws = Draws(plan.seed, constant=not plan.has("secret"))
+    """Open a session; frees its memory at the end."""
+    draws = RandomInputs(plan.seed, constant=not plan.has("secret"))
     zone = draws.generator().integers(0, 256, _ZONE, np.uint8)
     opened = Session(bench, plan, subject, draws, zone)
     try:

@@ -1,4 +1,4 @@
-"""What is examined: the tensors that a candidate is given, what they hold, and what is wrong with what it makes."""
+"""Interface of a test subject: its tensors, inputs, expected outputs and comparison."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy.typing as npt
 from attrs import frozen
 
 from argus.policy.bounds import Bounds
-from argus.search.bench_harness.inputs import Case, Draws, Sizes
+from argus.search.bench_harness.inputs import Case, RandomInputs, Sizes
 
 Array = npt.NDArray[Any]
 
 
 @frozen
 class Tensor:
-    """A row-major tensor. read: its contents before a call matter. written: those after it are looked at."""
+    """A row-major tensor. read: it is an input. written: it is an output."""
 
     name: str
     dtype: np.dtype[Any]
@@ -26,8 +26,8 @@ class Tensor:
 
 
 @frozen
-class Looked:
-    """How much of outputs is looked at. most_products: that a comparison of some rows may make."""
+class CheckScope:
+    """Extent of the output checks. most_products: limit of multiply-adds of a reference comparison."""
 
     numbers: bool
     precision: bool
@@ -35,15 +35,15 @@ class Looked:
 
 
 @frozen
-class Complaint:
-    """precise: whether only statistics tell."""
+class Mismatch:
+    """A failed comparison. precise: whether it was found by error statistics only."""
 
     text: str
     precise: bool
 
 
 class Subject(Protocol):
-    """A problem as its candidates are examined for it, at its own sizes and at others."""
+    """A problem as the harness tests it, at its own sizes and at others."""
 
     @property
     def sizes(self) -> Sizes: ...
@@ -52,31 +52,31 @@ class Subject(Protocol):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """In the order in which a candidate takes them."""
+        """In the order of a candidate's parameters."""
         ...
 
     def shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
-        """Of the tensors, in order."""
+        """Shapes of the tensors, in order."""
         ...
 
-    def normal(self, draws: Draws, sizes: Sizes) -> Case:
-        """Normal numbers that nobody can foresee."""
+    def normal(self, draws: RandomInputs, sizes: Sizes) -> Case:
+        """Unpredictable normal numbers."""
         ...
 
-    def unseen(self, draws: Draws, count: int) -> list[Sizes]:
-        """Small sizes that nobody tunes for, so many and a few more."""
+    def unseen(self, draws: RandomInputs, count: int) -> list[Sizes]:
+        """At least `count` small sizes that are unlikely to be tuned for."""
         ...
 
-    def adversarial(self, draws: Draws, sizes: Sizes | None) -> Mapping[str, Case]:
-        """Inputs that defeat a shortcut, by what they are; small ones unless sizes are given."""
+    def adversarial(self, draws: RandomInputs, sizes: Sizes | None) -> Mapping[str, Case]:
+        """Adversarial inputs by kind, at `sizes`, or at small sizes for None."""
         ...
 
     def expected(self, case: Case) -> Mapping[str, Array]:
-        """The outputs, in their own types."""
+        """The expected outputs, in the tensors' types."""
         ...
 
-    def complaint(
-        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: Looked
-    ) -> Complaint | None:
-        """What is wrong with the outputs of a call. Raises ArgusError where that cannot be known."""
+    def compare(
+        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: CheckScope
+    ) -> Mismatch | None:
+        """Check the outputs of a call; None if correct. Raises ArgusError if there is no usable reference."""
         ...

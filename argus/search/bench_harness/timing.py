@@ -1,4 +1,4 @@
-"""Times of calls whose inputs nobody has seen and whose outputs are looked at."""
+"""Measures the time of calls on unseen inputs with checked outputs, by two independent clocks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from argus.search.bench_harness.verdict import Caught, Passed, Verdict
 
 T = TypeVar("T")
 _LEAST_PRODUCTS = 1 << 28
-"""That a comparison of one timed call makes, at most, unless the plan has fewer."""
+"""Most multiply-adds of the output check of one timed call, unless the plan has fewer."""
 
 
 @frozen
 class Burst:
-    """Microseconds: by the device's events, by the host's clock until the device was idle, of the launches alone."""
+    """Times of a burst of calls in microseconds: by device events, by host clock, and of the launches alone."""
 
     calls: int
     device: float
@@ -38,26 +38,28 @@ class Pair:
 
     @property
     def device(self) -> float:
-        """What one more call takes, by the device's events."""
+        """Marginal time of a call by device events."""
         return (self.twice.device - self.once.device) / self.once.calls
 
     @property
     def host(self) -> float:
+        """Marginal time of a call by the host clock."""
         return (self.twice.host - self.once.host) / self.once.calls
 
     @property
     def launch(self) -> float:
+        """Launch time of a call on the host."""
         return self.twice.launches / self.twice.calls
 
     @property
     def fixed(self) -> float:
-        """What a burst takes beside its calls."""
+        """Fixed time of a burst, extrapolated to zero calls."""
         return 2 * self.once.device - self.twice.device
 
 
 @frozen
-class Sets:
-    """Operands in rotation, and the calls that are bound to them."""
+class OperandSets:
+    """Rotating operand sets and the calls bound to them."""
 
     session: Session
     placed: Sequence[Placed]
@@ -65,7 +67,7 @@ class Sets:
     first: Sequence[Case]
 
     def burst(self, count: int) -> Generator[str, None, Burst | Caught]:
-        """So many calls, by each clock on its own; after each time the outputs are looked at."""
+        """Time `count` calls by each clock separately, and check outputs after each measurement."""
         device = yield from self._clocked(count, self._by_events)
         if isinstance(device, Caught):
             return device
@@ -76,28 +78,28 @@ class Sets:
 
     def _by_events(self, order: Sequence[int]) -> float:
         bench = self.session.bench
-        bench.hold(len(order))
-        begin = bench.mark()
+        bench.keep_busy(len(order))
+        begin = bench.record_event()
         for place in order:
             self.calls[place]()
-        end = bench.mark()
-        bench.settle(everything=True)
-        return bench.between(begin, end)
+        end = bench.record_event()
+        bench.synchronise(everything=True)
+        return bench.elapsed(begin, end)
 
     def _by_host(self, order: Sequence[int]) -> tuple[float, float]:
-        """Until the device was idle, and of the launches."""
+        """Host time until the device is idle, and of the launches alone."""
         bench = self.session.bench
-        start = bench.host()
+        start = bench.host_time()
         for place in order:
             self.calls[place]()
-        launched = bench.host()
-        bench.settle(everything=self.session.plan.has("whole device"))
-        stop = bench.host()
-        bench.settle(everything=True)
+        launched = bench.host_time()
+        bench.synchronise(everything=self.session.plan.has("whole device"))
+        stop = bench.host_time()
+        bench.synchronise(everything=True)
         return stop - start, launched - start
 
     def _clocked(self, count: int, clock: Callable[[Sequence[int]], T]) -> Generator[str, None, T | Caught]:
-        """What a clock says of calls on contents that nobody has seen, in an order that nobody knows."""
+        """Time calls on unseen contents in random order, then check outputs."""
         session = self.session
         drawn: list[int] = session.draws.generator().permutation(len(self.placed)).tolist()
         order = (drawn * count)[:count]
@@ -108,18 +110,18 @@ class Sets:
         def step() -> tuple[T, Mapping[int, After]]:
             for place in order:
                 if session.plan.has("contents"):
-                    session.pose(self.placed[place], cases[place])
+                    session.prepare(self.placed[place], cases[place])
                 else:
                     session.poison(self.placed[place])
-            session.bench.settle(everything=True)
-            told = clock(order)
-            return told, {place: session.after(self.placed[place], outputs=True) for place in self._seen(order)}
+            session.bench.synchronise(everything=True)
+            reading = clock(order)
+            return reading, {place: session.after(self.placed[place], outputs=True) for place in self._seen(order)}
 
-        told, left = yield from session.alone(step)
-        return self._wrong(left, cases) or told
+        reading, left = yield from session.exclusively(step)
+        return self._wrong(left, cases) or reading
 
     def _seen(self, order: Sequence[int]) -> set[int]:
-        """Of which calls the outputs are looked at: the last one, and one at random."""
+        """Calls whose outputs are checked: the last one and a random one."""
         if not self.session.plan.has("timed"):
             return set()
         return {order[-1], order[int(self.session.draws.generator().integers(0, len(order)))]}
@@ -127,13 +129,15 @@ class Sets:
     def _wrong(self, left: Mapping[int, After], cases: Mapping[int, Case]) -> Caught | None:
         most = min(self.session.plan.most_products, _LEAST_PRODUCTS)
         for place, after in left.items():
-            if (caught := self.session.judge(after, self.placed[place], cases[place], "timed", most)) is not None:
+            if (
+                caught := self.session.check_outputs(after, self.placed[place], cases[place], "timed", most)
+            ) is not None:
                 return caught
         return None
 
 
-def timed(session: Session, candidate: Candidate) -> Generator[str, None, Verdict]:
-    """Rounds of two bursts, and what the clocks say of each other."""
+def measure_time(session: Session, candidate: Candidate) -> Generator[str, None, Verdict]:
+    """Measure rounds of two bursts and check that both clocks and burst lengths are consistent."""
     plan, sizes = session.plan, session.subject.sizes
     placed = [session.place(sizes)]
     half = max(1, min(plan.most_calls, plan.most_bytes // max(1, placed[0].bytes)) // 2)
@@ -143,10 +147,10 @@ def timed(session: Session, candidate: Candidate) -> Generator[str, None, Verdic
 
     def step() -> None:
         for each, case in zip(placed, first, strict=True):
-            session.pose(each, case)
+            session.prepare(each, case)
 
-    yield from session.alone(step)
-    sets = Sets(session, placed, [candidate(*each.operands) for each in placed], first)
+    yield from session.exclusively(step)
+    sets = OperandSets(session, placed, [candidate(*each.operands) for each in placed], first)
     pairs: list[Pair] = []
     for number in range(plan.rounds + 1):
         yield f"round {number} of times"
@@ -159,10 +163,10 @@ def timed(session: Session, candidate: Candidate) -> Generator[str, None, Verdic
             return twice
         if number:  # the first one warms up
             pairs.append(Pair(once, twice))
-    return _agreed(session, pairs)
+    return _check_consistency(session, pairs)
 
 
-def _agreed(session: Session, pairs: Sequence[Pair]) -> Verdict:
+def _check_consistency(session: Session, pairs: Sequence[Pair]) -> Verdict:
     plan = session.plan
     device, host = median(each.device for each in pairs), median(each.host for each in pairs)
     mean = median(each.twice.device / each.twice.calls for each in pairs)
@@ -171,13 +175,11 @@ def _agreed(session: Session, pairs: Sequence[Pair]) -> Verdict:
     launch = min(plan.launch, median(each.launch for each in pairs))
     spread = median(abs(each.host - host) for each in pairs)
     if plan.has("linear") and fixed > plan.fixed + plan.agreement * calls * mean:
-        why = f"{calls} more calls take {calls * device:.3g} us, the {calls} before them {fixed:.3g} us more"
+        why = f"{calls} more calls take {calls * device:.3g} us, the first {calls} take {fixed:.3g} us more"
         return Caught("linear", why)
     if plan.has("clocks") and host > (1 + plan.agreement) * device + launch + plan.fixed / calls + spread:
-        return Caught(
-            "clocks", f"a call takes {device:.3g} us by the device's events, {host:.3g} us by the host's clock"
-        )
+        return Caught("clocks", f"a call takes {device:.3g} us by device events, but {host:.3g} us by the host clock")
     least = session.bench.least(session.subject)
     if plan.has("physics") and device < least * (1 - TOLERANCE):
-        return Caught("physics", f"a call takes {device:.3g} us, of which {least:.3g} us is the least that it can")
+        return Caught("physics", f"a call takes {device:.3g} us, below the lower bound of {least:.3g} us")
     return Passed(device)

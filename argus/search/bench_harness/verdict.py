@@ -1,4 +1,4 @@
-"""What an examination finds, and which of its checks found it."""
+"""Verdicts of the bench harness, and its configurable checks."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Check = Literal[
     "physics",
     "instruments",
 ]
-"""numbers: each element is within what float32 sums and one rounding may cause. precision: so is the error's mean
-square. poison: outputs hold no numbers before a call, also a repeated one. guards: bytes around operands stay. intact:
-inputs stay. contents: an address has other contents from call to call. addresses: contents have other addresses.
-shapes: extents that nobody tunes for. secret: inputs that nobody can know. adversarial: zeros, one-hot rows, huge
-ranges, cancellations. reference: what is expected never lies on the device. timed: timed calls are held to the same.
-whole device: the host's clock runs until all streams are done. clocks: it agrees with the device's. linear: twice the
-calls take twice the time. physics: no time is below what the machine can do. instruments: what measures is what it
-was."""
+"""numbers: each element is within the error bound of f32 sums and one rounding. precision: so is the mean square error.
+poison: outputs are NaN before every call, also a repeated one. guards: bytes around operands are unchanged. intact:
+inputs are unchanged. contents: an address has new contents in each call. addresses: operands are at new addresses.
+shapes: sizes that are unlikely to be tuned for. secret: unpredictable inputs. adversarial: zeros, one-hot rows, huge
+ranges, cancellation. reference: expected results are never on the device. timed: outputs of timed calls are checked.
+whole device: the host clock stops when all streams are idle. clocks: host clock and device events agree. linear: twice
+the calls take twice the time. physics: no time is below the machine's lower bound. instruments: measuring functions
+have not been replaced."""
 CHECKS: tuple[Check, ...] = get_args(Check)
 _DISHONEST: tuple[Check, ...] = (
     "poison",
@@ -50,21 +50,21 @@ _DISHONEST: tuple[Check, ...] = (
 
 @frozen
 class Passed:
-    """microseconds: of one call, by the device's events: what one more call adds to a burst."""
+    """A valid time. microseconds: marginal time of one call in a burst, by device events."""
 
     microseconds: float
 
 
 @frozen
 class Caught:
-    """check: that found it. why: in a sentence."""
+    """A failed check. why: one sentence."""
 
     check: Check
     why: str
 
     @property
     def outcome(self) -> Outcome:
-        """`cheat` for what does its work only when it seems to be looked at; `wrong` for what never does."""
+        """`cheat` if the candidate works only when it appears to be checked; `wrong` if it never does."""
         return "cheat" if self.check in _DISHONEST else "wrong"
 
     def __str__(self) -> str:
@@ -76,13 +76,12 @@ Verdict = Passed | Caught
 
 @frozen
 class Plan:
-    """How much is examined.
+    """Parameters of a test run.
 
-    seed: all that is drawn comes from it; a candidate must not know it. without: checks that are left out, to show
-    what they are for. seeds: unseen shapes that are tried. rounds: of timing. most_bytes: of the operands of a burst.
-    most_calls: in a burst, even. most_products: that a comparison with float64 makes. agreement: share by which the
-    clocks, or the calls of a burst, may differ. fixed: microseconds that a burst may take beside its calls.
-    launch: microseconds of a call on the host, at most.
+    seed: of all random choices; must be secret to the candidate. without: checks to disable, for ablations. seeds:
+    number of unseen shapes. rounds: of timing. most_bytes: of a burst's operands. most_calls: of a burst, even.
+    most_products: limit of multiply-adds of a float64 comparison. agreement: relative tolerance between clocks and
+    between bursts. fixed: allowed fixed time of a burst, in microseconds. launch: most host microseconds per launch.
     """
 
     seed: int
@@ -97,4 +96,5 @@ class Plan:
     launch: float = 30.0
 
     def has(self, check: Check) -> bool:
+        """Whether a check is enabled."""
         return check not in self.without

@@ -1,1 +1,1 @@
-"""Certificates of delivered kernels: what they claim, how they are checked, and the files of a delivery."""
+"""Certificates of delivered kernels: data model, creation, independent check, and the output folder."""

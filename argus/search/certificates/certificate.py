@@ -1,7 +1,6 @@
-"""What is claimed of a design that a search delivers, as data that others may check: the schema `argus.certificate/1`.
+"""Data model of a certificate, the checkable claims about a delivered design: the schema `argus.certificate/1`.
 
-A certificate is untrusted input: it is read strictly, and each of its claims is computed again
-(`argus.search.certificates.check`).
+A certificate is untrusted input: it is parsed strictly, and `argus.search.certificates.check` recomputes its claims.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from cattrs import ClassValidationError, transform_error
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.report.summary import Word
-from argus.search.certificates.strict import objects, reader
+from argus.search.certificates.strict import objects, strict_converter
 from argus.search.evaluation.judgement import Reward
 
 SCHEMA: Literal["argus.certificate/1"] = "argus.certificate/1"
@@ -28,12 +27,12 @@ _PLAIN = re.compile(r"\w[\w.-]{0,199}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 Role = Literal["source", "code", "description", "ir", "loader", "assembly", "problem"]
 ROLES: tuple[Role, ...] = ("source", "code", "description", "ir", "loader", "assembly", "problem")
-"""What a delivered file is. assembly: where the compiler writes one. problem: the user's own file, if there is one."""
+"""Roles of delivered files. assembly: if the compiler writes one. problem: the user's own file, if any."""
 
 
 @frozen
 class Problem:
-    """name: as `argus optimize` takes it. sizes: extents by name."""
+    """The problem. name: as accepted by `argus optimize`. sizes: extents by name."""
 
     name: str
     target: str
@@ -42,7 +41,7 @@ class Problem:
 
 @frozen
 class Design:
-    """knobs: what tells it from other designs. techniques: that it has."""
+    """The design. knobs: its parameters. techniques: applied ones."""
 
     name: str
     knobs: Mapping[str, str]
@@ -51,7 +50,7 @@ class Design:
 
 @frozen
 class Invariant:
-    """compared: elements that its obligations compared, a block and iteration."""
+    """Result for one invariant. compared: elements compared by its obligations, per block and iteration."""
 
     id: str
     title: str
@@ -62,7 +61,7 @@ class Invariant:
 
 @frozen
 class Proof:
-    """solver: that was asked. invariants: that apply. results: what each output holds, in words."""
+    """The proof. solver: used. invariants: applicable ones. results: the proved content of each output, as text."""
 
     verdict: Word
     solver: str
@@ -75,7 +74,7 @@ class Proof:
 
 @frozen
 class Run:
-    """One run in the interpreter. worst: the largest error; allowed: what rounding may cause there."""
+    """One run in the interpreter. outside: elements above the bound. worst: largest error; allowed: its bound."""
 
     shape: tuple[int, ...]
     seed: int
@@ -87,7 +86,7 @@ class Run:
 
 @frozen
 class Numbers:
-    """How results were compared. tolerance: in words."""
+    """Numeric comparison with the reference. tolerance: as text."""
 
     reference: str
     tolerance: str
@@ -96,6 +95,8 @@ class Numbers:
 
 @frozen
 class File:
+    """A delivered file with its digest."""
+
     name: str
     bytes: int
     sha256: str
@@ -103,9 +104,9 @@ class File:
 
 @frozen
 class Time:
-    """microseconds: of one call. light: the least that physics allows. share: of the speed of light that is reached.
+    """Time of one call. light: speed of light in microseconds. share: light / microseconds.
 
-    device: the name of the GPU; empty where times are predicted.
+    device: name of the GPU; empty if the time is predicted.
     """
 
     reward: Reward
@@ -118,7 +119,7 @@ class Time:
 
 @frozen
 class Baseline:
-    """What the design is compared with. microseconds: None where the run has not timed it. why: it, in words."""
+    """Baseline of the speedup. why: why this design. microseconds: None if the run has not timed it."""
 
     design: str
     why: str
@@ -127,7 +128,7 @@ class Baseline:
 
 @frozen
 class Origin:
-    """The search that found it. judged: candidates that it has looked at. reason: why it ended."""
+    """The search run. judged: number of candidates. reason: why it ended."""
 
     name: str
     seed: int
@@ -137,7 +138,7 @@ class Origin:
 
 @frozen
 class Certificate:
-    """versions: of Argus, solvers and compilers that made it. compiler: the distribution that made the code."""
+    """All claims. versions: of Argus, solvers and compilers used. compiler: package that compiled the code."""
 
     schema: Literal["argus.certificate/1"]
     problem: Problem
@@ -160,44 +161,45 @@ def schema() -> dict[str, object]:
 
 
 def data_of(certificate: Certificate) -> dict[str, object]:
-    """As JSON data."""
+    """The certificate as JSON data."""
     return cast("dict[str, object]", _READER.unstructure(certificate))
 
 
-def text_of(certificate: Certificate) -> str:
+def certificate_text(certificate: Certificate) -> str:
+    """The certificate as JSON text."""
     return json.dumps(data_of(certificate), indent=2, allow_nan=False) + "\n"
 
 
-def opened(path: Path) -> tuple[Certificate, Path]:
-    """The certificate of a folder or of its file, and the folder.
+def open_certificate(path: Path) -> tuple[Certificate, Path]:
+    """Read the certificate of a folder, or a certificate file; returns it and the folder.
 
-    Raises ArgusError: E930 if it cannot be read, E931 if it is none.
+    Raises ArgusError: E930 if it cannot be read, E931 if it is malformed.
     """
     place = path
     try:
         place = path / NAME if path.is_dir() else path
         if place.stat().st_size > _MOST_BYTES:
-            _refuse("E930", f"`{place}` is larger than any certificate: more than {_MOST_BYTES:,} bytes")
+            _refuse("E930", f"`{place}` has more than {_MOST_BYTES:,} bytes, the limit of a certificate")
         text = place.read_bytes().decode("utf-8")
     except OSError as problem:
         _refuse("E930", f"`{place}` cannot be read: {problem.strerror or problem}")
     except ValueError as problem:
-        _refuse("E930", f"`{place}` is no text in UTF-8, or no path: {problem}")
-    return read(text, str(place)), place.parent
+        _refuse("E930", f"`{place}` is not UTF-8 text, or not a path: {problem}")
+    return parse_certificate(text, str(place)), place.parent
 
 
-def read(text: str, place: str) -> Certificate:
-    """The certificate of a text. place: for the message. Raises ArgusError (E931)."""
+def parse_certificate(text: str, place: str) -> Certificate:
+    """Parse a certificate. place: shown in messages. Raises ArgusError (E931)."""
     try:
-        data = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
+        data = json.loads(text, parse_constant=_reject_constant, object_pairs_hook=_unique_keys)
         return _READER.structure(data, Certificate)
     except ClassValidationError as problem:
         faults = [" ".join(each.split())[:200] for each in transform_error(problem)]
-        _refuse("E931", f"`{place}` is no certificate: {_printable('; '.join(faults[:4]))}")
+        _refuse("E931", f"`{place}` is not a certificate: {_printable('; '.join(faults[:4]))}")
     except RecursionError:
-        _refuse("E931", f"`{place}` is no certificate: its data lies too deep")
+        _refuse("E931", f"`{place}` is not a certificate: its data is nested too deeply")
     except (ValueError, TypeError, KeyError) as problem:
-        _refuse("E931", f"`{place}` is no certificate: {_printable(str(problem))}")
+        _refuse("E931", f"`{place}` is not a certificate: {_printable(str(problem))}")
 
 
 def _refuse(code: str, message: str) -> NoReturn:
@@ -209,23 +211,23 @@ def _printable(text: str) -> str:
     return "".join(each if each.isprintable() else "?" for each in text)
 
 
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+def _reject_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a number")
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name stands twice in one object")
+        raise ValueError("duplicate key in an object")
     return found
 
 
 def _file(value: object, wanted: object) -> File:
     found = cast("File", objects(File, _READER)(value, wanted))
     if not _PLAIN.fullmatch(found.name) or not _SHA256.fullmatch(found.sha256):
-        raise ValueError("expected the plain name of a file, and 64 hexadecimal digits")
+        raise ValueError("expected a file name without a folder, and 64 hexadecimal digits")
     return found
 
 
-_READER = reader()
+_READER = strict_converter()
 _READER.register_structure_hook(File, _file)

@@ -1,6 +1,6 @@
-"""A certificate checked from scratch: every claim is computed again from the kernel's IR.
+"""Checks a certificate from scratch: recomputes every claim from the kernel's IR.
 
-What cannot be computed here, such as a time measured on a GPU, comes out as "not checked", never as "ok".
+A claim that cannot be recomputed here, such as a time measured on a GPU, is "not checked", never "ok".
 """
 
 from __future__ import annotations
@@ -9,30 +9,36 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from argus.search.certificates.certificate import Certificate
-from argus.search.certificates.check_code import built, of_code, of_files
+from argus.search.certificates.check_code import check_build, check_files, rebuild
 from argus.search.certificates.check_file import file_subject
 from argus.search.certificates.check_product import product_subject
-from argus.search.certificates.check_result import Check, failed, passed, same, unchecked
-from argus.search.certificates.check_steps import Means, found_or_failed, kernel_of, of_proof, of_versions
-from argus.search.certificates.check_times import of_baseline, of_time
-from argus.search.certificates.file_claims import named
+from argus.search.certificates.check_result import Check, check_equal, failed, passed, unchecked
+from argus.search.certificates.check_steps import (
+    CheckOptions,
+    check_proof,
+    check_versions,
+    load_kernel,
+    result_or_failure,
+)
+from argus.search.certificates.check_times import check_baseline, check_claimed_time
+from argus.search.certificates.file_claims import parse_name
 
-_MEANS = Means()
+_MEANS = CheckOptions()
 
 
-def certified(claimed: Certificate, folder: Path, means: Means = _MEANS) -> Iterator[Check]:
-    """The checks, each as soon as it is done. The first failure that leaves nothing else to check ends them.
+def check_certificate(claimed: Certificate, folder: Path, means: CheckOptions = _MEANS) -> Iterator[Check]:
+    """Yield the checks as they complete; stops at a failure that makes the remaining checks impossible.
 
-    Raises ArgusError: E6xx without the solver, E302 without room to compile.
+    Raises ArgusError: E6xx without the solver, E302 if there is no writable folder to compile in.
     """
-    of_file = named(claimed.problem.name)
-    yield from of_files(claimed, folder, of_file=of_file is not None)
+    of_file = parse_name(claimed.problem.name)
+    yield from check_files(claimed, folder, of_file=of_file is not None)
     subject = product_subject(claimed) if of_file is None else file_subject(claimed, folder, of_file)
     if isinstance(subject, Check):
         yield subject
         return
-    yield same("problem", claimed.problem, subject.problem, "name, target and sizes agree")
-    kernel = kernel_of(claimed, folder)
+    yield check_equal("problem", claimed.problem, subject.problem, "name, target and sizes agree")
+    kernel = load_kernel(claimed, folder)
     if isinstance(kernel, Check):
         yield kernel
         return
@@ -40,29 +46,29 @@ def certified(claimed: Certificate, folder: Path, means: Means = _MEANS) -> Iter
     if kernel.target.name != subject.problem.target:
         yield failed("target", f"the kernel is for {kernel.target.name}, the problem for {subject.problem.target}")
         return
-    for check in subject.of_design(kernel):
+    for check in subject.check_design(kernel):
         yield check
         if (check.name, check.state) == ("admitted", "FAILED"):
             return
     sizes = subject.problem.sizes
-    yield from of_proof(claimed.proof, kernel, means, subject.lacking(kernel))
-    made = found_or_failed("code", lambda: built(kernel))
+    yield from check_proof(claimed.proof, kernel, means, subject.unproved_part(kernel))
+    made = result_or_failure("code", lambda: rebuild(kernel))
     if isinstance(made, Check):
         yield made
     else:
-        yield from of_code(claimed, folder, kernel, sizes, subject.loader(kernel, made.stem), made)
-    numbers, light = subject.numbers(kernel, means.seeds)
+        yield from check_build(claimed, folder, kernel, sizes, subject.loader(kernel, made.stem), made)
+    numbers, light = subject.check_numbers(kernel, means.seeds)
     yield from numbers
     if isinstance(light, Check):
         yield light
         light = None
     compiled = None if isinstance(made, Check) else made.compiled
-    yield from of_time(claimed, sizes, light, subject.least(kernel), kernel, compiled)
+    yield from check_claimed_time(claimed, sizes, light, subject.least(kernel), kernel, compiled)
     baseline = subject.baseline()
     if isinstance(baseline, Check):
         yield baseline
     else:
-        yield of_baseline(claimed, *baseline, sizes)
-    yield of_versions(claimed)
+        yield check_baseline(claimed, *baseline, sizes)
+    yield check_versions(claimed)
     run = claimed.run
-    yield unchecked("run", f"{run.name}, seed {run.seed}, {run.judged:,} candidates: its journal alone can tell")
+    yield unchecked("run", f"{run.name}, seed {run.seed}, {run.judged:,} candidates: recorded in its journal only")

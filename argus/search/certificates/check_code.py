@@ -1,4 +1,4 @@
-"""Checks of what is delivered as files: digests, the source emitted again, the code object compiled again."""
+"""Checks delivered files: compares digests, and re-emits and recompiles the kernel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from argus.emit.resources import compiled_from_report
 from argus.runtime.expressions import value_of
 from argus.search.certificates import claims
 from argus.search.certificates.certificate import ROLES, Certificate, Role
-from argus.search.certificates.check_result import Check, failed, passed, same, unchecked
+from argus.search.certificates.check_result import Check, check_equal, failed, passed, unchecked
 from argus.search.certificates.file_claims import PROBLEM
 from argus.search.evaluation.reward import resources
 
@@ -26,11 +26,11 @@ _NO_COMPILER = "E303"
 
 
 @frozen
-class Made:
-    """What the kernel is compiled to here.
+class Rebuilt:
+    """The kernel as emitted and compiled here.
 
-    source: emitted, always. files: of the other roles. names: of what is emitted and compiled, with their stem; none
-    without a compiler, whose `lack` says why.
+    source: always present. files: contents by role. names: file names by role. stem: their common stem. Without a
+    compiler these are empty, and `lack` says why.
     """
 
     source: str
@@ -43,19 +43,19 @@ class Made:
     lack: str = ""
 
 
-def built(kernel: Kernel) -> Made:
-    """Emit and compile into a folder that is gone afterwards. Raises ArgusError: E302, E304, E501."""
-    source = claims.emitted(kernel)
+def rebuild(kernel: Kernel) -> Rebuilt:
+    """Emit and compile in a temporary folder. Raises ArgusError: E302, E304, E501."""
+    source = claims.emit_source(kernel)
     with tempfile.TemporaryDirectory(prefix="argus-certify-", ignore_cleanup_errors=True) as place:
         try:
             artifact = build(kernel, directory=Path(place), lines=False)
         except ArgusError as problem:
             if problem.diagnostic.code != _NO_COMPILER:
                 raise
-            return Made(source, {}, {}, lack=problem.diagnostic.message)
+            return Rebuilt(source, {}, {}, lack=problem.diagnostic.message)
         checks = tuple(each.condition for each in artifact.launch.checks)
         stem = artifact.description.stem
-        return Made(
+        return Rebuilt(
             source,
             _files(artifact),
             _names(artifact),
@@ -81,8 +81,8 @@ def _names(artifact: Artifact) -> dict[Role, str]:
     return {role: path.name for role, path in made.items() if path is not None}
 
 
-def of_files(claimed: Certificate, folder: Path, *, of_file: bool) -> Iterator[Check]:
-    """Digests of all files that are named; and that all are named which there must be. of_file: a user's own is one."""
+def check_files(claimed: Certificate, folder: Path, *, of_file: bool) -> Iterator[Check]:
+    """Check that all required files are listed, and their digests. of_file: whether the user's file is required."""
     absent = {"assembly": claimed.problem.target != "gfx942", "problem": not of_file}
     needed = [role for role in ROLES if not absent.get(role)]
     lacking = [role for role in needed if role not in claimed.files]
@@ -94,11 +94,11 @@ def of_files(claimed: Certificate, folder: Path, *, of_file: bool) -> Iterator[C
             found = _digest(folder / named.name)
         except OSError as problem:
             if role == "problem" and isinstance(problem, FileNotFoundError):
-                yield unchecked("problem file", f"{named.name} is not here: what it says is not known")
+                yield unchecked("problem file", f"{named.name} is missing, so its contents are unknown")
                 continue
             yield failed(f"{role} file", f"{named.name} cannot be read: {problem.strerror or problem}")
             continue
-        yield same(f"{role} file", (named.bytes, named.sha256), found, f"{named.name} has the digest claimed")
+        yield check_equal(f"{role} file", (named.bytes, named.sha256), found, f"{named.name} has the digest claimed")
 
 
 def _digest(path: Path) -> tuple[int, str]:
@@ -110,51 +110,53 @@ def _digest(path: Path) -> tuple[int, str]:
     return size, found.hexdigest()
 
 
-def of_code(
-    claimed: Certificate, folder: Path, kernel: Kernel, sizes: Mapping[str, int], script: str, made: Made
+def check_build(
+    claimed: Certificate, folder: Path, kernel: Kernel, sizes: Mapping[str, int], script: str, made: Rebuilt
 ) -> Iterator[Check]:
-    """script: the loader as it is written here."""
-    yield _compared("source", claimed, folder, made.source.encode(), "emitted again, byte for byte")
+    """Check source, code and loader. script: the loader as generated here."""
+    yield _compare_file("source", claimed, folder, made.source.encode(), "emitted again, byte for byte")
     name = claimed.compiler
-    yield same("compiler", name, claims.COMPILERS[kernel.target.name], f"{name} compiles for {kernel.target.name}")
-    yield _named(claimed, made)
+    yield check_equal(
+        "compiler", name, claims.COMPILERS[kernel.target.name], f"{name} compiles for {kernel.target.name}"
+    )
+    yield _check_names(claimed, made)
     if made.lack:
         yield unchecked("code", f"not compiled again: {made.lack}")
         return
-    yield from _objects(claimed, folder, made)
-    yield _compared("loader", claimed, folder, script.encode(), "written again, byte for byte")
+    yield from _check_objects(claimed, folder, made)
+    yield _compare_file("loader", claimed, folder, script.encode(), "written again, byte for byte")
     unmet = [each for each in made.checks if not value_of(each, sizes)]
-    why = f"the problem's extents meet {len(made.checks)} conditions of the launch"
+    why = f"the problem's extents satisfy {len(made.checks)} launch conditions"
     yield failed("launch", f"{why}, but not {', '.join(unmet)}") if unmet else passed("launch", why)
 
 
-def _named(claimed: Certificate, made: Made) -> Check:
-    """Whether what was looked at is what the loader will find: another file may lie under the name that it knows."""
+def _check_names(claimed: Certificate, made: Rebuilt) -> Check:
+    """Check that files have the names that the loader uses; otherwise it would load files that were not checked."""
     expected: dict[Role, str] = {"ir": claims.IR, "loader": claims.LOADER, "problem": PROBLEM, **made.names}
     given = {role: file.name for role, file in claimed.files.items() if role in expected}
     wanted = {role: name for role, name in expected.items() if role in given}
-    return same("names", given, wanted, "files have the names by which the loader finds them")
+    return check_equal("names", given, wanted, "files have the names that the loader uses")
 
 
-def _objects(claimed: Certificate, folder: Path, made: Made) -> Iterator[Check]:
-    """Code objects are comparable where the same compiler made both."""
+def _check_objects(claimed: Certificate, folder: Path, made: Rebuilt) -> Iterator[Check]:
+    """Compare code objects; possible only with the same compiler version."""
     name = claimed.compiler
     here, there = claims.versions().get(name, ""), claimed.versions.get(name, "")
     for role, data in made.files.items():
         if here == there:
-            yield _compared(role, claimed, folder, data, f"compiled again by {name} {here}, byte for byte")
+            yield _compare_file(role, claimed, folder, data, f"compiled again by {name} {here}, byte for byte")
         else:
             yield unchecked(role, f"made by {name} {there or 'of unknown version'}, here {here}")
     if here == there:
-        yield same("resources", claimed.resources, made.resources, "as the compiler reports them")
+        yield check_equal("resources", claimed.resources, made.resources, "as reported by the compiler")
     else:
-        yield unchecked("resources", "another version of the compiler is here")
+        yield unchecked("resources", "the compiler here has another version")
 
 
-def _compared(role: Role, claimed: Certificate, folder: Path, data: bytes, how: str) -> Check:
+def _compare_file(role: Role, claimed: Certificate, folder: Path, data: bytes, how: str) -> Check:
     named = claimed.files.get(role)
     if named is None:
-        return failed(role, "the certificate names no such file")
+        return failed(role, "the certificate lists no such file")
     try:
         alike = (folder / named.name).read_bytes() == data
     except OSError as problem:

@@ -1,4 +1,4 @@
-"""One check of a certificate, and the few ways in which it comes out."""
+"""Result of one check of a certificate: ok, FAILED or not checked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ State = Literal["ok", "FAILED", "not checked"]
 
 @frozen
 class Check:
-    """name: what was looked at. why: what was compared, or where it differs, in words."""
+    """Result of a check. name: the claim. why: what was compared, or how it differs."""
 
     name: str
     state: State
@@ -28,25 +28,25 @@ def failed(name: str, why: str) -> Check:
 
 
 def unchecked(name: str, why: str) -> Check:
-    """What nothing here can find again."""
+    """A claim that cannot be recomputed here."""
     return Check(name, "not checked", why)
 
 
-def same(name: str, claimed: object, found: object, what: str) -> Check:
-    """Whether what is claimed is what was found."""
+def check_equal(name: str, claimed: object, found: object, what: str) -> Check:
+    """Check that the claimed and the computed value are equal."""
     if claimed == found:
         return passed(name, what)
     return failed(name, f"{what}: claimed {brief(claimed)}, found {brief(found)}")
 
 
-def close(name: str, claimed: float, found: float, what: str) -> Check:
-    """Numbers that the same arithmetic gives, whatever the machine's last digits."""
+def check_close(name: str, claimed: float, found: float, what: str) -> Check:
+    """Check that two numbers agree to a relative error of 1e-9."""
     if math.isclose(claimed, found, rel_tol=1e-9):
         return passed(name, what)
     return failed(name, f"{what}: claimed {claimed:.6g}, found {found:.6g}")
 
 
 def brief(thing: object) -> str:
-    """In words short enough for a line."""
+    """A value as text of at most 160 characters."""
     text = str(thing)
     return text if len(text) <= 160 else f"{text[:157]}..."

@@ -1,4 +1,4 @@
-"""Steps of checking a certificate that are the same whatever the problem is."""
+"""Checks of a certificate that do not depend on the kind of problem: IR, proof, runs, versions."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from argus.core.walk import show
 from argus.interp.search.search import assumed, holds
 from argus.search.certificates import certificate, claims
 from argus.search.certificates.certificate import Certificate, Proof
-from argus.search.certificates.check_result import Check, brief, failed, passed, same, unchecked
+from argus.search.certificates.check_result import Check, brief, check_equal, failed, passed, unchecked
 from argus.solvers.base import Solver
 from argus.verifier.kernel import verify
 
 MOST_BYTES = 64 << 20
-"""Of a delivered file that is read."""
+"""Size limit of a delivered file."""
 _BLAMED = ("E1", "E2", "E4", "E5", "E9")
 T = TypeVar("T")
 
 
 @frozen
-class Means:
-    """solver: as for `verify`; no answer is taken from a cache. seeds: of inputs that nobody could have known."""
+class CheckOptions:
+    """solver: as for `verify`; without cached answers. seeds: of fresh inputs, not used in a delivery."""
 
     solver: str | Solver | None = None
     budget: Budget = field(factory=Budget)
     seeds: Sequence[int] = (2, 3)
 
 
-def found_or_failed(name: str, find: Callable[[], T]) -> T | Check:
-    """What is found, or a check that failed where what is claimed is to blame."""
+def result_or_failure(name: str, find: Callable[[], T]) -> T | Check:
+    """The result of `find`, or a failed check for an error caused by the claims."""
     try:
         return find()
     except ArgusError as problem:
@@ -48,67 +48,75 @@ def found_or_failed(name: str, find: Callable[[], T]) -> T | Check:
         raise
 
 
-def kernel_of(claimed: Certificate, folder: Path) -> Kernel | Check:
-    """The kernel of the IR, strictly parsed."""
+def load_kernel(claimed: Certificate, folder: Path) -> Kernel | Check:
+    """Parse the delivered IR strictly."""
     if "ir" not in claimed.files:
-        return failed("ir", "the certificate names no file of the kernel's IR")
+        return failed("ir", "the certificate lists no IR file")
     path = folder / claimed.files["ir"].name
     try:
         if path.stat().st_size > MOST_BYTES:
             return failed("ir", f"{path.name} is larger than {MOST_BYTES:,} bytes")
         (kernel,) = read(json.loads(path.read_bytes()))
     except (OSError, MalformedError, ValueError, RecursionError) as problem:
-        return failed("ir", f"{path.name} holds no kernel: {brief(problem)}")
+        return failed("ir", f"{path.name} contains no kernel: {brief(problem)}")
     except ArgusError as problem:
         return failed("ir", f"{path.name} is ill-formed: {problem.diagnostic.code}: {problem.diagnostic.message}")
-    return kernel if isinstance(kernel, Kernel) else failed("ir", f"{path.name} holds a program, expected a kernel")
+    return kernel if isinstance(kernel, Kernel) else failed("ir", f"{path.name} contains a program, expected a kernel")
 
 
-def of_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> Check:
-    """Whether the kernel takes the problem's extents."""
+def check_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> Check:
+    """Check that the problem's extents satisfy the kernel's assumptions."""
     condition = assumed(kernel)
-    told = f"the kernel assumes {show(condition)}, of extents {dict(sizes)}"
+    text = f"the kernel assumes {show(condition)}, at extents {dict(sizes)}"
     known = {symbol.name for symbol in kernel.sizes} <= sizes.keys()
-    return passed("admitted", told) if known and holds(kernel, condition, sizes) else failed("admitted", told)
+    return passed("admitted", text) if known and holds(kernel, condition, sizes) else failed("admitted", text)
 
 
-def of_trace(traced: Kernel | Check, kernel: Kernel) -> Check:
-    """Whether the IR is what this Argus makes of a design."""
+def check_trace(traced: Kernel | Check, kernel: Kernel) -> Check:
+    """Check that the IR equals the design traced here."""
     if isinstance(traced, Check):
         return traced
-    alike = pretty(traced) == pretty(kernel) and claims.emitted(traced) == claims.emitted(kernel)
-    why = "the IR is what this Argus makes of the design"
-    return passed("traced", why) if alike else failed("traced", f"{why}: it is another kernel")
+    alike = pretty(traced) == pretty(kernel) and claims.emit_source(traced) == claims.emit_source(kernel)
+    why = "the IR equals the design traced here"
+    return passed("traced", why) if alike else failed("traced", "the IR differs from the design traced here")
 
 
-def of_proof(claimed: Proof, kernel: Kernel, means: Means, short: Callable[[Proved], str] | None) -> Iterator[Check]:
-    """short: what a proof leaves open of the problem, empty if nothing; None where nobody knows."""
-    report = found_or_failed("verdict", lambda: verify(kernel, solver=means.solver, budget=means.budget))
+def check_proof(
+    claimed: Proof, kernel: Kernel, means: CheckOptions, short: Callable[[Proved], str] | None
+) -> Iterator[Check]:
+    """Verify the kernel again. short: states what a proof does not show, empty if nothing; None if unspecified."""
+    report = result_or_failure("verdict", lambda: verify(kernel, solver=means.solver, budget=means.budget))
     if isinstance(report, Check):
         yield report
         return
     found = claims.proof(report)
     if found.verdict != "proved" or found.uncovered:
-        left = f", nothing is stated of {', '.join(found.uncovered)}" if found.uncovered else ""
+        left = f", no claim covers {', '.join(found.uncovered)}" if found.uncovered else ""
         yield failed("verdict", f"{found.solver} says {found.verdict}{left}, claimed {claimed.verdict}")
     else:
-        yield same("verdict", claimed.verdict, found.verdict, f"{found.solver} proves it, without a cached answer")
+        yield check_equal(
+            "verdict", claimed.verdict, found.verdict, f"{found.solver} proves it, without a cached answer"
+        )
     if isinstance(report.verdict, Proved) and short is not None:
         left = short(report.verdict)
-        yield failed("product", left) if left else passed("product", "what is proved of C is what the problem asks for")
-    yield same("obligations", claimed.obligations, found.obligations, f"{found.obligations:,} obligations")
-    yield listed("invariants", claimed.invariants, found.invariants)
-    yield listed("assumptions", claimed.assumptions, found.assumptions)
-    yield listed("results", claimed.results, found.results)
-    yield listed("uncovered", claimed.uncovered, found.uncovered)
+        yield (
+            failed("product", left)
+            if left
+            else passed("product", "the proved result of C is the problem's specification")
+        )
+    yield check_equal("obligations", claimed.obligations, found.obligations, f"{found.obligations:,} obligations")
+    yield compare_lists("invariants", claimed.invariants, found.invariants)
+    yield compare_lists("assumptions", claimed.assumptions, found.assumptions)
+    yield compare_lists("results", claimed.results, found.results)
+    yield compare_lists("uncovered", claimed.uncovered, found.uncovered)
     if claimed.solver == found.solver:
         yield passed("solver", f"claimed and used: {found.solver}")
     else:
         yield unchecked("solver", f"claimed {claimed.solver}, used {found.solver}; name it with --solver")
 
 
-def listed(name: str, claimed: Sequence[object], found: Sequence[object]) -> Check:
-    """Two lists, told by what only one of them has."""
+def compare_lists(name: str, claimed: Sequence[object], found: Sequence[object]) -> Check:
+    """Compare two lists, and report the elements in only one of them."""
     if claimed == found:
         return passed(name, f"{len(found):,} claimed and found")
     lacking = [brief(each) for each in found if each not in claimed]
@@ -118,22 +126,23 @@ def listed(name: str, claimed: Sequence[object], found: Sequence[object]) -> Che
     return failed(name, ", ".join(parts) or "in another order, or more than once")
 
 
-def agree(claimed: certificate.Run, found: certificate.Run) -> bool:
-    """float64 sums of NumPy may differ in their last digits from machine to machine."""
+def runs_agree(claimed: certificate.Run, found: certificate.Run) -> bool:
+    """Whether two runs agree; errors up to 1e-6, as NumPy's float64 sums depend on the machine."""
     exact = (claimed.shape, claimed.seed, claimed.elements, claimed.outside)
     numbers = ((claimed.worst, found.worst), (claimed.allowed, found.allowed))
     same_runs = exact == (found.shape, found.seed, found.elements, found.outside)
     return same_runs and all(abs(one - other) <= 1e-6 * abs(other) for one, other in numbers)
 
 
-def of_runs(claimed: Sequence[certificate.Run], found: Sequence[certificate.Run]) -> Check:
-    """Whether the runs that a delivery names give the errors that it names."""
-    why = f"{len(found)} runs give the errors that are claimed"
-    alike = len(found) == len(claimed) and all(map(agree, claimed, found))
-    return passed("runs", why) if alike else failed("runs", f"{why}: they give others")
+def check_runs(claimed: Sequence[certificate.Run], found: Sequence[certificate.Run]) -> Check:
+    """Check that the claimed runs have the claimed errors."""
+    why = f"{len(found)} runs have the claimed errors"
+    alike = len(found) == len(claimed) and all(map(runs_agree, claimed, found))
+    return passed("runs", why) if alike else failed("runs", f"{len(found)} runs have other errors than claimed")
 
 
-def of_versions(claimed: Certificate) -> Check:
+def check_versions(claimed: Certificate) -> Check:
+    """Compare the versions of Argus, solvers and compilers."""
     here = claims.versions()
     differ = [
         f"{name} {claimed.versions.get(name, 'none')}, here {here.get(name, 'none')}"
@@ -141,5 +150,5 @@ def of_versions(claimed: Certificate) -> Check:
         if claimed.versions.get(name) != here.get(name)
     ]
     if differ:
-        return unchecked("versions", f"made with others: {brief('; '.join(differ))}")
+        return unchecked("versions", f"made with other versions: {brief('; '.join(differ))}")
     return passed("versions", ", ".join(f"{name} {found}" for name, found in here.items()))

@@ -1,4 +1,4 @@
-"""What a certificate claims of any kernel: its proof, its files, its time. Delivery and check compute it alike."""
+"""Computes the claims common to all certificates: proof, files, time. Shared by delivery and check."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from argus.search.evaluation.judgement import Reward
 from argus.search.problems.problem import Problem
 
 _SOURCES = PurePath(__file__).parents[3]
-"""Where the package lies: no path of a machine gets into what is delivered."""
+"""The folder of the package; delivered files must not contain absolute paths."""
 IR, LOADER = "kernel.json", "load.py"
 COMPILERS: Mapping[str, str] = {"sm_90a": "nvidia-cuda-nvrtc", "gfx942": "ziglang"}
-_JUDGES = ("argus", "z3-solver", "cvc5", "numpy", *COMPILERS.values())
+_PACKAGES = ("argus", "z3-solver", "cvc5", "numpy", *COMPILERS.values())
 
 
-def document(kernel: Kernel) -> dict[str, object]:
-    """A kernel as plain data, whose lines are of files named from where the package lies."""
+def kernel_document(kernel: Kernel) -> dict[str, object]:
+    """A kernel as JSON data, with source paths relative to the package's folder."""
     data = write([kernel])
     for row in cast("list[list[object]]", data["rows"]):
         if row[0] == "Frame":
@@ -34,24 +34,24 @@ def document(kernel: Kernel) -> dict[str, object]:
     return data
 
 
-def _relative(file: str) -> str:
-    path = PurePath(file)
+def _relative(file_entry: str) -> str:
+    path = PurePath(file_entry)
     if not path.is_absolute():
-        return file
+        return file_entry
     return path.relative_to(_SOURCES).as_posix() if path.is_relative_to(_SOURCES) else path.name
 
 
-def emitted(kernel: Kernel) -> str:
-    """The source of a kernel, for its target. Raises ArgusError (E501)."""
+def emit_source(kernel: Kernel) -> str:
+    """The emitted source of a kernel. Raises ArgusError (E501)."""
     return cuda_text(kernel).text if kernel.target.name == "sm_90a" else hip_text(kernel)
 
 
-WRITTEN: Mapping[str, str] = {"kind": "text"}
-"""The knobs of a kernel that somebody wrote: it has none."""
+TEXT_KNOBS: Mapping[str, str] = {"kind": "text"}
+"""The knobs of a kernel that a model wrote."""
 
 
 def proof(report: Report) -> Proof:
-    """Of invariants those that apply to the kernel."""
+    """The claims about a proof, with the applicable invariants."""
     coverage = dict(numbered(report.verdict.coverage)) if isinstance(report.verdict, Proved) else {}
     listed = tuple(
         Invariant(each.invariant, each.title, each.standing, each.obligations, coverage.get(each.invariant, 0))
@@ -59,12 +59,12 @@ def proof(report: Report) -> Proof:
         if each.standing != "not applicable"
     )
     verdict = report.verdict
-    told, obligations = assumptions(verdict), sum(each.obligations for each in report.findings)
-    return Proof(verdict_word(verdict), report.solver, obligations, listed, told, results(verdict), report.uncovered)
+    assumed, obligations = assumptions(verdict), sum(each.obligations for each in report.findings)
+    return Proof(verdict_word(verdict), report.solver, obligations, listed, assumed, results(verdict), report.uncovered)
 
 
-def file(path: Path) -> File:
-    """Raises OSError."""
+def file_entry(path: Path) -> File:
+    """Name, size and digest of a file. Raises OSError."""
     data = path.read_bytes()
     return File(path.name, len(data), sha256(data).hexdigest())
 
@@ -75,8 +75,8 @@ def time(asked: Problem, microseconds: float, reward: Reward, device: str) -> Ti
 
 
 def versions() -> dict[str, str]:
-    """Of what judges and compiles here."""
-    return {name: found for name in _JUDGES if (found := _version(name))}
+    """Versions of the installed packages that prove and compile."""
+    return {name: found for name in _PACKAGES if (found := _version(name))}
 
 
 def _version(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a certificate says of a kernel of a user's own file: as it is made, and as it is checked without that file."""
+"""Computes the claims about a kernel of a user's file. Shared by delivery and check."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from argus.search.certificates import certificate
 from argus.search.certificates.certificate import Baseline, Design, Numbers, Run
 from argus.search.evaluation.numerics import SEEDS
 from argus.search.problems.kernel_file import KernelFile, Variant
-from argus.search.problems.references import TOLERANCE, Trial, beside, trials
+from argus.search.problems.references import TOLERANCE, Trial, compare_outputs, random_trials
 from argus.verifier.reference import Comparison
 
 PROBLEM = "problem.py"
-"""The user's file as it is delivered."""
+"""Name of the user's file in a delivery."""
 _SMALL = 64
 _SIZE = r"\w+=[1-9]\d{0,11}"
 _NAME = re.compile(rf"file:([0-9a-f]{{16}}):((?:{_SIZE}(?:,{_SIZE})*)?):{re.escape(PROBLEM)}(?::([\w.]+))?")
 
 
 @frozen
-class Named:
-    """What the name of a file's problem says. digest: of its text. kernel: that is meant, empty for all."""
+class ParsedName:
+    """A parsed problem name. digest: of the file's text. kernel: selected kernel, empty for all."""
 
     digest: str
     sizes: Mapping[str, int]
@@ -34,18 +34,18 @@ class Named:
 
 
 def name_of(asked: KernelFile) -> str:
-    """With the name of the delivered file in place of the path: no path of a machine gets into what is delivered."""
+    """The problem's name with the delivered file's name instead of its path."""
     sizes = ",".join(f"{name}={extent}" for name, extent in asked.extents)
     return f"file:{asked.digest}:{sizes}:{PROBLEM}" + (f":{asked.kernel_name}" if asked.kernel_name else "")
 
 
-def named(text: str) -> Named | None:
-    """None for the name of another kind of problem."""
+def parse_name(text: str) -> ParsedName | None:
+    """Parse a problem name; None for another kind of problem."""
     found = _NAME.fullmatch(text)
     if found is None:
         return None
     pairs = (part.split("=") for part in found[2].split(",") if part)
-    return Named(found[1], {name: int(extent) for name, extent in pairs}, found[3] or "")
+    return ParsedName(found[1], {name: int(extent) for name, extent in pairs}, found[3] or "")
 
 
 def problem(asked: KernelFile) -> certificate.Problem:
@@ -59,7 +59,7 @@ def design(variant: Variant) -> Design:
 
 
 def baseline(variants: Iterable[Variant], times: Mapping[str, float]) -> Baseline:
-    """The first kernel of the file, as it is. times: that are known."""
+    """The file's first kernel, unchanged. times: known times by design."""
     first = next(iter(variants)).name
     return Baseline(first, "the first kernel of the file, as it is", times.get(first))
 
@@ -69,13 +69,13 @@ def numbers(found: tuple[Run, ...]) -> Numbers:
 
 
 def runs(kernel: Kernel, asked: KernelFile) -> tuple[Run, ...]:
-    """In the interpreter, each beside the user's reference. Raises ArgusError (E903)."""
-    return tuple(run(kernel, each, asked.answer(each.given)) for each in trials(kernel, SEEDS))
+    """Run the kernel in the interpreter against the user's reference. Raises ArgusError (E903)."""
+    return tuple(run(kernel, each, asked.answer(each.given)) for each in random_trials(kernel, SEEDS))
 
 
 def run(kernel: Kernel, trial: Trial, expected: object) -> Run:
-    """All outputs as one: the errors are those of the output that comes nearest to what is allowed."""
-    found = [comparison for _, comparison in beside(kernel, trial, expected)]
+    """Compare all outputs of one trial; reports the errors of the output closest to its bound."""
+    found = [comparison for _, comparison in compare_outputs(kernel, trial, expected)]
     worst = max(found, key=_share)
     elements, outside = (sum(getattr(each, name) for each in found) for name in ("elements", "outside"))
     return Run(tuple(trial.sizes.values()), trial.seed, elements, outside, worst.worst, worst.allowed)
@@ -85,8 +85,8 @@ def _share(found: Comparison) -> float:
     return found.share
 
 
-def small(kernel: Kernel, sizes: Mapping[str, int]) -> Mapping[str, int]:
-    """Sizes for an interpreter: the problem's own where these are small, else some that the kernel admits."""
+def small_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> Mapping[str, int]:
+    """Admissible small sizes for the interpreter: the problem's own, reduced to at most 64 if possible."""
     least = next(sizes_in_order(kernel), dict(sizes))
     chosen = {name: min(extent, max(_SMALL, least[name])) for name, extent in sizes.items()}
     return chosen if holds(kernel, assumed(kernel), chosen) else least

@@ -1,4 +1,4 @@
-"""The script beside a delivered kernel that launches it, or runs it in the interpreter where nothing launches it."""
+"""Generates load.py of a delivery, which launches the kernel, or interprets it on targets without a runtime."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from argus.core.ir import Kernel
 from argus.interp.memory.loading import inputs, outputs
-from argus.search.certificates.file_claims import small
-from argus.search.problems.workload import shape_of, sources
+from argus.search.certificates.file_claims import small_sizes
+from argus.search.problems.workload import shape_of, size_sources
 
 _TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "i32": "int32", "e4m3": "float8_e4m3fn"}
 _TORCH = '''"""Launch a kernel for sm_90a on CUDA tensors of PyTorch.
@@ -15,7 +15,7 @@ _TORCH = '''"""Launch a kernel for sm_90a on CUDA tensors of PyTorch.
     from load import launch
     launch({order})
 
-Argus proved what certificate.json says; `argus certify` on this folder checks it. Needs torch and argus[sm90a].
+Argus proved the claims in certificate.json; `argus certify` on this folder checks them. Needs torch and argus[sm90a].
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ DESCRIPTION = Path(__file__).with_name(f"{{NAME}}.json")
 TENSORS = {tensors}
 """Parameters in order, with the types of their elements."""
 SIZES = {sizes}
-"""Where each size is read off: a tensor and its axis."""
+"""The source of each size: a tensor and its axis."""
 EXTENTS = {extents}
-"""Of the tensors that it was chosen for."""
+"""Shapes of the tensors that it was tuned for."""
 @NAMES@
 
 @cache
@@ -45,9 +45,9 @@ def loaded(_device: int) -> LoadedKernel:
 
 
 def launch(*tensors: torch.Tensor) -> None:
-    """Launch it on the current stream. tensors: {order}, row-major, on one device.
+    """Launch the kernel on the current stream. tensors: {order}, row-major, on one device.
 
-    Raises ValueError for other tensors, argus's ArgusError for sizes that the proof does not cover.
+    Raises ValueError for other tensors, ArgusError for sizes that the proof does not cover.
     """
     given = dict(zip(TENSORS, tensors, strict=True))
     device = tensors[0].device
@@ -72,9 +72,9 @@ _NUMPY = '''"""Run a kernel for {target} in the interpreter of Argus on NumPy ar
     from load import launch
     launch({order})
 
-This version of Argus has no runner for {target}: the code object lies beside this file, with how to launch it in the
-JSON file of its name, and NumPy stands in for the GPU here. Argus proved what certificate.json says; `argus certify` on
-this folder checks it.
+This version of Argus has no runtime for {target}: the code object is next to this file, its launch description in the
+JSON file of the same name, and this script interprets the kernel with NumPy. Argus proved the claims in
+certificate.json; `argus certify` on this folder checks them.
 """
 
 from __future__ import annotations
@@ -95,23 +95,23 @@ NAME = "{stem}"
 TENSORS = {tensors}
 """Parameters in order, with the types of their elements."""
 EXTENTS = {extents}
-"""Small ones: the interpreter is no GPU."""
+"""Small shapes for the interpreter."""
 @NAMES@
 
 @cache
 def loaded() -> Kernel:
-    """Read the kernel of kernel.json."""
+    """Read the kernel from kernel.json."""
     (found,) = read(json.loads(Path(__file__).with_name("kernel.json").read_text(encoding="utf-8")))
     if not isinstance(found, Kernel):
-        message = "kernel.json holds no kernel"
+        message = "kernel.json contains no kernel"
         raise TypeError(message)
     return found
 
 
 def launch(*arrays: np.ndarray) -> None:
-    """Interpret it. arrays: {order}; outputs are written in place.
+    """Interpret the kernel. arrays: {order}; outputs are written in place.
 
-    Raises argus's ArgusError for arrays that the proof does not cover.
+    Raises ArgusError for arrays that the proof does not cover.
     """
     given = dict(zip(TENSORS, arrays, strict=True))
     for name, made in interpret(loaded(), *arrays).items():
@@ -124,7 +124,7 @@ if __name__ == "__main__":
     main()
 '''
 _PRODUCT_ON_GPU = '''def main() -> None:
-    """One product of random matrices, beside torch's own in float32."""
+    """Compare one product of random matrices with torch's in float32."""
     kinds = {{name: getattr(torch, kind) for name, kind in TENSORS.items()}}
     left, right, out = (torch.randn(EXTENTS[name], device="cuda").to(kind) for name, kind in kinds.items())
     launch(left, right, out)
@@ -133,18 +133,18 @@ _PRODUCT_ON_GPU = '''def main() -> None:
     sys.stdout.write(f"{{tuple(out.shape)}}: largest error {{float(error):.2e}} of the largest element\\n")
 '''
 _PRODUCT = '''def main() -> None:
-    """One product of random matrices, beside NumPy's own."""
+    """Compare one product of random matrices with NumPy's."""
     kinds = {{name: np.dtype(getattr(ml_dtypes, kind, kind)) for name, kind in TENSORS.items()}}
     generator = np.random.default_rng(0)
     left, right, out = (generator.standard_normal(EXTENTS[name]).astype(kind) for name, kind in kinds.items())
     launch(left, right, out)
     expected = left.astype(float) @ right.astype(float).T
     error = np.abs(out.astype(float) - expected).max() / np.abs(expected).max()
-    sys.stdout.write(f"{{NAME}}, interpreted, as no runner for {target} is at hand: {{out.shape}}, ")
+    sys.stdout.write(f"{{NAME}}, interpreted, as there is no runtime for {target}: {{out.shape}}, ")
     sys.stdout.write(f"largest error {{error:.2e}} of the largest element\\n")
 '''
 _FILE_ON_GPU = '''def main() -> None:
-    """Random numbers, beside the reference of {problem}."""
+    """Compare results on random inputs with the reference of {problem}."""
     reference = runpy.run_path(str(Path(__file__).with_name("{problem}")))["reference"]
     generator = np.random.default_rng(0)
     drawn = {{name: torch.from_numpy(generator.standard_normal(shape)) for name, shape in EXTENTS.items()}}
@@ -157,7 +157,7 @@ _FILE_ON_GPU = '''def main() -> None:
         sys.stdout.write(f"{{name}} {{array.shape}}: largest error {{error:.2e}} of the largest element\\n")
 '''
 _FILE = '''def main() -> None:
-    """Random numbers, beside the reference of {problem}."""
+    """Compare results on random inputs with the reference of {problem}."""
     reference = runpy.run_path(str(Path(__file__).with_name("{problem}")))["reference"]
     generator = np.random.default_rng(0)
     kinds = {{name: np.dtype(getattr(ml_dtypes, kind, kind)) for name, kind in TENSORS.items()}}
@@ -167,7 +167,7 @@ _FILE = '''def main() -> None:
     expected = reference_outputs(call_reference(reference, inputs), {{name: EXTENTS[name] for name in OUTPUTS}})
     for name, array in expected.items():
         error = np.abs(given[name].astype(float) - array).max() / np.abs(array).max()
-        sys.stdout.write(f"{{NAME}}, interpreted, as no runner for {target} is at hand: {{name}} {{array.shape}}, ")
+        sys.stdout.write(f"{{NAME}}, interpreted, as there is no runtime for {target}: {{name}} {{array.shape}}, ")
         sys.stdout.write(f"largest error {{error:.2e}} of the largest element\\n")
 '''
 _NAMES = """INPUTS = {inputs}
@@ -177,22 +177,22 @@ _SMALL = {"M": 48, "N": 64, "K": 72}
 
 
 def loader(kernel: Kernel, stem: str, sizes: Mapping[str, int]) -> str:
-    """The script of a product. stem: of the description's name. sizes: of the problem, by name."""
+    """The script of a GEMM. stem: of the description's file name. sizes: of the problem by name."""
     cuda = kernel.target.name == "sm_90a"
     used = sizes if cuda else {name: min(_SMALL.get(name, 64), size) for name, size in sizes.items()}
-    template = _with(_TORCH, _PRODUCT_ON_GPU) if cuda else _with(_NUMPY, _PRODUCT)
+    template = _assembled(_TORCH, _PRODUCT_ON_GPU) if cuda else _assembled(_NUMPY, _PRODUCT)
     return _filled(template, kernel, stem, used)
 
 
-def loader_of_file(kernel: Kernel, stem: str, sizes: Mapping[str, int], problem: str) -> str:
-    """The script of a user's own kernel. problem: the name of the file of its reference, which lies beside."""
+def file_loader(kernel: Kernel, stem: str, sizes: Mapping[str, int], problem: str) -> str:
+    """The script of a user's kernel. problem: name of the delivered file with its reference."""
     cuda = kernel.target.name == "sm_90a"
-    used = sizes if cuda else small(kernel, sizes)
-    template = _with(_TORCH, _FILE_ON_GPU, of_file=True) if cuda else _with(_NUMPY, _FILE, of_file=True)
+    used = sizes if cuda else small_sizes(kernel, sizes)
+    template = _assembled(_TORCH, _FILE_ON_GPU, of_file=True) if cuda else _assembled(_NUMPY, _FILE, of_file=True)
     return _filled(template, kernel, stem, used, problem)
 
 
-def _with(template: str, main: str, *, of_file: bool = False) -> str:
+def _assembled(template: str, main: str, *, of_file: bool = False) -> str:
     parts = {
         "@MAIN@": main,
         "@NAMES@": _NAMES if of_file else "",
@@ -215,7 +215,7 @@ def _filled(template: str, kernel: Kernel, stem: str, sizes: Mapping[str, int], 
         target=kernel.target.name,
         order=", ".join(types),
         tensors=_literal((name, f'"{kind}"') for name, kind in types.items()),
-        sizes=_literal((name, f'("{tensor}", {axis})') for name, (tensor, axis) in sources(kernel).items()),
+        sizes=_literal((name, f'("{tensor}", {axis})') for name, (tensor, axis) in size_sources(kernel).items()),
         extents=_literal((name, str(shape)) for name, shape in extents.items()),
         problem=problem,
         inputs=_tuple(each.name for each in inputs(kernel)),

@@ -1,4 +1,4 @@
-"""A folder that a user named for what a search ends with: never half of it, and nobody else's files lost."""
+"""Writes to the user's output folder: all files or none, and without overwriting files of other origin."""
 
 from __future__ import annotations
 
@@ -16,50 +16,49 @@ from argus.search.certificates.file_claims import PROBLEM
 
 REPORT = "report.html"
 GENERATOR = '<meta name="generator" content="argus optimize">'
-"""What tells a report of ours from another page."""
+"""Marks a page as our report."""
 
 
-def check_place(folder: Path) -> None:
-    """Raises ArgusError (E302) now, and not after a night, where files cannot be written there or are another's."""
-    with _blamed(folder), tempfile.TemporaryDirectory(prefix=".argus-", dir=_made(folder)):
+def check_writable(folder: Path) -> None:
+    """Raises ArgusError (E302) before a search if the folder is not writable or contains foreign files."""
+    with _as_diagnostics(folder), tempfile.TemporaryDirectory(prefix=".argus-", dir=_ensure_folder(folder)):
         pass
-    _check_ours(folder, (certificate.NAME, IR, LOADER, PROBLEM, REPORT))
+    _check_not_foreign(folder, (certificate.NAME, IR, LOADER, PROBLEM, REPORT))
 
 
 @contextmanager
-def placed(folder: Path) -> Generator[Path]:
-    """A folder to write into, whose files are moved into this one at the end; at an exception it stays as it was.
+def staged_output(folder: Path) -> Generator[Path]:
+    """Yield a temporary folder whose files are moved to `folder` at the end; after an exception nothing is moved.
 
-    Those of the same name there are replaced, the certificate last: while it is not there, nothing is claimed.
-    Raises ArgusError (E302).
+    Replaces files of the same names, the certificate last: without it there are no claims. Raises ArgusError (E302).
     """
-    with _blamed(folder), tempfile.TemporaryDirectory(prefix=".argus-", dir=_made(folder)) as name:
+    with _as_diagnostics(folder), tempfile.TemporaryDirectory(prefix=".argus-", dir=_ensure_folder(folder)) as name:
         made = Path(name)
         yield made
         names = sorted((each.name for each in made.iterdir()), key=lambda each: each == certificate.NAME)
-        _check_ours(folder, names)
+        _check_not_foreign(folder, names)
         if certificate.NAME in names:
             (folder / certificate.NAME).unlink(missing_ok=True)
         for each in names:
             (made / each).replace(folder / each)
 
 
-def _made(folder: Path) -> Path:
+def _ensure_folder(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def _check_ours(folder: Path, names: Iterable[str]) -> None:
+def _check_not_foreign(folder: Path, names: Iterable[str]) -> None:
     if _delivered(folder):
         return
     there = [name for name in names if (folder / name).exists() and not _is_report(folder / name)]
     if there:
-        message = f"`{folder}` has {', '.join(f'`{name}`' for name in there)}, which no search has written there"
+        message = f"`{folder}` has {', '.join(f'`{name}`' for name in there)}, which were not written by a search"
         raise ArgusError(Diagnostic("E302", "error", message, help="name another folder, or move these elsewhere"))
 
 
 def _delivered(folder: Path) -> bool:
-    """Whether the folder is one of ours: its certificate says so."""
+    """Whether the folder contains a certificate of ours."""
     with suppress(OSError, ValueError):
         found: object = json.loads((folder / certificate.NAME).read_bytes())
         return isinstance(found, dict) and cast("dict[str, object]", found).get("schema") == certificate.SCHEMA
@@ -73,10 +72,10 @@ def _is_report(path: Path) -> bool:
 
 
 @contextmanager
-def _blamed(folder: Path) -> Generator[None]:
+def _as_diagnostics(folder: Path) -> Generator[None]:
     try:
         yield
     except OSError as problem:
         message = f"cannot write to {folder}: {problem.strerror or problem}"
-        advice = "name another folder, or make room and allow writing there"
+        advice = "name another folder, or free disk space and allow writing there"
         raise ArgusError(Diagnostic("E302", "error", message, help=advice)) from problem

@@ -1,4 +1,4 @@
-"""What a certificate claims of a kernel for a product of matrices. Delivery and check compute it alike."""
+"""Computes the claims about a GEMM kernel. Shared by delivery and check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from argus.ops.choice import select
 from argus.search.certificates import certificate, claims
 from argus.search.certificates.certificate import Baseline, Design, Numbers
 from argus.search.designs.space import describe, situation
-from argus.search.evaluation.numerics import REFERENCE, SEEDS, TOLERANCE, multiplied, shapes
+from argus.search.evaluation.numerics import REFERENCE, SEEDS, TOLERANCE, compare_product, small_shapes
 from argus.search.problems.problem import Gemm
 
 
@@ -19,18 +19,18 @@ def problem(asked: Gemm) -> certificate.Problem:
 
 
 def design(asked: Gemm, name: str, text: str = "") -> Design:
-    """text: of a kernel that somebody wrote. Raises ArgusError (E903) where no design is called that."""
+    """The claims about a design. text: source of a kernel by a model. Raises ArgusError (E903) for an unknown name."""
     if text:
-        return Design(name, dict(claims.WRITTEN), ())
+        return Design(name, dict(claims.TEXT_KNOBS), ())
     found = describe(asked, name, asked.config(name))
     knobs = {knob: str(value) for knob, value in found.knobs}
     return Design(name, knobs, tuple(str(step) for step in found.techniques))
 
 
 def baseline(asked: Gemm, times: Mapping[str, float]) -> Baseline:
-    """What one would launch without a search: what `select` names, else the first design. times: that are known."""
+    """The design used without a search: chosen by `select`, else the first one. times: known times by design."""
     try:
-        name, why = select(asked.m, asked.n, asked.k, asked.dtype, asked.target), "what `select` names without a search"
+        name, why = select(asked.m, asked.n, asked.k, asked.dtype, asked.target), "chosen by `select` without a search"
     except ArgusError:
         name, why = situation(asked).options[0].name, "the first design of the space"
     return Baseline(name, why, times.get(name))
@@ -41,10 +41,10 @@ def numbers(found: tuple[certificate.Run, ...]) -> Numbers:
 
 
 def runs(kernel: Kernel, seeds: Sequence[int] = SEEDS) -> tuple[certificate.Run, ...]:
-    """In the interpreter, each beside the float64 reference. Raises ArgusError (E401, E402, E501)."""
-    return tuple(_run(kernel, shape, seed) for seed in seeds for shape in shapes(kernel, seed))
+    """Run the kernel in the interpreter against the float64 reference. Raises ArgusError (E401, E402, E501)."""
+    return tuple(_run(kernel, shape, seed) for seed in seeds for shape in small_shapes(kernel, seed))
 
 
 def _run(kernel: Kernel, shape: tuple[int, int, int], seed: int) -> certificate.Run:
-    found = multiplied(kernel, shape, seed)
+    found = compare_product(kernel, shape, seed)
     return certificate.Run(shape, seed, found.elements, found.outside, found.worst, found.allowed)

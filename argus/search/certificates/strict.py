@@ -1,4 +1,4 @@
-"""Data from anywhere, read as it is into attrs classes: a number is no text, and a text no list of characters."""
+"""Strict deserialisation of untrusted JSON data into attrs classes, without implicit conversions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from cattrs.gen import make_dict_structure_fn
 _MOST_TEXT = 2_000
 
 
-def reader() -> Converter:
-    """Takes objects without a key more or less, lists, short printable texts, whole numbers from 0, and numbers."""
+def strict_converter() -> Converter:
+    """A converter that accepts objects with exactly the declared keys, lists, short printable text and numbers."""
     found = Converter(forbid_extra_keys=True)
     found.register_structure_hook(str, _text)
     found.register_structure_hook(int, _whole)
@@ -45,6 +45,7 @@ def _real(value: object, _: object) -> float:
 
 
 def objects(kind: Any, converter: Converter) -> Any:  # noqa: ANN401 reason: as cattrs has it
+    """A structure hook for an attrs class that accepts objects only."""
     return _only(dict, make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True))
 
 

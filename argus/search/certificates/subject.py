@@ -1,4 +1,4 @@
-"""What the check of a certificate asks of the problem that the kernel solves, whatever kind of problem it is."""
+"""Interface between the certificate check and the kinds of problems."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from argus.search.certificates.check_result import Check
 
 
 class Subject(Protocol):
-    """The problem of a certificate. A method returns a `Check` where it cannot compute what it is asked for."""
+    """The problem of a certificate. A method that cannot compute its result returns a `Check` instead."""
 
     @property
     def problem(self) -> Problem:
-        """Computed from the claimed name."""
+        """The problem, parsed from the claimed name."""
         ...
 
-    def of_design(self, kernel: Kernel) -> Iterator[Check]:
-        """Whether the kernel takes the problem's operands and sizes, and is what this Argus makes of the design. A
-        failure of "admitted" ends all checks.
+    def check_design(self, kernel: Kernel) -> Iterator[Check]:
+        """Check that the kernel has the problem's parameters and sizes, and equals the design traced here. A failure
+        of "admitted" ends all checks.
         """
         ...
 
-    def lacking(self, kernel: Kernel) -> Callable[[Proved], str] | None:
-        """Returns what a proof leaves open of the problem, empty if nothing. None: the problem states no results."""
+    def unproved_part(self, kernel: Kernel) -> Callable[[Proved], str] | None:
+        """A function that states what a proof does not show, empty if nothing; None without a specification."""
         ...
 
     def loader(self, kernel: Kernel, stem: str) -> str:
-        """The text of load.py. stem: of the names of emitted files."""
+        """The text of load.py. stem: of the emitted files' names."""
         ...
 
-    def numbers(self, kernel: Kernel, seeds: Sequence[int]) -> tuple[Iterator[Check], Bounds | Check | None]:
-        """Whether the interpreter computes the claimed errors again, and right results for other seeds; and the bounds
-        of the problem, None where only a file that is not at hand states them.
+    def check_numbers(self, kernel: Kernel, seeds: Sequence[int]) -> tuple[Iterator[Check], Bounds | Check | None]:
+        """Check that the interpreter reproduces the claimed errors, and is right for other seeds; also return the
+        problem's bounds, None if they depend on a missing file.
         """
         ...
 
     def least(self, kernel: Kernel) -> Bounds:
-        """The bounds of the work that this kernel is known to do."""
+        """Bounds of this kernel's known work."""
         ...
 
     def baseline(self) -> tuple[Baseline, Callable[[str], Kernel]] | Check:
-        """What the design is compared with, and the kernel of each design by name."""
+        """The baseline, and the kernel of each design by name."""
         ...

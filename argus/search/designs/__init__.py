@@ -1,1 +1,1 @@
-"""The design space: named designs, their features, recorded times, and what a technique gains."""
+"""The design space: named designs, feature vectors, recorded times, and ablation of techniques."""

@@ -1,4 +1,4 @@
-"""What techniques were worth: pairs of designs of a table that differ in one technique alone, by its `undo`."""
+"""Ablation: estimates a technique's effect from pairs of recorded designs that differ in that technique only."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from argus.search.designs.designs import name as name_of
 from argus.search.transformation import Design, Transformation
 
 _TAIL = 2.5
-"""Percent of experiments below the least ratio that an effect names, and above its greatest."""
+"""Percentile of the ratios at the lower end of an effect's range, and above its upper end."""
 _SAME = 1e-3
-OPEN = Effect(0.5, 1.0, 2.0, "static model")
-"""What is believed of a technique that no experiment shows: an even chance."""
+UNKNOWN_EFFECT = Effect(0.5, 1.0, 2.0, "static model")
+"""Effect of a technique without experiments: symmetric around 1."""
 
 
 @frozen
 class Table:
-    """Microseconds of designs by name, for one problem on one machine. command: that repeats it."""
+    """Times in microseconds by design name, for one problem on one machine. command: repeats the measurement."""
 
     command: str
     target: str
@@ -32,10 +32,10 @@ class Table:
     times: Mapping[str, float]
 
 
-def pairs(transformation: Transformation, tables: Sequence[Table]) -> Iterator[Lineage]:
-    """Every design that has the technique and is in a table without it, too.
+def ablation_pairs(transformation: Transformation, tables: Sequence[Table]) -> Iterator[Lineage]:
+    """All pairs of designs with and without the technique in the same table.
 
-    Where the static model gives both the very same time it does not see the technique: that is no experiment.
+    A pair with equal times from the static model is left out, as the model does not cover the technique.
     """
     for table in tables:
         for named, time in table.times.items():
@@ -44,7 +44,7 @@ def pairs(transformation: Transformation, tables: Sequence[Table]) -> Iterator[L
                 continue
             without = transformation.undo(design)
             before = None if without is None else table.times.get(name_of(without))
-            if without is not None and before is not None and not _blind(table, before / time):
+            if without is not None and before is not None and not _not_modelled(table, before / time):
                 ratio = before / time
                 yield Lineage(table.command, table.target, table.shape, name_of(without), named, ratio, table.basis)
 
@@ -54,25 +54,26 @@ def _design(named: str) -> Design | None:
     return configuration(named)
 
 
-def _blind(table: Table, ratio: float) -> bool:
+def _not_modelled(table: Table, ratio: float) -> bool:
     return table.basis == "static model" and abs(ratio - 1) < _SAME
 
 
-def effect(rows: Sequence[Lineage]) -> Effect:
-    """From the ratios of experiments, those with times where there are any: their geometric mean, and what all but a
-    few percent lie within. Without experiments, an even chance.
+def estimate_effect(rows: Sequence[Lineage]) -> Effect:
+    """Geometric mean and central 95 % range of the ratios; of measured ones if there are any.
+
+    `UNKNOWN_EFFECT` without experiments.
     """
     basis: Basis = "time" if any(row.basis == "time" for row in rows) else "static model"
     ratios = [log(row.ratio) for row in rows if row.basis == basis]
     if not ratios:
-        return OPEN
+        return UNKNOWN_EFFECT
     likely = float(np.mean(ratios))
     low, high = (float(each) for each in np.percentile(ratios, (_TAIL, 100 - _TAIL)))
     return Effect(exp(min(low, likely)), exp(likely), exp(max(high, likely)), basis)
 
 
-def told(rows: Sequence[Lineage]) -> tuple[Lineage, ...]:
-    """Of each target the experiment that speaks most for a technique, the middle one and the one most against it."""
+def representative_rows(rows: Sequence[Lineage]) -> tuple[Lineage, ...]:
+    """For each target, the experiments with the largest, the median and the smallest ratio."""
     chosen: list[Lineage] = []
     for target in dict.fromkeys(row.target for row in rows):
         listed = sorted((row for row in rows if row.target == target), key=lambda row: -row.ratio)

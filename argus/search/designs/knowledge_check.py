@@ -1,4 +1,4 @@
-"""Whether a technique of the knowledge base does what its file says: on kernels, not on paper."""
+"""Checks files of the knowledge base on kernels: names exist, transformations take effect, preconditions are proved."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from argus.search.techniques import TRANSFORMATIONS
 from argus.search.transformation import Design, Transformation
 
 _TRIED = 12
-"""Examples of which one has to be proved with all preconditions."""
+"""Number of examples to verify until one is proved with all preconditions."""
 
 Verify = Callable[[Kernel], Report]
 
 
 @frozen
 class Example:
-    """A design that the technique changes. before, after: designs by name, or a design and what was rewritten.
+    """A kernel that the technique changes. before, after: names of designs, or of a design and its rewrite.
 
-    proved: whether the kernel after it is, each precondition among what was proved; None where nobody asked.
+    proved: whether the changed kernel is proved including all preconditions; None if not verified.
     """
 
     target: str
@@ -41,8 +41,8 @@ class Example:
 
 
 @frozen
-class Checked:
-    """faults: in words, none if the file is right."""
+class CheckResult:
+    """Result of checking a file. faults: messages; empty if it is correct."""
 
     technique: Technique
     examples: tuple[Example, ...]
@@ -50,15 +50,13 @@ class Checked:
 
 
 @frozen
-class Bench:
-    """What files are held against. ground: designs of a target, in the order in which they are
-    tried. others: kernels that rewritings are tried on after them.
-    """
+class CheckContext:
+    """Inputs of a check. ground: designs of a target, in the order to try. others: further kernels for IR rewrites."""
 
     transformations: Mapping[str, Transformation] = TRANSFORMATIONS
     matchers: Mapping[str, Matcher] = MATCHERS
-    ground: Callable[[str], Iterator[Design]] = designs.ground
-    others: Callable[[str], Iterator[tuple[str, Kernel]]] = designs.others
+    ground: Callable[[str], Iterator[Design]] = designs.candidate_designs
+    others: Callable[[str], Iterator[tuple[str, Kernel]]] = designs.other_kernels
     verify: Verify | None = None
 
 
@@ -70,13 +68,13 @@ class _Change:
     new: Kernel
 
 
-def check(technique: Technique, bench: Bench) -> Checked:
-    """All that a file names is there, and does something; with `bench.verify`, what it makes is proved."""
-    faults = [*_unknown(technique, bench), *_of_lineage(technique, bench)]
+def check_technique(technique: Technique, bench: CheckContext) -> CheckResult:
+    """Check that all names exist and the technique changes a kernel; with `bench.verify`, also prove the result."""
+    faults = [*_unknown_names(technique, bench), *_lineage_faults(technique, bench)]
     transformation = bench.transformations.get(technique.transformation)
     matcher = bench.matchers.get(technique.applies)
     if transformation is None or matcher is None:
-        return Checked(technique, (), tuple(faults))
+        return CheckResult(technique, (), tuple(faults))
     examples: list[Example] = []
     for target in technique.targets:
         found = _example(technique, target, partial(_changes, transformation, matcher, bench, target), bench)
@@ -84,10 +82,10 @@ def check(technique: Technique, bench: Bench) -> Checked:
             faults.append(f"{target}: {found}")
         else:
             examples.append(found)
-    return Checked(technique, tuple(examples), tuple(faults))
+    return CheckResult(technique, tuple(examples), tuple(faults))
 
 
-def _unknown(technique: Technique, bench: Bench) -> Iterator[str]:
+def _unknown_names(technique: Technique, bench: CheckContext) -> Iterator[str]:
     if technique.applies not in bench.matchers:
         yield f"there is no matcher `{technique.applies}`"
     if technique.transformation not in bench.transformations:
@@ -98,23 +96,23 @@ def _unknown(technique: Technique, bench: Bench) -> Iterator[str]:
     yield from (f"there is no target `{each}`" for each in technique.targets if each not in targets)
 
 
-def _of_lineage(technique: Technique, bench: Bench) -> Iterator[str]:
+def _lineage_faults(technique: Technique, bench: CheckContext) -> Iterator[str]:
     transformation = bench.transformations.get(technique.transformation)
     for row in technique.lineage:
-        yield from (f"lineage: `{n}` is no design" for n in (row.without, row.design) if configuration(n) is None)
-        if transformation is not None and not _undone(transformation, row):
+        yield from (f"lineage: `{n}` is not a design" for n in (row.without, row.design) if configuration(n) is None)
+        if transformation is not None and not _is_ablation(transformation, row):
             yield f"lineage: `{row.design}` without the technique is not `{row.without}`"
 
 
-def _undone(transformation: Transformation, row: Lineage) -> bool:
+def _is_ablation(transformation: Transformation, row: Lineage) -> bool:
     design, without = configuration(row.design), configuration(row.without)
     return design is None or without is None or transformation.undo(design) == without
 
 
 def _example(
-    technique: Technique, target: str, changes: Callable[[], Iterator[_Change]], bench: Bench
+    technique: Technique, target: str, changes: Callable[[], Iterator[_Change]], bench: CheckContext
 ) -> Example | str:
-    """The first kernel that the technique changes, or what is wrong."""
+    """The first kernel that the technique changes, or an error message."""
     tried = list(islice(changes(), 1 if bench.verify is None else _TRIED))
     if not tried:
         return f"`{technique.transformation}` changes no kernel of which `{technique.applies}` is true"
@@ -131,7 +129,7 @@ def _example(
 
 
 def _not_proved(report: Report, preconditions: tuple[str, ...]) -> str:
-    """Empty if the kernel is proved and each precondition with it."""
+    """Why a kernel or a precondition is not proved; empty if all are."""
     if not isinstance(report.verdict, Proved) or report.uncovered:
         return f"it is {type(report.verdict).__name__.lower()}"
     standing = {finding.invariant: finding.standing for finding in report.findings}
@@ -139,8 +137,8 @@ def _not_proved(report: Report, preconditions: tuple[str, ...]) -> str:
     return ", ".join(open_)
 
 
-def _changes(transformation: Transformation, matcher: Matcher, bench: Bench, target: str) -> Iterator[_Change]:
-    """Kernels of which the matcher is true, and what becomes of each: where it is traced, and another program."""
+def _changes(transformation: Transformation, matcher: Matcher, bench: CheckContext, target: str) -> Iterator[_Change]:
+    """Changes of kernels for which the matcher is true: those that trace and differ from the original."""
     for design in bench.ground(target):
         made = transformation.apply(design)
         if not made and not transformation.rewrites:

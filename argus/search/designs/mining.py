@@ -1,4 +1,4 @@
-"""Skills from an expert's design: techniques are taken away one by one, each step proved, run and timed."""
+"""Mines techniques from an expert design: removes them one by one and proves, runs and times each step."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from argus.core.ir import Kernel
 from argus.core.verdict import Finding, Proved, Report
 from argus.policy.technique import Basis, Lineage, Technique
 from argus.search.designs import designs
-from argus.search.designs.ablation import effect
+from argus.search.designs.ablation import estimate_effect
 from argus.search.transformation import Design, Transformation
 
 Verify = Callable[[Kernel], Report]
 Disagrees = Callable[[Kernel], str]
-"""Where a kernel's result is not what it should be; empty if nowhere."""
+"""Describes where a kernel's result is wrong; empty if it is right."""
 Time = Callable[[Design, Kernel], float | None]
-"""Microseconds of a design, measured or predicted; None where nobody knows."""
+"""Time of a design in microseconds, measured or predicted; None if unknown."""
 
 
 @frozen
 class Tools:
-    """command, shape, basis: of the experiment, for its lineage."""
+    """Dependencies of mining. command, shape, basis: recorded in the lineage."""
 
     transformations: Mapping[str, Transformation]
     verify: Verify
@@ -36,8 +36,9 @@ class Tools:
 
 @frozen
 class Skill:
-    """One step, as one would take it. invariants: that are proved of the design with it and do not apply to the one
-    without, beside those that the technique names.
+    """One step of the derivation. invariants: proved for the design with the technique, not applicable without it.
+
+    before, after: times in microseconds.
     """
 
     technique: Technique
@@ -55,6 +56,8 @@ class Skill:
 
 @frozen
 class Rejected:
+    """A step that was not taken. why: the reason."""
+
     technique: str
     without: str
     design: str
@@ -62,8 +65,8 @@ class Rejected:
 
 
 @frozen
-class Mined:
-    """skills: in the order in which one would apply them, from `first` to `expert`."""
+class MiningResult:
+    """skills: in order of application, from `first` to `expert`."""
 
     expert: str
     first: str
@@ -72,8 +75,8 @@ class Mined:
 
 
 @frozen(eq=False)
-class _Judged:
-    """A design that is proved and computes what it should."""
+class _VerifiedDesign:
+    """A design that is proved and computes the right result."""
 
     design: Design
     kernel: Kernel
@@ -85,13 +88,13 @@ class _Judged:
 
 
 def mine(expert: Design, techniques: Sequence[Technique], tools: Tools) -> Iterator[Skill | Rejected]:
-    """Steps backwards from an expert's design, in the reverse of the order of transformations; see `gathered`.
+    """Yield the steps backwards from an expert design, in reverse order of the transformations; see `collect`.
 
-    Several uses of one technique after each other are one step. Raises ArgusError for an expert that is not traced.
+    Consecutive uses of one technique are one step. Raises ArgusError if the expert design does not trace.
     """
     place = {named: i for i, named in enumerate(tools.transformations)}
     ordered = sorted(techniques, key=lambda each: (place[each.transformation], each.name), reverse=True)
-    current = _judged(expert, tools)
+    current = _verify_design(expert, tools)
     if isinstance(current, str):
         yield Rejected("", "", designs.name(expert), current)
         return
@@ -100,7 +103,7 @@ def mine(expert: Design, techniques: Sequence[Technique], tools: Tools) -> Itera
     while moved:
         moved = False
         for technique in ordered:
-            simpler, why = _taken_away(current, technique, tools, refused)
+            simpler, why = _undo_technique(current, technique, tools, refused)
             yield from why
             if simpler is not None:
                 yield _skill(technique, simpler, current, tools)
@@ -108,25 +111,26 @@ def mine(expert: Design, techniques: Sequence[Technique], tools: Tools) -> Itera
                 break
 
 
-def gathered(expert: str, steps: Sequence[Skill | Rejected]) -> Mined:
+def collect(expert: str, steps: Sequence[Skill | Rejected]) -> MiningResult:
+    """The steps of `mine` in order of application."""
     skills = tuple(step for step in reversed(steps) if isinstance(step, Skill))
     first = skills[0].without if skills else expert
-    return Mined(expert, first, skills, tuple(step for step in steps if isinstance(step, Rejected)))
+    return MiningResult(expert, first, skills, tuple(step for step in steps if isinstance(step, Rejected)))
 
 
-def _taken_away(
-    current: _Judged, technique: Technique, tools: Tools, refused: set[tuple[str, Design]]
-) -> tuple[_Judged | None, list[Rejected]]:
-    """The design without a technique, as far down as it is accepted; None where it has none of it."""
+def _undo_technique(
+    current: _VerifiedDesign, technique: Technique, tools: Tools, refused: set[tuple[str, Design]]
+) -> tuple[_VerifiedDesign | None, list[Rejected]]:
+    """Undo a technique as often as the result is accepted; None if never. Also returns the rejected steps."""
     undo = tools.transformations[technique.transformation].undo
-    reached: _Judged | None = None
+    reached: _VerifiedDesign | None = None
     why: list[Rejected] = []
     while True:
         last = current if reached is None else reached
         without = undo(last.design)
         if without is None or (technique.name, without) in refused:
             return reached, why
-        found = _judged(without, tools)
+        found = _verify_design(without, tools)
         if isinstance(found, str):
             refused.add((technique.name, without))
             why.append(Rejected(technique.name, designs.name(without), designs.name(last.design), found))
@@ -134,8 +138,8 @@ def _taken_away(
         reached = found
 
 
-def _judged(design: Design, tools: Tools) -> _Judged | str:
-    """Traced, proved and run; or why it does not count."""
+def _verify_design(design: Design, tools: Tools) -> _VerifiedDesign | str:
+    """Trace, prove and run a design; or return the reason why it fails."""
     try:
         kernel = designs.kernel_of(design)
     except ArgusError as problem:
@@ -144,10 +148,10 @@ def _judged(design: Design, tools: Tools) -> _Judged | str:
     if not isinstance(report.verdict, Proved) or report.uncovered:
         return f"it is {type(report.verdict).__name__.lower()}"
     wrong = tools.disagrees(kernel)
-    return wrong or _Judged(design, kernel, {finding.invariant: finding for finding in report.findings})
+    return wrong or _VerifiedDesign(design, kernel, {finding.invariant: finding for finding in report.findings})
 
 
-def _skill(technique: Technique, simpler: _Judged, current: _Judged, tools: Tools) -> Skill:
+def _skill(technique: Technique, simpler: _VerifiedDesign, current: _VerifiedDesign, tools: Tools) -> Skill:
     unconcerned = {name for name, finding in simpler.findings.items() if finding.standing == "not applicable"}
     invariants = sorted(current.proved & unconcerned, key=lambda name: int(name[1:]))
     before, after = tools.time(simpler.design, simpler.kernel), tools.time(current.design, current.kernel)
@@ -156,21 +160,21 @@ def _skill(technique: Technique, simpler: _Judged, current: _Judged, tools: Tool
     )
 
 
-def drafted(skill: Skill, number: int, mined: Mined, tools: Tools, target: str) -> Technique:
-    """A technique's page as this walk alone shows it: its preconditions, its effect, its lineage."""
+def draft_technique(skill: Skill, number: int, mined: MiningResult, tools: Tools, target: str) -> Technique:
+    """Draft a technique's page from this derivation alone: preconditions, effect and lineage."""
     technique = skill.technique
     rows = () if skill.ratio is None else (_row(skill, skill.ratio, tools, target),)
     needed = tuple(dict.fromkeys((*technique.preconditions, *skill.invariants)))
     text = (
         f"Step {number} of {len(mined.skills)} from `{mined.first}` to `{mined.expert}`: `{skill.without}` becomes "
-        f"`{skill.design}`. Both are proved, and compute the same in the interpreter.\n\n{technique.text}"
+        f"`{skill.design}`. Both are proved and agree in the interpreter.\n\n{technique.text}"
     )
     return evolve(
         technique,
         name=f"{number:02}-{technique.name}",
         targets=(target,),
         preconditions=needed,
-        effect=effect(rows),
+        effect=estimate_effect(rows),
         lineage=rows,
         text=text,
     )

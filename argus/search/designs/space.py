@@ -1,4 +1,4 @@
-"""The designs of a problem, as planners see them: names, techniques that they have, numbers that describe them."""
+"""Builds the planner's situation of a problem: designs with names, techniques, knobs and feature vectors."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from attrs import frozen
 from argus.kernels.gemm import Config
 from argus.policy.bandit import CONSTANT
 from argus.policy.planner import Choice, Situation, Step
-from argus.search.designs.wave_quantisation import filling
+from argus.search.designs.wave_quantisation import occupancy_features
 from argus.search.problems.kernel_file import KernelFile, Variant
 from argus.search.problems.problem import Gemm, Problem
 from argus.search.techniques import TRANSFORMATIONS
-from argus.search.tuning.candidates import space
+from argus.search.tuning.candidates import design_space
 
 
 @frozen
-class Described:
-    """A design. techniques: that it has, those of wider scope first. numbers: features by name."""
+class DescribedDesign:
+    """A design as planners see it. techniques: steps that lead to it. numbers: features by name."""
 
     name: str
     techniques: tuple[Step, ...]
@@ -30,15 +30,15 @@ class Described:
 
 
 def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
-    """What planners see of a problem before anything is tried. names: of designs to choose among; all by default."""
+    """The initial situation of a problem. names: designs to choose among; all by default."""
     match problem:
         case Gemm():
-            described = _of_family(problem, names)
+            described = _family_designs(problem, names)
         case KernelFile():
-            described = [_of_file(each) for name, each in problem.variants.items() if not names or name in names]
+            described = [_file_design(each) for name, each in problem.variants.items() if not names or name in names]
         case _:
             assert_never(problem)
-    # A number that is 0 of all says nothing of any.
+    # Features that are 0 for all designs carry no information.
     features = tuple(sorted({key for each in described for key, value in each.numbers.items() if value}))
     options = tuple(
         Choice(each.name, each.techniques, tuple(each.numbers.get(feature, 0.0) for feature in features), each.knobs)
@@ -48,38 +48,38 @@ def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
     return Situation(problem.target, str(problem), features, bounds.light, bounds.bottleneck, options)
 
 
-def _of_file(variant: Variant) -> Described:
-    """What is known of a kernel of a user's file: which of them it is, and what was done to it."""
-    has = {technique(step.technique): 1.0 for step in variant.steps}
+def _file_design(variant: Variant) -> DescribedDesign:
+    """A kernel of a user's file: features are its base kernel and the techniques applied."""
+    has = {technique_feature(step.technique): 1.0 for step in variant.steps}
     numbers = {CONSTANT: 1.0, f"kernel {variant.base}": 1.0, **has}
     done = "+".join(f"{step.technique} {step.change}".strip() for step in variant.steps)
-    return Described(variant.name, variant.steps, numbers, (("kernel", variant.base), ("rewritten", done)))
+    return DescribedDesign(variant.name, variant.steps, numbers, (("kernel", variant.base), ("rewritten", done)))
 
 
-def _of_family(problem: Gemm, names: tuple[str, ...]) -> list[Described]:
-    """Those of fewest techniques first, as a person would try them."""
-    configs = space(problem.target)
+def _family_designs(problem: Gemm, names: tuple[str, ...]) -> list[DescribedDesign]:
+    """Designs of the family, those with fewest techniques first."""
+    configs = design_space(problem.target)
     chosen = names or tuple(configs)
     found = [describe(problem, name, configs.get(name) or problem.config(name)) for name in chosen]
     return sorted(found, key=lambda each: (len(each.techniques), each.name))
 
 
-def describe(problem: Gemm, name: str, config: Config) -> Described:
+def describe(problem: Gemm, name: str, config: Config) -> DescribedDesign:
     knobs = knobs_of(config)
     steps = techniques_of(config)
-    has = {technique(step.technique): 1.0 for step in steps}
+    has = {technique_feature(step.technique): 1.0 for step in steps}
     kind = {f"kind {type(config).__name__}": 1.0}
-    numbers = {CONSTANT: 1.0, **kind, **has, **_settings(knobs), **filling(problem, config)}
-    return Described(name, steps, numbers, knobs)
+    numbers = {CONSTANT: 1.0, **kind, **has, **_settings(knobs), **occupancy_features(problem, config)}
+    return DescribedDesign(name, steps, numbers, knobs)
 
 
-def technique(name: str) -> str:
-    """The feature that says that a design has a technique."""
+def technique_feature(name: str) -> str:
+    """The name of the indicator feature of a technique."""
     return f"technique {name}"
 
 
 def techniques_of(config: Config) -> tuple[Step, ...]:
-    """The techniques that may be taken away from a design, each with the settings that it changes."""
+    """The techniques that can be undone in a design, each with the fields that it changes."""
     found: list[Step] = []
     for name, each in TRANSFORMATIONS.items():
         without = each.undo(config)
@@ -89,13 +89,13 @@ def techniques_of(config: Config) -> tuple[Step, ...]:
 
 
 def _change(before: Config, after: Config) -> str:
-    """The settings in which two designs differ."""
+    """The fields in which two designs differ, as `field old -> new`."""
     old, new = dict(knobs_of(before)), dict(knobs_of(after))
     return ", ".join(f"{name} {old[name]} -> {new[name]}" for name in new if name in old and old[name] != new[name])
 
 
 def knobs_of(config: Config) -> tuple[tuple[str, int | bool | str], ...]:
-    """Each field of a configuration; tuples as text. The first is the kind of schedule."""
+    """All fields of a configuration as (name, value), tuples as text; the first is the kind of schedule."""
     kind = cast("type[Any]", type(config))
     fields = [(each.name, getattr(config, each.name)) for each in attrs.fields(kind)]
     return (
@@ -109,7 +109,7 @@ def _plain(value: object) -> int | bool | str:
 
 
 def _settings(knobs: tuple[tuple[str, int | bool | str], ...]) -> dict[str, float]:
-    """A truth as 0 or 1; a number as its logarithm and the square of that; a text as itself."""
+    """Encode knobs as features: a bool as 0 or 1, a number as its logarithm and its square, a text as an indicator."""
     found: dict[str, float] = {}
     for name, value in knobs[1:]:
         match value:
@@ -123,8 +123,8 @@ def _settings(knobs: tuple[tuple[str, int | bool | str], ...]) -> dict[str, floa
     return found
 
 
-def knob_names(options: tuple[Choice, ...]) -> Mapping[str, tuple[int | bool | str, ...]]:
-    """The values that each knob takes among choices."""
+def knob_values(options: tuple[Choice, ...]) -> Mapping[str, tuple[int | bool | str, ...]]:
+    """The values of each knob among the choices."""
     found: dict[str, dict[int | bool | str, None]] = {}
     for each in options:
         for name, value in each.knobs:

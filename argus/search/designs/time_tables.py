@@ -1,4 +1,4 @@
-"""Recorded times: the tables under benchmarks/results, and tables of the same form that others have measured."""
+"""Reads tables of recorded times: those under benchmarks/results, and other files of the same form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SCALE = 1000.0
 
 @frozen
 class _Row:
-    """A row has one of the times; of several regimes the one that pauses between calls counts."""
+    """A row of a table, with its time in either unit. Of several regimes, only the duty-cycled one is used."""
 
     shape: tuple[int, int, int]
     name: str
@@ -29,27 +29,27 @@ class _Row:
 
     @property
     def time(self) -> float | None:
-        """In microseconds; None where it has none that is a time."""
+        """In microseconds; None if absent or invalid."""
         scaled = self.microseconds if self.milliseconds is None else self.milliseconds * _SCALE
         return scaled if scaled is not None and isfinite(scaled) and scaled > 0 else None
 
 
-def rows(path: Path) -> list[tuple[str, str, float]]:
-    """Shape, name and microseconds of each row of a design of ours that has a time.
+def table_rows(path: Path) -> list[tuple[str, str, float]]:
+    """(shape, name, microseconds) of each row with a time, rows of peers left out.
 
-    Raises ArgusError (E906) for a file that is no table.
+    Raises ArgusError (E906) for a malformed file.
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         found = _READER.structure(data["rows"], list[_Row])
     except (OSError, ValueError, KeyError, TypeError, BaseValidationError) as problem:
-        message = f"`{path}` is no table of times: {problem}"
+        message = f"`{path}` is not a table of times: {problem}"
         advice = "expected JSON with `rows`, each with `shape`, `name` and `microseconds`"
         raise ArgusError(Diagnostic("E906", "error", message, help=advice)) from problem
     meant = [each for each in found if each.regime == _BRIEF and not each.theirs]
     return [("x".join(map(str, each.shape)), each.name, each.time) for each in meant if each.time is not None]
 
 
-def timed(path: Path, shape: str) -> dict[str, float]:
-    """Microseconds by name, of one shape. Raises ArgusError (E906)."""
-    return {name: time for at, name, time in rows(path) if at == shape}
+def times_of_shape(path: Path, shape: str) -> dict[str, float]:
+    """Microseconds by design name for one shape. Raises ArgusError (E906)."""
+    return {name: time for at, name, time in table_rows(path) if at == shape}

@@ -1,4 +1,4 @@
-"""How the blocks of a design fill a problem and a machine: from its settings alone, nothing is traced or compiled."""
+"""Features of wave quantisation and occupancy, computed from a design's fields alone, without tracing or compiling."""
 
 from __future__ import annotations
 
@@ -20,84 +20,89 @@ from argus.kernels.schedules.staged import Staged
 from argus.search.problems.problem import Gemm
 
 _ELEMENT = 2
-"""Bytes of an operand's."""
+"""Bytes of an operand's element."""
 _BESIDE = 48
-"""Registers of a thread beside its sums, about: fragments and addresses."""
+"""Estimated registers per thread besides accumulators: fragments and addresses."""
 _USUAL = 32_768
-"""Bytes in flight that count as 0: of the order of what hides the latency of memory."""
+"""Bytes in flight at which the feature is 0: about what hides the memory latency."""
 
 _TILE = 128
 
 
 @frozen
-class Block:
-    """rows, columns: of C that a block makes. sharing: blocks that share out the products of one tile.
+class BlockShape:
+    """Resources of a block. rows, columns: of its tile of C. sharing: blocks per tile (split-K).
 
-    deep: steps of k of a slot. slots: of operands in shared memory. beside: bytes of shared memory beside them.
-    persistent: one block of a processor takes tile after tile. ways: lanes of one read that ask the same bank.
+    deep: bk. slots: pipeline stages. beside: other bytes of shared memory. persistent: one persistent block per SM.
+    ways: bank conflict degree of operand reads.
     """
 
     rows: int
     columns: int
-    deep: int
-    slots: int
+    bk: int
+    stages: int
     threads: int
-    sharing: int = 1
-    beside: int = 0
+    blocks_per_tile: int = 1
+    other_bytes: int = 0
     persistent: bool = False
-    ways: int = 1
+    conflict_degree: int = 1
 
     @property
     def slot(self) -> int:
-        """Bytes."""
-        return (self.rows + self.columns) * self.deep * _ELEMENT
+        """Bytes of one stage."""
+        return (self.rows + self.columns) * self.bk * _ELEMENT
 
     def resident(self, machine: Machine) -> int:
-        """Blocks that a processor holds at once, registers being guessed."""
+        """Estimated resident blocks per SM or CU."""
         if self.persistent:
             return 1
-        shared = self.slots * self.slot + self.beside + machine.reserved
+        shared = self.stages * self.slot + self.other_bytes + machine.reserved
         registers = self.rows * self.columns // self.threads + _BESIDE
         waves = ceil(self.threads / machine.target.unit)
         room = (machine.shared // shared, machine.registers // (registers * self.threads), machine.waves // waves)
         return max(1, min(*room, machine.blocks))
 
 
-def block(config: Config) -> Block:
+def block_shape(config: Config) -> BlockShape:
+    """The resources of a configuration's block."""
     match config:
         case Cdna3():
-            return Block(config.bm, config.bn, config.bk, 2, config.threads)
+            return BlockShape(config.bm, config.bn, config.bk, 2, config.threads)
         case Cdna3PingPong():
-            return Block(config.bm, config.bn, config.bk, 1, config.threads)
+            return BlockShape(config.bm, config.bn, config.bk, 1, config.threads)
         case Cdna3Staged():
-            # Rows of a slot begin a whole number of times in a line of all banks, so that lanes of one read, of
-            # neighbouring rows, meet as often as reads fit into a row, if no swizzle spreads them.
-            ways = 1 if config.swizzle else config.bk // config.run
-            return Block(config.bm, config.bn, config.bk, config.buffers, config.threads, ways=ways)
+            # A row's length divides or is a multiple of the line of all banks. Without a swizzle, lanes that read
+            # neighbouring rows therefore conflict as often as reads fit into a row.
+            conflict_degree = 1 if config.swizzle else config.bk // config.run
+            return BlockShape(
+                config.bm, config.bn, config.bk, config.buffers, config.threads, conflict_degree=conflict_degree
+            )
         case Hopper():
-            return Block(config.bm, config.bn, config.bk, config.stages, config.threads, persistent=config.persistent)
+            return BlockShape(
+                config.bm, config.bn, config.bk, config.stages, config.threads, persistent=config.persistent
+            )
         case Narrow():
-            return Block(64, config.bn, config.bk, 1, config.threads)
+            return BlockShape(64, config.bn, config.bk, 1, config.threads)
         case Skinny() | Staged():
-            return Block(config.bm, config.bn, config.bk, config.stages, config.threads)
+            return BlockShape(config.bm, config.bn, config.bk, config.stages, config.threads)
         case Split():
-            rows, columns = (config.bn, config.bm) if config.turned else (config.bm, config.bn)
+            rows, columns = (config.bn, config.bm) if config.swap_ab else (config.bm, config.bn)
             sums = 4 * rows * columns
-            return Block(rows, columns, config.bk, config.stages, config.threads, config.splits, sums)
+            return BlockShape(rows, columns, config.bk, config.stages, config.threads, config.splits, sums)
         case _:
             assert_never(config)
 
 
-def filling(problem: Gemm, config: Config) -> Mapping[str, float]:
-    """Features by name. Shares are logarithms, at most 0; counts are logarithms, scaled to be about 1 at most.
+def occupancy_features(problem: Gemm, config: Config) -> Mapping[str, float]:
+    """Features by name. Utilisations are logarithms, at most 0; counts are logarithms, scaled to at most about 1.
 
-    What a processor holds at once decides how long a latency is hidden, and how many rounds a grid takes: of few tiles
-    the one or the other may be worth a third of the time.
+    The number of resident blocks determines latency hiding and the number of rounds of the grid; with few tiles either
+    may account for a third of the time.
     """
-    found, machine = block(config), MACHINES[problem.target]
+    found, machine = block_shape(config), MACHINES[problem.target]
     processors = machine.target.processors
     tiles = ceil(problem.m / found.rows) * ceil(problem.n / found.columns)
-    blocks = tiles * found.sharing
+    blocks = tiles * found.blocks_per_tile
     resident = found.resident(machine)
     waves, rounds = ceil(blocks / processors), ceil(blocks / (processors * resident))
     together = min(resident, waves)
@@ -109,17 +114,17 @@ def filling(problem: Gemm, config: Config) -> Mapping[str, float]:
         "resident": log2(resident) / 4,
         "edge": log(problem.m * problem.n / (tiles * found.rows * found.columns)),
         "products a byte": log2(found.rows * found.columns / (found.rows + found.columns)) / 8,
-        **_curved("together", log2(together) / 4),
-        **_curved("bytes in flight", log2(together * found.slots * found.slot / _USUAL) / 4),
-        **_curved("bank conflicts", log2(found.ways) / 4),
+        **_with_square("together", log2(together) / 4),
+        **_with_square("bytes in flight", log2(together * found.stages * found.slot / _USUAL) / 4),
+        **_with_square("bank conflicts", log2(found.conflict_degree) / 4),
     }
 
 
-def size(problem: Gemm) -> float:
-    """Tiles of 128 x 128 that a processor gets, as a logarithm: what experience of other problems goes by."""
+def problem_size(problem: Gemm) -> float:
+    """Base-2 logarithm of the number of 128 x 128 tiles per SM or CU: the covariate of `argus.policy.experience`."""
     return log2(problem.m * problem.n / _TILE**2 / MACHINES[problem.target].target.processors)
 
 
-def _curved(name: str, value: float) -> dict[str, float]:
-    """A number and its square, so that a linear model may have a best value between."""
+def _with_square(name: str, value: float) -> dict[str, float]:
+    """A value and its square, so that a linear model can have an interior optimum."""
     return {name: value, f"{name} squared": value**2}

@@ -1,1 +1,1 @@
-"""Evaluation of candidates: the gate of proofs and tests, worker processes, and times on a GPU."""
+"""Evaluation of candidates: the gate of proofs and tests, worker processes, and GPU timing."""

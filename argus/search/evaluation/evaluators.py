@@ -1,7 +1,6 @@
-"""Where candidates are judged: in this process, in processes of this machine, or on a Dask cluster.
+"""Executors for candidate evaluation: in this process, or on a Dask cluster; local workers are in `processes`.
 
-Each is a `concurrent.futures` executor behind one small class, which adds what they lack: a time after which a
-candidate is given up together with the process that it holds. Processes of this machine are in `processes`.
+Each wraps a `concurrent.futures` executor and adds a timeout that kills the candidate's process.
 """
 
 from __future__ import annotations
@@ -21,56 +20,62 @@ from argus.runtime.processes.watchdog import WatchedProcess
 from argus.search.evaluation.judgement import Judgement
 
 Judge = Callable[[str, str], Judgement]
-"""Of a candidate's name, and of its text where it is one; fit for pickling where it goes to another process."""
+"""Evaluates a candidate, given its name and source text (or an empty text); picklable for other processes."""
 MEMORY = 16 << 30
-"""Bytes of a process that judges, at most."""
-_TOLD = 300
-"""Characters of a fault of ours."""
+"""Memory limit of a worker process in bytes."""
+_MOST_MESSAGE = 300
+"""Most characters of an internal failure's message."""
 _SLACK = 30.0
-"""Seconds beyond its longest time in which a worker tells that a candidate was stopped."""
+"""Seconds after the timeout within which a worker must report that it killed a candidate."""
 _CLOSING = 1.0
-"""Seconds in which a cluster is told that nothing more is wanted of it."""
+"""Timeout in seconds for closing the connection to a cluster."""
 
 
 class Evaluator(Protocol):
-    """workers: how many candidates it takes at once."""
+    """An executor of candidate evaluations."""
 
     @property
-    def workers(self) -> int: ...
+    def workers(self) -> int:
+        """Number of candidates evaluated concurrently."""
+        ...
 
-    def submit(self, name: str, text: str = "") -> Future[Judgement]: ...
+    def submit(self, name: str, text: str = "") -> Future[Judgement]:
+        """Start the evaluation of a candidate."""
+        ...
 
     def result(self, name: str, future: Future[Judgement], left: float | None = None) -> Judgement | None:
-        """The answer; of a candidate whose process hangs or dies, that it is lost.
+        """Wait for a judgement; outcome `lost` if the candidate's process hangs or dies.
 
-        left: seconds that the search still has; None where they are over before there is an answer.
+        left: remaining seconds of the search. Returns None if they run out first.
         """
         ...
 
     def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel all pending evaluations."""
         ...
 
 
-def lost(name: str, why: str) -> Judgement:
+def lost_judgement(name: str, why: str) -> Judgement:
     return Judgement(name, "lost", "parse", why)
 
 
-def stumbled(name: str, problem: Exception) -> Judgement:
-    """What stopped the gate itself: nothing is concluded from it, and the search goes on."""
-    return lost(name, f"what judges it failed, a fault of Argus: {type(problem).__name__}: {problem}"[:_TOLD])
+def internal_failure(name: str, problem: Exception) -> Judgement:
+    """The judgement after an exception in the gate itself; it implies nothing about the candidate."""
+    return lost_judgement(
+        name, f"the gate failed, an error in Argus: {type(problem).__name__}: {problem}"[:_MOST_MESSAGE]
+    )
 
 
 @define
-class Here:
-    """In this process, one after the other: for what is quick and cannot hang, as nothing here can be stopped."""
+class InProcess:
+    """Evaluates in this process, sequentially and without a timeout: for trusted candidates that cannot hang."""
 
     judge: Judge
     workers: int = 1
     _texts: dict[Future[Judgement], str] = field(factory=dict[Future[Judgement], str], init=False)
 
     def submit(self, name: str, text: str = "") -> Future[Judgement]:
-        """It is judged when its answer is wanted."""
+        """Defer the evaluation until `result`."""
         del name
         future: Future[Judgement] = Future()
         self._texts[future] = text
@@ -83,20 +88,20 @@ class Here:
         except ArgusError:
             raise
         except Exception as problem:  # noqa: BLE001 reason: one candidate does not end what is left alone overnight
-            return stumbled(name, problem)
+            return internal_failure(name, problem)
 
     def close(self) -> None:
         self._texts.clear()
 
 
 _WORKER = local()
-"""Of each thread of a worker its process."""
+"""Thread-local: the child process of each worker thread."""
 
 
-def in_time(judge: Judge, seconds: float, name: str, text: str) -> Judgement:
-    """On a worker: judge in a process that is stopped, with all that it has started, when its time is over.
+def judge_with_timeout(judge: Judge, seconds: float, name: str, text: str) -> Judgement:
+    """On a worker: evaluate in a child process, which is killed with its descendants on timeout.
 
-    Raises ArgusError for what is no fault of the candidate.
+    Raises ArgusError for errors that are not the candidate's.
     """
     child = cast("WatchedProcess | None", getattr(_WORKER, "child", None))
     if child is None or child.seconds != seconds:
@@ -104,18 +109,18 @@ def in_time(judge: Judge, seconds: float, name: str, text: str) -> Judgement:
             child.stop()
         child = _WORKER.child = WatchedProcess(seconds)
     try:
-        return child.call(_judging, judge, name, text)
+        return child.call(_judge_in_child, judge, name, text)
     except ArgusError as problem:
         match problem.diagnostic.code:
             case "E410":
-                return lost(name, f"it took more than {seconds:g} s, and was stopped")
+                return lost_judgement(name, f"it took more than {seconds:g} s, and was stopped")
             case "E409":
-                return lost(name, "the process that judged it died")
+                return lost_judgement(name, "the worker process died")
             case _:
                 raise
 
 
-def _judging(judge: Judge, name: str, text: str) -> Generator[str, None, Judgement]:
+def _judge_in_child(judge: Judge, name: str, text: str) -> Generator[str, None, Judgement]:
     limit_memory(MEMORY)
     yield name
     try:
@@ -123,12 +128,12 @@ def _judging(judge: Judge, name: str, text: str) -> Generator[str, None, Judgeme
     except ArgusError:
         raise
     except Exception as problem:  # noqa: BLE001 reason: one candidate does not end what is left alone overnight
-        return stumbled(name, problem)
+        return internal_failure(name, problem)
 
 
 @define
-class Cluster:
-    """Workers of a Dask cluster, by the address of its scheduler; each thread of a worker judges in its own process."""
+class DaskCluster:
+    """Evaluates on a Dask cluster. address: of its scheduler. Each worker thread evaluates in its own child process."""
 
     judge: Judge
     address: str
@@ -161,7 +166,7 @@ class Cluster:
 
     def submit(self, name: str, text: str = "") -> Future[Judgement]:
         assert self._executor is not None
-        return self._executor.submit(in_time, self.judge, self.seconds, name, text)
+        return self._executor.submit(judge_with_timeout, self.judge, self.seconds, name, text)
 
     def result(self, name: str, future: Future[Judgement], left: float | None = None) -> Judgement | None:
         longest = self.seconds + _SLACK
@@ -171,19 +176,19 @@ class Cluster:
             if left is not None and left < longest:
                 return None
             future.cancel()
-            return lost(name, f"no worker told of it within {longest:g} s, and it was given up")
+            return lost_judgement(name, f"no worker reported a result within {longest:g} s")
         except self._died:
-            return lost(name, "the worker that judged it died")
+            return lost_judgement(name, "the worker process died")
         except (OSError, CancelledError):
             raise self._gone() from None
         except ArgusError:
             raise
         except Exception as problem:  # noqa: BLE001 reason: as in this process
-            return stumbled(name, problem)
+            return internal_failure(name, problem)
 
     def _gone(self) -> ArgusError:
-        message = f"the scheduler at `{self.address}` has gone"
-        return ArgusError(Diagnostic("E905", "error", message, help="start it again, and go on with --resume"))
+        message = f"the connection to the scheduler at `{self.address}` is lost"
+        return ArgusError(Diagnostic("E905", "error", message, help="restart it and continue with --resume"))
 
     def close(self) -> None:
         self._client.close(timeout=_CLOSING)

@@ -1,6 +1,6 @@
-"""The gate: what a candidate goes through before its time counts, whoever proposed it.
+"""The gate: the sequence of checks that every candidate passes before its time counts.
 
-Each stage costs more than the one before, and none is entered unless the ones before let the candidate by.
+Stages are ordered by cost, and a candidate enters a stage only after passing all earlier ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from argus.core.walk import show
 from argus.emit.artifact import Artifact
 from argus.emit.resources import compiled_from_report
 from argus.interp.search.search import assumed, holds
-from argus.policy.bounds import Bounds, Impossible, judge
+from argus.policy.bounds import Bounds, Impossible, check_time
 from argus.policy.planner import Outcome
 from argus.report.json_document import report_json
 from argus.search.bench_harness.verdict import Caught, Passed, Verdict
@@ -28,32 +28,32 @@ from argus.search.evaluation.judgement import Judgement, Stage
 from argus.search.evaluation.numerics import disagreement
 from argus.search.evaluation.reward import Predict, resources
 from argus.search.problems.kernel_file import KernelFile
-from argus.search.problems.llm_kernels import kernel_of, short
+from argus.search.problems.llm_kernels import trace_candidate, unproved_part
 from argus.search.problems.problem import Gemm, Problem
 
 _BUDGETS = "I22"
-"""The invariant that says that a kernel fits its machine."""
+"""The invariant of resource limits."""
 _DEVICE = ("E405", "E408", "E409", "E410")
 
 
 class DeviceTools(Protocol):
-    """A GPU."""
+    """Checks and timing on a GPU."""
 
     def disagreement(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Caught | None:
-        """Where its results differ from the float64 reference, or what it does beside. Raises ArgusError."""
+        """A difference from the float64 reference or a forbidden side effect; None if correct. Raises ArgusError."""
         ...
 
     def time(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Verdict:
-        """Microseconds of one call, or why they are none. Raises ArgusError."""
+        """The time of one call, or why the measurement is rejected. Raises ArgusError."""
         ...
 
 
 @frozen
 class Tools:
-    """What the gate uses, so that a test may stand in for any of it.
+    """Dependencies of the gate, replaceable in tests.
 
-    verify: with counterexamples replayed. build: into a folder. device: a GPU at hand; without one times are what
-    `predict` says. folder: for code; None for the user's cache.
+    verify: with replay of counterexamples. build: into a folder. device: the GPU; without one, `predict` gives the
+    times. folder: for code; None for the user's cache.
     """
 
     verify: Callable[[Kernel], Report]
@@ -64,22 +64,22 @@ class Tools:
 
 
 @define
-class _Stopped(Exception):  # noqa: N818 reason: no error, an answer
+class _Rejected(Exception):  # noqa: N818 reason: a result, not an error
     outcome: Outcome
     why: str
     counterexample: Mapping[str, object] | None = None
 
 
 @define
-class _Passage:
-    """A candidate on its way."""
+class _Progress:
+    """The judgement of a candidate while it passes the gate."""
 
     judgement: Judgement
     clock: Callable[[], float]
 
     @contextmanager
     def through(self, stage: Stage) -> Generator[None]:
-        """The time of a stage counts, also of the one that stops the candidate."""
+        """Enter a stage and record its time, also if it rejects the candidate."""
         before = self.clock()
         self.judgement = evolve(self.judgement, stage=stage)
         try:
@@ -89,38 +89,38 @@ class _Passage:
             self.judgement = evolve(self.judgement, seconds=taken)
 
 
-def judged(
+def evaluate(
     problem: Problem, name: str, tools: Tools, text: str = "", clock: Callable[[], float] = time.perf_counter
 ) -> Judgement:
-    """A design of a problem, as far through the gate as it comes. Diagnostics of the candidate become answers.
+    """Run a candidate through the gate. The candidate's own diagnostics become its judgement.
 
-    text: of a kernel that somebody wrote; it is held to the problem and not only to its own claims.
+    text: source of a written kernel; it must satisfy the problem's specification, not only its own claims.
 
-    Raises ArgusError for what is no fault of the candidate: E303 without a compiler, E6xx without a solver.
+    Raises ArgusError for errors that are not the candidate's: E303 without a compiler, E6xx without a solver.
     """
-    passage = _Passage(Judgement(name, "timed", "parse"), clock)
+    passage = _Progress(Judgement(name, "timed", "parse"), clock)
     try:
-        _pass(passage, problem, name, text, tools)
-    except _Stopped as stopped:
+        _run_stages(passage, problem, name, text, tools)
+    except _Rejected as stopped:
         return evolve(
             passage.judgement, outcome=stopped.outcome, why=stopped.why, counterexample=stopped.counterexample
         )
     return passage.judgement
 
 
-def _pass(passage: _Passage, problem: Problem, name: str, text: str, tools: Tools) -> None:
-    with passage.through("parse"), _blamed("ill-formed", "E0", "E1", "E2", "E5", "E903", "E907", "E94"):
-        kernel = kernel_of(text, problem) if text else problem.kernel(name)
+def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tools: Tools) -> None:
+    with passage.through("parse"), _candidate_faults("ill-formed", "E0", "E1", "E2", "E5", "E903", "E907", "E94"):
+        kernel = trace_candidate(text, problem) if text else problem.kernel(name)
         if not holds(kernel, assumed(kernel), problem.sizes):
-            raise _Stopped("ill-formed", f"`{kernel.name}` is not for {problem}: it assumes {show(assumed(kernel))}")
+            raise _Rejected("ill-formed", f"`{kernel.name}` is not for {problem}: it assumes {show(assumed(kernel))}")
     with passage.through("invariants"):
         passage.judgement = evolve(passage.judgement, notes=problem.notes)
-        _proved(tools.verify(kernel), kernel if text and isinstance(problem, Gemm) else None)
+        _check_report(tools.verify(kernel), kernel if text and isinstance(problem, Gemm) else None)
     with passage.through("interpreter"):
         found = disagreement(problem, kernel)
         if found:
-            raise _Stopped("wrong", found)
-    with passage.through("compile"), _blamed("not compiled", "E304", "E5"):
+            raise _Rejected("wrong", found)
+    with passage.through("compile"), _candidate_faults("not compiled", "E304", "E5"):
         artifact = tools.build(kernel, tools.folder)
     passage.judgement = evolve(passage.judgement, resources=resources(artifact), place=str(artifact.description))
     if tools.device is None:
@@ -130,29 +130,29 @@ def _pass(passage: _Passage, problem: Problem, name: str, text: str, tools: Tool
             passage.judgement, microseconds=found.microseconds, notes=(*problem.notes, *found.notes)
         )
         return
-    with passage.through("device"), _blamed("lost", *_DEVICE):
+    with passage.through("device"), _candidate_faults("lost", *_DEVICE):
         wrong = tools.device.disagreement(problem, kernel, artifact)
         if wrong is not None:
-            raise _Stopped(wrong.outcome, str(wrong))
-    with passage.through("timing"), _blamed("lost", *_DEVICE):
-        measured = _possible(tools.device.time(problem, kernel, artifact), problem, kernel)
+            raise _Rejected(wrong.outcome, str(wrong))
+    with passage.through("timing"), _candidate_faults("lost", *_DEVICE):
+        measured = _check_plausible(tools.device.time(problem, kernel, artifact), problem, kernel)
         passage.judgement = evolve(passage.judgement, microseconds=measured, reward="measured")
 
 
-def _proved(report: Report, written: Kernel | None) -> None:
-    """written: a kernel of somebody's text, whose claims may speak of less than the problem asks for."""
+def _check_report(report: Report, written: Kernel | None) -> None:
+    """Raises _Rejected unless proved. written: a kernel from source text, whose claims may be too weak."""
     match report.verdict:
-        case Proved() as verdict if written is not None and short(verdict, written, written=True):
-            raise _Stopped("unknown", short(verdict, written, written=True))
+        case Proved() as verdict if written is not None and unproved_part(verdict, written, written=True):
+            raise _Rejected("unknown", unproved_part(verdict, written, written=True))
         case Proved() if not report.uncovered:
             return
         case Proved():
-            raise _Stopped("unknown", f"no claim speaks of {', '.join(report.uncovered)}")
+            raise _Rejected("unknown", f"no claim covers {', '.join(report.uncovered)}")
         case Refuted(counterexample):
             outcome: Outcome = "over limits" if counterexample.code == _BUDGETS else "refuted"
-            raise _Stopped(outcome, f"{counterexample.code}: {counterexample.message}", _counterexample(report))
+            raise _Rejected(outcome, f"{counterexample.code}: {counterexample.message}", _counterexample(report))
         case _:
-            raise _Stopped("unknown", report.diagnostics[0].primary.text if report.diagnostics else "not decided")
+            raise _Rejected("unknown", report.diagnostics[0].primary.text if report.diagnostics else "not decided")
 
 
 def _counterexample(report: Report) -> Mapping[str, object] | None:
@@ -160,29 +160,29 @@ def _counterexample(report: Report) -> Mapping[str, object] | None:
     return cast("Mapping[str, object] | None", found)
 
 
-def _possible(verdict: Verdict, problem: Problem, kernel: Kernel) -> float:
-    """A time that the machine can reach; a shorter one is no time of this work."""
+def _check_plausible(verdict: Verdict, problem: Problem, kernel: Kernel) -> float:
+    """The measured time in microseconds. Raises _Rejected if it is below the machine's lower bound."""
     match verdict:
         case Caught():
-            raise _Stopped(verdict.outcome, str(verdict))
+            raise _Rejected(verdict.outcome, str(verdict))
         case Passed(microseconds):
-            found = judge(microseconds, _bounds(problem, kernel))
+            found = check_time(microseconds, _bounds(problem, kernel))
             if isinstance(found, Impossible):
-                raise _Stopped("cheat", str(found))
+                raise _Rejected("cheat", str(found))
             return microseconds
 
 
 def _bounds(problem: Problem, kernel: Kernel) -> Bounds:
-    """Of what this kernel does: a kernel of another text may do less than those of the user's file."""
+    """Bounds of this kernel's own work, which may be less than that of the other kernels of the user's file."""
     return problem.bounds_of(kernel) if isinstance(problem, KernelFile) else problem.bounds
 
 
 @contextmanager
-def _blamed(outcome: Outcome, *codes: str) -> Generator[None]:
-    """What the candidate is to blame for becomes its answer."""
+def _candidate_faults(outcome: Outcome, *codes: str) -> Generator[None]:
+    """Turn diagnostics with these code prefixes, which the candidate causes, into its rejection."""
     try:
         yield
     except ArgusError as problem:
         if problem.diagnostic.code.startswith(codes):
-            raise _Stopped(outcome, f"{problem.diagnostic.code}: {problem.diagnostic.message}") from None
+            raise _Rejected(outcome, f"{problem.diagnostic.code}: {problem.diagnostic.message}") from None
         raise

@@ -1,4 +1,4 @@
-"""Candidates on this machine's GPU, in a process of their own: what hangs is stopped, what crashes is told."""
+"""Checks and times candidates on the local GPU in a child process with a watchdog."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from argus.emit.artifact import Artifact
 from argus.runtime.cuda.device import find_gpu
 from argus.runtime.processes.watchdog import WatchedProcess
 from argus.search.bench_harness.verdict import Caught, Verdict
-from argus.search.evaluation.gpu_bench import job_of, results, times
+from argus.search.evaluation.gpu_bench import check_job, job_of, time_job
 from argus.search.problems.problem import Problem
 
 SECONDS = 60.0
 
 
-def at_hand(target: str, *, required: bool = False) -> bool:
-    """Whether there is a GPU here that runs code for the target. Raises ArgusError (E406, E407) if one is required."""
+def gpu_available(target: str, *, required: bool = False) -> bool:
+    """Whether a local GPU runs code for the target. Raises ArgusError (E406, E407) if required and absent."""
     try:
         find_gpu().check_runs(target)
     except ArgusError:
@@ -29,12 +29,12 @@ def at_hand(target: str, *, required: bool = False) -> bool:
 
 @define
 class Gpu:
-    """The GPU at hand. Both methods raise ArgusError: E405 to E410, E903."""
+    """The local GPU as `DeviceTools`. Both methods raise ArgusError: E405 to E410, E903."""
 
     child: WatchedProcess = field(factory=lambda: WatchedProcess(SECONDS))
 
     def disagreement(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Caught | None:
-        return self.child.call(results, job_of(problem, kernel, artifact.description))
+        return self.child.call(check_job, job_of(problem, kernel, artifact.description))
 
     def time(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Verdict:
-        return self.child.call(times, job_of(problem, kernel, artifact.description))
+        return self.child.call(time_job, job_of(problem, kernel, artifact.description))

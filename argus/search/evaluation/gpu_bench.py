@@ -1,4 +1,4 @@
-"""The bench of the examination on a GPU, and built kernels as its candidates."""
+"""Implements the bench harness's `Bench` on a GPU, and binds built kernels as its candidates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from argus.runtime.cuda.driver import Driver
 from argus.runtime.cuda.launch import LoadedKernel, load
 from argus.runtime.gpu_lock import GpuLock
 from argus.search.bench_harness.bench import Bytes, Call, Candidate, Operand
-from argus.search.bench_harness.examine import clocked, correct
+from argus.search.bench_harness.examine import check_results, measure
 from argus.search.bench_harness.files import KernelOfFile
 from argus.search.bench_harness.products import Product
 from argus.search.bench_harness.session import session
@@ -26,11 +26,11 @@ from argus.search.bench_harness.subject import Subject
 from argus.search.bench_harness.verdict import Caught, Plan, Verdict
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
-from argus.search.problems.workload import sources
-from argus.search.tuning.measure import hold, the_device
+from argus.search.problems.workload import size_sources
+from argus.search.tuning.measure import keep_busy, the_device
 
 _CLOCK = time.perf_counter
-"""As it is before any candidate is loaded."""
+"""The host clock, captured before any candidate is loaded."""
 _MEASURING = (
     "cuMemcpyDtoH",
     "cuMemcpyHtoD",
@@ -43,13 +43,13 @@ _MEASURING = (
 )
 _LAUNCH = 30e-6
 _MORE = 5
-"""Seconds that a launch may take on the host, and launches more than there are that the GPU is kept busy for."""
+"""Host seconds assumed per launch, and extra launches for which the GPU is kept busy."""
 ROUNDS = 3
 
 
 @frozen
-class Card:
-    """A GPU with the events of its driver, one process at a time; calls go to the default stream."""
+class GpuBench:
+    """A GPU timed by driver events, with exclusive access per process; calls go to the default stream."""
 
     device: Device
     turn: GpuLock = field(init=False, default=Factory(lambda card: GpuLock(card.device.bus), takes_self=True))
@@ -73,35 +73,35 @@ class Card:
     def read(self, address: int, size: int) -> Bytes:
         return self._bytes(address, size).read()
 
-    def settle(self, *, everything: bool) -> None:
+    def synchronise(self, *, everything: bool) -> None:
         if everything:
             self.device.synchronise()
             return
-        event = self.mark()
+        event = self.record_event()
         self.driver.call("cuEventSynchronize", event)
         self.driver.call("cuEventDestroy", event)
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         return self.turn.acquire()
 
-    def give(self) -> None:
+    def release(self) -> None:
         self.turn.release()
 
-    def hold(self, calls: int) -> None:
-        hold(self.device, _LAUNCH * (calls + _MORE))
+    def keep_busy(self, calls: int) -> None:
+        keep_busy(self.device, _LAUNCH * (calls + _MORE))
 
-    def mark(self) -> object:
+    def record_event(self) -> object:
         event = self.driver.call("cuEventCreate", 0)
         self.driver.call("cuEventRecord", event, 0)
         return event
 
-    def between(self, first: object, last: object) -> float:
+    def elapsed(self, first: object, last: object) -> float:
         took = 1e3 * float(self.driver.call("cuEventElapsedTime", first, last))
         for event in (first, last):
             self.driver.call("cuEventDestroy", event)
         return took
 
-    def host(self) -> float:
+    def host_time(self) -> float:
         return 1e6 * _CLOCK()
 
     def instruments(self) -> tuple[object, ...]:
@@ -115,18 +115,18 @@ class Card:
 
 
 @frozen
-class Sources:
-    """tensors: names of parameters, in order. sizes: by name, a tensor and its axis of that extent."""
+class SizeSources:
+    """Where a kernel's sizes come from. tensors: parameter names in order. sizes: name -> (tensor, axis)."""
 
     tensors: tuple[str, ...]
     sizes: Mapping[str, tuple[str, int]]
 
 
-PRODUCT = Sources(("A", "B", "C"), {"M": ("C", 0), "N": ("C", 1), "K": ("A", 1)})
+PRODUCT = SizeSources(("A", "B", "C"), {"M": ("C", 0), "N": ("C", 1), "K": ("A", 1)})
 
 
-def candidate(kernel: LoadedKernel, source: Sources, stream: int = 0) -> Candidate:
-    """A built kernel; binding raises ArgusError (E405) for sizes that it does not take."""
+def bind_kernel(kernel: LoadedKernel, source: SizeSources, stream: int = 0) -> Candidate:
+    """A built kernel as a candidate; binding raises ArgusError (E405) for sizes that it does not accept."""
 
     def bind(*operands: Operand) -> Call:
         given = dict(zip(source.tensors, operands, strict=True))
@@ -139,9 +139,9 @@ def candidate(kernel: LoadedKernel, source: Sources, stream: int = 0) -> Candida
 
 @frozen
 class Job:
-    """What to examine. path: of the description of a built kernel. plain: the kernel itself, as data, of a file's.
+    """What to check or time. path: description file of the built kernel. plain: the serialised kernel of a user's file.
 
-    seed: known to nobody before.
+    seed: fresh and secret.
     """
 
     problem: Problem
@@ -174,30 +174,30 @@ class Job:
 
     def candidate(self, kernel: LoadedKernel) -> Candidate:
         if isinstance(self.problem, Gemm):
-            return candidate(kernel, PRODUCT)
+            return bind_kernel(kernel, PRODUCT)
         made = self.kernel
-        return candidate(kernel, Sources(tuple(each.name for each in made.parameters), sources(made)))
+        return bind_kernel(kernel, SizeSources(tuple(each.name for each in made.parameters), size_sources(made)))
 
 
 def job_of(problem: Problem, kernel: Kernel, path: Path) -> Job:
-    """path: of the description of the kernel as it is built."""
+    """path: description file of the built kernel."""
     plain = json.dumps(write([kernel])) if isinstance(problem, KernelFile) else ""
     return Job(problem, str(path), plain)
 
 
-def results(job: Job) -> Generator[str, None, Caught | None]:
-    """What is wrong with a kernel's results. Raises ArgusError: E405 to E409, E903."""
+def check_job(job: Job) -> Generator[str, None, Caught | None]:
+    """Check a kernel's results. Raises ArgusError: E405 to E409, E903."""
     yield Path(job.path).stem
-    card, subject = Card(the_device()), job.subject()
+    card, subject = GpuBench(the_device()), job.subject()
     kernel = load(Path(job.path), card.driver)
     with session(card, job.plan, subject) as opened:
-        return (yield from correct(opened, job.candidate(kernel)))
+        return (yield from check_results(opened, job.candidate(kernel)))
 
 
-def times(job: Job) -> Generator[str, None, Verdict]:
-    """A kernel's time. Raises ArgusError: E405 to E409, E903."""
+def time_job(job: Job) -> Generator[str, None, Verdict]:
+    """Measure a kernel's time. Raises ArgusError: E405 to E409, E903."""
     yield Path(job.path).stem
-    card, subject = Card(the_device()), job.subject()
+    card, subject = GpuBench(the_device()), job.subject()
     kernel = load(Path(job.path), card.driver)
     with session(card, job.plan, subject) as opened:
-        return (yield from clocked(opened, job.candidate(kernel)))
+        return (yield from measure(opened, job.candidate(kernel)))

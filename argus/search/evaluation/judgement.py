@@ -1,4 +1,4 @@
-"""What the gate says of a candidate: plain data, which journals keep and processes hand to each other."""
+"""Data model of the gate's judgement of a candidate, as stored in journals and passed between processes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from argus.policy.planner import Outcome
 
 Stage = Literal["parse", "invariants", "limits", "interpreter", "compile", "device", "timing"]
 STAGES: tuple[Stage, ...] = ("parse", "invariants", "limits", "interpreter", "compile", "device", "timing")
-"""In the order in which a candidate goes through them."""
+"""In the order in which a candidate passes them."""
 Reward = Literal["measured", "predicted"]
 
 
 @frozen
 class Judgement:
-    """How far a candidate came.
+    """Result of the gate for one candidate.
 
-    stage: the last one that it entered. why: what stopped it, in a sentence; empty if nothing did. microseconds: of one
-    call, by `reward`. seconds: that each stage took. counterexample: of the schema `argus.report/1`, where a claim is
-    refuted. resources: registers, spills and shared memory as the compiler reports them. notes: what the static model
-    leaves out. place: of the code that was built, for this run alone.
+    stage: the last one entered. why: reason of rejection, empty if it passed. microseconds: time of one call, measured
+    or predicted by `reward`. seconds: by stage. counterexample: of the schema `argus.report/1`, if a claim is refuted.
+    resources: registers, spills and shared memory from the compiler's report. notes: caveats, such as effects that the
+    static model ignores. place: path of the built code, valid during this run only.
     """
 
     name: str
@@ -39,10 +39,10 @@ class Judgement:
 
     @property
     def took(self) -> float:
-        """Seconds of all stages."""
+        """Total seconds of all stages."""
         return sum(self.seconds.values())
 
     @property
     def compiled(self) -> bool:
-        """Whether a compiler was started for it at all."""
+        """Whether the candidate reached the compiler."""
         return "compile" in self.seconds

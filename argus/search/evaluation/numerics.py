@@ -1,4 +1,4 @@
-"""Whether a kernel computes what is asked for, in the interpreter: fresh inputs, shapes that nobody tuned for."""
+"""Differential test of a kernel in the interpreter against a float64 reference, on random inputs and unusual shapes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from argus.core.walk import show
 from argus.interp.search.search import assumed, holds
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
-from argus.search.problems.references import differs
+from argus.search.problems.references import find_difference
 from argus.verifier.api import interpret
 from argus.verifier.reference import F32_ROUNDING, Comparison, compare
 
 _ROUNDING = 2.0**-8
-"""Of a number of bfloat16."""
+"""Unit roundoff of bfloat16."""
 SEEDS = (0, 1)
 REFERENCE = "float64"
 TOLERANCE = (
@@ -28,43 +28,43 @@ TOLERANCE = (
 
 
 _WHOLE = ((64, 64, 64), (128, 128, 128), (256, 256, 256), (128, 256, 512))
-"""For kernels that take multiples of tiles alone."""
+"""Shapes for kernels that only accept multiples of tiles."""
 
 
-def shapes(kernel: Kernel, seed: int) -> tuple[tuple[int, int, int], ...]:
-    """Small extents that the kernel's assumptions admit: no multiples of tiles if it takes any such."""
+def small_shapes(kernel: Kernel, seed: int) -> tuple[tuple[int, int, int], ...]:
+    """Small (M, N, K) that satisfy the kernel's assumptions, not multiples of tiles if such are admissible."""
     generator = np.random.default_rng(seed)
     odd = int(generator.integers(2, 140)), 8 * int(generator.integers(1, 18)), 8 * int(generator.integers(1, 40))
-    return admitted(kernel, ((1, 8, 8), odd)) or admitted(kernel, _WHOLE)
+    return admissible(kernel, ((1, 8, 8), odd)) or admissible(kernel, _WHOLE)
 
 
-def admitted(kernel: Kernel, extents: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
-    """Those of M, N and K at which the kernel may be launched."""
+def admissible(kernel: Kernel, extents: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
+    """The extents (M, N, K) that satisfy the kernel's assumptions."""
     condition = assumed(kernel)
     return tuple(each for each in extents if holds(kernel, condition, dict(zip("MNK", each, strict=True))))
 
 
 def disagreement(problem: Problem, kernel: Kernel) -> str:
-    """Where the interpreter's result and the float64 reference differ by more than rounding; empty if nowhere.
+    """Describe where the interpreter differs from the float64 reference by more than rounding; empty if nowhere.
 
-    Raises ArgusError (E903) for a user's reference that does not serve.
+    Raises ArgusError (E903) for an unusable reference of the user.
     """
     match problem:
         case Gemm():
-            return _of_product(kernel)
+            return _product_disagreement(kernel)
         case KernelFile():
-            return differs(problem.reference, kernel, SEEDS)
+            return find_difference(problem.reference, kernel, SEEDS)
         case _:
             assert_never(problem)
 
 
-def _of_product(kernel: Kernel) -> str:
+def _product_disagreement(kernel: Kernel) -> str:
     for seed in SEEDS:
-        chosen = shapes(kernel, seed)
+        chosen = small_shapes(kernel, seed)
         if not chosen:
-            return f"no small extents meet `{show(assumed(kernel))}`, so that it could not be run"
+            return f"no small extents satisfy `{show(assumed(kernel))}`, so it could not be run"
         for shape in chosen:
-            found = multiplied(kernel, shape, seed)
+            found = compare_product(kernel, shape, seed)
             if not found.right:
                 extents = "x".join(map(str, shape))
                 return (
@@ -75,8 +75,8 @@ def _of_product(kernel: Kernel) -> str:
     return ""
 
 
-def multiplied(kernel: Kernel, shape: tuple[int, int, int], seed: int) -> Comparison:
-    """One product of normal numbers, run and compared: u |c| + (1 + u) e, e of float32 sums in any order."""
+def compare_product(kernel: Kernel, shape: tuple[int, int, int], seed: int) -> Comparison:
+    """Run one product of normal numbers and compare with the error bound `TOLERANCE`."""
     m, n, k = shape
     generator = np.random.default_rng([seed, m, n, k])
     left = generator.standard_normal((m, k), np.float32).astype(bfloat16)

@@ -1,4 +1,4 @@
-"""Processes of this machine that judge: each is stopped with all that it has started, and ends with its parent."""
+"""Local worker processes for evaluation, each with a timeout; killed with their descendants, and with their parent."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from attrs import define, field
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.cuda.device import VISIBLE
 from argus.runtime.processes.spawned import kill_group, limit_memory, set_up_child, without_main_module
-from argus.search.evaluation.evaluators import MEMORY, Judge, lost, stumbled
+from argus.search.evaluation.evaluators import MEMORY, Judge, internal_failure, lost_judgement
 from argus.search.evaluation.judgement import Judgement
 
 
-def _begin(device: str, begun: Event, memory: int) -> None:
-    """In a worker: what interrupts the search is not for it, one GPU is its own, and it ends with who has begun it.
+def _initialise_worker(device: str, begun: Event, memory: int) -> None:
+    """Worker initialiser: ignore interrupts of the search, select one GPU, end with the parent.
 
-    It leads a group of processes, so that a compiler that it has started is stopped together with it.
+    The worker leads its own process group, so that its compilers are killed together with it.
     """
     set_up_child()
     limit_memory(memory)
@@ -33,15 +33,15 @@ def _begin(device: str, begun: Event, memory: int) -> None:
 
 
 @define
-class _Lane:
-    """One process for one candidate after the other. begun: by the process, once it is fit to judge."""
+class _Worker:
+    """One worker process. begun: set by the process once it is initialised. flying: candidates submitted."""
 
     pool: ProcessPoolExecutor
     begun: Event
     flying: int = 0
 
     def stop(self) -> None:
-        """End the process and all that it has started, whatever they are at."""
+        """Kill the process and its descendants."""
         found = cast("dict[int, BaseProcess] | None", getattr(self.pool, "_processes", None))
         processes = list((found or {}).values())
         self.pool.shutdown(wait=False, cancel_futures=True)
@@ -50,12 +50,12 @@ class _Lane:
 
 
 @define
-class Processes:
-    """Processes of this machine, each on its own: what hangs or dies takes no other candidate with it.
+class WorkerProcesses:
+    """Evaluates in local worker processes, isolated from each other: a hang or crash affects one candidate only.
 
-    devices: GPUs, which the processes have in turn; without any all see what this one sees. seconds, memory: the
-    longest time of one candidate, and the most bytes of a process that judges. Raises ArgusError (E905) from `result`
-    where processes end before they have begun.
+    devices: GPUs, assigned round-robin; if empty, workers see the same as this process. seconds: timeout of one
+    candidate. memory: limit of a worker in bytes. `result` raises ArgusError (E905) if a worker dies before it is
+    initialised.
     """
 
     judge: Judge
@@ -63,7 +63,7 @@ class Processes:
     seconds: float
     devices: Sequence[str] = ()
     memory: int = MEMORY
-    _lanes: dict[int, _Lane] = field(factory=dict[int, _Lane], init=False)
+    _lanes: dict[int, _Worker] = field(factory=dict[int, _Worker], init=False)
     _places: dict[Future[Judgement], int] = field(factory=dict[Future[Judgement], int], init=False)
 
     def submit(self, name: str, text: str = "") -> Future[Judgement]:
@@ -71,7 +71,7 @@ class Processes:
         with without_main_module():
             try:
                 future = self._lane(place).pool.submit(self.judge, name, text)
-            except BrokenExecutor:  # it died while it had nothing to do
+            except BrokenExecutor:  # it died while idle
                 self._stop(place)
                 future = self._lane(place).pool.submit(self.judge, name, text)
         self._lanes[place].flying += 1
@@ -85,17 +85,17 @@ class Processes:
         except Late:
             if left is not None and left < self.seconds:
                 return None
-            judgement = lost(name, f"it took more than {self.seconds:g} s, and was stopped")
+            judgement = lost_judgement(name, f"it took more than {self.seconds:g} s, and was stopped")
             self._stop(place)
         except (BrokenExecutor, CancelledError):
             if not self._lanes[place].begun.is_set():
-                raise _no_process() from None
-            judgement = lost(name, "the process that judged it died")
+                raise _worker_died_early() from None
+            judgement = lost_judgement(name, "the worker process died")
             self._stop(place)
         except ArgusError:
             raise
         except Exception as problem:  # noqa: BLE001 reason: one candidate does not end what is left alone overnight
-            judgement = stumbled(name, problem)
+            judgement = internal_failure(name, problem)
         self._places.pop(future, None)
         if place in self._lanes:
             self._lanes[place].flying -= 1
@@ -104,12 +104,14 @@ class Processes:
     def _flying(self, place: int) -> int:
         return self._lanes[place].flying if place in self._lanes else 0
 
-    def _lane(self, place: int) -> _Lane:
+    def _lane(self, place: int) -> _Worker:
         if place not in self._lanes:
             context = get_context("spawn")
             begun = context.Event()
             device = self.devices[place % len(self.devices)] if self.devices else ""
-            self._lanes[place] = _Lane(ProcessPoolExecutor(1, context, _begin, (device, begun, self.memory)), begun)
+            self._lanes[place] = _Worker(
+                ProcessPoolExecutor(1, context, _initialise_worker, (device, begun, self.memory)), begun
+            )
         return self._lanes[place]
 
     def _stop(self, place: int) -> None:
@@ -121,7 +123,7 @@ class Processes:
         self._places.clear()
 
 
-def _no_process() -> ArgusError:
-    message = "the process that was to judge candidates ended before it had begun"
-    advice = "see whether memory and processes are to be had on this machine, or take --workers 0"
+def _worker_died_early() -> ArgusError:
+    message = "a worker process ended before it was initialised"
+    advice = "check the memory and process limits of this machine, or use --workers 0"
     return ArgusError(Diagnostic("E905", "error", message, help=advice))

@@ -1,4 +1,4 @@
-"""What a time is predicted to be where no GPU is at hand, and what the compiler says of a kernel."""
+"""Type of the static model's prediction, and the numbers of the compiler's resource report."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from argus.core.ir import Kernel
 from argus.emit.artifact import Artifact
 
 Predict = Callable[[Kernel, Mapping[str, int], Compiled], Prediction]
-"""Of a kernel at sizes, with what the compiler says of it."""
+"""Predicts the time of a kernel at sizes, given the compiler's resource report."""
 
 
 def resources(artifact: Artifact) -> dict[str, float]:
-    """The numbers of the compiler's report."""
+    """The numeric fields of the compiler's report."""
     return {
         name: float(value)
         for name, value in asdict(artifact.report).items()

@@ -1,1 +1,1 @@
-"""Problems: a GEMM by name or a user's file, its reference, and the bytes and FLOPs it cannot do without."""
+"""Problems: a GEMM by name or a user's file, references, and lower bounds of bytes and FLOPs."""

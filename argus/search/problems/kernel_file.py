@@ -1,6 +1,6 @@
-"""A problem that is a user's own file: kernels, and a function on NumPy arrays that says what they compute.
+"""Problems given by a user's file: kernels, and a NumPy reference function that specifies them.
 
-The file is the user's, and is run as `argus verify` runs it.
+The file is trusted and executed as by `argus verify`.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from argus.interp.search.search import assumed, holds
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.policy.planner import Step
 from argus.runtime.sandbox.user_reference import REFERENCE, WORK, Exact, call_reference
-from argus.search.problems.workload import Counted, beyond_memory, declared_work, least_of, work_of
+from argus.search.problems.workload import WorkEstimate, declared_work, least_work, oversized_parameter, work_of
 from argus.search.techniques import TRANSFORMATIONS
 from argus.verifier.loader import Exported, load_with_names, locate_file
 from argus.verifier.suggest import with_suggested
 
 DEPTH = 2
-"""Most techniques on top of each other."""
+"""Largest number of techniques applied to one kernel."""
 _NAME = re.compile(r"file:([0-9a-f]{16}):([\w=,]+):(.+)")
 _SIZE = re.compile(r"(\w+)=([1-9]\d{0,11})")
 
 
 @frozen
 class Variant:
-    """A design of a file: a kernel of it, and the techniques that rewrite that, in order.
+    """A design: a kernel of the file and the techniques that rewrite it, in order.
 
-    suggested: whether its claims are not the file's own.
+    base: name of the kernel in the file. suggested: whether its claims are suggested by Argus.
     """
 
     name: str
@@ -49,9 +49,9 @@ class Variant:
 
 @frozen
 class KernelFile:
-    """One kernel or family of a file, at sizes. digest: of the file's text. kernel: its name, empty for all there are.
+    """A kernel or family of a file, at sizes. digest: hash of the file's text. kernel_name: empty for all kernels.
 
-    `str` of it names it in a journal, with the digest, so that a run does not go on with another text.
+    `str` is its name in a journal; it includes the digest, so that a run cannot be resumed with another text.
     """
 
     path: str
@@ -65,11 +65,11 @@ class KernelFile:
         return dict(self.extents)
 
     @property
-    def counted(self) -> Counted:
-        """The work of the problem: what the file declares, else that of the kernel that is known to do the least."""
-        declared = _loaded(self.path, self.kernel_name, self.digest).work
+    def counted(self) -> WorkEstimate:
+        """The work of the problem: as declared by the file, else the least known work of its kernels."""
+        declared = _load_file(self.path, self.kernel_name, self.digest).work
         made = [work_of(each.kernel, self.sizes) for each in self.variants.values() if not each.steps]
-        return declared_work(declared, self.sizes) if declared is not None else least_of(made)
+        return declared_work(declared, self.sizes) if declared is not None else least_work(made)
 
     @property
     def work(self) -> Work:
@@ -80,37 +80,37 @@ class KernelFile:
         return bounds(self.work, CEILINGS[self.target])
 
     def bounds_of(self, kernel: Kernel) -> Bounds:
-        """Of what is known that this kernel does, which alone may be held against its time."""
+        """Bounds from this kernel's own known work; only these may be compared with its time."""
         return bounds(work_of(kernel, self.sizes).work, CEILINGS[self.target])
 
     @property
     def variants(self) -> Mapping[str, Variant]:
-        """The designs, by name: each kernel, then what techniques make of it."""
+        """The designs by name: each kernel, then its rewrites."""
         return _variants(self)
 
     @property
     def reference(self) -> Callable[..., object]:
-        """What the user says that the kernel computes."""
-        return _loaded(self.path, self.kernel_name, self.digest).reference
+        """The user's reference function."""
+        return _load_file(self.path, self.kernel_name, self.digest).reference
 
     def answer(self, given: Mapping[str, Exact]) -> object:
-        """What the reference says of these inputs. Raises ArgusError (E903)."""
+        """The reference's result for these inputs. Raises ArgusError (E903)."""
         return call_reference(self.reference, given)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of a verdict should know of its claims."""
+        """Caveats of verdicts: kernels whose claims are suggested."""
         missing = [each.name for each in self.variants.values() if each.suggested and not each.steps]
-        return (f"claims of {', '.join(missing)} are suggested ones: the file makes none",) if missing else ()
+        return (f"claims of {', '.join(missing)} are suggested by Argus: the file has none",) if missing else ()
 
     @property
     def exported(self) -> tuple[Exported, ...]:
-        return _loaded(self.path, self.kernel_name, self.digest).exported
+        return _load_file(self.path, self.kernel_name, self.digest).exported
 
     def kernel(self, name: str) -> Kernel:
         """The kernel of a design. Raises ArgusError (E903)."""
         if name not in self.variants:
-            _refuse(f"`{name}` is no design of `{self.path}`", f"there are {', '.join(self.variants)}")
+            _refuse(f"`{name}` is not a design of `{self.path}`", f"there are {', '.join(self.variants)}")
         return self.variants[name].kernel
 
     def __str__(self) -> str:
@@ -118,43 +118,43 @@ class KernelFile:
         return f"file:{self.digest}:{sizes}:{self.path}" + (f":{self.kernel_name}" if self.kernel_name else "")
 
 
-def is_recorded(text: str) -> bool:
-    """Whether a text is what `str` makes of a problem of this kind."""
+def is_journal_name(text: str) -> bool:
+    """Whether a text is the journal name (`str`) of a `KernelFile`."""
     return _NAME.fullmatch(text) is not None
 
 
-def shown(text: str) -> str:
-    """The name of a problem as people read it: of this kind without digest and folder, of others as it is."""
+def display_name(text: str) -> str:
+    """The name of a problem for display: without digest and folder for a file, unchanged for others."""
     found = _NAME.fullmatch(text)
     return f"{Path(found[3]).name} at {found[2]}" if found is not None else text
 
 
-def recorded(text: str, target: str) -> KernelFile:
-    """The problem that a journal names. Raises ArgusError (E903) if its file is another by now."""
+def problem_from_journal(text: str, target: str) -> KernelFile:
+    """The problem of a journal name. Raises ArgusError (E903) if its file has changed."""
     match = _NAME.fullmatch(text)
     assert match is not None
     found = file_problem(match[3], match[2], target)
     if found.digest != match[1]:
         _refuse(
             f"`{found.path}` has changed since the run began: its text has the digest {found.digest}, not {match[1]}",
-            "begin a new run, or restore the file",
+            "start a new run, or restore the file",
         )
     return found
 
 
 def file_problem(what: str, sizes: str, target: str) -> KernelFile:
-    """What a user named: FILE or FILE:KERNEL at sizes such as "M=4096,N=4096,K=4096".
+    """The problem of FILE or FILE:KERNEL at sizes such as "M=4096,N=4096,K=4096".
 
-    target: which kernels are meant where the file has some for several targets.
+    target: selects kernels if the file has some for several targets.
 
     Raises:
-        ArgusError: E00x for a file that does not load, E1xx or E2xx for a kernel of it, E903 without a reference, for
-            sizes that are not those of the kernels, and for a program.
+        ArgusError: E00x if the file does not load, E1xx or E2xx for an ill-formed kernel, E903 without a reference, for
+            wrong sizes, and for a program of several launches.
     """
     path = locate_file(what)
     kernel_name = "" if Path(what).exists() else what.rpartition(":")[2]
     digest = digest_of(path.read_bytes())
-    exported = _loaded(str(path), kernel_name, digest).exported
+    exported = _load_file(str(path), kernel_name, digest).exported
     kernels = [each.trace() for each in exported]
     if any(each.program is not None for each in exported):
         _refuse(f"`{what}` is a program of several launches", "name a kernel")
@@ -163,31 +163,31 @@ def file_problem(what: str, sizes: str, target: str) -> KernelFile:
     if chosen not in targets:
         _refuse(f"`{what}` has no kernel for {target}", f"name one of {', '.join(targets)} with --target")
     meant = [each for each in kernels if each.target.name == chosen]
-    _check_alike(what, meant)
+    _check_same_parameters(what, meant)
     found = KernelFile(str(path), kernel_name, digest, _extents(sizes, meant[0]), chosen)
-    if (large := beyond_memory(meant[0], found.sizes)) is not None:
-        _refuse(f"`{large.name}` is larger than any memory at {sizes}", "name smaller sizes")
-    if not any(admitted(exported, chosen, found.sizes)):
+    if (large := oversized_parameter(meant[0], found.sizes)) is not None:
+        _refuse(f"`{large.name}` exceeds any GPU's memory at {sizes}", "give smaller sizes")
+    if not any(admissible_kernels(exported, chosen, found.sizes)):
         _refuse(
-            f"no kernel of `{what}` may be launched at {sizes}: `{meant[0].name}` assumes {show(assumed(meant[0]))}",
-            "name sizes that meet what it assumes",
+            f"no kernel of `{what}` can be launched at {sizes}: `{meant[0].name}` assumes {show(assumed(meant[0]))}",
+            "give sizes that satisfy its assumptions",
         )
     return found
 
 
 def digest_of(text: bytes) -> str:
-    """What tells one text of a file from another, in a name."""
+    """A short hash of a file's text, for names."""
     return sha256(text).hexdigest()[:16]
 
 
-def _check_alike(what: str, kernels: list[Kernel]) -> None:
-    """Designs of one problem have the same parameters."""
+def _check_same_parameters(what: str, kernels: list[Kernel]) -> None:
+    """Raises ArgusError (E903) unless all kernels have the same parameters."""
     first = signature(kernels[0])
     other = next((each for each in kernels if signature(each) != first), None)
     if other is not None:
         _refuse(
             f"`{kernels[0].name}` and `{other.name}` of `{what}` take different parameters",
-            f"name the kernel or the family that is meant: {what}:{kernels[0].name}",
+            f"select a kernel or family: {what}:{kernels[0].name}",
         )
 
 
@@ -205,19 +205,19 @@ def _extents(text: str, kernel: Kernel) -> tuple[tuple[str, int], ...]:
     for part in text.split(","):
         match = _SIZE.fullmatch(part.strip())
         if match is None:
-            _refuse(f"`{part}` is no size, expected a name and a number such as M=4096", advice)
+            _refuse(f"`{part}` is not a size, expected a name and a number such as M=4096", advice)
         if match[1] in found or match[1] not in wanted:
-            _refuse(f"`{match[1]}` is given twice or is no size of `{kernel.name}`", advice)
+            _refuse(f"`{match[1]}` is given twice or is not a size of `{kernel.name}`", advice)
         found[match[1]] = int(match[2])
     missing = [name for name in wanted if name not in found]
     if missing:
-        _refuse(f"no number is given for {', '.join(missing)}", advice)
+        _refuse(f"no value is given for {', '.join(missing)}", advice)
     return tuple((name, found[name]) for name in wanted)
 
 
 @frozen
 class Loaded:
-    """What a file holds. work: what it declares of the work, None without that."""
+    """Contents of a file. work: its function that declares the work; None if absent."""
 
     exported: tuple[Exported, ...]
     reference: Callable[..., object]
@@ -225,16 +225,16 @@ class Loaded:
 
 
 @cache
-def _loaded(path: str, kernel: str, digest: str) -> Loaded:
-    """Of a text; digest: which text. Raises ArgusError (E903) where the file holds another."""
+def _load_file(path: str, kernel: str, digest: str) -> Loaded:
+    """Load a file. Raises ArgusError (E903) if its text does not have this digest."""
     if digest_of(Path(path).read_bytes()) != digest:
-        _refuse(f"`{path}` has changed since the run began", "begin a new run, or restore the file")
+        _refuse(f"`{path}` has changed since the run began", "start a new run, or restore the file")
     exported, names = load_with_names(f"{path}:{kernel}" if kernel else path)
     found, work = names.get(REFERENCE), names.get(WORK)
     if not callable(found):
         _refuse(
-            f"`{path}` has no function `{REFERENCE}`, which says what the kernel computes",
-            f"define `def {REFERENCE}(...)` on NumPy arrays named as the kernel's inputs, giving its output",
+            f"`{path}` has no function `{REFERENCE}` that specifies the kernel's result",
+            f"define `def {REFERENCE}(...)` on NumPy arrays named as the kernel's inputs, returning its output",
         )
     return Loaded(exported, found, work if callable(work) else None)
 
@@ -247,8 +247,10 @@ def _variants(problem: KernelFile) -> Mapping[str, Variant]:
     return variants_of(problem.exported, problem.target, problem.sizes)
 
 
-def admitted(exported: Iterable[Exported], target: str, sizes: Mapping[str, int]) -> Iterator[tuple[str, Kernel]]:
-    """Kernels of the target that these sizes may launch, by name."""
+def admissible_kernels(
+    exported: Iterable[Exported], target: str, sizes: Mapping[str, int]
+) -> Iterator[tuple[str, Kernel]]:
+    """(name, kernel) of the target whose assumptions the sizes satisfy."""
     for each in exported:
         kernel = each.trace()
         if kernel.target.name == target and holds(kernel, assumed(kernel), sizes):
@@ -258,15 +260,15 @@ def admitted(exported: Iterable[Exported], target: str, sizes: Mapping[str, int]
 def variants_of(exported: Iterable[Exported], target: str, sizes: Mapping[str, int]) -> dict[str, Variant]:
     """The designs of a file's kernels, by name."""
     found: dict[str, Variant] = {}
-    for name, traced in admitted(exported, target, sizes):
+    for name, traced in admissible_kernels(exported, target, sizes):
         suggested = not _claims(traced)
         kernel = with_suggested(traced)[0] if suggested else traced
-        found |= {made.name: made for made in _grown(Variant(name, name, (), kernel, suggested))}
+        found |= {made.name: made for made in _expand(Variant(name, name, (), kernel, suggested))}
     return found
 
 
-def _grown(base: Variant) -> Iterator[Variant]:
-    """A kernel and what techniques make of it, each text once."""
+def _expand(base: Variant) -> Iterator[Variant]:
+    """A kernel and its rewrites by up to `DEPTH` techniques, deduplicated by their text."""
     seen = {pretty(base.kernel)}
     level = [base]
     yield base

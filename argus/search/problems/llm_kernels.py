@@ -1,4 +1,4 @@
-"""Kernels that somebody wrote as text: nobody vouches for them, so they are traced apart and held to the problem."""
+"""Kernels from untrusted source text: traced in a sandbox and checked against the problem's specification."""
 
 from __future__ import annotations
 
@@ -17,49 +17,50 @@ _TAGGED = 2
 _SHAPES = {"A": ("M", "K"), "B": ("N", "K"), "C": ("M", "N")}
 
 
-def kernel_of(text: str, problem: Problem) -> Kernel:
-    """The one kernel of a text, with the parameters of the problem.
+def trace_candidate(text: str, problem: Problem) -> Kernel:
+    """Trace the text, which must have one kernel with the problem's parameters.
 
-    Raises ArgusError: E907 for other kernels, and what is wrong with the text (E0xx to E2xx, E941 to E945).
+    Raises ArgusError: E907 for another kernel, E0xx to E2xx and E941 to E945 for errors in the text.
     """
     found = trace_text(text)
     if isinstance(found, Refused):
         raise ArgusError(found.diagnostic)
     if len(found) != 1:
-        raise _other(f"the text has {len(found)} kernels, expected one")
-    return fitting(found[0].trace(), problem)
+        raise _wrong_kernel(f"the text has {len(found)} kernels, expected one")
+    return check_parameters(found[0].trace(), problem)
 
 
-def fitting(kernel: Kernel, problem: Problem) -> Kernel:
-    """The kernel, if it is for the problem's target and has its parameters. Raises ArgusError (E907)."""
+def check_parameters(kernel: Kernel, problem: Problem) -> Kernel:
+    """Return the kernel. Raises ArgusError (E907) if it is for another target or has other parameters."""
     if kernel.target.name != problem.target:
-        raise _other(f"`{kernel.name}` is for {kernel.target}, expected {problem.target}")
+        raise _wrong_kernel(f"`{kernel.name}` is for {kernel.target}, expected {problem.target}")
     if isinstance(problem, KernelFile):
         expected = signature(next(iter(problem.variants.values())).kernel)
         if signature(kernel) != expected:
-            raise _other(f"`{kernel.name}` takes {_told(signature(kernel))}, expected {_told(expected)}")
+            found, wanted = _format_parameters(signature(kernel)), _format_parameters(expected)
+            raise _wrong_kernel(f"`{kernel.name}` takes {found}, expected {wanted}")
         return kernel
     shapes = {each.name: tuple(show(extent) for extent in each.shape) for each in kernel.parameters}
-    # In order: callers pass arrays by place.
+    # In order, since callers pass arrays by position.
     if tuple(shapes.items()) != tuple(_SHAPES.items()) or any(each.dtype != bf16 for each in kernel.parameters):
         said = ", ".join(f"{each.name} {shapes[each.name]} {each.dtype.name}" for each in kernel.parameters)
-        raise _other(f"`{kernel.name}` takes {said}, expected A (M, K), B (N, K) and C (M, N) of bf16, in order")
+        raise _wrong_kernel(f"`{kernel.name}` takes {said}, expected A (M, K), B (N, K) and C (M, N) of bf16, in order")
     return kernel
 
 
-def short(verdict: Proved, kernel: Kernel, *, written: bool) -> str:
-    """What a proof leaves open of the problem; empty if nothing.
+def unproved_part(verdict: Proved, kernel: Kernel, *, written: bool) -> str:
+    """What a proof does not show about the problem; empty if it proves the whole specification.
 
-    written: whether the kernel is somebody's text, whose tags are its own choice too: a proof relates what they name,
-    so they must name rows and columns as these lie in memory, and nothing else may be named.
+    written: whether the kernel is from source text. Then its tags are untrusted too: the proof is relative to them, so
+    they must name exactly the row and column coordinates of the operands in memory, and there may be no other tags.
     """
     if verdict.results == (RESULT,):
-        return _renamed(kernel) if written else ""
-    return f"what is proved is not the product: {'; '.join(verdict.results) or 'nothing of C'}, expected {RESULT}"
+        return _wrong_tags(kernel) if written else ""
+    return f"the proved result is not the product: {'; '.join(verdict.results) or 'nothing of C'}, expected {RESULT}"
 
 
-def _renamed(kernel: Kernel) -> str:
-    """Where a kernel's names are not those of its operands' coordinates; empty if nowhere."""
+def _wrong_tags(kernel: Kernel) -> str:
+    """How a kernel's tags differ from its operands' coordinates; empty if they agree."""
     tags = sum(isinstance(stmt, Tag) for stmt in walk(kernel.body))
     claimed = claimed_contraction(kernel)
     if tags == _TAGGED and claimed is not None:
@@ -68,14 +69,14 @@ def _renamed(kernel: Kernel) -> str:
             return ""
     found = "no product" if claimed is None else claimed.equation
     return (
-        "the names are the text's own: expected two tags, A[m, k] as (m, k) and B[n, k] as (n, k), and C written as"
-        f" (m, n), found {tags} tags that claim {found}"
+        "the tags do not specify the product: expected two tags, A[m, k] as (m, k) and B[n, k] as (n, k), and C written"
+        f" as (m, n), found {tags} tags that claim {found}"
     )
 
 
-def _told(parameters: tuple[tuple[str, str, tuple[str, ...]], ...]) -> str:
+def _format_parameters(parameters: tuple[tuple[str, str, tuple[str, ...]], ...]) -> str:
     return ", ".join(f"{name} ({', '.join(shape)}) of {dtype}" for name, dtype, shape in parameters)
 
 
-def _other(message: str) -> ArgusError:
+def _wrong_kernel(message: str) -> ArgusError:
     return ArgusError(Diagnostic("E907", "error", message, help="declare one kernel of the problem's parameters"))

@@ -1,4 +1,4 @@
-"""What is to be optimised: a family of kernels with its extents, as a user writes it."""
+"""Problems of the search, as a user names them: a GEMM with its extents, or a kernel file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from argus.core.target import TARGETS
 from argus.kernels.gemm import Config, configuration, gemm
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.policy.bounds import gemm as gemm_work
-from argus.search.problems.kernel_file import KernelFile, file_problem, is_recorded, recorded
+from argus.search.problems.kernel_file import KernelFile, file_problem, is_journal_name, problem_from_journal
 
 _GEMM = re.compile(r"gemm:([1-9]\d{0,8})[x×]([1-9]\d{0,8})[x×]([1-9]\d{0,8})(?::(\w+))?")
 DTYPES = ("bf16",)
@@ -36,7 +36,7 @@ class Gemm:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of a verdict should know of its claims: they are the shipped family's."""
+        """Caveats of verdicts: none, as the claims are those of the shipped family."""
         return ()
 
     @property
@@ -48,17 +48,17 @@ class Gemm:
         return bounds(self.work, CEILINGS[self.target])
 
     def config(self, name: str) -> Config:
-        """Raises ArgusError (E903) where no design is called that."""
+        """The configuration of a name. Raises ArgusError (E903) for an unknown name."""
         found = configuration(name)
         if found is None or found.target.name != self.target:
-            message = f"`{name}` is no design of `{self}` on {self.target}"
+            message = f"`{name}` is not a design of `{self}` on {self.target}"
             raise ArgusError(
-                Diagnostic("E903", "error", message, help="`argus optimize` lists designs as it tries them")
+                Diagnostic("E903", "error", message, help="`argus optimize` lists designs while it tries them")
             )
         return found
 
     def kernel(self, name: str) -> Kernel:
-        """The kernel of a design, traced. Raises ArgusError: E903, and E1xx or E2xx for what is wrong with it."""
+        """The traced kernel of a design. Raises ArgusError: E903, and E1xx or E2xx if it is ill-formed."""
         return gemm.instance(self.config(name), name)
 
     def __str__(self) -> str:
@@ -69,16 +69,16 @@ Problem = Gemm | KernelFile
 
 
 def problem_of(text: str, target: str, sizes: str = "") -> Problem:
-    """The problem that a user named, or a journal: `gemm:MxNxK:DTYPE`, or FILE or FILE:KERNEL at sizes.
+    """Parse a problem name of a user or a journal: `gemm:MxNxK:DTYPE`, or FILE or FILE:KERNEL at sizes.
 
-    Raises ArgusError: E903, and of a file what `file_problem` raises.
+    Raises ArgusError: E903, and the errors of `file_problem`.
     """
-    if is_recorded(text):
-        return recorded(text, target)
+    if is_journal_name(text):
+        return problem_from_journal(text, target)
     if text.partition(":")[0] != "gemm" and (sizes or _is_file(text)):
         return file_problem(text, sizes, target)
     if sizes:
-        message = f"the sizes of `{text}` are in its name"
+        message = f"the name `{text}` already contains the sizes"
         raise ArgusError(Diagnostic("E903", "error", message, help="leave --sizes out"))
     return gemm_of(text, target)
 
@@ -88,18 +88,18 @@ def _is_file(text: str) -> bool:
 
 
 def gemm_of(text: str, target: str) -> Gemm:
-    """A product by its name. Raises ArgusError (E903)."""
+    """Parse the name of a GEMM. Raises ArgusError (E903)."""
     known = [each.name for each in TARGETS]
     if target not in known:
         message = f"there is no target `{target}`, expected {' or '.join(known)}"
         raise ArgusError(Diagnostic("E903", "error", message, help="name it with --target"))
     match = _GEMM.fullmatch(text)
     if match is None:
-        message = f"`{text}` is no problem, expected gemm:MxNxK, gemm:MxNxK:DTYPE or a file of a kernel"
+        message = f"`{text}` is not a problem, expected gemm:MxNxK, gemm:MxNxK:DTYPE or a kernel file"
         raise ArgusError(Diagnostic("E903", "error", message, help="for example gemm:8192x8192x8192:bf16"))
     m, n, k = map(int, match.groups()[:3])
     dtype = match[4] or DTYPES[0]
     if dtype not in DTYPES:
-        message = f"designs of a GEMM multiply {', '.join(DTYPES)}, found `{dtype}`"
-        raise ArgusError(Diagnostic("E903", "error", message, help="leave the element type out"))
+        message = f"the GEMM family supports {', '.join(DTYPES)}, found `{dtype}`"
+        raise ArgusError(Diagnostic("E903", "error", message, help="leave out the element type"))
     return Gemm(m, n, k, dtype, target)

@@ -1,4 +1,4 @@
-"""A user's reference beside a kernel in the interpreter: fresh inputs, small sizes that the assumptions admit."""
+"""Differential test of a kernel in the interpreter against a user's reference, on random inputs of small sizes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ TOLERANCE = (
 )
 _OF_THE_FIRST = 24
 _SIZES = 2
-"""Sets of sizes a seed, of those least in work."""
+"""Number of size assignments per seed, out of the cheapest admissible ones."""
 _MANTISSA = {"f32": 24, "f16": 11, "bf16": 8, "e4m3": 4}
 
 
 @frozen(eq=False)
 class Trial:
-    """Inputs of one run. arrays: of all parameters, by name, outputs poisoned. read: names of those that matter."""
+    """Inputs of one run. arrays: all parameters by name, outputs filled with NaN. read: names of the inputs."""
 
     sizes: Mapping[str, int]
     seed: int
@@ -43,22 +43,23 @@ class Trial:
 
     @property
     def given(self) -> dict[str, Exact]:
-        """What the reference gets."""
+        """The inputs in float64, as passed to the reference."""
         return {name: self.arrays[name].astype(np.float64) for name in self.read}
 
     @property
     def at(self) -> str:
+        """Sizes and seed, for messages."""
         return f"{', '.join(f'{name}={extent}' for name, extent in self.sizes.items())}, seed {self.seed}"
 
 
-def differs(reference: Oracle, kernel: Kernel, seeds: Sequence[int]) -> str:
-    """Where the kernel's outputs and the reference's differ by more than rounding; empty if nowhere.
+def find_difference(reference: Oracle, kernel: Kernel, seeds: Sequence[int]) -> str:
+    """Describe where the kernel's outputs differ from the reference's by more than rounding; empty if nowhere.
 
-    Raises ArgusError (E903) for a reference that raises, or gives something else than the outputs, and for inputs of
-    integers, whose meaning nobody says.
+    Raises ArgusError (E903) if the reference raises or returns anything but the outputs, and for integer inputs, whose
+    valid values are unknown.
     """
-    for trial in trials(kernel, seeds):
-        for name, found in beside(kernel, trial, call_reference(reference, trial.given)):
+    for trial in random_trials(kernel, seeds):
+        for name, found in compare_outputs(kernel, trial, call_reference(reference, trial.given)):
             if not found.right:
                 return (
                     f"{found.outside:,} of {found.elements:,} elements of {name} differ from `{REFERENCE}`: the largest"
@@ -67,8 +68,8 @@ def differs(reference: Oracle, kernel: Kernel, seeds: Sequence[int]) -> str:
     return ""
 
 
-def trials(kernel: Kernel, seeds: Sequence[int]) -> Iterator[Trial]:
-    """Small sizes, drawn, since nobody tunes for them, and normal numbers. Raises ArgusError (E903)."""
+def random_trials(kernel: Kernel, seeds: Sequence[int]) -> Iterator[Trial]:
+    """Trials at randomly chosen small sizes with normal numbers. Raises ArgusError (E903)."""
     check_types(kernel)
     read = tuple(each.name for each in inputs(kernel))
     for seed in seeds:
@@ -85,14 +86,14 @@ def trials(kernel: Kernel, seeds: Sequence[int]) -> Iterator[Trial]:
 
 
 def check_types(kernel: Kernel) -> None:
-    """Raises ArgusError (E903) for a parameter whose numbers nobody can draw."""
+    """Raises ArgusError (E903) for a parameter that is not floating-point."""
     for each in kernel.parameters:
         if each.dtype.name not in _MANTISSA:
-            _refuse(f"`{each.name}` is of {each.dtype.name}", "parameters of floating point alone are filled")
+            _refuse(f"`{each.name}` is of {each.dtype.name}", "random inputs need floating-point parameters")
 
 
-def beside(kernel: Kernel, trial: Trial, expected: object) -> Iterator[tuple[str, Comparison]]:
-    """Each output of the interpreter and what is expected of it. Raises ArgusError (E903) for what is no output."""
+def compare_outputs(kernel: Kernel, trial: Trial, expected: object) -> Iterator[tuple[str, Comparison]]:
+    """Interpret the kernel and compare each output with the reference's. Raises ArgusError (E903)."""
     made = interpret(kernel, *trial.arrays.values())
     wanted = reference_outputs(expected, {name: array.shape for name, array in made.items()})
     for name, array in made.items():
@@ -101,7 +102,7 @@ def beside(kernel: Kernel, trial: Trial, expected: object) -> Iterator[tuple[str
 
 
 def tolerance(expected: Exact, kernel: Kernel, sizes: Mapping[str, int]) -> Exact:
-    """`TOLERANCE`: intermediate results are rounded, too, and where, the reference does not say."""
+    """The error bound `TOLERANCE` of each element; it allows for unknown roundings of intermediate results."""
     largest = float(np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected)))
     coarsest = max(rounding(each.dtype) for each in kernel.parameters)
     long = max(sizes.values(), default=1)
@@ -109,11 +110,12 @@ def tolerance(expected: Exact, kernel: Kernel, sizes: Mapping[str, int]) -> Exac
 
 
 def rounding(dtype: DType) -> float:
-    """The largest relative error of rounding to a type."""
+    """The unit roundoff of a type."""
     return 2.0 ** -_MANTISSA[dtype.name]
 
 
-def shapes_of_outputs(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+def output_shapes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """Shapes of the outputs by name."""
     return {each.name: shape_of(each, kernel, sizes) for each in outputs(kernel)}
 
 

@@ -1,8 +1,8 @@
-"""How much of a tensor the copies of a kernel are sure to read at given sizes: boxes that lie apart, each counted once.
+"""Lower bound of the bytes of a tensor that a kernel reads at given sizes: the union of disjoint boxes, counted once.
 
-Of one copy all blocks and all trips of its loops are looked at, with numbers; boxes of the tile's extents that begin at
-multiples of them do not overlap. A copy under a condition that data decide, or at a place that data or threads decide,
-counts nothing, and so do views that skip elements.
+Enumerates all blocks and loop iterations of a copy numerically. Boxes with the tile's extents that start at multiples
+of them do not overlap. Copies under data-dependent conditions, at data- or thread-dependent coordinates, and of strided
+views count as 0.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from argus.core.ir import Buffer, Copy, For, If, Kernel, Role, Stmt, View, bodie
 from argus.core.walk import IntArray, Value, symbols, topological
 
 _MOST = 1 << 22
-"""Places of a copy that are looked at."""
+"""Most executions of a copy that are enumerated."""
 Numbers = dict[Symbol, Value]
 
 
 @frozen(eq=False)
-class _Way:
-    """A copy, and what stands around it from the outside in."""
+class _CopySite:
+    """A copy with its enclosing statements, outermost first, each with whether the copy is in its first body."""
 
     copy: Copy
     around: tuple[tuple[Stmt, bool], ...]
     role: Role | None
 
 
-def read_of(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> float:
-    """Bytes that are sure to be read, by copies whose boxes have the same extents; 0 where nothing is sure."""
+def required_bytes(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> float:
+    """Bytes that are certainly read: the maximum over groups of copies with equal box extents; 0 if none is known."""
     found: dict[tuple[int, ...], list[IntArray]] = {}
-    for way in _ways(kernel):
+    for way in _copy_sites(kernel):
         if way.copy.source.buffer is buffer and (boxes := _boxes(way, kernel, sizes)) is not None:
             found.setdefault(boxes[0], []).append(boxes[1])
     shape = [int(value_of(extent, sizes_of(kernel, sizes))) for extent in buffer.shape]
@@ -47,7 +47,7 @@ def read_of(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> float:
 
 
 def _elements(spans: tuple[int, ...], corners: IntArray, shape: list[int]) -> int:
-    """Of boxes that begin at these corners, each counted once, within a tensor."""
+    """Number of elements in the union of aligned boxes at these corners, clipped to the tensor."""
     different = np.unique(corners, axis=0)
     counted = np.ones(len(different), np.int64)
     for axis, (span, extent) in enumerate(zip(spans, shape, strict=True)):
@@ -56,27 +56,27 @@ def _elements(spans: tuple[int, ...], corners: IntArray, shape: list[int]) -> in
     return int(counted.sum())
 
 
-def _ways(kernel: Kernel) -> Iterator[_Way]:
+def _copy_sites(kernel: Kernel) -> Iterator[_CopySite]:
     yield from _within(kernel.prologue, (), None)
     for role in () if kernel.roles is None else kernel.roles.roles:
         yield from _within(role.body, (), role)
     yield from _within(kernel.epilogue, (), None)
 
 
-def _within(body: tuple[Stmt, ...], around: tuple[tuple[Stmt, bool], ...], role: Role | None) -> Iterator[_Way]:
+def _within(body: tuple[Stmt, ...], around: tuple[tuple[Stmt, bool], ...], role: Role | None) -> Iterator[_CopySite]:
     for stmt in body:
         if isinstance(stmt, Copy):
-            yield _Way(stmt, around, role)
+            yield _CopySite(stmt, around, role)
         for part, inner in enumerate(bodies(stmt)):
             yield from _within(inner, (*around, (stmt, part == 0)), role)
 
 
-def _boxes(way: _Way, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[tuple[int, ...], IntArray] | None:
-    """Extents of the boxes that a copy reads, and the corners where they begin, shape (boxes, axes)."""
+def _boxes(way: _CopySite, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[tuple[int, ...], IntArray] | None:
+    """Extents of the boxes that a copy reads, and their corners, shape (boxes, axes); None if unknown."""
     known = sizes_of(kernel, sizes)
     try:
-        spans = _dense(way.copy.source, known)
-        places = _places(way, kernel, known)
+        spans = _box_extents(way.copy.source, known)
+        places = _executions(way, kernel, known)
         corners = [np.broadcast_to(axis, _length(places)) for axis in start(way.copy.source, places)]
     except (NotModelledError, _TooManyError, OverflowError):
         return None
@@ -85,11 +85,11 @@ def _boxes(way: _Way, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[tuple[i
 
 
 class _TooManyError(Exception):
-    """More places than are looked at."""
+    """More than `_MOST` executions."""
 
 
-def _dense(view: View, known: Mapping[Symbol, Value]) -> tuple[int, ...]:
-    """Elements along each axis of the buffer of a view that moves by one element along each of its axes.
+def _box_extents(view: View, known: Mapping[Symbol, Value]) -> tuple[int, ...]:
+    """Extents, along the buffer's axes, of a view with unit stride along each of its axes.
 
     Raises NotModelledError for other views.
     """
@@ -102,45 +102,45 @@ def _dense(view: View, known: Mapping[Symbol, Value]) -> tuple[int, ...]:
             isinstance(node, Coord) for atom, _ in terms if not isinstance(atom, Coord) for node in topological((atom,))
         )
         if hidden or len(axes) > 1 or any(factor != 1 for _, factor in axes):
-            raise NotModelledError("elements that do not lie side by side")
+            raise NotModelledError("a view without unit strides")
         seen += [axis for axis, _ in axes]
         spans.append(int(value_of(view.shape[axes[0][0]], known)) if axes else 1)
     if view.where is not TRUE or len(set(seen)) != len(seen):
-        raise NotModelledError("elements that do not lie side by side")
+        raise NotModelledError("a view without unit strides")
     if prod(spans) != prod(int(value_of(extent, known)) for extent in view.shape):
-        raise NotModelledError("elements that are read more than once")
+        raise NotModelledError("a view that repeats elements")
     return tuple(spans)
 
 
-def _places(way: _Way, kernel: Kernel, known: Mapping[Symbol, Value]) -> Numbers:
-    """Numbers of symbols, one each time that the copy runs, of as many as tell its places apart."""
-    told = _told(way)
+def _executions(way: _CopySite, kernel: Kernel, known: Mapping[Symbol, Value]) -> Numbers:
+    """Values of the relevant symbols, one per execution of the copy; irrelevant symbols are not enumerated."""
+    told = _relevant_symbols(way)
     if (way.role is not None and way.role.thread in told) or kernel.thread in told:
-        raise NotModelledError("a place that threads decide")
+        raise NotModelledError("thread-dependent coordinates")
     numbers: Numbers = {symbol: np.full(1, value, np.int64) for symbol, value in known.items()}
     for block, extent in zip(kernel.blocks, kernel.grid, strict=True):
-        numbers = _spread(
+        numbers = _expand_symbol(
             numbers, block, np.zeros(1, np.int64), value_of(extent, known).reshape(1), 1, wanted=block in told
         )
     if way.role is not None:
         count = np.full(_length(numbers), way.role.agents, np.int64)
-        numbers = _spread(numbers, way.role.number, 0 * count, count, 1, wanted=way.role.number in told)
+        numbers = _expand_symbol(numbers, way.role.number, 0 * count, count, 1, wanted=way.role.number in told)
     for stmt, first in way.around:
         match stmt:
             case For():
                 begin = np.broadcast_to(value_of(stmt.start, numbers), _length(numbers))
                 count = np.broadcast_to(value_of(trips(stmt), numbers), _length(numbers))
-                numbers = _spread(numbers, stmt.symbol, begin, count, stmt.step, wanted=stmt.symbol in told)
+                numbers = _expand_symbol(numbers, stmt.symbol, begin, count, stmt.step, wanted=stmt.symbol in told)
             case If():
                 held = np.broadcast_to(value_of(stmt.cond, numbers).astype(np.bool_), _length(numbers))
-                numbers = _chosen(numbers, np.flatnonzero(held == first))
+                numbers = _select(numbers, np.flatnonzero(held == first))
             case _:
                 pass
     return numbers
 
 
-def _told(way: _Way) -> frozenset[Symbol]:
-    """Symbols that places, conditions and bounds of loops mention."""
+def _relevant_symbols(way: _CopySite) -> frozenset[Symbol]:
+    """Symbols in the copy's coordinates, enclosing conditions and loop bounds."""
     roots: list[Node] = list(way.copy.source.at)
     for stmt, _ in way.around:
         match stmt:
@@ -153,18 +153,20 @@ def _told(way: _Way) -> frozenset[Symbol]:
     return symbols(*roots)
 
 
-def _spread(numbers: Numbers, symbol: Symbol, first: IntArray, count: IntArray, step: int, *, wanted: bool) -> Numbers:
-    """Each place as often as a loop runs there; only where it runs at all if the symbol tells nothing apart."""
+def _expand_symbol(
+    numbers: Numbers, symbol: Symbol, first: IntArray, count: IntArray, step: int, *, wanted: bool
+) -> Numbers:
+    """Repeat each execution by the loop's trip count; by min(count, 1) if the symbol is irrelevant."""
     times = np.broadcast_to(np.maximum(count, 0) if wanted else np.minimum(np.maximum(count, 0), 1), _length(numbers))
     if int(times.sum()) > _MOST:
         raise _TooManyError
     which = np.repeat(np.arange(_length(numbers)), times)
     trip = np.arange(len(which)) - np.repeat(np.cumsum(times) - times, times)
     begin = np.broadcast_to(first, _length(numbers))[which]
-    return {**_chosen(numbers, which), symbol: begin + trip * step}
+    return {**_select(numbers, which), symbol: begin + trip * step}
 
 
-def _chosen(numbers: Numbers, which: npt.NDArray[np.int64]) -> Numbers:
+def _select(numbers: Numbers, which: npt.NDArray[np.int64]) -> Numbers:
     return {symbol: np.asarray(value)[which] for symbol, value in numbers.items()}
 
 

@@ -1,8 +1,8 @@
-"""The work that a kernel cannot do without at given sizes, for bounds: what is known of it, and what is not.
+"""Lower bound of a kernel's work at given sizes, for speed-of-light bounds, with a list of what is unknown.
 
-Products are those that its claims speak of, where these say that it multiplies two matrices; else those of its matrix
-instructions, where sizes alone decide how many there are. An output counts where a claim says that all of it is
-written, an input as far as copies are sure to read it. Whatever is not known counts nothing.
+Operations are those of the claimed contraction of two matrices, if any; else those of the matrix instructions, if their
+number depends on sizes only. An output counts if a claim states that all of it is written; an input as far as copies
+certainly read it. Unknown work counts as 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from argus.core.ir import Assert, Buffer, For, If, Kernel, Let, Mma, Stmt, Writt
 from argus.core.walk import evaluate, symbols, topological
 from argus.interp.memory.loading import inputs, outputs
 from argus.policy.bounds import CEILINGS, Work
-from argus.search.problems.required_reads import read_of
+from argus.search.problems.required_reads import required_bytes
 from argus.verifier.reference import Contraction, claimed_contraction
 
 _TYPES = {name for each in CEILINGS.values() for name in each.peak}
@@ -32,91 +32,99 @@ _MOST_ELEMENTS = 1 << 44
 
 
 @frozen
-class Counted:
-    """work: that is known. products: where they are counted from, in words. unknown: what may be more than that."""
+class WorkEstimate:
+    """work: the known part. products: source of the operation count, as text. unknown: parts that are not counted."""
 
     work: Work
     products: str
     unknown: tuple[str, ...]
 
     @property
-    def told(self) -> str:
-        """In one line."""
+    def description(self) -> str:
+        """One line for reports."""
         counted = f"{self.products}, {self.work.reads:,.0f} bytes read, {self.work.writes:,.0f} written"
         return f"{counted}; not known: {'; '.join(self.unknown)}" if self.unknown else counted
 
 
-def work_of(kernel: Kernel, sizes: Mapping[str, int]) -> Counted:
-    """Raises KeyError for a size that is not given."""
+def work_of(kernel: Kernel, sizes: Mapping[str, int]) -> WorkEstimate:
+    """The known work of a kernel at sizes. Raises KeyError for a missing size."""
     claimed = claimed_contraction(kernel)
-    every, products, unknown = _products(kernel, claimed, sizes)
+    every, products, unknown = _flops(kernel, claimed, sizes)
     rates = CEILINGS[kernel.target.name].peak
     flops = {name: count for name, count in every.items() if name in rates}
     unknown += [f"the rate of products of {name or 'no type'}" for name in every if name not in rates]
     reads = writes = 0.0
     for each in inputs(kernel):
         whole = bytes_of(each, kernel, sizes)
-        known = whole if claimed is not None and each in (claimed.left, claimed.right) else read_of(each, kernel, sizes)
+        known = (
+            whole
+            if claimed is not None and each in (claimed.left, claimed.right)
+            else required_bytes(each, kernel, sizes)
+        )
         reads += known
         if known < whole:
             part = f"more than {known / whole:.0%}" if known else "any"
             unknown.append(f"whether {part} of {each.name} is read")
-    whole = _written(kernel)
+    whole = _fully_written(kernel)
     for each in outputs(kernel):
         writes += bytes_of(each, kernel, sizes) if each in whole else 0.0
         if each not in whole:
             unknown.append(f"how much of {each.name} is written")
-    return Counted(Work.of(flops, reads, writes), products, tuple(unknown))
+    return WorkEstimate(Work.of(flops, reads, writes), products, tuple(unknown))
 
 
-def least_of(made: Sequence[Counted]) -> Counted:
-    """Of several kernels of one problem the one that does least."""
+def least_work(made: Sequence[WorkEstimate]) -> WorkEstimate:
+    """The least work among several kernels of one problem."""
     return min(made, key=lambda each: (sum(count for _, count in each.work.flops), each.work.bytes))
 
 
-def declared_work(work: Callable[..., object], sizes: Mapping[str, int]) -> Counted:
-    """What a file's own function says: `flops` by element type, bytes as `reads` and `writes`, each 0 if absent.
+def declared_work(work: Callable[..., object], sizes: Mapping[str, int]) -> WorkEstimate:
+    """Work declared by a file's function: `flops` by element type, bytes as `reads` and `writes`, each 0 if absent.
 
-    Raises ArgusError (E903) for anything else.
+    Raises ArgusError (E903) for any other result.
     """
     try:
         found = work(**sizes)
     except Exception as fault:  # noqa: BLE001 reason: the user's own code may raise anything
-        _refuse(f"`work` raised {type(fault).__name__}: {fault}", f"give its parameters the sizes: {', '.join(sizes)}")
-    return declared(found)
+        _refuse(
+            f"`work` raised {type(fault).__name__}: {fault}", f"its parameters must be the sizes {', '.join(sizes)}"
+        )
+    return parse_declared_work(found)
 
 
-def declared(found: object) -> Counted:
-    """As `declared_work`, of what the function gave."""
+def parse_declared_work(found: object) -> WorkEstimate:
+    """Parse the result of a file's `work` function; see `declared_work`."""
     advice = 'return {"flops": {"bf16": 2.0 * M * N * K}, "reads": bytes, "writes": bytes}'
     if not isinstance(found, Mapping) or not cast("Mapping[object, object]", found).keys() <= {
         "flops",
         "reads",
         "writes",
     }:
-        _refuse("`work` does not say how much work there is", advice)
+        _refuse("`work` returned another type or other keys", advice)
     given = cast("Mapping[str, object]", found)
     flops = given.get("flops", {})
     if not isinstance(flops, Mapping):
-        _refuse("`flops` of `work` are not by element type", advice)
+        _refuse("`flops` of `work` is not a mapping from element type to count", advice)
     counts = {str(name): _count(value, advice) for name, value in cast("Mapping[object, object]", flops).items()}
     if not counts.keys() <= _TYPES:
         _refuse(f"`flops` of `work` are of {', '.join(counts)}, expected {', '.join(sorted(_TYPES))}", advice)
     reads, writes = (_count(given.get(name, 0), advice) for name in ("reads", "writes"))
-    return Counted(Work.of(counts, reads, writes), f"{sum(counts.values()):,.0f} operations that the file declares", ())
+    return WorkEstimate(
+        Work.of(counts, reads, writes), f"{sum(counts.values()):,.0f} operations that the file declares", ()
+    )
 
 
 def _count(value: object, advice: str) -> float:
     if isinstance(value, int | float) and 0 <= value < _MOST:
         return float(value)
-    _refuse(f"`work` counts {value!r}", advice)
+    _refuse(f"`work` returned the count {value!r}", advice)
 
 
 def _refuse(message: str, advice: str) -> NoReturn:
     raise ArgusError(Diagnostic("E903", "error", message, help=advice))
 
 
-def _products(
+def _flops(
     kernel: Kernel, claimed: Contraction | None, sizes: Mapping[str, int]
 ) -> tuple[dict[str, float], str, list[str]]:
     issued = {each for each in walk(kernel.body) if isinstance(each, Mma)}
@@ -126,12 +134,12 @@ def _products(
     if claimed is not None and len(types) == 1:
         (m, n), k = shape_of(claimed.output, kernel, sizes), _depth(claimed, kernel, sizes)
         return {types.pop(): 2.0 * m * n * k}, f"2 x {m:,} x {n:,} x {k:,} operations that are claimed", []
-    if not _decided_by_sizes(kernel):
-        return {}, "no products counted", ["how many matrix instructions run: not sizes alone decide"]
+    if not _is_data_independent(kernel):
+        return {}, "no products counted", ["the number of matrix instructions, which depends on data or blocks"]
     try:
-        flops = _of_instructions(kernel, sizes)
+        flops = _instruction_flops(kernel, sizes)
     except OverflowError:
-        return {}, "no products counted", ["how many matrix instructions run: their numbers are beyond 64 bits"]
+        return {}, "no products counted", ["the number of matrix instructions, which exceeds 64 bits"]
     return flops, f"{sum(flops.values()):,.0f} operations of matrix instructions", ["other arithmetic"]
 
 
@@ -140,13 +148,13 @@ def _depth(claimed: Contraction, kernel: Kernel, sizes: Mapping[str, int]) -> in
 
 
 def _type(stmt: Mma) -> str:
-    """Of what is multiplied."""
+    """Element type of the operands."""
     dtype = stmt.atom.operands["a"].dtype
     return "" if dtype is None else dtype.name
 
 
-def _of_instructions(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, float]:
-    """Operations of the first block, and so of every block, times their number, by type."""
+def _instruction_flops(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, float]:
+    """Operations by type: those of the first block, which equal those of every block, times the number of blocks."""
     blocks = prod(_number(extent, kernel, sizes) for extent in kernel.grid)
     flops: dict[str, float] = {}
     for group in all_groups(block_groups(kernel, block_numbers(kernel, sizes))):
@@ -159,21 +167,21 @@ def _of_instructions(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, floa
     return flops
 
 
-def _decided_by_sizes(kernel: Kernel) -> bool:
-    """Whether every block runs as many matrix instructions, whatever data say."""
+def _is_data_independent(kernel: Kernel) -> bool:
+    """Whether all blocks execute the same number of matrix instructions, independent of data."""
     data = {each.symbol for each in walk(kernel.body) if isinstance(each, Let)}
     others = data | set(kernel.blocks)
     loops = [each for each in walk(kernel.body) if isinstance(each, For)]
-    roots = tuple(_around(kernel.body))
+    roots = tuple(_enclosing_expressions(kernel.body))
     around = symbols(*roots)
-    # A loop whose bounds are others' is one whose symbol takes others' values.
+    # A loop symbol is block- or data-dependent if the loop's bounds are: propagate to a fixpoint.
     for _ in loops:
         others |= {each.symbol for each in loops if symbols(each.start, each.stop) & others}
     return not around & others and not any(isinstance(each, Read | Held) for each in topological(roots))
 
 
-def _around(body: tuple[Stmt, ...]) -> Iterator[Node]:
-    """Conditions and bounds of loops around matrix instructions."""
+def _enclosing_expressions(body: tuple[Stmt, ...]) -> Iterator[Node]:
+    """Conditions and loop bounds that enclose matrix instructions."""
     for stmt in body:
         if any(isinstance(each, Mma) for part in bodies(stmt) for each in walk(part)):
             match stmt:
@@ -184,11 +192,11 @@ def _around(body: tuple[Stmt, ...]) -> Iterator[Node]:
                 case _:
                     pass
             for part in bodies(stmt):
-                yield from _around(part)
+                yield from _enclosing_expressions(part)
 
 
-def _written(kernel: Kernel) -> set[Buffer]:
-    """Outputs of which a claim says that all is written."""
+def _fully_written(kernel: Kernel) -> set[Buffer]:
+    """Outputs for which a claim states that all of it is written."""
     claims = [each.claim for each in walk(kernel.body) if isinstance(each, Assert)]
     return {
         each.view.buffer
@@ -198,12 +206,12 @@ def _written(kernel: Kernel) -> set[Buffer]:
 
 
 def shape_of(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """Extents at sizes."""
+    """A buffer's shape at sizes."""
     return tuple(_number(extent, kernel, sizes) for extent in buffer.shape)
 
 
-def sources(kernel: Kernel) -> dict[str, tuple[str, int]]:
-    """A tensor's axis of each size's extent."""
+def size_sources(kernel: Kernel) -> dict[str, tuple[str, int]]:
+    """For each size, a (tensor, axis) whose extent it is."""
     found: dict[str, tuple[str, int]] = {}
     for buffer in kernel.parameters:
         for axis, extent in enumerate(buffer.shape):
@@ -212,12 +220,13 @@ def sources(kernel: Kernel) -> dict[str, tuple[str, int]]:
     return found
 
 
-def beyond_memory(kernel: Kernel, sizes: Mapping[str, int]) -> Buffer | None:
-    """A parameter that no machine holds; None if there is none."""
+def oversized_parameter(kernel: Kernel, sizes: Mapping[str, int]) -> Buffer | None:
+    """A parameter too large for any machine; None if there is none."""
     return next((each for each in kernel.parameters if prod(shape_of(each, kernel, sizes)) > _MOST_ELEMENTS), None)
 
 
 def bytes_of(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> float:
+    """A buffer's size in bytes."""
     return prod(shape_of(buffer, kernel, sizes)) * buffer.dtype.bits / 8
 
 

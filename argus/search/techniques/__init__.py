@@ -1,55 +1,55 @@
-"""The transformations that files of the knowledge base name."""
+"""Registry of the transformations that the knowledge base refers to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from argus.search.techniques import gfx942, loads, rewrites, sm_90a
-from argus.search.transformation import Transformation, joined
+from argus.search.transformation import Transformation, combine
 
 TRANSFORMATIONS: Mapping[str, Transformation] = {
-    # how tiles come in
-    "vector-loads": joined(loads.VECTORS, gfx942.VECTORS),
-    "guarded-loads": gfx942.GUARDED,
-    "bank-conflict-mitigation": joined(loads.WITHOUT_CONFLICTS, gfx942.WITHOUT_CONFLICTS),
-    "mfma-layouts": gfx942.LONG_RUNS,
-    "small-products": gfx942.SMALL_PRODUCTS,
-    # how large they are
-    "taller-tiles": joined(sm_90a.TALLER, gfx942.TALLER),
-    "wider-tiles": joined(sm_90a.WIDER, gfx942.WIDER),
-    "deeper-slices": joined(sm_90a.DEEPER, gfx942.DEEPER),
+    # loads
+    "vector-loads": combine(loads.VECTOR_LOADS, gfx942.VECTOR_LOADS),
+    "hardware-bounds-check": gfx942.HARDWARE_BOUNDS_CHECK,
+    "bank-conflict-mitigation": combine(loads.SWIZZLE, gfx942.SWIZZLE),
+    "kpack": gfx942.KPACK,
+    "smaller-mfma": gfx942.SMALLER_MFMA,
+    # tile sizes
+    "larger-bm": combine(sm_90a.LARGER_BM, gfx942.LARGER_BM),
+    "larger-bn": combine(sm_90a.LARGER_BN, gfx942.LARGER_BN),
+    "larger-bk": combine(sm_90a.LARGER_BK, gfx942.LARGER_BK),
     "more-waves": gfx942.MORE_WAVES,
-    "agprs": gfx942.ACCUMULATION,
-    # what is under way at once
-    "async-copy": joined(loads.ASYNCHRONOUS, gfx942.ASYNCHRONOUS),
-    "copy-engine": loads.COPY_ENGINE,
-    "software-pipelining": joined(loads.PIPELINED, gfx942.PIPELINED),
-    "more-slots": sm_90a.SLOTS,
-    "loop-unrolling": joined(gfx942.UNROLLED, rewrites.UNROLLED),
-    "instruction-scheduling": joined(gfx942.PINNED, rewrites.PINNED),
-    "wave-priority": joined(gfx942.PRIORITY, rewrites.PRIORITY),
-    "loads-first": rewrites.LOADS_FIRST,
-    "fp8-promotion": rewrites.PROMOTED,
-    # who does what
-    "staged-epilogue": sm_90a.BOX,
-    "warp-specialisation": sm_90a.SPECIALISED,
-    "persistent-order": sm_90a.PERSISTENT,
-    "register-reallocation": sm_90a.REALLOCATION,
-    "product-in-flight": sm_90a.IN_FLIGHT,
-    "whole-tile-boxes": sm_90a.WHOLE,
-    "one-box": sm_90a.ONE_BOX,
-    "more-boxes": sm_90a.MORE_BOXES,
-    "operand-slices": gfx942.SLICES,
-    "wave-ping-pong": gfx942.PING_PONG,
+    "agprs": gfx942.AGPRS,
+    # pipelining and instruction order
+    "async-copy": combine(loads.ASYNC_COPY, gfx942.ASYNC_COPY),
+    "tma-loads": loads.TMA_LOADS,
+    "software-pipelining": combine(loads.SOFTWARE_PIPELINING, gfx942.SOFTWARE_PIPELINING),
+    "more-stages": sm_90a.MORE_STAGES,
+    "loop-unrolling": combine(gfx942.LOOP_UNROLLING, rewrites.LOOP_UNROLLING),
+    "sched-barriers": combine(gfx942.SCHED_BARRIERS, rewrites.SCHED_BARRIERS),
+    "wave-priority": combine(gfx942.PRIORITY, rewrites.PRIORITY),
+    "load-hoisting": rewrites.LOAD_HOISTING,
+    "fp8-promotion": rewrites.FP8_PROMOTION,
+    # warp specialisation and epilogue
+    "tma-epilogue": sm_90a.TMA_EPILOGUE,
+    "warp-specialisation": sm_90a.WARP_SPECIALISATION,
+    "persistent-kernel": sm_90a.PERSISTENT,
+    "register-reallocation": sm_90a.REGISTER_REALLOCATION,
+    "async-wgmma": sm_90a.ASYNC_WGMMA,
+    "full-tile-epilogue": sm_90a.FULL_TILE_EPILOGUE,
+    "single-epilogue-buffer": sm_90a.SINGLE_EPILOGUE_BUFFER,
+    "more-epilogue-buffers": sm_90a.MORE_EPILOGUE_BUFFERS,
+    "interleaved-fragment-loads": gfx942.INTERLEAVED_FRAGMENT_LOADS,
+    "8-wave-ping-pong": gfx942.PING_PONG,
     "ping-pong": sm_90a.PING_PONG,
-    # in which order, and together with whom
-    "stagger-k": gfx942.STAGGERED,
-    "workgroup-swizzle": gfx942.BANDS,
-    "super-tiles": sm_90a.SUPER_TILES,
-    "hilbert-order": sm_90a.CURVE,
+    # tile order and cooperation between blocks
+    "stagger-k": gfx942.STAGGER_K,
+    "xcd-remap": gfx942.XCD_REMAP,
+    "grouped-order": sm_90a.GROUPED_ORDER,
+    "hilbert-order": sm_90a.HILBERT_ORDER,
     "tma-multicast": sm_90a.MULTICAST,
     "split-k": sm_90a.SPLIT_K,
     "more-splits": sm_90a.MORE_SPLITS,
-    "exchanged-operands": sm_90a.EXCHANGED,
+    "swap-ab": sm_90a.SWAP_AB,
 }
-"""By name, in an order in which one may take them from a first kernel to a fast one."""
+"""By name, in an order that leads from a first kernel to a fast one."""

@@ -1,4 +1,4 @@
-"""Techniques of the schedules for MI300X."""
+"""Transformations of the MI300X schedules `Cdna3Staged`, `Cdna3PingPong` and `Cdna3`."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from math import prod
 
 from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
-from argus.search.transformation import Design, Transformation, climbed, joined, switched
+from argus.search.transformation import Design, Transformation, combine, increase_field, set_field
 
 _BYTES, _LDS, _WAVE, _SCHEDULERS, _FILE = 2, 65_536, 64, 4, 512
-_EIGHT = (2, 4)
+_EIGHT_WAVES = (2, 4)
 
 
 def _fits(design: Cdna3Staged) -> Cdna3Staged | None:
-    """None where LDS is too small, the sums of a wave leave no registers for anything else, or waves have no tile."""
+    """The design; None if it exceeds LDS, its accumulators take over half the registers, or waves do not divide it."""
     lds = design.buffers * (design.bm + design.bn) * design.bk * _BYTES
     rows, columns = (design.mfma * waves for waves in design.waves)
     whole = design.bm % rows == 0 and design.bn % columns == 0
-    return design if whole and lds <= _LDS and _sums(design) <= _room(design) // 2 else None
+    return design if whole and lds <= _LDS and _accumulator_registers(design) <= _register_budget(design) // 2 else None
 
 
-def _sums(design: Cdna3Staged) -> int:
-    """32-bit registers of a lane."""
+def _accumulator_registers(design: Cdna3Staged) -> int:
+    """32-bit accumulator registers per lane."""
     return design.bm * design.bn // design.threads
 
 
-def _room(design: Cdna3Staged) -> int:
+def _register_budget(design: Cdna3Staged) -> int:
     return _FILE // max(1, prod(design.waves) // _SCHEDULERS)
 
 
@@ -33,38 +33,43 @@ def _through_registers(design: Cdna3Staged) -> bool:
     return not design.direct
 
 
-VECTORS = switched(Cdna3Staged, "vector", 8, 4, 2, when=_through_registers)
-WITHOUT_CONFLICTS = switched(Cdna3Staged, "swizzle", True)
-GUARDED = joined(
-    switched(Cdna3Staged, "guarded", True, when=_through_registers), switched(Cdna3PingPong, "guarded", True, low=False)
+VECTOR_LOADS = set_field(Cdna3Staged, "vector", 8, 4, 2, when=_through_registers)
+SWIZZLE = set_field(Cdna3Staged, "swizzle", True)
+HARDWARE_BOUNDS_CHECK = combine(
+    set_field(Cdna3Staged, "guarded", True, when=_through_registers),
+    set_field(Cdna3PingPong, "guarded", True, low=False),
 )
-BANDS = joined(switched(Cdna3Staged, "group", 2, 4, 8), switched(Cdna3PingPong, "group", 2, 4, 8, low=0))
-STAGGERED = switched(Cdna3Staged, "stagger", 4, 8, 16)
-UNROLLED = switched(Cdna3Staged, "unroll", 2, 4)
-ASYNCHRONOUS = switched(Cdna3Staged, "direct", True)
-PRIORITY = joined(switched(Cdna3Staged, "priority", True), switched(Cdna3PingPong, "priority", True, low=False))
-PINNED = switched(Cdna3Staged, "pinned", True)
-LONG_RUNS = switched(Cdna3Staged, "run", 8)
-SMALL_PRODUCTS = joined(switched(Cdna3Staged, "mfma", 16), switched(Cdna3PingPong, "mfma", 16, low=32))
-WIDER = joined(climbed(Cdna3Staged, "bn", 64, 128, 256, fit=_fits), climbed(Cdna3, "bn", 64, 128, 256))
-TALLER = joined(climbed(Cdna3Staged, "bm", 64, 128, 256, fit=_fits), climbed(Cdna3, "bm", 64, 128, 256))
-DEEPER = climbed(Cdna3Staged, "bk", 32, 64, fit=_fits)
-ACCUMULATION = joined(*(switched(kind, "agprs", True) for kind in (Cdna3Staged, Cdna3PingPong, Cdna3)))
-MORE_WAVES = switched(Cdna3Staged, "waves", (2, 4), (4, 2), fit=_fits)
+XCD_REMAP = combine(set_field(Cdna3Staged, "group", 2, 4, 8), set_field(Cdna3PingPong, "group", 2, 4, 8, low=0))
+STAGGER_K = set_field(Cdna3Staged, "stagger", 4, 8, 16)
+LOOP_UNROLLING = set_field(Cdna3Staged, "unroll", 2, 4)
+ASYNC_COPY = set_field(Cdna3Staged, "direct", True)
+PRIORITY = combine(set_field(Cdna3Staged, "priority", True), set_field(Cdna3PingPong, "priority", True, low=False))
+SCHED_BARRIERS = set_field(Cdna3Staged, "pinned", True)
+KPACK = set_field(Cdna3Staged, "run", 8)
+SMALLER_MFMA = combine(set_field(Cdna3Staged, "mfma", 16), set_field(Cdna3PingPong, "mfma", 16, low=32))
+LARGER_BN = combine(
+    increase_field(Cdna3Staged, "bn", 64, 128, 256, fit=_fits), increase_field(Cdna3, "bn", 64, 128, 256)
+)
+LARGER_BM = combine(
+    increase_field(Cdna3Staged, "bm", 64, 128, 256, fit=_fits), increase_field(Cdna3, "bm", 64, 128, 256)
+)
+LARGER_BK = increase_field(Cdna3Staged, "bk", 32, 64, fit=_fits)
+AGPRS = combine(*(set_field(kind, "agprs", True) for kind in (Cdna3Staged, Cdna3PingPong, Cdna3)))
+MORE_WAVES = set_field(Cdna3Staged, "waves", (2, 4), (4, 2), fit=_fits)
 
 
-# -- to and from the schedules that are shipped --------------------------------------------------------------
+# -- conversions between kinds of schedules ------------------------------------------------------------------
 
 
-def _in_slices(design: Design) -> tuple[Design, ...]:
+def _interleave_fragments(design: Design) -> tuple[Design, ...]:
     match design:
-        case Cdna3Staged() if design == _whole(made := _sliced(design)):
+        case Cdna3Staged() if design == _lockstep_schedule(made := _interleaved(design)):
             return (made,)
         case _:
             return ()
 
 
-def _sliced(design: Cdna3Staged) -> Cdna3PingPong:
+def _interleaved(design: Cdna3Staged) -> Cdna3PingPong:
     return Cdna3PingPong(
         bm=design.bm,
         bn=design.bn,
@@ -78,13 +83,13 @@ def _sliced(design: Cdna3Staged) -> Cdna3PingPong:
     )
 
 
-def _whole(design: Cdna3PingPong) -> Cdna3Staged:
-    """The tile of eight waves in step that take all of a step's fragments at once."""
+def _lockstep_schedule(design: Cdna3PingPong) -> Cdna3Staged:
+    """The same tile by eight waves in lockstep that load all fragments of an iteration at once."""
     return Cdna3Staged(
         bm=design.bm,
         bn=design.bn,
         bk=design.bk,
-        waves=_EIGHT,
+        waves=_EIGHT_WAVES,
         mfma=design.mfma,
         run=8,
         vector=8,
@@ -96,15 +101,15 @@ def _whole(design: Cdna3PingPong) -> Cdna3Staged:
     )
 
 
-def _at_once(design: Design) -> Design | None:
+def _undo_interleaving(design: Design) -> Design | None:
     match design:
         case Cdna3PingPong(skew=False):
-            return _whole(design)
+            return _lockstep_schedule(design)
         case _:
             return None
 
 
-def _of_two_buffers(design: Design) -> Design | None:
+def _double_buffered(design: Design) -> Design | None:
     match design:
         case Cdna3(bm=bm, bn=bn, bk=bk, agprs=agprs):
             return Cdna3Staged(bm=bm, bn=bn, bk=bk, run=8, vector=8, swizzle=True, guarded=True, agprs=agprs)
@@ -112,6 +117,6 @@ def _of_two_buffers(design: Design) -> Design | None:
             return None
 
 
-SLICES = Transformation(_in_slices, _at_once)
-PING_PONG = switched(Cdna3PingPong, "skew", True, low=False)
-PIPELINED = joined(switched(Cdna3Staged, "buffers", 2, fit=_fits), Transformation(undo=_of_two_buffers))
+INTERLEAVED_FRAGMENT_LOADS = Transformation(_interleave_fragments, _undo_interleaving)
+PING_PONG = set_field(Cdna3PingPong, "skew", True, low=False)
+SOFTWARE_PIPELINING = combine(set_field(Cdna3Staged, "buffers", 2, fit=_fits), Transformation(undo=_double_buffered))

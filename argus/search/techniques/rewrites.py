@@ -1,4 +1,4 @@
-"""Techniques of the IR: statements in another order, or with other advice. The result is verified like any kernel."""
+"""IR rewrites: reorder statements or add compiler hints. The result is verified like any other kernel."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from argus.core.walk import topological
 from argus.policy import anatomy
 from argus.search.transformation import Transformation
 
-_TIMES = (2, 4)
+_UNROLL_FACTORS = (2, 4)
 _BYTE = 8
 
 Body = tuple[Stmt, ...]
@@ -44,8 +44,8 @@ def _of_gfx942(kernel: Kernel) -> bool:
     return kernel.target.name == "gfx942"
 
 
-def _everywhere(kernel: Kernel, change: Callable[[Body], Body]) -> tuple[Kernel, ...]:
-    """The kernel with every list of statements changed, inner ones first; none where that changes nothing."""
+def _rewrite_all_bodies(kernel: Kernel, change: Callable[[Body], Body]) -> tuple[Kernel, ...]:
+    """Apply `change` to every statement list, innermost first; empty if that changes nothing."""
 
     def within(body: Body) -> Body:
         inner = tuple(with_bodies(stmt, tuple(map(within, bodies(stmt)))) if bodies(stmt) else stmt for stmt in body)
@@ -62,17 +62,17 @@ def _everywhere(kernel: Kernel, change: Callable[[Body], Body]) -> tuple[Kernel,
         roles=roles_of(kernel.roles),
         epilogue=within(kernel.epilogue),
     )
-    before, after = (tuple(filter(_done, walk(each.body))) for each in (kernel, made))
+    before, after = (tuple(filter(_is_executed, walk(each.body))) for each in (kernel, made))
     same = len(before) == len(after) and all(a is b for a, b in zip(before, after, strict=True))
-    return () if same and _hints(kernel) == _hints(made) else (made,)
+    return () if same and _unroll_hints(kernel) == _unroll_hints(made) else (made,)
 
 
-def _done(stmt: Stmt) -> bool:
-    """Whether a machine does something: claims and the beginning of storage only stand where they stand."""
+def _is_executed(stmt: Stmt) -> bool:
+    """Whether a statement executes an instruction: not control flow, an allocation or a claim."""
     return not (bodies(stmt) or isinstance(stmt, Alloc | Assert))
 
 
-def _hints(kernel: Kernel) -> list[int | None]:
+def _unroll_hints(kernel: Kernel) -> list[int | None]:
     return [stmt.unroll for stmt in walk(kernel.body) if isinstance(stmt, For)]
 
 
@@ -80,31 +80,35 @@ def _hints(kernel: Kernel) -> list[int | None]:
 
 
 def _unrolled(kernel: Kernel) -> tuple[Kernel, ...]:
-    """Loops around products, their bodies so often in one trip of the machine's loop: the compiler repeats them."""
+    """Set unroll factors of mainloops, for the compiler to apply."""
     if not _of_gfx942(kernel):
         return ()
-    return tuple(made for times in _TIMES for made in _everywhere(kernel, lambda body, n=times: _hinted(body, n)))
-
-
-def _hinted(body: Body, times: int) -> Body:
     return tuple(
-        evolve(s, unroll=times) if isinstance(s, For) and s.unroll is None and _multiplies(s) else s for s in body
+        made
+        for times in _UNROLL_FACTORS
+        for made in _rewrite_all_bodies(kernel, lambda body, n=times: _with_unroll_hints(body, n))
     )
 
 
-def _multiplies(loop: For) -> bool:
+def _with_unroll_hints(body: Body, times: int) -> Body:
+    return tuple(
+        evolve(s, unroll=times) if isinstance(s, For) and s.unroll is None and _is_mainloop(s) else s for s in body
+    )
+
+
+def _is_mainloop(loop: For) -> bool:
     return any(isinstance(stmt, Mma) for stmt in loop.body)
 
 
-# -- advice about products ----------------------------------------------------------------------------------
+# -- hints around Mma statements ----------------------------------------------------------------------------
 
 
-def _advised(kernel: Kernel, before: Policy, after: Policy) -> tuple[Kernel, ...]:
-    """Each product between two pieces of advice, unless some stands there."""
-    return _everywhere(kernel, lambda body: _between(body, before, after)) if _of_gfx942(kernel) else ()
+def _around_mmas(kernel: Kernel, before: Policy, after: Policy) -> tuple[Kernel, ...]:
+    """Bracket each `Mma` by two policies, unless one already precedes it."""
+    return _rewrite_all_bodies(kernel, lambda body: _bracket_mmas(body, before, after)) if _of_gfx942(kernel) else ()
 
 
-def _between(body: Body, before: Policy, after: Policy) -> Body:
+def _bracket_mmas(body: Body, before: Policy, after: Policy) -> Body:
     made: list[Stmt] = []
     for last, stmt in zip((None, *body), body, strict=False):
         bare = isinstance(stmt, Mma) and not (isinstance(last, Policy) and last.name == before.name)
@@ -112,33 +116,33 @@ def _between(body: Body, before: Policy, after: Policy) -> Body:
     return tuple(made)
 
 
-def _pinned(kernel: Kernel) -> tuple[Kernel, ...]:
-    """The compiler moves nothing across the bounds of a product."""
-    return _advised(kernel, Policy("sched_barrier", (0,)), Policy("sched_barrier", (0,)))
+def _with_sched_barriers(kernel: Kernel) -> tuple[Kernel, ...]:
+    """Put scheduling barriers around each `Mma`."""
+    return _around_mmas(kernel, Policy("sched_barrier", (0,)), Policy("sched_barrier", (0,)))
 
 
-def _prior(kernel: Kernel) -> tuple[Kernel, ...]:
-    """A wave that multiplies issues before one that moves data."""
-    return _advised(kernel, Policy("priority", (1,)), Policy("priority", (0,)))
+def _with_priority(kernel: Kernel) -> tuple[Kernel, ...]:
+    """Raise the wave priority around each `Mma`."""
+    return _around_mmas(kernel, Policy("priority", (1,)), Policy("priority", (0,)))
 
 
-# -- loads ahead of arithmetic ------------------------------------------------------------------------------
+# -- load hoisting ------------------------------------------------------------------------------------------
 
 
-def _loads_first(kernel: Kernel) -> tuple[Kernel, ...]:
-    return _everywhere(kernel, _hoisted)
+def _hoist_loads(kernel: Kernel) -> tuple[Kernel, ...]:
+    return _rewrite_all_bodies(kernel, _hoist_in_body)
 
 
-def _hoisted(body: Body) -> Body:
-    """Loads to registers, and storage for them, ahead of arithmetic and claims that have nothing to do with them.
+def _hoist_in_body(body: Body) -> Body:
+    """Hoist loads to registers, and their allocations, over independent arithmetic and claims.
 
-    Nothing is moved across a statement that orders anything, nor across another load or store: queues are filled in
-    the order in which they were.
+    No statement moves across a synchronisation, nor across another load or store, so that asynchronous operations are
+    issued in the same order.
     """
     made: list[Stmt] = []
     for stmt in body:
         place = len(made)
-        while place and _movable(stmt) and _apart(made[place - 1], stmt):
+        while place and _movable(stmt) and _commute(made[place - 1], stmt):
             place -= 1
         made.insert(place, stmt)
     return tuple(made)
@@ -154,11 +158,13 @@ def _movable(stmt: Stmt) -> bool:
             return False
 
 
-def _apart(earlier: Stmt, later: Stmt) -> bool:
-    """Whether two statements may change places."""
+def _commute(earlier: Stmt, later: Stmt) -> bool:
+    """Whether two adjacent statements commute."""
     match earlier:
         case Map() | Assert():
-            return _buffers(later).isdisjoint(_buffers(earlier)) and _named(later).isdisjoint(_named(earlier))
+            return _buffers(later).isdisjoint(_buffers(earlier)) and _tensor_names(later).isdisjoint(
+                _tensor_names(earlier)
+            )
         case _:
             return False
 
@@ -169,39 +175,39 @@ def _buffers(stmt: Stmt) -> frozenset[Buffer]:
     return frozenset(view.buffer for view in views(stmt))
 
 
-def _named(stmt: Stmt) -> frozenset[str]:
-    """Names of tensors that the statement is about, those in its expressions too."""
+def _tensor_names(stmt: Stmt) -> frozenset[str]:
+    """Names of all tensors that the statement mentions, in its expressions too."""
     held = (node.fragment for node in topological(expressions(stmt)) if isinstance(node, Held))
     return frozenset((*held, *(buffer.name for buffer in _buffers(stmt))))
 
 
-UNROLLED = Transformation(rewrite=_unrolled)
-PINNED = Transformation(rewrite=_pinned)
-PRIORITY = Transformation(rewrite=_prior)
-LOADS_FIRST = Transformation(rewrite=_loads_first)
+LOOP_UNROLLING = Transformation(rewrite=_unrolled)
+SCHED_BARRIERS = Transformation(rewrite=_with_sched_barriers)
+PRIORITY = Transformation(rewrite=_with_priority)
+LOAD_HOISTING = Transformation(rewrite=_hoist_loads)
 
 
-# -- sums of few bits ---------------------------------------------------------------------------------------
+# -- FP8 promotion ------------------------------------------------------------------------------------------
 
 
-def _promoted(kernel: Kernel) -> tuple[Kernel, ...]:
-    """Products of 8-bit numbers are summed over one slice in the matrix unit, and over slices in single precision."""
-    loops = {loop: _one_product(loop) for loop in anatomy.loops(kernel)}
+def _promote(kernel: Kernel) -> tuple[Kernel, ...]:
+    """Accumulate 8-bit products in the matrix unit within one iteration only, and across iterations in f32."""
+    loops = {loop: _single_fp8_mma(loop) for loop in anatomy.mainloops(kernel)}
     chosen = {loop: each for loop, each in loops.items() if each is not None}
     made = kernel
     for loop, each in chosen.items():
-        made = with_stmts(made, loop, _promoting(loop, each))
+        made = with_stmts(made, loop, _promoted_loop(loop, each))
     return (made,) if chosen else ()
 
 
-def _one_product(loop: For) -> Mma | None:
-    """The product of a loop of one that begins anew with the loop, of operands of 8 bits."""
+def _single_fp8_mma(loop: For) -> Mma | None:
+    """The only `Mma` of a loop, if its operands have 8 bits and it accumulates across iterations."""
     found = [stmt for stmt in loop.body if isinstance(stmt, Mma)]
     return found[0] if len(found) == 1 and found[0].a.buffer.dtype.bits == _BYTE and found[0].init is not TRUE else None
 
 
-def _promoting(loop: For, product: Mma) -> Body:
-    """The sum of all is 0 at first; each trip's sum is added when it is complete."""
+def _promoted_loop(loop: For, product: Mma) -> Body:
+    """Zero the total before the loop; add each iteration's partial sum once its `Mma` has completed."""
     total = product.target
     part = evolve(total.buffer, name=f"{total.buffer.name}_part")
     alone = evolve(product, target=evolve(total, buffer=part), init=TRUE)
@@ -219,4 +225,4 @@ def _promoting(loop: For, product: Mma) -> Body:
     return Alloc(part, span=loop.span), zero, evolve(loop, body=tuple(body))
 
 
-PROMOTED = Transformation(rewrite=_promoted)
+FP8_PROMOTION = Transformation(rewrite=_promote)

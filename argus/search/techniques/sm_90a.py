@@ -1,4 +1,4 @@
-"""Techniques of the schedules for Hopper that have roles, rings and clusters."""
+"""Transformations of the Hopper schedules, and conversions between their kinds: staged, warp-specialised, split-K."""
 
 from __future__ import annotations
 
@@ -9,88 +9,90 @@ from argus.kernels.schedules.skinny import Skinny
 from argus.kernels.schedules.split import Split
 from argus.kernels.schedules.staged import Staged
 from argus.search import fit_memory
-from argus.search.transformation import Design, Transformation, climbed, joined, switched
+from argus.search.transformation import Design, Transformation, combine, increase_field, set_field
 
-_BANDS = (4, 8, 16)
+_GROUPS = (4, 8, 16)
 _CURVE = 16
 _WIDE = 128
-_FEWEST_SLOTS, _MOST_SLOTS = 2, 8
-_LEAST_DEPTH = 32
-_SHARED_COLUMNS = {64, 128, 256}
+_FEWEST_STAGES, _MOST_STAGES = 2, 8
+_LEAST_BK = 32
+_SPLIT_BN = {64, 128, 256}
 _ELEMENT, _SPAN = 2, 128
 
 
-def _boxed_wide(design: Hopper) -> bool:
-    """Whether a tile has more parts than it has boxes."""
+def _needs_several_buffers(design: Hopper) -> bool:
+    """Whether the epilogue has more parts than buffers."""
     return design.box and design.bn > _WIDE and not design.pingpong
 
 
-def _together(design: Hopper) -> bool:
-    """Whether warpgroups share tiles: only then may a block end with one, or be one of a cluster."""
+def _cooperative(design: Hopper) -> bool:
+    """Whether warpgroups share a tile; only then may a block be non-persistent or in a cluster."""
     return not design.pingpong
 
 
-def _deeper(design: Design) -> tuple[Design, ...]:
-    """Half as many slots of twice the depth, or a quarter: the ring keeps its bytes."""
+def _increase_bk(design: Design) -> tuple[Design, ...]:
+    """Double or quadruple bk with a half or a quarter of the stages: the ring keeps its size in bytes."""
     match design:
         case Hopper(bk=bk, stages=stages):
             deeper = ((to, stages * bk // to) for to in (64, 128) if to > bk)
-            return tuple(evolve(design, bk=to, stages=slots) for to, slots in deeper if slots >= _FEWEST_SLOTS)
+            return tuple(evolve(design, bk=to, stages=slots) for to, slots in deeper if slots >= _FEWEST_STAGES)
         case _:
             return ()
 
 
-def _shallower(design: Design) -> Design | None:
+def _decrease_bk(design: Design) -> Design | None:
     match design:
-        case Hopper(bk=bk, stages=stages) if bk > _LEAST_DEPTH and 2 * stages <= _MOST_SLOTS:
+        case Hopper(bk=bk, stages=stages) if bk > _LEAST_BK and 2 * stages <= _MOST_STAGES:
             return evolve(design, bk=bk // 2, stages=2 * stages)
         case _:
             return None
 
 
-SUPER_TILES = joined(
-    switched(Hopper, "group", *_BANDS, when=lambda design: not design.curve), switched(Staged, "group", *_BANDS)
+GROUPED_ORDER = combine(
+    set_field(Hopper, "group", *_GROUPS, when=lambda design: not design.curve), set_field(Staged, "group", *_GROUPS)
 )
-CURVE = switched(Hopper, "curve", _CURVE, when=lambda design: not design.group)
-PERSISTENT = switched(Hopper, "persistent", True, when=_together, low=False)
-REALLOCATION = switched(Hopper, "realloc", True, low=False)
-IN_FLIGHT = switched(Hopper, "flight", True, low=False)
-BOX = joined(
-    switched(Hopper, "box", True, low=False, when=lambda design: not design.whole, fit=fit_memory.hopper),
-    switched(Staged, "box", True, fit=fit_memory.staged),
+HILBERT_ORDER = set_field(Hopper, "curve", _CURVE, when=lambda design: not design.group)
+PERSISTENT = set_field(Hopper, "persistent", True, when=_cooperative, low=False)
+REGISTER_REALLOCATION = set_field(Hopper, "realloc", True, low=False)
+ASYNC_WGMMA = set_field(Hopper, "flight", True, low=False)
+TMA_EPILOGUE = combine(
+    set_field(Hopper, "box", True, low=False, when=lambda design: not design.whole, fit=fit_memory.hopper),
+    set_field(Staged, "box", True, fit=fit_memory.staged),
 )
-WHOLE = switched(Hopper, "whole", True, when=_boxed_wide, fit=fit_memory.hopper)
-ONE_BOX = switched(Hopper, "turns", 1, when=lambda design: design.box and not design.whole)
-MORE_BOXES = switched(Hopper, "turns", 3, 4, when=_boxed_wide, fit=fit_memory.hopper)
-MULTICAST = switched(Hopper, "cluster", (2, 1), (1, 2), when=_together, fit=fit_memory.hopper)
-WIDER = joined(
-    climbed(Hopper, "bn", 64, 128, 192, 224, 256, fit=fit_memory.hopper),
-    climbed(Staged, "bn", 64, 128, 192, 256, fit=fit_memory.staged),
-    climbed(Split, "bn", 16, 32, 64, 128, 256, fit=fit_memory.split),
+FULL_TILE_EPILOGUE = set_field(Hopper, "whole", True, when=_needs_several_buffers, fit=fit_memory.hopper)
+SINGLE_EPILOGUE_BUFFER = set_field(Hopper, "turns", 1, when=lambda design: design.box and not design.whole)
+MORE_EPILOGUE_BUFFERS = set_field(Hopper, "turns", 3, 4, when=_needs_several_buffers, fit=fit_memory.hopper)
+MULTICAST = set_field(Hopper, "cluster", (2, 1), (1, 2), when=_cooperative, fit=fit_memory.hopper)
+LARGER_BN = combine(
+    increase_field(Hopper, "bn", 64, 128, 192, 224, 256, fit=fit_memory.hopper),
+    increase_field(Staged, "bn", 64, 128, 192, 256, fit=fit_memory.staged),
+    increase_field(Split, "bn", 16, 32, 64, 128, 256, fit=fit_memory.split),
 )
-TALLER = joined(
-    climbed(Staged, "bm", 64, 128, fit=fit_memory.staged),
-    climbed(Split, "bm", 64, 128, when=lambda design: not design.turned, fit=fit_memory.split),
-    climbed(Skinny, "bm", 8, 16, 32, 64, 128, fit=fit_memory.skinny),
+LARGER_BM = combine(
+    increase_field(Staged, "bm", 64, 128, fit=fit_memory.staged),
+    increase_field(Split, "bm", 64, 128, when=lambda design: not design.swap_ab, fit=fit_memory.split),
+    increase_field(Skinny, "bm", 8, 16, 32, 64, 128, fit=fit_memory.skinny),
 )
-DEEPER = joined(
-    climbed(Staged, "bk", 32, 64, 128, fit=fit_memory.rows),
-    Transformation(_deeper, _shallower),
-    climbed(Skinny, "bk", 64, 128, 256, fit=fit_memory.skinny),
+LARGER_BK = combine(
+    increase_field(Staged, "bk", 32, 64, 128, fit=fit_memory.rows),
+    Transformation(_increase_bk, _decrease_bk),
+    increase_field(Skinny, "bk", 64, 128, 256, fit=fit_memory.skinny),
 )
-SLOTS = joined(
-    climbed(Hopper, "stages", *range(2, _MOST_SLOTS + 1), fit=fit_memory.hopper),
-    climbed(Skinny, "stages", *range(2, 2 * _MOST_SLOTS + 1), fit=fit_memory.skinny),
-    climbed(Split, "stages", *range(2, _MOST_SLOTS + 1), fit=fit_memory.split),
-    climbed(Staged, "stages", *range(2, _MOST_SLOTS + 1), when=lambda design: design.stages > 1, fit=fit_memory.staged),
+MORE_STAGES = combine(
+    increase_field(Hopper, "stages", *range(2, _MOST_STAGES + 1), fit=fit_memory.hopper),
+    increase_field(Skinny, "stages", *range(2, 2 * _MOST_STAGES + 1), fit=fit_memory.skinny),
+    increase_field(Split, "stages", *range(2, _MOST_STAGES + 1), fit=fit_memory.split),
+    increase_field(
+        Staged, "stages", *range(2, _MOST_STAGES + 1), when=lambda design: design.stages > 1, fit=fit_memory.staged
+    ),
 )
-MORE_SPLITS = climbed(Split, "splits", 2, 4, 8, fit=fit_memory.split)
+MORE_SPLITS = increase_field(Split, "splits", 2, 4, 8, fit=fit_memory.split)
 
 
 # -- from one kind of schedule to another -------------------------------------------------------------------
 
 
-def _in_turn(design: Design) -> tuple[Design, ...]:
+def _to_ping_pong(design: Design) -> tuple[Design, ...]:
     match design:
         case Hopper(bm=128, cluster=(1,), pingpong=False, whole=False, persistent=True):
             return (evolve(design, bm=64, pingpong=True),)
@@ -98,93 +100,95 @@ def _in_turn(design: Design) -> tuple[Design, ...]:
             return ()
 
 
-def _with_shared_tiles(design: Design) -> Design | None:
+def _to_cooperative(design: Design) -> Design | None:
     match design:
         case Hopper(pingpong=True):
-            return evolve(design, bm=128, pingpong=False, stages=min(design.stages, _slots(design)))
+            return evolve(design, bm=128, pingpong=False, stages=min(design.stages, _cooperative_stages(design)))
         case _:
             return None
 
 
-def _slots(design: Hopper) -> int:
+def _cooperative_stages(design: Hopper) -> int:
     shared = fit_memory.hopper(evolve(design, bm=128, pingpong=False))
     return design.stages if shared is None else shared.stages
 
 
-PING_PONG = Transformation(_in_turn, _with_shared_tiles)
+PING_PONG = Transformation(_to_ping_pong, _to_cooperative)
 
 
-def _for_few_rows(design: Design) -> tuple[Design, ...]:
-    """From tiles of 64 columns, which are the 64 rows of the matrix unit afterwards."""
+def _to_skinny(design: Design) -> tuple[Design, ...]:
+    """From tiles of 64 columns, which become the M dimension (64) of wgmma."""
     match design:
         case Hopper(bn=64, cluster=(1,), pingpong=False, group=0, curve=0):
             made = (
-                fit_memory.skinny(Skinny(bm, bk, 2 * _MOST_SLOTS)) for bm in (8, 16, 32, 64) for bk in (64, 128, 256)
+                fit_memory.skinny(Skinny(bm, bk, 2 * _MOST_STAGES)) for bm in (8, 16, 32, 64) for bk in (64, 128, 256)
             )
             return tuple(each for each in made if each is not None)
         case _:
             return ()
 
 
-def _for_many_rows(design: Design) -> Design | None:
-    return Hopper(bn=64, stages=_MOST_SLOTS) if isinstance(design, Skinny) else None
+def _from_skinny(design: Design) -> Design | None:
+    return Hopper(bn=64, stages=_MOST_STAGES) if isinstance(design, Skinny) else None
 
 
-EXCHANGED = Transformation(_for_few_rows, _for_many_rows)
+SWAP_AB = Transformation(_to_skinny, _from_skinny)
 
 
-def _share_out(design: Design) -> tuple[Design, ...]:
-    """From one block a tile to several, each with a part of K."""
+def _to_split_k(design: Design) -> tuple[Design, ...]:
+    """From one block per tile to a cluster of blocks that splits K."""
     match design:
-        case Hopper(bm=128, cluster=(1,), pingpong=False, group=0, curve=0) if design.bn in _SHARED_COLUMNS:
+        case Hopper(bm=128, cluster=(1,), pingpong=False, group=0, curve=0) if design.bn in _SPLIT_BN:
             first = Split(128, design.bn, design.bk, design.stages)
         case Skinny():
-            first = Split(64, design.bm, design.bk, design.stages, turned=True)
+            first = Split(64, design.bm, design.bk, design.stages, swap_ab=True)
         case _:
             return ()
     made = (fit_memory.split(evolve(first, splits=splits)) for splits in (2, 4, 8))
     return tuple(each for each in made if each is not None)
 
 
-def _one_block(design: Design) -> Design | None:
-    """With as many slots as the memory for sums has room for, too."""
+def _from_split_k(design: Design) -> Design | None:
+    """With as many stages as fit once the partial sums' memory is free."""
     match design:
-        case Split(turned=True):
-            return fit_memory.skinny(Skinny(design.bn, design.bk, 2 * _MOST_SLOTS))
+        case Split(swap_ab=True):
+            return fit_memory.skinny(Skinny(design.bn, design.bk, 2 * _MOST_STAGES))
         case Split(bm=128):
-            return fit_memory.hopper(Hopper(bn=design.bn, bk=design.bk, stages=_MOST_SLOTS))
+            return fit_memory.hopper(Hopper(bn=design.bn, bk=design.bk, stages=_MOST_STAGES))
         case Split(bk=64):
             return Staged(64, design.bn, design.bk, design.stages, tma=True, swizzle=_SPAN)
         case _:
             return None
 
 
-SPLIT_K = Transformation(_share_out, _one_block)
+SPLIT_K = Transformation(_to_split_k, _from_split_k)
 
 
-def _specialised(design: Design) -> tuple[Design, ...]:
-    """Two warpgroups that multiply and one that loads, in place of one and a warp."""
+def _to_warp_specialised(design: Design) -> tuple[Design, ...]:
+    """From one warpgroup and a TMA warp to one producer and two consumer warpgroups."""
     match design:
         case Staged(tma=True) if design.bk * _ELEMENT == design.swizzle == _SPAN:
-            made = fit_memory.hopper(_bare(design.bn, design.stages, design.group, box=design.box))
+            made = fit_memory.hopper(_minimal_hopper(design.bn, design.stages, design.group, box=design.box))
             return () if made is None else (made,)
         case _:
             return ()
 
 
-def _of_one_warpgroup(design: Design) -> Design | None:
-    """With the same tile if one warpgroup can hold its sums, else with half of it."""
+def _to_one_warpgroup(design: Design) -> Design | None:
+    """With the same tile if one warpgroup can hold the accumulators, else with half of its rows."""
     match design:
-        case Hopper(bn=bn, stages=stages, group=group, box=box) if design == _bare(bn, stages, group, box=box):
+        case Hopper(bn=bn, stages=stages, group=group, box=box) if design == _minimal_hopper(
+            bn, stages, group, box=box
+        ):
             made = Staged(128, bn, 64, stages, tma=True, swizzle=_SPAN, group=group, box=box)
             return fit_memory.staged(made) or evolve(made, bm=64)
         case _:
             return None
 
 
-def _bare(bn: int, stages: int, group: int, *, box: bool) -> Hopper:
-    """What roles are left with when all that needs them is taken away."""
+def _minimal_hopper(bn: int, stages: int, group: int, *, box: bool) -> Hopper:
+    """The warp-specialised schedule without any technique that depends on roles."""
     return Hopper(bn=bn, stages=stages, group=group, box=box, flight=False, realloc=False, persistent=False)
 
 
-SPECIALISED = Transformation(_specialised, _of_one_warpgroup)
+WARP_SPECIALISATION = Transformation(_to_warp_specialised, _to_one_warpgroup)

@@ -1,1 +1,1 @@
-"""Searches for the fastest configuration: candidates, their proofs and code, their times on a GPU."""
+"""Autotuning: enumerates candidate configurations, proves and compiles them, and times them on a GPU."""

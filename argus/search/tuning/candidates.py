@@ -1,6 +1,4 @@
-"""Which configurations of the GEMM family a search tries: those shipped, and a neighbourhood of them; and all that a
-planner may walk.
-"""
+"""Enumerates GEMM configurations: the autotuner's candidates, and the larger search space of the planners."""
 
 from __future__ import annotations
 
@@ -17,9 +15,9 @@ from argus.search.tuning import space_gfx942, space_sm_90a
 
 _ELEMENT, _SLICE = 2, 64
 _SHARED = 232_448
-"""Bytes of shared memory that a block may have on an H100 or H200."""
+"""Most bytes of shared memory per block on an H100 or H200."""
 _AROUND = 2_048
-"""Bytes of it for barriers, and for tiles to begin at multiples of 1024."""
+"""Bytes of it for mbarriers and for aligning tiles to 1024 bytes."""
 _MOST_STAGES = 8
 _COLUMNS = (256, 224, 192, 160, 128, 64)
 _CLUSTERS = ((2, 1), (1,), (1, 2))
@@ -27,23 +25,23 @@ _BANDS = (8, 0)
 _CURVE = 16
 _SUM = 4
 _ROWS_OF_A = (80, 112, 144, 208)
-"""Of a tile of C^T, which need not be powers of two."""
+"""Row counts of tiles of C^T; they need not be powers of two."""
 _WIDE = 128
-"""Columns from which a tile leaves through more boxes than two if it leaves whole."""
+"""Columns above which a full-tile epilogue needs more than two buffers."""
 
 
-def candidates(target: str = "sm_90a") -> dict[str, Config]:
-    """Configurations by name; one that is shipped has the name that it is shipped by."""
+def tuning_candidates(target: str = "sm_90a") -> dict[str, Config]:
+    """The autotuner's configurations by name; shipped ones have their shipped names."""
     found: dict[Config, str] = {each: name for name, each in CONFIGS.items() if each.target.name == target}
     if target == "sm_90a":
-        for each in (*_hopper(), *_pingpong(), *_skinny(), *_split(), *_turned()):
+        for each in (*_hopper(), *_pingpong(), *_skinny(), *_split(), *_split_swapped()):
             found.setdefault(each, name_of(each))
     return {name: each for each, name in found.items()}
 
 
-def space(target: str = "sm_90a") -> dict[str, Config]:
-    """All points of a target by name, good and bad: what a search tries, and what lies before it."""
-    points: dict[Config, str] = {each: name for name, each in candidates(target).items()}
+def design_space(target: str = "sm_90a") -> dict[str, Config]:
+    """The planners' search space by name: the candidates, and all configurations on the way to them, good and bad."""
+    points: dict[Config, str] = {each: name for name, each in tuning_candidates(target).items()}
     walked = _SPACES[target]
     for each in (point for axis in walked for point in axis()):
         points.setdefault(each, name_of(each))
@@ -57,7 +55,7 @@ _SPACES: Mapping[str, tuple[Callable[[], Iterator[Config]], ...]] = {
 
 
 def _hopper() -> Iterator[Hopper]:
-    """Tiles of 128 rows in each order, as many stages as memory has room for; and one less of the usual ones."""
+    """Tiles of 128 rows in each tile order with as many stages as fit; also one stage less for the usual ones."""
     for bn in _COLUMNS:
         for cluster in _CLUSTERS:
             for group in _BANDS:
@@ -88,7 +86,7 @@ def _skinny() -> Iterator[Skinny]:
 
 
 def _split() -> Iterator[Split]:
-    """Tiles whose sums lie beside the slots: as many of these as are left, if they are two or more."""
+    """Split-K tiles with as many stages as fit besides the partial sums, if at least two."""
     for bm in (64, 128):
         for bn in (64, 128, 256):
             for splits in (2, 4, 8):
@@ -98,8 +96,8 @@ def _split() -> Iterator[Split]:
                     yield Split(bm=bm, bn=bn, bk=_SLICE, stages=stages, splits=splits)
 
 
-def _turned() -> Iterator[Split]:
-    """The same of C^T, with as many slots as leave room for one block a multiprocessor, or for two."""
+def _split_swapped() -> Iterator[Split]:
+    """The same for C^T (swapped operands), with as many stages as allow one or two resident blocks per SM."""
     for bm in (64, 128):
         for bn in (16, 32, 64, *_ROWS_OF_A):
             for splits in (2, 3, 4, 8):
@@ -107,11 +105,11 @@ def _turned() -> Iterator[Split]:
                     left = _SHARED // blocks - _AROUND - bm * bn * _SUM
                     stages = min(2 * _MOST_STAGES, left // ((bm + bn) * _SLICE * _ELEMENT))
                     if bn % (8 * splits) == 0 and stages > 2:
-                        yield Split(bm=bm, bn=bn, bk=_SLICE, stages=stages, splits=splits, turned=True)
+                        yield Split(bm=bm, bn=bn, bk=_SLICE, stages=stages, splits=splits, swap_ab=True)
 
 
 def most_stages(config: Hopper) -> int:
-    """Slots that fit beside the boxes that tiles leave through: 64 rows each, for two warpgroups."""
+    """Stages that fit besides the epilogue buffers of 64 rows for each of two warpgroups."""
     width = 64 if config.bn % 64 == 0 else 32
     boxes = config.bn // width if config.whole else min(2, config.bn // width)
     left = _SHARED - _AROUND - 2 * boxes * 64 * width * _ELEMENT

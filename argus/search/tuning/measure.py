@@ -1,7 +1,7 @@
-"""Times of candidates on the GPU, for one shape: right numbers first, then rounds of all of them in turn.
+"""Times candidates on the GPU for one shape: checks their results first, then times all of them interleaved.
 
-These are works for `argus.runtime.processes.watchdog`: each note names the candidate that is on the GPU. What they give
-back is plain data.
+The generators here run under `argus.runtime.processes.watchdog`: each yielded note names the candidate that is running
+on the GPU. Results are plain data.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ Floats = npt.NDArray[np.float32]
 BRIEF = Regime("brief", 0.0, 2.0, 1)
 CLOSE = 2.0**-7
 FAR = 2.0
-"""Times the fastest, by two calls each: what takes longer is not timed in bursts."""
+"""Candidates slower than this multiple of the fastest, by two calls each, are not timed in bursts."""
 _ELEMENT = 2
 _CACHE = 128 << 20
-"""Bytes of operands between two uses of one set: more than the second-level cache holds."""
+"""Bytes of operands between two uses of one set: more than the L2 cache holds."""
 _MOST_SETS = 16
 _DRAWN = 4_194_301
-"""Normal numbers that are drawn; a prime, so that rows of a matrix differ."""
+"""Size of the pool of normal numbers; a prime, so that rows of a matrix differ."""
 _SAMPLED = 16
 _POISON = 0xFF
 _HELD = 256 << 20
 _RATE = 3.0e12
-"""Bytes that are filled a second, at most: what keeps the GPU busy while launches gather."""
+"""Upper bound of the memset rate in bytes per second, for keeping the GPU busy while launches queue up."""
 
 
 @frozen
 class Job:
-    """What to time. paths: descriptions of built kernels, by the names of their configurations."""
+    """What to time. paths: description files of built kernels, by configuration name."""
 
     shape: Shape
     paths: Mapping[str, str]
@@ -54,31 +54,31 @@ class Job:
 
 
 @frozen
-class Timed:
-    """Medians in microseconds, by regime and name. left_out: why a candidate has none. wrong: wrong numbers of it."""
+class Medians:
+    """Median times in microseconds by regime and name. left_out: reason by name. wrong: names with wrong results."""
 
     medians: Mapping[str, Mapping[str, float]]
     left_out: Mapping[str, str] = field(factory=dict[str, str])
     wrong: tuple[str, ...] = ()
 
     def order(self) -> list[str]:
-        """Names, the fastest over all regimes first."""
+        """Names by ascending geometric mean over the regimes."""
         first = next(iter(self.medians.values()))
         return sorted(first, key=lambda name: geometric_mean(each[name] for each in self.medians.values()))
 
 
-Going = Generator[str, None, Timed]
+MeasureSteps = Generator[str, None, Medians]
 
 
 def device_name() -> Generator[str, None, str]:
-    """Of the GPU that jobs run on. Raises ArgusError (E406) if there is none, E407 if it is none of sm_90a."""
+    """Name of the GPU. Raises ArgusError: E406 without a GPU, E407 if it does not run sm_90a code."""
     yield "the GPU"
     the_device().check_runs("sm_90a")
     return the_device().name
 
 
-def brief(job: Job) -> Going:
-    """Every candidate checked for right numbers, then timed in short bursts unless two calls show it to be far off.
+def measure_brief(job: Job) -> MeasureSteps:
+    """Check the results of every candidate, then time it in short bursts unless two calls show that it is far slower.
 
     Raises ArgusError: E408, E409.
     """
@@ -105,23 +105,23 @@ def brief(job: Job) -> Going:
             quick[name] = 1e3 * watch.milliseconds(call, 2)
         near = {name: call for name, call in good.items() if quick[name] <= FAR * min(quick.values())}
         medians = yield from _medians(operands, near, BRIEF, job.rounds)
-    return Timed({BRIEF.name: {**quick, **medians}}, left_out, tuple(wrong))
+    return Medians({BRIEF.name: {**quick, **medians}}, left_out, tuple(wrong))
 
 
-def thorough(job: Job) -> Going:
-    """Few candidates in both regimes, interleaved."""
+def measure_thorough(job: Job) -> MeasureSteps:
+    """Time a few candidates in both regimes, interleaved."""
     with _operands(job.shape) as operands:
         calls = {name: operands.calls(load_once(path)) for name, path in job.paths.items()}
         found: dict[str, Mapping[str, float]] = {}
         for regime in REGIMES:
             found[regime.name] = yield from _medians(operands, calls, regime, job.rounds)
-    return Timed(found)
+    return Medians(found)
 
 
 def _medians(
     operands: Operands, calls: Mapping[str, Call], regime: Regime, rounds: int
 ) -> Generator[str, None, dict[str, float]]:
-    """Round by round, so that what watches hears of each."""
+    """Median times in microseconds by name."""
     if not calls:
         return {}
     yield f"{regime.name}: {', '.join(calls)}"
@@ -129,7 +129,7 @@ def _medians(
     return {name: 1e3 * times.median(name) for name in calls}
 
 
-# -- on the GPU ----------------------------------------------------------------------------------------------
+# -- device --------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -143,19 +143,19 @@ def load_once(path: str) -> LoadedKernel:
 
 
 @cache
-def busy() -> Memory:
+def scratch_memory() -> Memory:
     return the_device().allocate((_HELD,), 1)
 
 
-def hold(device: Device, seconds: float) -> None:
-    """Keep the GPU busy for so long."""
+def keep_busy(device: Device, seconds: float) -> None:
+    """Keep the GPU busy for at least this long by memsets."""
     for _ in range(ceil(seconds * _RATE / _HELD)):
-        device.driver.call("cuMemsetD8Async", busy().pointer, 0, _HELD, 0)
+        device.driver.call("cuMemsetD8Async", scratch_memory().pointer, 0, _HELD, 0)
 
 
 @frozen
 class Operands:
-    """Sets of A, B and C on the device, the same numbers in each; left and right: the numbers."""
+    """Sets of A, B and C on the device with equal contents. left, right_rows: A and B in f32."""
 
     device: Device
     shape: Shape
@@ -168,13 +168,13 @@ class Operands:
         return dict(zip("MNK", self.shape, strict=True))
 
     def calls(self, kernel: LoadedKernel) -> Call:
-        """Launches on the sets in turn. Raises ArgusError (E405) if the kernel does not take the shape."""
+        """A launch that rotates through the sets. Raises ArgusError (E405) if the kernel does not accept the shape."""
         ready = kernel.prepare(self.sizes)
         following = cycle([ready.bind(each) for each in self.sets])
         return lambda: next(following)()  # noqa: PLW0108 reason: another call each time
 
     def right(self, kernel: LoadedKernel) -> bool:
-        """Whether sampled rows are what float32 makes of them, and were written at all."""
+        """Whether sampled rows were written and match an f32 reference."""
         _, n, k = self.shape
         target = self.sets[0]["C"]
         target.fill(_POISON)
@@ -189,7 +189,7 @@ class Operands:
 
     @cached_property
     def wanted(self) -> Mapping[int, Floats]:
-        """Some rows of the product, by their numbers."""
+        """Sampled rows of the reference product, by row index."""
         m = self.shape[0]
         rows = sorted({round(place * (m - 1) / max(1, _SAMPLED - 1)) for place in range(_SAMPLED)})
         return dict(zip(rows, self.left[rows] @ self.right_rows.T, strict=True))
@@ -198,12 +198,12 @@ class Operands:
         return Stopwatch(self.device.driver, 0, self._hold)
 
     def _hold(self, seconds: float) -> None:
-        hold(self.device, seconds)
+        keep_busy(self.device, seconds)
 
 
 @contextmanager
 def _operands(shape: Shape) -> Generator[Operands]:
-    """Normal numbers in memory that is given back at the end."""
+    """Allocate operands with normal numbers; frees them at the end."""
     m, n, k = shape
     device = the_device()
     left, right = _normal(m, k, 0), _normal(n, k, 1)
@@ -218,7 +218,7 @@ def _operands(shape: Shape) -> Generator[Operands]:
         yield Operands(device, shape, sets, left.astype(np.float32), right.astype(np.float32))
     finally:
         for each in taken:
-            with suppress(ArgusError):  # after a fault the process is given up, and its memory with it
+            with suppress(ArgusError):  # after a fault the process ends, which frees its memory
                 device.free(each)
 
 
@@ -231,6 +231,6 @@ def _set(device: Device, shapes: Mapping[str, Shape | tuple[int, int]], taken: l
 
 
 def _normal(rows: int, columns: int, seed: int) -> npt.NDArray[Any]:
-    """Of bfloat16."""
+    """A bfloat16 matrix of normal numbers."""
     drawn = np.random.default_rng(seed).standard_normal(min(_DRAWN, rows * columns), np.float32).astype(bfloat16)
     return np.resize(drawn, (rows, columns))

@@ -1,4 +1,4 @@
-"""Candidates proved and compiled by several processes; what is not proved goes no further."""
+"""Proves and compiles candidates in a process pool; candidates that are not proved are left out."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ State = Literal["ready", "left out"]
 
 @frozen
 class Candidate:
-    """A configuration whose kernel is proved, or why it takes no part.
+    """A configuration whose kernel is proved and compiled, or the reason why it is left out.
 
-    path: of the description of its code, where it is ready. proof, code: seconds that they took, little where a cache
-    had them.
+    path: description file of the built kernel if ready. proof, code: seconds for proof and compilation, near 0 on a
+    cache hit.
     """
 
     name: str
@@ -38,29 +38,28 @@ class Candidate:
 
 
 def processors() -> int:
-    """As many processes as this one may have processors."""
+    """Number of CPUs available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def prepared(names: Sequence[str], processes: int = 0, folder: Path | None = None) -> Iterator[Candidate]:
-    """Each configuration of these, in the order in which they become ready.
+def prepare_all(names: Sequence[str], processes: int = 0, folder: Path | None = None) -> Iterator[Candidate]:
+    """Prepare configurations by name and yield them in order of completion.
 
-    processes: as many as there are processors by default; 1 works within this one. folder: of
-    `argus.runtime.kernel_cache`.
+    processes: 0 for the number of CPUs; 1 runs in this process. folder: of `argus.runtime.kernel_cache`.
     """
-    return each(one, names, processes, folder)
+    return each(prepare_one, names, processes, folder)
 
 
 def each(
     work: Callable[[str, Path | None], T], names: Sequence[str], processes: int, folder: Path | None
 ) -> Iterator[T]:
-    """What a function of an importable module makes of each name, in the order in which they become ready."""
+    """Apply an importable function to each name in a process pool; yields results in order of completion."""
     wanted = min(processes or processors(), len(names))
     if wanted <= 1:
         for name in names:
             yield work(name, folder)
         return
-    pool = ProcessPoolExecutor(wanted, get_context("spawn"), initializer=_patient)
+    pool = ProcessPoolExecutor(wanted, get_context("spawn"), initializer=_ignore_interrupts)
     try:
         for done in as_completed([pool.submit(work, name, folder) for name in names]):
             yield done.result()
@@ -68,16 +67,16 @@ def each(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _patient() -> None:
-    """What interrupts the search must not leave half a file behind."""
+def _ignore_interrupts() -> None:
+    """Worker initialiser: an interrupt of the search must not truncate a file that a worker is writing."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def one(name: str, folder: Path | None = None) -> Candidate:
-    """A configuration by its name: traced, proved, compiled. No diagnostic is raised."""
+def prepare_one(name: str, folder: Path | None = None) -> Candidate:
+    """Trace, prove and compile a configuration. Diagnostics become the reason of a left-out candidate."""
     config = configuration(name)
     if config is None:
-        return Candidate(name, "left out", "it is no name of a configuration")
+        return Candidate(name, "left out", "it is not the name of a configuration")
     start = time.perf_counter()
     try:
         kernel = gemm.instance(config, name)

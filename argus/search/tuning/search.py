@@ -1,4 +1,4 @@
-"""The search itself: all candidates briefly, the best of them thoroughly, and what is kept of it."""
+"""Two-stage autotuning: times all candidates briefly, the finalists thoroughly, and stores the results."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from argus.ops.choice import select
 from argus.runtime import tuning_db
 from argus.runtime.processes.watchdog import WatchedProcess
 from argus.runtime.tuning_db import Key, TunedConfig
-from argus.search.tuning.measure import BRIEF, Job, Shape, Timed, brief, device_name, thorough
+from argus.search.tuning.measure import BRIEF, Job, Medians, Shape, device_name, measure_brief, measure_thorough
 
 FINALISTS = 5
 ROUNDS = 8
 _BRIEF_ROUNDS = 3
 _MOST_LOST = 4
-"""Candidates that may take their process with them before a shape is given up."""
+"""Number of candidates that may crash or hang the process before a shape fails."""
 _FATAL = {"E409", "E410"}
 
 
 @frozen
 class Result:
-    """A shape's times, thorough ones where `finished`. chosen: what the model of costs says without a search.
+    """Times of one shape; thorough ones if `finished`. chosen: the cost model's choice.
 
-    lost: candidates that hung or failed, and why. first: microseconds of every candidate in the first, brief rounds.
+    lost: candidates that hung or crashed, with reasons. first: microseconds of all candidates in the brief stage.
     """
 
     shape: Shape
-    timed: Timed
+    timed: Medians
     tried: int
     chosen: str
     finished: bool
@@ -38,14 +38,16 @@ class Result:
 
     @property
     def best(self) -> str:
+        """Name of the fastest candidate."""
         return self.timed.order()[0]
 
     def found(self) -> TunedConfig:
+        """The entry for the tuning database."""
         times = {regime: each[self.best] for regime, each in self.timed.medians.items()}
         return TunedConfig(self.best, times, self.tried, self.finished)
 
     def ratios(self) -> dict[str, float]:
-        """By regime the time of what the model chooses over that of the fastest there; empty where it has no time."""
+        """By regime, time of the cost model's choice over the fastest time; empty if the choice has no time."""
         return {
             regime: each[self.chosen] / min(each.values())
             for regime, each in self.timed.medians.items()
@@ -56,8 +58,10 @@ class Result:
 Paths = Mapping[str, str]
 
 
-def searched(child: WatchedProcess, shapes: Sequence[Shape], paths: Paths, rounds: int = ROUNDS) -> Iterator[Result]:
-    """Each shape's result; an unfinished one, then KeyboardInterrupt, if the search is interrupted within a shape.
+def search_shapes(
+    child: WatchedProcess, shapes: Sequence[Shape], paths: Paths, rounds: int = ROUNDS
+) -> Iterator[Result]:
+    """Yield the result of each shape; on an interrupt, an unfinished result and then KeyboardInterrupt.
 
     Raises ArgusError: E406, E407, E408.
     """
@@ -72,7 +76,7 @@ def searched(child: WatchedProcess, shapes: Sequence[Shape], paths: Paths, round
         leading = first.order()[:FINALISTS]
         final = leading if chosen in leading or chosen not in every else [*leading, chosen]
         try:
-            last = child.call(thorough, Job(shape, {name: paths[name] for name in final}, rounds))
+            last = child.call(measure_thorough, Job(shape, {name: paths[name] for name in final}, rounds))
         except KeyboardInterrupt:
             yield result
             raise
@@ -84,12 +88,12 @@ def searched(child: WatchedProcess, shapes: Sequence[Shape], paths: Paths, round
         yield evolve(result, timed=evolve(last, left_out=first.left_out, wrong=first.wrong), finished=True)
 
 
-def _brief(child: WatchedProcess, shape: Shape, left: dict[str, str]) -> tuple[Timed, dict[str, str]]:
-    """A candidate that hangs or fails is left out from then on, and the others are begun anew."""
+def _brief(child: WatchedProcess, shape: Shape, left: dict[str, str]) -> tuple[Medians, dict[str, str]]:
+    """The brief stage. A candidate that hangs or crashes is removed, and the others are measured again."""
     lost: dict[str, str] = {}
     while True:
         try:
-            return child.call(brief, Job(shape, dict(left), _BRIEF_ROUNDS)), lost
+            return child.call(measure_brief, Job(shape, dict(left), _BRIEF_ROUNDS)), lost
         except ArgusError as problem:
             guilty = child.last_note
             if problem.diagnostic.code not in _FATAL or guilty not in left or len(lost) >= _MOST_LOST:
@@ -98,13 +102,13 @@ def _brief(child: WatchedProcess, shape: Shape, left: dict[str, str]) -> tuple[T
             del left[guilty]
 
 
-def name_of_device(child: WatchedProcess) -> str:
-    """Raises ArgusError: E406 without a GPU, E407 if it is of another kind."""
+def query_device_name(child: WatchedProcess) -> str:
+    """Name of the GPU. Raises ArgusError: E406 without a GPU, E407 if it is of another kind."""
     return child.call(device_name)
 
 
-def kept_as_found(device: str, results: Iterable[Result]) -> Iterator[Result]:
-    """The results, each kept as soon as there is one; an unfinished one only where nothing is kept of its shape."""
+def stored_results(device: str, results: Iterable[Result]) -> Iterator[Result]:
+    """Yield results and store each in the tuning database; unfinished ones only if their shape has no entry."""
     for result in results:
         key = Key(result.shape)
         if result.finished or key not in tuning_db.load_choices(device):

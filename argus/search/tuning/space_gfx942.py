@@ -1,6 +1,6 @@
-"""The configurations of GEMM that a planner walks on gfx942, from the first kernel that one writes to the ping-pong.
+"""The planners' search space of GEMM on gfx942, from a naive kernel to the 8-wave ping-pong schedule.
 
-Each axis is a technique. Points that cannot be built are among them, and some that are proved and spill.
+Each axis is a technique. The space includes points that cannot be built and points that spill registers.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ _STEPS: tuple[Changes, ...] = (
     {"stagger": _STARTS},
     {"unroll": 2},
 )
-"""Techniques in the order in which one would add them."""
+"""Techniques in a natural order of addition."""
 
 
 def staged() -> Iterator[Cdna3Staged]:
+    """Points of the schedule `Cdna3Staged`."""
     for (bm, bn, waves), bk, mfma in product(_TILES, (32, 64), (16, 32)):
         tile = Cdna3Staged(bm=bm, bn=bn, waves=waves, bk=bk, mfma=mfma)
         yield from _climbed(tile)
@@ -47,7 +48,7 @@ def staged() -> Iterator[Cdna3Staged]:
 
 
 def _climbed(tile: Cdna3Staged) -> Iterator[Cdna3Staged]:
-    """One technique after the other; and the last of them past the registers."""
+    """Add one technique after the other; finally asynchronous copies that bypass registers."""
     yield tile
     for changes in _STEPS:
         tile = evolve(tile, **changes)
@@ -56,7 +57,7 @@ def _climbed(tile: Cdna3Staged) -> Iterator[Cdna3Staged]:
 
 
 def _around(best: Cdna3Staged) -> Iterator[Cdna3Staged]:
-    """Every choice of what depends on one another."""
+    """All combinations of the interdependent fields around a good point, and some single changes."""
     for buffers, group, direct, stagger, unroll in product((1, 2), (0, _BAND), (False, True), (0, _STARTS), (1, 2, 4)):
         yield evolve(best, buffers=buffers, group=group, direct=direct, stagger=stagger, unroll=unroll)
     for away in ({"swizzle": False}, {"guarded": False}, {"vector": 4}, {"vector": 2}, {"run": 4}, {"group": 8}):
@@ -71,7 +72,7 @@ def _of_few_elements() -> Iterator[Cdna3Staged]:
 
 
 def shipped_kinds() -> Iterator[Cdna3 | Cdna3PingPong]:
-    """Neighbours of the schedules that are shipped."""
+    """Neighbours of the shipped schedules `Cdna3` and `Cdna3PingPong`."""
     for bm, bn, bk in product((64, 128, 256), (64, 128, 256), (32, 64)):
         yield Cdna3(bm=bm, bn=bn, bk=bk)
     for bm, bn in ((256, 256), (128, 256), (256, 128), (256, 512)):
@@ -87,7 +88,7 @@ def shipped_kinds() -> Iterator[Cdna3 | Cdna3PingPong]:
 
 
 def in_accumulation_registers() -> Iterator[Cdna3 | Cdna3PingPong | Cdna3Staged]:
-    """Sums in accumulation registers: all ways to the tile that these are full of, and the last points of others."""
+    """Accumulators in AGPRs: all steps to the tile that fills them, and the final points of other tiles."""
     for bk, mfma in product((32, 64), (16, 32)):
         yield from _climbed(Cdna3Staged(bm=256, bn=256, bk=bk, mfma=mfma, agprs=True))
         for bm, bn, waves in ((128, 128, (2, 2)), (256, 128, (2, 2)), (256, 256, (2, 4))):

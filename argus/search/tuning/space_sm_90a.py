@@ -1,7 +1,7 @@
-"""The configurations of GEMM that a planner walks on sm_90a, from the first kernel that one writes to those shipped.
+"""The planners' search space of GEMM on sm_90a, from a naive kernel to the shipped schedules.
 
-Each axis is a technique. Points that cannot be built are among them: tiles that do not fit, copies that no instruction
-makes. Where they lie is for a planner to learn.
+Each axis is a technique. The space includes points that cannot be built (tiles that do not fit, copies without an
+instruction); planners have to learn to avoid them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ _DEPTHS = (32, 64)
 _BAND = 8
 _COLUMNS = (64, 96, 128, 160, 192, 224, 256)
 _CLUSTERS = ((1,), (2, 1), (1, 2))
-_AWAY = ("flight", "realloc", "persistent", "box", "early")
-"""Techniques of `Hopper` that may be taken away, in the order in which one would add them last to first."""
+_AWAY = ("flight", "realloc", "persistent", "box", "pdl")
+"""Fields of `Hopper` that can be switched off, in reverse order of addition."""
 
 
 def staged() -> Iterator[Staged]:
+    """Points of the schedule `Staged`."""
     yield from _through_registers()
     yield from _past_the_registers()
     yield from _by_the_copy_engine()
@@ -68,11 +69,12 @@ def _by_the_copy_engine() -> Iterator[Staged]:
 
 
 def _rows(tile: Staged) -> int:
-    """Bytes of k in a tile, and of the swizzle over all of them."""
+    """Bytes of a tile's row, and so of the widest swizzle."""
     return 2 * tile.bk
 
 
 def hopper() -> Iterator[Hopper]:
+    """Points of the schedule `Hopper`."""
     for bn, cluster, group, stages in product(_COLUMNS, _CLUSTERS, (0, _BAND), (2, 3, 4, 5, 6)):
         if stages <= 4 or bn <= 160:
             yield Hopper(bn=bn, cluster=cluster, group=group, stages=stages)
@@ -82,7 +84,7 @@ def hopper() -> Iterator[Hopper]:
 
 
 def _without() -> Iterator[Hopper]:
-    """Each technique taken away alone, and one after the other."""
+    """Each technique removed alone, and cumulatively."""
     for bn, stages in ((128, 6), (192, 5), (256, 4)):
         for cluster, group in product(((1,), (2, 1)), (0, _BAND)):
             full = left = Hopper(bn=bn, stages=stages, cluster=cluster, group=group)
@@ -104,13 +106,13 @@ def _of_other_depths() -> Iterator[Hopper]:
 
 
 def _in_turns() -> Iterator[Hopper]:
-    """Ping-pong."""
+    """Points of the ping-pong schedule."""
     for (bn, stages), group in product(
         ((64, 8), (128, 4), (128, 8), (192, 4), (192, 6), (256, 3), (256, 4)), (0, 8, 16)
     ):
         yield Hopper(bm=64, bn=bn, stages=stages, pingpong=True, group=group)
     full = left = Hopper(bm=64, pingpong=True, group=16)
-    for each in ("flight", "realloc", "box", "early"):
+    for each in ("flight", "realloc", "box", "pdl"):
         left = evolve(left, **{each: False})
         yield evolve(full, **{each: False})
         yield left

@@ -1,6 +1,6 @@
-"""What each point of a space is: its verdict, what it costs to build, what it takes of the machine, why it is left out.
+"""Tabulates the points of a search space: verdict, build time, resource usage, and why a point is left out.
 
-A point that is not proved goes no further; one that is proved and spills is told, and left out too.
+Points that are not proved are not compiled; points that spill registers are recorded and left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from argus.verifier.kernel import verify
 
 State = Literal["ready", "left out"]
 _SECONDS = 3.0
-"""Wall clock for a question to a solver, and for the search of a failing run."""
+"""Wall-clock budget of a solver query, and of the search for a counterexample."""
 _REGISTERS, _GRAIN = 65_536, 8
 _SHARED, _RESERVED = 233_472, 1_024
 _THREADS, _BLOCKS, _WARP = 2_048, 32, 32
@@ -33,11 +33,11 @@ _THREADS, _BLOCKS, _WARP = 2_048, 32, 32
 
 @frozen
 class Row:
-    """verdict: "refused" for a point that is no program. why: what leaves it out; its code is `code`, such as I22.
+    """One point. verdict: "refused" if it does not trace. why, code: reason for leaving it out and its code, e.g. I22.
 
-    proof, compiled: seconds. registers: of a thread. spills: bytes a thread. shared: bytes a block. occupancy: blocks
-    of a multiprocessor at once on sm_90a, waves of a SIMD on gfx942. serialised: the assembler's remark that products
-    wait for one another. size: bytes of code. beside: as of `ResourceReport`.
+    proof, compiled: seconds. registers: per thread. spills: bytes per thread. shared: bytes per block. occupancy:
+    resident blocks per SM on sm_90a, waves per SIMD on gfx942. serialised: whether ptxas reports serialised wgmma.
+    size: bytes of code. beside: as in `ResourceReport`.
     """
 
     name: str
@@ -58,27 +58,27 @@ class Row:
 
 
 def row(name: str, folder: Path | None = None) -> Row:
-    """A point by its name: traced, proved, compiled into the folder. No diagnostic is raised.
+    """Trace, prove and compile a point by name. Diagnostics become the reason of a left-out row.
 
-    Its code and description go to NAME.cubin or NAME.hsaco, and NAME.json, if it is ready.
+    Writes the code of a ready point to NAME.cubin or NAME.hsaco in the folder, and its description to NAME.json.
     """
     assert folder is not None
     config = configuration(name)
     if config is None:
-        return Row(name, "left out", "refused", "it is no name of a configuration")
+        return Row(name, "left out", "refused", "it is not the name of a configuration")
     start = time.perf_counter()
     try:
         kernel = gemm.instance(config, name)
         report = verify(kernel, budget=Budget.about(_SECONDS))
     except ArgusError as problem:
-        told = problem.diagnostic
-        return Row(name, "left out", "refused", _line(told), told.code, time.perf_counter() - start)
+        diagnostic = problem.diagnostic
+        return Row(name, "left out", "refused", _line(diagnostic), diagnostic.code, time.perf_counter() - start)
     found = Row(
         name, "left out", verdict_word(report.verdict), proof=time.perf_counter() - start, threads=kernel.threads
     )
     if found.verdict != "proved":
-        told = next(iter(report.diagnostics), None)
-        return found if told is None else evolve(found, why=_line(told), code=told.code)
+        diagnostic = next(iter(report.diagnostics), None)
+        return found if diagnostic is None else evolve(found, why=_line(diagnostic), code=diagnostic.code)
     return _built(kernel, found, folder)
 
 
@@ -89,7 +89,7 @@ def _built(kernel: Kernel, found: Row, folder: Path) -> Row:
     except ArgusError as problem:
         shutil.rmtree(scratch, ignore_errors=True)
         return evolve(found, why=_line(problem.diagnostic), code=problem.diagnostic.code)
-    found = _costing(evolve(found, compiled=time.perf_counter() - start), made)
+    found = _with_resources(evolve(found, compiled=time.perf_counter() - start), made)
     if not found.spills:
         found = evolve(found, state="ready", size=made.code.stat().st_size)
         for path in (made.code, made.description):
@@ -98,36 +98,36 @@ def _built(kernel: Kernel, found: Row, folder: Path) -> Row:
     return found if not found.spills else evolve(found, why="registers are kept in memory", code="E305")
 
 
-def _costing(found: Row, made: Artifact) -> Row:
+def _with_resources(found: Row, made: Artifact) -> Row:
     match made.report:
-        case AssemblerReport(registers=registers) as told:
+        case AssemblerReport(registers=registers) as diagnostic:
             shared = made.launch.shared_bytes
             return evolve(
                 found,
                 registers=registers,
-                spills=told.spill_stores + told.spill_loads,
+                spills=diagnostic.spill_stores + diagnostic.spill_loads,
                 shared=shared,
                 occupancy=blocks_at_once(registers, found.threads, shared),
-                serialised=told.serialised,
+                serialised=diagnostic.serialised,
             )
-        case ResourceReport() as told:
-            spills = 4 * told.vgpr_spills + told.scratch_bytes
+        case ResourceReport() as diagnostic:
+            spills = 4 * diagnostic.vgpr_spills + diagnostic.scratch_bytes
             return evolve(
                 found,
-                registers=told.registers,
+                registers=diagnostic.registers,
                 spills=spills,
-                shared=told.lds_bytes,
-                occupancy=told.occupancy,
-                beside=told.beside,
+                shared=diagnostic.lds_bytes,
+                occupancy=diagnostic.occupancy,
+                beside=diagnostic.beside,
             )
 
 
 def blocks_at_once(registers: int, threads: int, shared: int) -> int:
-    """Blocks that a multiprocessor of an H100 or H200 has room for [CUDA programming guide, compute capability 9.0]."""
+    """Resident blocks per SM of an H100 or H200 [CUDA programming guide, compute capability 9.0]."""
     warps = -(-threads // _WARP)
     by_registers = _REGISTERS // (-(-registers // _GRAIN) * _GRAIN * _WARP * warps)
     return min(by_registers, _SHARED // (shared + _RESERVED), _THREADS // (warps * _WARP), _BLOCKS)
 
 
-def _line(told: Diagnostic) -> str:
-    return told.message.splitlines()[0]
+def _line(diagnostic: Diagnostic) -> str:
+    return diagnostic.message.splitlines()[0]

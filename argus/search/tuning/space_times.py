@@ -1,6 +1,6 @@
-"""Times of all points of a space on the GPU, a few at a time, so that one that hangs costs little.
+"""Times all points of a search space on the GPU in small batches, which limits the cost of a hang.
 
-Every few have one configuration in common: what the card's heat does to all of them shows in its times.
+All batches share one configuration as a control, whose times show drift such as thermal throttling.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.runtime.processes.watchdog import WatchedProcess
-from argus.search.tuning.measure import BRIEF, Job, Shape, Timed, brief
+from argus.search.tuning.measure import BRIEF, Job, Medians, Shape, measure_brief
 
 _FATAL = {"E409", "E410"}
 _ROUNDS = 3
@@ -20,9 +20,9 @@ _ROUNDS = 3
 
 @frozen
 class Time:
-    """Microseconds of a point for a shape, the median of brief bursts; None where it has none, and why.
+    """Median time of a point in short bursts, in microseconds; None if it failed. why: the reason.
 
-    beside: microseconds of the configuration that all batches have in common, in the same rounds.
+    beside: time of the control configuration in the same rounds, in microseconds.
     """
 
     shape: Shape
@@ -37,9 +37,9 @@ Paths = Mapping[str, str]
 
 @frozen
 class Plan:
-    """names: in the order in which they are timed, so many at once. common: one of them, timed with all others.
+    """names: in measuring order. at_once: batch size. common: the control, timed in every batch.
 
-    until: of `time.monotonic`, when no more is begun.
+    until: deadline by `time.monotonic` for starting a batch.
     """
 
     paths: Paths
@@ -49,8 +49,8 @@ class Plan:
     until: float
 
 
-def timed(child: WatchedProcess, shape: Shape, plan: Plan) -> Iterator[list[Time]]:
-    """The times of one batch after the other. Raises ArgusError: E406, E407, E408."""
+def time_points(child: WatchedProcess, shape: Shape, plan: Plan) -> Iterator[list[Time]]:
+    """Yield the times batch by batch. Raises ArgusError: E406, E407, E408."""
     others = [name for name in plan.names if name != plan.common]
     for first in range(0, len(others), plan.at_once):
         if time.monotonic() >= plan.until:
@@ -59,16 +59,16 @@ def timed(child: WatchedProcess, shape: Shape, plan: Plan) -> Iterator[list[Time
 
 
 def _of_batch(child: WatchedProcess, shape: Shape, plan: Plan, batch: Sequence[str]) -> Iterator[Time]:
-    """What hangs or faults is told, and the rest of its batch begun anew without it."""
+    """Times of one batch. A point that hangs or crashes is reported, and the rest of the batch is measured again."""
     left = {name: plan.paths[name] for name in (plan.common, *batch)}
     while left:
         try:
-            found: Timed = child.call(brief, Job(shape, left, _ROUNDS))
+            found: Medians = child.call(measure_brief, Job(shape, left, _ROUNDS))
         except ArgusError as problem:
             guilty = child.last_note
             if problem.diagnostic.code not in _FATAL:
                 raise
-            if guilty not in left:  # among those that were right, in the rounds
+            if guilty not in left:  # it happened in the interleaved rounds, so that the culprit is unknown
                 yield from _one_by_one(child, shape, left, str(problem))
                 return
             yield Time(shape, guilty, None, str(problem))
@@ -79,24 +79,24 @@ def _of_batch(child: WatchedProcess, shape: Shape, plan: Plan, batch: Sequence[s
 
 
 def _one_by_one(child: WatchedProcess, shape: Shape, left: Paths, why: str) -> Iterator[Time]:
-    """Each alone: which of them hangs is not told otherwise."""
+    """Time each point alone to find the one that hangs."""
     for name, path in left.items():
         try:
-            found: Timed = child.call(brief, Job(shape, {name: path}, _ROUNDS))
+            found: Medians = child.call(measure_brief, Job(shape, {name: path}, _ROUNDS))
         except ArgusError as problem:
             if problem.diagnostic.code not in _FATAL:
                 raise
-            yield Time(shape, name, None, f"{problem}; beside others: {why}")
+            yield Time(shape, name, None, f"{problem}; in the batch: {why}")
         else:
             yield from _times(shape, "", {name: path}, found)
 
 
-def _times(shape: Shape, common: str, names: Paths, found: Timed) -> Iterator[Time]:
+def _times(shape: Shape, common: str, names: Paths, found: Medians) -> Iterator[Time]:
     medians = found.medians[BRIEF.name]
     for name in names:
         if name in medians:
             yield Time(shape, name, medians[name], "", medians.get(common))
         else:
             yield Time(
-                shape, name, None, "wrong numbers" if name in found.wrong else found.left_out.get(name, "no time")
+                shape, name, None, "wrong results" if name in found.wrong else found.left_out.get(name, "no time")
             )

@@ -29,7 +29,7 @@ from argus.runtime.sandbox.request import LARGEST_TEXT, Result
 from argus.search.evaluation.judgement import Judgement
 from argus.search.loop import Limits as Until
 from argus.search.problems.problem import problem_of
-from argus.search.run import Found, Settings
+from argus.search.run import SearchResult, Settings
 from tests.documents import complaints
 
 NO_KERNEL: Mapping[str, Any] = {}
@@ -119,10 +119,10 @@ def test_a_search_answers_with_its_best_and_what_was_judged(tmp_path: Path) -> N
     best = Judgement("cdna3", "timed", "timing", microseconds=347.0)
     asked: list[tuple[str, str, Settings]] = []
 
-    def search(problem: str, target: str, settings: Settings) -> Found:
+    def search(problem: str, target: str, settings: Settings) -> SearchResult:
         asked.append((problem, target, settings))
         known = problem_of(problem, target)
-        return Found(known, "run-0001", tmp_path / "runs.db", best, (best,), "trials spent", 0)
+        return SearchResult(known, "run-0001", tmp_path / "runs.db", best, (best,), "trials spent", 0)
 
     document = Tools(search=search, longest=30.0).optimise("gemm:64x64x64", "gfx942", 600.0, 3)
 

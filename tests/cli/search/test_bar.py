@@ -10,7 +10,7 @@ from rich.console import Console
 
 from argus.cli.search.progress import Bar, drawn, shown_on
 from argus.search.evaluation.judgement import Judgement
-from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Told
+from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Update
 from argus.search.loop import Limits
 from argus.search.problems.problem import problem_of
 
@@ -28,7 +28,7 @@ class Clock:
         return self.now
 
 
-def bar(limits: Limits, seconds: float, *events: Told) -> Bar:
+def bar(limits: Limits, seconds: float, *events: Update) -> Bar:
     """After so many seconds, in which these events happened at once."""
     clock = Clock()
     made = Bar(limits, BOUNDS, clock)

@@ -11,10 +11,10 @@ from argus.cli.search.text import Teller, change, counterexample_lines, outcome_
 from argus.policy.llm.budget import Limits, Spent
 from argus.report.json_document import report_json
 from argus.search.evaluation.judgement import Judgement
-from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Told
-from argus.search.problems.llm_kernels import kernel_of
+from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Update
+from argus.search.problems.llm_kernels import trace_candidate
 from argus.search.problems.problem import problem_of
-from argus.search.run import Found
+from argus.search.run import SearchResult
 from argus.verifier.kernel import verify
 from tests.search.certificates.deliveries import found
 from tests.search.evaluation.test_gate import TEXT
@@ -23,7 +23,7 @@ BOUNDS = problem_of("gemm:4096x4096x4096", "sm_90a").bounds
 MODEL = Limits(0.01, 1_000)
 
 
-def lines(*events: Told) -> list[str]:
+def lines(*events: Update) -> list[str]:
     teller = Teller(BOUNDS, 9, MODEL)
     return [line for event in events for line in teller.lines(event)]
 
@@ -61,11 +61,11 @@ def test_few_techniques_are_all_named() -> None:
 
 def test_a_kernel_that_was_written_is_not_named_twice() -> None:
     events = (
-        Proposed("text-1", ("wider-tiles (bn 64 -> 128)", "kernel-text (text-1)"), 0.5, "llm"),
+        Proposed("text-1", ("larger-bn (bn 64 -> 128)", "kernel-text (text-1)"), 0.5, "llm"),
         timed("text-1", 9e3),
     )
 
-    assert lines(*events)[0].startswith("   1/9 text-1 [+wider-tiles +kernel-text]: proved")
+    assert lines(*events)[0].startswith("   1/9 text-1 [+larger-bn +kernel-text]: proved")
 
 
 def test_many_techniques_are_told_beside_the_best() -> None:
@@ -118,7 +118,7 @@ def test_a_rejection_is_told_with_its_counterexample() -> None:
 
 def test_a_real_counterexample_has_its_thread_element_and_program_point() -> None:
     wrong = TEXT.replace("(n, k))", "(n, k + 1))", 1)
-    data = report_json(verify(kernel_of(wrong, problem_of("gemm:512x512x512", "gfx942"))))["counterexample"]
+    data = report_json(verify(trace_candidate(wrong, problem_of("gemm:512x512x512", "gfx942"))))["counterexample"]
 
     (line,) = counterexample_lines(
         Judgement("x", "refuted", "invariants", "I1", counterexample=cast("Mapping[str, Any]", data))
@@ -152,7 +152,7 @@ def test_what_a_broken_question_may_have_cost_is_told_as_supposed() -> None:
     assert "; 320 tokens (300 of them supposed), $0.0050; spent 320 tokens" in line
 
 
-def asked(spent: Spent | None) -> Found:
+def asked(spent: Spent | None) -> SearchResult:
     return evolve(found("gfx942"), spent=spent)
 
 

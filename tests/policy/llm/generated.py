@@ -1,4 +1,4 @@
-"""Replies as a model might write them: right, nearly right, and anything."""
+"""Strategies for model replies: valid, nearly valid and arbitrary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LISTS = st.lists(TEXTS, max_size=3)
 
 
 def either(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """What is meant, or anything."""
+    """A valid value or an arbitrary one."""
     return values | VALUES
 
 

@@ -1,8 +1,8 @@
-"""A search that tests of the planner share: eight designs of two techniques and a broken one."""
+"""A shared search problem for planner tests: eight designs of two techniques and a broken one."""
 
 from __future__ import annotations
 
-from argus.policy.bandit import CONSTANT, Bandit, Weight
+from argus.policy.bandit import CONSTANT, Bandit, WeightPrior
 from argus.policy.llm.memory import Memory
 from argus.policy.llm.planner import Llm
 from argus.policy.planner import Choice, Observation, Situation, State, Step
@@ -18,7 +18,7 @@ def choice(wide: int, staged: int, broken: int) -> Choice:
 
 OPTIONS = tuple(choice(wide, staged, broken) for wide in (0, 1) for staged in (0, 1) for broken in (0, 1))
 SITUATION = Situation("sm_90a", "gemm:4096x4096x4096:bf16", NAMES, 100.0, "tensor", OPTIONS)
-PLANNER = Llm(Bandit({CONSTANT: Weight(-1.0, 0.5)}))
+PLANNER = Llm(Bandit({CONSTANT: WeightPrior(-1.0, 0.5)}))
 
 
 def start(seed: int = 0) -> State[Memory]:
@@ -26,7 +26,7 @@ def start(seed: int = 0) -> State[Memory]:
 
 
 def observed(found: Choice) -> Observation:
-    """A machine on which wide tiles halve a time, stages take a third of it away, and `broken` is refuted."""
+    """A fake machine: wide tiles halve the time, stages reduce it by a third, `broken` is refuted."""
     _, wide, staged, broken = found.features
     if broken:
         return Observation(found, "refuted")

@@ -11,10 +11,10 @@ from argus.policy.llm.budget import (
     Price,
     Spent,
     Usage,
-    at_most,
-    charged,
-    known,
+    cost_of,
+    known_model,
     refusal,
+    worst_case,
 )
 
 PRICE = Price(2.0, 10.0, 2.5, 0.2, "a test")
@@ -23,7 +23,7 @@ COUNTS = st.integers(0, 10**6)
 
 @given(COUNTS, COUNTS, COUNTS, COUNTS)
 def test_a_call_costs_its_tokens_at_their_prices(read: int, written: int, new: int, output: int) -> None:
-    found = charged(Usage(new, output, written, read), PRICE)
+    found = cost_of(Usage(new, output, written, read), PRICE)
 
     assert found.dollars == pytest.approx((2 * new + 10 * output + 2.5 * written + 0.2 * read) / 1e6)
     assert found.tokens == new + output + written + read
@@ -36,15 +36,15 @@ def test_no_call_costs_more_than_was_expected_of_it(size: int, answer: int, data
     written = data.draw(st.integers(0, tokens))
     read = data.draw(st.integers(0, tokens - written))
     output = data.draw(st.integers(0, answer))
-    cost = charged(Usage(tokens - written - read, output, written, read), PRICE)
-    most = at_most(size, answer, PRICE)
+    cost = cost_of(Usage(tokens - written - read, output, written, read), PRICE)
+    most = worst_case(size, answer, PRICE)
 
     assert cost.dollars <= most.dollars * (1 + 1e-12)
     assert cost.tokens <= most.tokens
 
 
 @given(st.lists(st.builds(Spent, COUNTS, COUNTS, COUNTS, COUNTS, COUNTS), max_size=6), COUNTS)
-def test_what_is_allowed_stays_within_the_limit(calls: list[Spent], limit: int) -> None:
+def test_allowed_calls_stay_within_the_limit(calls: list[Spent], limit: int) -> None:
     spent = NOTHING
     for each in calls:
         if refusal(spent, each, Limits(None, limit), None, "m") is None:
@@ -53,7 +53,7 @@ def test_what_is_allowed_stays_within_the_limit(calls: list[Spent], limit: int) 
     assert spent.tokens <= limit
 
 
-def test_a_refusal_says_what_is_left() -> None:
+def test_a_refusal_states_the_remaining_budget() -> None:
     found = refusal(Spent(dollars=4.9), Spent(dollars=0.2), Limits(5.0), PRICE, "m")
 
     assert found is not None
@@ -64,8 +64,8 @@ def test_a_refusal_says_what_is_left() -> None:
 
 
 def test_a_dated_name_has_the_price_of_the_model() -> None:
-    assert known("claude-haiku-4-5-20251001") is MODELS["claude-haiku-4-5"]
-    assert known("claude-haiku-4") is None
+    assert known_model("claude-haiku-4-5-20251001") is MODELS["claude-haiku-4-5"]
+    assert known_model("claude-haiku-4") is None
 
 
 def test_prices_have_a_source_and_a_cache_pays_off() -> None:

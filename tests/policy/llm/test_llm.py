@@ -1,4 +1,4 @@
-"""The real client of `anthropic` against an endpoint on this machine."""
+"""The client of the package `anthropic` against a local endpoint."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from argus.core.diagnostic import ArgusError
-from argus.policy.llm.budget import Limits, Price, at_most
+from argus.policy.llm.budget import Limits, Price, worst_case
 from argus.policy.llm.memory import Memory
-from argus.policy.llm.planner import due, refreshed
+from argus.policy.llm.planner import should_ask, with_response
 from argus.policy.llm.prompt import request, size
-from argus.policy.llm.record import Asked, from_data, to_data
+from argus.policy.llm.record import Response, from_data, to_data
 from argus.policy.llm.reply import Kernel, Option, Proposal, Reply, Trouble, Use
 from argus.policy.llm.settings import Settings
 from argus.policy.llm.view import View
@@ -41,7 +41,7 @@ GOOD = call({"proposals": [proposal(0.8, "wide tiles", option="d100")], "lessons
 
 
 class Naps:
-    """Sleeps that take no time, and how long each would have taken."""
+    """A fake sleep that records its durations."""
 
     def __init__(self) -> None:
         self.taken: list[float] = []
@@ -56,24 +56,24 @@ def asked(
     state: State[Memory] | None = None,
     sleep: Callable[[float], None] | None = None,
     view: View | None = None,
-) -> Asked:
+) -> Response:
     with llm_client.connect(evolve(settings, base_url=endpoint.url), {}, sleep=sleep or Naps()) as client:
         return llm_client.ask(client, PLANNER, state or start(), view or View())
 
 
-def answered(*script: Answer, settings: Settings = QUICK) -> tuple[Asked, list[dict[str, Any]]]:
-    """What comes of a script, and the bodies of the requests that it took."""
+def answered(*script: Answer, settings: Settings = QUICK) -> tuple[Response, list[dict[str, Any]]]:
+    """The response to a scripted endpoint, and the bodies of its requests."""
     with Endpoint(script) as endpoint:
         found = asked(endpoint, settings)
         return found, [each.body for each in endpoint.asked]
 
 
-def reply(found: Asked) -> Reply:
+def reply(found: Response) -> Reply:
     assert isinstance(found, Reply), found
     return found
 
 
-def trouble(found: Asked, code: str) -> Trouble:
+def trouble(found: Response, code: str) -> Trouble:
     assert isinstance(found, Trouble), found
     assert found.code == code
     return found
@@ -97,7 +97,7 @@ def test_a_good_answer_is_ranked_and_ends_in_the_planner() -> None:
         Proposal(Option("d100"), 0.3, "because"),
     )
     assert len(bodies) == 1
-    ranked = PLANNER.propose(refreshed(start(), found))
+    ranked = PLANNER.propose(with_response(start(), found))
     assert {"wide", "staged"} <= {step.technique for step in ranked[0].choice.steps}
     assert ranked[0].why == "model, confidence 0.90: hides latency"
     assert ranked[1].choice.name == "d100"
@@ -152,32 +152,32 @@ def test_the_key_goes_into_a_header_and_nowhere_else() -> None:
 @pytest.mark.parametrize(
     ("first", "said"),
     [
-        (call({"proposals": [proposal(option="d999")]}), "`d999` is no open option"),
-        (call({"proposals": [proposal(technique="magic")]}), "`magic` is no technique"),
+        (call({"proposals": [proposal(option="d999")]}), "`d999` is not an open option"),
+        (call({"proposals": [proposal(technique="magic")]}), "`magic` is not a technique"),
         (call({"proposals": [proposal()]}), "exactly one of"),
         (call({"proposals": [proposal(option="d100", technique="wide")]}), "exactly one of"),
         (call({"proposals": []}), "proposes nothing"),
         (call({"proposals": [proposal(2.0, option="d100")]}), "from 0 to 1"),
         (call({"proposals": [{"option": "d100"}]}), "'confidence' is missing"),
         (call('{"proposals": [{'), "the input of the tool is text"),
-        (call({"proposals": [{**proposal(option="d100"), "proved": True}]}), "no fields proved"),
-        (call({"proposals": [proposal(option="d100")], "verdict": "proved"}), "no fields verdict"),
+        (call({"proposals": [{**proposal(option="d100"), "proved": True}]}), "unknown fields proved"),
+        (call({"proposals": [proposal(option="d100")], "verdict": "proved"}), "unknown fields verdict"),
         (message([{"type": "text", "text": "I would try wide tiles."}], "end_turn"), "calls no tool"),
         (message("not a list"), "calls no tool"),
         (call({"proposals": [proposal(option="d100")]}, name="run_shell"), "calls run_shell"),
         (call({"proposals": [proposal(option="d100")]}, stop="max_tokens"), "cut off"),
-        (Answer(b'{"content": [{"type": "tool_use", '), "no JSON"),
-        (Answer(b'{"usage": NaN}'), "no JSON"),
-        (Answer(b"[" * 100_000), "no JSON"),
-        (Answer(b"\xff\xfe"), "no JSON"),
-        (Answer(b"[1, 2]"), "no message"),
+        (Answer(b'{"content": [{"type": "tool_use", '), "not JSON"),
+        (Answer(b'{"usage": NaN}'), "not JSON"),
+        (Answer(b"[" * 100_000), "not JSON"),
+        (Answer(b"\xff\xfe"), "not JSON"),
+        (Answer(b"[1, 2]"), "not a JSON object"),
         (call({"proposals": [proposal(kernel="x = 1\u202e\n")]}), "U+202E"),
         (call({"proposals": [proposal(kernel="x = 1\x00\n")]}), "U+0000"),
         (call({"proposals": [proposal(kernel=" \n")]}), "kernel is empty"),
         (call({"proposals": [proposal(kernel="#" * 70_000)]}), "expected at most"),
     ],
 )
-def test_an_answer_of_no_use_is_asked_for_again_with_what_was_wrong(first: Answer, said: str) -> None:
+def test_an_unusable_answer_is_requested_again_with_its_errors(first: Answer, said: str) -> None:
     found, bodies = answered(first, GOOD)
 
     assert reply(found).proposals[0].target == Option("d100")
@@ -187,12 +187,12 @@ def test_an_answer_of_no_use_is_asked_for_again_with_what_was_wrong(first: Answe
     assert bodies[1]["system"] == bodies[0]["system"]
 
 
-def test_after_so_many_answers_of_no_use_the_question_is_given_up() -> None:
+def test_a_question_fails_after_too_many_unusable_answers() -> None:
     bad = call({"proposals": [proposal(option="d999")]})
     found, bodies = answered(bad, bad, bad, GOOD)
 
     problem = trouble(found, "E926")
-    assert "`d999` is no open option" in problem.message
+    assert "`d999` is not an open option" in problem.message
     assert not problem.lasting
     assert len(bodies) == 3
     assert found.spent.calls == 3
@@ -200,7 +200,7 @@ def test_after_so_many_answers_of_no_use_the_question_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("stop", ["refusal", "model_context_window_exceeded"])
-def test_what_would_end_likewise_is_not_asked_again(stop: str) -> None:
+def test_final_failures_are_not_retried(stop: str) -> None:
     found, bodies = answered(message([], stop), GOOD)
 
     trouble(found, "E926")
@@ -208,7 +208,7 @@ def test_what_would_end_likewise_is_not_asked_again(stop: str) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_wrong_key_is_told_and_not_tried_again(status: int) -> None:
+def test_a_wrong_key_is_reported_and_not_retried(status: int) -> None:
     found, bodies = answered(failure(status, f"invalid x-api-key {KEY}"), GOOD)
 
     problem = trouble(found, "E921")
@@ -217,11 +217,11 @@ def test_a_wrong_key_is_told_and_not_tried_again(status: int) -> None:
     assert "[key]" in problem.message
     assert "ANTHROPIC_API_KEY" in problem.help
     assert len(bodies) == 1
-    assert not due(refreshed(start(), found), 1)
+    assert not should_ask(with_response(start(), found), 1)
 
 
 @pytest.mark.parametrize("status", [400, 402, 404, 413, 422])
-def test_a_refused_request_is_told_and_not_tried_again(status: int) -> None:
+def test_a_refused_request_is_reported_and_not_retried(status: int) -> None:
     found, bodies = answered(failure(status, "tool_choice forces tool use\x1b[31m"), GOOD)
 
     problem = trouble(found, "E922")
@@ -266,7 +266,7 @@ def test_too_many_requests_wait_as_long_as_the_endpoint_asks() -> None:
     assert 7.0 <= nap <= 7.7
 
 
-def test_a_wait_beyond_all_patience_is_not_begun() -> None:
+def test_a_wait_beyond_the_patience_does_not_start() -> None:
     naps = Naps()
     with Endpoint([failure(429, "slow down", {"retry-after": "3600"}), GOOD]) as endpoint:
         found = asked(endpoint, sleep=naps)
@@ -276,7 +276,7 @@ def test_a_wait_beyond_all_patience_is_not_begun() -> None:
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
-def test_what_may_pass_is_tried_again_after_growing_waits(status: int) -> None:
+def test_transient_failures_are_retried_with_backoff(status: int) -> None:
     naps = Naps()
     with Endpoint([failure(status, "overloaded")] * 3 + [GOOD]) as endpoint:
         found = asked(endpoint, sleep=naps)
@@ -308,7 +308,7 @@ def test_an_endpoint_that_stays_overloaded_is_given_up() -> None:
     assert found.spent.dollars == 0
 
 
-def test_a_slow_endpoint_is_left_and_counted_as_what_it_may_have_cost() -> None:
+def test_a_slow_endpoint_times_out_and_is_charged_at_worst_case() -> None:
     hasty = evolve(QUICK, timeout=0.3, attempts=2)
     found, bodies = answered(evolve(GOOD, delay=20.0), evolve(GOOD, delay=20.0), settings=hasty)
 
@@ -381,7 +381,7 @@ def test_tokens_are_summed_and_priced() -> None:
     with Endpoint([call(data, usage=usage)] * 2) as endpoint:
         settings = evolve(QUICK, price=Price(3.0, 15.0, 3.75, 0.3, "a test"))
         for _ in range(2):
-            state = refreshed(state, asked(endpoint, settings, state))
+            state = with_response(state, asked(endpoint, settings, state))
 
     spent = state.memory.spent
     assert (spent.calls, spent.input, spent.output, spent.written, spent.read) == (2, 2000, 400, 10_000, 14_000)
@@ -393,10 +393,10 @@ def test_tokens_are_summed_and_priced() -> None:
 @pytest.mark.parametrize(
     "usage", [None, {}, {"input_tokens": -1, "output_tokens": 2}, {"input_tokens": "9", "output_tokens": 2}, [1]]
 )
-def test_an_answer_that_does_not_tell_its_cost_counts_as_what_it_may_be(usage: object) -> None:
+def test_an_answer_without_usage_is_charged_at_worst_case(usage: object) -> None:
     found, (body,) = answered(call({"proposals": [proposal(option="d100")]}, usage=usage))
 
-    assert reply(found).spent == at_most(size(body), QUICK.max_tokens, QUICK.pricing)
+    assert reply(found).spent == worst_case(size(body), QUICK.max_tokens, QUICK.pricing)
 
 
 def test_the_budget_ends_a_run_before_it_is_exceeded() -> None:
@@ -404,9 +404,9 @@ def test_the_budget_ends_a_run_before_it_is_exceeded() -> None:
     usage = {"input_tokens": 9000, "output_tokens": 1000}
     state = start()
     with Endpoint(lambda _: call({"proposals": [proposal(option="d100")]}, usage=usage)) as endpoint:
-        found: Asked = reply(asked(endpoint, settings, state))
+        found: Response = reply(asked(endpoint, settings, state))
         while isinstance(found, Reply):
-            state = refreshed(state, found)
+            state = with_response(state, found)
             found = asked(endpoint, settings, state)
         calls = len(endpoint.asked)
 
@@ -418,13 +418,13 @@ def test_the_budget_ends_a_run_before_it_is_exceeded() -> None:
 
 
 def test_the_budget_may_end_in_the_middle_of_a_question() -> None:
-    fields = request(QUICK, start(), PLANNER.standing(start()), View())
-    once = at_most(size(fields), QUICK.max_tokens, QUICK.pricing)
+    fields = request(QUICK, start(), PLANNER.bandit_ranking(start()), View())
+    once = worst_case(size(fields), QUICK.max_tokens, QUICK.pricing)
     settings = evolve(QUICK, limits=Limits(dollars=once.dollars))
     found, bodies = answered(call({"proposals": [proposal(option="d999")]}), GOOD, settings=settings)
 
     trouble(found, "E924")
-    assert "`d999` is no open option" in " ".join(found.faults)
+    assert "`d999` is not an open option" in " ".join(found.faults)
     assert len(bodies) == 1
     assert found.spent.input == 100
 
@@ -450,30 +450,30 @@ def test_a_recorded_answer_leads_to_the_same_state_without_asking() -> None:
 
     assert from_data(json.loads(record)) == found
     state = start()
-    assert refreshed(state, from_data(json.loads(record))) == refreshed(state, found)
+    assert with_response(state, from_data(json.loads(record))) == with_response(state, found)
 
 
 def test_a_run_is_resumed_from_its_records_without_asking() -> None:
     def script(asked: Request) -> Answer:
-        """Proposes what is shown last, with broken answers between; a deterministic model of a kind."""
+        """A deterministic model: proposes the last option shown, with some malformed answers."""
         content = asked.body["messages"][0]["content"]
         shown = re.findall(r'"name": "(d\d+)", "techniques": ', content[1]["text"])
         if len(content) == 2 and len(shown) % 2:
             return call({"proposals": [proposal(option="gone")]})
         return call({"proposals": [proposal(0.9, option=shown[-1])], "lessons": [f"{len(shown)} were open"]})
 
-    def run(answer: Callable[[State[Memory]], Asked]) -> State[Memory]:
+    def run(answer: Callable[[State[Memory]], Response]) -> State[Memory]:
         state = start(11)
         while PLANNER.propose(state):
-            if due(state, 2):
-                state = refreshed(state, answer(state))
+            if should_ask(state, 2):
+                state = with_response(state, answer(state))
             state = PLANNER.learn(state, observed(PLANNER.propose(state)[0].choice))
         return state
 
     records: list[str] = []
     with Endpoint(script) as endpoint, llm_client.connect(evolve(QUICK, base_url=endpoint.url), {}) as client:
 
-        def ask(state: State[Memory]) -> Asked:
+        def ask(state: State[Memory]) -> Response:
             found = llm_client.ask(client, PLANNER, state)
             records.append(json.dumps(to_data(found)))
             return found
@@ -496,13 +496,13 @@ def test_generated_answers_never_raise_and_stay_within_the_open_options(data: li
         calls = len(endpoint.asked)
 
     names = {each.name for each in start().situation.options}
-    assert {each.choice.name for each in PLANNER.propose(refreshed(start(), found))} == names
+    assert {each.choice.name for each in PLANNER.propose(with_response(start(), found))} == names
     assert isinstance(found, Reply) or found.code in ("E923", "E926")
     assert found.spent.calls == calls
     assert from_data(json.loads(json.dumps(to_data(found)))) == found
 
 
-def test_all_of_the_patience_may_be_taken_by_answers_of_no_use() -> None:
+def test_unusable_answers_can_exhaust_the_patience() -> None:
     times = iter([0.0, 0.0, 0.0, 29.0, 31.0])
     bad = call({"proposals": []})
     with (
@@ -513,7 +513,7 @@ def test_all_of_the_patience_may_be_taken_by_answers_of_no_use() -> None:
     ):
         found = llm_client.ask(client, PLANNER, start())
 
-    assert "all of 30 s for one question" in trouble(found, "E923").message
+    assert "exceeded 30 s for one question" in trouble(found, "E923").message
     assert found.faults == ("it proposes nothing, expected at least one proposal",)
 
 
@@ -559,9 +559,9 @@ def test_malicious_text_stays_text() -> None:
     assert len(kept.lessons) == 12
     assert all(len(each) <= 300 for each in kept.lessons)
     assert kept.proposals[1].needs == ()
-    assert "is no open option" in kept.dropped[0]
+    assert "is not an open option" in kept.dropped[0]
     names = {each.name for each in start().situation.options}
-    assert {each.choice.name for each in PLANNER.propose(refreshed(start(), kept))} == names
+    assert {each.choice.name for each in PLANNER.propose(with_response(start(), kept))} == names
 
 
 def test_the_address_and_the_key_may_come_from_the_environment() -> None:
@@ -584,7 +584,7 @@ def test_the_address_and_the_key_may_come_from_the_environment() -> None:
         ({"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "http://[::1"}, "E927"),
     ],
 )
-def test_a_connection_that_cannot_be_is_told(environment: Mapping[str, str], code: str) -> None:
+def test_an_impossible_connection_is_reported(environment: Mapping[str, str], code: str) -> None:
     with pytest.raises(ArgusError) as raised:
         llm_client.connect(Settings(), environment)
 
@@ -611,7 +611,7 @@ except ArgusError as problem:
     assert (found.stdout, found.stderr) == ("E920\n", "")
 
 
-def test_without_the_package_the_repair_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_repair_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> object:
         raise ImportError(name)
 

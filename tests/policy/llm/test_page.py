@@ -1,4 +1,4 @@
-"""docs/planner-llm.md says what the code does."""
+"""docs/planner-llm.md agrees with the code."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def rows(title: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_each_setting_is_told_with_its_default() -> None:
+def test_each_setting_is_documented_with_its_default() -> None:
     found = {row[0].strip("`"): row[1] for row in rows("Settings")}
 
     assert list(found) == [each.name for each in attrs.fields(Settings)]
@@ -28,7 +28,7 @@ def test_each_setting_is_told_with_its_default() -> None:
         assert float(told) == getattr(Settings(), name)
 
 
-def test_each_price_is_told() -> None:
+def test_each_price_is_documented() -> None:
     told = {row[0].strip("`"): (*map(float, row[1:5]), row[5] == "yes") for row in rows("What it costs")}
     known = {
         name: (each.price.input, each.price.output, each.price.written, each.price.read, each.forced)
@@ -38,5 +38,5 @@ def test_each_price_is_told() -> None:
     assert told == known
 
 
-def test_the_bound_of_a_request_is_told() -> None:
+def test_the_bound_of_a_request_is_documented() -> None:
     assert f"{MOST_BYTES:,} bytes" in PAGE

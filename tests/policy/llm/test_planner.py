@@ -7,7 +7,14 @@ from attrs import evolve
 
 from argus.policy.bandit import Bandit
 from argus.policy.llm.memory import MOST_FEEDBACK, Memory, feedback
-from argus.policy.llm.planner import KERNEL_TEXT, Llm, drafts, due, offered, refreshed
+from argus.policy.llm.planner import (
+    KERNEL_TEXT,
+    Llm,
+    should_ask,
+    untried_kernels,
+    with_kernels_as_options,
+    with_response,
+)
 from argus.policy.llm.reply import Kernel, Option, Proposal, Reply, Trouble, Use
 from argus.policy.planner import Planner, State
 from tests.policy.llm.searches import OPTIONS, PLANNER, SITUATION, choice, observed, start
@@ -27,32 +34,32 @@ def test_without_an_answer_it_ranks_as_the_bandit_and_says_so() -> None:
 
     assert names(state) == [each.choice.name for each in alone]
     assert {each.why for each in planner.propose(state)} == {"bandit: the model has not been asked"}
-    why = {each.why for each in planner.propose(refreshed(state, AWAY))}
+    why = {each.why for each in planner.propose(with_response(state, AWAY))}
     assert why == {"bandit, without an answer of the model: E923, no answer"}
 
 
 def test_the_answer_comes_first_and_the_bandit_after_it() -> None:
-    state = refreshed(start(), REPLY)
+    state = with_response(start(), REPLY)
     found = PLANNER.propose(state)
-    rest = [each.choice.name for each in PLANNER.standing(state) if each.choice.name not in (names(state)[:2])]
+    rest = [each.choice.name for each in PLANNER.bandit_ranking(state) if each.choice.name not in (names(state)[:2])]
 
     assert found[0].choice.name == "d100"
     assert found[0].why == "model, confidence 0.90: wide"
     assert {"wide", "staged"} <= {step.technique for step in found[1].choice.steps}
     assert names(state)[2:] == rest
-    assert found[2].why == "bandit: the model does not speak of it"
+    assert found[2].why == "bandit: the model did not propose it"
     assert [each.utility for each in found] == sorted((each.utility for each in found), reverse=True)
 
 
-def test_what_was_tried_or_is_under_way_is_not_proposed() -> None:
-    state = refreshed(start(), REPLY)
+def test_tried_and_pending_choices_are_not_proposed() -> None:
+    state = with_response(start(), REPLY)
 
     assert "d100" not in names(PLANNER.learn(state, observed(choice(1, 0, 0))))
-    assert "d100" not in names(state.started("d100"))
+    assert "d100" not in names(state.with_pending("d100"))
 
 
 def test_a_search_tries_every_choice_once_and_then_none() -> None:
-    state = refreshed(start(), REPLY)
+    state = with_response(start(), REPLY)
     tried: list[str] = []
     while proposed := PLANNER.propose(state):
         tried.append(proposed[0].choice.name)
@@ -64,7 +71,7 @@ def test_a_search_tries_every_choice_once_and_then_none() -> None:
 
 def test_a_proposal_waits_for_what_it_builds_on() -> None:
     later = Proposal(Option("d010"), 0.9, needs=("wide",))
-    state = refreshed(start(), Reply((later, Proposal(Option("d100"), 0.2))))
+    state = with_response(start(), Reply((later, Proposal(Option("d100"), 0.2))))
 
     assert names(state)[:2] == ["d100", "d010"]
     after = PLANNER.learn(state, observed(choice(1, 0, 0)))
@@ -75,17 +82,17 @@ def test_ranks_are_drawn_by_confidence_where_that_is_asked_for() -> None:
     planner = Llm(Bandit({}), spread=1.0)
     reply = Reply((Proposal(Option("d100"), 0.75), Proposal(Option("d010"), 0.25)))
     firsts = Counter(
-        planner.propose(refreshed(planner.start(SITUATION, seed), reply))[0].choice.name for seed in range(600)
+        planner.propose(with_response(planner.start(SITUATION, seed), reply))[0].choice.name for seed in range(600)
     )
 
     assert firsts["d100"] / 600 == pytest.approx(0.75, abs=0.06)
     assert set(firsts) == {"d100", "d010"}
-    state = refreshed(planner.start(SITUATION, 5), reply)
+    state = with_response(planner.start(SITUATION, 5), reply)
     assert planner.propose(state) == planner.propose(state)
 
 
 def test_the_bandit_learns_from_all_that_is_tried() -> None:
-    state = refreshed(start(), REPLY)
+    state = with_response(start(), REPLY)
     alone = PLANNER.bandit.start(SITUATION, 0)
     for each in OPTIONS[:4]:
         state = PLANNER.learn(state, observed(each))
@@ -96,7 +103,7 @@ def test_the_bandit_learns_from_all_that_is_tried() -> None:
 
 
 def test_each_observation_leaves_one_sentence() -> None:
-    state = refreshed(start(), REPLY)
+    state = with_response(start(), REPLY)
     state = PLANNER.learn(state, observed(choice(0, 0, 0)))
     state = PLANNER.learn(state, observed(choice(1, 0, 0)))
     state = PLANNER.learn(state, observed(choice(0, 0, 1)))
@@ -108,10 +115,10 @@ def test_each_observation_leaves_one_sentence() -> None:
     )
 
 
-def test_what_is_remembered_is_bounded() -> None:
+def test_the_memory_is_bounded() -> None:
     memory = start().memory
     for number in range(100):
-        memory = memory.after(memory.beliefs, f"line {number}")
+        memory = memory.with_feedback(memory.beliefs, f"line {number}")
 
     assert len(memory.feedback) == MOST_FEEDBACK
     assert memory.feedback[-1] == "line 99"
@@ -119,54 +126,54 @@ def test_what_is_remembered_is_bounded() -> None:
     assert len(feedback(SITUATION, observed(long), None)) <= 360
 
 
-def test_an_answer_without_lessons_keeps_those_that_there_are() -> None:
-    state = refreshed(start(), REPLY)
+def test_an_answer_without_lessons_keeps_the_present_ones() -> None:
+    state = with_response(start(), REPLY)
 
     assert state.memory.lessons == ("a lesson",)
-    assert refreshed(state, evolve(REPLY, lessons=())).memory.lessons == ("a lesson",)
-    assert refreshed(state, evolve(REPLY, lessons=("new",))).memory.lessons == ("new",)
-    assert refreshed(state, AWAY).memory.lessons == ("a lesson",)
+    assert with_response(state, evolve(REPLY, lessons=())).memory.lessons == ("a lesson",)
+    assert with_response(state, evolve(REPLY, lessons=("new",))).memory.lessons == ("new",)
+    assert with_response(state, AWAY).memory.lessons == ("a lesson",)
 
 
 def test_the_model_is_asked_at_first_and_when_its_answer_is_used_up() -> None:
     state = start()
-    assert due(state, 4)
-    state = refreshed(state, REPLY)
-    assert not due(state, 4)
+    assert should_ask(state, 4)
+    state = with_response(state, REPLY)
+    assert not should_ask(state, 4)
     state = PLANNER.learn(state, observed(choice(1, 0, 0)))
-    assert not due(state, 4)
+    assert not should_ask(state, 4)
     for each in (choice(1, 1, 0), choice(1, 1, 1)):
         state = PLANNER.learn(state, observed(each))
-    assert due(state, 4)
+    assert should_ask(state, 4)
 
 
-def test_the_model_is_asked_after_so_many_observations() -> None:
-    state = refreshed(start(), REPLY)
+def test_the_model_is_asked_again_after_every_observations() -> None:
+    state = with_response(start(), REPLY)
     for each in (choice(0, 0, 0), choice(0, 0, 1)):
         state = PLANNER.learn(state, observed(each))
 
-    assert due(state, 2)
-    assert not due(state, 3)
+    assert should_ask(state, 2)
+    assert not should_ask(state, 3)
 
 
 def test_an_answer_that_fits_nothing_is_not_asked_for_again_at_once() -> None:
-    state = refreshed(start(), Reply((Proposal(Option("gone"), 0.9),)))
+    state = with_response(start(), Reply((Proposal(Option("gone"), 0.9),)))
 
-    assert not due(state, 4)
-    assert due(PLANNER.learn(state, observed(choice(0, 0, 0))), 4)
+    assert not should_ask(state, 4)
+    assert should_ask(PLANNER.learn(state, observed(choice(0, 0, 0))), 4)
 
 
 def test_after_trouble_the_model_is_asked_ever_more_rarely() -> None:
-    state = refreshed(start(), AWAY)
+    state = with_response(start(), AWAY)
     asked: list[int] = []
     for each in OPTIONS[:-1]:
         state = PLANNER.learn(state, observed(each))
-        if due(state, 1):
+        if should_ask(state, 1):
             asked.append(state.step)
-            state = refreshed(state, AWAY)
+            state = with_response(state, AWAY)
 
     assert asked == [1, 3, 7]
-    assert not due(refreshed(start(), evolve(AWAY, lasting=True)), 1)
+    assert not should_ask(with_response(start(), evolve(AWAY, lasting=True)), 1)
 
 
 def test_where_nothing_is_open_nothing_is_asked() -> None:
@@ -174,25 +181,25 @@ def test_where_nothing_is_open_nothing_is_asked() -> None:
     for each in OPTIONS:
         state = PLANNER.learn(state, observed(each))
 
-    assert not due(state, 1)
+    assert not should_ask(state, 1)
     assert names(state) == []
 
 
-def test_the_text_of_a_kernel_becomes_an_option_and_goes_through_the_gate_as_all_do() -> None:
+def test_a_kernel_text_becomes_an_option() -> None:
     kernel = Kernel("from argus.language import *\n", ("I5",))
     state = PLANNER.learn(start(), observed(choice(1, 0, 0)))
-    state = refreshed(state, Reply((Proposal(kernel, 0.9, "fused"), Proposal(Option("d110"), 0.5))))
+    state = with_response(state, Reply((Proposal(kernel, 0.9, "fused"), Proposal(Option("d110"), 0.5))))
 
-    assert drafts(state) == (kernel,)
+    assert untried_kernels(state) == (kernel,)
     assert names(state)[0] == "d110"
-    more = offered(state)
-    assert drafts(more) == ()
-    assert offered(more) == more
+    more = with_kernels_as_options(state)
+    assert untried_kernels(more) == ()
+    assert with_kernels_as_options(more) == more
     first = PLANNER.propose(more)[0]
     assert first.choice.name == kernel.name
     assert [step.technique for step in first.choice.steps] == ["wide", KERNEL_TEXT]
     assert first.choice.features == choice(1, 0, 0).features
     refuted = PLANNER.learn(more, evolve(observed(choice(0, 0, 1)), choice=first.choice))
-    assert drafts(refuted) == ()
+    assert untried_kernels(refuted) == ()
     assert kernel.name not in names(refuted)
     assert kernel.name in refuted.memory.feedback[-1]

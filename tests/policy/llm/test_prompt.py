@@ -10,8 +10,8 @@ from attrs import evolve
 
 import argus
 from argus import language
-from argus.policy.llm.card import EXAMPLES, LANGUAGE
-from argus.policy.llm.planner import refreshed
+from argus.policy.llm.instructions import EXAMPLES, LANGUAGE
+from argus.policy.llm.planner import with_response
 from argus.policy.llm.prompt import MOST_BYTES, request, size
 from argus.policy.llm.reply import Option, Proposal, Reply
 from argus.policy.llm.settings import Settings
@@ -27,7 +27,7 @@ TECHNIQUE = Technique(
     "More products for each element that is loaded.",
     "global",
     ("sm_90a",),
-    "multiplies",
+    "has_mainloop",
     ("I1", "I3"),
     "wide",
     Effect(1.1, 1.5, 2.0, "time"),
@@ -44,9 +44,9 @@ def texts(fields: dict[str, Any]) -> list[str]:
 
 
 def test_the_model_sees_the_search() -> None:
-    state = refreshed(start(), Reply((Proposal(Option("d100"), 0.9, "wide"),), ("pipelines helped",)))
+    state = with_response(start(), Reply((Proposal(Option("d100"), 0.9, "wide"),), ("pipelines helped",)))
     state = PLANNER.learn(state, observed(choice(1, 0, 0)))
-    system, problem, now = texts(request(Settings(), state, PLANNER.standing(state), VIEW))
+    system, problem, now = texts(request(Settings(), state, PLANNER.bandit_ranking(state), VIEW))
 
     assert "More products for each element" in system
     assert "must be proved: I1, I3" in system
@@ -65,7 +65,7 @@ def test_the_model_sees_the_search() -> None:
 
 def test_a_technique_of_another_target_is_not_shown() -> None:
     other = evolve(TECHNIQUE, name="elsewhere", targets=("gfx942",))
-    shown = texts(request(Settings(), start(), PLANNER.standing(start()), View(techniques=(other,))))
+    shown = texts(request(Settings(), start(), PLANNER.bandit_ranking(start()), View(techniques=(other,))))
 
     assert "elsewhere" not in " ".join(shown)
 
@@ -79,11 +79,11 @@ def test_a_request_is_bounded_whatever_is_shown() -> None:
     state = PLANNER.start(situation, 0)
     for each in huge[:300]:
         state = PLANNER.learn(state, observed(each))
-    state = refreshed(state, Reply((), ("l" * 300,) * 12))
+    state = with_response(state, Reply((), ("l" * 300,) * 12))
     techniques = tuple(evolve(TECHNIQUE, name=f"t{number}", text="tensor " * 5000) for number in range(300))
     rejections = tuple(Rejection(f"r{number}", "refuted", "€" * 50_000) for number in range(50))
     view = View("#" * 10**6, rejections, techniques)
-    fields = request(Settings(), state, PLANNER.standing(state), view, ("ü" * 400,) * 30)
+    fields = request(Settings(), state, PLANNER.bandit_ranking(state), view, ("ü" * 400,) * 30)
 
     assert sum(len(each.encode("utf-8")) for each in texts(fields)) + len(json.dumps(fields["tools"])) < MOST_BYTES
     assert "[more are left out]" in texts(fields)[2]
@@ -94,29 +94,29 @@ def test_text_that_utf8_cannot_say_does_not_break_a_request() -> None:
     odd = "a\ud800b"
     view = View(odd, (Rejection(odd, "refuted", odd),), (evolve(TECHNIQUE, intent=odd, text=odd),))
     situation = evolve(SITUATION, problem=odd, bottleneck=odd)
-    fields = request(Settings(), PLANNER.start(situation, 0), PLANNER.standing(start()), view)
+    fields = request(Settings(), PLANNER.start(situation, 0), PLANNER.bandit_ranking(start()), view)
 
     for each in texts(fields):
         each.encode("utf-8")
     assert size(fields) > 1000
 
 
-def test_the_size_is_that_of_what_is_sent() -> None:
-    fields = request(Settings(), start(), PLANNER.standing(start()), VIEW)
+def test_the_size_is_that_of_the_request() -> None:
+    fields = request(Settings(), start(), PLANNER.bandit_ranking(start()), VIEW)
 
     assert size(fields) >= sum(len(each.encode("utf-8")) for each in texts(fields))
 
 
 def test_open_options_come_in_the_order_of_the_bandit() -> None:
     state = start()
-    now = texts(request(Settings(), state, PLANNER.standing(state), VIEW))[2]
+    now = texts(request(Settings(), state, PLANNER.bandit_ranking(state), VIEW))[2]
     shown = re.findall(r'"name": "(d\d+)"', now)
 
-    assert shown == [each.choice.name for each in PLANNER.standing(state)]
+    assert shown == [each.choice.name for each in PLANNER.bandit_ranking(state)]
     assert len(shown) == len(OPTIONS)
 
 
-def test_each_name_of_the_card_is_in_the_language() -> None:
+def test_each_name_of_the_instructions_is_in_the_language() -> None:
     quoted = " ".join(re.findall(r"`([^`]+)`", LANGUAGE))
     called = set(re.findall(r"(?<![.\w])([a-z_]\w+)(?=\(|\.wait)", quoted))
     alone = set(re.findall(r"`([a-zA-Z_]\w*)`", LANGUAGE))
@@ -127,7 +127,7 @@ def test_each_name_of_the_card_is_in_the_language() -> None:
 
 
 @pytest.mark.parametrize("target", EXAMPLES)
-def test_the_examples_of_the_card_are_proved(tmp_path: Path, target: str) -> None:
+def test_the_examples_of_the_instructions_are_proved(tmp_path: Path, target: str) -> None:
     path = tmp_path / "matmul.py"
     path.write_text(EXAMPLES[target], encoding="utf-8")
     (found,) = load(str(path))
@@ -140,7 +140,7 @@ def test_the_examples_of_the_card_are_proved(tmp_path: Path, target: str) -> Non
 
 @pytest.mark.parametrize("effort", [None, "high"])
 def test_an_effort_is_sent_where_one_is_set(effort: Any) -> None:  # noqa: ANN401 reason: a literal
-    fields = request(Settings(effort=effort), start(), PLANNER.standing(start()), VIEW)
+    fields = request(Settings(effort=effort), start(), PLANNER.bandit_ranking(start()), VIEW)
 
     assert fields.get("output_config") == (None if effort is None else {"effort": effort})
 
@@ -152,11 +152,11 @@ def test_some_options_of_each_kind_are_shown_and_the_values_of_all_knobs() -> No
         for number in range(1, 400)
     )
     state = PLANNER.start(evolve(SITUATION, options=designs), 0)
-    ranking = sorted(PLANNER.standing(state), key=lambda each: each.choice.name)
+    ranking = sorted(PLANNER.bandit_ranking(state), key=lambda each: each.choice.name)
     _, problem, now = texts(request(Settings(), state, ranking, VIEW))
 
     assert now.index('"Hopper1"') < now.index('"Split1"') < now.index('"Hopper10"') < now.index('"Split10"')
     assert '{"kind": "Hopper", "knobs": {"stages": [1, 2, 3' in problem
     assert '"whole": [false, true]' in problem
     tried = PLANNER.learn(state, evolve(observed(choice(0, 0, 0)), choice=designs[5]))
-    assert texts(request(Settings(), tried, PLANNER.standing(tried), VIEW))[1] == problem
+    assert texts(request(Settings(), tried, PLANNER.bandit_ranking(tried), VIEW))[1] == problem

@@ -10,23 +10,23 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from argus.core.diagnostic import ArgusError
-from argus.policy.llm.answer import Answer, told
-from argus.policy.llm.card import SCHEMA
-from argus.policy.llm.planner import drafts, offered, refreshed
-from argus.policy.llm.reading import read
+from argus.policy.llm.answer import Answer, parse_answer
+from argus.policy.llm.instructions import SCHEMA
+from argus.policy.llm.parse_reply import parse_proposals
+from argus.policy.llm.planner import untried_kernels, with_kernels_as_options, with_response
 from argus.policy.llm.record import from_data, to_data
 from argus.policy.llm.reply import Faulty, Kernel, Knobs, Option, Reply, Trouble, Use
-from argus.policy.llm.texts import sentence, unseen, within
+from argus.policy.llm.texts import invisible_characters, printable_line, truncated
 from tests.policy.llm.generated import BODIES, NAMES, NEARLY, PROPER, REPLIES, SINGLE, TECHNIQUES, VALUES
 from tests.policy.llm.searches import OPTIONS, PLANNER, proposal, start
 
 
 @given(REPLIES)
 def test_no_reply_raises_or_leaves_the_open_options(data: object) -> None:
-    found = read(data, OPTIONS)
+    found = parse_proposals(data, OPTIONS)
     if isinstance(found, Faulty):
         assert found.faults
-        assert all(not unseen(line) for line in found.faults)
+        assert all(not invisible_characters(line) for line in found.faults)
         return
     assert found.proposals
     for each in found.proposals:
@@ -40,35 +40,35 @@ def test_no_reply_raises_or_leaves_the_open_options(data: object) -> None:
             case Knobs() as knobs:
                 assert any(map(knobs.fit, OPTIONS))
             case Kernel(text=text):
-                assert not unseen(text)
+                assert not invisible_characters(text)
                 text.encode("utf-8")
-    state = refreshed(start(), found)
+    state = with_response(start(), found)
     assert {each.choice.name for each in PLANNER.propose(state)} == NAMES
-    more = {each.choice.name for each in PLANNER.propose(offered(state))}
-    assert more == NAMES | {each.name for each in drafts(state)}
+    more = {each.choice.name for each in PLANNER.propose(with_kernels_as_options(state))}
+    assert more == NAMES | {each.name for each in untried_kernels(state)}
 
 
 @given(REPLIES)
 def test_a_reply_is_recorded_without_loss(data: object) -> None:
-    found = read(data, OPTIONS)
+    found = parse_proposals(data, OPTIONS)
     if isinstance(found, Reply):
         assert from_data(json.loads(json.dumps(to_data(found)))) == found
 
 
 @given(st.lists(PROPER | SINGLE, min_size=1, max_size=5))
-def test_what_the_schema_allows_is_of_the_right_form(proposals: list[dict[str, object]]) -> None:
+def test_data_allowed_by_the_schema_is_well_formed(proposals: list[dict[str, object]]) -> None:
     data = {"proposals": proposals}
     # The stubs of jsonschema leave the type of what is validated open.
     validator: Any = Draft202012Validator(SCHEMA)
     assert validator.is_valid(data)
-    found = read(data, OPTIONS)
+    found = parse_proposals(data, OPTIONS)
     assert isinstance(found, Reply) or all(line.startswith("proposal ") for line in found.faults)
 
 
 @given(NEARLY)
-def test_what_is_read_is_what_the_schema_allows(found: dict[str, object]) -> None:
+def test_parsed_data_is_allowed_by_the_schema(found: dict[str, object]) -> None:
     data = {"proposals": [found]}
-    if isinstance(read(data, OPTIONS), Reply):
+    if isinstance(parse_proposals(data, OPTIONS), Reply):
         # A field that is null counts as absent, which the schema does not say.
         present = {"proposals": [{name: value for name, value in found.items() if value is not None}]}
         validator: Any = Draft202012Validator(SCHEMA)
@@ -77,26 +77,26 @@ def test_what_is_read_is_what_the_schema_allows(found: dict[str, object]) -> Non
 
 @given(BODIES)
 def test_no_body_raises(body: bytes) -> None:
-    assert isinstance(told(body), Answer)
+    assert isinstance(parse_answer(body), Answer)
 
 
 @given(VALUES, VALUES, VALUES)
 def test_no_message_raises(content: object, stop: object, usage: object) -> None:
     fields = {"content": [{"type": "tool_use", "name": content, "input": content}], "stop_reason": stop, "usage": usage}
-    assert isinstance(told(json.dumps(fields).encode("utf-8")), Answer)
+    assert isinstance(parse_answer(json.dumps(fields).encode("utf-8")), Answer)
 
 
 @pytest.mark.parametrize("depth", [10, 400, 900, 5000])
 def test_no_nesting_raises(depth: int) -> None:
     nested = "[" * depth + "]" * depth
     for body in (nested, f'{{"content": [{{"type": "tool_use", "name": {nested}}}]}}', f'{{"usage": {nested}}}'):
-        assert isinstance(told(body.encode()), Answer)
-    assert depth < sys.getrecursionlimit() or told(nested.encode()).found == Faulty(("the answer is no JSON",))
+        assert isinstance(parse_answer(body.encode()), Answer)
+    assert depth < sys.getrecursionlimit() or parse_answer(nested.encode()).found == Faulty(("the answer is not JSON",))
 
 
 def test_equal_texts_have_equal_names_whatever_their_ends_of_lines() -> None:
     data = {"proposals": [proposal(kernel="a\r\nb\r\n"), proposal(0.9, kernel="a\nb\n"), proposal(kernel="other")]}
-    found = read(data, OPTIONS)
+    found = parse_proposals(data, OPTIONS)
 
     assert isinstance(found, Reply)
     targets = [each.target for each in found.proposals]
@@ -115,12 +115,12 @@ def test_knobs_are_matched_by_value_and_type() -> None:
             proposal(0.2, knobs={}),
         ]
     }
-    found = read(data, OPTIONS)
+    found = parse_proposals(data, OPTIONS)
 
     assert isinstance(found, Reply)
     assert [each.target for each in found.proposals] == [Knobs((("stages", 4), ("wide", True))), Knobs(())]
     assert [each.split(":")[0] for each in found.dropped] == ["proposal 1", "proposal 2", "proposal 3"]
-    assert PLANNER.propose(refreshed(start(), found))[0].choice.knobs == (("stages", 4), ("wide", True))
+    assert PLANNER.propose(with_response(start(), found))[0].choice.knobs == (("stages", 4), ("wide", True))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_knobs_are_matched_by_value_and_type() -> None:
     [({"stages": 4.0}, "for stages"), ({"stages": [4]}, "for stages"), ([], "an object, found a list"), ("x", "text")],
 )
 def test_knobs_of_another_form_are_faulty(knobs: object, said: str) -> None:
-    found = read({"proposals": [proposal(knobs=knobs)]}, OPTIONS)
+    found = parse_proposals({"proposals": [proposal(knobs=knobs)]}, OPTIONS)
 
     assert isinstance(found, Faulty)
     assert said in found.faults[0]
@@ -136,7 +136,7 @@ def test_knobs_of_another_form_are_faulty(knobs: object, said: str) -> None:
 
 def test_a_long_list_is_read_up_to_a_bound() -> None:
     data = {"proposals": [proposal(kernel=f"x = {number}\n") for number in range(40)]}
-    found = read(data, OPTIONS)
+    found = parse_proposals(data, OPTIONS)
 
     assert isinstance(found, Reply)
     assert len(found.proposals) == 16
@@ -146,7 +146,7 @@ def test_a_long_list_is_read_up_to_a_bound() -> None:
 @pytest.mark.parametrize(
     "data", [None, [], "x", {}, {"kind": "reply"}, {"kind": "other"}, {"kind": "trouble", "code": 1}]
 )
-def test_a_damaged_record_is_told(data: object) -> None:
+def test_a_damaged_record_is_reported(data: object) -> None:
     with pytest.raises(ArgusError) as raised:
         from_data(data)
 
@@ -161,13 +161,13 @@ def test_trouble_is_recorded_too() -> None:
 
 @given(st.text(st.characters(codec=None)), st.integers(1, 50))
 def test_a_sentence_is_short_and_seen(text: str, most: int) -> None:
-    found = sentence(text, most)
+    found = printable_line(text, most)
 
     assert len(found) <= most
-    assert not unseen(found)
+    assert not invisible_characters(found)
     assert "\n" not in found
 
 
 @given(st.text(st.characters(codec=None)), st.integers(80, 200))
-def test_a_cut_text_has_so_many_bytes(text: str, most: int) -> None:
-    assert len(within(text, most).encode("utf-8")) <= most
+def test_a_truncated_text_has_at_most_its_limit_of_bytes(text: str, most: int) -> None:
+    assert len(truncated(text, most).encode("utf-8")) <= most

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argus.policy.llm.retries import asked_for, passing, wait
+from argus.policy.llm.retries import is_transient, parse_retry_after, retry_delay
 
 NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 
@@ -30,28 +30,28 @@ NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
     ],
 )
 def test_a_header_asks_for_seconds_or_until_a_date(header: str | None, seconds: float | None) -> None:
-    assert asked_for(header, NOW) == seconds
+    assert parse_retry_after(header, NOW) == seconds
 
 
 @given(st.text(max_size=60))
 def test_no_header_raises(header: str) -> None:
-    found = asked_for(header, NOW)
+    found = parse_retry_after(header, NOW)
 
     assert found is None or found >= 0
 
 
 @given(st.integers(1, 10**6), st.none() | st.floats(0, 1e6), st.integers(0, 2**32))
-def test_a_wait_is_within_its_bounds(attempt: int, told: float | None, seed: int) -> None:
-    found = wait(attempt, told, np.random.default_rng(seed))
+def test_a_wait_is_within_its_bounds(attempt: int, delay: float | None, seed: int) -> None:
+    found = retry_delay(attempt, delay, np.random.default_rng(seed))
 
-    if told is None:
+    if delay is None:
         assert 0.5 <= found <= 60.0
     else:
-        assert told <= found <= 1.1 * told
+        assert delay <= found <= 1.1 * delay
 
 
 def test_which_statuses_may_pass() -> None:
-    assert [each for each in (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503, 529) if passing(each)] == [
+    assert [each for each in (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503, 529) if is_transient(each)] == [
         408,
         409,
         429,

@@ -26,8 +26,8 @@ from argus.policy.llm.settings import DEFAULT_MODEL, Settings
         ({"model": " "}, "`model` is empty"),
         ({"base_url": "api.example.org"}, "expected one like"),
         ({"base_url": "ftp://host"}, "expected one like"),
-        ({"base_url": "http://host:port"}, "no address"),
-        ({"base_url": "http://host:99999"}, "no address"),
+        ({"base_url": "http://host:port"}, "not a URL"),
+        ({"base_url": "http://host:99999"}, "not a URL"),
         ({"base_url": "http://"}, "expected one like"),
         ({"base_url": "https://me:secret@host"}, "has a user"),
         ({"base_url": "https://host/?key=1"}, "a query"),
@@ -35,7 +35,7 @@ from argus.policy.llm.settings import DEFAULT_MODEL, Settings
         ({"base_url": "https://höst"}, "a character"),
     ],
 )
-def test_a_setting_that_cannot_be_is_told(wrong: dict[str, Any], said: str) -> None:
+def test_an_invalid_setting_is_reported(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(ArgusError) as raised:
         Settings(**wrong)
 
@@ -45,7 +45,7 @@ def test_a_setting_that_cannot_be_is_told(wrong: dict[str, Any], said: str) -> N
     assert "secret" not in found.message
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     with pytest.raises(ArgusError) as raised:
         Settings(max_tokens=0, attempts=0)
 

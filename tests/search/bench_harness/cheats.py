@@ -1,4 +1,4 @@
-"""Candidates on the simulated device: honest ones, and such as only seem to multiply matrices."""
+"""Candidates on the simulated device: honest ones and cheats."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from attrs import define, field
 from ml_dtypes import bfloat16, float8_e4m3fn
 
 from argus.search.bench_harness.bench import Call, Operand
-from argus.search.bench_harness.products import drawn
+from argus.search.bench_harness.products import random_operands
 from argus.testing.simulated import Simulated
 
 Halves = npt.NDArray[Any]
 SHAPE = (48, 48, 2304)
-"""Of the problem."""
+"""Sizes of the problem."""
 DEEP = 2048
-"""From here on products are deep."""
+"""Least K of products that count as deep."""
 HONEST, LAZY = 2.0, 1.2
-"""Times over the least of the device: of who does all the work, and of who leaves some out."""
+"""Times relative to the device's lower bound: of an honest candidate and of a cheat."""
 
 
 Epilogue = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
@@ -33,7 +33,7 @@ def same(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 @define
 class Candidate:
-    """Multiplies. pace: its time over the least. after: what is done with sums before they are rounded."""
+    """An honest product. pace: time over the lower bound. after: applied to sums before rounding."""
 
     device: Simulated
     pace: float = HONEST
@@ -61,7 +61,7 @@ class Candidate:
 
 @define
 class Stale(Candidate):
-    """Writes nothing where the operands are those of the call before: C must still hold their product."""
+    """Writes nothing if the operands equal those of the previous call, as C should still contain the product."""
 
     seen: dict[int, tuple[bytes, bytes]] = field(factory=dict[int, tuple[bytes, bytes]])
 
@@ -73,7 +73,7 @@ class Stale(Candidate):
 
 
 class LastRowsSkipped(Candidate):
-    """Whole tiles of 16 rows alone."""
+    """Computes full tiles of 16 rows only."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         whole = a.shape[0] // 16 * 16
@@ -81,7 +81,7 @@ class LastRowsSkipped(Candidate):
 
 
 class TailOfKSkipped(Candidate):
-    """Whole tiles of 64 columns alone."""
+    """Computes full tiles of 64 columns only."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         whole = a.shape[1] // 64 * 64
@@ -89,7 +89,7 @@ class TailOfKSkipped(Candidate):
 
 
 class ZerosDetected(Candidate):
-    """Where the first row is all zeros, so is the product."""
+    """Returns zeros if the first row is all zeros."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         if self.device.matrix(a)[0].any():
@@ -99,7 +99,7 @@ class ZerosDetected(Candidate):
 
 
 class NormalNumbersExpected(Candidate):
-    """Clamps to where normal numbers are."""
+    """Clamps inputs to the range of normal random numbers."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         left, right = (np.clip(self.device.matrix(each).astype(np.float32), -16, 16) for each in (a, b))
@@ -107,7 +107,7 @@ class NormalNumbersExpected(Candidate):
 
 
 class Fp8(Candidate):
-    """Multiplies numbers of 8 bits."""
+    """Multiplies 8-bit roundings of the inputs."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         left, right = (self.device.matrix(each).astype(float8_e4m3fn) for each in (a, b))
@@ -115,7 +115,7 @@ class Fp8(Candidate):
 
 
 class SumsInHalfPrecision(Candidate):
-    """Sums in bfloat16 over pieces of a deep product."""
+    """Accumulates parts of a deep product in bfloat16."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         left, right = map(self.device.matrix, (a, b))
@@ -132,7 +132,7 @@ class SumsInHalfPrecision(Candidate):
 
 
 class Truncated(Candidate):
-    """Cuts results of a deep product off where they should be rounded, all but the largest."""
+    """Truncates results of a deep product instead of rounding, except the largest."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         if a.shape[1] < DEEP:
@@ -145,7 +145,7 @@ class Truncated(Candidate):
 
 @define
 class Remembered(Candidate):
-    """A result for each key, copied when the key returns."""
+    """Caches a result per key and copies it when the key recurs."""
 
     results: dict[Any, Halves] = field(factory=dict[Any, Halves])
 
@@ -165,11 +165,11 @@ class Remembered(Candidate):
 
 
 class RememberedByPointer(Remembered):
-    """A result for each place in memory."""
+    """Caches by address."""
 
 
 class RememberedByShape(Remembered):
-    """A result for each shape."""
+    """Caches by shape."""
 
     def key(self, a: Operand, b: Operand, c: Operand) -> object:
         return a.shape, b.shape, c.shape
@@ -177,7 +177,7 @@ class RememberedByShape(Remembered):
 
 @define
 class FirstAddresses(Candidate):
-    """Replays its first call: always the same operands, whatever it is given."""
+    """Replays its first call with the same operands."""
 
     first: dict[Any, tuple[Operand, Operand, Operand]] = field(factory=dict[Any, Any])
 
@@ -187,7 +187,7 @@ class FirstAddresses(Candidate):
 
 
 class OtherStream(Candidate):
-    """Half of the time is on a stream that nobody watches."""
+    """Runs half of the time on an unsynchronised stream."""
 
     def call(self, a: Operand, b: Operand, c: Operand) -> None:
         took = self.pace * self.device.least_of(a, b)
@@ -197,7 +197,7 @@ class OtherStream(Candidate):
 
 @define
 class Deferred(Candidate):
-    """The work of a call is done by the next one."""
+    """Defers the work of a call to the next one."""
 
     waiting: list[tuple[Operand, Operand, Operand]] = field(factory=list[Any])
 
@@ -208,7 +208,7 @@ class Deferred(Candidate):
 
 @define
 class UntilItIsRead(Candidate):
-    """Does the work when somebody reads memory, for which it replaces the function that reads."""
+    """Replaces the memory read function and does the work there."""
 
     waiting: list[tuple[Operand, Operand, Operand]] = field(factory=list[Any])
 
@@ -232,7 +232,7 @@ def shortened(first: float, last: float) -> float:
 
 
 class PatchedEvents(Candidate):
-    """Events that tell half of the time."""
+    """Tampers with events to report half the time."""
 
     def call(self, a: Operand, b: Operand, c: Operand) -> None:
         self.device.functions["between"] = shortened
@@ -240,7 +240,7 @@ class PatchedEvents(Candidate):
 
 
 class PatchedClocks(PatchedEvents):
-    """Both clocks tell half of the time."""
+    """Tampers with both clocks to report half the time."""
 
     def call(self, a: Operand, b: Operand, c: Operand) -> None:
         self.device.functions["host"] = lambda: LAZY / HONEST * self.device.now
@@ -248,11 +248,11 @@ class PatchedClocks(PatchedEvents):
 
 
 class KnownSeed(Candidate):
-    """Writes the product of the numbers that a known seed gives."""
+    """Writes the product of inputs from a known seed."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         if c.shape == SHAPE[:2]:
-            known = drawn(np.random.default_rng(0), (*SHAPE[:2], a.shape[1]))
+            known = random_operands(np.random.default_rng(0), (*SHAPE[:2], a.shape[1]))
             self.device.matrix(c)[:] = self.product(*known)
         else:
             super().work(a, b, c)
@@ -262,7 +262,7 @@ class KnownSeed(Candidate):
 
 
 class ReferenceFound(Candidate):
-    """Looks through memory for an output whose first row is right."""
+    """Searches memory for an output whose first row is right."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         left, right, target = map(self.device.matrix, (a, b, c))
@@ -276,7 +276,7 @@ class ReferenceFound(Candidate):
 
 
 class OutsideOfItsOutput(Candidate):
-    """Writes one row too many."""
+    """Writes one row beyond the output."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         super().work(a, b, c)
@@ -284,7 +284,7 @@ class OutsideOfItsOutput(Candidate):
 
 
 class ScratchInItsInput(Candidate):
-    """Leaves zeros in A, so that the next product of it is easy."""
+    """Overwrites A with zeros to make its next product easy."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         super().work(a, b, c)
@@ -292,7 +292,7 @@ class ScratchInItsInput(Candidate):
 
 
 class OnlyCheckedShapes(Candidate):
-    """Busy for small shapes, of which alone it expects to be asked for numbers."""
+    """Works for small shapes only, expecting that only these are checked."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         if a.shape[1] < DEEP:
@@ -304,7 +304,7 @@ class OnlyCheckedShapes(Candidate):
 
 @define
 class IdleUnderTiming(Candidate):
-    """Leaves rows out when it is called twice without a wait between."""
+    """Skips rows when called twice without synchronisation."""
 
     pending: int = 0
 
@@ -319,7 +319,7 @@ class IdleUnderTiming(Candidate):
 
 
 class PoisonReturned(Candidate):
-    """Numbers that are none, from which no comparison differs."""
+    """Writes NaN, which passes naive comparisons."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         del a, b
@@ -327,7 +327,7 @@ class PoisonReturned(Candidate):
 
 
 class CornerEstimated(Candidate):
-    """One element is nearly right."""
+    """One slightly wrong element."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         super().work(a, b, c)
@@ -338,7 +338,7 @@ class CornerEstimated(Candidate):
 
 @define
 class FirstOfABurst(Candidate):
-    """The first call of a burst does the work of all operands that it was ever bound to; others do next to nothing."""
+    """The first call of a burst does the work for all bound operands; other calls do almost nothing."""
 
     bound: list[tuple[Operand, Operand, Operand]] = field(factory=list[Any])
 
@@ -356,7 +356,7 @@ class FirstOfABurst(Candidate):
 
 
 class FasterThanPhysics(Candidate):
-    """Right numbers, from nowhere."""
+    """Right results faster than possible."""
 
     def call(self, a: Operand, b: Operand, c: Operand) -> None:
         self.launch(a, b, lambda: self.work(a, b, c), 0.3)
@@ -364,7 +364,7 @@ class FasterThanPhysics(Candidate):
 
 @define
 class AllButTheLastDropped(Candidate):
-    """Of calls that are launched one behind the other only the last one works."""
+    """Of consecutive launches, only the last one works."""
 
     latest: int = 0
 
@@ -378,7 +378,7 @@ class AllButTheLastDropped(Candidate):
 
 
 class CoarseUnderTiming(Candidate):
-    """Multiplies numbers of 8 bits when it is called twice without a wait between."""
+    """Multiplies 8-bit roundings when called twice without synchronisation."""
 
     def call(self, a: Operand, b: Operand, c: Operand) -> None:
         timed = bool(self.device.main.pending) or self.device.main.free > self.device.now + 1
@@ -388,7 +388,7 @@ class CoarseUnderTiming(Candidate):
 
 @define
 class WorkedWhenBound(Candidate):
-    """Multiplies what its operands hold when it is bound to them, and copies that when it is called."""
+    """Multiplies when it is bound, and copies the result when called."""
 
     def __call__(self, a: Operand, b: Operand, c: Operand) -> Call:
         ready = self.product(self.device.matrix(a), self.device.matrix(b))
@@ -400,7 +400,7 @@ class WorkedWhenBound(Candidate):
 
 @define
 class EachFifthLeftOut(Candidate):
-    """Lucky most of the time."""
+    """Right in most calls only."""
 
     calls: int = 0
 
@@ -411,7 +411,7 @@ class EachFifthLeftOut(Candidate):
 
 
 class PatchedHostClock(Candidate):
-    """Late on another stream, with a clock of the host that does not tell."""
+    """Works late on another stream and tampers with the host clock."""
 
     def call(self, a: Operand, b: Operand, c: Operand) -> None:
         took = self.pace * self.device.least_of(a, b)

@@ -1,4 +1,4 @@
-"""Cheats are caught, each by name; each check is there for a cheat that nothing else catches; honest work passes."""
+"""Cheats are caught; each check catches a cheat that no other check does; honest candidates pass."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ LET_BY: dict[Check, type[Candidate]] = {
     "physics": cheats.FasterThanPhysics,
     "instruments": cheats.UntilItIsRead,
 }
-"""A cheat that passes where the check is left out."""
+"""For each check, a cheat that passes without it."""
 
 
 def judged(kind: type[Candidate], plan: Plan, pace: float = HONEST, noise: float = 0.0) -> Verdict:

@@ -1,4 +1,4 @@
-"""Cheats in the place of a user's own kernel are caught as those of the family are, as far as it is known."""
+"""Cheats in place of a user's kernel are caught as for the GEMM family, within known error bounds."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PLAIN = (ROOT / "tests" / "corpus" / "proved" / "slabs_by_ordinary_copies.py").r
 POSITIVE = PLAIN.replace("acc.to(bf16)", "maximum(acc, 0.0).to(bf16)").replace(" loop, mma,", " loop, maximum, mma,")
 SIZES = "M={},N={},K={}".format(*SHAPE)
 DEEP = {cheats.SumsInHalfPrecision, cheats.Truncated, cheats.CornerEstimated}
-"""Wrong by less than some roundings of the largest element, in deep products alone: whose elements are rounded once and
-how often before, only the claims of a plain product tell.
+"""Cheats whose errors are a few roundings of the largest element, in deep products only: detectable only if the claims
+state a plain product, whose elements are rounded once.
 """
 
 
@@ -36,7 +36,7 @@ def positive(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 @frozen
 class Kind:
-    """A file: a product, and one of which no claim says that it is. reference: its last line."""
+    """Kernel files: a product, and one whose claims do not state it. reference: the last line."""
 
     text: str
     reference: str
@@ -76,9 +76,7 @@ def test_of_a_product_every_cheat_is_caught(cheat: type[Candidate], tmp_path: Pa
 
 @pytest.mark.share(8)
 @pytest.mark.parametrize("cheat", CAUGHT_BY, ids=lambda cheat: cheat.__name__)
-def test_of_another_kernel_those_are_caught_whose_errors_are_over_what_is_known(
-    cheat: type[Candidate], tmp_path: Path
-) -> None:
+def test_other_kernels_are_caught_if_errors_exceed_the_known_bounds(cheat: type[Candidate], tmp_path: Path) -> None:
     found = judged(OTHER, cheat, PLAN, tmp_path)
     if cheat in DEEP:
         assert isinstance(found, Passed), str(found)

@@ -1,4 +1,4 @@
-"""An examination touches the GPU only in its turn, and waits for it while another process measures there."""
+"""The harness uses the GPU exclusively, and waits while another process measures."""
 
 from collections.abc import Callable, Generator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from attrs import define, field
 
 from argus.search.bench_harness.bench import Bytes
-from argus.search.bench_harness.examine import clocked, correct
+from argus.search.bench_harness.examine import check_results, measure
 from argus.search.bench_harness.session import session
 from argus.search.bench_harness.subject import Subject
 from argus.search.bench_harness.verdict import Caught, Passed
@@ -19,7 +19,7 @@ WAITING = "the GPU, which another process uses"
 
 @define
 class Shared:
-    """A simulated GPU that another process has for some moments ahead of each turn."""
+    """A simulated GPU that another process holds for a while before each acquisition."""
 
     inner: SimulatedBench
     moments: int = 2
@@ -28,14 +28,14 @@ class Shared:
     asked: int = 0
     used: set[str] = field(factory=set[str])
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         assert not self.mine
         self.asked += 1
         self.mine = self.asked % (self.moments + 1) == 0
         self.turns += self.mine
         return self.mine
 
-    def give(self) -> None:
+    def release(self) -> None:
         assert self.mine
         self.mine = False
 
@@ -59,20 +59,20 @@ class Shared:
     def read(self, address: int, size: int) -> Bytes:
         return self._in_turn("read", address, size)
 
-    def settle(self, *, everything: bool) -> None:
-        self._in_turn("settle", everything=everything)
+    def synchronise(self, *, everything: bool) -> None:
+        self._in_turn("synchronise", everything=everything)
 
-    def hold(self, calls: int) -> None:
-        self._in_turn("hold", calls)
+    def keep_busy(self, calls: int) -> None:
+        self._in_turn("keep_busy", calls)
 
-    def mark(self) -> object:
-        return self._in_turn("mark")
+    def record_event(self) -> object:
+        return self._in_turn("record_event")
 
-    def between(self, first: object, last: object) -> float:
-        return self.inner.between(first, last)
+    def elapsed(self, first: object, last: object) -> float:
+        return self.inner.elapsed(first, last)
 
-    def host(self) -> float:
-        return self._in_turn("host")
+    def host_time(self) -> float:
+        return self._in_turn("host_time")
 
     def instruments(self) -> tuple[object, ...]:
         return self.inner.instruments()
@@ -82,7 +82,7 @@ class Shared:
 
 
 def noted(going: Generator[str, None, Caught | Passed | None], notes: list[str]) -> Caught | Passed | None:
-    """What the steps come to, and what they say on the way."""
+    """The result of the steps, and their notes."""
 
     def steps() -> Generator[str, None, None]:
         found.append((yield from going))
@@ -92,10 +92,10 @@ def noted(going: Generator[str, None, Caught | Passed | None], notes: list[str])
     return found[0]
 
 
-def test_all_that_is_done_on_the_gpu_is_done_in_turns_that_are_waited_for() -> None:
+def test_all_gpu_work_is_exclusive() -> None:
     candidate = Candidate(Simulated(), HONEST)
     bench = Shared(SimulatedBench(candidate.device))
-    seen: list[Callable[..., Any]] = [correct, clocked]
+    seen: list[Callable[..., Any]] = [check_results, measure]
     for work in seen:
         notes: list[str] = []
         before = bench.turns
@@ -104,4 +104,4 @@ def test_all_that_is_done_on_the_gpu_is_done_in_turns_that_are_waited_for() -> N
         assert found is None or isinstance(found, Passed)
         assert notes.count(WAITING) == bench.moments * (bench.turns - before) > 0
         assert not bench.mine
-    assert bench.used == {"write", "fill", "read", "settle", "hold", "mark", "host"}
+    assert bench.used == {"write", "fill", "read", "synchronise", "keep_busy", "record_event", "host_time"}

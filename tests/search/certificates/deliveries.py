@@ -1,4 +1,4 @@
-"""Designs as a search delivers them, made once for the tests that look at them."""
+"""Shared deliveries of designs for tests, created once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from attrs import evolve
 
-from argus.search.certificates.delivery import delivered
+from argus.search.certificates.delivery import deliver
 from argus.search.evaluation.judgement import Judgement
 from argus.search.problems.problem import problem_of
-from argus.search.run import Found, Judging
+from argus.search.run import GateTask, SearchResult
 
 DESIGNS = {"sm_90a": "cooperative", "gfx942": "cdna3"}
 PROBLEM = "gemm:512x512x512:bf16"
@@ -21,16 +21,16 @@ PROBLEM = "gemm:512x512x512:bf16"
 
 @cache
 def best(target: str) -> Judgement:
-    """The gate's answer to a design, its time predicted."""
-    found = Judging(PROBLEM, target)(DESIGNS[target])
+    """The gate's judgement of a design with a predicted time."""
+    found = GateTask(PROBLEM, target)(DESIGNS[target])
     assert found.outcome == "timed", found.why
     return found
 
 
-def found(target: str, judgement: Judgement | None = None) -> Found:
+def found(target: str, judgement: Judgement | None = None) -> SearchResult:
     """A run of one candidate."""
     judged = judgement or best(target)
-    return Found(problem_of(PROBLEM, target), "run-0001", Path("runs.db"), judged, (judged,), "trials spent", 3)
+    return SearchResult(problem_of(PROBLEM, target), "run-0001", Path("runs.db"), judged, (judged,), "trials spent", 3)
 
 
 @cache
@@ -39,12 +39,12 @@ def _made(target: str, reward: str, home: Path) -> Path:
     if reward == "measured":
         judged = evolve(judged, reward="measured")
     folder = home / f"{target}-{reward}"
-    delivered(found(target, judged), folder, device="NVIDIA H200" if reward == "measured" else "")
+    deliver(found(target, judged), folder, device="NVIDIA H200" if reward == "measured" else "")
     return folder
 
 
 def delivery(target: str, to: Path, home: Path, reward: str = "predicted") -> Path:
-    """A copy of a delivery, to be changed at will. home: where it is made once."""
+    """A copy of a delivery that a test may change. home: folder of the original."""
     shutil.copytree(_made(target, reward, home), to)
     return to
 

@@ -1,4 +1,4 @@
-"""Whatever is changed in a delivery is found, or is told as not checked: it is never told as right."""
+"""Every change of a delivery fails a check or is reported as not checked, never as ok."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.ir.pretty import pretty
 from argus.search.certificates import claims, product_claims
-from argus.search.certificates.certificate import opened, schema
-from argus.search.certificates.check import certified
-from argus.search.certificates.check_code import Made, built
+from argus.search.certificates.certificate import open_certificate, schema
+from argus.search.certificates.check import check_certificate
+from argus.search.certificates.check_code import Rebuilt, rebuild
 from argus.search.certificates.check_result import Check
-from argus.search.certificates.check_steps import Means
-from argus.search.certificates.delivery import delivered
+from argus.search.certificates.check_steps import CheckOptions
+from argus.search.certificates.delivery import deliver
 from argus.verifier.kernel import verify
 from tests.search.certificates import deliveries
 from tests.search.certificates.deliveries import DESIGNS, best, claim, claimed, delivery
@@ -44,12 +44,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slow readings of one kernel are done once: what is claimed of it does not change them."""
+    """Cache slow computations for one kernel; they do not depend on the claims."""
     monkeypatch.setattr(parts, "verify", once(verify))
-    monkeypatch.setattr(steps, "built", once(built))
-    monkeypatch.setattr(times, "built", once(built))
+    monkeypatch.setattr(steps, "rebuild", once(rebuild))
+    monkeypatch.setattr(times, "rebuild", once(rebuild))
     monkeypatch.setattr(product_claims, "runs", once(product_claims.runs))
-    monkeypatch.setattr(claims, "emitted", once(claims.emitted))
+    monkeypatch.setattr(claims, "emit_source", once(claims.emit_source))
     monkeypatch.setattr(times, "predict", once(times.predict))
 
 
@@ -69,7 +69,7 @@ def once(reading: Callable[P, T]) -> Callable[P, T]:
 
 
 def checks(folder: Path) -> dict[str, Check]:
-    return {each.name: each for each in certified(*opened(folder))}
+    return {each.name: each for each in check_certificate(*open_certificate(folder))}
 
 
 def states(folder: Path) -> dict[str, str]:
@@ -77,7 +77,7 @@ def states(folder: Path) -> dict[str, str]:
 
 
 def leaves(data: object, at: Path_ = ()) -> Iterator[Path_]:
-    """Places of values, and of empty lists and objects; of the entries of a list the first and the last."""
+    """Paths of leaf values, and of empty lists and objects; only the first and last entry of each list."""
     entries: list[tuple[Any, Any]] = []
     if isinstance(data, dict):
         entries = list(cast("dict[str, object]", data).items())
@@ -91,7 +91,7 @@ def leaves(data: object, at: Path_ = ()) -> Iterator[Path_]:
 
 
 def holder(data: dict[str, Any], at: Path_) -> dict[str | int, Any]:
-    """What holds the value at a place."""
+    """The container of the value at a path."""
     found: Any = data
     for key in at[:-1]:
         found = found[key]
@@ -113,12 +113,12 @@ def changed(value: object) -> object:
 
 
 def middle(whole: bytearray, role: str) -> int:
-    """A byte that means something: in the middle of IR there may be the line that a statement was written on."""
+    """A position of a significant byte; the middle of the IR may be a line number."""
     return whole.index(b'["Kernel"') + len('["Kernel", "g') if role == "ir" else len(whole) // 2
 
 
 def suspected(folder: Path, before: dict[str, str], *, told: set[str]) -> bool:
-    """Whether a changed delivery is refused, fails, or is no longer said to be right."""
+    """Whether a changed delivery is refused, fails a check, or has fewer ok checks."""
     try:
         after = states(folder)
     except ArgusError as refused:
@@ -130,7 +130,7 @@ def suspected(folder: Path, before: dict[str, str], *, told: set[str]) -> bool:
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("target", DESIGNS)
-def test_what_is_delivered_is_what_is_claimed(target: str, tmp_path: Path, home: Path) -> None:
+def test_a_delivery_satisfies_its_claims(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(target, tmp_path / "out", home)
 
     shown = checks(folder)
@@ -142,7 +142,7 @@ def test_what_is_delivered_is_what_is_claimed(target: str, tmp_path: Path, home:
 
 
 def missed(folder: Path, reward: str, suspected: Callable[[set[str]], bool]) -> list[Path_]:
-    """Values of a certificate that may be others. suspected: whether checking finds it, but for what is only told."""
+    """Mutations of a certificate's values. suspected: whether a check must find it."""
     whole, found = claimed(folder), list[Path_]()
     for place in leaves(whole):
         if reward == "measured" and place[0] not in ("time", "baseline"):
@@ -187,7 +187,7 @@ def test_every_value_that_is_left_out_is_found(tmp_path: Path, home: Path) -> No
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader"])
 def test_every_file_that_is_changed_is_found(role: str, target: str, tmp_path: Path, home: Path) -> None:
-    """With its digest as it was, and with the digest of what it is now."""
+    """With the old digest, and with the digest of the new contents."""
     folder = delivery(target, tmp_path / "out", home)
     data = claimed(folder)
     path = folder / data["files"][role]["name"]
@@ -198,7 +198,7 @@ def test_every_file_that_is_changed_is_found(role: str, target: str, tmp_path: P
     shown = states(folder)
     assert shown[f"{role} file"] == "FAILED"
 
-    of = claims.file(path)
+    of = claims.file_entry(path)
     data["files"][role] = {"name": of.name, "bytes": of.bytes, "sha256": of.sha256}
     claim(folder, data)
     shown = states(folder)
@@ -209,7 +209,7 @@ def test_every_file_that_is_changed_is_found(role: str, target: str, tmp_path: P
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader"])
 def test_a_file_under_another_name_is_found(role: str, tmp_path: Path, home: Path) -> None:
-    """The loader would find what lies under the old one, which nobody has looked at."""
+    """The loader would load the file of the old name, which was not checked."""
     folder = delivery("sm_90a", tmp_path / "out", home)
     data = claimed(folder)
     path = folder / data["files"][role]["name"]
@@ -242,9 +242,9 @@ def test_a_file_that_is_gone_is_found(tmp_path: Path, home: Path) -> None:
 
 @pytest.mark.usefixtures("remembered")
 def test_another_kernel_under_the_same_certificate_is_found(tmp_path: Path, home: Path) -> None:
-    """It is proved, it computes the same, its source and code are its own: it is not the design that is claimed."""
+    """It is proved, correct and consistent with its source and code, but not the claimed design."""
     folder = delivery("sm_90a", tmp_path / "out", home)
-    other = claims.document(_traced("small"))
+    other = claims.kernel_document(_traced("small"))
     (folder / "kernel.json").write_text(json.dumps(other) + "\n", encoding="utf-8")
 
     shown = states(folder)
@@ -260,7 +260,7 @@ def _traced(design: str) -> Kernel:
 
 @pytest.mark.usefixtures("remembered")
 def test_a_kernel_that_is_refuted_is_found(tmp_path: Path, home: Path) -> None:
-    """One barrier's wait less, in the IR alone."""
+    """Remove one barrier wait in the IR only."""
     folder = delivery("gfx942", tmp_path / "out", home)
     data = json.loads((folder / "kernel.json").read_text(encoding="utf-8"))
     numbers = [number for number, row in enumerate(data["rows"]) if row[0] == "Sync"]
@@ -281,7 +281,7 @@ def test_a_kernel_that_is_refuted_is_found(tmp_path: Path, home: Path) -> None:
 
 
 @pytest.mark.usefixtures("remembered")
-def test_a_measured_time_is_told_as_not_checked_and_an_impossible_one_fails(tmp_path: Path, home: Path) -> None:
+def test_a_measured_time_is_not_checked_and_an_impossible_one_fails(tmp_path: Path, home: Path) -> None:
     folder = delivery("sm_90a", tmp_path / "out", home, "measured")
     data = claimed(folder)
     assert checks(folder)["time"].state == "not checked"
@@ -317,10 +317,10 @@ def test_without_a_compiler_code_is_not_checked(
     folder = delivery("sm_90a", tmp_path / "out", home)
     source = (folder / "gemm_cooperative.cu").read_text(encoding="utf-8")
 
-    def without(_kernel: Kernel) -> Made:
-        return Made(source, {}, {}, lack="no compiler")
+    def without(_kernel: Kernel) -> Rebuilt:
+        return Rebuilt(source, {}, {}, lack="no compiler")
 
-    monkeypatch.setattr(steps, "built", without)
+    monkeypatch.setattr(steps, "rebuild", without)
 
     shown = states(folder)
 
@@ -330,7 +330,7 @@ def test_without_a_compiler_code_is_not_checked(
 def test_another_solver_is_asked_anew(tmp_path: Path, home: Path) -> None:
     folder = delivery("gfx942", tmp_path / "out", home)
 
-    shown = {each.name: each for each in certified(*opened(folder), Means(solver="z3"))}
+    shown = {each.name: each for each in check_certificate(*open_certificate(folder), CheckOptions(solver="z3"))}
 
     assert shown["verdict"].state == "ok"
     assert shown["verdict"].why.startswith("z3 proves it")
@@ -363,10 +363,10 @@ def mine(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
 """
 
 
-def test_a_kernel_that_was_written_is_held_to_the_problem(tmp_path: Path) -> None:
-    """Its name says nothing: its parameters and what is proved of it do."""
+def test_a_written_kernel_must_satisfy_the_problem(tmp_path: Path) -> None:
+    """Its name proves nothing; its parameters and its proof do."""
     judgement = evolve(best("gfx942"), name="mine")
-    delivered(evolve(deliveries.found("gfx942", judgement), text=WRITTEN), tmp_path / "out")
+    deliver(evolve(deliveries.found("gfx942", judgement), text=WRITTEN), tmp_path / "out")
 
     told = checks(tmp_path / "out")
 

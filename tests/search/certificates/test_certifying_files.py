@@ -1,4 +1,4 @@
-"""Whatever is changed in the delivery of a user's own kernel is found, or told as not checked: never as right."""
+"""Every change of a delivered user kernel fails a check or is reported as not checked, never as ok."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ import argus.search.certificates.check_times as times
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.sandbox import Refused, evaluate_reference, trace_text
 from argus.search.certificates import claims
-from argus.search.certificates.certificate import opened, schema
-from argus.search.certificates.check import certified
-from argus.search.certificates.check_code import built
+from argus.search.certificates.certificate import open_certificate, schema
+from argus.search.certificates.check import check_certificate
+from argus.search.certificates.check_code import rebuild
 from argus.search.certificates.check_result import Check
-from argus.search.certificates.check_steps import Means
-from argus.search.certificates.delivery import delivered
+from argus.search.certificates.check_steps import CheckOptions
+from argus.search.certificates.delivery import deliver
 from argus.search.evaluation.judgement import Judgement
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import problem_of
-from argus.search.run import Found, Judging
+from argus.search.run import GateTask, SearchResult
 from argus.verifier.kernel import verify
 from tests.search.certificates.deliveries import claim, claimed
 from tests.search.certificates.test_certifying import middle, missed, once
@@ -48,10 +48,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slow readings of the same thing are done once: what is claimed of it does not change them."""
+    """Cache slow computations; they do not depend on the claims."""
     monkeypatch.setattr(parts, "verify", once(verify))
-    monkeypatch.setattr(checking, "built", once(built))
-    monkeypatch.setattr(times, "built", once(built))
+    monkeypatch.setattr(checking, "rebuild", once(rebuild))
+    monkeypatch.setattr(times, "rebuild", once(rebuild))
     monkeypatch.setattr(steps, "trace_text", remember(trace_text))
     monkeypatch.setattr(steps, "evaluate_reference", remember(evaluate_reference))
 
@@ -69,33 +69,33 @@ def remember(reading: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
-def found_in(folder: Path, target: str, *, reference: str = RIGHT, reward: str = "predicted") -> Found:
-    """A run of one candidate, over a file in a folder of its own."""
+def found_in(folder: Path, target: str, *, reference: str = RIGHT, reward: str = "predicted") -> SearchResult:
+    """A run of one candidate on a file in its own folder."""
     folder.mkdir(parents=True, exist_ok=True)
     problem = problem_of(str(kernel_file(folder, target, reference)), target, SIZES)
-    judged = Judging(str(problem), target)(DESIGNS[target])
+    judged = GateTask(str(problem), target)(DESIGNS[target])
     assert judged.outcome == "timed", judged.why
     return found_of(problem, evolve(judged, reward="measured") if reward == "measured" else judged)
 
 
-def found_of(problem: object, judged: Judgement, text: str = "") -> Found:
+def found_of(problem: object, judged: Judgement, text: str = "") -> SearchResult:
     assert isinstance(problem, KernelFile)
-    return Found(problem, "run-0001", Path("runs.db"), judged, (judged,), "trials spent", 3, text)
+    return SearchResult(problem, "run-0001", Path("runs.db"), judged, (judged,), "trials spent", 3, text)
 
 
 def delivery(home: Path, to: Path, target: str = "gfx942", reward: str = "predicted") -> Path:
-    """A copy of a delivery; where the searched file lay, nothing is left."""
+    """A copy of a delivery; the original user file is removed."""
     made = home / f"{target}-{reward}"
     if not made.exists():
         source = home / f"file-{target}-{reward}"
-        delivered(found_in(source, target, reward=reward), made, device="Imagined" if reward == "measured" else "")
+        deliver(found_in(source, target, reward=reward), made, device="Imagined" if reward == "measured" else "")
         shutil.rmtree(source)
     shutil.copytree(made, to)
     return to
 
 
-def checks(folder: Path, means: Means = Means()) -> dict[str, Check]:  # noqa: B008 reason: frozen
-    return {each.name: each for each in certified(*opened(folder), means)}
+def checks(folder: Path, means: CheckOptions = CheckOptions()) -> dict[str, Check]:  # noqa: B008 reason: frozen
+    return {each.name: each for each in check_certificate(*open_certificate(folder), means)}
 
 
 def states(folder: Path) -> dict[str, str]:
@@ -107,11 +107,11 @@ def failing(folder: Path) -> set[str]:
 
 
 def rewritten(folder: Path, role: str, text: bytes) -> dict[str, Any]:
-    """Another file in a role, with its own digest."""
+    """Replace the file of a role, with a matching digest."""
     data = claimed(folder)
     path = folder / data["files"][role]["name"]
     path.write_bytes(text)
-    of = claims.file(path)
+    of = claims.file_entry(path)
     data["files"][role] = {"name": of.name, "bytes": of.bytes, "sha256": of.sha256}
     claim(folder, data)
     return data
@@ -129,7 +129,7 @@ def suspected(folder: Path, before: dict[str, str], *, told: set[str]) -> bool:
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("target", DESIGNS)
-def test_what_is_delivered_of_a_file_is_what_is_claimed(target: str, tmp_path: Path, home: Path) -> None:
+def test_a_delivery_of_a_file_satisfies_its_claims(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out", target)
 
     shown = checks(folder)
@@ -155,7 +155,7 @@ def test_the_loader_of_a_file_compares_with_its_reference(tmp_path: Path, home: 
 
     shown = printed(folder / "load.py")
 
-    assert shown.startswith("matmul, interpreted, as no runner for gfx942 is at hand: C (64, 64), ")
+    assert shown.startswith("matmul, interpreted, as there is no runtime for gfx942: C (64, 64), ")
     assert float(shown.split()[-5]) < 2.0**-7
 
 
@@ -172,7 +172,7 @@ def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home:
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader", "assembly", "problem"])
 def test_every_file_that_is_changed_is_found(role: str, tmp_path: Path, home: Path) -> None:
-    """With its digest as it was, and with the digest of what it is now."""
+    """With the old digest, and with the digest of the new contents."""
     folder = delivery(home, tmp_path / "out")
     path = folder / claimed(folder)["files"][role]["name"]
     whole = bytearray(path.read_bytes())
@@ -188,7 +188,7 @@ def test_every_file_that_is_changed_is_found(role: str, tmp_path: Path, home: Pa
 
 
 @pytest.mark.usefixtures("remembered")
-def test_without_the_file_what_it_alone_tells_is_not_checked(tmp_path: Path, home: Path) -> None:
+def test_without_the_file_claims_that_need_it_are_not_checked(tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out")
     (folder / "problem.py").unlink()
 
@@ -213,7 +213,7 @@ def test_without_the_file_what_it_alone_tells_is_not_checked(tmp_path: Path, hom
 
 @pytest.mark.usefixtures("remembered")
 def test_the_file_under_another_name_is_found(tmp_path: Path, home: Path) -> None:
-    """Who runs the loader would run what lies under the old one, which nobody has looked at."""
+    """The loader would run the file of the old name, which was not checked."""
     folder = delivery(home, tmp_path / "out")
     (folder / "problem.py").rename(folder / "true.py")
     (folder / "problem.py").write_text("print('another')\n", encoding="utf-8")
@@ -257,7 +257,7 @@ def test_a_file_that_must_not_run_here_is_not_checked(
 def test_another_reference_under_its_own_name_is_found_or_not_checked(
     text: bytes, found: set[str], tmp_path: Path, home: Path
 ) -> None:
-    """All digests are right, and so is the problem's name: the reference is what it says that it is."""
+    """All digests and the problem's name are consistent with the changed reference."""
     folder = delivery(home, tmp_path / "out")
     other = (folder / "problem.py").read_bytes().replace(b"A @ B.T\n", text + b"\n")
     before = claimed(folder)["problem"]["name"]
@@ -274,12 +274,12 @@ def test_another_reference_under_its_own_name_is_found_or_not_checked(
 
 @pytest.mark.usefixtures("remembered")
 def test_another_kernel_under_the_same_certificate_is_found(tmp_path: Path, home: Path) -> None:
-    """It is proved and computes the same; its source and code are its own: it is not the design that is claimed."""
+    """It is proved, correct and consistent with its source and code, but not the claimed design."""
     source = home / "other"
     found = found_in(source, "gfx942")
     assert isinstance(found.problem, KernelFile)
     folder = delivery(home, tmp_path / "out")
-    other = claims.document(found.problem.kernel("matmul"))
+    other = claims.kernel_document(found.problem.kernel("matmul"))
     rewritten(folder, "ir", json.dumps(other).encode())
 
     shown = states(folder)
@@ -328,7 +328,7 @@ def test_a_time_below_what_the_kernel_does_fails_and_a_measured_one_is_not_check
 @pytest.mark.nightly
 def test_declared_work_sets_the_light_and_is_declared_again(tmp_path: Path) -> None:
     found = found_in(tmp_path / "in", "gfx942", reference=RIGHT + WORK.replace("2 * M * N * K", "4e9 * M * N * K"))
-    delivered(found, tmp_path / "out")
+    deliver(found, tmp_path / "out")
 
     assert states(tmp_path / "out")["light"] == "ok"
     assert found.problem.bounds.tensor > 1e6
@@ -340,11 +340,11 @@ def test_declared_work_sets_the_light_and_is_declared_again(tmp_path: Path) -> N
 
 
 @pytest.mark.nightly
-def test_a_kernel_that_was_written_for_a_file_is_held_to_its_reference(tmp_path: Path) -> None:
+def test_a_written_kernel_for_a_file_must_match_its_reference(tmp_path: Path) -> None:
     found = found_in(tmp_path / "in", "gfx942")
     text = SMALL["gfx942"].read_text(encoding="utf-8").replace("def matmul", "def mine").replace("(matmul)", "(mine)")
     assert found.best is not None
-    delivered(found_of(found.problem, evolve(found.best, name="mine"), text), tmp_path / "out")
+    deliver(found_of(found.problem, evolve(found.best, name="mine"), text), tmp_path / "out")
 
     told = checks(tmp_path / "out")
 
@@ -358,6 +358,6 @@ def test_a_file_that_has_changed_is_not_delivered(tmp_path: Path) -> None:
     (tmp_path / "in" / "kernel.py").write_text("# another\n", encoding="utf-8")
 
     with pytest.raises(ArgusError) as refused:
-        delivered(found, tmp_path / "out")
+        deliver(found, tmp_path / "out")
     assert refused.value.diagnostic.code == "E903"
     assert "has changed since" in refused.value.diagnostic.message

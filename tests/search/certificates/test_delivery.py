@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 
 from argus.core.diagnostic import ArgusError
-from argus.search.certificates.delivery import delivered
+from argus.search.certificates.delivery import deliver
 from argus.search.certificates.load_script import loader
 from argus.search.problems.problem import problem_of
 from tests.search.certificates.deliveries import DESIGNS, claimed, delivery, found
@@ -25,17 +25,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_no_design_no_delivery(tmp_path: Path) -> None:
     with pytest.raises(ArgusError) as refused:
-        delivered(evolve(found("gfx942"), best=None), tmp_path / "out")
+        deliver(evolve(found("gfx942"), best=None), tmp_path / "out")
 
     assert refused.value.diagnostic.code == "E932"
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
 
     with pytest.raises(ArgusError) as refused:
-        delivered(found("gfx942"), tmp_path / "file" / "out")
+        deliver(found("gfx942"), tmp_path / "file" / "out")
 
     assert refused.value.diagnostic.code == "E302"
 
@@ -59,7 +59,7 @@ def test_the_loader_keeps_the_rules(target: str, tmp_path: Path, home: Path) -> 
 
 
 def complaints(script: Path) -> str:
-    """What ruff says of a file, by the rules of this project less what a single script cannot meet."""
+    """Ruff's output for a file, with this project's rules except those that a single script cannot satisfy."""
     found = ""
     for command in (("check", "--extend-ignore", "INP001"), ("format", "--diff")):
         done = subprocess.run(  # noqa: S603 reason: this environment's ruff
@@ -87,7 +87,7 @@ def test_the_loader_of_a_long_name_keeps_them_too(target: str, design: str, tmp_
 
 
 def printed(script: Path) -> str:
-    """What a delivered script prints, run elsewhere than in its folder."""
+    """The output of a delivered script, run from another folder."""
     done = subprocess.run(  # noqa: S603 reason: the script that is tested
         (sys.executable, str(script)),
         cwd=script.parent.parent,
@@ -104,7 +104,7 @@ def test_without_a_runner_the_loader_interprets_and_says_so(tmp_path: Path, home
 
     shown = printed(folder / "load.py")
 
-    assert shown.startswith("gemm_cdna3, interpreted, as no runner for gfx942 is at hand: (48, 64), ")
+    assert shown.startswith("gemm_cdna3, interpreted, as there is no runtime for gfx942: (48, 64), ")
     assert float(shown.split()[-5]) < 2.0**-7
 
 
@@ -113,7 +113,7 @@ class Device(NamedTuple):
 
 
 class Tensor:
-    """As much of torch's as a loader looks at."""
+    """A stand-in for a torch tensor with the attributes that a loader uses."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str = "bf16", device: str = "cuda") -> None:
         self.shape, self.dtype = shape, dtype

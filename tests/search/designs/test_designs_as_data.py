@@ -1,4 +1,4 @@
-"""Designs are delivered as data: one for each value of each knob comes back as it was."""
+"""Serialisation of designs: round-trips for each value of each knob."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from argus.core.ir.pretty import pretty
 from argus.core.serde import read, write
 from argus.kernels.gemm import Config
 from argus.search.problems.problem import Gemm
-from argus.search.tuning.candidates import space
+from argus.search.tuning.candidates import design_space
 
 SIZES = (4096, 4096, 4096)
 
 
 def knobs(config: Config) -> set[tuple[str, str, str]]:
-    """Each knob with its value, by kind of design."""
+    """(kind, knob, value) of a design."""
     return {(type(config).__name__, each.name, repr(getattr(config, each.name))) for each in fields(type(config))}
 
 
 def covering(problem: Gemm) -> Iterator[Kernel]:
-    """Designs that have all values of all knobs among them, but those with which none is well-formed."""
+    """Designs that cover all knob values with a well-formed design."""
     seen: set[tuple[str, str, str]] = set()
-    for name, config in space(problem.target).items():
+    for name, config in design_space(problem.target).items():
         if knobs(config) <= seen:
             continue
         with suppress(ArgusError):
@@ -38,7 +38,7 @@ def covering(problem: Gemm) -> Iterator[Kernel]:
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("target", ["gfx942", "sm_90a"])
-def test_a_design_with_each_value_of_each_knob_comes_back_as_it_was(target: str) -> None:
+def test_a_design_round_trips_for_each_knob_value(target: str) -> None:
     kernels = list(covering(Gemm(*SIZES, "bf16", target)))
     for kernel in kernels:
         (made,) = read(json.loads(json.dumps(write([kernel]))))

@@ -6,15 +6,15 @@ from argus.core.ir import Kernel
 from argus.core.verdict import Report, Unknown
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.staged import Staged
-from argus.policy.authoring import text_of
-from argus.policy.knowledge import load, parse
+from argus.policy.authoring import technique_text
+from argus.policy.knowledge import load_techniques, parse_technique
 from argus.search.designs.designs import name
-from argus.search.designs.mining import Rejected, Skill, Tools, drafted, gathered, mine
+from argus.search.designs.mining import Rejected, Skill, Tools, collect, draft_technique, mine
 from argus.search.techniques import TRANSFORMATIONS
 from argus.search.transformation import Design
 from argus.verifier.api import verify
 
-TECHNIQUES = load()
+TECHNIQUES = load_techniques()
 EXPERT = Staged(vector=8, swizzle=64)
 TIMES = {"staged_vector8_swizzle64": 10.0, "staged_vector8": 12.0, "staged": 30.0}
 
@@ -31,7 +31,7 @@ def tools(
 
 
 def test_steps_go_back_to_the_first_design() -> None:
-    mined = gathered("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, tools())))
+    mined = collect("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, tools())))
 
     assert mined.first == "staged"
     assert [(each.technique.name, each.without, each.design) for each in mined.skills] == [
@@ -60,14 +60,14 @@ def test_a_step_to_a_kernel_that_computes_something_else_is_not_taken() -> None:
     def disagrees(kernel: Kernel) -> str:
         return "3 of 4 elements differ" if kernel.name in wrong else ""
 
-    mined = gathered("expert", list(mine(EXPERT, TECHNIQUES, tools(disagrees=disagrees))))
+    mined = collect("expert", list(mine(EXPERT, TECHNIQUES, tools(disagrees=disagrees))))
 
     assert mined.skills == ()
     assert {each.why for each in mined.rejected} == {"3 of 4 elements differ"}
     assert mined.first == "expert"
 
 
-def test_an_expert_that_is_not_proved_gives_nothing() -> None:
+def test_an_unproved_expert_yields_no_skills() -> None:
     (step,) = mine(Hopper(bn=128, stages=1), TECHNIQUES, tools())
 
     assert isinstance(step, Rejected)
@@ -78,17 +78,17 @@ def test_uses_of_one_technique_are_one_step() -> None:
     found = [each for each in mine(Staged(bn=256), TECHNIQUES, tools()) if isinstance(each, Skill)]
 
     assert [(each.technique.name, each.without, each.design) for each in found] == [
-        ("wider-tiles", "staged", "staged_bn256")
+        ("larger-bn", "staged", "staged_bn256")
     ]
     assert found[0].ratio is None
 
 
-def test_a_draft_is_a_page_with_what_the_walk_showed() -> None:
+def test_a_draft_page_contains_the_mined_step() -> None:
     bench = tools()
-    mined = gathered("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, bench)))
-    page = drafted(mined.skills[0], 1, mined, bench, "sm_90a")
+    mined = collect("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, bench)))
+    page = draft_technique(mined.skills[0], 1, mined, bench, "sm_90a")
 
-    assert parse(text_of(page), "01-vector-loads", "") == page
+    assert parse_technique(technique_text(page), "01-vector-loads", "") == page
     assert page.targets == ("sm_90a",)
     assert [(row.without, row.design, row.ratio) for row in page.lineage] == [("staged", "staged_vector8", 2.5)]
     assert page.effect.likely == 2.5

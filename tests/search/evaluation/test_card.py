@@ -1,4 +1,4 @@
-"""The bench of a GPU, on a driver without one: a kernel passes, one that forgets a row does not."""
+"""`GpuBench` on a fake driver: a correct kernel passes, one that skips a row does not."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 from argus.core.diagnostic import ArgusError
 from argus.runtime.cuda.device import open_gpu
 from argus.runtime.cuda.launch import load
-from argus.search.bench_harness.examine import finished
+from argus.search.bench_harness.examine import run_to_end
 from argus.search.bench_harness.verdict import Caught, Passed, Verdict
 from argus.search.evaluation import gpu_bench
-from argus.search.evaluation.gpu_bench import Card, Job, results, times
+from argus.search.evaluation.gpu_bench import GpuBench, Job, check_job, time_job
 from argus.search.problems.problem import Gemm
 from argus.search.tuning import measure
 from tests.runtime.fake_driver import Clocked
@@ -30,24 +30,24 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
 
 
 def imagined(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
-    """A card that is not there, which multiplies."""
+    """A fake GPU that multiplies matrices."""
     made = Clocked(pointers=3, sizes=3, took=TOOK, computes=multiply)
     made.kernel = made.launched
     device = open_gpu(made.driver)
     monkeypatch.setattr(gpu_bench, "the_device", lambda: device)
     monkeypatch.setattr(gpu_bench, "_CLOCK", lambda: 1e-6 * made.now)
     monkeypatch.setattr(measure, "_RATE", 1.0)
-    measure.busy.cache_clear()
+    measure.scratch_memory.cache_clear()
     monkeypatch.setattr(measure, "the_device", lambda: device)
     yield made
-    measure.busy.cache_clear()
+    measure.scratch_memory.cache_clear()
 
 
 def found(folder: Path, name: str = "one", *checks: str) -> tuple[Caught | None, Verdict | None]:
-    """What both works say; of wrong results no time is asked."""
+    """Results of both jobs; wrong results are not timed."""
     job = Job(PROBLEM, written(folder, name, *checks), seed=3, rounds=1)
-    wrong = finished(results(job))
-    return (wrong, None) if wrong is not None else (None, finished(times(job)))
+    wrong = run_to_end(check_job(job))
+    return (wrong, None) if wrong is not None else (None, run_to_end(time_job(job)))
 
 
 def test_an_honest_kernel_has_the_time_that_the_events_tell(fake: Clocked, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_an_honest_kernel_has_the_time_that_the_events_tell(fake: Clocked, tmp_p
     assert fake.calls.count("cuMemAlloc") - 1 == fake.calls.count("cuMemFree")  # one keeps the GPU busy
 
 
-def test_a_forgotten_row_is_told(fake: Clocked, tmp_path: Path) -> None:
+def test_a_forgotten_row_is_reported(fake: Clocked, tmp_path: Path) -> None:
     fake.computes = last_row_forgotten
     wrong, _ = found(tmp_path)
     assert wrong is not None
@@ -85,7 +85,7 @@ def test_a_shape_that_a_kernel_declines_is_left_out_unless_it_is_the_problem(fak
 
 
 def test_a_replaced_clock_is_seen(fake: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Card(open_gpu(fake.driver))
+    bench = GpuBench(open_gpu(fake.driver))
     before = bench.instruments()
     assert before == bench.instruments()
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
@@ -93,13 +93,13 @@ def test_a_replaced_clock_is_seen(fake: Clocked, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_stream_of_calls_is_waited_for_alone(fake: Clocked) -> None:
-    Card(open_gpu(fake.driver)).settle(everything=False)
+    GpuBench(open_gpu(fake.driver)).synchronise(everything=False)
     assert "cuEventSynchronize" in fake.calls
     assert "cuCtxSynchronize" not in fake.calls
 
 
 def test_a_launch_is_on_the_stream_that_is_asked_for(fake: Clocked, tmp_path: Path) -> None:
-    bench = Card(open_gpu(fake.driver))
+    bench = GpuBench(open_gpu(fake.driver))
     held = [gpu_bench.Operand(bench.allocate(2 * 64), (8, 8)) for _ in range(3)]
-    gpu_bench.candidate(load(Path(written(tmp_path, "one")), bench.driver), gpu_bench.PRODUCT, stream=7)(*held)()
+    gpu_bench.bind_kernel(load(Path(written(tmp_path, "one")), bench.driver), gpu_bench.PRODUCT, stream=7)(*held)()
     assert fake.launches[0][8] == 7

@@ -12,9 +12,9 @@ import pytest
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.processes.watchdog import WatchedProcess
-from argus.search.evaluation.evaluators import Cluster, Here
+from argus.search.evaluation.evaluators import DaskCluster, InProcess
 from argus.search.evaluation.judgement import Judgement
-from argus.search.evaluation.processes import Processes
+from argus.search.evaluation.processes import WorkerProcesses
 from tests.runtime.test_watchdog import adding
 
 
@@ -40,7 +40,7 @@ def judge(name: str, text: str = "") -> Judgement:
 
 
 def test_a_process_that_hangs_is_stopped_and_the_next_candidate_has_another() -> None:
-    pool = Processes(judge, 1, seconds=15.0)
+    pool = WorkerProcesses(judge, 1, seconds=15.0)
     fine = pool.submit("fine")
     first = _told(pool, "fine", fine)
     pool.seconds = 0.5
@@ -56,7 +56,7 @@ def test_a_process_that_hangs_is_stopped_and_the_next_candidate_has_another() ->
 
 
 def test_a_process_that_dies_loses_its_candidate_alone() -> None:
-    pool = Processes(judge, 1, seconds=15.0)
+    pool = WorkerProcesses(judge, 1, seconds=15.0)
     gone = _told(pool, "dies", pool.submit("dies"))
     after = _told(pool, "fine", pool.submit("fine"))
     pool.close()
@@ -66,7 +66,7 @@ def test_a_process_that_dies_loses_its_candidate_alone() -> None:
 
 
 def processes_of(mark: str) -> list[int]:
-    """Those that were started with this argument."""
+    """Processes with this command-line argument."""
     found: list[int] = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -78,7 +78,7 @@ def processes_of(mark: str) -> list[int]:
 
 
 def came(wanted: bool, mark: str) -> bool:
-    """Whether within a while there is such a process, or there is none."""
+    """Wait until such a process exists, or does not exist."""
     for _ in range(300):
         if bool(processes_of(mark)) == wanted:
             return True
@@ -86,9 +86,9 @@ def came(wanted: bool, mark: str) -> bool:
     return False
 
 
-def test_what_has_no_time_left_is_no_answer_and_is_killed_with_what_it_started() -> None:
+def test_a_candidate_out_of_time_has_no_judgement_and_is_killed_with_its_children() -> None:
     mark = f"mark-{os.getpid()}-left"
-    pool = Processes(judge, 2, seconds=60.0)
+    pool = WorkerProcesses(judge, 2, seconds=60.0)
     stuck, fine = pool.submit("compiles", mark), pool.submit("fine")
     answered = pool.result("fine", fine, 60.0)
     assert came(True, mark)
@@ -105,8 +105,8 @@ def test_what_has_no_time_left_is_no_answer_and_is_killed_with_what_it_started()
 
 
 @pytest.mark.nightly
-def test_what_hangs_takes_no_other_candidate_with_it() -> None:
-    pool = Processes(judge, 2, seconds=15.0)
+def test_a_hang_affects_no_other_candidate() -> None:
+    pool = WorkerProcesses(judge, 2, seconds=15.0)
     first = [pool.submit("one"), pool.submit("two")]
     begun = [_told(pool, name, each) for name, each in zip(("one", "two"), first, strict=True)]
     stuck, other = pool.submit("hangs"), pool.submit("other")
@@ -121,7 +121,7 @@ def test_what_hangs_takes_no_other_candidate_with_it() -> None:
     assert found.why in {each.why for each in begun}
 
 
-def _told(pool: Processes, name: str, future: Future[Judgement]) -> Judgement:
+def _told(pool: WorkerProcesses, name: str, future: Future[Judgement]) -> Judgement:
     found = pool.result(name, future)
     assert found is not None
     return found
@@ -139,7 +139,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.nightly
-def test_processes_end_with_who_has_begun_them(tmp_path: Path) -> None:
+def test_processes_end_with_their_parent(tmp_path: Path) -> None:
     mark = f"mark-{os.getpid()}-orphan"
     script = tmp_path / "begins.py"
     script.write_text(ORPHANED, encoding="utf-8")
@@ -152,15 +152,15 @@ def test_processes_end_with_who_has_begun_them(tmp_path: Path) -> None:
     assert came(False, mark)
 
 
-def test_what_stops_the_gate_itself_loses_its_candidate_alone() -> None:
-    here, pool = Here(judge), Processes(judge, 1, seconds=60.0, memory=4 << 30)
+def test_an_internal_failure_loses_only_its_candidate() -> None:
+    here, pool = InProcess(judge), WorkerProcesses(judge, 1, seconds=60.0, memory=4 << 30)
     stumbled = here.result("stumbles", here.submit("stumbles"))
     found = [_told(pool, name, pool.submit(name)) for name in ("stumbles", "fills", "fine")]
     pool.close()
 
     assert stumbled is not None
     assert [each.outcome for each in (stumbled, *found)] == ["lost", "lost", "lost", "timed"]
-    assert found[0].why == stumbled.why == "what judges it failed, a fault of Argus: ZeroDivisionError: by zero"
+    assert found[0].why == stumbled.why == "the gate failed, an error in Argus: ZeroDivisionError: by zero"
     assert "MemoryError" in found[1].why
 
 
@@ -201,15 +201,15 @@ def test_a_script_without_a_guard_is_run_once_and_leaves_nothing_when_it_is_kill
     assert not left
 
 
-def test_a_process_that_ends_before_it_has_begun_is_told() -> None:
-    pool = Processes(judge, 1, seconds=60.0, memory=-(2**70))
-    with pytest.raises(ArgusError, match="E905: the process that was to judge candidates ended before it had begun"):
+def test_a_worker_that_dies_before_initialisation_is_reported() -> None:
+    pool = WorkerProcesses(judge, 1, seconds=60.0, memory=-(2**70))
+    with pytest.raises(ArgusError, match="E905: a worker process ended before it was initialised"):
         pool.result("fine", pool.submit("fine"))
     pool.close()
 
 
-def test_workers_have_gpus_in_turn() -> None:
-    pool = Processes(judge, 3, seconds=30.0, devices=("4", "7"))
+def test_workers_get_gpus_round_robin() -> None:
+    pool = WorkerProcesses(judge, 3, seconds=30.0, devices=("4", "7"))
     flying = [(name, pool.submit(name)) for name in ("a", "b", "c", "d")]
     seen = {tuple(_told(pool, name, future).why.split()) for name, future in flying}
     pool.close()
@@ -223,7 +223,7 @@ def test_what_is_no_fault_of_a_candidate_is_raised() -> None:
         del text
         raise ArgusError(Diagnostic("E303", "error", f"no compiler for {name}"))
 
-    here = Here(without_compiler)
+    here = InProcess(without_compiler)
     with pytest.raises(ArgusError, match="E303"):
         here.result("a", here.submit("a"))
 
@@ -232,7 +232,7 @@ def test_what_is_no_fault_of_a_candidate_is_raised() -> None:
 def test_a_dask_cluster_judges(tmp_path: Path) -> None:
     local: Any = import_module("distributed").LocalCluster
     with local(n_workers=2, threads_per_worker=1, dashboard_address=":0", local_directory=str(tmp_path)) as scheduler:
-        cluster = Cluster(judge, scheduler.scheduler_address, seconds=60.0)
+        cluster = DaskCluster(judge, scheduler.scheduler_address, seconds=60.0)
         flying = [(name, cluster.submit(name)) for name in ("one", "three")]
         found = [cluster.result(name, future) for name, future in flying]
         workers = cluster.workers
@@ -251,11 +251,11 @@ def test_a_dask_cluster_judges(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_what_hangs_or_dies_on_a_dask_cluster_is_stopped_and_its_worker_goes_on(tmp_path: Path) -> None:
+def test_a_hang_or_crash_on_a_dask_cluster_is_killed_and_its_worker_continues(tmp_path: Path) -> None:
     mark = f"mark-{os.getpid()}-dask"
     local: Any = import_module("distributed").LocalCluster
     with local(n_workers=1, threads_per_worker=1, dashboard_address=":0", local_directory=str(tmp_path)) as scheduler:
-        cluster = Cluster(judge, scheduler.scheduler_address, seconds=60.0)
+        cluster = DaskCluster(judge, scheduler.scheduler_address, seconds=60.0)
         gone, stumbled, fine = (_of_cluster(cluster, name) for name in ("dies", "stumbles", "fine"))
         cluster.seconds = 3.0
         stuck = cluster.submit("compiles", mark)
@@ -265,33 +265,33 @@ def test_what_hangs_or_dies_on_a_dask_cluster_is_stopped_and_its_worker_goes_on(
         after = _of_cluster(cluster, "fine")
         cluster.close()
 
-    assert (gone.outcome, gone.why) == ("lost", "the process that judged it died")
-    assert stumbled.why == "what judges it failed, a fault of Argus: ZeroDivisionError: by zero"
+    assert (gone.outcome, gone.why) == ("lost", "the worker process died")
+    assert stumbled.why == "the gate failed, an error in Argus: ZeroDivisionError: by zero"
     assert late is not None
     assert (late.outcome, late.why) == ("lost", "it took more than 3 s, and was stopped")
     assert [each.outcome for each in (fine, after)] == ["timed", "timed"]
     assert fine.why != after.why  # another process
 
 
-def _of_cluster(cluster: Cluster, name: str) -> Judgement:
+def _of_cluster(cluster: DaskCluster, name: str) -> Judgement:
     found = cluster.result(name, cluster.submit(name))
     assert found is not None
     return found
 
 
 @pytest.mark.nightly
-def test_a_scheduler_that_does_not_answer_is_told() -> None:
+def test_a_scheduler_that_does_not_answer_is_reported() -> None:
     with pytest.raises(ArgusError) as raised:
-        Cluster(judge, "tcp://127.0.0.1:1", seconds=1.0)
+        DaskCluster(judge, "tcp://127.0.0.1:1", seconds=1.0)
 
     assert raised.value.diagnostic.code == "E905"
 
 
 @pytest.mark.nightly
-def test_a_scheduler_that_goes_away_is_told(tmp_path: Path) -> None:
+def test_a_lost_scheduler_is_reported(tmp_path: Path) -> None:
     local: Any = import_module("distributed").LocalCluster
     with local(n_workers=1, threads_per_worker=1, dashboard_address=":0", local_directory=str(tmp_path)) as scheduler:
-        cluster = Cluster(judge, scheduler.scheduler_address, seconds=60.0)
+        cluster = DaskCluster(judge, scheduler.scheduler_address, seconds=60.0)
         cluster.result("one", cluster.submit("one"))
         waiting = cluster.submit("hangs")
     with pytest.raises(ArgusError) as raised:
@@ -299,4 +299,4 @@ def test_a_scheduler_that_goes_away_is_told(tmp_path: Path) -> None:
     cluster.close()
 
     assert raised.value.diagnostic.code == "E905"
-    assert "has gone" in raised.value.diagnostic.message
+    assert "is lost" in raised.value.diagnostic.message

@@ -1,4 +1,4 @@
-"""A kernel of a user's own on the bench of a GPU, on a driver without one."""
+"""A user's kernel on `GpuBench` with a fake driver."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.search.bench_harness.examine import finished
+from argus.search.bench_harness.examine import run_to_end
 from argus.search.bench_harness.verdict import Caught, Passed
 from argus.search.evaluation import gpu_bench
-from argus.search.evaluation.gpu_bench import job_of, results, times
+from argus.search.evaluation.gpu_bench import check_job, job_of, time_job
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import problem_of
 from tests.runtime.fake_driver import Clocked
@@ -36,28 +36,28 @@ def job(folder: Path, reference: str = RIGHT) -> gpu_bench.Job:
 def test_an_honest_kernel_of_a_file_has_the_time_that_the_events_tell(fake: Clocked, tmp_path: Path) -> None:
     asked = job(tmp_path)
 
-    assert finished(results(asked)) is None
-    verdict = finished(times(asked))
+    assert run_to_end(check_job(asked)) is None
+    verdict = run_to_end(time_job(asked))
     assert isinstance(verdict, Passed)
     assert verdict.microseconds == pytest.approx(TOOK)
     assert fake.calls.count("cuMemAlloc") - 1 == fake.calls.count("cuMemFree")  # one keeps the GPU busy
 
 
-def test_a_forgotten_row_and_another_reference_are_told(fake: Clocked, tmp_path: Path) -> None:
-    assert "differ from `reference`" in str(finished(results(job(tmp_path, WRONG))))
+def test_a_forgotten_row_and_another_reference_are_reported(fake: Clocked, tmp_path: Path) -> None:
+    assert "differ from `reference`" in str(run_to_end(check_job(job(tmp_path, WRONG))))
     fake.computes = last_row_forgotten
-    wrong = finished(results(job(tmp_path)))
+    wrong = run_to_end(check_job(job(tmp_path)))
 
     assert isinstance(wrong, Caught)
     assert wrong.why.startswith("24 of 960 elements of C were not written")
 
 
-def test_a_reference_that_takes_too_long_is_no_fault_of_the_kernel(
+def test_a_slow_reference_does_not_reject_the_kernel(
     fake: Clocked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("argus.search.bench_harness.files.SLOWEST", 0.0)
     with pytest.raises(ArgusError) as told:
-        finished(results(job(tmp_path)))
+        run_to_end(check_job(job(tmp_path)))
 
     assert told.value.diagnostic.code == "E903"
     assert "`reference` took" in told.value.diagnostic.message

@@ -9,7 +9,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Assert, Covers, Kernel
 from argus.emit.artifact import Artifact
 from argus.search.bench_harness.verdict import Caught, Passed, Verdict
-from argus.search.evaluation.gate import Tools, judged
+from argus.search.evaluation.gate import Tools, evaluate
 from argus.search.evaluation.judgement import STAGES
 from argus.search.problems.problem import Problem, problem_of
 from argus.solvers.cache import Cache
@@ -22,7 +22,7 @@ HOPPER = problem_of("gemm:4096x4096x4096:bf16", "sm_90a")
 
 @frozen
 class Card:
-    """A GPU that says so."""
+    """A fake GPU with given results."""
 
     wrong: str = ""
     microseconds: float = 200.0
@@ -52,7 +52,7 @@ def tools(tmp_path: Path) -> Tools:
 
 def test_a_proved_design_passes_with_a_predicted_time(tools: Tools) -> None:
     ticks = count()
-    found = judged(PROBLEM, "cdna3", tools, clock=lambda: float(next(ticks)))
+    found = evaluate(PROBLEM, "cdna3", tools, clock=lambda: float(next(ticks)))
 
     assert (found.outcome, found.stage, found.why, found.reward) == ("timed", "timing", "", "predicted")
     assert found.microseconds is not None
@@ -63,8 +63,8 @@ def test_a_proved_design_passes_with_a_predicted_time(tools: Tools) -> None:
     assert Path(found.place).is_file()
 
 
-def test_what_does_not_fit_is_stopped_before_a_compiler_starts(tools: Tools) -> None:
-    found = judged(HOPPER, "staged_bm128_bn256", tools)
+def test_designs_over_limits_are_rejected_before_compilation(tools: Tools) -> None:
+    found = evaluate(HOPPER, "staged_bm128_bn256", tools)
 
     assert (found.outcome, found.stage) == ("over limits", "invariants")
     assert found.why.startswith("I22")
@@ -72,8 +72,8 @@ def test_what_does_not_fit_is_stopped_before_a_compiler_starts(tools: Tools) -> 
     assert found.microseconds is None
 
 
-def test_a_design_that_is_none_is_ill_formed(tools: Tools) -> None:
-    found = judged(PROBLEM, "cooperative", tools)
+def test_an_unknown_design_is_ill_formed(tools: Tools) -> None:
+    found = evaluate(PROBLEM, "cooperative", tools)
 
     assert (found.outcome, found.stage) == ("ill-formed", "parse")
     assert "E903" in found.why
@@ -90,8 +90,8 @@ def test_a_design_that_is_none_is_ill_formed(tools: Tools) -> None:
         (Card(fault="E410"), "lost", "device", "E410"),
     ],
 )
-def test_what_a_gpu_says_counts(tools: Tools, card: Card, outcome: str, stage: str, why: str) -> None:
-    found = judged(PROBLEM, "cdna3", evolve(tools, device=card))
+def test_the_gpu_result_counts(tools: Tools, card: Card, outcome: str, stage: str, why: str) -> None:
+    found = evaluate(PROBLEM, "cdna3", evolve(tools, device=card))
 
     assert (found.outcome, found.stage) == (outcome, stage)
     assert why in found.why
@@ -100,7 +100,7 @@ def test_what_a_gpu_says_counts(tools: Tools, card: Card, outcome: str, stage: s
 
 def test_what_is_no_fault_of_a_candidate_is_raised(tools: Tools) -> None:
     with pytest.raises(ArgusError, match="E406"):
-        judged(PROBLEM, "cdna3", evolve(tools, device=Card(fault="E406")))
+        evaluate(PROBLEM, "cdna3", evolve(tools, device=Card(fault="E406")))
 
 
 TEXT = """
@@ -128,8 +128,8 @@ def written(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf1
 """
 
 
-def test_a_text_is_held_to_the_problem(tools: Tools) -> None:
-    found = judged(PROBLEM, "text-1", tools, TEXT)
+def test_a_text_must_satisfy_the_problem(tools: Tools) -> None:
+    found = evaluate(PROBLEM, "text-1", tools, TEXT)
 
     assert (found.outcome, found.why) == ("timed", "")
 
@@ -148,7 +148,7 @@ def test_a_text_is_held_to_the_problem(tools: Tools) -> None:
 )
 def test_a_text_of_less_than_the_problem_is_stopped(tools: Tools, old: str, new: str, outcome: str, why: str) -> None:
     assert old in TEXT
-    found = judged(PROBLEM, "text-2", tools, TEXT.replace(old, new, 1))
+    found = evaluate(PROBLEM, "text-2", tools, TEXT.replace(old, new, 1))
 
     assert found.outcome == outcome
     assert why in found.why
@@ -156,7 +156,7 @@ def test_a_text_of_less_than_the_problem_is_stopped(tools: Tools, old: str, new:
 
 
 def test_a_refuted_text_brings_its_counterexample(tools: Tools) -> None:
-    found = judged(PROBLEM, "text-3", tools, TEXT.replace("(n, k))", "(n, k + 1))", 1))
+    found = evaluate(PROBLEM, "text-3", tools, TEXT.replace("(n, k))", "(n, k + 1))", 1))
 
     assert found.counterexample is not None
     assert found.counterexample["code"] == "I1"
@@ -168,7 +168,7 @@ def test_a_refuted_text_brings_its_counterexample(tools: Tools) -> None:
     ("old", "new", "outcome", "why"),
     [
         # Names of its own, the same on both sides: what is proved would relate other rows than the problem's.
-        ("dict(m=m, k=k)", "dict(m=m + M // 2048, k=k)", "unknown", "the names are the text's own"),
+        ("dict(m=m, k=k)", "dict(m=m + M // 2048, k=k)", "unknown", "the tags do not specify the product"),
         (
             "    assume(K >= 1",
             "    tag(A.tile((32, 8), (0, 0)), lambda m, k: dict(m=m, k=k))\n    assume(K >= 1",
@@ -180,13 +180,13 @@ def test_a_refuted_text_brings_its_counterexample(tools: Tools) -> None:
         ("assume(K >= 1, K % 4 == 0)", "assume(K >= 4096, K % 4 == 0)", "wrong", "no small extents"),
     ],
 )
-def test_names_and_assumptions_of_a_text_are_held_to_the_problem(
+def test_tags_and_assumptions_of_a_text_must_satisfy_the_problem(
     tools: Tools, old: str, new: str, outcome: str, why: str
 ) -> None:
     text = TEXT.replace(old, new, 1)
     if "M // 2048" in text:
         text = text.replace("C, lambda m, n: dict(m=m, n=n)", "C, lambda m, n: dict(m=m + M // 2048, n=n)")
-    found = judged(PROBLEM, "text-4", tools, text)
+    found = evaluate(PROBLEM, "text-4", tools, text)
 
     assert text != TEXT
     assert found.outcome == outcome if outcome else found.outcome != "timed"
@@ -201,9 +201,9 @@ def nothing(kernel: Kernel) -> str:
 def test_without_that_check_names_of_its_own_would_pass(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     text = TEXT.replace("dict(m=m, k=k)", "dict(m=m + M // 2048, k=k)", 1)
     text = text.replace("C, lambda m, n: dict(m=m, n=n)", "C, lambda m, n: dict(m=m + M // 2048, n=n)")
-    monkeypatch.setattr("argus.search.problems.llm_kernels._renamed", nothing)
+    monkeypatch.setattr("argus.search.problems.llm_kernels._wrong_tags", nothing)
 
-    assert judged(PROBLEM, "text-5", tools, text).outcome == "timed"
+    assert evaluate(PROBLEM, "text-5", tools, text).outcome == "timed"
 
 
 SHORT = """
@@ -219,14 +219,14 @@ SHORT = """
 
 
 def with_a_short_sum() -> str:
-    """All of K is summed up and claimed; stored is a sum of less, claimed under a condition that always holds."""
+    """The kernel claims a full sum over K, but stores a partial one, claimed under a condition that is always true."""
     stored = "    copy(acc.to(bf16), C.tile((32, 32), (m, n)), edge=0)\n"
     assert stored in TEXT
     return TEXT.replace(stored, SHORT.lstrip("\n"))
 
 
 def test_a_claim_under_a_condition_lets_no_shorter_sum_pass(tools: Tools) -> None:
-    found = judged(PROBLEM, "text-6", tools, with_a_short_sum())
+    found = evaluate(PROBLEM, "text-6", tools, with_a_short_sum())
 
     assert (found.outcome, found.stage) == ("unknown", "invariants")
     assert "claim no product" in found.why
@@ -239,19 +239,19 @@ def test_without_that_check_a_shorter_sum_would_pass(tools: Tools, monkeypatch: 
 
     monkeypatch.setattr("argus.search.problems.llm_kernels.claimed_contraction", of_all_elements)
 
-    assert judged(PROBLEM, "text-7", tools, with_a_short_sum()).outcome == "timed"
+    assert evaluate(PROBLEM, "text-7", tools, with_a_short_sum()).outcome == "timed"
 
 
-def test_parameters_in_another_order_are_those_of_another_problem(tools: Tools) -> None:
+def test_parameters_in_another_order_are_refused(tools: Tools) -> None:
     a, b = 'A: Tensor["M K", bf16]', 'B: Tensor["N K", bf16]'
-    found = judged(PROBLEM, "text-8", tools, TEXT.replace(f"{a}, {b}", f"{b}, {a}"))
+    found = evaluate(PROBLEM, "text-8", tools, TEXT.replace(f"{a}, {b}", f"{b}, {a}"))
 
     assert found.outcome == "ill-formed"
     assert "E907" in found.why
 
 
 def test_a_design_that_does_not_take_the_extents_is_stopped(tools: Tools) -> None:
-    found = judged(problem_of("gemm:100x100x7:bf16", "gfx942"), "cdna3", tools)
+    found = evaluate(problem_of("gemm:100x100x7:bf16", "gfx942"), "cdna3", tools)
 
     assert found.outcome == "ill-formed"
     assert "K % 8 == 0" in found.why

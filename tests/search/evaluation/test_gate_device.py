@@ -1,4 +1,4 @@
-"""Cheats go through the gate as built kernels do: none has a time, and each check is what keeps one from it."""
+"""Cheating kernels in the gate: all are rejected, and each check is needed to reject one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from attrs import frozen
 from argus.core.ir import Kernel
 from argus.core.verdict import Report
 from argus.emit.artifact import Artifact
-from argus.search.bench_harness.examine import clocked, correct, finished
+from argus.search.bench_harness.examine import check_results, measure, run_to_end
 from argus.search.bench_harness.session import session
 from argus.search.bench_harness.verdict import Caught, Check, Plan, Verdict
-from argus.search.evaluation.gate import Tools, judged
+from argus.search.evaluation.gate import Tools, evaluate
 from argus.search.evaluation.judgement import Judgement
 from argus.search.problems.problem import Problem, problem_of
 from argus.solvers.cache import Cache
@@ -26,13 +26,13 @@ from tests.search.bench_harness.test_cheats import CAUGHT_BY, LET_BY, PROBLEM
 
 DESIGN = "cdna3"
 THROUGH: tuple[Check, ...] = ("poison", "guards", "addresses", "timed", "clocks", "physics")
-"""Of either stage some; `test_cheats` has them all."""
+"""Some cheats of each stage; `test_cheats` has all."""
 ASKED = problem_of("gemm:{}x{}x{}:bf16".format(*SHAPE), "gfx942")
 
 
 @frozen
 class Card:
-    """A simulated GPU on which something else runs than what was built, begun anew for each of two questions."""
+    """A simulated GPU that runs a cheat instead of the built kernel; restarted for each call."""
 
     kind: type[Candidate]
     plan: Plan
@@ -41,13 +41,13 @@ class Card:
         assert (problem, kernel.target.name, artifact.target) == (ASKED, "gfx942", "gfx942")
         candidate = self.kind(Simulated(), HONEST)
         with session(SimulatedBench(candidate.device), self.plan, PROBLEM) as opened:
-            return finished(correct(opened, candidate))
+            return run_to_end(check_results(opened, candidate))
 
     def time(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Verdict:
         assert (problem, kernel.target.name, artifact.target) == (ASKED, "gfx942", "gfx942")
         candidate = self.kind(Simulated(), HONEST)
         with session(SimulatedBench(candidate.device), self.plan, PROBLEM) as opened:
-            return finished(clocked(opened, candidate))
+            return run_to_end(measure(opened, candidate))
 
 
 @cache
@@ -66,7 +66,7 @@ def through(kind: type[Candidate], artifact: Artifact, *without: Check) -> Judge
         return artifact
 
     plan = Plan(8_128, without, seeds=2, rounds=3, most_calls=4)
-    return judged(ASKED, DESIGN, Tools(lambda _: proved(), made, predicted, Card(kind, plan)))
+    return evaluate(ASKED, DESIGN, Tools(lambda _: proved(), made, predicted, Card(kind, plan)))
 
 
 def predicted(*_: object) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Problems that are files: kernels of a user's own, held to the user's own reference."""
+"""Problems given by files: a user's kernels and reference."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from argus.cli.main import main
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
 from argus.search.designs.space import situation
-from argus.search.evaluation.gate import Tools, judged
+from argus.search.evaluation.gate import Tools, evaluate
 from argus.search.evaluation.judgement import Judgement
 from argus.search.evaluation.numerics import disagreement
-from argus.search.evaluation.processes import Processes
+from argus.search.evaluation.processes import WorkerProcesses
 from argus.search.loop import Limits
 from argus.search.problems.kernel_file import KernelFile, signature
-from argus.search.problems.llm_kernels import kernel_of
+from argus.search.problems.llm_kernels import trace_candidate
 from argus.search.problems.problem import problem_of
 from argus.search.problems.workload import work_of
-from argus.search.run import Judging, Settings, optimize
+from argus.search.run import GateTask, Settings, optimize
 from argus.solvers.cache import Cache
 from argus.verifier.api import build, verify
 from tests.search.evaluation.test_gate import Card
@@ -85,7 +85,7 @@ def test_a_wrong_reference_stops_every_candidate(tmp_path: Path, capsys: pytest.
         ("\n\ndef reference(A, B):\n    return {'D': A @ B.T}\n", "returns nothing for the output `C`"),
     ],
 )
-def test_a_reference_that_does_not_serve_is_told(reference: str, said: str, tmp_path: Path) -> None:
+def test_an_unusable_reference_is_reported(reference: str, said: str, tmp_path: Path) -> None:
     path = kernel_file(tmp_path, reference=reference)
     with pytest.raises(ArgusError) as caught:
         disagreement(problem(path), problem(path).kernel("matmul"))
@@ -99,15 +99,15 @@ def test_a_reference_that_does_not_serve_is_told(reference: str, said: str, tmp_
     ("sizes", "said"),
     [
         ("", "sizes are missing"),
-        ("M=4,N=4", "no number is given for K"),
-        ("M=4,N=4,K=4,L=4", "`L` is given twice or is no size"),
+        ("M=4,N=4", "no value is given for K"),
+        ("M=4,N=4,K=4,L=4", "`L` is given twice or is not a size"),
         ("M=4,N=4,K=4,K=8", "`K` is given twice"),
-        ("M=4,N=4,K=-4", "`K=-4` is no size"),
-        ("M=4,N=4,K=5", "may be launched at M=4,N=4,K=5"),
-        ("M=999999999999,N=4,K=4000000", "`A` is larger than any memory"),
+        ("M=4,N=4,K=-4", "`K=-4` is not a size"),
+        ("M=4,N=4,K=5", "can be launched at M=4,N=4,K=5"),
+        ("M=999999999999,N=4,K=4000000", "`A` exceeds any GPU's memory"),
     ],
 )
-def test_sizes_that_do_not_serve_are_told(sizes: str, said: str, tmp_path: Path) -> None:
+def test_unusable_sizes_are_reported(sizes: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ArgusError) as caught:
         problem(kernel_file(tmp_path), sizes)
 
@@ -115,7 +115,7 @@ def test_sizes_that_do_not_serve_are_told(sizes: str, said: str, tmp_path: Path)
     assert said in caught.value.diagnostic.message
 
 
-def test_a_run_goes_on_with_the_same_text_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_resumes_only_with_the_same_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = kernel_file(tmp_path)
     first = searched(path, "--trials", "1", capsys=capsys)
     arguments = ["optimize", "--resume", first["run"], "--on", "model", "--journal", first["journal"], "--trials", "2"]
@@ -136,7 +136,7 @@ def test_a_problem_is_named_with_the_digest_of_its_text(tmp_path: Path) -> None:
     assert found.digest in str(found)
 
 
-def test_designs_are_kernels_and_what_two_techniques_make_of_them(tmp_path: Path) -> None:
+def test_designs_are_kernels_and_rewrites_by_up_to_two_techniques(tmp_path: Path) -> None:
     found = problem(kernel_file(tmp_path))
     options = {each.name: each for each in situation(found).options}
 
@@ -167,7 +167,7 @@ def test_claims_are_suggested_where_there_are_none_and_the_verdict_says_so(
     found = searched(path, "--trials", "1", capsys=capsys)
 
     assert found["best"]["outcome"] == "timed"
-    assert "claims of matmul are suggested ones: the file makes none" in found["best"]["notes"]
+    assert "claims of matmul are suggested by Argus: the file has none" in found["best"]["notes"]
 
 
 FAMILY = """
@@ -205,7 +205,7 @@ def reference(A, B):
 """
 
 
-def test_of_a_family_those_configurations_are_designs_that_admit_the_sizes(tmp_path: Path) -> None:
+def test_admissible_configurations_of_a_family_are_designs(tmp_path: Path) -> None:
     path = tmp_path / "family.py"
     path.write_text(FAMILY, encoding="utf-8")
 
@@ -222,9 +222,11 @@ def test_a_text_for_a_file_has_the_parameters_of_its_kernel(tmp_path: Path) -> N
     found = problem(kernel_file(tmp_path))
     text = SMALL["gfx942"].read_text(encoding="utf-8")
 
-    assert signature(kernel_of(text, found)) == signature(found.kernel("matmul"))
+    assert signature(trace_candidate(text, found)) == signature(found.kernel("matmul"))
     with pytest.raises(ArgusError) as caught:
-        kernel_of(text.replace("def matmul(A: ", "def matmul(D: ").replace("A.", "D.").replace("tag(A", "tag(D"), found)
+        trace_candidate(
+            text.replace("def matmul(A: ", "def matmul(D: ").replace("A.", "D.").replace("tag(A", "tag(D"), found
+        )
     assert caught.value.diagnostic.code == "E907"
     assert "expected A (M, K) of bf16" in caught.value.diagnostic.message
 
@@ -241,7 +243,7 @@ def test_from_python_a_file_is_searched_by_its_path_and_sizes(tmp_path: Path) ->
 
 def test_a_worker_process_judges_by_the_name_of_the_problem(tmp_path: Path) -> None:
     found = problem(kernel_file(tmp_path))
-    workers = Processes(Judging(str(found), found.target), 1, 120.0)
+    workers = WorkerProcesses(GateTask(str(found), found.target), 1, 120.0)
     name = "matmul+loop-unrolling"
     try:
         judgement = workers.result(name, workers.submit(name))
@@ -274,20 +276,20 @@ def test_the_best_is_delivered_and_certified_elsewhere(
     assert main(["certify", str(tmp_path / "elsewhere")]) == 1
 
 
-def test_a_device_is_shown_the_kernel_and_its_time_is_held_against_what_it_does(tmp_path: Path) -> None:
-    """The file declares next to nothing, and the kernel multiplies all the same."""
+def test_a_device_gets_the_kernel_and_its_time_is_compared_with_its_own_work(tmp_path: Path) -> None:
+    """The file declares almost no work, but the kernel multiplies."""
     path = kernel_file(tmp_path, "sm_90a", RIGHT + '\n\ndef work(M, N, K):\n    return {"writes": 2}\n')
     found = problem(path, "M=8192,N=8192,K=8192")
     least = found.bounds_of(found.kernel("gemm")).least
     assert found.bounds.least < least
-    assert "the file declares" in found.counted.told
+    assert "the file declares" in found.counted.description
     tools = Tools(
         lambda kernel: verify(kernel, cache=Cache()), lambda kernel, folder: build(kernel, directory=folder), predict
     )
 
     def judgement(microseconds: float) -> Judgement:
         card = Card(microseconds=microseconds)
-        return judged(found, "gemm", evolve(tools, device=card, folder=tmp_path / "code"))
+        return evaluate(found, "gemm", evolve(tools, device=card, folder=tmp_path / "code"))
 
     assert (judgement(2 * least).outcome, judgement(2 * least).reward) == ("timed", "measured")
     assert judgement(0.9 * least).outcome == "cheat"

@@ -1,4 +1,4 @@
-"""The work of a kernel that is known: products, boxes that are read, outputs that are written; nothing else counts."""
+"""Known work of kernels: products, boxes read and outputs written."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.search.problems.required_reads import read_of
-from argus.search.problems.workload import bytes_of, declared, declared_work, sources, work_of
+from argus.search.problems.required_reads import required_bytes
+from argus.search.problems.workload import bytes_of, declared_work, parse_declared_work, size_sources, work_of
 from argus.verifier.api import interpret
 from argus.verifier.loader import load
 
@@ -32,7 +32,7 @@ def kernel_of(folder: Path, text: str) -> Kernel:
 
 def share(kernel: Kernel, name: str, sizes: dict[str, int]) -> float:
     buffer = next(each for each in kernel.parameters if each.name == name)
-    return read_of(buffer, kernel, sizes) / bytes_of(buffer, kernel, sizes)
+    return required_bytes(buffer, kernel, sizes) / bytes_of(buffer, kernel, sizes)
 
 
 def test_a_product_is_counted_from_its_claims_and_not_from_tiles_over_the_edge() -> None:
@@ -41,7 +41,7 @@ def test_a_product_is_counted_from_its_claims_and_not_from_tiles_over_the_edge()
     assert dict(counted.work.flops) == {"bf16": 2.0 * 65 * 17 * 65}
     assert (counted.work.reads, counted.work.writes) == (2.0 * (65 + 17) * 65, 2.0 * 65 * 17)
     assert counted.unknown == ()
-    assert counted.told == "2 x 65 x 17 x 65 operations that are claimed, 10,660 bytes read, 2,210 written"
+    assert counted.description == "2 x 65 x 17 x 65 operations that are claimed, 10,660 bytes read, 2,210 written"
 
 
 def test_of_another_kernel_its_instructions_are_counted_tiles_over_the_edge_among_them() -> None:
@@ -60,7 +60,7 @@ def test_trips_that_blocks_or_data_decide_count_no_products() -> None:
         assert any("matrix instructions" in each for each in counted.unknown)
 
 
-def test_a_part_that_is_sure_to_be_read_counts_and_the_rest_is_told() -> None:
+def test_certain_reads_count_and_the_rest_is_reported() -> None:
     counted = work_of(shipped("causal_trips"), {"M": 1024, "N": 1024, "K": 1024})
 
     assert 0 < counted.work.reads < 2.0 * 2 * 1024 * 1024
@@ -104,8 +104,8 @@ def test_each_box_counts_once(grid: str, at: str, place: str, read: float, tmp_p
 
 
 @pytest.mark.parametrize("place", ["m, 0", "m, n", "m // 2, n", "m, n // 2", "m * 2, n"])
-def test_what_counts_as_read_is_never_more_than_the_interpreter_reads(place: str, tmp_path: Path) -> None:
-    """Of a kernel that copies, all that is read is in the output."""
+def test_counted_reads_never_exceed_the_interpreters(place: str, tmp_path: Path) -> None:
+    """For a copy kernel, everything read is in the output."""
     text = COPIED.format(grid="(ceil_div(M, 8), ceil_div(N, 32))", at="m, n", place=place)
     kernel, shape = kernel_of(tmp_path, text), (20, 72)
     left = np.arange(1.0, 1 + prod(shape), dtype=np.float32).reshape(shape)
@@ -116,34 +116,34 @@ def test_what_counts_as_read_is_never_more_than_the_interpreter_reads(place: str
 
 
 def test_sizes_are_read_off_axes() -> None:
-    assert sources(shipped("slabs_by_ordinary_copies")) == {"M": ("A", 0), "K": ("A", 1), "N": ("B", 0)}
+    assert size_sources(shipped("slabs_by_ordinary_copies")) == {"M": ("A", 0), "K": ("A", 1), "N": ("B", 0)}
 
 
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (3, "does not say how much"),
-        ({"operations": 3}, "does not say how much"),
-        ({"flops": 3}, "not by element type"),
+        (3, "returned another type or other keys"),
+        ({"operations": 3}, "returned another type or other keys"),
+        ({"flops": 3}, "not a mapping from element type to count"),
         ({"flops": {"i4": 3}}, "are of i4"),
-        ({"flops": {"bf16": -1}}, "counts -1"),
-        ({"reads": "many"}, "counts 'many'"),
-        ({"reads": float("nan")}, "counts nan"),
-        (json.loads('{"reads": Infinity}'), "counts inf"),
+        ({"flops": {"bf16": -1}}, "the count -1"),
+        ({"reads": "many"}, "the count 'many'"),
+        ({"reads": float("nan")}, "the count nan"),
+        (json.loads('{"reads": Infinity}'), "the count inf"),
     ],
 )
 def test_work_that_is_declared_otherwise_is_refused(found: object, said: str) -> None:
     with pytest.raises(ArgusError) as refused:
-        declared(found)
+        parse_declared_work(found)
 
     assert refused.value.diagnostic.code == "E903"
     assert said in refused.value.diagnostic.message
 
 
-def test_work_that_raises_is_told() -> None:
+def test_work_that_raises_is_reported() -> None:
     def work(M: int) -> object:
         return M / 0
 
     with pytest.raises(ArgusError, match="`work` raised ZeroDivisionError"):
         declared_work(work, {"M": 3})
-    assert declared({"reads": np.float64(3)}).work.reads == 3.0
+    assert parse_declared_work({"reads": np.float64(3)}).work.reads == 3.0

@@ -11,11 +11,11 @@ from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.skinny import Skinny
 from argus.kernels.schedules.split import Split
 from argus.kernels.schedules.staged import Staged
-from argus.search.designs.designs import design, history, kernel_of, name, shipped
+from argus.search.designs.designs import derivation, design, kernel_of, name, shipped_designs
 from argus.search.evaluation.numerics import disagreement
 from argus.search.problems.problem import problem_of
 from argus.search.techniques import TRANSFORMATIONS
-from argus.search.transformation import Design, Transformation, climbed, joined, switched
+from argus.search.transformation import Design, Transformation, combine, increase_field, set_field
 from argus.verifier.api import verify
 
 FIRST: tuple[Design, ...] = (Staged(), Cdna3Staged(), CONFIGS["narrow"])
@@ -23,12 +23,12 @@ FIRST: tuple[Design, ...] = (Staged(), Cdna3Staged(), CONFIGS["narrow"])
 
 def before_shipped() -> Iterator[Design]:
     for target in ("sm_90a", "gfx942"):
-        for expert in shipped(target):
-            yield from (each for _, each in history(expert))
+        for expert in shipped_designs(target):
+            yield from (each for _, each in derivation(expert))
 
 
 @pytest.mark.parametrize("technique", TRANSFORMATIONS)
-def test_what_is_applied_can_be_undone(technique: str) -> None:
+def test_applied_techniques_can_be_undone(technique: str) -> None:
     transformation = TRANSFORMATIONS[technique]
     for each in set(before_shipped()):
         for made in transformation.apply(each):
@@ -46,18 +46,18 @@ def test_undoing_ends(technique: str) -> None:
 
 
 @pytest.mark.parametrize("expert", CONFIGS)
-def test_every_shipped_design_comes_from_a_first_one(expert: str) -> None:
-    walked = history(CONFIGS[expert])
+def test_every_shipped_design_has_a_derivation(expert: str) -> None:
+    walked = derivation(CONFIGS[expert])
 
     assert walked[0] in {("", each) for each in FIRST}
     assert walked[-1][1] == CONFIGS[expert]
 
 
 def test_the_history_of_an_expert_takes_each_technique_once() -> None:
-    names = [technique for technique, _ in history(design("clustered_bands"))][1:]
+    names = [technique for technique, _ in derivation(design("clustered_bands"))][1:]
 
-    assert names[:3] == ["vector-loads", "bank-conflict-mitigation", "wider-tiles"]
-    assert names[-3:] == ["product-in-flight", "super-tiles", "tma-multicast"]
+    assert names[:3] == ["vector-loads", "bank-conflict-mitigation", "larger-bn"]
+    assert names[-3:] == ["async-wgmma", "grouped-order", "tma-multicast"]
     assert len(names) == len(set(names)) == 15
 
 
@@ -68,24 +68,24 @@ def test_the_history_of_an_expert_takes_each_technique_once() -> None:
         ("software-pipelining", Cdna3Staged(), Cdna3Staged(buffers=2)),
         ("vector-loads", Staged(), Staged(vector=8)),
         ("async-copy", Staged(vector=8), Staged(vector=8, asynchronous=True)),
-        ("copy-engine", Staged(vector=8, asynchronous=True), Staged(tma=True)),
+        ("tma-loads", Staged(vector=8, asynchronous=True), Staged(tma=True)),
         ("bank-conflict-mitigation", Staged(bk=64), Staged(bk=64, swizzle=128)),
-        ("deeper-slices", Staged(swizzle=64), Staged(bk=64, swizzle=128)),
-        ("deeper-slices", Hopper(stages=4), Hopper(bk=128, stages=2)),
+        ("larger-bk", Staged(swizzle=64), Staged(bk=64, swizzle=128)),
+        ("larger-bk", Hopper(stages=4), Hopper(bk=128, stages=2)),
         ("warp-specialisation", Staged(128, 128, 64, 4, tma=True, swizzle=128, box=True), None),
-        ("persistent-order", Hopper(persistent=False), Hopper()),
+        ("persistent-kernel", Hopper(persistent=False), Hopper()),
         ("tma-multicast", Hopper(group=8), Hopper(group=8, cluster=(2, 1))),
-        ("whole-tile-boxes", Hopper(stages=3), Hopper(stages=3, whole=True)),
+        ("full-tile-epilogue", Hopper(stages=3), Hopper(stages=3, whole=True)),
         ("ping-pong", Hopper(), Hopper(bm=64, pingpong=True)),
         ("hilbert-order", Hopper(), Hopper(curve=16)),
         ("split-k", Hopper(bn=128, stages=6), Split(stages=5, splits=4)),
-        ("exchanged-operands", Hopper(bn=64, stages=8), Skinny(bm=16, bk=256, stages=5)),
+        ("swap-ab", Hopper(bn=64, stages=8), Skinny(bm=16, bk=256, stages=5)),
         ("stagger-k", Cdna3Staged(), Cdna3Staged(stagger=8)),
         ("agprs", Cdna3Staged(bm=256, bn=256), Cdna3Staged(bm=256, bn=256, agprs=True)),
         ("agprs", CONFIGS["cdna3"], Cdna3(agprs=True)),
         ("agprs", CONFIGS["cdna3_pingpong"], Cdna3PingPong(agprs=True)),
-        ("wave-ping-pong", Cdna3PingPong(skew=False), CONFIGS["cdna3_pingpong"]),
-        ("operand-slices", None, Cdna3PingPong(skew=False)),
+        ("8-wave-ping-pong", Cdna3PingPong(skew=False), CONFIGS["cdna3_pingpong"]),
+        ("interleaved-fragment-loads", None, Cdna3PingPong(skew=False)),
     ],
 )
 def test_a_technique_leads_there_and_back(technique: str, before: Design | None, after: Design | None) -> None:
@@ -102,11 +102,11 @@ def test_a_technique_leads_there_and_back(technique: str, before: Design | None,
 @pytest.mark.parametrize(
     ("technique", "without"),
     [
-        ("whole-tile-boxes", Hopper(bn=128)),  # two boxes are all of it
+        ("full-tile-epilogue", Hopper(bn=128)),  # two boxes are all of it
         ("hilbert-order", Hopper(group=8)),
         ("tma-multicast", Hopper(bm=64, pingpong=True)),
         ("vector-loads", Staged(tma=True)),
-        ("guarded-loads", Cdna3Staged(direct=True)),
+        ("hardware-bounds-check", Cdna3Staged(direct=True)),
         ("bank-conflict-mitigation", Staged(swizzle=64)),
         ("software-pipelining", CONFIGS["narrow"]),
     ],
@@ -116,14 +116,14 @@ def test_a_technique_does_not_apply_where_it_means_nothing(technique: str, witho
 
 
 def test_designs_that_do_not_fit_are_made_to_or_left_out() -> None:
-    wider = TRANSFORMATIONS["wider-tiles"].apply(Hopper(bn=128, stages=6))
+    wider = TRANSFORMATIONS["larger-bn"].apply(Hopper(bn=128, stages=6))
 
     assert Hopper(bn=256, stages=4) in wider
-    assert TRANSFORMATIONS["wider-tiles"].apply(Staged(bm=128, bn=192)) == ()
+    assert TRANSFORMATIONS["larger-bn"].apply(Staged(bm=128, bn=192)) == ()
 
 
 def test_techniques_of_several_kinds_are_one() -> None:
-    both = joined(switched(Staged, "vector", 8), climbed(Hopper, "bn", 64, 128), Transformation())
+    both = combine(set_field(Staged, "vector", 8), increase_field(Hopper, "bn", 64, 128), Transformation())
 
     assert both.apply(Staged()) == (Staged(vector=8),)
     assert both.undo(Hopper(bn=128)) == Hopper(bn=64)
@@ -137,9 +137,9 @@ def test_techniques_of_several_kinds_are_one() -> None:
     [
         ("loop-unrolling", "cdna3"),
         ("loop-unrolling", "cdna3_pingpong"),
-        ("instruction-scheduling", "cdna3"),
+        ("sched-barriers", "cdna3"),
         ("wave-priority", "cdna3"),
-        ("loads-first", "split_4"),
+        ("load-hoisting", "split_4"),
     ],
 )
 def test_rewritten_kernels_are_proved_and_compute_the_same(technique: str, kernel: str) -> None:
@@ -154,7 +154,7 @@ def test_rewritten_kernels_are_proved_and_compute_the_same(technique: str, kerne
 
 
 def test_a_rewriting_is_done_once() -> None:
-    for technique in ("loop-unrolling", "instruction-scheduling", "wave-priority", "loads-first"):
+    for technique in ("loop-unrolling", "sched-barriers", "wave-priority", "load-hoisting"):
         rewrite = TRANSFORMATIONS[technique].rewrite
         for kernel in map(kernel_of, (design("cdna3"), design("split_4"))):
             assert all(rewrite(made) == () for made in rewrite(kernel))

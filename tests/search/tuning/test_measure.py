@@ -1,4 +1,4 @@
-"""Times on a driver without a GPU: what is checked, what is left out, and that memory is given back."""
+"""Timing with a fake driver: checks, left-out candidates and freed memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from argus.runtime.cuda import timing
 from argus.runtime.cuda.device import open_gpu
 from argus.runtime.cuda.timing import Call
 from argus.search.tuning import measure
-from argus.search.tuning.measure import FAR, Going, Job, Operands, Timed, brief, thorough
+from argus.search.tuning.measure import FAR, Job, MeasureSteps, Medians, Operands, measure_brief, measure_thorough
 from tests.runtime.fake_driver import FakeDriver
 
 POINTER = {"kind": "pointer", "align": 2}
@@ -55,10 +55,10 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
     made = FakeDriver(multiply, pointers=3, sizes=3)
     monkeypatch.setattr(measure, "open_gpu", lambda: open_gpu(made.driver))
     monkeypatch.setattr(timing, "_LAUNCH", 1e-9)
-    for each in (measure.the_device, measure.load_once, measure.busy):
+    for each in (measure.the_device, measure.load_once, measure.scratch_memory):
         each.cache_clear()
     yield made
-    for each in (measure.the_device, measure.load_once, measure.busy):
+    for each in (measure.the_device, measure.load_once, measure.scratch_memory):
         each.cache_clear()
 
 
@@ -69,7 +69,7 @@ def written(folder: Path, name: str, *checks: str) -> str:
     return str(folder / f"{name}.json")
 
 
-def finished(going: Going) -> tuple[list[str], Timed]:
+def finished(going: MeasureSteps) -> tuple[list[str], Medians]:
     notes: list[str] = []
     while True:
         try:
@@ -81,7 +81,7 @@ def finished(going: Going) -> tuple[list[str], Timed]:
 def test_candidates_are_checked_then_timed_and_those_that_do_not_fit_left_out(fake: FakeDriver, tmp_path: Path) -> None:
     paths = {"one": written(tmp_path, "one"), "odd": written(tmp_path, "odd", "M % 64 == 0")}
 
-    notes, timed = finished(brief(Job(SHAPE, paths, 2)))
+    notes, timed = finished(measure_brief(Job(SHAPE, paths, 2)))
 
     assert notes == ["one", "odd", "one", "brief: one"]
     assert timed.medians["brief"].keys() == {"one"}
@@ -91,7 +91,7 @@ def test_candidates_are_checked_then_timed_and_those_that_do_not_fit_left_out(fa
     assert fake.calls.count("cuMemFree") == 48
 
 
-def test_what_two_calls_show_to_be_far_off_is_not_timed_in_bursts(
+def test_candidates_far_slower_by_two_calls_are_not_timed_in_bursts(
     fake: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = {name: written(tmp_path, name) for name in ("slow", "close", "fast")}
@@ -102,7 +102,7 @@ def test_what_two_calls_show_to_be_far_off_is_not_timed_in_bursts(
 
     monkeypatch.setattr(Operands, "watch", told)
 
-    notes, timed = finished(brief(Job(SHAPE, paths, 2)))
+    notes, timed = finished(measure_brief(Job(SHAPE, paths, 2)))
 
     assert notes[-1] == "brief: close, fast"
     assert timed.order() == ["fast", "close", "slow"]
@@ -116,7 +116,7 @@ def test_what_two_calls_show_to_be_far_off_is_not_timed_in_bursts(
 
 @define
 class Told:
-    """Milliseconds by candidates, in the order in which they come first."""
+    """Fake milliseconds by candidate, in order of first use."""
 
     given: list[float]
     seen: dict[Call, float] = field(factory=dict[Call, float])
@@ -125,10 +125,10 @@ class Told:
         return self.seen.setdefault(call, self.given[min(len(self.seen), len(self.given) - 1)])
 
 
-def test_wrong_numbers_are_told_and_not_timed(fake: FakeDriver, tmp_path: Path) -> None:
+def test_candidates_with_wrong_results_are_reported_and_not_timed(fake: FakeDriver, tmp_path: Path) -> None:
     fake.kernel = last_row_forgotten
 
-    _, timed = finished(brief(Job(SHAPE, {"one": written(tmp_path, "one")}, 2)))
+    _, timed = finished(measure_brief(Job(SHAPE, {"one": written(tmp_path, "one")}, 2)))
 
     assert timed.wrong == ("one",)
     assert timed.medians == {"brief": {}}
@@ -137,7 +137,7 @@ def test_wrong_numbers_are_told_and_not_timed(fake: FakeDriver, tmp_path: Path) 
 def test_finalists_are_timed_in_both_regimes(fake: FakeDriver, tmp_path: Path) -> None:
     paths = {name: written(tmp_path, name) for name in ("one", "two")}
 
-    _, timed = finished(thorough(Job(SHAPE, paths, 2)))
+    _, timed = finished(measure_thorough(Job(SHAPE, paths, 2)))
 
     assert {regime: set(each) for regime, each in timed.medians.items()} == {
         "sustained": {"one", "two"},
@@ -146,15 +146,15 @@ def test_finalists_are_timed_in_both_regimes(fake: FakeDriver, tmp_path: Path) -
     assert "cuMemsetD8Async" in fake.calls
 
 
-def test_memory_is_given_back_when_a_kernel_fails(fake: FakeDriver, tmp_path: Path) -> None:
+def test_memory_is_freed_when_a_kernel_fails(fake: FakeDriver, tmp_path: Path) -> None:
     fake.fails["cuCtxSynchronize"] = "ILLEGAL_ADDRESS"
 
     with pytest.raises(ArgusError) as failed:
-        finished(brief(Job(SHAPE, {"one": written(tmp_path, "one")}, 2)))
+        finished(measure_brief(Job(SHAPE, {"one": written(tmp_path, "one")}, 2)))
     assert failed.value.diagnostic.code == "E409"
     assert fake.calls.count("cuMemFree") == 48
 
 
 def test_order_is_that_of_all_regimes_together() -> None:
-    timed = Timed({"sustained": {"a": 1.0, "b": 2.0, "c": 9.0}, "duty-cycled": {"a": 4.0, "b": 1.0, "c": 9.0}})
+    timed = Medians({"sustained": {"a": 1.0, "b": 2.0, "c": 9.0}, "duty-cycled": {"a": 4.0, "b": 1.0, "c": 9.0}})
     assert timed.order() == ["b", "a", "c"]

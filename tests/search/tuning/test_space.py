@@ -1,4 +1,4 @@
-"""The spaces that a planner walks: their points, what a table says of each, and their times batch by batch."""
+"""Search spaces: points, their tables, and times measured in batches."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from argus.kernels.gemm import CONFIGS, configuration
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.kernels.schedules.staged import Staged
 from argus.runtime.processes.watchdog import WatchedProcess
-from argus.search.tuning.candidates import candidates, space
-from argus.search.tuning.measure import Job, Timed
+from argus.search.tuning.candidates import design_space, tuning_candidates
+from argus.search.tuning.measure import Job, Medians
 from argus.search.tuning.space_table import blocks_at_once, row
-from argus.search.tuning.space_times import Plan, Time, timed
+from argus.search.tuning.space_times import Plan, Time, time_points
 
 SHAPE = (256, 256, 256)
 
 
 @pytest.mark.parametrize(("target", "first", "least"), [("sm_90a", Staged(), 900), ("gfx942", Cdna3Staged(), 400)])
 def test_a_space_reaches_from_the_first_kernel_to_those_shipped(target: str, first: object, least: int) -> None:
-    found = space(target)
+    found = design_space(target)
 
     assert len(found) >= least
     assert len(set(found.values())) == len(found)
     assert first in found.values()
     assert {name for name, each in CONFIGS.items() if each.target.name == target} <= found.keys()
-    assert candidates(target).items() <= found.items()
+    assert tuning_candidates(target).items() <= found.items()
     assert all(configuration(name) == each and each.target.name == target for name, each in found.items())
 
 
@@ -86,14 +86,14 @@ def test_blocks_of_a_multiprocessor() -> None:
 
 @define
 class FakeChild(WatchedProcess):
-    """Answers with times by name. fails: names that take the process with them, and whether while they are timed."""
+    """A fake child that returns times by name. fails: names that hang, and whether during timing."""
 
     seconds: float = 1.0
     fails: dict[str, bool] = field(factory=dict[str, bool])
     wrong: tuple[str, ...] = ()
     jobs: list[list[str]] = field(factory=list[list[str]])
 
-    def call(self, work: Callable[..., object], *arguments: object) -> Timed:
+    def call(self, work: Callable[..., object], *arguments: object) -> Medians:
         del work
         (job,) = arguments
         assert isinstance(job, Job)
@@ -103,7 +103,7 @@ class FakeChild(WatchedProcess):
                 self.last_note = "brief: all" if late else name
                 raise ArgusError(Diagnostic("E410", "error", "it hangs"))
         good = [name for name in job.paths if name not in self.wrong]
-        return Timed({"brief": {name: float(len(name)) for name in good}}, {}, self.wrong)
+        return Medians({"brief": {name: float(len(name)) for name in good}}, {}, self.wrong)
 
 
 def plan(seconds: float = 60.0) -> Plan:
@@ -113,32 +113,32 @@ def plan(seconds: float = 60.0) -> Plan:
 
 def test_each_batch_has_one_point_in_common() -> None:
     child = FakeChild()
-    batches = list(timed(child, SHAPE, plan()))
+    batches = list(time_points(child, SHAPE, plan()))
 
     assert child.jobs == [["common", "a", "bb"], ["common", "ccc", "dddd"]]
     assert batches[0][1] == Time(SHAPE, "a", 1.0, "", 6.0)
     assert [found.name for batch in batches for found in batch] == ["common", "a", "bb", "common", "ccc", "dddd"]
 
 
-def test_a_point_that_hangs_is_told_and_its_batch_goes_on() -> None:
+def test_a_point_that_hangs_is_reported_and_its_batch_continues() -> None:
     child = FakeChild(fails={"bb": False}, wrong=("dddd",))
-    found = {each.name: each for batch in timed(child, SHAPE, plan()) for each in batch}
+    found = {each.name: each for batch in time_points(child, SHAPE, plan()) for each in batch}
 
     assert child.jobs == [["common", "a", "bb"], ["common", "a"], ["common", "ccc", "dddd"]]
     assert found["bb"].microseconds is None
     assert "it hangs" in found["bb"].why
-    assert (found["dddd"].microseconds, found["dddd"].why) == (None, "wrong numbers")
+    assert (found["dddd"].microseconds, found["dddd"].why) == (None, "wrong results")
     assert found["a"].microseconds == 1.0
 
 
-def test_where_it_is_not_told_which_hangs_each_is_timed_alone() -> None:
+def test_if_the_hanging_point_is_unknown_each_is_timed_alone() -> None:
     child = FakeChild(fails={"bb": True})
-    found = {each.name: each for batch in timed(child, SHAPE, plan()) for each in batch}
+    found = {each.name: each for batch in time_points(child, SHAPE, plan()) for each in batch}
 
     assert child.jobs == [["common", "a", "bb"], ["common"], ["a"], ["bb"], ["common", "ccc", "dddd"]]
     assert found["a"].microseconds == 1.0
     assert found["bb"].microseconds is None
 
 
-def test_no_batch_is_begun_after_the_time_is_up() -> None:
-    assert list(timed(FakeChild(), SHAPE, plan(seconds=-1.0))) == []
+def test_no_batch_starts_after_the_deadline() -> None:
+    assert list(time_points(FakeChild(), SHAPE, plan(seconds=-1.0))) == []

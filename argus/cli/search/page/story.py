@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from argus.core.diagnostic import InternalError
 from argus.search.evaluation.judgement import STAGES, Judgement, Stage
 from argus.search.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
-from argus.search.problems.kernel_file import KernelFile, shown
+from argus.search.problems.kernel_file import KernelFile, display_name
 from argus.search.problems.problem import Problem, problem_of
 
 
@@ -47,12 +47,12 @@ class Story:
     @property
     def name(self) -> str:
         """Of the problem, without a folder of the machine that it was searched on."""
-        return shown(str(self.problem))
+        return display_name(str(self.problem))
 
     @property
     def counted(self) -> str:
         """What the speed of light of a kernel file rests on."""
-        return self.problem.counted.told if isinstance(self.problem, KernelFile) else ""
+        return self.problem.counted.description if isinstance(self.problem, KernelFile) else ""
 
     @property
     def passed(self) -> tuple[Candidate, ...]:
@@ -122,7 +122,7 @@ class Use:
 
 
 def technique_of(step: str) -> str:
-    """The name of a step such as `more-slots (stages 3 -> 4)`."""
+    """The name of a step such as `more-stages (stages 3 -> 4)`."""
     return step.partition(" (")[0]
 
 

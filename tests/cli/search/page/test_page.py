@@ -40,10 +40,10 @@ EVENTS: tuple[Event, ...] = (
     STARTED,
     proposed("plain"),
     timed("plain", 400.0),
-    proposed("deep", "more-slots (stages 1 -> 4)"),
+    proposed("deep", "more-stages (stages 1 -> 4)"),
     timed("deep", 200.0),
     Asked("model", {"kind": "reply"}, 1200, 0.02),
-    proposed("wrong", "more-slots (stages 1 -> 4)", "split-k (splits 1 -> 2)"),
+    proposed("wrong", "more-stages (stages 1 -> 4)", "split-k (splits 1 -> 2)"),
     stopped("wrong", counterexample={"message": "two threads meet", "sizes": {"M": 1}}),
     proposed("worse", "split-k (splits 1 -> 2)"),
     timed("worse", 800.0),
@@ -90,7 +90,7 @@ def test_the_story_of_a_run() -> None:
     assert story.best is not None
     assert story.best.name == "deep"
     assert (story.ended, story.resumed, story.asked) == ("interrupted", 0, (1, 1200, 0.02))
-    assert [(each.technique, each.count) for each in uses(story)] == [("more-slots", 1), ("split-k", 1)]
+    assert [(each.technique, each.count) for each in uses(story)] == [("more-stages", 1), ("split-k", 1)]
     assert uses(story)[0].effect == pytest.approx(200 / (400 * 800) ** 0.5)
     assert saved(story).early == 1
     assert saved(story).seconds == pytest.approx(3.0)
@@ -105,7 +105,7 @@ def test_the_tree_leads_from_the_first_design_step_by_step() -> None:
 
     assert rows == [
         (0, "the first design", ["plain"]),
-        (1, "more-slots (stages 1 -> 4)", ["deep"]),
+        (1, "more-stages (stages 1 -> 4)", ["deep"]),
         (2, "split-k (splits 1 -> 2)", ["wrong"]),
         (1, "split-k (splits 1 -> 2)", ["worse"]),
     ]

@@ -1,4 +1,4 @@
-"""The input of a tool call, read strictly: what is of another form, or speaks of what is not open, is no proposal."""
+"""Validates the input of the model's tool call strictly: drops malformed proposals and those for no open option."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from cattrs.errors import ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn
 
 from argus.policy.llm.reply import Faulty, Kernel, Knob, Knobs, Option, Proposal, Reply, Target, Use
-from argus.policy.llm.texts import sentence, unseen
+from argus.policy.llm.texts import invisible_characters, printable_line
 from argus.policy.planner import Choice
 
 MOST_PROPOSALS = 16
 MOST_LESSONS = 12
 REASON = 400
 LESSON = 300
-"""Characters of a reason and of a lesson."""
+"""Most characters of a reason and of a lesson."""
 KERNEL_BYTES = 64_000
 _INVARIANTS = 24
 
 
-# What the model's JSON must be. Fields without a value here must be present; a field of another name is refused.
+# The schema of the model's JSON. Fields without a default are required; unknown fields are an error.
 
 
 @frozen
@@ -60,7 +60,7 @@ def _number(value: object, _: object) -> float:
     if type(value) not in (int, float):
         raise TypeError(f"expected a number, found {_word(value)}")
     found = cast(float, value)
-    # Compared before it is converted: a whole number of many digits has no nearest float. NaN is in no interval.
+    # Compared before conversion, which overflows for a huge integer. NaN fails the comparison.
     if not 0 <= found <= 1:
         raise ValueError("expected a number from 0 to 1")
     return float(found)
@@ -82,7 +82,7 @@ def _word(value: object) -> str:
 
 
 def _strict() -> Converter:
-    """A reader that takes each value as it is: a number is no text, a text no list of characters."""
+    """A converter without implicit conversions: a number is not accepted as text, nor text as a list."""
     found = Converter(forbid_extra_keys=True)
     found.register_structure_hook(str, _exact(str))
     found.register_structure_hook(float, _number)
@@ -104,7 +104,7 @@ def _knobs(value: object, _: object) -> dict[str, Knob] | None:
     if value is None:
         return None
     values = cast("dict[str, Knob]", _exact(dict)(value, dict))
-    odd = [sentence(name, 40) for name, each in values.items() if type(each) not in (int, bool, str)]
+    odd = [printable_line(name, 40) for name, each in values.items() if type(each) not in (int, bool, str)]
     if odd:
         raise TypeError(f"expected a whole number, a truth value or text, found something else for {', '.join(odd)}")
     return values
@@ -120,40 +120,40 @@ def _only(kind: type, hook: Any) -> Any:  # noqa: ANN401 reason: as cattrs has i
 _READER = _strict()
 
 
-def read(data: object, choices: Sequence[Choice]) -> Reply | Faulty:
-    """The answer that the input of a tool call holds. choices: that are open.
+def parse_proposals(data: object, choices: Sequence[Choice]) -> Reply | Faulty:
+    """Parse the input of a tool call. choices: the open ones.
 
-    A proposal of something else is dropped; an answer of which nothing is left is faulty, as one of another form is.
+    Drops proposals that match no open choice. Returns Faulty for a malformed answer, or if no proposal is left.
     """
     if not isinstance(data, dict):
         return Faulty((f"the input of the tool is {_word(data)}, expected an object",))
     try:
         answer = _READER.structure(data, _Answer)
     except (ClassValidationError, TypeError, ValueError) as problem:
-        return Faulty(tuple(sentence(each, REASON) for each in _complaints(problem)[:8]))
-    return _sifted(answer, choices)
+        return Faulty(tuple(printable_line(each, REASON) for each in _error_messages(problem)[:8]))
+    return _validated(answer, choices)
 
 
-def _complaints(problem: Exception) -> list[str]:
+def _error_messages(problem: Exception) -> list[str]:
     return (
-        transform_error(problem, format_exception=_told)
+        transform_error(problem, format_exception=_format_error)
         if isinstance(problem, ClassValidationError)
         else [str(problem)]
     )
 
 
-def _told(problem: BaseException, _: object) -> str:
-    """In words of the answer, not of the code that reads it."""
+def _format_error(problem: BaseException, _: object) -> str:
+    """An error message in terms of the answer's JSON, not of this code."""
     match problem:
         case KeyError():
             return f"the field {problem} is missing"
         case ForbiddenExtraKeysError(extra_fields=fields):
-            return f"there are no fields {', '.join(sorted(map(str, fields)))}"
+            return f"unknown fields {', '.join(sorted(map(str, fields)))}"
         case _:
             return str(problem)
 
 
-def _sifted(answer: _Answer, choices: Sequence[Choice]) -> Reply | Faulty:
+def _validated(answer: _Answer, choices: Sequence[Choice]) -> Reply | Faulty:
     techniques = {step.technique for each in choices for step in each.steps}
     kept: dict[Target, Proposal] = {}
     dropped: list[str] = []
@@ -167,26 +167,30 @@ def _sifted(answer: _Answer, choices: Sequence[Choice]) -> Reply | Faulty:
             dropped.append(f"proposal {place}: at most {MOST_PROPOSALS} are read")
         else:
             needs = tuple(name for name in dict.fromkeys(each.needs) if name in techniques)
-            kept[target] = Proposal(target, each.confidence, sentence(each.reason, REASON), needs)
+            kept[target] = Proposal(target, each.confidence, printable_line(each.reason, REASON), needs)
     if not kept:
         return Faulty(tuple(dropped[:8]) or ("it proposes nothing, expected at least one proposal",))
     ranked = sorted(kept.values(), key=lambda each: -each.confidence)
-    lessons = tuple(line for each in answer.lessons[:MOST_LESSONS] if (line := sentence(each, LESSON)))
+    lessons = tuple(line for each in answer.lessons[:MOST_LESSONS] if (line := printable_line(each, LESSON)))
     return Reply(tuple(ranked), lessons, tuple(dropped[:MOST_PROPOSALS]))
 
 
 def _target(found: _Proposal, choices: Sequence[Choice], techniques: AbstractSet[str]) -> Target | str:
-    """What is proposed, or why it cannot be."""
+    """The proposal's target, or an error message."""
     match found:
         case _Proposal(option=str(name), technique=None, knobs=None, kernel=None):
             known = any(each.name == name for each in choices)
-            return Option(name) if known else f"`{sentence(name, 80)}` is no open option"
+            return Option(name) if known else f"`{printable_line(name, 80)}` is not an open option"
         case _Proposal(option=None, technique=str(name), knobs=None, kernel=None):
-            return Use(name) if name in techniques else f"`{sentence(name, 80)}` is no technique of an open option"
+            return (
+                Use(name)
+                if name in techniques
+                else f"`{printable_line(name, 80)}` is not a technique of an open option"
+            )
         case _Proposal(option=None, technique=None, knobs=dict(values), kernel=None):
             knobs = Knobs(tuple(sorted(values.items())))
             fits = any(map(knobs.fit, choices))
-            return knobs if fits else f"no open option has {sentence(str(dict(knobs.values)), 200)}"
+            return knobs if fits else f"no open option has {printable_line(str(dict(knobs.values)), 200)}"
         case _Proposal(option=None, technique=None, knobs=None, kernel=str(text)):
             return _kernel(text, found.invariants)
         case _:
@@ -198,9 +202,9 @@ def _kernel(text: str, invariants: tuple[str, ...]) -> Kernel | str:
     size = len(source.encode("utf-8", "replace"))
     if size > KERNEL_BYTES:
         return f"its kernel has {size:,} bytes, expected at most {KERNEL_BYTES:,}"
-    if odd := unseen(source):
-        return f"its kernel has characters that cannot be seen: {', '.join(odd[:8])}"
+    if odd := invisible_characters(source):
+        return f"its kernel has invisible characters: {', '.join(odd[:8])}"
     if not source.strip():
         return "its kernel is empty"
-    claims = tuple(line for each in invariants[:_INVARIANTS] if (line := sentence(each, LESSON)))
+    claims = tuple(line for each in invariants[:_INVARIANTS] if (line := printable_line(each, LESSON)))
     return Kernel(source, claims)

@@ -17,7 +17,7 @@ from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Products, Stmt, 
 from argus.core.proof.analysis import Analysis, analyse
 from argus.core.proof.applicability import CHECKED_INVARIANTS, machine_assumptions, not_applicable
 from argus.core.proof.obligation import INVARIANT_PRIORITY, Obligation
-from argus.core.proof.outputs.data_contracts import one_of_each, told
+from argus.core.proof.outputs.data_contracts import declared_promises, promise_witnesses
 from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
 from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
 from argus.core.walk import evaluate, mentions, show, topological
@@ -70,9 +70,9 @@ def verify(
 def concluded(kernel: Kernel, analysis: Analysis, session: Session, shown: Shown, start: float) -> Report:
     """The report on what was found of a kernel. shown: how a suspected fault is shown. start: when work on it began."""
     backend, assumptions = session.solver, analysis.assumptions
-    asked = analysis.promised or session
-    if isinstance(asked.check((*assumptions, *one_of_each(kernel))), Unsat):
-        listed = tuple(show(cond) for cond in (*assumptions, *told(kernel)))
+    asked = analysis.promise_prover or session
+    if isinstance(asked.check((*assumptions, *promise_witnesses(kernel))), Unsat):
+        listed = tuple(show(cond) for cond in (*assumptions, *declared_promises(kernel)))
         return _report(kernel, backend, Vacuous(listed), (), (_vacuous(kernel, listed),), session, start)
     found = _judged(session, analysis)
     return _conclude(kernel, backend, analysis, found, session, shown, start)
@@ -112,7 +112,7 @@ def _judge(
     if found is None:
         return Judged(obligation, "unknown", obligation.unknown, "", {})
     hypotheses, answer = found
-    if obligation.stated and not isinstance(session.check(hypotheses), Sat):
+    if obligation.asserted and not isinstance(session.check(hypotheses), Sat):
         return Judged(obligation, "unknown", "no execution is known to get there: nothing may be compared", "", {})
     match answer:
         case Unsat(solver=method):
@@ -143,15 +143,15 @@ _FEW = 16
 
 def _order(analysis: Analysis, obligation: Obligation) -> Sequence[Index]:
     sizes = [algebra.sym(symbol) for symbol in analysis.timeline.kernel.sizes]
-    return (algebra.add(*sizes), *sizes, *obligation.least)
+    return (algebra.add(*sizes), *sizes, *obligation.minimise)
 
 
 def _hypotheses(analysis: Analysis, obligation: Obligation) -> tuple[Cond, ...]:
     given = {"facts": analysis.facts, "assumptions": analysis.assumptions, "nothing": ()}[obligation.given]
     hypotheses = (*given, *obligation.hypotheses)
-    if analysis.promised is None:
+    if analysis.promise_prover is None:
         return hypotheses
-    return (*hypotheses, *analysis.promised.instances((*hypotheses, obligation.goal)))
+    return (*hypotheses, *analysis.promise_prover.instances((*hypotheses, obligation.goal)))
 
 
 # -- conclusions ---------------------------------------------------------------------------------------------
@@ -251,12 +251,14 @@ def _proved(kernel: Kernel, analysis: Analysis, judged: tuple[Judged, ...]) -> P
     for j in judged:
         coverage[j.obligation.invariant] += j.obligation.compared
     listed = [show(cond) for cond in analysis.assumptions]
-    listed += [f"{show(cond)} for every element: a contract on data, checked at launch" for cond in told(kernel)]
+    listed += [
+        f"{show(cond)} for every element: a contract on data, checked at launch" for cond in declared_promises(kernel)
+    ]
     listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
     listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
     listed += machine_assumptions(kernel)
     listed += dict.fromkeys(j.obligation.presumed for j in judged if j.obligation.presumed)
-    results = tuple(dict.fromkeys(j.obligation.tells for j in judged if j.obligation.tells))
+    results = tuple(dict.fromkeys(j.obligation.note for j in judged if j.obligation.note))
     return Proved(len(judged), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())), results)
 
 

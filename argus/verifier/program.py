@@ -12,8 +12,8 @@ from argus.core.check.reads import written_tensors
 from argus.core.dsl.programs import ProgramTemplate
 from argus.core.ir import Buffer, Copy, Kernel, Program, walk
 from argus.core.proof.analysis import analyse
-from argus.core.proof.outputs.launch_context import Launched, launched
-from argus.core.proof.outputs.programs import Others
+from argus.core.proof.outputs.launch_context import LaunchContext, launch_contexts
+from argus.core.proof.outputs.programs import ProgramContext
 from argus.core.proof.values.content import Crossed, Left, Number, Top
 from argus.core.query import Budget
 from argus.core.verdict import Crossing, ProgramReport, Proved, Refuted, Report, Verdict
@@ -42,7 +42,7 @@ def verify_program(
     """
     traced = program if isinstance(program, Program) else program.trace(config or program.instances()[0])
     backend = resolve(solver)
-    launches = launched(traced)
+    launches = launch_contexts(traced)
     held: dict[Buffer, Left] = {}
     states: list[Mapping[Buffer, Left]] = []
     reports: list[Report] = []
@@ -51,7 +51,9 @@ def verify_program(
         report, leaves = _verified(Place(traced, number, launches), held, session)
         reports.append(report)
         for buffer in written_tensors(each.kernel):
-            held[each.given[buffer]] = leaves.get(buffer, Top(f"`{each.kernel.name}` writes it, and is not understood"))
+            held[each.arguments[buffer]] = leaves.get(
+                buffer, Top(f"`{each.kernel.name}` writes it, and is not understood")
+            )
         states.append(dict(held))
     crossings = tuple(_crossings(traced, launches, states))
     return ProgramReport(traced.name, _worst(reports), tuple(reports), crossings)
@@ -83,7 +85,7 @@ class Asked:
     def drawn(exported: Sequence[Exported], kernels: Sequence[Kernel]) -> list[Kernel]:
         """The kernels in whose sizes counterexamples speak."""
         pairs = zip(exported, kernels, strict=True)
-        return [k if e.program is None else launched(e.program)[e.launch].kernel for e, k in pairs]
+        return [k if e.program is None else launch_contexts(e.program)[e.launch].kernel for e, k in pairs]
 
 
 def _verified(place: Place, held: Mapping[Buffer, Left], session: Session) -> tuple[Report, Mapping[Buffer, Left]]:
@@ -91,9 +93,9 @@ def _verified(place: Place, held: Mapping[Buffer, Left], session: Session) -> tu
     start = perf_counter()
     own = place.own
     later = {given for launch in place.launches[place.number + 1 :] for given in _taken(launch)}
-    brought = {buffer: held[given] for buffer, given in own.given.items() if given in held}
-    needed = frozenset(buffer for buffer, given in own.given.items() if given in later)
-    analysis = analyse(own.kernel, session, Others(brought, needed))
+    brought = {buffer: held[given] for buffer, given in own.arguments.items() if given in held}
+    needed = frozenset(buffer for buffer, given in own.arguments.items() if given in later)
+    analysis = analyse(own.kernel, session, ProgramContext(brought, needed))
 
     def shown(suspects: Sequence[Suspect]) -> Refutation | None:
         found = None
@@ -102,14 +104,14 @@ def _verified(place: Place, held: Mapping[Buffer, Left], session: Session) -> tu
         return found or refute_launch(place, suspects, session.budget)
 
     report = concluded(own.kernel, analysis, session, shown, start)
-    return _without_warnings(report, {buffer.name for buffer in needed}), analysis.leaves
+    return _without_warnings(report, {buffer.name for buffer in needed}), analysis.tensors_after
 
 
-def _taken(launch: Launched) -> frozenset[Buffer]:
+def _taken(launch: LaunchContext) -> frozenset[Buffer]:
     """The program's tensors that a launch reads or adds to, but for integers that choose tiles."""
     copies = [stmt for stmt in walk(launch.kernel.body) if isinstance(stmt, Copy)]
     read = {stmt.source.buffer for stmt in copies} | {s.target.buffer for s in copies if s.combine is not None}
-    return frozenset(given for buffer, given in launch.given.items() if buffer in read)
+    return frozenset(given for buffer, given in launch.arguments.items() if buffer in read)
 
 
 def _without_warnings(report: Report, needed: set[str]) -> Report:
@@ -148,7 +150,7 @@ def _together(proofs: Sequence[Proved]) -> Proved:
 
 
 def _crossings(
-    program: Program, launches: Sequence[Launched], states: Sequence[Mapping[Buffer, Left]]
+    program: Program, launches: Sequence[LaunchContext], states: Sequence[Mapping[Buffer, Left]]
 ) -> Sequence[Crossing]:
     """Tensors that one launch writes and a later one reads, as the last writer before the first reader leaves them."""
     found: list[Crossing] = []
@@ -162,8 +164,8 @@ def _crossings(
     return found
 
 
-def _written(launch: Launched) -> frozenset[Buffer]:
-    return frozenset(launch.given[buffer] for buffer in written_tensors(launch.kernel))
+def _written(launch: LaunchContext) -> frozenset[Buffer]:
+    return frozenset(launch.arguments[buffer] for buffer in written_tensors(launch.kernel))
 
 
 def _told(known: Left | None) -> str:

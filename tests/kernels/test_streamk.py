@@ -12,7 +12,7 @@ from ml_dtypes import bfloat16
 from argus.core.diagnostic import ArgusError
 from argus.core.dsl.programs import ProgramTemplate
 from argus.core.ir import Program
-from argus.core.proof.outputs.launch_context import launched
+from argus.core.proof.outputs.launch_context import launch_contexts
 from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.proof.sync.roles.obligations import unrolled
 from argus.core.verdict import Proved
@@ -196,5 +196,5 @@ def test_uses_that_a_lap_decides_are_alike_only_where_laps_are_counted_alike() -
     refused = unrolled(unlike.trace(), Session(resolve("z3")))
     assert isinstance(refused, RefusedError)
     assert "numbers of uses that the tile decides, in a cluster" in refused.reason
-    alike = unrolled(launched(streams(3, 2, 2))[0].kernel, Session(resolve("z3")))
+    alike = unrolled(launch_contexts(streams(3, 2, 2))[0].kernel, Session(resolve("z3")))
     assert not isinstance(alike, RefusedError)

@@ -24,7 +24,7 @@ from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.limits import boxes, budgets, indirect_index, integers, memory, vectors
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs import claims, relations, store_coverage, writes
-from argus.core.proof.outputs.supertiles import halves
+from argus.core.proof.outputs.supertiles import factor_pairs
 from argus.core.proof.sync import epochs, ordering, races, tensor_maps, visibility
 from argus.core.proof.sync.roles import (
     agent_order,
@@ -406,7 +406,7 @@ def any_grid_will_do(patch: pytest.MonkeyPatch) -> None:
 
     def found(block: Symbol, count: Index, roots: Sequence[Node]) -> HilbertTile | None:
         said = frozenset(topological(roots))
-        columns, rows = next(halves(count))
+        columns, rows = next(factor_pairs(count))
         for shown in ((rows, columns), (columns, rows), (rows, add(columns, 1))):
             made = hilbert_order.hilbert_tile(sym(block), *shown, 16)
             if made.row in said:
@@ -423,7 +423,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("curve_over_the_turned_grid", "I4", any_grid_will_do),
     ("curve_through_a_column_more", "I4", any_grid_will_do),
     ("gated_by_the_other_columns", "I2", no_agreement),
-    ("gate_of_the_first_step", "I1", without(claims, "products")),
+    ("gate_of_the_first_step", "I1", without(claims, "operand_obligations")),
     ("scaled_by_the_first_rows", "I35", elements_of_any_place_agree),
     ("scaled_as_the_first_matrix", "I35", elements_of_any_place_agree),
     ("cp_async_without_a_wait", "I31", copies_past_registers_are_ordinary_writes),
@@ -454,14 +454,14 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("half_stored_twice", "I4", without(claims, "written_once")),
     ("wait_dropped", "I31", loads_arrive_at_once),
     ("wait_too_weak", "I31", loads_arrive_at_once),
-    ("swapped_k_order", "I1", without(claims, "products")),
+    ("swapped_k_order", "I1", without(claims, "operand_obligations")),
     ("k_counted_twice", "I3", any_count_will_do),
     ("blocks_collide", "I4", without(claims, "written_once")),
     ("grid_too_small", "I4", without(claims, "written_once")),
     ("claim_off_by_one", "I4", without(writes, "_holds_record")),
-    ("relation_too_strong", "I39", without(relations, "relation")),
-    ("swizzled_chunk_by_quarters", "I39", without(relations, "relation")),
-    ("step_of_another_length", "I39", without(relations, "relation")),
+    ("relation_too_strong", "I39", without(relations, "relation_obligations")),
+    ("swizzled_chunk_by_quarters", "I39", without(relations, "relation_obligations")),
+    ("step_of_another_length", "I39", without(relations, "relation_obligations")),
     ("blocks_share_rows", "I39", nothing_between_executions),
     ("summed_backwards", "I39", without(claims, "ordered")),
     ("arrivals_of_one_consumer", "I8", PROTOCOL),
@@ -507,8 +507,8 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("scan_carry_twice", "I3", any_count_will_do),
     ("scan_carry_of_this_chunk", "I3", any_count_will_do),
     ("scan_of_another_row", "I4", without(claims, "written_once")),
-    ("slices_in_another_order", "I1", without(claims, "products")),
-    ("expert_of_no_row", "I27", without(claims, "products")),
+    ("slices_in_another_order", "I1", without(claims, "operand_obligations")),
+    ("expert_of_no_row", "I27", without(claims, "operand_obligations")),
     ("sentinel_prefetched", "I27", without(indirect_index, "_chosen")),
     ("looks_at_the_next_expert", "I37", every_term_is_an_element),
     ("rows_that_the_claim_leaves_out", "I4", without(writes, "_meant")),
@@ -545,15 +545,15 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("sums_of_one_half_of_k", "I3", any_count_will_do),
     ("turned_sums_of_the_other_rows", "I4", without(writes, "_holds_record")),
     ("turned_sums_stored_straight", "I4", outside_and_elsewhere),
-    ("attention_values_in_opposite_order", "I24", without(claims, "products")),
+    ("attention_values_in_opposite_order", "I24", without(claims, "operand_obligations")),
     ("attention_product_of_unset_weights", "I38", every_tile_is_there),
     ("attention_product_from_the_third_block", "I25", every_branch_is_taken),
     ("attention_guarded_rescaled_too_early", "I23", any_reference_will_do),
     ("product_a_block_behind_from_the_third", "I3", any_count_will_do),
-    ("attention_rings_in_opposite_orders", "I24", without(claims, "products")),
+    ("attention_rings_in_opposite_orders", "I24", without(claims, "operand_obligations")),
     ("replicas_of_two_warps", "I4", any_lanes_store_one_number),
-    ("grouped_heads_by_remainder", "I26", without(claims, "products")),
-    ("grouped_heads_in_opposite_order", "I26", without(claims, "products")),
+    ("grouped_heads_by_remainder", "I26", without(claims, "operand_obligations")),
+    ("grouped_heads_in_opposite_order", "I26", without(claims, "operand_obligations")),
     ("convolution_exchanges_its_axes", "I3", any_places_will_do),
     ("convolution_transposed_without_gaps", "I3", any_places_will_do),
     ("depthwise_exchanges_its_axes", "I3", any_places_will_do),

@@ -26,7 +26,7 @@ from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs import claims, programs, writes
-from argus.core.proof.outputs.launch_context import launched
+from argus.core.proof.outputs.launch_context import launch_contexts
 from argus.core.proof.sync import interlaunch as crossing
 from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.query import Budget
@@ -191,7 +191,7 @@ def test_a_promise_about_what_a_launch_before_wrote_is_not_believed() -> None:
         for buffer in second.kernel.parameters
     )
     program = evolve(program, launches=(first, evolve(second, kernel=evolve(second.kernel, parameters=made))))
-    after = launched(program)[1].kernel
+    after = launch_contexts(program)[1].kernel
     assert {buffer.name for buffer in after.parameters if buffer.promise is TRUE} == {"Bt"}
 
 

@@ -198,4 +198,4 @@ def test_groups_in_roles_are_unknown() -> None:
 
     verdict = verify(probe).verdict
     assert isinstance(verdict, Unknown)
-    assert "groups of `cp.async` in roles" in verdict.reason
+    assert "`cp.async` groups inside roles" in verdict.reason

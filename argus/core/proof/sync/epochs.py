@@ -157,7 +157,7 @@ def obligations(line: Timeline) -> Iterator[Obligation]:
             f"the barriers of {names[0]} are as many as those of {names[1]}",
             apart[-1].stmt,
             algebra.eq(*met),
-            least=tuple(algebra.sym(size) for size in line.kernel.sizes),
+            minimise=tuple(algebra.sym(size) for size in line.kernel.sizes),
             help="waves that met a barrier of their own owe the others one: "
             "end with `with when(eq(row, 0)): sync()` what `with when(eq(row, 1)): sync()` began",
         )

@@ -15,8 +15,8 @@ from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable, equal_indices
 from argus.core.proof.dataflow.timeline import is_whole
-from argus.core.proof.outputs.covers_claims import everywhere_alike
-from argus.core.proof.outputs.tile_index import coordinates
+from argus.core.proof.outputs.covers_claims import uniform_bounds
+from argus.core.proof.outputs.tile_index import coordinate_terms
 from argus.core.proof.outputs.writes import stores_of
 from argus.core.proof.values.content import (
     Content,
@@ -152,7 +152,7 @@ def _asserted(flow: Flow, store: Access, name: str, count: Index, *, known: bool
 
     known: that the asserted set is what is stored, as I3 proves of an output that is claimed; else that is asked here.
     """
-    asserted = set(everywhere_alike(flow, name))
+    asserted = set(uniform_bounds(flow, name))
     if len(asserted) != 1:
         return count
     stated = Term(1, *asserted.pop(), algebra.TRUE).count
@@ -180,7 +180,7 @@ def _over_coordinates(count: Index, places: Sequence[Separable]) -> Index | str:
 def _block_of(symbol: Symbol, places: Sequence[Separable]) -> Index | None:
     """The symbol's value at a coordinate that it moves by whole tiles."""
     for axis, place in enumerate(places):
-        own = coordinates(place.base, {symbol: algebra.const(0)})
+        own = coordinate_terms(place.base, {symbol: algebra.const(0)})
         if own is not None and len(own) == 1 and place.high - place.low < own[0][1]:
             return algebra.floordiv(algebra.sub(algebra.coord(axis), place.low), own[0][1])
     return None

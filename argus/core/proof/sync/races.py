@@ -155,7 +155,7 @@ def _pair(flow: Flow, earlier: Access, moment: Execution, later: Access) -> Obli
         context,
         earlier.step.stmt,
         _APART if relation == "unknown" else "",
-        least=tuple(algebra.sym(s) for s in sorted(symbols(cond), key=lambda s: s.name)),
+        minimise=tuple(algebra.sym(s) for s in sorted(symbols(cond), key=lambda s: s.name)),
         compared=met.cells.first.size,
         help="" if relation == "ordered" else _REPAIRS[code],
     )

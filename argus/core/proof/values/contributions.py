@@ -24,7 +24,13 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, equal_indices
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, minimisation_order
-from argus.core.proof.outputs.writes import claimed_apart, held_by, not_padding, stores_of, written_once
+from argus.core.proof.outputs.writes import (
+    conditional_claim_error,
+    no_padding_obligation,
+    store_layout,
+    stores_of,
+    written_once_obligations,
+)
 from argus.core.proof.values.content import Data, Multiplied, Value, some_element, why_not
 from argus.core.proof.values.multiset_count import COUNTED
 from argus.core.proof.values.recognisers.products import holds_once
@@ -37,7 +43,7 @@ Places = tuple[tuple[Index, ...], ...]
 def summed(flow: Flow, step: Step, stmt: Assert, claim: Products) -> Iterator[Obligation]:
     """That each element of a tensor is the sum of these products, and is stored once."""
     judge = _Judge(flow, step, stmt, claim)
-    reason = claimed_apart(flow, stmt)
+    reason = conditional_claim_error(flow, stmt)
     if reason:
         yield judge.owed(algebra.FALSE, step.context, unknown=reason)
         return
@@ -83,7 +89,7 @@ class _Judge:
         others = (s.stmt.claim for s in self.flow.timeline.steps if isinstance(s.stmt, Assert))
         if not any(isinstance(other, WrittenOnce) and self._of_all(other) for other in others):
             once, padded = WrittenOnce(whole(self.output), ()), not self.claim.over
-            yield from written_once(self.flow, self.step, self.stmt, once, padded=padded)
+            yield from written_once_obligations(self.flow, self.step, self.stmt, once, padded=padded)
 
     def _of_all(self, other: WrittenOnce) -> bool:
         return other.view.buffer is self.output and is_whole(other.view) and other.where is algebra.TRUE
@@ -119,7 +125,7 @@ class _Judge:
                     bound.extent is e and equal_indices(bound.coordinate, c) is algebra.TRUE for c, e in edges
                 )
                 if bound.open or not is_edge:
-                    yield not_padding(store, store.places or (), bound, context, self.output.shape)
+                    yield no_padding_obligation(store, store.places or (), bound, context, self.output.shape)
 
     def _in_order_of_parameters(self, term: Multiplied) -> Multiplied:
         if len(term.tensors) != 2 or self._order(term.tensors[0]) <= self._order(term.tensors[1]):
@@ -160,7 +166,7 @@ class _Judge:
 
     def _of_sum(self, store: Access, value: Data, context: tuple[Cond, ...]) -> Iterator[Obligation]:
         ((name, tally),) = (value.sets or {}).items()
-        count, held = tally.count, held_by(store)
+        count, held = tally.count, store_layout(store)
         factors = [self._factor(store, value, name, buffer, context) for buffer in value.factors]
         known = [factor for factor in factors if isinstance(factor, _Factor)]
         reason = next((factor for factor in factors if isinstance(factor, str)), "")
@@ -261,7 +267,7 @@ class _Judge:
             context,
             other=None if store is None else store.step.stmt,
             unknown=unknown,
-            least=minimisation_order(goal),
+            minimise=minimisation_order(goal),
             compared=0 if store is None else store.shape[0] * store.shape[1],
             presumed=presumed,
             help="compare the places that are loaded with those of the claim: strides, offsets, which axis is which",

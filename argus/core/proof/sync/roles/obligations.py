@@ -336,7 +336,7 @@ def _initialised(kernel: Kernel) -> Iterator[Obligation]:
         algebra.TRUE if met else algebra.FALSE,
         fault="barriers are used before they are known to all: no fence and meeting follow their initialisation",
         help=_KNOWN if kernel.peers == 1 else _KNOWN_TO_ALL,
-        run=kernel.peers > 1,
+        replayable=kernel.peers > 1,
     )
 
 

@@ -97,7 +97,7 @@ def _scaled(
                 stmt,
                 goal,
                 context,
-                least=minimisation_order(goal),
+                minimise=minimisation_order(goal),
                 compared=compared,
                 help=f"load the scale of the `{name}` that the sum has: compare the tiles' numbers",
             )

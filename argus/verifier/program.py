@@ -14,7 +14,7 @@ from argus.core.ir import Buffer, Copy, Kernel, Program, walk
 from argus.core.proof.analysis import analyse
 from argus.core.proof.outputs.launch_context import LaunchContext, launch_contexts
 from argus.core.proof.outputs.programs import ProgramContext
-from argus.core.proof.values.content import Crossed, Left, Number, Top
+from argus.core.proof.values.content import Number, TensorContent, TensorData, Top
 from argus.core.query import Budget
 from argus.core.verdict import Crossing, ProgramReport, Proved, Refuted, Report, Verdict
 from argus.core.walk import show
@@ -43,8 +43,8 @@ def verify_program(
     traced = program if isinstance(program, Program) else program.trace(config or program.instances()[0])
     backend = resolve(solver)
     launches = launch_contexts(traced)
-    held: dict[Buffer, Left] = {}
-    states: list[Mapping[Buffer, Left]] = []
+    held: dict[Buffer, TensorContent] = {}
+    states: list[Mapping[Buffer, TensorContent]] = []
     reports: list[Report] = []
     for number, each in enumerate(launches):
         session = Session(backend, budget or Budget(), cache)
@@ -88,7 +88,9 @@ class Asked:
         return [k if e.program is None else launch_contexts(e.program)[e.launch].kernel for e, k in pairs]
 
 
-def _verified(place: Place, held: Mapping[Buffer, Left], session: Session) -> tuple[Report, Mapping[Buffer, Left]]:
+def _verified(
+    place: Place, held: Mapping[Buffer, TensorContent], session: Session
+) -> tuple[Report, Mapping[Buffer, TensorContent]]:
     """The report on a launch, and what it leaves in the tensors that it writes."""
     start = perf_counter()
     own = place.own
@@ -150,7 +152,7 @@ def _together(proofs: Sequence[Proved]) -> Proved:
 
 
 def _crossings(
-    program: Program, launches: Sequence[LaunchContext], states: Sequence[Mapping[Buffer, Left]]
+    program: Program, launches: Sequence[LaunchContext], states: Sequence[Mapping[Buffer, TensorContent]]
 ) -> Sequence[Crossing]:
     """Tensors that one launch writes and a later one reads, as the last writer before the first reader leaves them."""
     found: list[Crossing] = []
@@ -168,7 +170,7 @@ def _written(launch: LaunchContext) -> frozenset[Buffer]:
     return frozenset(launch.arguments[buffer] for buffer in written_tensors(launch.kernel))
 
 
-def _told(known: Left | None) -> str:
+def _told(known: TensorContent | None) -> str:
     match known:
         case None:
             return "nothing known"
@@ -176,7 +178,7 @@ def _told(known: Left | None) -> str:
             return f"nothing known: {reason}"
         case Number(value=value):
             return f"{value:g} everywhere"
-        case Crossed(record=record, sets=sets, form=form):
+        case TensorData(record=record, sets=sets, form=form):
             tags = ", ".join(f"{name}={show(expression)}" for name, expression in record.items())
             part = f", a part of the sum over {', '.join(sets)}" if sets else ""
             beyond = [f"{known.fill:g} from {show(place)} = {show(extent)} on" for place, extent in known.inside]

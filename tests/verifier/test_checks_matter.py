@@ -42,7 +42,7 @@ from argus.core.proof.sync.roles.events import Waited
 from argus.core.proof.sync.roles.parsed import Parsed, Storage
 from argus.core.proof.sync.roles.uses import Reader
 from argus.core.proof.values import contributions, elementwise, sums
-from argus.core.proof.values.content import Content, Data, Number, Value, everywhere
+from argus.core.proof.values.content import Content, Data, Number, Value, uniform_content
 from argus.core.proof.values.recognisers import folding, products, scales, softmax, squares, statistics
 from argus.core.proof.values.recognisers.products import Product
 from argus.core.proof.values.recognisers.standing import Drop, Gap
@@ -306,8 +306,8 @@ def any_turns(_: Kernel, role: Parsed, __: object) -> bool:
 
 
 def any_reference_will_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(softmax, "alike", yes)
-    patch.setattr(softmax, "within", yes)
+    patch.setattr(softmax, "equal_sets", yes)
+    patch.setattr(softmax, "subset_count", yes)
     patch.setattr(invariant_candidates, "agreeing", yes)
     patch.setattr(folding.Folding, "alike_in_each", always)
 
@@ -317,7 +317,7 @@ def every_tile_is_there(patch: pytest.MonkeyPatch) -> None:
 
 
 def there_at_once(_: object, tile: loop_invariants.TileState, __: object, shape: tuple[int, int]) -> Content:
-    return everywhere(shape, tile.value, TRUE)
+    return uniform_content(shape, tile.value, TRUE)
 
 
 def every_branch_is_taken(patch: pytest.MonkeyPatch) -> None:
@@ -326,7 +326,7 @@ def every_branch_is_taken(patch: pytest.MonkeyPatch) -> None:
     def always_added(product: Product, _: Cond) -> Data:
         return summed(product, TRUE)
 
-    patch.setattr(loop_invariants, "summed", always_added)
+    patch.setattr(loop_invariants, "product_sum", always_added)
 
 
 def every_term_is_an_element(patch: pytest.MonkeyPatch) -> None:
@@ -335,7 +335,7 @@ def every_term_is_an_element(patch: pytest.MonkeyPatch) -> None:
 
 def no_agreement(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(scales, "obligations", nothing)
-    patch.setattr(elementwise, "agreements", nothing)
+    patch.setattr(elementwise, "map_obligations", nothing)
 
 
 def elements_of_any_place_agree(patch: pytest.MonkeyPatch) -> None:
@@ -349,7 +349,7 @@ def outside_and_elsewhere(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_places_will_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(contributions, "agreeing", yes)
+    patch.setattr(contributions, "same_products", yes)
     patch.setattr(contributions, "same", yes)
 
 

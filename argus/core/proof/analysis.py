@@ -29,7 +29,7 @@ from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.proof.sync.roles.isolation import apart, parts
 from argus.core.proof.sync.roles.obligations import unrolled
 from argus.core.proof.values import elementwise
-from argus.core.proof.values.content import Left
+from argus.core.proof.values.content import TensorContent
 from argus.core.proof.values.recognisers import folding, scales
 from argus.core.proof.values.sums import Accumulator
 from argus.core.query import Unsat
@@ -52,7 +52,7 @@ class Analysis:
     assumptions: tuple[Cond, ...]
     facts: tuple[Cond, ...]
     promise_prover: PromiseProver | None = None
-    tensors_after: Mapping[Buffer, Left] = field(factory=dict[Buffer, Left])
+    tensors_after: Mapping[Buffer, TensorContent] = field(factory=dict[Buffer, TensorContent])
 
 
 def analyse(kernel: Kernel, prover: Prover, others: ProgramContext = NO_PROGRAM) -> Analysis:
@@ -169,10 +169,10 @@ def _analysed(
     if unmodelled:
         return Analysis(first, tuple(budgets.budget_obligations(first, found[0])), unmodelled, *known)
     owed = [*more(found)]
-    after: dict[Buffer, Left] = {}
+    after: dict[Buffer, TensorContent] = {}
     for line, accesses in zip(lines, found, strict=True):
         flow = Flow(
-            line, prover, line.facts, accesses, elementwise.content, folding.content, ways=found, seen=rows.seen
+            line, prover, line.facts, accesses, elementwise.map_content, folding.content, ways=found, seen=rows.seen
         )
         flow.given.update(reading(flow, others.before))
         owed += _obligations(flow, agent, others)
@@ -237,7 +237,7 @@ def _kernel_obligations(
         yield from accumulator.obligations()
     yield from tiles.obligations()
     yield from claims.operand_obligations(flow, (*sums, *tiles.sums.values()))
-    yield from elementwise.agreements(flow)
+    yield from elementwise.map_obligations(flow)
     yield from scales.obligations(flow)
     yield from claims.assertion_obligations(flow, sums)
     yield from writes.unclaimed_output_obligations(flow)

@@ -31,8 +31,8 @@ from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs import relations
 from argus.core.proof.outputs.sum_order import sum_order_obligations
 from argus.core.proof.outputs.writes import written_once_obligations
-from argus.core.proof.values.content import Data, some_element, why_not
-from argus.core.proof.values.contributions import summed
+from argus.core.proof.values.content import Data, content_error, nonempty
+from argus.core.proof.values.contributions import product_claim_obligations
 from argus.core.proof.values.recognisers.products import Multiplication, holds_once
 from argus.core.proof.values.recognisers.standing import Statistic, Weight, families
 from argus.core.proof.values.recognisers.statistics import is_folded, sets_over
@@ -57,7 +57,7 @@ def _operand_obligations(accumulator: Accumulator, step: Step, stmt: Mma) -> Ite
         for two in b:
             context = (*step.context, one.guard, two.guard)
             if not isinstance(one.value, Data) or not isinstance(two.value, Data):
-                reason = why_not(one.value) or why_not(two.value)
+                reason = content_error(one.value) or content_error(two.value)
                 yield Obligation(
                     "I1",
                     f"{names} are multiplied where their tags are equal",
@@ -148,7 +148,7 @@ def _claim(flow: Flow, accumulators: tuple[Accumulator, ...], step: Step, stmt: 
         case Order(of=of):
             yield from sum_order_obligations(accumulators, step, stmt, of)
         case Products():
-            yield from summed(flow, step, stmt, claim)
+            yield from product_claim_obligations(flow, step, stmt, claim)
         case _:
             assert_never(claim)
 
@@ -162,11 +162,11 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
         context = (*step.context, piece.guard)
         counts = sets_over(piece.value, name) if isinstance(piece.value, Data) else ()
         if not isinstance(piece.value, Data) or not counts:
-            reason = why_not(piece.value) or f"the contributions over `{name}` are not known"
+            reason = content_error(piece.value) or f"the contributions over `{name}` are not known"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
         places = affine_over(held) if is_whole(claim.of.view) else None
-        counts = tuple(each if places is None else each.prefixed(places) for each in counts)
+        counts = tuple(each if places is None else each.prefix_runs(places) for each in counts)
         known = [each.count for each in counts if each.count is not None]
         if len(known) < len(counts):
             reason = f"threads hold different parts of the sum over `{name}`"
@@ -184,7 +184,7 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
             what,
             stmt,
             goal,
-            (*context, at_any_element(claim.where, held), *some_element(piece.value.inside)),
+            (*context, at_any_element(claim.where, held), *nonempty(piece.value.inside)),
             minimise=minimisation_order(goal),
             compared=int(piece.mask.sum()),
             related=lambda: _summed(flow, claim.of.view),

@@ -27,8 +27,8 @@ from argus.core.proof.outputs.store_coverage import (
 from argus.core.proof.outputs.tile_index import tile_grid
 from argus.core.proof.outputs.writes import is_reduction_store, no_padding_obligation, stored_tensors, stores_of
 from argus.core.proof.sync.interlaunch import claimed_whole, crossed, left
-from argus.core.proof.values.content import Crossed, Data, Left, Number, Top, some_element, why_not
-from argus.core.proof.values.multiset_count import Tally
+from argus.core.proof.values.content import Data, Number, TensorContent, TensorData, Top, content_error, nonempty
+from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.splits import is_sum
 from argus.core.walk import substitute, symbols
 
@@ -42,7 +42,7 @@ class ProgramContext:
     before: the contents that earlier launches left in its tensors. read_later: its tensors that later launches read.
     """
 
-    before: Mapping[Buffer, Left]
+    before: Mapping[Buffer, TensorContent]
     read_later: frozenset[Buffer]
 
 
@@ -72,16 +72,16 @@ def split_reduction_obligations(
 
     summed: the accumulators of the kernel's own products.
     """
-    parts = any(isinstance(known, Crossed) and known.sets for known in others.before.values())
+    parts = any(isinstance(known, TensorData) and known.sets for known in others.before.values())
     for each in owed:
         claim = each.stmt.claim if isinstance(each.stmt, Assert) else None
         split = isinstance(claim, Covers) and claim.of.view.buffer not in summed
         yield evolve(each, invariant="I34") if parts and split and each.invariant == "I3" else each
 
 
-def tensors_after(flow: Flow, others: ProgramContext) -> dict[Buffer, Left]:
+def tensors_after(flow: Flow, others: ProgramContext) -> dict[Buffer, TensorContent]:
     """The content of each tensor that the kernel writes, provided that its obligations are proved."""
-    found: dict[Buffer, Left] = {}
+    found: dict[Buffer, TensorContent] = {}
     for buffer in stored_tensors(flow):
         stores = stores_of(flow, buffer)
         if len(flow.ways) > 1:
@@ -103,10 +103,10 @@ def reads_integer_of_program(kernel: Kernel, others: ProgramContext) -> Stmt | N
     return None
 
 
-def _read_obligation(step: Step, buffer: Buffer, known: Left) -> Obligation:
+def _read_obligation(step: Step, buffer: Buffer, known: TensorContent) -> Obligation:
     """A tensor that is read has known content; that it was written completely is proved at the launch that wrote it."""
     what = f"`{buffer.name}` is written completely before it is read"
-    reason = why_not(known) if isinstance(known, Top) else ""
+    reason = content_error(known) if isinstance(known, Top) else ""
     return Obligation("I34", what, step.stmt, algebra.TRUE, step.context, unknown=reason)
 
 
@@ -158,7 +158,7 @@ def _disjoint_parts(flow: Flow, step: Step, stmt: Map, others: ProgramContext) -
     for access in flow.accesses.of(step)[: len(gets(stmt.elem))]:
         parts += [piece.value for piece in flow.read(access) if isinstance(piece.value, Data)]
     names = {name for part in parts for name in part.sets or {}}
-    if not any(isinstance(known, Crossed) and known.sets for known in others.before.values()):
+    if not any(isinstance(known, TensorData) and known.sets for known in others.before.values()):
         return
     for name in sorted(names):
         counts = [part.sets[name].count for part in parts if part.sets and name in part.sets]
@@ -170,7 +170,7 @@ def _disjoint_parts(flow: Flow, step: Step, stmt: Map, others: ProgramContext) -
             f"no `{name}` is in two of the parts that `{stmt.target.buffer.name}` adds up",
             algebra.add(*known),
             step,
-            (*step.context, *some_element(inside)),
+            (*step.context, *nonempty(inside)),
         )
 
 
@@ -204,7 +204,7 @@ def _reduction_obligations(
     what = f"no contribution is added to `{buffer.name}` twice"
     if isinstance(total, Top):
         yield Obligation("I34", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=total.reason)
-    if isinstance(total, Crossed):
+    if isinstance(total, TensorData):
         coords = [algebra.sym(Symbol(f"element_{axis}", "fresh", 0)) for axis in range(len(buffer.shape))]
         inside = tuple(algebra.lt(at, extent) for at, extent in zip(coords, buffer.shape, strict=True))
         for name, count in total.sets.items():
@@ -213,9 +213,9 @@ def _reduction_obligations(
             yield evolve(once, given="assumptions")
 
 
-def _initialised(store: Access, buffer: Buffer, known: Left | None) -> Obligation:
+def _initialised(store: Access, buffer: Buffer, known: TensorContent | None) -> Obligation:
     what = f"`{buffer.name}` is set to zero before anything is added to it"
-    reason = why_not(known) if isinstance(known, Top) else ""
+    reason = content_error(known) if isinstance(known, Top) else ""
     return Obligation(
         "I34",
         what,
@@ -233,7 +233,7 @@ def _slices(flow: Flow, store: Access, places: tuple[Separable, ...]) -> frozens
     return frozenset(grid.counts) - {s for place in grid.places for s in symbols(place.base)}
 
 
-def _sum(flow: Flow, stores: tuple[Access, ...], buffer: Buffer, others: ProgramContext) -> Left:
+def _sum(flow: Flow, stores: tuple[Access, ...], buffer: Buffer, others: ProgramContext) -> TensorContent:
     """The content after all blocks have added their parts to the content before."""
     before = others.before.get(buffer)
     places = _places(flow, stores) if all(map(is_reduction_store, stores)) else None
@@ -244,14 +244,14 @@ def _sum(flow: Flow, stores: tuple[Access, ...], buffer: Buffer, others: Program
     if len(content) != 1 or content[0].guard is not algebra.TRUE or not content[0].mask.all():
         return Top(f"the value added to `{buffer.name}` differs from case to case")
     if not isinstance(value, Data) or not value.sets:
-        return Top(why_not(value) or f"the value added to `{buffer.name}` is not a known sum")
+        return Top(content_error(value) or f"the value added to `{buffer.name}` is not a known sum")
     if value.computed:
         return Top(f"the value added to `{buffer.name}` was computed from a sum, as {value.form}")
     found = _of_slices(flow, stores[0], places, value)
-    return _with_previous(before, found, buffer) if isinstance(found, Crossed) else found
+    return _with_previous(before, found, buffer) if isinstance(found, TensorData) else found
 
 
-def _of_slices(flow: Flow, store: Access, places: tuple[Separable, ...], value: Data) -> Crossed | Top:
+def _of_slices(flow: Flow, store: Access, places: tuple[Separable, ...], value: Data) -> TensorData | Top:
     """The sum of the parts of all blocks that differ only in their slice."""
     slices = _slices(flow, store, places)
     grid = tile_grid(flow.timeline.kernel, places, store.step.loop)
@@ -259,7 +259,7 @@ def _of_slices(flow: Flow, store: Access, places: tuple[Separable, ...], value: 
     known = {symbol: count.value for symbol, count in counts.items() if isinstance(count, Const)}
     if len(known) < len(counts) or any(count > _MOST_PARTS for count in known.values()):
         return Top(f"the number of slices is not a constant up to {_MOST_PARTS}")
-    parts = {name: tally.count for name, tally in (value.sets or {}).items() if tally.alike_everywhere}
+    parts = {name: tally.count for name, tally in (value.sets or {}).items() if tally.is_uniform}
     if len(parts) < len(value.sets or {}):
         return Top("the elements of one tile are sums over different sets")
     sets: dict[str, Index] = dict.fromkeys(parts, algebra.const(0))
@@ -271,11 +271,11 @@ def _of_slices(flow: Flow, store: Access, places: tuple[Separable, ...], value: 
     if any(slices & symbols(*symbolic_parts(part)) for part in value.record.values()):
         return Top("the slices add values with different tags to one element")
     return crossed(
-        flow, store, places, evolve(value, sets={name: Tally((), count) for name, count in sets.items()}, inside=())
+        flow, store, places, evolve(value, sets={name: Multiset((), count) for name, count in sets.items()}, inside=())
     )
 
 
-def _with_previous(before: Crossed | Number, found: Crossed, buffer: Buffer) -> Left:
+def _with_previous(before: TensorData | Number, found: TensorData, buffer: Buffer) -> TensorContent:
     if isinstance(before, Number):
         return found
     same_names = before.record.keys() == found.record.keys() and before.sets.keys() == found.sets.keys()

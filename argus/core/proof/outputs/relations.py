@@ -22,7 +22,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, Piecewise, Separable, cases_of, distinct_columns
 from argus.core.proof.dataflow.timeline import Shift, Step
 from argus.core.proof.obligation import Obligation, minimisation_order
-from argus.core.proof.values.content import BoolArray, Content, Data, Inside, shifted, some_element, why_not
+from argus.core.proof.values.content import BoolArray, Content, Data, Inside, content_error, nonempty, shift_content
 from argus.core.proof.values.recognisers.products import COUNTED
 from argus.core.walk import IntArray, show, substitute, symbols
 
@@ -78,7 +78,7 @@ def _of_elements(
             what,
             stmt,
             goal,
-            (*case.context, *some_element(case.inside)),
+            (*case.context, *nonempty(case.inside)),
             minimise=minimisation_order(goal),
             compared=0 if trivial else int(case.mask.sum()),
             help="correct the relation, or the copies that bring other elements here",
@@ -152,7 +152,7 @@ def _cases(flow: Flow, step: Step, names: Sequence[tuple[Symbol, TagOf]]) -> tup
             if step.loop is None:
                 return "an earlier iteration, outside a loop or in an unrolled one"
             before = step.loop.back(of.back)
-            content = shifted(content, before)
+            content = shift_content(content, before)
             context = (*context, step.loop.has_earlier(of.back), substitute(step.guard, before))
         contents.append((symbol, of, content))
     shapes = {piece.mask.shape for _, _, content in contents for piece in content}
@@ -178,7 +178,7 @@ def _case(contents: Sequence[tuple[Symbol, TagOf, Content]], pieces: Content, co
     for (symbol, of, _), piece in zip(contents, pieces, strict=True):
         context = (*context, piece.guard)
         if not isinstance(piece.value, Data):
-            return why_not(piece.value)
+            return content_error(piece.value)
         member = _member(piece.value, symbol, of.name)
         if member is not None:
             summed, context = True, (*context, member)
@@ -195,7 +195,7 @@ def _case(contents: Sequence[tuple[Symbol, TagOf, Content]], pieces: Content, co
 def _member(value: Data, symbol: Symbol, name: str) -> Cond | None:
     """That the symbol is one of the contributions of a sum; None if the component is not that of a sum."""
     tally = (value.sets or {}).get(name)
-    if tally is None or tally.count is None or not tally.alike_everywhere:
+    if tally is None or tally.count is None or not tally.is_uniform:
         return None
     return algebra.le(1, substitute(tally.count, {COUNTED: algebra.sym(symbol)}))
 
@@ -223,7 +223,7 @@ def distinctness_obligations(flow: Flow, step: Step, stmt: Assert, claim: Distin
     if isinstance(goal, str):
         yield _unknown(step, stmt, what, goal)
         return
-    context = (*case.context, *some_element(case.inside))
+    context = (*case.context, *nonempty(case.inside))
     yield Obligation("I39", what, stmt, goal, context, minimise=minimisation_order(goal), compared=case.mask.size)
     if claim.over:
         yield _between(flow, step, stmt, claim, case, f"{what} across {', '.join(s.name for s in claim.over)}")

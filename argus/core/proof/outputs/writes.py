@@ -24,8 +24,8 @@ from argus.core.proof.outputs.store_coverage import (
     merged_store,
     table_offset,
 )
-from argus.core.proof.values.content import Data, Inside, some_element, why_not
-from argus.core.proof.values.multiset_count import Tally
+from argus.core.proof.values.content import Data, Inside, content_error, nonempty
+from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.products import holds_once
 from argus.core.proof.values.recognisers.replicas import replicas
 from argus.core.proof.values.recognisers.standing import families
@@ -187,7 +187,7 @@ def _holds_record(
         context = (*store.step.context, piece.guard)
         what = f"each element of `{name}` has the claimed tags"
         if not isinstance(piece.value, Data):
-            reason = why_not(piece.value)
+            reason = content_error(piece.value)
             yield Obligation("I4", what, store.step.stmt, algebra.FALSE, context, unknown=reason)
             continue
         for tag, expression in claim.record:
@@ -240,7 +240,7 @@ def _sum_obligations(flow: Flow, store: Access, value: Data, context: tuple[Cond
     name, value = store.view.buffer.name, closed(value)
     form = f"each element of `{name}` is {value.form}"
     yield Obligation("I4", f"the content of `{name}` is known", store.step.stmt, algebra.TRUE, context, note=form)
-    context = (*context, *some_element((*value.inside, *value.loose)))
+    context = (*context, *nonempty((*value.inside, *value.loose)))
     for counted, tally in (*(value.sets or {}).items(), *value.closed):
         yield _asserted_set(flow, store, counted, tally, value.record, context)
     if families(value.standing):
@@ -270,13 +270,13 @@ def _asserted_set(
     flow: Flow,
     store: Access,
     counted: str,
-    tally: Tally,
+    tally: Multiset,
     record: Mapping[str, FragmentIndex],
     context: tuple[Cond, ...],
 ) -> Obligation:
     name, held = store.view.buffer.name, store_layout(store)
     places = affine_over(held) if held is not None and is_whole(_source(store)) else None
-    count = (tally if places is None else tally.prefixed(places)).count
+    count = (tally if places is None else tally.prefix_runs(places)).count
     ending = (
         covered_sets_by_place(flow, counted, store.step, _source(store), _at(store, held)) if places is not None else ()
     )

@@ -20,25 +20,25 @@ from argus.core.proof.outputs.tile_index import coordinate_terms
 from argus.core.proof.outputs.writes import stores_of
 from argus.core.proof.values.content import (
     Content,
-    Crossed,
     Data,
     Inside,
-    Left,
     Number,
+    TensorContent,
+    TensorData,
     Top,
     Value,
-    everywhere,
-    why_not,
+    content_error,
+    uniform_content,
 )
-from argus.core.proof.values.multiset_count import Tally
+from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.products import COUNTED, Term
 from argus.core.proof.values.recognisers.splits import always
 from argus.core.walk import IntArray, substitute, symbols, within
 
 
-def left(flow: Flow, buffer: Buffer) -> Left:
+def left(flow: Flow, buffer: Buffer) -> TensorContent:
     """What the plain stores of a kernel leave in a tensor, presuming that its obligations about it are proved."""
-    found: Left | None = None
+    found: TensorContent | None = None
     for store in stores_of(flow, buffer):
         one = _left_by(flow, store)
         if isinstance(one, Top):
@@ -49,7 +49,7 @@ def left(flow: Flow, buffer: Buffer) -> Left:
     return Top(f"`{buffer.name}` is not written") if found is None else found
 
 
-def _left_by(flow: Flow, store: Access) -> Left:
+def _left_by(flow: Flow, store: Access) -> TensorContent:
     content = flow.written(store.step)
     value = content[0].value
     name = store.view.buffer.name
@@ -58,13 +58,13 @@ def _left_by(flow: Flow, store: Access) -> Left:
     if isinstance(value, Number) and value.value == 0:
         return value
     if not isinstance(value, Data):
-        return Top(why_not(value))
+        return Top(content_error(value))
     if store.places is None:
         return Top(f"where elements of `{name}` are stored mixes symbols and coordinates")
     return crossed(flow, store, store.places, value)
 
 
-def crossed(flow: Flow, store: Access, places: tuple[Separable, ...], value: Data) -> Crossed | Top:
+def crossed(flow: Flow, store: Access, places: tuple[Separable, ...], value: Data) -> TensorData | Top:
     """One store's content over coordinates. Every name of the record must have a form in them."""
     claimed = claimed_record(flow, store.view.buffer)
     record: dict[str, Index] = {}
@@ -78,7 +78,7 @@ def crossed(flow: Flow, store: Access, places: tuple[Separable, ...], value: Dat
         return Top(f"what is stored in `{store.view.buffer.name}` is {value.form}, which has no form between launches")
     for name, tally in (value.sets or {}).items():
         count = tally.count
-        if count is None or not tally.alike_everywhere:
+        if count is None or not tally.is_uniform:
             return Top(f"elements of one tile of `{store.view.buffer.name}` are sums over different sets of `{name}`")
         spoken = _over_coordinates(_asserted(flow, store, name, count, known=bool(claimed)), places)
         if isinstance(spoken, str):
@@ -87,7 +87,7 @@ def crossed(flow: Flow, store: Access, places: tuple[Separable, ...], value: Dat
     inside = () if claimed_whole(flow, store.view.buffer) else _bounds(value, places, store.view.buffer)
     if isinstance(inside, str):
         return Top(inside)
-    return Crossed(record, sets, value.form, value.computed, inside, value.fill)
+    return TensorData(record, sets, value.form, value.computed, inside, value.fill)
 
 
 def _bounds(value: Data, places: tuple[Separable, ...], buffer: Buffer) -> tuple[tuple[Index, Index], ...] | str:
@@ -186,7 +186,7 @@ def _block_of(symbol: Symbol, places: Sequence[Separable]) -> Index | None:
     return None
 
 
-def _equal(one: Left, two: Left) -> bool:
+def _equal(one: TensorContent, two: TensorContent) -> bool:
     if isinstance(one, Number) or isinstance(two, Number):
         return isinstance(one, Number) and isinstance(two, Number) and one.value == two.value
     if isinstance(one, Top) or isinstance(two, Top):
@@ -199,16 +199,16 @@ def _equal(one: Left, two: Left) -> bool:
 # -- as the next launch reads it -----------------------------------------------------------------------------
 
 
-def reading(flow: Flow, brought: Mapping[Buffer, Left]) -> dict[Buffer, Callable[[Access], Content]]:
+def reading(flow: Flow, brought: Mapping[Buffer, TensorContent]) -> dict[Buffer, Callable[[Access], Content]]:
     """How each tensor that launches before have written is read."""
 
-    def reader(known: Left) -> Callable[[Access], Content]:
-        return lambda access: everywhere(access.shape, _brought(flow, access, known), algebra.TRUE)
+    def reader(known: TensorContent) -> Callable[[Access], Content]:
+        return lambda access: uniform_content(access.shape, _brought(flow, access, known), algebra.TRUE)
 
     return {buffer: reader(known) for buffer, known in brought.items()}
 
 
-def _brought(flow: Flow, access: Access, known: Left) -> Value:
+def _brought(flow: Flow, access: Access, known: TensorContent) -> Value:
     stmt, name = access.step.stmt, access.view.buffer.name
     edge = stmt.edge if isinstance(stmt, Copy) else None
     if access.places is None:
@@ -220,13 +220,13 @@ def _brought(flow: Flow, access: Access, known: Left) -> Value:
             return known
         case Number(value=value):
             return known if edge in (None, value) else Top(f"{value:g} in `{name}` beside padding with another number")
-        case Crossed():
+        case TensorData():
             if _tagged_anew(flow, access.view.buffer, known):
                 return Top(f"`{name}` is given tags that are not those with which the launch before left it")
             return _record(flow, access, access.places, known, edge)
 
 
-def _record(flow: Flow, access: Access, places: tuple[Separable, ...], known: Crossed, edge: float | None) -> Value:
+def _record(flow: Flow, access: Access, places: tuple[Separable, ...], known: TensorData, edge: float | None) -> Value:
     name = access.view.buffer.name
     record: dict[str, FragmentIndex] = {}
     for each, expression in known.record.items():
@@ -234,12 +234,12 @@ def _record(flow: Flow, access: Access, places: tuple[Separable, ...], known: Cr
         if component is None:
             return Top(f"tag `{each}` mixes symbols and coordinates")
         record[each] = component
-    sets: dict[str, Tally] = {}
+    sets: dict[str, Multiset] = {}
     for each, count in known.sets.items():
         axes = {node.axis for node in within(count) if isinstance(node, Coord)}
         if not all(places[axis].uniform for axis in axes):
             return Top(f"elements of one tile of `{name}` hold sums over different sets of `{each}`")
-        sets[each] = Tally((), substitute(count, {}, [place.least for place in places]))
+        sets[each] = Multiset((), substitute(count, {}, [place.least for place in places]))
     shape = access.view.buffer.shape
     inside = [] if edge is None else [Inside(p, e) for p, e in zip(places, shape, strict=True)]
     for expression, extent in known.inside:
@@ -254,7 +254,7 @@ def _record(flow: Flow, access: Access, places: tuple[Separable, ...], known: Cr
     return Data(record, tuple(inside), fill, sets or None, known.form, known.computed, root=root)
 
 
-def _tagged_anew(flow: Flow, buffer: Buffer, known: Crossed) -> bool:
+def _tagged_anew(flow: Flow, buffer: Buffer, known: TensorData) -> bool:
     """Whether the kernel tags the tensor otherwise than it comes."""
     given = {
         name: expression

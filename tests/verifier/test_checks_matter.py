@@ -235,7 +235,7 @@ def copies_past_registers_are_ordinary_writes(patch: pytest.MonkeyPatch) -> None
 
 
 def slots_are_never_the_same(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(visibility, "_of_other_slots", always)
+    patch.setattr(visibility, "_different_slots", always)
 
 
 def no_objection(_: object) -> str:
@@ -251,7 +251,7 @@ def never_ahead(*_: object) -> int:
 
 
 def every_wait_is_for_all(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ordering, "_by_all", always)
+    patch.setattr(ordering, "_executed_by_all", always)
 
 
 def any_barrier_will_do(patch: pytest.MonkeyPatch) -> None:
@@ -363,7 +363,7 @@ def records_keep(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_map_will_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(tensor_maps, "leads_to", always)
+    patch.setattr(tensor_maps, "describes_target", always)
 
 
 def copies_are_over_at_once(patch: pytest.MonkeyPatch) -> None:
@@ -417,7 +417,7 @@ def any_grid_will_do(patch: pytest.MonkeyPatch) -> None:
 
 
 PROTOCOL = without(obligations, "_protocol")
-SEEN = without(visibility, "obligations")
+SEEN = without(visibility, "visibility_obligations")
 
 CASES: tuple[tuple[str, str, Patch], ...] = (
     ("curve_over_the_turned_grid", "I4", any_grid_will_do),
@@ -439,16 +439,16 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("box_that_begins_anywhere", "I19", without(boxes, "box_start_obligations")),
     ("box_that_begins_within_a_chunk", "I19", without(boxes, "box_start_obligations")),
     ("descriptor_too_large", "I28", without(integers, "_offsets")),
-    ("missing_barrier_raw", "I5", without(races, "obligations")),
-    ("missing_barrier_war", "I36", without(races, "obligations")),
-    ("undrained_read", "I30", without(races, "obligations")),
-    ("undrained_write", "I31", without(races, "obligations")),
-    ("direct_load_not_waited_for", "I31", without(races, "_of_one_wave")),
-    ("direct_load_over_a_read", "I30", without(races, "_of_one_wave")),
+    ("missing_barrier_raw", "I5", without(races, "race_obligations")),
+    ("missing_barrier_war", "I36", without(races, "race_obligations")),
+    ("undrained_read", "I30", without(races, "race_obligations")),
+    ("undrained_write", "I31", without(races, "race_obligations")),
+    ("direct_load_not_waited_for", "I31", without(races, "_same_wave_obligation")),
+    ("direct_load_over_a_read", "I30", without(races, "_same_wave_obligation")),
     ("fetch_waited_for_by_one_group", "I31", every_wait_is_for_all),
     ("groups_fetch_alike", "I5", without(races, "_against_earlier")),
-    ("dropped_skew", "I32", without(epochs, "obligations")),
-    ("dropped_unskew", "I32", without(epochs, "obligations")),
+    ("dropped_skew", "I32", without(epochs, "barrier_balance_obligations")),
+    ("dropped_unskew", "I32", without(epochs, "barrier_balance_obligations")),
     ("wait_after_the_licensing_barrier", "I30", nobody_leads),
     ("pingpong_missing_barrier", "I36", nobody_leads),
     ("half_stored_twice", "I4", without(claims, "written_once")),

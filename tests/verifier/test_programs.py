@@ -240,7 +240,7 @@ def any_count_will_do(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_is_asserted_is_what_is_stored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(crossing, "_is_stored", alike)
+    patch.setattr(crossing, "_count_is_stored", alike)
 
 
 _MATRIX = 2

@@ -23,7 +23,7 @@ from argus.core.proof.outputs.data_contracts import PromiseProver, promise_prove
 from argus.core.proof.outputs.programs import NO_PROGRAM, ProgramContext
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync import divergent_waves, epochs, races, visibility
-from argus.core.proof.sync.interlaunch import reading
+from argus.core.proof.sync.interlaunch import launch_readers
 from argus.core.proof.sync.roles import cluster_stores
 from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.proof.sync.roles.isolation import apart, parts
@@ -174,7 +174,7 @@ def _analysed(
         flow = Flow(
             line, prover, line.facts, accesses, elementwise.map_content, folding.content, ways=found, seen=rows.seen
         )
-        flow.given.update(reading(flow, others.before))
+        flow.given.update(launch_readers(flow, others.before))
         owed += _obligations(flow, agent, others)
         after |= programs.tensors_after(flow, others)
     return Analysis(first, tuple(owed), (), *known, tensors_after=after)
@@ -191,7 +191,9 @@ def _unsupported_promises(kernel: Kernel) -> Iterator[NotModelled]:
 def _lines(kernel: Kernel, prover: Prover) -> tuple[Timeline, ...]:
     """One timeline per control path, without the paths whose conditions are unsatisfiable."""
     ways = control_paths(kernel)
-    lines = tuple(epochs.checked(divergent_waves.apart(timeline(way.kernel, way.given))) for way in ways)
+    lines = tuple(
+        epochs.check_divergence(divergent_waves.split_divergent_steps(timeline(way.kernel, way.given))) for way in ways
+    )
     taken = tuple(line for line in lines if not line.given or not isinstance(prover.check(line.facts), Unsat))
     return taken or lines[:1]
 
@@ -229,9 +231,9 @@ def _kernel_obligations(
     yield from _global_order_obligations(line)
     yield from reads.read_obligations(flow)
     if "lds" in line.kernel.target.queues:
-        yield from races.obligations(flow)
+        yield from races.race_obligations(flow)
     else:
-        yield from visibility.obligations(accesses, agent.body, agent.threads, agent.barrier, agent.rings)
+        yield from visibility.visibility_obligations(accesses, agent.body, agent.threads, agent.barrier, agent.rings)
         yield from boxes.descriptor_obligations(line)
     for accumulator in sums:
         yield from accumulator.obligations()
@@ -265,7 +267,7 @@ def _barrier_obligations(line: Timeline) -> Iterator[Obligation]:
                 step.context,
                 unknown="" if plain else "only barriers of the whole block are modelled",
             )
-    yield from epochs.obligations(line)
+    yield from epochs.barrier_balance_obligations(line)
 
 
 def _global_order_obligations(line: Timeline) -> Iterator[Obligation]:

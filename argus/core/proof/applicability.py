@@ -40,7 +40,7 @@ from argus.core.ir import (
 )
 from argus.core.ir.element_walk import nodes
 from argus.core.proof.limits.budgets import needs_register_reuse
-from argus.core.proof.sync.war_fences import unfenced
+from argus.core.proof.sync.war_fences import has_unfenced_refills
 from argus.core.walk import mentions
 
 
@@ -238,7 +238,7 @@ def machine_assumptions(kernel: Kernel) -> tuple[str, ...]:
         *(("a warp's `wgmma` wait covers its whole warpgroup (T5)",) if groups else ()),
         *(shared if needs_register_reuse(kernel) else ()),
         *((_FINITE,) if has_masks(kernel) and any(isinstance(s, Mma) for s in stmts) else ()),
-        *((_REFILL,) if unfenced(kernel) else ()),
+        *((_REFILL,) if has_unfenced_refills(kernel) else ()),
     )
 
 

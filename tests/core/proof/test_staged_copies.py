@@ -30,7 +30,7 @@ from argus.verifier.kernel import verify
 from tests.core.proof.asking import owed
 from tests.core.proof.seen import BY, box, drain, store, traced
 
-WORDS = ("is over, and met", "fenced by their writers", "meeting orders")
+WORDS = ("is complete, and a barrier follows", "proxy fence by the writers", "barrier orders")
 Publish = Callable[[Int], None]
 
 

@@ -133,7 +133,7 @@ def presumptions(behind: Callable[[], None], *, meets: bool = True) -> set[str]:
         store(tile, C)
         drain()
 
-    found = [each for each in asked(traced(body)) if "fenced by their writers" in each.what]
+    found = [each for each in asked(traced(body)) if "proxy fence by the writers" in each.what]
     assert found
     assert {each.goal is TRUE for each in found} == {True} or not any(each.presumed for each in found)
     return {each.presumed for each in found}

@@ -26,7 +26,7 @@ from argus.core.proof.outputs.store_coverage import (
 )
 from argus.core.proof.outputs.tile_index import tile_grid
 from argus.core.proof.outputs.writes import is_reduction_store, no_padding_obligation, stored_tensors, stores_of
-from argus.core.proof.sync.interlaunch import claimed_whole, crossed, left
+from argus.core.proof.sync.interlaunch import content_after, is_claimed_whole, tensor_data
 from argus.core.proof.values.content import Data, Number, TensorContent, TensorData, Top, content_error, nonempty
 from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.splits import is_sum
@@ -56,7 +56,7 @@ def program_obligations(flow: Flow, others: ProgramContext) -> Iterator[Obligati
         if any(map(is_reduction_store, stores)):
             yield from _reduction_obligations(flow, stores, buffer, others)
             yield from (each for store in stores for each in _not_padding(flow, store))
-        elif buffer in others.read_later and not claimed_whole(flow, buffer):
+        elif buffer in others.read_later and not is_claimed_whole(flow, buffer):
             yield from _completeness_obligations(flow, stores, buffer, frozenset())
     for step in flow.timeline.steps:
         if isinstance(step.stmt, Copy) and step.stmt.source.buffer in others.before:
@@ -88,7 +88,9 @@ def tensors_after(flow: Flow, others: ProgramContext) -> dict[Buffer, TensorCont
             found[buffer] = Top(f"`{buffer.name}` is stored on several control paths")
         else:
             found[buffer] = (
-                _sum(flow, stores, buffer, others) if any(map(is_reduction_store, stores)) else left(flow, buffer)
+                _sum(flow, stores, buffer, others)
+                if any(map(is_reduction_store, stores))
+                else content_after(flow, buffer)
             )
     return found
 
@@ -270,7 +272,7 @@ def _of_slices(flow: Flow, store: Access, places: tuple[Separable, ...], value: 
             sets[name] = algebra.add(sets[name], substitute(count, at))
     if any(slices & symbols(*symbolic_parts(part)) for part in value.record.values()):
         return Top("the slices add values with different tags to one element")
-    return crossed(
+    return tensor_data(
         flow, store, places, evolve(value, sets={name: Multiset((), count) for name, count in sets.items()}, inside=())
     )
 

@@ -163,7 +163,7 @@ def test_a_launch_that_is_not_understood_leaves_nothing_known(monkeypatch: pytes
     """Where the roles of `partial` have no reading, `combine` may not take their tags for proved."""
     program = load(str(CORPUS / "traced" / "split_k.py"))[0].program
     assert program is not None
-    monkeypatch.setattr(analysis, "unrolled", without_a_reading)
+    monkeypatch.setattr(analysis, "sequentialise", without_a_reading)
     report = verify_program(program, solver="z3", budget=Budget.about(1.0))
     first, second = report.launches
     assert isinstance(first.verdict, Unknown)
@@ -230,7 +230,7 @@ def once(what: str, _: Index, step: Step, __: object) -> Obligation:
 
 
 def tensors_need_not_be_whole(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(programs, "_whole", nothing)
+    patch.setattr(programs, "_completeness_obligations", nothing)
 
 
 def any_count_will_do(patch: pytest.MonkeyPatch) -> None:

@@ -26,8 +26,8 @@ from argus.core.proof.sync import divergent_waves, epochs, races, visibility
 from argus.core.proof.sync.interlaunch import launch_readers
 from argus.core.proof.sync.roles import cluster_stores
 from argus.core.proof.sync.roles.context import RefusedError
-from argus.core.proof.sync.roles.isolation import apart, parts
-from argus.core.proof.sync.roles.obligations import unrolled
+from argus.core.proof.sync.roles.isolation import disjoint_fill_obligations, isolation_obligations
+from argus.core.proof.sync.roles.obligations import sequentialise
 from argus.core.proof.values import elementwise
 from argus.core.proof.values.content import TensorContent
 from argus.core.proof.values.recognisers import folding, scales
@@ -86,21 +86,21 @@ def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext) -> Analysis
     if staged is not None:
         reason = "`cp.async` groups inside roles are not supported by the verifier yet"
         return _unmodelled_kernel(kernel, NotModelled(staged, reason))
-    read = unrolled(kernel, prover)
+    read = sequentialise(kernel, prover)
     if isinstance(read, RefusedError):
         return _unmodelled_kernel(kernel, NotModelled(read.stmt, read.reason))
     role, rings = read.role, read.rings
     agent = Agent(read.body, role.agent, role.name, rings)
 
     def more(found: Sequence[Accesses]) -> Iterator[Obligation]:
-        yield from read.owed
-        yield from apart(found, role, rings)
+        yield from read.obligations
+        yield from isolation_obligations(found, role, rings)
         for copies in read.fills:
-            yield from parts(found[0], copies)
-        if read.exchanged is not None:
-            yield from cluster_stores.apart(found[0], read.exchanged)
+            yield from disjoint_fill_obligations(found[0], copies)
+        if read.exchange is not None:
+            yield from cluster_stores.disjoint_store_obligations(found[0], read.exchange)
 
-    analysed = _analysed(FlattenedKernel(read.line), prover, agent, others, more)
+    analysed = _analysed(FlattenedKernel(read.kernel), prover, agent, others, more)
     return evolve(
         analysed,
         obligations=(

@@ -11,11 +11,11 @@ from argus.core.index import Cond
 from argus.core.ir import Assume, Kernel, Stmt
 from argus.core.proof.analysis import analyse
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.sync.roles.agent_order import turned
-from argus.core.proof.sync.roles.context import Ledger, RefusedError
-from argus.core.proof.sync.roles.extract_protocol import Spoken, spoken
-from argus.core.proof.sync.roles.obligations import Unrolled, unrolled
-from argus.core.proof.sync.roles.parsed import Parsed, Storage, parsed, storages
+from argus.core.proof.sync.roles.agent_order import check_agent_order
+from argus.core.proof.sync.roles.context import ProofContext, RefusedError
+from argus.core.proof.sync.roles.extract_protocol import ExtractedProtocol, extract_protocol
+from argus.core.proof.sync.roles.obligations import SequentialKernel, sequentialise
+from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage, find_rings, parse_role
 from argus.core.query import Unsat
 from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
@@ -25,39 +25,39 @@ def session() -> Session:
     return Session(Z3())
 
 
-def ledger(*facts: Cond) -> Ledger:
-    return Ledger(session(), facts)
+def ledger(*facts: Cond) -> ProofContext:
+    return ProofContext(session(), facts)
 
 
 @frozen(eq=False)
 class Half:
     """A kernel's roles, its rings and its protocol."""
 
-    roles: tuple[Parsed, ...]
-    rings: tuple[Storage, ...]
-    said: Spoken
-    ledger: Ledger
+    roles: tuple[ParsedRole, ...]
+    rings: tuple[RingStorage, ...]
+    said: ExtractedProtocol
+    ledger: ProofContext
 
 
 def half(kernel: Kernel) -> Half:
     """Raises RefusedError where the roles are read as a protocol."""
     assert kernel.roles is not None
     asked = ledger(*(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume)))
-    roles = tuple(parsed(role, asked) for role in kernel.roles.roles)
-    rings = storages(roles)
-    turning = frozenset(role for role in roles if turned(kernel, role, asked))
-    return Half(roles, rings, spoken(kernel, roles, rings, turning, asked), asked)
+    roles = tuple(parse_role(role, asked) for role in kernel.roles.roles)
+    rings = find_rings(roles)
+    turning = frozenset(role for role in roles if check_agent_order(kernel, role, asked))
+    return Half(roles, rings, extract_protocol(kernel, roles, rings, turning, asked), asked)
 
 
-def read(kernel: Kernel) -> Unrolled:
-    found = unrolled(kernel, session())
-    assert isinstance(found, Unrolled), found.reason
+def read(kernel: Kernel) -> SequentialKernel:
+    found = sequentialise(kernel, session())
+    assert isinstance(found, SequentialKernel), found.reason
     return found
 
 
 def refusal(kernel: Kernel) -> tuple[str, Stmt]:
     """Why a kernel of roles is not read, and at which statement."""
-    found = unrolled(kernel, session())
+    found = sequentialise(kernel, session())
     assert isinstance(found, RefusedError)
     return found.reason, found.stmt
 

@@ -28,7 +28,13 @@ from argus.language import (
 from tests.core.proof.asking import owed
 
 Body = Callable[[Tensor, Tensor], None]
-WORDS = ("barrier orders", "proxy fence by the writers", "bulk store has read", "products that read", "product that uses")
+WORDS = (
+    "barrier orders",
+    "proxy fence by the writers",
+    "bulk store has read",
+    "products that read",
+    "product that uses",
+)
 
 
 def traced(body: Body) -> Kernel:

@@ -13,7 +13,7 @@ from argus.core.layout import TV, Layout
 from argus.core.proof.dataflow.access import Accesses
 from argus.core.proof.dataflow.timeline import timeline
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.sync.roles.isolation import parts
+from argus.core.proof.sync.roles.isolation import disjoint_fill_obligations
 from argus.core.verdict import Proved
 from argus.core.walk import substitute
 from argus.verifier.kernel import verify
@@ -21,7 +21,7 @@ from property_tests.role_programs import ROLES
 from tests.core.proof.asking import failing, owed, read
 from tests.core.proof.rings import changed, of_role
 
-APART = "agents of `math` touch parts of `box` of their own"
+APART = "agents of `math` access disjoint parts of `box`"
 
 
 def stated(kernel: Kernel, what: str) -> list[Obligation]:
@@ -96,14 +96,14 @@ def substituted(view: View, row: int) -> tuple[Index, ...]:
 @pytest.mark.parametrize(("row", "alone"), [(32, True), (31, False), (16, False), (0, False)])
 def test_copies_into_one_slot_fill_parts_of_their_own(row: int, alone: bool) -> None:
     kernel = ROLES["barriers_by_hand"]
-    accesses = Accesses(timeline(read(kernel).line))
-    found = list(parts(accesses, in_halves(kernel, row)))
-    assert [each.what for each in found] == ["the copies into one slot fill parts of `a` of their own"]
+    accesses = Accesses(timeline(read(kernel).kernel))
+    found = list(disjoint_fill_obligations(accesses, in_halves(kernel, row)))
+    assert [each.what for each in found] == ["the copies into one slot fill disjoint parts of `a`"]
     assert (found[0].goal is algebra.TRUE) == alone
     assert not found[0].unknown
 
 
 def test_copies_into_different_buffers_are_apart() -> None:
     kernel = ROLES["barriers_by_hand"]
-    accesses = Accesses(timeline(read(kernel).line))
-    assert list(parts(accesses, of_role(kernel, "load", Copy))) == []
+    accesses = Accesses(timeline(read(kernel).kernel))
+    assert list(disjoint_fill_obligations(accesses, of_role(kernel, "load", Copy))) == []

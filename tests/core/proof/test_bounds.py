@@ -18,13 +18,13 @@ def test_a_counter_that_wraps_is_told_with_what_to_assume() -> None:
     (template,) = templates(CORPUS / "unknown" / "three_slots_of_a_counter_that_wraps.py")
     verdict = verify(template, solver="z3").verdict
     assert isinstance(verdict, Unknown)
-    assert "3 slots lose their order" in verdict.reason
+    assert "3 stages lose their order" in verdict.reason
     assert "`assume` that L*((N + 15) // 16)*((M + 63) // 64)*((K + 15) // 16) is below 2^32" in verdict.reason
 
 
 def test_a_counter_that_wraps_slips_past_without_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     (template,) = templates(CORPUS / "unknown" / "three_slots_of_a_counter_that_wraps.py")
-    monkeypatch.setattr(obligations, "bounded", nothing)
+    monkeypatch.setattr(obligations, "counter_bound_obligations", nothing)
     assert isinstance(verify(template, solver="z3").verdict, Proved)
 
 

@@ -104,7 +104,7 @@ def test_a_buffer_of_another_swizzle_is_refuted_for_copies_and_products() -> Non
 
 def test_every_operand_in_shared_memory_has_a_descriptor() -> None:
     (product,) = of_role(KERNEL, "math", Mma)
-    found = list(boxes.descriptor_obligations(timeline(read(KERNEL).line)))
+    found = list(boxes.descriptor_obligations(timeline(read(KERNEL).kernel)))
     assert [each.what.split("`")[1] for each in found] == [product.a.buffer.name, product.b.buffer.name]
     assert all(each.goal is TRUE for each in found)
 
@@ -157,7 +157,7 @@ def test_rows_that_the_layout_scatters_are_not() -> None:
 
 
 def test_a_tile_whose_place_does_not_come_apart_is_in_doubt() -> None:
-    kernel = read(ROLES["pingpong"]).line
+    kernel = read(ROLES["pingpong"]).kernel
     line = timeline(kernel)
     (step,) = [each for each in line.steps if isinstance(each.stmt, Copy) and "matrix" in str(each.stmt.atom)]
     stmt = step.stmt

@@ -30,7 +30,7 @@ from argus.core.ir import (
 )
 from argus.core.layout import Layout
 from argus.core.proof.sync.roles.context import TILE, RefusedError
-from argus.core.proof.sync.roles.counters import Counting
+from argus.core.proof.sync.roles.counters import CounterResolver
 from argus.core.walk import evaluate, substitute, symbols
 from tests.core.proof.asking import ledger
 
@@ -121,7 +121,7 @@ BODIES: dict[str, tuple[Stmt, ...]] = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_the_closed_form_is_what_a_run_counts(body: tuple[Stmt, ...]) -> None:
-    found = Counting(ledger(), None).resolved((ALLOC, *body), ())
+    found = CounterResolver(ledger(), None).resolve((ALLOC, *body), ())
     assert not [stmt for stmt in walk(found) if isinstance(stmt, Let | Advance)]
     for size in range(1, 9):
         wanted = list(counted(body, {N: size}, [0]))
@@ -147,7 +147,7 @@ USES = loop(K, n, *probe(), up(), *probe())
 def test_uses_over_tiles_are_counted_by_a_ghost_of_what_one_tile_uses(skip: tuple[Stmt, ...], tiles: For) -> None:
     body = (*skip, tiles, *probe())
     asked = ledger()
-    found = Counting(asked, tiles).resolved((ALLOC, *body), ())
+    found = CounterResolver(asked, tiles).resolve((ALLOC, *body), ())
     (base,) = symbols(asked.base(n))
     (total,) = symbols(asked.total(n))
     every = Symbol("tiles", "size", 0, 9)
@@ -174,14 +174,14 @@ def with_ghosts(body: tuple[Stmt, ...], env: Env, base: Symbol, ends: Env, size:
 def test_what_a_tile_adds_of_its_own_is_counted_in_rounds() -> None:
     tiles = over_tiles(sym(W), 2, *probe(), up())
     asked = ledger()
-    found = Counting(asked, tiles).resolved((ALLOC, tiles), ())
+    found = CounterResolver(asked, tiles).resolve((ALLOC, tiles), ())
     (wait,) = [stmt for stmt in walk(found) if isinstance(stmt, Await)]
     assert wait.phase is asked.rounds(T)
 
 
 def refused(*body: Stmt, tiles: For | None = None) -> tuple[str, Stmt]:
     with pytest.raises(RefusedError) as caught:
-        Counting(ledger(), tiles).resolved(body, ())
+        CounterResolver(ledger(), tiles).resolve(body, ())
     return caught.value.reason, caught.value.stmt
 
 
@@ -193,7 +193,7 @@ def test_counters_without_a_closed_form_are_refused_where_they_stand() -> None:
     alone, roles = One((up(),)), Roles(())
     early = up()
     cases: tuple[tuple[str, Stmt, tuple[Stmt, ...]], ...] = (
-        ("not made where the role begins", early, (early,)),
+        ("not created at the start of the role", early, (early,)),
         ("that memory supplies", supplied, (ALLOC, supplied)),
         ("atomic operation", fetched, (ALLOC, fetched)),
         ("one thread of an agent advances", alone, (ALLOC, alone)),
@@ -252,7 +252,7 @@ def test_tiles_that_are_not_all_counted_are_refused(
 def test_a_ghost_counts_uses_that_the_tile_decides(tile: Stmt, each: Index) -> None:
     asked = ledger()
     tiles = over_tiles(0, 1, *probe(), tile)
-    body = Counting(asked, tiles).resolved((ALLOC, tiles, *probe()), ())
+    body = CounterResolver(asked, tiles).resolve((ALLOC, tiles, *probe()), ())
     head, after = (stmt.phase for stmt in walk(body) if isinstance(stmt, Await))
     assert head is asked.base(each)
     assert after is asked.total(each)
@@ -263,9 +263,9 @@ def test_a_ghost_counts_uses_that_the_tile_decides(tile: Stmt, each: Index) -> N
 
 def test_a_counter_that_the_context_decides_is_simple() -> None:
     asked = ledger(le(1, n))
-    assert asked.settled(algebra.maximum(0, sub(n, 1)), ()) is sub(n, 1)
-    assert asked.settled(algebra.minimum(n, const(0)), ()) is const(0)
-    assert asked.settled(algebra.pick(lt(n, 4), const(7), n), (lt(n, 3),)) is const(7)
-    assert asked.settled(algebra.pick(lt(n, 4), const(7), n), (lt(5, n),)) is n
+    assert asked.simplify(algebra.maximum(0, sub(n, 1)), ()) is sub(n, 1)
+    assert asked.simplify(algebra.minimum(n, const(0)), ()) is const(0)
+    assert asked.simplify(algebra.pick(lt(n, 4), const(7), n), (lt(n, 3),)) is const(7)
+    assert asked.simplify(algebra.pick(lt(n, 4), const(7), n), (lt(5, n),)) is n
     undecided = algebra.pick(lt(n, 4), const(7), n)
-    assert asked.settled(undecided, (TRUE,)) is undecided
+    assert asked.simplify(undecided, (TRUE,)) is undecided

@@ -66,9 +66,9 @@ def test_what_is_owed_and_not_so_is_false(edit: tuple[str, str], broken: str) ->
     ("edits", "reason"),
     [
         (((WAIT, ""),), "not followed by arrivals there and a wait here"),
-        (((STORE, STORE.replace("of(to)", "of(0)")),), "not every block of the cluster is stored into alike"),
-        (((STORE, STORE.replace("sums[wg, rank]", "sums[wg, (rank + to) % 2]")),), "differs"),
-        (((LOADS, LOADS + "\n        copy(total, sums[wg, 0])"),), "serves something else"),
+        (((STORE, STORE.replace("of(to)", "of(0)")),), "the blocks of the cluster receive different numbers of stores"),
+        (((STORE, STORE.replace("sums[wg, rank]", "sums[wg, (rank + to) % 2]")),), "differ by more than the index"),
+        (((LOADS, LOADS + "\n        copy(total, sums[wg, 0])"),), "another use of the memory"),
         (((WAIT, WAIT + AGAIN),), "loops"),
         (((TELL, TELL + ALSO), ("    come = ", OWN + "    come = ")), "does something else too"),
     ],

@@ -9,7 +9,7 @@ import pytest
 from argus.core.algebra import TRUE
 from argus.core.ir import Copy, Edit
 from argus.core.proof.sync.roles.context import RefusedError
-from argus.core.proof.sync.roles.obligations import Unrolled, unrolled
+from argus.core.proof.sync.roles.obligations import SequentialKernel, sequentialise
 from argus.language import (
     Tensor,
     TensorMap,
@@ -150,9 +150,9 @@ def test_a_copy_is_over_before_its_map_is_edited() -> None:
 
 def test_agents_that_edit_one_map_have_no_reading() -> None:
     (edit, *_) = every(ROLES["grouped_gemm_by_an_edited_map"], Edit)
-    assert isinstance(unrolled(ROLES["grouped_gemm_by_an_edited_map"], session()), Unrolled)
+    assert isinstance(sequentialise(ROLES["grouped_gemm_by_an_edited_map"], session()), SequentialKernel)
     kernel = ROLES["cooperative"]
     store = of_role(kernel, "math", Copy)[-1]
-    found = unrolled(edited(kernel, store, Edit(edit.map, "release"), store), session())
+    found = sequentialise(edited(kernel, store, Edit(edit.map, "release"), store), session())
     assert isinstance(found, RefusedError)
     assert "several agents" in found.reason

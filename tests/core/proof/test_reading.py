@@ -82,7 +82,7 @@ def test_a_phase_off_by_rounds_is_that_of_another_use_which_its_trips_do_not_hav
     kernel = ring(Drained(stages=2))
     wait = of_role(kernel, role, Await)[0]
     reason, stmt = refusal(changed(kernel, wait, phase=add(wait.phase, by)))
-    assert reason == "an operation on a ring under a condition that does not leave out just the uses beyond"
+    assert reason == "an operation on a ring whose condition does not skip exactly the uses beyond the tile"
     assert stmt.span == wait.span
 
 
@@ -91,7 +91,7 @@ def test_another_phase_is_refused() -> None:
     wait = of_role(kernel, "math", Await)[0]
     for phase in (algebra.const(0), algebra.mul(wait.phase, 2), add(wait.phase, 7), add(wait.event.at[0], 0)):
         reason, stmt = refusal(changed(kernel, wait, phase=phase))
-        assert reason == "the phase waited for is not that of the slot's use"
+        assert reason == "the awaited phase is not that of the slot's use"
         assert stmt.span == wait.span
 
 
@@ -101,7 +101,7 @@ def test_a_slot_at_no_fixed_distance_is_refused() -> None:
     (k,) = [loop.symbol for loop in of_role(kernel, "math", For)]
     at = algebra.mod(algebra.floordiv(algebra.sym(k), 2), 2)
     reason, stmt = refusal(changed(kernel, arrive, event=evolve(arrive.event, at=(at,))))
-    assert reason == "a slot that is not at a fixed distance of the loop's trip"
+    assert reason == "a slot that is not at a fixed distance from the loop's trip"
     assert stmt.span == arrive.span
 
 
@@ -112,7 +112,7 @@ def test_a_copy_lands_on_the_barrier_of_its_own_slot() -> None:
     (k,) = [loop.symbol for loop in of_role(kernel, "load", For)]
     signal = evolve(copy.signal, at=(algebra.mod(add(algebra.sym(k), 1), 2),))
     reason, stmt = refusal(changed(kernel, copy, signal=signal))
-    assert reason == "a copy into one slot that lands on the barrier of another"
+    assert reason == "a copy into one slot that completes on the barrier of another"
     assert stmt.span == copy.span
 
 
@@ -166,17 +166,17 @@ def test_what_the_loop_lacks_stands_behind_it() -> None:
     assert isinstance(verify(LAGGED, solver="z3").verdict, Proved)
     _, late = epilogue(LAGGED)
     reason, _ = refusal(edited(LAGGED, late))
-    assert reason == "0 operations on rings stand beside the loop, its trips lack 1"
+    assert reason == "0 operations on rings are outside the loop, but 1 are missing from its trips"
     twice = edited(LAGGED, late, late, *fresh_copies((late,)))
     reason, _ = refusal(twice)
-    assert "after the last tile" in reason or "beside the loop" in reason
+    assert "after the last tile" in reason or "outside the loop" in reason
 
 
 def test_the_last_groups_are_waited_for_before_anything_else() -> None:
     wait, late = epilogue(LAGGED)
     for kernel in (edited(LAGGED, wait), changed(LAGGED, wait, pending=1), moved_behind(LAGGED, wait, late)):
         reason, _ = refusal(kernel)
-        assert reason.startswith("groups may be left when the loop ends")
+        assert reason.startswith("groups may be in flight when the loop ends")
 
 
 def moved_behind(kernel: Kernel, first: Stmt, second: Stmt) -> Kernel:
@@ -197,7 +197,7 @@ def test_a_condition_that_leaves_out_other_uses_is_refused(guard: Callable[[For]
     (loop,) = of_role(kernel, "math", For)
     (branch,) = of_role(kernel, "math", If)
     reason, stmt = refusal(changed(kernel, branch, cond=guard(loop)))
-    assert reason == "an operation on a ring under a condition that does not leave out just the uses beyond"
+    assert reason == "an operation on a ring whose condition does not skip exactly the uses beyond the tile"
     assert stmt.span == of_role(kernel, "math", Arrive)[0].span
 
 
@@ -207,10 +207,10 @@ def test_a_release_beside_the_loop_is_that_of_its_own_use() -> None:
     (loop,) = of_role(kernel, "math", For)
     at = algebra.mod(sub(loop.stop, 2), 3)
     reason, stmt = refusal(changed(kernel, last, event=evolve(last.event, at=(at,))))
-    assert reason == "an operation beside the loop over uses that is not the one its trips lack"
+    assert reason == "an operation outside the loop over uses that is not the one missing from its trips"
     assert stmt.span == last.span
     reason, _ = refusal(changed(kernel, last, count=2))
-    assert reason == "an operation beside the loop over uses that is not the one its trips lack"
+    assert reason == "an operation outside the loop over uses that is not the one missing from its trips"
 
 
 def test_the_filler_waits_for_every_slot_in_turn_at_its_end() -> None:
@@ -219,7 +219,7 @@ def test_the_filler_waits_for_every_slot_in_turn_at_its_end() -> None:
     assert len(ends) == 2
     for broken in (edited(kernel, ends[1]), changed(kernel, ends[0], phase=add(ends[0].phase, 1))):
         reason, _ = refusal(broken)
-        assert reason == "what stands after the last tile is not the wait for every slot in turn"
+        assert reason == "the statements after the last tile are not the waits for every slot in order"
 
 
 # -- groups --------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def test_uses_are_read_by_equally_many_products() -> None:
     (loop,) = of_role(kernel, "math", For)
     guarded = If(lt(algebra.sym(loop.symbol), 3), (second,), span=second.span)
     reason, _ = refusal(edited(kernel, second, guarded))
-    assert reason == "a use that is read once more under a condition"
+    assert reason == "a use that is read again under a condition"
 
 
 def test_groups_that_may_be_left_are_counted_by_uses() -> None:

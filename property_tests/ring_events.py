@@ -19,7 +19,17 @@ from argus.core.proof.sync.roles.agent_order import check_agent_order
 from argus.core.proof.sync.roles.context import ProofContext, RefusedError
 from argus.core.proof.sync.roles.extract_protocol import ExtractedProtocol, extract_protocol
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage, find_rings, parse_role
-from argus.core.protocol.ring import ArriveFull, Copy, Meet, Read, Release, Role, WaitEmpty, WaitFull, WaitGroups
+from argus.core.protocol.ring import (
+    ArriveFull,
+    Copy,
+    NamedBarrierOp,
+    Read,
+    Release,
+    Role,
+    WaitEmpty,
+    WaitFull,
+    WaitGroups,
+)
 from argus.core.query import Budget
 from argus.core.walk import evaluate, symbols
 from argus.interp.compiled_kernel import Prepared
@@ -57,7 +67,7 @@ def compared(kernel: Kernel) -> bool:
     protocol = found.spoken.protocol
     known = {*kernel.sizes, *kernel.blocks}
     whole = all(symbols(role.uses) <= known and role.active is TRUE for role in found.roles)
-    plain = not any(ring.once or ring.fewer for ring in protocol.rings) and len(protocol.rings) == len(found.rings)
+    plain = not any(ring.per_tile or ring.fewer for ring in protocol.rings) and len(protocol.rings) == len(found.rings)
     return whole and plain and not any(role.before or role.after for role in protocol.roles)
 
 
@@ -107,7 +117,7 @@ def _of_agent(role: Role, rings: Sequence[RingStorage], uses: int, tiles: int) -
     for tile in range(role.share[0], tiles, role.share[1]):
         for trip in range(-max(ahead), uses - min(ahead)):
             for op in role.body:
-                if 0 <= trip + op.ahead < uses and not isinstance(op, Read | WaitGroups | Meet):
+                if 0 <= trip + op.ahead < uses and not isinstance(op, Read | WaitGroups | NamedBarrierOp):
                     yield _event(op, rings[op.ring], tile * uses + trip + op.ahead)
     if role.finishes:
         for ring in rings:

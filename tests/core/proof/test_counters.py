@@ -194,11 +194,11 @@ def test_counters_without_a_closed_form_are_refused_where_they_stand() -> None:
     early = up()
     cases: tuple[tuple[str, Stmt, tuple[Stmt, ...]], ...] = (
         ("not created at the start of the role", early, (early,)),
-        ("that memory supplies", supplied, (ALLOC, supplied)),
+        ("an integer from memory", supplied, (ALLOC, supplied)),
         ("atomic operation", fetched, (ALLOC, fetched)),
         ("one thread of an agent advances", alone, (ALLOC, alone)),
         ("roles inside a role", roles, (ALLOC, roles)),
-        ("by another number in each iteration", growing, (ALLOC, loop(K, n, growing))),
+        ("varies between iterations", growing, (ALLOC, loop(K, n, growing))),
     )
     for reason, blamed, body in cases:
         found, stmt = refused(*body)

@@ -22,7 +22,7 @@ from argus.core.proof.sync.roles.events import arrival_peer
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage
 from argus.core.proof.sync.roles.prologue_epilogue import PlacedOp
 from argus.core.protocol.ring import Copy as Copied
-from argus.core.protocol.ring import Meet, Op, Release, Ring, Role, WaitGroups
+from argus.core.protocol.ring import NamedBarrierOp, Op, Release, Ring, Role, WaitGroups
 from argus.core.walk import substitute, symbols
 
 
@@ -148,7 +148,7 @@ def _ops_of_rank(kernel: Kernel, rings: Sequence[RingStorage], each: PlacedOp, r
     """An operation of the block of this rank, on rings numbered over all blocks."""
     op = each.op
     match op:
-        case WaitGroups() | Meet():
+        case WaitGroups() | NamedBarrierOp():
             yield op
         case Copied():
             assert isinstance(each.stmt, Copy)

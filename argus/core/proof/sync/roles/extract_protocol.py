@@ -105,12 +105,12 @@ def extract_protocol(
         if chains:
             refuse(chains[0].role.loop, "turns in a loop over uses, in a cluster")
         sizes, made, placed = cluster_protocol(kernel, rings, sizes, made, placed)
-    return ExtractedProtocol(Protocol(sizes, tuple(made), least=least, persistent=persistent), tuple(placed), uses)
+    return ExtractedProtocol(Protocol(sizes, tuple(made), min_trips=least, persistent=persistent), tuple(placed), uses)
 
 
 def _ring(kernel: Kernel, ring: RingStorage) -> Ring:
     parts = tuple(bytes_of(copy) for copy in ring.copies)
-    return Ring(ring.stages, parts, arrivals(kernel, ring.full), arrivals(kernel, ring.empty), once=ring.per_tile)
+    return Ring(ring.stages, parts, arrivals(kernel, ring.full), arrivals(kernel, ring.empty), per_tile=ring.per_tile)
 
 
 def _role(

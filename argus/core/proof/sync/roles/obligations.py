@@ -53,9 +53,9 @@ from argus.core.proof.sync.roles.sequential import (
     sequential_kernel,
     tile_enumeration,
 )
-from argus.core.protocol.graph import graph
+from argus.core.protocol.graph import check_event_graph
 from argus.core.protocol.lemma import Certified
-from argus.core.protocol.obligations import Question, certified, oblige
+from argus.core.protocol.obligations import Question, certify_shape, protocol_obligations
 from argus.core.protocol.outcome import Fails, Unknown
 from argus.core.protocol.ring import ArriveFull, Release, WaitEmpty, WaitFull
 from argus.core.query import GaveUp, Sat
@@ -207,22 +207,22 @@ _CODES = {
 
 def _protocol_obligations(said: ExtractedProtocol, proof: ProofContext) -> Iterator[Obligation]:
     """The protocol's queries to the solver, the lemma on one stage, and the event graph."""
-    owed = oblige(said.protocol)
+    owed = protocol_obligations(said.protocol)
     if isinstance(owed, Fails | Unknown):
         yield _outcome_obligation(said, owed)
         return
     for question in owed.questions:
         yield _question_obligation(said, question, proof)
     for shape in owed.shapes:
-        found = certified(shape)
+        found = certify_shape(shape)
         what = "on one slot, every read sees its own use and no wait blocks for ever"
         if isinstance(found, Certified):
             yield Obligation("I5", what, said.stmt_of(WaitFull), algebra.TRUE, compared=found.states)
         else:
             yield _outcome_obligation(said, found)
-    if owed.beyond:
-        yield _outcome_obligation(said, Unknown(owed.beyond))
-    outcome = graph(said.protocol)
+    if owed.incomplete:
+        yield _outcome_obligation(said, Unknown(owed.incomplete))
+    outcome = check_event_graph(said.protocol)
     if isinstance(outcome, Fails | Unknown):
         yield _outcome_obligation(said, outcome)
         return

@@ -23,7 +23,7 @@ from argus.core.proof.sync.roles.events import (
 )
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage
 from argus.core.proof.sync.roles.uses import is_phase, is_use, phase_of, ring_reads
-from argus.core.protocol.ring import ArriveFull, Meet, Op, Read, Release, WaitEmpty, WaitFull, WaitGroups
+from argus.core.protocol.ring import ArriveFull, NamedBarrierOp, Op, Read, Release, WaitEmpty, WaitFull, WaitGroups
 
 
 @frozen(eq=False)
@@ -161,7 +161,7 @@ def _is_op(
     action = done.event.action
     role = evolve(role, facts=(*role.facts, done.event.guard))
     at = algebra.add(role.base, use)
-    if isinstance(each.op, WaitGroups | Meet):
+    if isinstance(each.op, WaitGroups | NamedBarrierOp):
         return False
     ring = rings[each.op.ring]
     match each.op, action:

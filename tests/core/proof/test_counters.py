@@ -211,7 +211,7 @@ def test_counters_without_a_closed_form_are_refused_where_they_stand() -> None:
     assert stmt.symbol == K
     own = up(sym(cast("Let", by_itself[0]).symbol))
     found, stmt = refused(ALLOC, loop(K, n, *by_itself, own))
-    assert "advanced by what a counter says" in found
+    assert "increment depends on a counter" in found
     assert stmt is own
 
 

@@ -132,13 +132,13 @@ def _gather_obligations(kernel: Kernel, rows: FlattenedKernel, prover: Prover) -
     """The access obligations of gathered loads, computed on the kernel before its views are flattened."""
     if not rows.gathered:
         return ()
-    owed: list[Obligation] = []
+    obligations: list[Obligation] = []
     for line in _lines(kernel, prover):
         refused = next((each for each in line.unmodelled if not isinstance(each.stmt, Tag)), None)
         if refused is not None:
             return refused
-        owed += memory.access_obligations(line, Accesses(line), rows.gathered.__contains__)
-    return tuple(owed)
+        obligations += memory.access_obligations(line, Accesses(line), rows.gathered.__contains__)
+    return tuple(obligations)
 
 
 def _unmodelled_kernel(kernel: Kernel, why: NotModelled) -> Analysis:
@@ -150,8 +150,8 @@ def _unmodelled_kernel(kernel: Kernel, why: NotModelled) -> Analysis:
         *budgets.shared_memory_obligations(kernel),
         *budgets.stage_obligations(kernel),
     )
-    owed = (*budgets.budget_obligations(line, Accesses(line)), *first)
-    return Analysis(line, owed, (why,), line.assumptions, line.facts)
+    obligations = (*budgets.budget_obligations(line, Accesses(line)), *first)
+    return Analysis(line, obligations, (why,), line.assumptions, line.facts)
 
 
 def _analysed(
@@ -168,16 +168,16 @@ def _analysed(
     found = tuple(Accesses(line) for line in lines)
     if unmodelled:
         return Analysis(first, tuple(budgets.budget_obligations(first, found[0])), unmodelled, *known)
-    owed = [*more(found)]
+    obligations = [*more(found)]
     after: dict[Buffer, TensorContent] = {}
     for line, accesses in zip(lines, found, strict=True):
         flow = Flow(
             line, prover, line.facts, accesses, elementwise.map_content, folding.content, ways=found, seen=rows.seen
         )
         flow.given.update(launch_readers(flow, others.before))
-        owed += _obligations(flow, agent, others)
+        obligations += _obligations(flow, agent, others)
         after |= programs.tensors_after(flow, others)
-    return Analysis(first, tuple(owed), (), *known, tensors_after=after)
+    return Analysis(first, tuple(obligations), (), *known, tensors_after=after)
 
 
 def _unsupported_promises(kernel: Kernel) -> Iterator[NotModelled]:

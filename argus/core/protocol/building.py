@@ -126,7 +126,7 @@ def _add_program_order(built: EventGraph, role: Role) -> None:
 def _add_full_barrier(built: EventGraph, party: RingParties) -> Fails | None:
     stages, role = party.stages, party.producer
     built.events.append(party.full)
-    built.events.extend(copy.landed for copy in party.copies)
+    built.events.extend(copy.completed for copy in party.copies)
     if party.arrive is None:
         return Fails("deadlock", f"no role arrives at the full barriers of ring {party.number}")
     target = slot_offset(party.arrive.slot, stages, loses_uses=loses_uses(role))
@@ -138,9 +138,9 @@ def _add_full_barrier(built: EventGraph, party: RingParties) -> Fails | None:
             source = slot_offset(copy.op.signal, stages, loses_uses=loses_uses(copy.role))
             if source is None:
                 return _restart_failure(copy.issued)
-            built.add_edge(copy.issued, use, copy.landed, use)
+            built.add_edge(copy.issued, use, copy.completed, use)
             number = matching_use(use, source, target, stages)
-            _add_contribution(built, copy.issued, copy.landed, use, (party.full, number, stages))
+            _add_contribution(built, copy.issued, copy.completed, use, (party.full, number, stages))
     for consumer in party.consumers:
         if consumer.wait is not None:
             fault = _add_wait(built, consumer.role, consumer.wait, (party.full, target, stages), -stages)

@@ -62,7 +62,7 @@ State = tuple[
     tuple[tuple[int, int, int], ...],  # of each full barrier: phases, announcements, bytes due
     tuple[tuple[int, int], ...],  # of each empty barrier: phases, arrivals of those followed
     frozenset[tuple[int, int, int, int]],  # copies under way: ring, part, bytes, use
-    tuple[tuple[tuple[int, int], ...], ...],  # of each ring: parts landed, with their last use
+    tuple[tuple[tuple[int, int], ...], ...],  # of each ring: completed parts, with their last use
 ]
 
 

@@ -177,13 +177,13 @@ def _data_failure(built: EventGraph, found: tuple[RingParties, ...], safe: Dista
         for use in range(built.period):
             for read in party.reads:
                 for copy in party.copies:
-                    if not safe.ordered(copy.landed, use, read.read, use):
-                        return Fails("RAW", f"{read.read} of a use may come before {copy.landed} of that use")
+                    if not safe.ordered(copy.completed, use, read.read, use):
+                        return Fails("RAW", f"{read.read} of a use may come before {copy.completed} in that use")
                     if not _read_ends_before(built, safe, (read.over, use), (copy.issued, use + party.stages)):
                         return Fails("WAR", f"{copy.issued} may overwrite the slot before {read.over}")
             for copy in party.copies:
-                if not safe.ordered(copy.landed, use, copy.issued, use + party.stages):
-                    return Fails("WAW", f"{copy.issued} may start before the {copy.landed} of the slot's last use")
+                if not safe.ordered(copy.completed, use, copy.issued, use + party.stages):
+                    return Fails("WAW", f"{copy.issued} may start before {copy.completed} in the slot's previous use")
     return None
 
 

@@ -145,10 +145,10 @@ def _advanced(slot: _State, role: int, steps: Steps) -> _State:
 
 def _arrive_full(shape: Shape, slot: _State, arrivals: int, due: int) -> _State:
     """The state after additional arrivals and outstanding bytes at the full barrier."""
-    phases, arrived, owed = slot.full
-    arrived, owed = arrived + arrivals, owed + due
-    complete = arrived == shape.full and owed == 0
-    return evolve(slot, full=(phases + 1, 0, 0) if complete else (phases, arrived, owed))
+    phases, arrived, outstanding = slot.full
+    arrived, outstanding = arrived + arrivals, outstanding + due
+    complete = arrived == shape.full and outstanding == 0
+    return evolve(slot, full=(phases + 1, 0, 0) if complete else (phases, arrived, outstanding))
 
 
 def _complete_copy(shape: Shape, slot: _State, step: int, use: int) -> _State:

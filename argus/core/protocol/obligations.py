@@ -170,10 +170,10 @@ def check_obligations(protocol: Protocol, ask: Ask, least: Ask | None = None) ->
 
     least: asked again for a failed claim, to obtain a small model.
     """
-    owed = protocol_obligations(protocol)
-    if isinstance(owed, Fails | Unknown):
-        return owed
-    for question in owed.questions:
+    required = protocol_obligations(protocol)
+    if isinstance(required, Fails | Unknown):
+        return required
+    for question in required.questions:
         answer = ask(question.query)
         if isinstance(answer, GaveUp):
             return Unknown(f"{question.claim}: {answer.solver} gave up: {answer.reason}")
@@ -182,13 +182,13 @@ def check_obligations(protocol: Protocol, ask: Ask, least: Ask | None = None) ->
                 return Unknown(f"{question.what}, unless the operations on another ring prevent it")
             small = least(question.query) if least is not None and isinstance(answer, Sat) else answer
             return Fails(question.claim, question.what, model=_model(small) or _model(answer))
-    for shape in owed.shapes:
+    for shape in required.shapes:
         certificate = certify_shape(shape)
-        if isinstance(certificate, Fails) and len(owed.shapes) > 1:
+        if isinstance(certificate, Fails) and len(required.shapes) > 1:
             return Unknown(f"{certificate.what}, unless the operations on another ring prevent it")
         if not isinstance(certificate, Certified):
             return certificate
-    return Unknown(owed.incomplete) if owed.incomplete else Holds("every size")
+    return Unknown(required.incomplete) if required.incomplete else Holds("every size")
 
 
 def certify_shape(shape: Shape | CoupledShape) -> Certified | Fails | Unknown:

@@ -38,7 +38,7 @@ class CopyEvents:
     role: Role
     op: Copy
     issued: str
-    landed: str
+    completed: str
 
 
 @frozen
@@ -167,10 +167,10 @@ def _party(roles: Sequence[Role], number: int, ring: Ring) -> RingParties | Unkn
     copies = [copy for _, copy in sent]
     waits, arrives = _ops(producer, number, WaitEmpty), _ops(producer, number, ArriveFull)
     single = len(waits) <= 1 and len(arrives) <= 1 and len({copy.part for copy in copies}) == len(copies)
-    drains = tuple(each for each in consumers if each is not None)
-    if ring.parts and all(each.read is None for each in drains):
+    complete = tuple(each for each in consumers if each is not None)
+    if ring.parts and all(each.read is None for each in complete):
         return Unknown(f"no role reads ring {number}")
-    if not single or len(drains) != len(consumers) or any(_drains(producer, number)):
+    if not single or len(complete) != len(consumers) or any(_consumes(producer, number)):
         return Unknown(f"a role repeats an operation on ring {number}, or both fills and consumes it")
     return RingParties(
         number,
@@ -179,7 +179,7 @@ def _party(roles: Sequence[Role], number: int, ring: Ring) -> RingParties | Unkn
         waits[0] if waits else None,
         arrives[0] if arrives else None,
         tuple(_copied(role, copy) for role, copy in sent),
-        drains,
+        complete,
     )
 
 
@@ -202,7 +202,7 @@ def _drainer(role: Role, number: int) -> Consumer | None:
     return Consumer(role, waits[0] if waits else None, read, releases[0] if releases else None)
 
 
-def _drains(role: Role, number: int) -> list[bool]:
+def _consumes(role: Role, number: int) -> list[bool]:
     return [bool(_ops(role, number, kind)) for kind in (WaitFull, Read, Release)]
 
 

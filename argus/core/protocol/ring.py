@@ -242,16 +242,16 @@ def plain(
 ) -> Protocol:
     """The ring of a Hopper GEMM: one producer, and all consumers consume every use. pending: by default the lag."""
     pending = lag if pending is None else pending
-    drains = tuple(consumer(f"C{i}", lag=lag, pending=pending) for i in range(consumers))
-    return Protocol((Ring(stages, parts, empty=consumers),), (producer(parts=parts), *drains))
+    consumer_roles = tuple(consumer(f"C{i}", lag=lag, pending=pending) for i in range(consumers))
+    return Protocol((Ring(stages, parts, empty=consumers),), (producer(parts=parts), *consumer_roles))
 
 
 def pingpong(stages: int, *, lag: int = 1, turns: bool = True, skips: bool = True) -> Protocol:
     """Two consumers that alternate between tiles, and skip each other's uses."""
-    drains = tuple(
+    consumer_roles = tuple(
         evolve(consumer(f"C{i}", lag=lag, pending=lag), share=(i, 2), turn=turns, skips=skips) for i in range(2)
     )
-    return Protocol((Ring(stages),), (producer(), *drains))
+    return Protocol((Ring(stages),), (producer(), *consumer_roles))
 
 
 def clustered(
@@ -268,8 +268,8 @@ def clustered(
         fill = (WaitEmpty(own), ArriveFull(1 + blocks, own), Copy(1, 0, own), *sent)
         roles.append(Role(f"P{own}", fill, finishes=True))
         gives = tuple(Release(ring, -lag) for ring in range(blocks))
-        drain = (WaitFull(own), Read(own), WaitGroups(pending), *gives)
-        roles.extend(Role(f"C{own}.{i}", drain) for i in range(consumers))
+        consume = (WaitFull(own), Read(own), WaitGroups(pending), *gives)
+        roles.extend(Role(f"C{own}.{i}", consume) for i in range(consumers))
     rings = (Ring(stages, (1,) * (1 + blocks), empty=consumers * blocks),) * blocks
     return Protocol(rings, tuple(roles))
 
@@ -288,12 +288,12 @@ def attention(k_stages: int, v_stages: int, *, order: str = "K(i+1) V(i)", persi
         "K(i) V(i)": (*_fill(0, 0), *_fill(1, 0)),
         "V(i) K(i)": (*_fill(1, 0), *_fill(0, 0)),
     }
-    drain = (
+    consume = (
         *(WaitFull(0, 1), Read(0, 1), WaitGroups(0, 1), Release(0, 1)),
         *(WaitFull(1, 0), Read(1, 0), WaitGroups(0, 0), Release(1, 0)),
     )
     rings = (Ring(k_stages), Ring(v_stages))
-    return Protocol(rings, (Role("P", fills[order]), Role("C", drain)), persistent=persistent)
+    return Protocol(rings, (Role("P", fills[order]), Role("C", consume)), persistent=persistent)
 
 
 def flash(
@@ -305,7 +305,7 @@ def flash(
     """
     fill = (WaitEmpty(2), ArriveFull(1, 2), Copy(1, 0, 2))
     producer = Role("P", (*_fill(0, 0), *_fill(1, 0)), before=fill)
-    drains: list[Role] = []
+    consumer_roles: list[Role] = []
     for agent in range(2):
         enter, leave = ((WaitEmpty(3), ArriveFull(0, 3)), (WaitFull(3), Release(3)))[agent] if turns else (None, None)
         body = (
@@ -315,12 +315,12 @@ def flash(
             *(Release(0, 1), Release(1)),
         )
         held = (Read(2, late=False), Release(2))
-        drains.append(Role(f"C{agent}", body, before=(WaitFull(2),), after=held))
+        consumer_roles.append(Role(f"C{agent}", body, before=(WaitFull(2),), after=held))
     if not late:
-        drains = [evolve(role, before=(*role.before, *role.after), after=()) for role in drains]
+        consumer_roles = [evolve(role, before=(*role.before, *role.after), after=()) for role in consumer_roles]
     rings = (Ring(k_stages, empty=2), Ring(v_stages, empty=2), Ring(q_stages, empty=2, per_tile=True))
     order = (Ring(1, (), fewer=1),) if turns else ()
-    return Protocol((*rings, *order), (producer, *drains), persistent=persistent)
+    return Protocol((*rings, *order), (producer, *consumer_roles), persistent=persistent)
 
 
 def held_per_tile(
@@ -329,11 +329,11 @@ def held_per_tile(
     """The ring of a GEMM, together with a ring with one use per tile."""
     base = plain(stages, consumers=consumers, lag=lag)
     producer = evolve(base.roles[0], before=(WaitEmpty(1), ArriveFull(1, 1), Copy(1, 0, 1)))
-    drains = tuple(
+    consumer_roles = tuple(
         evolve(role, before=(WaitFull(1),), after=(Read(1, late=False), Release(1))) for role in base.roles[1:]
     )
     rings = (*base.rings, Ring(held_stages, empty=consumers, per_tile=True))
-    return evolve(base, rings=rings, roles=(producer, *drains), persistent=persistent)
+    return evolve(base, rings=rings, roles=(producer, *consumer_roles), persistent=persistent)
 
 
 def alternating(*, seeded: bool = True) -> Protocol:

@@ -104,29 +104,29 @@ def find_ring_ops(protocol: Protocol) -> tuple[RingOps, ...] | Fails | Unknown:
 def _representatives(protocol: Protocol) -> list[Role] | Unknown:
     if not protocol.persistent and any(role.share[1] > 1 for role in protocol.roles):
         return Unknown("roles divide tiles among them, but there is only one tile")
-    kept: list[Role] = []
+    found: list[Role] = []
     for role in protocol.roles:
         agent, agents = role.share
         if agents == 1 and role.turn:
             return Unknown(f"{role.name} takes turns alone")
         if agent == 0:
-            kept.append(role)
+            found.append(role)
         peers = [each for each in protocol.roles if each.share[1] == agents] if agents > 1 else [role]
         if sorted(each.share[0] for each in peers) != list(range(agents)):
             return Unknown(f"{role.name} takes every n-th tile, and some tiles are taken by no role")
         if any(evolve(peer, name=role.name, share=role.share) != role for peer in peers):
             return Unknown("roles that divide the tiles among them differ")
-    return kept
+    return found
 
 
 def _ring_ops(roles: list[Role], number: int, ring: Ring) -> RingOps | Fails | Unknown:
     producers = [role for role in roles if any(_of(role, number, kind) for kind in (WaitEmpty, ArriveFull, Copy))]
-    drains = [role for role in roles if any(_of(role, number, kind) for kind in (WaitFull, Read, Release))]
+    consumers = [role for role in roles if any(_of(role, number, kind) for kind in (WaitFull, Read, Release))]
     remote_copies = [each for role in producers for each in _remote_copies(role, number)]
     producers = [role for role in producers if all(each.role is not role for each in remote_copies)]
-    remote_releases = [each for role in drains for each in _remote_releases(role, number)]
-    drains = [role for role in drains if all(each.role is not role for each in remote_releases)]
-    if len(producers) != 1 or producers[0] in drains or not drains or producers[0].share[1] > 1:
+    remote_releases = [each for role in consumers for each in _remote_releases(role, number)]
+    consumers = [role for role in consumers if all(each.role is not role for each in remote_releases)]
+    if len(producers) != 1 or producers[0] in consumers or not consumers or producers[0].share[1] > 1:
         return Unknown(f"ring {number} is not filled by one role and consumed by others")
     role = producers[0]
     wait, arrive = _one(role, number, WaitEmpty), _one(role, number, ArriveFull)
@@ -141,9 +141,9 @@ def _ring_ops(roles: list[Role], number: int, ring: Ring) -> RingOps | Fails | U
     assert isinstance(arrive, ArriveFull)
     parts = [copy.part for copy in (*copies, *(remote.copy for remote in remote_copies))]
     if sorted(parts) != list(range(len(ring.parts))):
-        lacks = len(set(parts)) < len(ring.parts)
-        return Fails("bytes", "a part is never copied") if lacks else Unknown("a part is copied twice")
-    agents = [_agent(each, number, data=bool(ring.parts)) for each in drains]
+        missing_part = len(set(parts)) < len(ring.parts)
+        return Fails("bytes", "a part is never copied") if missing_part else Unknown("a part is copied twice")
+    agents = [_agent(each, number, data=bool(ring.parts)) for each in consumers]
     for agent in agents:
         if not isinstance(agent, ConsumerOps):
             return agent

@@ -92,8 +92,8 @@ def promise_instance(buffer: Buffer, term: Read) -> Cond:
     typed = (algebra.le(-half, term), algebra.lt(term, half))
     if buffer.promise is algebra.TRUE:
         return algebra.all_of(typed)
-    kept = substitute(buffer.promise, {}, term.at)
-    return algebra.all_of((*typed, algebra.any_of((algebra.negate(index_in_bounds(buffer, term)), kept))))
+    promised = substitute(buffer.promise, {}, term.at)
+    return algebra.all_of((*typed, algebra.any_of((algebra.negate(index_in_bounds(buffer, term)), promised))))
 
 
 def index_in_bounds(buffer: Buffer, term: Read) -> Cond:

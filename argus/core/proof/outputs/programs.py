@@ -66,14 +66,14 @@ def program_obligations(flow: Flow, others: ProgramContext) -> Iterator[Obligati
 
 
 def split_reduction_obligations(
-    owed: Iterable[Obligation], others: ProgramContext, summed: Collection[Buffer]
+    obligations: Iterable[Obligation], others: ProgramContext, summed: Collection[Buffer]
 ) -> Iterator[Obligation]:
     """The same obligations, where coverage (I3) of a sum that earlier launches computed in parts is reported as I34.
 
     summed: the accumulators of the kernel's own products.
     """
     parts = any(isinstance(known, TensorData) and known.sets for known in others.before.values())
-    for each in owed:
+    for each in obligations:
         claim = each.stmt.claim if isinstance(each.stmt, Assert) else None
         split = isinstance(claim, Covers) and claim.of.view.buffer not in summed
         yield evolve(each, invariant="I34") if parts and split and each.invariant == "I3" else each
@@ -123,12 +123,12 @@ def _completeness_obligations(
         reason = "a tensor that later launches read, stored in a branch or by stores with different bases"
         yield Obligation("I34", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=reason)
         return
-    owed = (
+    obligations = (
         block_injectivity(store, places, what, once=False),
         disjoint_blocks(flow, store, places, buffer, shared),
         *coverage_obligations(flow, store, places, whole(buffer)),
     )
-    for each in owed:
+    for each in obligations:
         yield evolve(each, invariant="I34")
 
 
@@ -145,10 +145,10 @@ def _not_padding(flow: Flow, store: Access) -> Iterator[Obligation]:
     for piece in flow.written(store.step):
         if isinstance(piece.value, Data) and store.places is not None:
             for bound in (*piece.value.inside, *piece.value.loose):
-                owed = no_padding_obligation(
+                padding = no_padding_obligation(
                     store, store.places, bound, (*store.step.context, piece.guard), store.view.buffer.shape
                 )
-                yield evolve(owed, invariant="I34")
+                yield evolve(padding, invariant="I34")
 
 
 # -- partial sums -------------------------------------------------------------------------------------------

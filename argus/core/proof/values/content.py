@@ -313,7 +313,7 @@ def unify_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
     """
     assert agent.low is not None
     first, low = found[0], agent.low
-    alike = all(
+    same_form = all(
         (
             d.record.keys(),
             d.fill,
@@ -338,13 +338,15 @@ def unify_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
         )
         for d in found
     )
-    record = {name: _of_agents([d.record[name] for d in found], agent, low) for name in first.record} if alike else {}
+    record = (
+        {name: _of_agents([d.record[name] for d in found], agent, low) for name in first.record} if same_form else {}
+    )
     places = (
         [_of_agents([d.inside[p].coordinate for d in found], agent, low) for p in range(len(first.inside))]
-        if alike
+        if same_form
         else []
     )
-    if not alike or any(each is None for each in (*record.values(), *places)):
+    if not same_form or any(each is None for each in (*record.values(), *places)):
         return Top("the values read by different agents are not one function of the agent's number")
     bounds = zip(places, first.inside, strict=True)
     inside = tuple(evolve(i, coordinate=place) for place, i in bounds if place is not None)
@@ -362,11 +364,11 @@ def _of_agents(parts: Sequence[FragmentIndex], agent: Symbol, low: int) -> Fragm
     if len(plain) == len(parts):
         return _affine(plain, agent, low)
     first = parts[0]
-    alike = isinstance(first, Piecewise) and all(
+    same_form = isinstance(first, Piecewise) and all(
         isinstance(part, Piecewise) and part.cases == first.cases and np.array_equal(part.table, first.table)
         for part in parts
     )
-    return first if alike else None
+    return first if same_form else None
 
 
 def _affine(parts: Sequence[Separable], agent: Symbol, low: int) -> Separable | None:

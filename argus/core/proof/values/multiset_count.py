@@ -86,15 +86,15 @@ def _kinds(patterns: IntArray, which: IntArray) -> tuple[IntArray, IntArray]:
     """The patterns that occur, without duplicates, in the order of their first element."""
     used, first = np.unique(which, return_index=True)
     number: dict[bytes, int] = {}
-    kept: list[int] = []
+    distinct: list[int] = []
     place = np.zeros(len(patterns), np.int64)
     for kind in used[np.argsort(first)].tolist():
         content = patterns[kind].tobytes()
         if content not in number:
-            number[content] = len(kept)
-            kept.append(kind)
+            number[content] = len(distinct)
+            distinct.append(kind)
         place[kind] = number[content]
-    return patterns[kept], place[which]
+    return patterns[distinct], place[which]
 
 
 _NOTHING = algebra.const(0)
@@ -290,17 +290,17 @@ def first_iteration(rest: Cond, loop: Loop) -> tuple[Cond, Index] | None:
 
     None if the rest is not of the form "from some iteration on".
     """
-    kept: list[Cond] = []
+    independent: list[Cond] = []
     first = loop.stmt.start
     for part in rest.parts if isinstance(rest, And) else (rest,):
         if loop.symbol not in symbols(part):
-            kept.append(part)
+            independent.append(part)
             continue
         since = _holds_from(part, loop)
         if since is None:
             return None
         first = (algebra.maximum if loop.stmt.step > 0 else algebra.minimum)(first, since)
-    return algebra.all_of(kept), first
+    return algebra.all_of(independent), first
 
 
 def _holds_from(cond: Cond, loop: Loop) -> Index | None:

@@ -98,8 +98,8 @@ class CounterResolver:
             case Arrive(event=event):
                 return evolve(stmt, event=self._slot(event))
             case Copy(source=source, target=target, signal=signal):
-                lands = None if signal is None else self._slot(signal)
-                return evolve(stmt, source=self._slot(source), target=self._slot(target), signal=lands)
+                signal_slot = None if signal is None else self._slot(signal)
+                return evolve(stmt, source=self._slot(source), target=self._slot(target), signal=signal_slot)
             case Mma(a=a, b=b):
                 return evolve(stmt, a=self._slot(a), b=self._slot(b))
             case _:

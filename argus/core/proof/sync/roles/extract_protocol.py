@@ -70,10 +70,10 @@ def extract_protocol(
     kernel: Kernel,
     roles: Sequence[ParsedRole],
     rings: Sequence[RingStorage],
-    turned: frozenset[ParsedRole],
+    ordered: frozenset[ParsedRole],
     proof: ProofContext,
 ) -> ExtractedProtocol:
-    """The protocol of all roles. turned: the roles whose agents are ordered by turns. Raises RefusedError."""
+    """The protocol of all roles. ordered: the roles whose agents are ordered by turns. Raises RefusedError."""
     made: list[Role] = []
     placed: list[tuple[PlacedOp, ...]] = []
     uses: dict[Stmt, Index] = {}
@@ -96,7 +96,7 @@ def extract_protocol(
                 uses[stmt] = use
         for agent in range(role.role.agents):
             own = ops if chain is None else insert_order_ops(role, ops, chain, agent)
-            made.append(_role(role, agent, own, rings, once, turn=role in turned, proof=proof))
+            made.append(_role(role, agent, own, rings, once, turn=role in ordered, proof=proof))
             placed.append((*once.before, *own, *once.after))
     least = 1 if proof.holds(roles[0].facts, algebra.le(1, roles[0].uses)) else 0
     persistent = roles[0].tile_loop.tiles is not None

@@ -33,10 +33,14 @@ def tracks_products(role: ParsedRole, rings: Sequence[RingStorage]) -> bool:
 
     Products of consecutive uses in a single loop are left to the protocol, which counts groups by uses.
     """
-    beside = any(isinstance(event.action, MmaEvent) for event in (*role.prologue, *role.epilogue))
+    outside = any(isinstance(event.action, MmaEvent) for event in (*role.prologue, *role.epilogue))
     several = any(isinstance(e.action, MmaEvent) and len(ring_reads(e, rings)) > 1 for e in role.loop_events)
     return (
-        beside or several or len(role.use_loops) > 1 or _reads_across_wait(role, rings) or _reads_tile_ring(role, rings)
+        outside
+        or several
+        or len(role.use_loops) > 1
+        or _reads_across_wait(role, rings)
+        or _reads_tile_ring(role, rings)
     )
 
 

@@ -100,9 +100,9 @@ def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
     roles = tuple(parse_role(role, proof) for role in kernel.roles.roles if not _idle(role))
     if not roles:
         refuse(kernel.roles, "roles that do nothing")
-    drainers = [role for role in roles if not role.fills]
-    if len(drainers) != 1:
-        refuse(kernel.roles, f"{len(drainers)} consumer roles; exactly one is modelled")
+    consumers = [role for role in roles if not role.fills]
+    if len(consumers) != 1:
+        refuse(kernel.roles, f"{len(consumers)} consumer roles; exactly one is modelled")
     for stmt in kernel.prologue:
         if isinstance(stmt, Copy | Map | Mma | Fold | For | If):
             refuse(stmt, "work before the roles begin")
@@ -114,38 +114,40 @@ def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
             refuse(stmt, "work after the roles have ended")
     for role in roles:
         if role.fills:
-            _check_filler(role)
+            _check_producer(role)
     rings = find_rings(roles)
     for role in roles if kernel.peers > 1 else ():
         clusters.check_rank_independence(kernel, role)
-    _check_drainer(drainers[0], frozenset(buffer for ring in rings for buffer in ring.buffers))
+    _check_consumer(consumers[0], frozenset(buffer for ring in rings for buffer in ring.buffers))
     turning = frozenset(role for role in roles if check_agent_order(kernel, role, proof))
-    said = extract_protocol(kernel, roles, rings, turning, proof)
-    drainer = drainers[0]
-    tiles = tile_enumeration(kernel, drainer)
-    line = sequential_kernel(kernel, drainer, rings, said, tiles, exchanged)
-    owed = (
+    extracted = extract_protocol(kernel, roles, rings, turning, proof)
+    consumer = consumers[0]
+    tiles = tile_enumeration(kernel, consumer)
+    line = sequential_kernel(kernel, consumer, rings, extracted, tiles, exchanged)
+    conditions = (
         *(each for role in roles for each in in_flight_obligations(role, rings, proof)),
-        *_protocol_obligations(said, proof),
-        *_same_tiles_obligations(roles, drainer),
-        *(() if tiles is None or tiles.block is None else _enumeration_obligations(tiles, drainer)),
+        *_protocol_obligations(extracted, proof),
+        *_same_tiles_obligations(roles, consumer),
+        *(() if tiles is None or tiles.block is None else _enumeration_obligations(tiles, consumer)),
         *_initialisation_obligation(kernel),
         *_width_obligations(kernel, roles, tiles),
-        *_hilbert_obligations(line, drainer, tiles),
+        *_hilbert_obligations(line, consumer, tiles),
         *counter_bound_obligations(kernel, roles, rings, tiles, proof),
-        *(_cluster_obligations(kernel, rings, said) if kernel.peers > 1 else ()),
+        *(_cluster_obligations(kernel, rings, extracted) if kernel.peers > 1 else ()),
         *(() if exchanged is None else cluster_stores.exchange_obligations(kernel, exchanged)),
     )
     buffers = frozenset(buffer for ring in rings for buffer in ring.buffers)
     fills = tuple(
         tuple(made for copy in ring.copies for made in clusters.received_copies(kernel, copy)) for ring in rings
     )
-    return SequentialKernel(line, drainer.role, drainer.statements, buffers, fills, owed, exchanged)
+    return SequentialKernel(line, consumer.role, consumer.statements, buffers, fills, conditions, exchanged)
 
 
-def _cluster_obligations(kernel: Kernel, rings: Sequence[RingStorage], said: ExtractedProtocol) -> Iterator[Obligation]:
-    fillers = {protocol_name(ring.filler, 0) for ring in rings}
-    finishes = all(role.finishes for role in said.protocol.roles if role.name in fillers)
+def _cluster_obligations(
+    kernel: Kernel, rings: Sequence[RingStorage], extracted: ExtractedProtocol
+) -> Iterator[Obligation]:
+    producers = {protocol_name(ring.producer, 0) for ring in rings}
+    finishes = all(role.finishes for role in extracted.protocol.roles if role.name in producers)
     return clusters.cluster_obligations(kernel, rings, finishes=finishes)
 
 
@@ -154,7 +156,7 @@ def _idle(role: Role) -> bool:
     return all(isinstance(stmt, Policy) for stmt in role.body)
 
 
-def _check_filler(role: ParsedRole) -> None:
+def _check_producer(role: ParsedRole) -> None:
     """Raises RefusedError if a producer role does anything but fill rings."""
     for stmt in walk(role.role.body):
         plain = isinstance(stmt, Let | Advance | Await | Arrive | For | If | One | Policy | Fence)
@@ -163,7 +165,7 @@ def _check_filler(role: ParsedRole) -> None:
             refuse(stmt, f"role `{role.role.name}` fills rings and does something else too")
 
 
-def _check_drainer(role: ParsedRole, rings: frozenset[Buffer]) -> None:
+def _check_consumer(role: ParsedRole, rings: frozenset[Buffer]) -> None:
     """Raises RefusedError if the consumer accesses stages other than by its events, or uses others' barriers."""
     seen = (*role.prologue, *(event for run in role.use_loops for event in run.events), *role.epilogue)
     known = {event.stmt for event in seen if isinstance(event.action, MmaEvent | ReadEvent)}
@@ -205,29 +207,29 @@ _CODES = {
 }
 
 
-def _protocol_obligations(said: ExtractedProtocol, proof: ProofContext) -> Iterator[Obligation]:
+def _protocol_obligations(extracted: ExtractedProtocol, proof: ProofContext) -> Iterator[Obligation]:
     """The protocol's queries to the solver, the lemma on one stage, and the event graph."""
-    owed = protocol_obligations(said.protocol)
-    if isinstance(owed, Fails | Unknown):
-        yield _outcome_obligation(said, owed)
+    conditions = protocol_obligations(extracted.protocol)
+    if isinstance(conditions, Fails | Unknown):
+        yield _outcome_obligation(extracted, conditions)
         return
-    for question in owed.questions:
-        yield _question_obligation(said, question, proof)
-    for shape in owed.shapes:
+    for question in conditions.questions:
+        yield _question_obligation(extracted, question, proof)
+    for shape in conditions.shapes:
         found = certify_shape(shape)
         what = "on one slot, every read sees its own use and no wait blocks for ever"
         if isinstance(found, Certified):
-            yield Obligation("I5", what, said.stmt_of(WaitFull), algebra.TRUE, compared=found.states)
+            yield Obligation("I5", what, extracted.stmt_of(WaitFull), algebra.TRUE, compared=found.states)
         else:
-            yield _outcome_obligation(said, found)
-    if owed.incomplete:
-        yield _outcome_obligation(said, Unknown(owed.incomplete))
-    outcome = check_event_graph(said.protocol)
+            yield _outcome_obligation(extracted, found)
+    if conditions.incomplete:
+        yield _outcome_obligation(extracted, Unknown(conditions.incomplete))
+    outcome = check_event_graph(extracted.protocol)
     if isinstance(outcome, Fails | Unknown):
-        yield _outcome_obligation(said, outcome)
+        yield _outcome_obligation(extracted, outcome)
         return
     for code, what in _GRAPH:
-        yield Obligation(code, what, said.stmt_of(WaitFull), algebra.TRUE)
+        yield Obligation(code, what, extracted.stmt_of(WaitFull), algebra.TRUE)
 
 
 _GRAPH = (
@@ -237,23 +239,23 @@ _GRAPH = (
 )
 
 
-def _blamed_stmt(said: ExtractedProtocol, claim: str) -> Stmt:
+def _blamed_stmt(extracted: ExtractedProtocol, claim: str) -> Stmt:
     match claim:
         case "parity" | "window" | "cursor" | "slot" | "RAW" | "exists":
-            return said.stmt_of(WaitFull)
+            return extracted.stmt_of(WaitFull)
         case "bytes":
-            return said.stmt_of(ArriveFull)
+            return extracted.stmt_of(ArriveFull)
         case "arrivals" | "release":
-            return said.stmt_of(Release)
+            return extracted.stmt_of(Release)
         case _:
-            return said.stmt_of(WaitEmpty)
+            return extracted.stmt_of(WaitEmpty)
 
 
-def _outcome_obligation(said: ExtractedProtocol, outcome: Fails | Unknown) -> Obligation:
+def _outcome_obligation(extracted: ExtractedProtocol, outcome: Fails | Unknown) -> Obligation:
     if isinstance(outcome, Unknown):
         what = "the ring's protocol holds"
-        return Obligation("I5", what, said.stmt_of(WaitFull), algebra.FALSE, unknown=outcome.reason)
-    stmt = _blamed_stmt(said, outcome.claim)
+        return Obligation("I5", what, extracted.stmt_of(WaitFull), algebra.FALSE, unknown=outcome.reason)
+    stmt = _blamed_stmt(extracted, outcome.claim)
     return Obligation(_CODES[outcome.claim], outcome.what, stmt, algebra.FALSE, witness=_cycle(outcome))
 
 
@@ -261,8 +263,8 @@ def _cycle(outcome: Fails) -> tuple[tuple[str, str], ...]:
     return tuple(("waits", each) for each in outcome.cycle)
 
 
-def _question_obligation(said: ExtractedProtocol, question: Question, proof: ProofContext) -> Obligation:
-    code, stmt = _CODES[question.claim], _blamed_stmt(said, question.claim)
+def _question_obligation(extracted: ExtractedProtocol, question: Question, proof: ProofContext) -> Obligation:
+    code, stmt = _CODES[question.claim], _blamed_stmt(extracted, question.claim)
     if question.wanted is Sat:
         answer = proof.prover.check(question.query.assertions)
         reason = f"{answer.solver} gave up: {answer.reason}" if isinstance(answer, GaveUp) else ""
@@ -275,20 +277,20 @@ def _question_obligation(said: ExtractedProtocol, question: Question, proof: Pro
 # -- other conditions --------------------------------------------------------------------------------------------
 
 
-def _same_tiles_obligations(roles: Sequence[ParsedRole], drainer: ParsedRole) -> Iterator[Obligation]:
+def _same_tiles_obligations(roles: Sequence[ParsedRole], consumer: ParsedRole) -> Iterator[Obligation]:
     """I9: producers and consumer process the same tiles, with equally many uses of each."""
     for role in roles:
-        if role is drainer:
+        if role is consumer:
             continue
-        uses = algebra.eq(*(_over_tile_number(each, each.per_tile) for each in (role, drainer)))
+        uses = algebra.eq(*(_over_tile_number(each, each.per_tile) for each in (role, consumer)))
         facts = () if role.tile_loop.tiles is None else _of_tiles(role.tile_loop.tiles)
         yield Obligation(
-            "I9", "a slot is filled as often as it is consumed, tile by tile", role.loop, uses, facts, drainer.loop
+            "I9", "a slot is filled as often as it is consumed, tile by tile", role.loop, uses, facts, consumer.loop
         )
-        if role.active is not algebra.TRUE or drainer.active is not algebra.TRUE:
-            both = algebra.eq(*(_over_tile_number(each, algebra.pick(each.active, 1, 0)) for each in (role, drainer)))
-            yield Obligation("I9", "all roles skip the same tiles", role.loop, both, facts, drainer.loop)
-        mine, theirs = role.tile_loop.tiles, drainer.tile_loop.tiles
+        if role.active is not algebra.TRUE or consumer.active is not algebra.TRUE:
+            both = algebra.eq(*(_over_tile_number(each, algebra.pick(each.active, 1, 0)) for each in (role, consumer)))
+            yield Obligation("I9", "all roles skip the same tiles", role.loop, both, facts, consumer.loop)
+        mine, theirs = role.tile_loop.tiles, consumer.tile_loop.tiles
         if mine is not None and theirs is not None:
             goal = algebra.eq(mine.stop, theirs.stop)
             yield Obligation("I9", "all roles process the same tiles", mine, goal, (), theirs, given="assumptions")
@@ -306,19 +308,19 @@ def _of_tiles(tiles: For) -> tuple[Cond, ...]:
     return (algebra.lt(algebra.sym(TILE), tiles.stop),)
 
 
-def _enumeration_obligations(tiles: TileEnumeration, drainer: ParsedRole) -> Iterator[Obligation]:
-    assert drainer.tile_loop.tiles is not None
+def _enumeration_obligations(tiles: TileEnumeration, consumer: ParsedRole) -> Iterator[Obligation]:
+    assert consumer.tile_loop.tiles is not None
     for what, goal, hypotheses in enumeration_lemmas(tiles):
-        yield Obligation("I4", what, drainer.tile_loop.tiles, goal, hypotheses, given="nothing")
+        yield Obligation("I4", what, consumer.tile_loop.tiles, goal, hypotheses, given="nothing")
 
 
-def _hilbert_obligations(line: Kernel, drainer: ParsedRole, tiles: TileEnumeration | None) -> Iterator[Obligation]:
+def _hilbert_obligations(line: Kernel, consumer: ParsedRole, tiles: TileEnumeration | None) -> Iterator[Obligation]:
     """The obligations of a sequential kernel with a tile's row and column in place of its number."""
     counts = dict(zip(line.blocks, line.grid, strict=True))
-    if tiles is None or drainer.tile_loop.tiles is None or hilbert_tiles.ROW not in counts:
+    if tiles is None or consumer.tile_loop.tiles is None or hilbert_tiles.ROW not in counts:
         return
     yield from hilbert_tiles.hilbert_obligations(
-        counts[hilbert_tiles.ROW], counts[hilbert_tiles.COLUMN], tiles.total, drainer.tile_loop.tiles
+        counts[hilbert_tiles.ROW], counts[hilbert_tiles.COLUMN], tiles.total, consumer.tile_loop.tiles
     )
 
 

@@ -147,8 +147,8 @@ def _conditional_body(tile: tuple[Stmt, ...], threads: int) -> tuple[tuple[Stmt,
     branch = conditional_tile(tile)
     if branch is None:
         return tile, algebra.TRUE
-    beside = (*(stmt for stmt in tile if stmt is not branch), *branch.otherwise)
-    for event in events_of(beside, threads):
+    outside = (*(stmt for stmt in tile if stmt is not branch), *branch.otherwise)
+    for event in events_of(outside, threads):
         refuse(event.stmt, "barriers or products outside the branch that processes a tile")
     return branch.then, branch.cond
 
@@ -188,14 +188,14 @@ def _tile_facts(tiles: For | None) -> tuple[Cond, ...]:
 
 @frozen(eq=False)
 class RingStorage:
-    """One ring. copies: the fill of a stage, in order. filler: the producer role. per_tile: one use per tile."""
+    """One ring. copies: the fill of a stage, in order. producer: the producer role. per_tile: one use per tile."""
 
     number: int
     stages: int
     full: Buffer
     empty: Buffer
     copies: tuple[Copy, ...]
-    filler: ParsedRole
+    producer: ParsedRole
     per_tile: bool = False
 
     @property

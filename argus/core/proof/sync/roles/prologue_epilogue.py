@@ -191,7 +191,7 @@ def drains_at_end(
     end = _end_events(role, ops)
     if not end:
         return False
-    wanted = [each for ring in rings if ring.filler is role for each in _final_waits(role, ring, proof)]
+    wanted = [each for ring in rings if ring.producer is role for each in _final_waits(role, ring, proof)]
     found = [
         (e.action.barrier, _slot(e.action), e.action.phase)
         for e in end

@@ -96,9 +96,9 @@ def tile_enumeration(kernel: Kernel, role: ParsedRole) -> TileEnumeration | None
 
 def sequential_kernel(
     kernel: Kernel,
-    drainer: ParsedRole,
+    consumer: ParsedRole,
     rings: Sequence[RingStorage],
-    said: ExtractedProtocol,
+    extracted: ExtractedProtocol,
     tiles: TileEnumeration | None,
     exchanged: Exchange | None = None,
 ) -> Kernel:
@@ -106,21 +106,21 @@ def sequential_kernel(
 
     Stores into other blocks of the cluster are replaced by the stores that the agent's own block receives.
     """
-    for stmt in walk((*drainer.tile_loop.before, *drainer.tile_loop.after)):
+    for stmt in walk((*consumer.tile_loop.before, *consumer.tile_loop.after)):
         if isinstance(stmt, Copy | Map | Mma | Fold | Assert):
             refuse(stmt, "data that is copied, computed or claimed outside the loop over tiles")
-    role = drainer.role
+    role = consumer.role
     body = (
         *_prologue(kernel),
-        *(stmt for stmt in drainer.tile_loop.before if isinstance(stmt, Alloc)),
-        *_with_received(tuple(_line(kernel, drainer.tile_loop.tile, drainer, rings, said)), exchanged),
+        *(stmt for stmt in consumer.tile_loop.before if isinstance(stmt, Alloc)),
+        *_with_received(tuple(_line(kernel, consumer.tile_loop.tile, consumer, rings, extracted)), exchanged),
         *(stmt for stmt in kernel.epilogue if not isinstance(stmt, Sync)),
     )
     names: dict[Symbol, Index] = {} if tiles is None else tiles.names
     grid, blocks = _grid(kernel, tiles)
     if role.agents == 1:
         names = {**names, role.number: algebra.const(0)}
-    elif drainer.tile_loop.tiles is None or drainer.tile_loop.tiles.step == 1:
+    elif consumer.tile_loop.tiles is None or consumer.tile_loop.tiles.step == 1:
         grid, blocks = (*grid, algebra.const(role.agents)), (*blocks, role.number)
     made = tuple(in_stmt(stmt, names) for stmt in body) if names else body
     eliminated = () if tiles is None else tiles.eliminated
@@ -159,14 +159,14 @@ def _prologue(kernel: Kernel) -> Iterator[Stmt]:
 
 
 def _line(
-    kernel: Kernel, body: tuple[Stmt, ...], role: ParsedRole, rings: Sequence[RingStorage], said: ExtractedProtocol
+    kernel: Kernel, body: tuple[Stmt, ...], role: ParsedRole, rings: Sequence[RingStorage], extracted: ExtractedProtocol
 ) -> Iterator[Stmt]:
     for stmt in body:
         match stmt:
             case Await(event=event):
                 ring = next((each for each in rings if each.full is event.buffer), None)
                 if ring is not None:
-                    yield from _fill(kernel, role, ring, stmt, said)
+                    yield from _fill(kernel, role, ring, stmt, extracted)
             case Arrive():
                 continue
             case Sync(barrier=barrier, how=how, threads=threads):
@@ -174,9 +174,11 @@ def _line(
                     refuse(stmt, "a barrier that is not for exactly the agent's threads")
                 yield evolve(stmt, barrier="cta", threads=None)
             case One(body=inner):
-                yield One(tuple(_line(kernel, inner, role, rings, said)), span=stmt.span, origin=stmt.origin)
+                yield One(tuple(_line(kernel, inner, role, rings, extracted)), span=stmt.span, origin=stmt.origin)
             case For() | If():
-                yield with_bodies(stmt, tuple(tuple(_line(kernel, part, role, rings, said)) for part in bodies(stmt)))
+                yield with_bodies(
+                    stmt, tuple(tuple(_line(kernel, part, role, rings, extracted)) for part in bodies(stmt))
+                )
             case _:
                 yield stmt
 
@@ -196,21 +198,23 @@ def _with_received(line: tuple[Stmt, ...], exchanged: Exchange | None) -> Iterat
             yield stmt
 
 
-def _fill(kernel: Kernel, role: ParsedRole, ring: RingStorage, wait: Await, said: ExtractedProtocol) -> Iterator[Copy]:
+def _fill(
+    kernel: Kernel, role: ParsedRole, ring: RingStorage, wait: Await, extracted: ExtractedProtocol
+) -> Iterator[Copy]:
     """The copies of the awaited use, with the reader's tile and trip in place of the producer's."""
-    filler = ring.filler
-    moved = _tile_names(filler, role)
-    if wait not in said.uses:
+    producer = ring.producer
+    moved = _tile_names(producer, role)
+    if wait not in extracted.uses:
         refuse(wait, "a wait for a slot of an unknown use")
-    use = said.uses[wait]
-    for each in (placed for placed in said.placed[_role_index(said, filler)] if placed.stmt in ring.copies):
+    use = extracted.uses[wait]
+    for each in (placed for placed in extracted.placed[_role_index(extracted, producer)] if placed.stmt in ring.copies):
         assert isinstance(each.op, Copied)
         assert isinstance(each.stmt, Copy)
-        trips_before = algebra.mul(algebra.sub(use, each.op.ahead), filler.loop.step)
+        trips_before = algebra.mul(algebra.sub(use, each.op.ahead), producer.loop.step)
         trip = (
             {}
             if ring.per_tile
-            else {filler.loop.symbol: algebra.add(trips_before, substitute(filler.loop.start, moved))}
+            else {producer.loop.symbol: algebra.add(trips_before, substitute(producer.loop.start, moved))}
         )
         names: dict[Symbol, Index] = {**trip, **moved}
         for copy in received_copies(kernel, each.stmt):
@@ -219,12 +223,12 @@ def _fill(kernel: Kernel, role: ParsedRole, ring: RingStorage, wait: Await, said
             yield evolve(made, signal=None)
 
 
-def _role_index(said: ExtractedProtocol, role: ParsedRole) -> int:
-    return [each.name for each in said.protocol.roles].index(protocol_name(role, 0))
+def _role_index(extracted: ExtractedProtocol, role: ParsedRole) -> int:
+    return [each.name for each in extracted.protocol.roles].index(protocol_name(role, 0))
 
 
-def _tile_names(filler: ParsedRole, role: ParsedRole) -> dict[Symbol, Index]:
-    mine, theirs = role.tile_loop.tiles, filler.tile_loop.tiles
+def _tile_names(producer: ParsedRole, role: ParsedRole) -> dict[Symbol, Index]:
+    mine, theirs = role.tile_loop.tiles, producer.tile_loop.tiles
     if mine is None or theirs is None:
         return {}
     return {theirs.symbol: algebra.sym(mine.symbol)}

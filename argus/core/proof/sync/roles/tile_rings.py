@@ -77,7 +77,7 @@ def _ring_events(events: Sequence[Event], once: Sequence[RingStorage]) -> Iterat
 
 def _is_end(role: ParsedRole, ring: RingStorage, event: Event) -> bool:
     """Whether an event is a final wait for released stages, which `drains_at_end` checks (kernels of one tile only)."""
-    return role.tile_loop.tiles is None and ring.filler is role and isinstance(event.action, WaitEvent)
+    return role.tile_loop.tiles is None and ring.producer is role and isinstance(event.action, WaitEvent)
 
 
 def _check_order(role: ParsedRole, rings: Sequence[RingStorage], once: Sequence[RingStorage]) -> None:

@@ -1,4 +1,4 @@
-"""Counters in closed form, against a plain count of what the body does."""
+"""Closed forms of counters, compared with executing the body."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from argus.core.layout import Layout
 from argus.core.proof.sync.roles.context import TILE, RefusedError
 from argus.core.proof.sync.roles.counters import CounterResolver
 from argus.core.walk import evaluate, substitute, symbols
-from tests.core.proof.asking import ledger
+from tests.core.proof.queries import proof_context
 
 COUNTER = Buffer("uses", "counter", i32, (), Staged(Layout(1, 0)), 4)
 ARRAY = Buffer("array", "global", i32, (const(8),), Staged(Layout(8, 1)))
@@ -121,7 +121,7 @@ BODIES: dict[str, tuple[Stmt, ...]] = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_the_closed_form_is_what_a_run_counts(body: tuple[Stmt, ...]) -> None:
-    found = CounterResolver(ledger(), None).resolve((ALLOC, *body), ())
+    found = CounterResolver(proof_context(), None).resolve((ALLOC, *body), ())
     assert not [stmt for stmt in walk(found) if isinstance(stmt, Let | Advance)]
     for size in range(1, 9):
         wanted = list(counted(body, {N: size}, [0]))
@@ -146,7 +146,7 @@ USES = loop(K, n, *probe(), up(), *probe())
 )
 def test_uses_over_tiles_are_counted_by_a_ghost_of_what_one_tile_uses(skip: tuple[Stmt, ...], tiles: For) -> None:
     body = (*skip, tiles, *probe())
-    asked = ledger()
+    asked = proof_context()
     found = CounterResolver(asked, tiles).resolve((ALLOC, *body), ())
     (base,) = symbols(asked.base(n))
     (total,) = symbols(asked.total(n))
@@ -173,7 +173,7 @@ def with_ghosts(body: tuple[Stmt, ...], env: Env, base: Symbol, ends: Env, size:
 
 def test_what_a_tile_adds_of_its_own_is_counted_in_rounds() -> None:
     tiles = over_tiles(sym(W), 2, *probe(), up())
-    asked = ledger()
+    asked = proof_context()
     found = CounterResolver(asked, tiles).resolve((ALLOC, tiles), ())
     (wait,) = [stmt for stmt in walk(found) if isinstance(stmt, Await)]
     assert wait.phase is asked.rounds(T)
@@ -181,11 +181,11 @@ def test_what_a_tile_adds_of_its_own_is_counted_in_rounds() -> None:
 
 def refused(*body: Stmt, tiles: For | None = None) -> tuple[str, Stmt]:
     with pytest.raises(RefusedError) as caught:
-        CounterResolver(ledger(), tiles).resolve(body, ())
+        CounterResolver(proof_context(), tiles).resolve(body, ())
     return caught.value.reason, caught.value.stmt
 
 
-def test_counters_without_a_closed_form_are_refused_where_they_stand() -> None:
+def test_counters_without_a_closed_form_are_refused_at_their_statement() -> None:
     uneven = when(algebra.eq(algebra.mod(k, 2), 0), up())
     growing, by_itself = loop(J, n, up(sym(J))), probe()
     supplied = Let(Symbol("x", "fresh"), Peek(View(ARRAY, (), (const(0),))))
@@ -250,7 +250,7 @@ def test_tiles_that_are_not_all_counted_are_refused(
     ids=["in some tiles", "as often as the tile says"],
 )
 def test_a_ghost_counts_uses_that_the_tile_decides(tile: Stmt, each: Index) -> None:
-    asked = ledger()
+    asked = proof_context()
     tiles = over_tiles(0, 1, *probe(), tile)
     body = CounterResolver(asked, tiles).resolve((ALLOC, tiles, *probe()), ())
     head, after = (stmt.phase for stmt in walk(body) if isinstance(stmt, Await))
@@ -262,7 +262,7 @@ def test_a_ghost_counts_uses_that_the_tile_decides(tile: Stmt, each: Index) -> N
 
 
 def test_a_counter_that_the_context_decides_is_simple() -> None:
-    asked = ledger(le(1, n))
+    asked = proof_context(le(1, n))
     assert asked.simplify(algebra.maximum(0, sub(n, 1)), ()) is sub(n, 1)
     assert asked.simplify(algebra.minimum(n, const(0)), ()) is const(0)
     assert asked.simplify(algebra.pick(lt(n, 4), const(7), n), (lt(n, 3),)) is const(7)

@@ -1,4 +1,4 @@
-"""Waves apart, as the proof counts them: groups, leads, balance, and what it refuses to count."""
+"""Epochs of waves that run barriers apart: groups, leads, balance, and what is refused."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_without_conditions_on_waves_all_are_one_group() -> None:
     assert list(barrier_balance_obligations(epochs.timeline)) == []
 
 
-def test_a_row_that_meets_a_barrier_of_its_own_leads_until_the_other_does() -> None:
+def test_waves_with_an_extra_barrier_lead_until_the_others_pass_one() -> None:
     epochs = epochs_of(line_of("p", "ss", "qs"))
     assert epochs.groups == (0b0011, 0b1100)
     assert leads(epochs) == [0, 0, 1, 1, 1, 0]
 
 
-def test_a_body_that_sets_rows_apart_and_together_again_keeps_their_lead() -> None:
+def test_a_balanced_loop_body_preserves_the_lead() -> None:
     assert leads(epochs_of(line_of("p", "qsp", "q"))) == [0, 0, 1, 0, 0, 1]
 
 
@@ -60,7 +60,7 @@ def test_balance_is_an_equality_over_the_trip_count(words: tuple[str, str, str],
     assert (found.goal is TRUE) is balanced
 
 
-def test_one_missing_barrier_may_be_owed_by_a_loop_of_one() -> None:
+def test_one_missing_barrier_may_come_from_a_loop_of_one_trip() -> None:
     @kernel(target=gfx942, threads=256)
     def once(A: Tensor["K 8", bf16]) -> None:
         with when(eq(wave, 3)):

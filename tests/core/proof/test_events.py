@@ -1,4 +1,4 @@
-"""What a role does to barriers and rings, statement by statement, and what has no place in that list."""
+"""The synchronisation events of each statement of a role, and the statements that are refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from argus.core.proof.sync.roles.events import (
     use_loops,
 )
 from property_tests.role_programs import ROLES
-from tests.core.proof.asking import refusal
+from tests.core.proof.queries import refusal
 from tests.core.proof.rings import changed
 
 K, T, WG = Symbol("k", "loop", 0), Symbol("t", "loop", 0), Symbol("wg", "agent", 0, 1)

@@ -1,4 +1,4 @@
-"""One line of steps in place of roles, and tiles that stand for blocks."""
+"""Sequential kernels of kernels with roles, and tile numbers in place of blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
 from property_tests.role_programs import ROLES
 from tests.conftest import Golden
-from tests.core.proof.asking import half, read, refusal
+from tests.core.proof.queries import extract, read, refusal
 from tests.core.proof.rings import Drained, changed, edited, of_role, ring
 
 
@@ -30,7 +30,7 @@ def test_the_line_of_tiles_in_turn(golden: Golden) -> None:
     golden(pretty(read(ROLES["pingpong"]).kernel))
 
 
-def test_a_line_is_of_one_agent_and_has_no_barriers() -> None:
+def test_a_sequential_kernel_has_one_agent_and_no_barriers() -> None:
     for name, kernel in ROLES.items():
         line = read(kernel).kernel
         assert line.roles is None
@@ -40,7 +40,7 @@ def test_a_line_is_of_one_agent_and_has_no_barriers() -> None:
         assert all(stmt.barrier == "cta" for stmt in walk(line.body) if isinstance(stmt, Sync)), name
 
 
-def test_the_grid_of_a_line_counts_tiles_and_agents() -> None:
+def test_the_grid_of_a_sequential_kernel_counts_tiles_and_agents() -> None:
     shared = read(ROLES["cooperative"]).kernel
     assert [block.name for block in shared.blocks] == ["tile", "wg"]
     apart = read(ROLES["pingpong"]).kernel
@@ -73,7 +73,7 @@ def test_a_tile_that_depends_on_the_count_of_the_blocks_own_tiles_is_refused() -
     assert reason == "a tile's coordinates depend on the block other than by the tile's number"
 
 
-def test_a_filler_that_takes_its_tile_otherwise_is_refused() -> None:
+def test_a_producer_with_another_tile_enumeration_is_refused() -> None:
     kernel = ROLES["cooperative"]
     (block,) = kernel.blocks
     load = of_role(kernel, "load", Copy)[0]
@@ -84,7 +84,7 @@ def test_a_filler_that_takes_its_tile_otherwise_is_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", [Map, Assert])
-def test_work_beside_the_tiles_is_refused(kind: type[Map | Assert]) -> None:
+def test_work_outside_the_tiles_is_refused(kind: type[Map | Assert]) -> None:
     kernel = ROLES["cooperative"]
     work = of_role(kernel, "math", kind)[0]
     without = edited(kernel, work)
@@ -95,7 +95,7 @@ def test_work_beside_the_tiles_is_refused(kind: type[Map | Assert]) -> None:
         assert stmt.span == work.span
 
 
-def test_a_meeting_of_others_is_refused() -> None:
+def test_a_barrier_of_other_threads_is_refused() -> None:
     kernel = ROLES["cooperative"]
     meeting = of_role(kernel, "math", Sync)[0]
     for fields in ({"threads": 256}, {"barrier": "load"}, {"how": "arrive"}):
@@ -108,10 +108,10 @@ def test_a_meeting_of_others_is_refused() -> None:
 
 
 def tiles_of(kernel: Kernel) -> TileEnumeration | None:
-    return tile_enumeration(kernel, half(kernel).roles[1])
+    return tile_enumeration(kernel, extract(kernel).roles[1])
 
 
-def test_a_block_takes_every_so_many_th_tile() -> None:
+def test_a_block_takes_every_nth_tile() -> None:
     kernel = ROLES["cooperative"]
     found = tiles_of(kernel)
     assert found is not None
@@ -131,7 +131,7 @@ def test_one_block_may_take_all_tiles() -> None:
     assert found.names == {found.own: sym(found.number)}
 
 
-def test_another_walk_than_that_of_so_many_blocks_is_refused() -> None:
+def test_another_tile_enumeration_is_refused() -> None:
     kernel = ROLES["cooperative"]
     for blocks in (1, 3):
         reason, _ = refusal(evolve(kernel, grid=(const(blocks),)))
@@ -181,7 +181,7 @@ def one_more(hypothesis: Cond) -> Cond:
     return hypothesis
 
 
-def test_branches_of_a_line_are_kept() -> None:
+def test_branches_of_a_sequential_kernel_are_preserved() -> None:
     kernel = ROLES["two_consumers"]
     line = read(kernel).kernel
     assert len([stmt for stmt in walk(line.body) if isinstance(stmt, If)]) == 1

@@ -1,4 +1,4 @@
-"""When reads of groups are known to be over: across a tile's end, where nothing waits, where trips outnumber uses."""
+"""When reads by groups have ended: across the end of a tile, without a wait, and with more trips than uses."""
 
 from __future__ import annotations
 

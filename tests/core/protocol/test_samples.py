@@ -42,7 +42,7 @@ def names(protocol: Protocol) -> tuple[str, str, str]:
     return type(machine).__name__, type(drawn).__name__, type(owed).__name__
 
 
-def test_no_meaning_imports_another() -> None:
+def test_no_semantics_imports_another() -> None:
     folder = Path(package.__path__[0])
     assert {file.stem for file in folder.glob("*.py")} == SHARED.union(*PARTS.values())
     for part in PARTS.values():
@@ -53,7 +53,7 @@ def test_no_meaning_imports_another() -> None:
             assert not {m for m in modules if m.startswith(("argus.core.barriers", "argus.testing"))}, name
 
 
-def test_the_explorer_imports_no_other_meaning() -> None:
+def test_the_explorer_imports_no_other_semantics() -> None:
     folder = Path(explorer.__path__[0])
     assert {file.stem for file in folder.glob("*.py")} == EXPLORER | {"__init__"}
     for name in EXPLORER:
@@ -83,7 +83,7 @@ def test_two_rings(k_stages: int, v_stages: int) -> None:
         assert names(attention(k_stages, v_stages, order="V(i) K(i)", persistent=persistent)) == (expected,) * 3
 
 
-def test_two_rings_that_hang_name_the_circle() -> None:
+def test_a_deadlock_of_two_rings_names_the_cycle() -> None:
     broken = attention(1, 1, order="V(i) K(i)")
     machine, drawn = search(broken, BOUND), check_event_graph(broken)
 
@@ -112,7 +112,7 @@ def test_pingpong_needs_its_turns() -> None:
     assert drawn.claim == "window"
 
 
-def test_barriers_that_nobody_waits_for_may_complete_as_they_like() -> None:
+def test_barriers_without_waits_are_unconstrained() -> None:
     """The values' slots are free once the keys' are; who gives both back may give back values late."""
     whole = flash(1, 2, turns=False)
     filler, *drains = whole.roles
@@ -157,7 +157,7 @@ def test_seeded_bugs_at_their_smallest_size(name: str, protocol: Protocol) -> No
     assert (machine.claim == "hang") == bool(machine.cycle)
 
 
-def test_a_schedule_that_is_not_possible_shows_nothing() -> None:
+def test_an_impossible_schedule_is_no_counterexample() -> None:
     assert replay(plain(2), Size(1, 1), ("C0",)) is None
     assert replay(plain(2), Size(1, 1), ("P", "engine:0.0:0.0.0", "C0", "C0")) is None
 

@@ -1,4 +1,4 @@
-"""What is known of integers from memory: instances of promises, their order, and what decides a block's way."""
+"""Promises on integers from memory: instances, ascending order, and control paths that depend on them."""
 
 # ruff: noqa: UP037
 # Reason: names of sizes.

@@ -1,4 +1,4 @@
-"""Roles read as a ring protocol: what is read of right kernels, and what of edited ones is refused or told apart."""
+"""Extraction of ring protocols: from correct kernels, and from edited ones, which are refused or differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from argus.core.protocol.ring import Protocol
 from argus.core.verdict import Proved
 from argus.verifier.kernel import verify
 from property_tests.role_programs import ROLES
-from tests.core.proof.asking import failing, half, refusal
+from tests.core.proof.queries import extract, failing, refusal
 from tests.core.proof.rings import Drained, changed, edited, every, of_role, ring
 
 
@@ -28,7 +28,7 @@ def unnamed(protocol: Protocol) -> Protocol:
 
 
 def said(kernel: Kernel) -> Protocol:
-    return half(kernel).said.protocol
+    return extract(kernel).extracted.protocol
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_ping_pong_schedule_is_two_consumers_with_tiles_in_turn() -> None:
     assert unnamed(found) == unnamed(made)
 
 
-def test_barriers_by_hand_are_read_as_the_ring_that_they_are() -> None:
+def test_barriers_by_hand_are_extracted_as_a_ring() -> None:
     assert unnamed(said(ROLES["barriers_by_hand"])) == unnamed(
         evolve(protocols.plain(2, parts=(2048, 512)), persistent=False)
     )
@@ -105,7 +105,7 @@ def test_a_slot_at_no_fixed_distance_is_refused() -> None:
     assert stmt.span == arrive.span
 
 
-def test_a_copy_lands_on_the_barrier_of_its_own_slot() -> None:
+def test_a_copy_completes_on_the_barrier_of_its_own_slot() -> None:
     kernel = ROLES["barriers_by_hand"]
     copy = of_role(kernel, "load", Copy)[1]
     assert copy.signal is not None
@@ -119,7 +119,7 @@ def test_a_copy_lands_on_the_barrier_of_its_own_slot() -> None:
 # -- trap T4 -------------------------------------------------------------------------------------------------
 
 
-def test_a_slot_that_others_may_still_read_is_not_given_back() -> None:
+def test_a_slot_that_others_may_still_read_is_not_released() -> None:
     kernel = ROLES["ordinary_reads_of_slots"]
     (meeting,) = of_role(kernel, "store", Sync)
     (arrive,) = of_role(kernel, "store", Arrive)
@@ -128,7 +128,7 @@ def test_a_slot_that_others_may_still_read_is_not_given_back() -> None:
     assert stmt.span == arrive.span
 
 
-def test_a_meeting_under_a_condition_is_none_for_the_readers() -> None:
+def test_a_conditional_barrier_does_not_cover_readers() -> None:
     kernel = ROLES["ordinary_reads_of_slots"]
     (meeting,) = of_role(kernel, "store", Sync)
     (k,) = [loop.symbol for loop in of_role(kernel, "store", For)]
@@ -137,7 +137,7 @@ def test_a_meeting_under_a_condition_is_none_for_the_readers() -> None:
     assert reason.endswith("trap T4")
 
 
-def test_a_meeting_before_the_read_orders_nothing_after_it() -> None:
+def test_a_barrier_before_the_read_does_not_cover_it() -> None:
     kernel = ROLES["ordinary_reads_of_slots"]
     (meeting,) = of_role(kernel, "store", Sync)
     look = of_role(kernel, "store", Copy)[0]
@@ -162,7 +162,7 @@ def epilogue(kernel: Kernel) -> tuple[Wait, If]:
 LAGGED = ring(Drained(lag=1))
 
 
-def test_what_the_loop_lacks_stands_behind_it() -> None:
+def test_the_epilogue_is_the_peeled_trips() -> None:
     assert isinstance(verify(LAGGED, solver="z3").verdict, Proved)
     _, late = epilogue(LAGGED)
     reason, _ = refusal(edited(LAGGED, late))
@@ -192,7 +192,7 @@ GUARDS: dict[str, Callable[[For], Cond]] = {
 
 
 @pytest.mark.parametrize("guard", GUARDS.values(), ids=GUARDS)
-def test_a_condition_that_leaves_out_other_uses_is_refused(guard: Callable[[For], Cond]) -> None:
+def test_a_condition_that_skips_other_uses_is_refused(guard: Callable[[For], Cond]) -> None:
     kernel = ROLES["two_consumers"]
     (loop,) = of_role(kernel, "math", For)
     (branch,) = of_role(kernel, "math", If)
@@ -201,7 +201,7 @@ def test_a_condition_that_leaves_out_other_uses_is_refused(guard: Callable[[For]
     assert stmt.span == of_role(kernel, "math", Arrive)[0].span
 
 
-def test_a_release_beside_the_loop_is_that_of_its_own_use() -> None:
+def test_a_release_in_the_epilogue_is_of_its_own_use() -> None:
     kernel = ROLES["two_consumers"]
     last = of_role(kernel, "math", Arrive)[-1]
     (loop,) = of_role(kernel, "math", For)
@@ -213,7 +213,7 @@ def test_a_release_beside_the_loop_is_that_of_its_own_use() -> None:
     assert reason == "an operation outside the loop over uses that is not the one missing from its trips"
 
 
-def test_the_filler_waits_for_every_slot_in_turn_at_its_end() -> None:
+def test_the_producer_waits_for_every_slot_in_order_at_its_end() -> None:
     kernel = ring(Drained(stages=2))
     ends = of_role(kernel, "load", Await)[1:]
     assert len(ends) == 2

@@ -1,4 +1,4 @@
-"""What the reading of a cluster proves of the shipped GEMM by pairs, and the forms that it refuses."""
+"""Coupled rings of a cluster: the shipped pair GEMM is proved, and other forms are refused."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def several(*, due: int) -> CoupledShape:
     return evolve(pair(2, both=True), producers=tuple(fills))
 
 
-def test_copies_to_one_ring_stand_for_each_other() -> None:
+def test_copies_to_one_ring_are_merged() -> None:
     joined, one_by_one = certify_coupled(several(due=16)), certify_coupled(pair(2, both=True))
     assert isinstance(joined, Certified)
     assert isinstance(one_by_one, Certified)
@@ -60,11 +60,11 @@ def test_copies_to_one_ring_stand_for_each_other() -> None:
 
 
 @pytest.mark.parametrize("due", [13, 4])
-def test_a_phase_that_completes_before_all_have_landed_is_found(due: int) -> None:
+def test_a_phase_that_completes_early_is_found(due: int) -> None:
     assert isinstance(certify_coupled(several(due=due)), Fails)
 
 
 @pytest.mark.parametrize(("stages", "lag", "holds"), [(2, 1, True), (3, 2, True), (2, 2, False), (1, 0, True)])
-def test_rings_of_a_pair_hang_as_one_does(stages: int, lag: int, holds: bool) -> None:
+def test_coupled_rings_deadlock_like_one_ring(stages: int, lag: int, holds: bool) -> None:
     found = check_event_graph(clustered(stages, consumers=2, lag=lag))
     assert isinstance(found, Holds if holds else Fails)

@@ -1,4 +1,4 @@
-"""Turns: an order for any number of tiles, and edited turns that are none."""
+"""Turns: an order for any number of tiles, and edited turns that are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from argus.core.ir import Alloc, Arrive, Await, Kernel, One, Stmt, walk
 from argus.core.proof.sync.roles import agent_order
 from argus.core.proof.sync.roles.agent_order import is_strict_order
 from property_tests.role_programs import ROLES
-from tests.core.proof.asking import half, refusal
+from tests.core.proof.queries import extract, refusal
 from tests.core.proof.rings import changed, edited, every, of_role
 
 KERNEL = ROLES["pingpong"]
@@ -22,7 +22,7 @@ unremembered = is_strict_order.__wrapped__
 
 
 @pytest.mark.parametrize("agents", [2, 3, 4])
-def test_turns_are_an_order(agents: int) -> None:
+def test_turns_order_agents(agents: int) -> None:
     assert unremembered(agents)
 
 
@@ -51,12 +51,14 @@ OTHER_PHASES: dict[str, Wanted] = {
 
 @pytest.mark.parametrize("wanted", OTHER_PHASES.values(), ids=OTHER_PHASES)
 @pytest.mark.parametrize("agents", [2, 3])
-def test_waits_for_other_phases_are_no_order(wanted: Wanted, agents: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waits_for_other_phases_do_not_order_agents(
+    wanted: Wanted, agents: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(agent_order, "_awaited_phase", wanted)
     assert not unremembered(agents)
 
 
-def test_turns_that_are_left_for_another_than_the_next_are_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turns_passed_to_another_agent_do_not_order_agents(monkeypatch: pytest.MonkeyPatch) -> None:
     moved = cast("Callable[[State, int], Any]", vars(agent_order)["_step"])
 
     def left_for_itself(state: State, agent: int) -> object:
@@ -84,7 +86,7 @@ def around(kernel: Kernel, stmt: Stmt) -> One:
 
 
 def test_the_schedule_takes_turns() -> None:
-    math = next(role for role in half(KERNEL).said.protocol.roles if "math[1]" in role.name)
+    math = next(role for role in extract(KERNEL).extracted.protocol.roles if "math[1]" in role.name)
     assert math.turn
     assert math.share == (1, 2)
 
@@ -96,7 +98,7 @@ def test_a_turn_waits_for_the_phase_of_its_use(by: int) -> None:
     assert stmt.span == enter().span
 
 
-def test_the_first_agent_alone_begins() -> None:
+def test_only_the_first_agent_starts() -> None:
     assert KERNEL.roles is not None
     number = sym(KERNEL.roles.roles[1].number)
     for lead in (const(0), const(-1), algebra.mul(number, -1)):
@@ -133,7 +135,7 @@ def test_a_turn_is_entered_and_left_once_a_tile() -> None:
         assert "turns" in reason
 
 
-def test_nothing_of_a_ring_comes_before_the_turn_is_taken() -> None:
+def test_no_ring_operation_precedes_the_turn() -> None:
     alone = around(KERNEL, leave())
     before = edited(edited(KERNEL, alone), enter(), alone, enter())
     reason, stmt = refusal(before)

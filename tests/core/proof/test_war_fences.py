@@ -1,4 +1,4 @@
-"""Which kernels rest on the copy engine's refilling a slot after ordinary reads of it (reads-before-refill)."""
+"""Kernels that assume that TMA refills a stage after its ordinary reads (reads-before-refill)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def traced(name: str) -> Kernel:
         ("double_buffer", False),
     ],
 )
-def test_ordinary_reads_are_presumed_over_unless_their_readers_fence_them(name: str, expected: bool) -> None:
+def test_refills_after_ordinary_reads_need_an_assumption_unless_fenced(name: str, expected: bool) -> None:
     kernel = traced(name)
     assert has_unfenced_refills(kernel) is expected
     assert any("reads-before-refill" in each for each in machine_assumptions(kernel)) is expected

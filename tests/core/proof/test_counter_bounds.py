@@ -1,4 +1,4 @@
-"""Counters of uses: where slots are no power of two, all uses have to be fewer than a counter tells apart."""
+"""Counters of uses stay below 2^32 where the number of slots is not a power of two."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def nothing(*_: object) -> tuple[()]:
     return ()
 
 
-def test_a_counter_that_wraps_is_told_with_what_to_assume() -> None:
+def test_a_counter_that_may_wrap_is_reported_with_the_missing_assumption() -> None:
     (template,) = templates(CORPUS / "unknown" / "three_slots_of_a_counter_that_wraps.py")
     verdict = verify(template, solver="z3").verdict
     assert isinstance(verdict, Unknown)

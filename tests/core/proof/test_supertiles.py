@@ -1,4 +1,4 @@
-"""Tiles in bands, by enumeration of small grids: the lemma, each of its facts, and grids in terms of row and column."""
+"""Supertiles, by enumeration of small grids: the lemma, each of its facts, and grids over row and column."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_lemma_by_enumeration(height: int) -> None:
 
 
 @heights
-def test_the_language_takes_tiles_in_bands_one_to_one(height: int) -> None:
+def test_super_tiled_is_one_to_one(height: int) -> None:
     row, column = place(height)
     for rows, columns in GRIDS:
         tiles = list(zip(at(row, rows, columns), at(column, rows, columns), strict=True))
@@ -71,7 +71,7 @@ def test_the_language_takes_tiles_in_bands_one_to_one(height: int) -> None:
 
 
 @heights
-def test_the_terms_of_a_band_are_those_of_the_lemma(height: int) -> None:
+def test_supertile_terms_match_the_lemma(height: int) -> None:
     row, column = place(height)
     made = found(height)
     assert made.row is row
@@ -94,7 +94,7 @@ def test_each_fact_of_the_lemma_by_enumeration(height: int) -> None:
 
 
 @heights
-def test_each_fact_says_something(height: int) -> None:
+def test_each_fact_is_not_trivial(height: int) -> None:
     """The number just beyond the grid breaks every fact somewhere, so none holds of all numbers."""
     made = found(height)
     for fact, divisors in made.facts:
@@ -113,7 +113,7 @@ def _holds(fact: Cond, env: dict[Symbol, int]) -> bool:
         return False
 
 
-def test_other_numbers_are_not_taken_in_bands() -> None:
+def test_other_numbers_are_not_supertiles() -> None:
     row, column = place(2)
     own = sym(B)
     assert supertiles(B, add(COUNT, 1), (row, column)) is None
@@ -123,14 +123,14 @@ def test_other_numbers_are_not_taken_in_bands() -> None:
     assert supertiles(B, COUNT, (own,)) is None
 
 
-def test_facts_are_given_of_grid_coordinates_alone() -> None:
+def test_facts_are_only_about_grid_coordinates() -> None:
     row, column = place(3)
     assert [fact for fact, _ in supertile_lemmas([(B, COUNT)], (row, column))] == [fact for fact, _ in found(3).facts]
     assert list(supertile_lemmas([(B, sym(X))], (row, column))) == []
 
 
 @heights
-def test_a_place_is_so_many_rows_and_a_rest_without_the_number(height: int) -> None:
+def test_a_base_is_a_multiple_of_the_row_plus_a_rest(height: int) -> None:
     row, column = place(height)
     made = found(height)
     factor, rest = without_row(add(mul(row, 64), mul(column, 5), 3), made)
@@ -139,7 +139,7 @@ def test_a_place_is_so_many_rows_and_a_rest_without_the_number(height: int) -> N
 
 
 @heights
-def test_a_grid_in_bands_is_one_of_rows_and_columns(height: int) -> None:
+def test_a_supertiled_grid_has_rows_and_columns(height: int) -> None:
     row, column = place(height)
     kernel = evolve(ring(Drained()), blocks=(B,), grid=(COUNT,))
     table = np.zeros((1, 1), np.int64)
@@ -151,7 +151,7 @@ def test_a_grid_in_bands_is_one_of_rows_and_columns(height: int) -> None:
 
 
 @heights
-def test_a_place_that_speaks_of_the_number_otherwise_leaves_the_grid_as_it_is(height: int) -> None:
+def test_another_use_of_the_number_leaves_the_grid_unchanged(height: int) -> None:
     row, column = place(height)
     kernel = evolve(ring(Drained()), blocks=(B,), grid=(COUNT,))
     table = np.zeros((1, 1), np.int64)

@@ -1,4 +1,4 @@
-"""What the tests of the proof share: a session, the corpus by name, and a kernel's roles half read."""
+"""Helpers of the proof tests: a solver session, and the stages of the analysis of a kernel's roles."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ def session() -> Session:
     return Session(Z3())
 
 
-def ledger(*facts: Cond) -> ProofContext:
+def proof_context(*facts: Cond) -> ProofContext:
     return ProofContext(session(), facts)
 
 
 @frozen(eq=False)
-class Half:
-    """A kernel's roles, its rings and its protocol."""
+class Extracted:
+    """A kernel's parsed roles, its rings and its extracted protocol."""
 
     roles: tuple[ParsedRole, ...]
     rings: tuple[RingStorage, ...]
-    said: ExtractedProtocol
-    ledger: ProofContext
+    extracted: ExtractedProtocol
+    proof: ProofContext
 
 
-def half(kernel: Kernel) -> Half:
-    """Raises RefusedError where the roles are read as a protocol."""
+def extract(kernel: Kernel) -> Extracted:
+    """Extracts the protocol of a kernel. Raises RefusedError where the roles are outside the model."""
     assert kernel.roles is not None
-    asked = ledger(*(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume)))
+    asked = proof_context(*(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume)))
     roles = tuple(parse_role(role, asked) for role in kernel.roles.roles)
     rings = find_rings(roles)
     turning = frozenset(role for role in roles if check_agent_order(kernel, role, asked))
-    return Half(roles, rings, extract_protocol(kernel, roles, rings, turning, asked), asked)
+    return Extracted(roles, rings, extract_protocol(kernel, roles, rings, turning, asked), asked)
 
 
 def read(kernel: Kernel) -> SequentialKernel:
@@ -56,21 +56,21 @@ def read(kernel: Kernel) -> SequentialKernel:
 
 
 def refusal(kernel: Kernel) -> tuple[str, Stmt]:
-    """Why a kernel of roles is not read, and at which statement."""
+    """Why a kernel of roles is outside the model, and at which statement."""
     found = sequentialise(kernel, session())
     assert isinstance(found, RefusedError)
     return found.reason, found.stmt
 
 
-def owed(kernel: Kernel) -> tuple[Obligation, ...]:
-    """All obligations of a kernel that is modelled."""
+def obligations_of(kernel: Kernel) -> tuple[Obligation, ...]:
+    """All obligations of a kernel inside the model."""
     found = analyse(kernel, session())
     assert not found.unmodelled, found.unmodelled[0].reason
     return found.obligations
 
 
 def failing(kernel: Kernel) -> set[str]:
-    """The invariants of which some obligation does not follow, or cannot be told."""
+    """The invariants with an obligation that does not follow or is unknown."""
     asked = session()
     found = analyse(kernel, asked)
     assert not found.unmodelled, found.unmodelled[0].reason

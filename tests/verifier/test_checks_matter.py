@@ -42,7 +42,7 @@ from argus.core.proof.sync.roles.events import WaitEvent
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage
 from argus.core.proof.sync.roles.uses import UseResolver
 from argus.core.proof.values import contributions, elementwise, sums
-from argus.core.proof.values.content import Content, Data, Number, Value, uniform_content
+from argus.core.proof.values.content import Content, Data, Number, Value, uniform
 from argus.core.proof.values.recognisers import folding, products, scales, softmax, squares, statistics
 from argus.core.proof.values.recognisers.products import Product
 from argus.core.proof.values.recognisers.standing import Drop, Gap
@@ -317,7 +317,7 @@ def every_tile_is_there(patch: pytest.MonkeyPatch) -> None:
 
 
 def there_at_once(_: object, tile: loop_invariants.TileState, __: object, shape: tuple[int, int]) -> Content:
-    return uniform_content(shape, tile.value, TRUE)
+    return uniform(shape, tile.value, TRUE)
 
 
 def every_branch_is_taken(patch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import equal_indices
 from argus.core.proof.dataflow.timeline import Loop, Segment, Shift, Step, Timeline, is_whole
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.values.content import Bottom, Content, Data, Number, Piece, Top, Value, uniform_content
+from argus.core.proof.values.content import Bottom, Content, Data, Number, Piece, Top, Value, uniform
 from argus.core.proof.values.elementwise import single_value
 from argus.core.proof.values.recognisers.products import Product, tally_of
 from argus.core.proof.values.recognisers.softmax import Owed, Rules
@@ -110,10 +110,10 @@ class LoopCarried:
     def _seen(self, tile: TileState, at: Step, shape: tuple[int, int]) -> Content:
         """What a step finds of a tile: cases, where nothing tells whether it is there."""
         if tile.there is algebra.TRUE or self.flow.holds(at.context, tile.there):
-            return uniform_content(shape, tile.value, algebra.TRUE)
+            return uniform(shape, tile.value, algebra.TRUE)
         absent = algebra.negate(tile.there)
         if self.flow.holds(at.context, absent):
-            return uniform_content(shape, Bottom(), algebra.TRUE)
+            return uniform(shape, Bottom(), algebra.TRUE)
         whole = np.ones(shape, np.bool_)
         return Piece(whole, tile.there, tile.value), Piece(whole, absent, Bottom())
 

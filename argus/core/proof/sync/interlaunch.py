@@ -28,7 +28,7 @@ from argus.core.proof.values.content import (
     Top,
     Value,
     content_error,
-    uniform_content,
+    uniform,
 )
 from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.products import COUNTED, Term
@@ -205,7 +205,7 @@ def launch_readers(flow: Flow, before: Mapping[Buffer, TensorContent]) -> dict[B
     """For each tensor that earlier launches wrote, the function from a read access to the content read."""
 
     def reader(known: TensorContent) -> Callable[[Access], Content]:
-        return lambda access: uniform_content(access.shape, _content_read(flow, access, known), algebra.TRUE)
+        return lambda access: uniform(access.shape, _content_read(flow, access, known), algebra.TRUE)
 
     return {buffer: reader(known) for buffer, known in before.items()}
 

@@ -1,8 +1,7 @@
 """Visibility between the generic and the asynchronous proxy, and lifetimes of operands in flight, for one agent.
 
-A dataflow analysis: each access to shared memory, and the registers of each product, has a progress record; the records
-are propagated to a fixpoint over all loops, so that the end of one tile is checked against the start of the next. No
-record is dropped: each later access checks the progress that it requires.
+Each access to shared memory, and the registers of each product, has a progress record, propagated to a fixpoint over
+all loops, tiles included. No record is dropped: each later access checks the progress that it requires.
 
     ordinary write   fenced by its writers; a barrier of all; published: fence and then barrier
     cp.async         groups committed since; complete for its thread; then as an ordinary write
@@ -70,10 +69,7 @@ _OLDEST = 8
 
 @define(eq=False)
 class Visibility:
-    """The analysis of one agent's body.
-
-    barrier: the one that synchronises all its threads. ring_buffers: buffers that the ring protocol covers instead.
-    """
+    """One agent's body. barrier: of all its threads. ring_buffers: buffers that the ring protocol covers instead."""
 
     accesses: Accesses
     threads: int
@@ -138,10 +134,7 @@ class Visibility:
             state = following
 
     def _earlier(self, state: State, loop: For) -> State:
-        """The records at the start of the next iteration.
-
-        Variables of inner loops are primed: nothing is known about the iterations of their earlier runs.
-        """
+        """The records at the next iteration; variables of inner loops are primed, as their runs are over."""
         inside = {stmt.symbol for stmt in walk(loop.body) if isinstance(stmt, For)}
         unknown = inside | {
             each
@@ -378,17 +371,13 @@ def _differ_modulo(one: Bin, other: Bin) -> bool:
 
 
 def _primed(symbol: Symbol) -> Index:
-    """The symbol's value in an earlier iteration."""
     return algebra.sym(Symbol(f"{symbol.name}'", symbol.kind, symbol.low, symbol.high))
 
 
 def visibility_obligations(
     accesses: Accesses, body: tuple[Stmt, ...], threads: int, barrier: str, ring_buffers: frozenset[Buffer]
 ) -> Iterator[Obligation]:
-    """The obligations of one agent's accesses, and that no bulk store is still reading when it ends.
-
-    threads: their number in the agent. barrier: the one that synchronises them.
-    """
+    """The obligations of an agent of `threads` threads, and that no bulk store is still reading when it ends."""
     walk = Visibility(accesses, threads, barrier, ring_buffers)
     end = walk.walk(body, State(), alone=threads == 1)
     for touched, progress in end.records.values():

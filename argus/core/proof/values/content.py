@@ -234,7 +234,7 @@ class Piece:
 Content = tuple[Piece, ...]
 
 
-def uniform_content(shape: tuple[int, int], value: Value, guard: Cond) -> Content:
+def uniform(shape: tuple[int, int], value: Value, guard: Cond) -> Content:
     return (Piece(np.ones(shape, np.bool_), guard, value),)
 
 

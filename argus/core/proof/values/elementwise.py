@@ -34,7 +34,7 @@ from argus.core.proof.values.content import (
     content_error,
     drop_padding,
     nonempty,
-    uniform_content,
+    uniform,
 )
 from argus.core.proof.values.masking import mask_bounds, masked_value
 from argus.core.proof.values.recognisers import statistics
@@ -46,7 +46,7 @@ from argus.core.walk import mentions, show, symbols
 def map_content(flow: Flow, step: Step, stmt: Map) -> Content:
     """The content that a `Map` writes, provided that shared tags agree."""
     value, _ = _computed(flow, step, stmt)
-    return uniform_content(flow.accesses.of(step)[-1].shape, value, algebra.TRUE)
+    return uniform(flow.accesses.of(step)[-1].shape, value, algebra.TRUE)
 
 
 def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...]]:

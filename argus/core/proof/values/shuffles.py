@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.ir import Copy
 from argus.core.layout import TV
-from argus.core.proof.values.content import BoolArray, Content, Data, Number, Piece, Top, Value, uniform_content
+from argus.core.proof.values.content import BoolArray, Content, Data, Number, Piece, Top, Value, uniform
 from argus.core.proof.values.multiset_count import Multiset, Run, make_run
 from argus.core.proof.values.recognisers.standing import Plain
 from argus.core.walk import IntArray, evaluate
@@ -32,21 +32,21 @@ def shuffle_content(stmt: Copy, held: Content, unit: int) -> Content:
     taken = _taken(stmt, target, shape, unit)
     one = held[0] if len(held) == 1 and held[0].guard is algebra.TRUE and bool(held[0].mask.all()) else None
     if taken is None or one is None:
-        return uniform_content(shape, Top("a shuffle of a content that differs from case to case"), algebra.TRUE)
+        return uniform(shape, Top("a shuffle of a content that differs from case to case"), algebra.TRUE)
     assert stmt.edge is not None
     value = one.value
     if not isinstance(value, Data):
         same = isinstance(value, Number) and value.value == stmt.edge
-        return uniform_content(
+        return uniform(
             shape,
             value if same or not isinstance(value, Number) else Top("a shuffle of a literal other than its edge value"),
             algebra.TRUE,
         )
     if bool(taken.there.all()):
-        return uniform_content(shape, value.at(taken.at), algebra.TRUE)
+        return uniform(shape, value.at(taken.at), algebra.TRUE)
     summed = _empty_elsewhere(value.at(taken.at), taken.there) if stmt.edge == 0 else None
     if summed is not None:
-        return uniform_content(shape, summed, algebra.TRUE)
+        return uniform(shape, summed, algebra.TRUE)
     moved = Piece(taken.there, algebra.TRUE, value.at(taken.at))
     return (moved, Piece(~taken.there, algebra.TRUE, Number(stmt.edge)))
 

@@ -21,7 +21,7 @@ from argus.core.proof.dataflow.separable_index import equal_indices
 from argus.core.proof.dataflow.telescoping import telescope_terms
 from argus.core.proof.dataflow.timeline import Loop, Segment, Step, is_whole
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.values.content import Bottom, Content, Data, Inside, Number, Top, uniform_content
+from argus.core.proof.values.content import Bottom, Content, Data, Inside, Number, Top, uniform
 from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.products import Multiplication, Product, Term, one_sum, tally_of
 from argus.core.walk import show, substitute, symbols
@@ -115,7 +115,7 @@ class Accumulator:
                 value = Number(0.0)
             case Bottom() | Top() as other:
                 value = other
-        return uniform_content(self._shape(), value, algebra.TRUE)
+        return uniform(self._shape(), value, algebra.TRUE)
 
     def _shape(self) -> tuple[int, int]:
         layout = self.buffer.layout

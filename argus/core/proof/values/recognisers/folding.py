@@ -30,7 +30,7 @@ from argus.core.proof.values.content import (
     Value,
     drop_padding,
     drop_proved_bounds,
-    uniform_content,
+    uniform,
 )
 from argus.core.proof.values.elementwise import single_value
 from argus.core.proof.values.multiset_count import COUNTED, Multiset, Run, make_run
@@ -54,7 +54,7 @@ _KNOWN = (("total", "add"), ("total", "max"), ("total", "last"), ("prefix", "add
 def content(flow: Flow, step: Step, stmt: Fold) -> Content:
     """What a fold writes."""
     shape = flow.accesses.of(step)[-1].shape
-    return uniform_content(shape, _folded(flow, step, stmt), algebra.TRUE)
+    return uniform(shape, _folded(flow, step, stmt), algebra.TRUE)
 
 
 def _folded(flow: Flow, step: Step, stmt: Fold) -> Value:

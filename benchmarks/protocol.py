@@ -14,11 +14,11 @@ from collections import Counter
 from collections.abc import Callable
 
 from argus.core.algebra import sym
-from argus.core.protocol.graph import graph
+from argus.core.protocol.graph import check_event_graph
 from argus.core.protocol.lemma import Certified, Shape, certify
-from argus.core.protocol.obligations import obligations
+from argus.core.protocol.obligations import check_obligations
 from argus.core.protocol.outcome import Fails, Holds, Outcome, Unknown
-from argus.core.protocol.ring import Protocol, attention, clustered, flash, kept, pingpong, plain
+from argus.core.protocol.ring import Protocol, attention, clustered, flash, held_per_tile, pingpong, plain
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.base import Solver
 from argus.solvers.cvc5_backend import Cvc5
@@ -69,9 +69,9 @@ def meanings(states: int) -> list[Meaning]:
     z3, cvc5 = asking(Z3()), asking(Cvc5())
     return [
         Meaning("machine", lambda protocol: search(protocol, Bound(states=states, shortest=0))),
-        Meaning("graph", graph),
-        Meaning("obligations, z3", lambda protocol: obligations(protocol, z3)),
-        Meaning("obligations, cvc5", lambda protocol: obligations(protocol, cvc5)),
+        Meaning("graph", check_event_graph),
+        Meaning("obligations, z3", lambda protocol: check_obligations(protocol, z3)),
+        Meaning("obligations, cvc5", lambda protocol: check_obligations(protocol, cvc5)),
     ]
 
 
@@ -96,7 +96,7 @@ def base(rng: random.Random) -> Protocol:
             return pingpong(stages, lag=lag, turns=rng.random() < 0.8)
         case 2:
             consumers, over = rng.randint(1, 2), rng.random() < 0.8
-            return kept(stages, rng.randint(1, 2), consumers=consumers, lag=min(lag, 1), persistent=over)
+            return held_per_tile(stages, rng.randint(1, 2), consumers=consumers, lag=min(lag, 1), persistent=over)
         case 3:
             one, two, three = (rng.randint(1, 2) for _ in range(3))
             return flash(one, two, q_stages=three, turns=rng.random() < 0.7, late=rng.random() < 0.8)
@@ -170,14 +170,14 @@ def bugs() -> None:
     """The table of seeded bugs: claims, smallest size, shortest schedule, times."""
     print("bug | obligation that fails | graph | machine | size (K, tiles) | steps | ms z3, cvc5, graph, machine")
     for name, protocol in seeded():
-        owed, by_graph = obligations(protocol, asking(Z3()), least), graph(protocol)
+        owed, by_graph = check_obligations(protocol, asking(Z3()), least), check_event_graph(protocol)
         run = search(protocol, Bound(shortest=50_000))
         assert isinstance(owed, Fails)
         assert isinstance(by_graph, Fails)
         assert isinstance(run, Fails)
         assert run.size is not None
-        times = [milliseconds(lambda s=s, p=protocol: obligations(p, asking(s))) for s in (Z3(), Cvc5())]
-        times.append(milliseconds(lambda p=protocol: graph(p)))
+        times = [milliseconds(lambda s=s, p=protocol: check_obligations(p, asking(s))) for s in (Z3(), Cvc5())]
+        times.append(milliseconds(lambda p=protocol: check_event_graph(p)))
         times.append(milliseconds(lambda p=protocol: search(p, Bound(shortest=50_000))))
         model = " ".join(f"{key}={value}" for key, value in owed.model)
         size = f"({run.size.trips},{run.size.tiles})"

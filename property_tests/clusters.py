@@ -10,7 +10,7 @@ from attrs import evolve
 from argus.core.protocol.ring import (
     ArriveFull,
     Copy,
-    Meet,
+    NamedBarrierOp,
     Op,
     Protocol,
     Read,
@@ -115,7 +115,7 @@ def _bodies(role: Role, rings: int) -> Iterator[tuple[str, tuple[Op, ...]]]:
         for further in range(place + 1, len(body)):
             moved = (*before, *body[place + 1 : further + 1], op, *body[further + 1 :])
             yield f"{type(op).__name__} to place {further}", moved
-        if isinstance(op, WaitGroups | Meet):
+        if isinstance(op, WaitGroups | NamedBarrierOp):
             continue
         for ring in range(rings):
             if ring != op.ring:

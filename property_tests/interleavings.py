@@ -78,7 +78,7 @@ class Runs:
     """A protocol at one size."""
 
     def __init__(self, protocol: Protocol, trips: int, tiles: int) -> None:
-        assert not protocol.meetings
+        assert not protocol.named_barriers
         self.rings = protocol.rings
         self.programs = [tuple(steps(protocol, role, trips, tiles)) for role in protocol.roles]
         numbered = [(which, ring, slot) for which in ("full", "empty") for ring, slot in self._slots()]

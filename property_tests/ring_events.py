@@ -15,11 +15,21 @@ from attrs import frozen
 from argus.core.algebra import TRUE
 from argus.core.index import Index, Symbol
 from argus.core.ir import Assume, Buffer, Kernel
-from argus.core.proof.sync.roles.agent_order import turned
-from argus.core.proof.sync.roles.context import Ledger, RefusedError
-from argus.core.proof.sync.roles.extract_protocol import Spoken, spoken
-from argus.core.proof.sync.roles.parsed import Parsed, Storage, parsed, storages
-from argus.core.protocol.ring import ArriveFull, Copy, Meet, Read, Release, Role, WaitEmpty, WaitFull, WaitGroups
+from argus.core.proof.sync.roles.agent_order import check_agent_order
+from argus.core.proof.sync.roles.context import ProofContext, RefusedError
+from argus.core.proof.sync.roles.extract_protocol import ExtractedProtocol, extract_protocol
+from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage, find_rings, parse_role
+from argus.core.protocol.ring import (
+    ArriveFull,
+    Copy,
+    NamedBarrierOp,
+    Read,
+    Release,
+    Role,
+    WaitEmpty,
+    WaitFull,
+    WaitGroups,
+)
 from argus.core.query import Budget
 from argus.core.walk import evaluate, symbols
 from argus.interp.compiled_kernel import Prepared
@@ -42,9 +52,9 @@ Who = tuple[str, int]
 class Reading:
     """A kernel of roles as the proof has it."""
 
-    roles: tuple[Parsed, ...]
-    rings: tuple[Storage, ...]
-    spoken: Spoken
+    roles: tuple[ParsedRole, ...]
+    rings: tuple[RingStorage, ...]
+    spoken: ExtractedProtocol
 
 
 def compared(kernel: Kernel) -> bool:
@@ -56,8 +66,8 @@ def compared(kernel: Kernel) -> bool:
         return False
     protocol = found.spoken.protocol
     known = {*kernel.sizes, *kernel.blocks}
-    whole = all(symbols(role.uses) <= known and role.worked is TRUE for role in found.roles)
-    plain = not any(ring.once or ring.fewer for ring in protocol.rings) and len(protocol.rings) == len(found.rings)
+    whole = all(symbols(role.uses) <= known and role.active is TRUE for role in found.roles)
+    plain = not any(ring.per_tile or ring.fewer for ring in protocol.rings) and len(protocol.rings) == len(found.rings)
     return whole and plain and not any(role.before or role.after for role in protocol.roles)
 
 
@@ -65,12 +75,12 @@ def reading(kernel: Kernel) -> Reading | None:
     """The protocol that the proof reads; None where it refuses."""
     assert kernel.roles is not None
     facts = tuple(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume))
-    ledger = Ledger(Session(Z3(), Budget.about(2.0)), facts)
+    ledger = ProofContext(Session(Z3(), Budget.about(2.0)), facts)
     try:
-        roles = tuple(parsed(role, ledger) for role in kernel.roles.roles)
-        rings = storages(roles)
-        turning = frozenset(role for role in roles if turned(kernel, role, ledger))
-        return Reading(roles, rings, spoken(kernel, roles, rings, turning, ledger))
+        roles = tuple(parse_role(role, ledger) for role in kernel.roles.roles)
+        rings = find_rings(roles)
+        turning = frozenset(role for role in roles if check_agent_order(kernel, role, ledger))
+        return Reading(roles, rings, extract_protocol(kernel, roles, rings, turning, ledger))
     except RefusedError:
         return None
 
@@ -90,9 +100,9 @@ def expected(found: Reading, kernel: Kernel, sizes: Mapping[str, int]) -> dict[W
     return made
 
 
-def _tiles(roles: Sequence[Parsed], env: Mapping[Symbol, int]) -> int:
+def _tiles(roles: Sequence[ParsedRole], env: Mapping[Symbol, int]) -> int:
     """Tiles of the block: where the loops over them end. Each runs up from 0 or from its agent's number."""
-    loops = [role.laps.tiles for role in roles if role.laps.tiles is not None]
+    loops = [role.tile_loop.tiles for role in roles if role.tile_loop.tiles is not None]
     return 1 if not loops else max(_number(loop.stop, env) for loop in loops)
 
 
@@ -102,12 +112,12 @@ def _number(index: Index, env: Mapping[Symbol, int]) -> int:
     return found
 
 
-def _of_agent(role: Role, rings: Sequence[Storage], uses: int, tiles: int) -> Iterator[Happened]:
+def _of_agent(role: Role, rings: Sequence[RingStorage], uses: int, tiles: int) -> Iterator[Happened]:
     ahead = [0, *(op.ahead for op in role.body)]
     for tile in range(role.share[0], tiles, role.share[1]):
         for trip in range(-max(ahead), uses - min(ahead)):
             for op in role.body:
-                if 0 <= trip + op.ahead < uses and not isinstance(op, Read | WaitGroups | Meet):
+                if 0 <= trip + op.ahead < uses and not isinstance(op, Read | WaitGroups | NamedBarrierOp):
                     yield _event(op, rings[op.ring], tile * uses + trip + op.ahead)
     if role.finishes:
         for ring in rings:
@@ -115,7 +125,7 @@ def _of_agent(role: Role, rings: Sequence[Storage], uses: int, tiles: int) -> It
                 yield "wait", ring.empty.name, use % ring.stages, use // ring.stages - 1
 
 
-def _event(op: WaitEmpty | WaitFull | ArriveFull | Release | Copy, ring: Storage, use: int) -> Happened:
+def _event(op: WaitEmpty | WaitFull | ArriveFull | Release | Copy, ring: RingStorage, use: int) -> Happened:
     slot, phase = use % ring.stages, use // ring.stages
     match op:
         case WaitEmpty():
@@ -134,7 +144,7 @@ def _event(op: WaitEmpty | WaitFull | ArriveFull | Release | Copy, ring: Storage
 
 
 def recorded(
-    kernel: Kernel, rings: Sequence[Storage], sizes: Mapping[str, int], schedule: Schedule
+    kernel: Kernel, rings: Sequence[RingStorage], sizes: Mapping[str, int], schedule: Schedule
 ) -> tuple[dict[Who, list[Happened]], bool]:
     """What the first thread of each agent of the first block does to the rings' barriers; whether all went well.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from argus.core.protocol.ring import Protocol, attention, flash, kept, pingpong, plain
+from argus.core.protocol.ring import Protocol, attention, flash, held_per_tile, pingpong, plain
 from argus.testing.protocol.mutations import Edit, edited
 
 EDITS = 3
@@ -31,7 +31,7 @@ def _bases(draw: st.DrawFn) -> Protocol:
         case 2:
             numbers = st.integers(1, 2)
             over = draw(st.booleans())
-            return kept(stages, draw(numbers), consumers=draw(numbers), lag=min(lag, 1), persistent=over)
+            return held_per_tile(stages, draw(numbers), consumers=draw(numbers), lag=min(lag, 1), persistent=over)
         case 3:
             one, two, three = (draw(st.integers(1, 2)) for _ in range(3))
             return flash(one, two, q_stages=three, turns=draw(st.booleans()), late=draw(st.booleans()))

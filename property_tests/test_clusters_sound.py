@@ -14,10 +14,10 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from argus.core.diagnostic import InternalError
-from argus.core.protocol.coupled import Coupled
-from argus.core.protocol.graph import graph
+from argus.core.protocol.coupled import CoupledShape
+from argus.core.protocol.graph import check_event_graph
 from argus.core.protocol.lemma import Certified
-from argus.core.protocol.obligations import obligations
+from argus.core.protocol.obligations import check_obligations
 from argus.core.protocol.outcome import Holds
 from argus.core.protocol.ring import Protocol, Role, clustered
 from argus.core.query import Answer, Budget, Query
@@ -54,7 +54,7 @@ def test_what_is_proved_of_a_cluster_never_goes_wrong(seed: int) -> None:
     except InternalError:  # an edit that leaves a ring without what its operations name
         assume(condition=False)
         raise
-    told = {"obligations": obligations(protocol, _ask), "graph": graph(protocol)}
+    told = {"obligations": check_obligations(protocol, _ask), "graph": check_event_graph(protocol)}
     event(" ".join(type(each).__name__ for each in told.values()))
     proved = [name for name, each in told.items() if isinstance(each, Holds)]
     if proved:
@@ -66,8 +66,8 @@ def test_what_is_proved_of_a_cluster_never_goes_wrong(seed: int) -> None:
 def test_rings_of_a_cluster_are_proved_and_all_their_runs_are_right(consumers: int, lag: int) -> None:
     protocol = clustered(2, consumers=consumers, lag=lag)
 
-    assert isinstance(obligations(protocol, _ask), Holds)
-    assert isinstance(graph(protocol), Holds)
+    assert isinstance(check_obligations(protocol, _ask), Holds)
+    assert isinstance(check_event_graph(protocol), Holds)
     assert not went_wrong(protocol, 0)
 
 
@@ -76,18 +76,18 @@ GIVEN_UNTOLD = wired(2, (False, False), (False, True))
 
 
 def test_a_slot_given_back_by_who_knows_nothing_of_it_is_not_proved() -> None:
-    assert not isinstance(obligations(GIVEN_UNTOLD, _ask), Holds)
-    assert not isinstance(graph(GIVEN_UNTOLD), Holds)
+    assert not isinstance(check_obligations(GIVEN_UNTOLD, _ask), Holds)
+    assert not isinstance(check_event_graph(GIVEN_UNTOLD), Holds)
     assert went_wrong(GIVEN_UNTOLD, 0)
 
 
 def test_without_the_lemma_the_obligations_would_prove_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def of_any(_: Coupled) -> Certified:
+    def of_any(_: CoupledShape) -> Certified:
         return Certified(0)
 
     monkeypatch.setattr("argus.core.protocol.obligations.certify_coupled", of_any)
 
-    assert isinstance(obligations(GIVEN_UNTOLD, _ask), Holds)
+    assert isinstance(check_obligations(GIVEN_UNTOLD, _ask), Holds)
 
 
 def test_all_runs_of_two_uses_are_tried() -> None:

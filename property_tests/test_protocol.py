@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from hypothesis import event, given, settings
 
-from argus.core.protocol.graph import graph
-from argus.core.protocol.obligations import obligations
+from argus.core.protocol.graph import check_event_graph
+from argus.core.protocol.obligations import check_obligations
 from argus.core.protocol.outcome import Fails, Unknown
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.z3_backend import Z3
@@ -29,7 +29,7 @@ def _ask(query: Query) -> Answer:
 @given(ring=rings())
 def test_the_three_meanings_agree(ring: Edit) -> None:
     _, protocol = ring
-    others = (graph(protocol), obligations(protocol, _ask))
+    others = (check_event_graph(protocol), check_obligations(protocol, _ask))
     failing = next((each for each in others if isinstance(each, Fails)), others[0])
     outcomes = (search_on(protocol, BOUND, failing), *others)
     known = {type(outcome).__name__ for outcome in outcomes if not isinstance(outcome, Unknown)}

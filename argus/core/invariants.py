@@ -1,4 +1,4 @@
-"""The numbered invariants: what Argus checks of a kernel, one sentence each. An id is also the diagnostic's code."""
+"""The numbered invariants that Argus checks, one sentence each. An id is also the code of its diagnostics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOMAINS: dict[Domain, str] = {
 
 @frozen
 class Invariant:
-    """One property of every kernel that has the construct named by `applies`.
+    """One property of every kernel with the construct named by `applies`.
 
     statement: what must hold, for every problem size that the assumptions admit.
     """
@@ -96,21 +96,22 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "I8",
         "arrivals match the barrier's count",
-        "In every phase as many threads arrive as the barrier was set up for, and no two live barriers share an id.",
+        "In every phase the number of arrivals equals the count with which the barrier was initialised, and no two "
+        "live barriers share an id.",
         "C",
         "counted and named barriers",
     ),
     Invariant(
         "I9",
-        "every path meets the same barriers",
-        "On every path, an early exit and an empty loop included, a thread performs the barrier events that its peers "
-        "wait for.",
+        "every path executes the same barriers",
+        "On every path, including early exits and empty loops, a thread executes the barrier operations for which "
+        "its peers wait.",
         "A",
         "barriers",
     ),
     Invariant(
         "I10",
-        "operands in shared memory rest while a multiplication reads them",
+        "shared-memory operands are not modified while a multiplication reads them",
         "The shared operands of an asynchronous multiplication are not modified between its issue and the wait that "
         "covers it, for every group that reads them.",
         "V",
@@ -118,8 +119,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "I11",
-        "registers of an operation in flight are left alone",
-        "Registers that an asynchronous operation reads or writes are not touched between its issue and the wait "
+        "registers of an operation in flight are not accessed",
+        "Registers that an asynchronous operation reads or writes are not accessed between its issue and the wait "
         "that covers it.",
         "V",
         "asynchronous operations on registers",
@@ -127,8 +128,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "I12",
         "a proxy fence separates ordinary writes from asynchronous access",
-        "Between an ordinary write and an asynchronous access to the same shared data lie a proxy fence and then a "
-        "rendezvous.",
+        "Between an ordinary write and an asynchronous access to the same shared data there is a proxy fence and "
+        "then a barrier.",
         "V",
         "two memory proxies",
     ),
@@ -136,29 +137,29 @@ INVARIANTS: tuple[Invariant, ...] = (
         "I13",
         "a bulk store has read its buffer before the buffer is rewritten",
         "Before a shared buffer that a bulk store reads is written again, the thread that issued the store has "
-        "waited and a barrier tells all writers.",
+        "waited for it, and then a barrier with all writers follows.",
         "V",
         "bulk stores",
     ),
     Invariant(
         "I14",
-        "barriers are initialised before anyone uses them",
-        "The initialisation of a memory barrier is fenced and made known to all its users before their first arrival "
-        "or wait.",
+        "barriers are initialised before their first use",
+        "The initialisation of a memory barrier is fenced and made visible to all its users before their first "
+        "arrival or wait.",
         "V",
         "memory barriers",
     ),
     Invariant(
         "I15",
-        "no block leaves while a peer may still reach it",
+        "no block of a cluster exits while another may still access it",
         "No block of a cluster ends while another block may access its shared memory or its barriers.",
         "A",
         "clusters",
     ),
     Invariant(
         "I16",
-        "a multicast delivers what each receiver wants",
-        "All blocks in a multicast's mask want the tile with the same tag, and all agree on the mask.",
+        "a multicast delivers the tile that each receiver needs",
+        "All blocks in a multicast's mask need the tile with the same tag, and all agree on the mask.",
         "T",
         "multicast copies",
     ),
@@ -180,9 +181,9 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "I19",
-        "a copy keeps the limits of its instruction",
-        "Box, strides and addresses of a copy respect what its instruction demands: extents, and alignment to the "
-        "bytes moved at once.",
+        "a copy respects the limits of its instruction",
+        "Box, strides and addresses of a copy satisfy the instruction's limits on extents, and its alignment to the "
+        "bytes per access.",
         "R",
         "copies",
     ),
@@ -195,17 +196,17 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "I21",
-        "register shares fit the register file",
-        "The registers claimed by all roles fit the file, each share is one the hardware grants, and every warp of a "
-        "group asks for it.",
+        "the registers of all roles fit the register file",
+        "The registers requested by all roles fit the file, each request is one the hardware supports, and every "
+        "warp of a warpgroup executes it.",
         "C",
         "register reallocation",
     ),
     Invariant(
         "I22",
-        "shared memory fits, and buffers that overlap are never alive together",
+        "shared memory fits, and overlapping buffers are never live at the same time",
         "The shared memory of a block, padding included, fits the target, and buffers at the same addresses have "
-        "lifetimes apart, asynchronous readers included.",
+        "disjoint lifetimes, asynchronous readers included.",
         "C",
         "shared memory",
     ),
@@ -219,21 +220,21 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "I24",
-        "probabilities meet the values of their own block",
+        "probabilities are multiplied by the values of their own block",
         "The probability block and the value block of one multiplication carry the same key block.",
         "T",
         "attention",
     ),
     Invariant(
         "I25",
-        "what is not masked needs no mask, what is skipped is all masked",
+        "unmasked iterations need no mask, and skipped blocks are fully masked",
         "Iterations without a mask hold no forbidden pair, and skipped blocks hold only forbidden pairs.",
         "R",
         "masks",
     ),
     Invariant(
         "I26",
-        "every query head finds its key head",
+        "every query head uses its own key head",
         "The key head of a query head is its index divided by the group's size, and blocks map one to one onto heads.",
         "T",
         "grouped heads",
@@ -272,29 +273,30 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "I31",
         "a wait leaves only younger operations in flight",
-        "The number a counter wait lets pass is at most the number of operations issued after the one whose result "
-        "is needed.",
+        "The number of operations that a counter wait leaves in flight is at most the number issued after the one "
+        "whose result is needed.",
         "C",
         "counter waits",
     ),
     Invariant(
         "I32",
-        "skewed barriers balance",
-        "Groups that run a barrier apart meet as many barriers as each other: the skew at the start equals the one "
-        "at the end.",
+        "skewed groups of waves pass equally many barriers",
+        "Groups of waves that run a barrier apart pass equally many barriers: the skew at the start is undone at the "
+        "end.",
         "C",
         "ping-pong schedules",
     ),
     Invariant(
         "I33",
         "bank conflicts are as declared",
-        "The number of shared-memory passes an access takes, under the target's real lane groups, is the declared one.",
+        "The number of shared-memory passes of an access, for the lane groups that the target serves together, is at "
+        "most the declared one.",
         "B",
         "shared memory",
     ),
     Invariant(
         "I34",
-        "slices of a split contraction are apart and complete",
+        "slices of a split contraction are disjoint and complete",
         "Partial slices are disjoint and cover the contraction, one owner finishes each tile, and the workspace is "
         "initialised.",
         "P",
@@ -310,7 +312,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "I36",
         "a loop that restages a buffer orders its readers before the next round",
-        "Every asynchronous read of a shared buffer that a loop refills is complete and known before the refill of "
+        "Every asynchronous read of a shared buffer that a loop refills is complete and ordered before the refill of "
         "the next iteration.",
         "A",
         "staged loops",
@@ -331,11 +333,11 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "I39",
-        "every stated relation between tags holds",
-        "At each `assert_equal`, `assert_distinct` and `assert_relation`, the components named satisfy it, element by "
-        "element.",
+        "every asserted relation between tags holds",
+        "At each `assert_equal`, `assert_distinct` and `assert_relation`, the named components satisfy it, element "
+        "by element.",
         "T",
-        "kernels that state one",
+        "kernels that assert one",
     ),
 )
 

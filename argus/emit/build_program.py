@@ -9,7 +9,7 @@ from attrs import frozen
 
 from argus.core.dsl.programs import ProgramTemplate
 from argus.core.ir import Program
-from argus.core.proof.outputs.launch_context import launched
+from argus.core.proof.outputs.launch_context import launch_contexts
 from argus.core.walk import show
 from argus.emit.artifact import Artifact
 from argus.emit.build import build
@@ -35,10 +35,10 @@ def build_program(program: Program | ProgramTemplate, directory: Path, config: s
     """
     traced = program if isinstance(program, Program) else program.trace(config or program.instances()[0])
     launches, kernels = list[dict[str, object]](), list[Artifact]()
-    for number, each in enumerate(launched(traced)):
+    for number, each in enumerate(launch_contexts(traced)):
         folder = f"{number}-{each.kernel.name}"
         made = build(each.kernel, directory=directory / folder)
-        given = {parameter.name: tensor.name for parameter, tensor in each.given.items()}
+        given = {parameter.name: tensor.name for parameter, tensor in each.arguments.items()}
         launches.append({"description": f"{folder}/{made.description.name}", "given": given})
         kernels.append(made)
     workspaces = [

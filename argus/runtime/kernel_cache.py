@@ -17,7 +17,7 @@ from attrs import asdict, frozen
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel, Program
 from argus.core.ir.pretty import pretty
-from argus.core.proof.outputs.launch_context import launched
+from argus.core.proof.outputs.launch_context import launch_contexts
 from argus.core.walk import show
 from argus.emit.build import build
 from argus.emit.build_program import build_program
@@ -128,8 +128,8 @@ def _folder_of_program(program: Program, folder: Path | None) -> Path:
     """The program's cache folder; its key covers its workspaces, and its launches in order with their tensors."""
     workspaces = (f"{each.name} {each.dtype} {list(map(show, each.shape))}" for each in program.workspaces)
     parts = [sources_digest(), *workspaces]
-    for each in launched(program):
-        given = sorted((parameter.name, tensor.name) for parameter, tensor in each.given.items())
+    for each in launch_contexts(program):
+        given = sorted((parameter.name, tensor.name) for parameter, tensor in each.arguments.items())
         parts += [cuda_text(each.kernel).text, pretty(each.kernel), str(given)]
     key = sha256("\0".join(parts).encode()).hexdigest()[:20]
     return (default_folder() / "kernels" if folder is None else folder) / f"{program.name}-{key}"

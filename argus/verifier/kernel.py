@@ -17,7 +17,7 @@ from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Products, Stmt, 
 from argus.core.proof.analysis import Analysis, analyse
 from argus.core.proof.applicability import CHECKED_INVARIANTS, machine_assumptions, not_applicable
 from argus.core.proof.obligation import INVARIANT_PRIORITY, Obligation
-from argus.core.proof.outputs.data_contracts import one_of_each, told
+from argus.core.proof.outputs.data_contracts import declared_promises, promise_witnesses
 from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
 from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
 from argus.core.walk import evaluate, mentions, show, topological
@@ -70,9 +70,9 @@ def verify(
 def report_on(kernel: Kernel, analysis: Analysis, session: Session, refuter: Refuter, start: float) -> Report:
     """The report on an analysed kernel. refuter: finds a run that shows a fault. start: when the work began."""
     backend, assumptions = session.solver, analysis.assumptions
-    asked = analysis.promised or session
-    if isinstance(asked.check((*assumptions, *one_of_each(kernel))), Unsat):
-        listed = tuple(show(cond) for cond in (*assumptions, *told(kernel)))
+    asked = analysis.promise_prover or session
+    if isinstance(asked.check((*assumptions, *promise_witnesses(kernel))), Unsat):
+        listed = tuple(show(cond) for cond in (*assumptions, *declared_promises(kernel)))
         return _report(kernel, backend, Vacuous(listed), (), (_vacuous(kernel, listed),), session, start)
     found = _check_obligations(session, analysis)
     return _conclude(kernel, backend, analysis, found, session, refuter, start)
@@ -112,7 +112,7 @@ def _check(
     if found is None:
         return CheckedObligation(obligation, "unknown", obligation.unknown, "", {})
     hypotheses, answer = found
-    if obligation.stated and not isinstance(session.check(hypotheses), Sat):
+    if obligation.asserted and not isinstance(session.check(hypotheses), Sat):
         reason = "no execution is known to reach it, so a proof might compare nothing"
         return CheckedObligation(obligation, "unknown", reason, "", {})
     match answer:
@@ -146,15 +146,15 @@ _FEW = 16
 
 def _order(analysis: Analysis, obligation: Obligation) -> Sequence[Index]:
     sizes = [algebra.sym(symbol) for symbol in analysis.timeline.kernel.sizes]
-    return (algebra.add(*sizes), *sizes, *obligation.least)
+    return (algebra.add(*sizes), *sizes, *obligation.minimise)
 
 
 def _hypotheses(analysis: Analysis, obligation: Obligation) -> tuple[Cond, ...]:
     given = {"facts": analysis.facts, "assumptions": analysis.assumptions, "nothing": ()}[obligation.given]
     hypotheses = (*given, *obligation.hypotheses)
-    if analysis.promised is None:
+    if analysis.promise_prover is None:
         return hypotheses
-    return (*hypotheses, *analysis.promised.instances((*hypotheses, obligation.goal)))
+    return (*hypotheses, *analysis.promise_prover.instances((*hypotheses, obligation.goal)))
 
 
 # -- conclusions ---------------------------------------------------------------------------------------------
@@ -256,12 +256,14 @@ def _proved(kernel: Kernel, analysis: Analysis, checked: tuple[CheckedObligation
     for j in checked:
         coverage[j.obligation.invariant] += j.obligation.compared
     listed = [show(cond) for cond in analysis.assumptions]
-    listed += [f"{show(cond)} for every element: a contract on data, checked at launch" for cond in told(kernel)]
+    listed += [
+        f"{show(cond)} for every element: a contract on data, checked at launch" for cond in declared_promises(kernel)
+    ]
     listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
     listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
     listed += machine_assumptions(kernel)
     listed += dict.fromkeys(j.obligation.presumed for j in checked if j.obligation.presumed)
-    results = tuple(dict.fromkeys(j.obligation.tells for j in checked if j.obligation.tells))
+    results = tuple(dict.fromkeys(j.obligation.note for j in checked if j.obligation.note))
     return Proved(len(checked), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())), results)
 
 

@@ -12,9 +12,9 @@ from argus.core.check.reads import written_tensors
 from argus.core.dsl.programs import ProgramTemplate
 from argus.core.ir import Buffer, Copy, Kernel, Program, walk
 from argus.core.proof.analysis import analyse
-from argus.core.proof.outputs.launch_context import Launched, launched
-from argus.core.proof.outputs.programs import Others
-from argus.core.proof.values.content import Crossed, Left, Number, Top
+from argus.core.proof.outputs.launch_context import LaunchContext, launch_contexts
+from argus.core.proof.outputs.programs import ProgramContext
+from argus.core.proof.values.content import Number, TensorContent, TensorData, Top
 from argus.core.query import Budget
 from argus.core.verdict import Crossing, ProgramReport, Proved, Refuted, Report, Verdict
 from argus.core.walk import show
@@ -42,9 +42,9 @@ def verify_program(
     """
     traced = program if isinstance(program, Program) else program.trace(config or program.instances()[0])
     backend = resolve(solver)
-    launches = launched(traced)
-    contents: dict[Buffer, Left] = {}
-    states: list[Mapping[Buffer, Left]] = []
+    launches = launch_contexts(traced)
+    contents: dict[Buffer, TensorContent] = {}
+    states: list[Mapping[Buffer, TensorContent]] = []
     reports: list[Report] = []
     for number, each in enumerate(launches):
         session = Session(backend, budget or Budget(), cache)
@@ -52,7 +52,7 @@ def verify_program(
         reports.append(report)
         for buffer in written_tensors(each.kernel):
             unknown = Top(f"`{each.kernel.name}` writes it, and the analysis does not know what")
-            contents[each.given[buffer]] = leaves.get(buffer, unknown)
+            contents[each.arguments[buffer]] = leaves.get(buffer, unknown)
         states.append(dict(contents))
     crossings = tuple(_crossings(traced, launches, states))
     return ProgramReport(traced.name, _worst(reports), tuple(reports), crossings)
@@ -84,19 +84,19 @@ class ExportVerifier:
     def pictured_kernels(exported: Sequence[Exported], kernels: Sequence[Kernel]) -> list[Kernel]:
         """For each exported kernel, the kernel whose sizes its counterexample uses: that of the launch, if any."""
         pairs = zip(exported, kernels, strict=True)
-        return [k if e.program is None else launched(e.program)[e.launch].kernel for e, k in pairs]
+        return [k if e.program is None else launch_contexts(e.program)[e.launch].kernel for e, k in pairs]
 
 
 def _verify_launch(
-    site: ProgramLaunch, contents: Mapping[Buffer, Left], session: Session
-) -> tuple[Report, Mapping[Buffer, Left]]:
+    site: ProgramLaunch, contents: Mapping[Buffer, TensorContent], session: Session
+) -> tuple[Report, Mapping[Buffer, TensorContent]]:
     """The report on a launch, and the contents it leaves in the tensors that it writes."""
     start = perf_counter()
     own = site.own
     later = {given for launch in site.launches[site.number + 1 :] for given in _read_tensors(launch)}
-    brought = {buffer: contents[given] for buffer, given in own.given.items() if given in contents}
-    needed = frozenset(buffer for buffer, given in own.given.items() if given in later)
-    analysis = analyse(own.kernel, session, Others(brought, needed))
+    brought = {buffer: contents[given] for buffer, given in own.arguments.items() if given in contents}
+    needed = frozenset(buffer for buffer, given in own.arguments.items() if given in later)
+    analysis = analyse(own.kernel, session, ProgramContext(brought, needed))
 
     def refute_here(suspects: Sequence[Suspect]) -> Refutation | None:
         found = None
@@ -105,14 +105,14 @@ def _verify_launch(
         return found or refute_launch(site, suspects, session.budget)
 
     report = report_on(own.kernel, analysis, session, refute_here, start)
-    return _without_warnings(report, {buffer.name for buffer in needed}), analysis.leaves
+    return _without_warnings(report, {buffer.name for buffer in needed}), analysis.tensors_after
 
 
-def _read_tensors(launch: Launched) -> frozenset[Buffer]:
+def _read_tensors(launch: LaunchContext) -> frozenset[Buffer]:
     """The program's tensors that a launch copies from or accumulates into; integers that select tiles do not count."""
     copies = [stmt for stmt in walk(launch.kernel.body) if isinstance(stmt, Copy)]
     read = {stmt.source.buffer for stmt in copies} | {s.target.buffer for s in copies if s.combine is not None}
-    return frozenset(given for buffer, given in launch.given.items() if buffer in read)
+    return frozenset(given for buffer, given in launch.arguments.items() if buffer in read)
 
 
 def _without_warnings(report: Report, needed: set[str]) -> Report:
@@ -151,7 +151,7 @@ def _together(proofs: Sequence[Proved]) -> Proved:
 
 
 def _crossings(
-    program: Program, launches: Sequence[Launched], states: Sequence[Mapping[Buffer, Left]]
+    program: Program, launches: Sequence[LaunchContext], states: Sequence[Mapping[Buffer, TensorContent]]
 ) -> Sequence[Crossing]:
     """Tensors that one launch writes and a later one reads, with their contents before the last reader."""
     found: list[Crossing] = []
@@ -165,11 +165,11 @@ def _crossings(
     return found
 
 
-def _written_tensors(launch: Launched) -> frozenset[Buffer]:
-    return frozenset(launch.given[buffer] for buffer in written_tensors(launch.kernel))
+def _written_tensors(launch: LaunchContext) -> frozenset[Buffer]:
+    return frozenset(launch.arguments[buffer] for buffer in written_tensors(launch.kernel))
 
 
-def _describe_content(known: Left | None) -> str:
+def _describe_content(known: TensorContent | None) -> str:
     match known:
         case None:
             return "nothing known"
@@ -177,7 +177,7 @@ def _describe_content(known: Left | None) -> str:
             return f"nothing known: {reason}"
         case Number(value=value):
             return f"{value:g} everywhere"
-        case Crossed(record=record, sets=sets, form=form):
+        case TensorData(record=record, sets=sets, form=form):
             tags = ", ".join(f"{name}={show(expression)}" for name, expression in record.items())
             part = f", a part of the sum over {', '.join(sets)}" if sets else ""
             beyond = [f"{known.fill:g} from {show(place)} = {show(extent)} on" for place, extent in known.inside]

@@ -157,7 +157,7 @@ _SMALLER = 4
 
 def is_static(obligation: Obligation) -> bool:
     """Whether the fault shows without a run: a budget, a layout, or the range of an integer not read from memory."""
-    if obligation.run:
+    if obligation.replayable:
         return False
     if obligation.invariant == "I28":
         return not mentions(algebra.all_of((*obligation.hypotheses, obligation.goal)), (Read,))
@@ -235,7 +235,7 @@ _RECOMPUTED = ("recomputed", "yes, from the layouts and the machine's limits")
 def _measured(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) -> Iterable[tuple[str, str]]:
     """The measured quantities of a static fault, evaluated at the failing sizes where they mention only sizes."""
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes if symbol.name in sizes}
-    for name, quantity in obligation.measured:
+    for name, quantity in obligation.quantities:
         if symbols(quantity) <= env.keys():
             yield name, str(int(np.asarray(evaluate(quantity, env))))
 

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Assert, Buffer, Copy, Launch, Program, Stmt, walk
 from argus.core.proof.obligation import INVARIANT_PRIORITY, Obligation
-from argus.core.proof.outputs.launch_context import Launched
+from argus.core.proof.outputs.launch_context import LaunchContext
 from argus.core.query import Budget
 from argus.interp.programs import run_program
 from argus.interp.search.budget import RunBudget
@@ -33,10 +33,10 @@ class ProgramLaunch:
 
     program: Program
     number: int
-    launches: tuple[Launched, ...]
+    launches: tuple[LaunchContext, ...]
 
     @property
-    def own(self) -> Launched:
+    def own(self) -> LaunchContext:
         return self.launches[self.number]
 
 

@@ -103,7 +103,7 @@ def test_invariants_that_do_not_apply_are_listed_on_request(capsys: Captured) ->
     main(["verify", str(PROVED), "-v"])
 
     out = capsys.readouterr().out
-    assert "I16  a multicast delivers what each receiver wants (no multicast)" in out
+    assert "I16  a multicast delivers the tile that each receiver needs (no multicast)" in out
     assert "I1   operands of a multiplication agree" in out
 
 

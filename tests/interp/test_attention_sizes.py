@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from argus.core.ir import Kernel
-from argus.core.proof.outputs.launch_context import launched
+from argus.core.proof.outputs.launch_context import launch_contexts
 from argus.core.query import Budget
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import violated
@@ -36,7 +36,7 @@ def edited(tmp_path: Path, name: str, *change: str) -> dict[str, Any]:
 )
 def test_a_fault_of_the_second_block_in_a_program(tmp_path: Path, change: tuple[str, str], code: str) -> None:
     program = edited(tmp_path, "attention_cdna3", *change)["attention_cdna3"].trace("mi300x")
-    found = refute_launch(ProgramLaunch(program, 1, launched(program)), [], Budget(runs=15_000))
+    found = refute_launch(ProgramLaunch(program, 1, launch_contexts(program)), [], Budget(runs=15_000))
     assert found is not None
     assert found.counterexample.code == code
     assert dict(found.counterexample.sizes) == {"B": 1, "H": 1, "S": 1, "G": 1, "T": 65}

@@ -12,9 +12,9 @@ from ml_dtypes import bfloat16
 from argus.core.diagnostic import ArgusError
 from argus.core.dsl.programs import ProgramTemplate
 from argus.core.ir import Program
-from argus.core.proof.outputs.launch_context import launched
+from argus.core.proof.outputs.launch_context import launch_contexts
 from argus.core.proof.sync.roles.context import RefusedError
-from argus.core.proof.sync.roles.obligations import unrolled
+from argus.core.proof.sync.roles.obligations import sequentialise
 from argus.core.verdict import Proved
 from argus.emit.build_program import build_program
 from argus.emit.cuda.ptxas import AssemblerReport
@@ -193,8 +193,8 @@ def unlike(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", f32]
 
 
 def test_uses_that_a_lap_decides_are_alike_only_where_laps_are_counted_alike() -> None:
-    refused = unrolled(unlike.trace(), Session(resolve("z3")))
+    refused = sequentialise(unlike.trace(), Session(resolve("z3")))
     assert isinstance(refused, RefusedError)
-    assert "numbers of uses that the tile decides, in a cluster" in refused.reason
-    alike = unrolled(launched(streams(3, 2, 2))[0].kernel, Session(resolve("z3")))
+    assert "numbers of uses that depend on the tile, in a cluster" in refused.reason
+    alike = sequentialise(launch_contexts(streams(3, 2, 2))[0].kernel, Session(resolve("z3")))
     assert not isinstance(alike, RefusedError)

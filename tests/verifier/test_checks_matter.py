@@ -24,7 +24,7 @@ from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.limits import boxes, budgets, indirect_index, integers, memory, vectors
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs import claims, relations, store_coverage, writes
-from argus.core.proof.outputs.supertiles import halves
+from argus.core.proof.outputs.supertiles import factor_pairs
 from argus.core.proof.sync import epochs, ordering, races, tensor_maps, visibility
 from argus.core.proof.sync.roles import (
     agent_order,
@@ -37,12 +37,12 @@ from argus.core.proof.sync.roles import (
     obligations,
     sequential,
 )
-from argus.core.proof.sync.roles.context import Ledger
-from argus.core.proof.sync.roles.events import Waited
-from argus.core.proof.sync.roles.parsed import Parsed, Storage
-from argus.core.proof.sync.roles.uses import Reader
+from argus.core.proof.sync.roles.context import ProofContext
+from argus.core.proof.sync.roles.events import WaitEvent
+from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage
+from argus.core.proof.sync.roles.uses import UseResolver
 from argus.core.proof.values import contributions, elementwise, sums
-from argus.core.proof.values.content import Content, Data, Number, Value, everywhere
+from argus.core.proof.values.content import Content, Data, Number, Value, uniform
 from argus.core.proof.values.recognisers import folding, products, scales, softmax, squares, statistics
 from argus.core.proof.values.recognisers.products import Product
 from argus.core.proof.values.recognisers.standing import Drop, Gap
@@ -235,7 +235,7 @@ def copies_past_registers_are_ordinary_writes(patch: pytest.MonkeyPatch) -> None
 
 
 def slots_are_never_the_same(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(visibility, "_of_other_slots", always)
+    patch.setattr(visibility, "_different_slots", always)
 
 
 def no_objection(_: object) -> str:
@@ -251,32 +251,32 @@ def never_ahead(*_: object) -> int:
 
 
 def every_wait_is_for_all(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ordering, "_by_all", always)
+    patch.setattr(ordering, "_executed_by_all", always)
 
 
 def any_barrier_will_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(cluster_stores, "_at_what_is_waited_for", always)
+    patch.setattr(cluster_stores, "_arrive_at_awaited_barrier", always)
 
 
 def any_turns_go_on(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(in_loop_order, "_of_one_barrier", always)
+    patch.setattr(in_loop_order, "_same_barriers", always)
 
 
 def held_slots_are_left_to_the_protocol(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(in_flight_mma, "_of_held", never)
+    patch.setattr(in_flight_mma, "_reads_tile_ring", never)
 
 
 def every_loop_has_trips(patch: pytest.MonkeyPatch) -> None:
-    path: Callable[..., frozenset[Buffer]] = vars(extract_protocol)["_judge_path"]
+    path: Callable[..., frozenset[Buffer]] = vars(extract_protocol)["_unsynced_after_path"]
 
     def once(events: object, entry: frozenset[Buffer], rings: object) -> frozenset[Buffer]:
         return path(events, path(events, entry, rings), rings)
 
-    patch.setattr(extract_protocol, "_judge_loop", once)
+    patch.setattr(extract_protocol, "_unsynced_after_loop", once)
 
 
 def turns_may_be_left_early(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(agent_order, "_left_early", never)
+    patch.setattr(agent_order, "_leaves_early", never)
 
 
 def never_objects(module: object, name: str) -> Patch:
@@ -288,26 +288,26 @@ def nothing_refused(*_: object) -> None:
 
 
 def every_phase_is_of_its_use(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Reader, "named", own_use)
+    patch.setattr(UseResolver, "named", own_use)
 
 
-def own_use(reader: Reader, waited: Waited, ring: Storage, _: int) -> int:
+def own_use(reader: UseResolver, waited: WaitEvent, ring: RingStorage, _: int) -> int:
     """The distance of the slot's own use, whatever phase is waited for."""
     assert waited.use is not None
     return -(-reader.offset(waited.use, waited.stmt) % ring.stages)
 
 
 def turns_need_no_order(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(obligations, "turned", any_turns)
+    patch.setattr(obligations, "check_agent_order", any_turns)
 
 
-def any_turns(_: Kernel, role: Parsed, __: object) -> bool:
-    return any(agent_order.turns_of(role))
+def any_turns(_: Kernel, role: ParsedRole, __: object) -> bool:
+    return any(agent_order.order_events(role))
 
 
 def any_reference_will_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(softmax, "alike", yes)
-    patch.setattr(softmax, "within", yes)
+    patch.setattr(softmax, "equal_sets", yes)
+    patch.setattr(softmax, "subset_count", yes)
     patch.setattr(invariant_candidates, "agreeing", yes)
     patch.setattr(folding.Folding, "alike_in_each", always)
 
@@ -317,7 +317,7 @@ def every_tile_is_there(patch: pytest.MonkeyPatch) -> None:
 
 
 def there_at_once(_: object, tile: loop_invariants.TileState, __: object, shape: tuple[int, int]) -> Content:
-    return everywhere(shape, tile.value, TRUE)
+    return uniform(shape, tile.value, TRUE)
 
 
 def every_branch_is_taken(patch: pytest.MonkeyPatch) -> None:
@@ -330,12 +330,12 @@ def every_branch_is_taken(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_term_is_an_element(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(indirect_index, "within", yes)
+    patch.setattr(indirect_index, "index_in_bounds", yes)
 
 
 def no_agreement(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(scales, "obligations", nothing)
-    patch.setattr(elementwise, "agreements", nothing)
+    patch.setattr(elementwise, "map_obligations", nothing)
 
 
 def elements_of_any_place_agree(patch: pytest.MonkeyPatch) -> None:
@@ -345,17 +345,17 @@ def elements_of_any_place_agree(patch: pytest.MonkeyPatch) -> None:
 
 def outside_and_elsewhere(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(writes, "_holds_record", nothing)
-    patch.setattr(claims, "written_once", nothing)
+    patch.setattr(claims, "written_once_obligations", nothing)
 
 
 def any_places_will_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(contributions, "agreeing", yes)
-    patch.setattr(contributions, "same", yes)
+    patch.setattr(contributions, "same_products", yes)
+    patch.setattr(contributions, "equal_indices", yes)
 
 
 def every_role_counts_alike(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(obligations, "_same_walk", nothing)
-    patch.setattr(Ledger, "equal", always)
+    patch.setattr(obligations, "_same_tiles_obligations", nothing)
+    patch.setattr(ProofContext, "equal", always)
 
 
 def records_keep(patch: pytest.MonkeyPatch) -> None:
@@ -363,16 +363,16 @@ def records_keep(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_map_will_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(tensor_maps, "leads_to", always)
+    patch.setattr(tensor_maps, "describes_target", always)
 
 
 def copies_are_over_at_once(patch: pytest.MonkeyPatch) -> None:
-    kept = visibility.Visibility.keep
+    kept = visibility.Visibility.record
 
-    def hold(walk: visibility.Visibility, found: visibility.Found) -> None:
+    def hold(walk: visibility.Visibility, found: visibility.Check) -> None:
         kept(walk, evolve(found, good=True) if found.what.startswith("copies through") else found)
 
-    patch.setattr(visibility.Visibility, "keep", hold)
+    patch.setattr(visibility.Visibility, "record", hold)
 
 
 def without_stages(patch: pytest.MonkeyPatch) -> None:
@@ -383,8 +383,8 @@ def without_stages(patch: pytest.MonkeyPatch) -> None:
 
 
 def tiles_are_believed_shared(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sequential, "landed", what_each_reader_wants)
-    patch.setattr(clusters, "_shared", nothing)
+    patch.setattr(sequential, "received_copies", what_each_reader_wants)
+    patch.setattr(clusters, "_multicast_tile_obligations", nothing)
 
 
 def what_each_reader_wants(kernel: Kernel, copy: Copy) -> tuple[Copy, ...]:
@@ -395,7 +395,7 @@ def what_each_reader_wants(kernel: Kernel, copy: Copy) -> tuple[Copy, ...]:
     moved = tuple(sub(source, target) for source, target in pairs)
     found: list[Copy] = []
     for rank in range(kernel.peers):
-        target = clusters.sent_by(kernel, copy, rank).target
+        target = clusters.at_rank(kernel, copy, rank).target
         at = tuple(add(own, there) for own, there in zip(moved, target.at[1:], strict=True))
         found.append(evolve(copy, source=evolve(copy.source, at=at), target=target, peers=None))
     return tuple(found)
@@ -406,7 +406,7 @@ def any_grid_will_do(patch: pytest.MonkeyPatch) -> None:
 
     def found(block: Symbol, count: Index, roots: Sequence[Node]) -> HilbertTile | None:
         said = frozenset(topological(roots))
-        columns, rows = next(halves(count))
+        columns, rows = next(factor_pairs(count))
         for shown in ((rows, columns), (columns, rows), (rows, add(columns, 1))):
             made = hilbert_order.hilbert_tile(sym(block), *shown, 16)
             if made.row in said:
@@ -416,14 +416,14 @@ def any_grid_will_do(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(hilbert_tiles, "squares", found)
 
 
-PROTOCOL = without(obligations, "_protocol")
-SEEN = without(visibility, "obligations")
+PROTOCOL = without(obligations, "_protocol_obligations")
+SEEN = without(visibility, "visibility_obligations")
 
 CASES: tuple[tuple[str, str, Patch], ...] = (
     ("curve_over_the_turned_grid", "I4", any_grid_will_do),
     ("curve_through_a_column_more", "I4", any_grid_will_do),
     ("gated_by_the_other_columns", "I2", no_agreement),
-    ("gate_of_the_first_step", "I1", without(claims, "products")),
+    ("gate_of_the_first_step", "I1", without(claims, "operand_obligations")),
     ("scaled_by_the_first_rows", "I35", elements_of_any_place_agree),
     ("scaled_as_the_first_matrix", "I35", elements_of_any_place_agree),
     ("cp_async_without_a_wait", "I31", copies_past_registers_are_ordinary_writes),
@@ -439,31 +439,31 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("box_that_begins_anywhere", "I19", without(boxes, "box_start_obligations")),
     ("box_that_begins_within_a_chunk", "I19", without(boxes, "box_start_obligations")),
     ("descriptor_too_large", "I28", without(integers, "_offsets")),
-    ("missing_barrier_raw", "I5", without(races, "obligations")),
-    ("missing_barrier_war", "I36", without(races, "obligations")),
-    ("undrained_read", "I30", without(races, "obligations")),
-    ("undrained_write", "I31", without(races, "obligations")),
-    ("direct_load_not_waited_for", "I31", without(races, "_of_one_wave")),
-    ("direct_load_over_a_read", "I30", without(races, "_of_one_wave")),
+    ("missing_barrier_raw", "I5", without(races, "race_obligations")),
+    ("missing_barrier_war", "I36", without(races, "race_obligations")),
+    ("undrained_read", "I30", without(races, "race_obligations")),
+    ("undrained_write", "I31", without(races, "race_obligations")),
+    ("direct_load_not_waited_for", "I31", without(races, "_same_wave_obligation")),
+    ("direct_load_over_a_read", "I30", without(races, "_same_wave_obligation")),
     ("fetch_waited_for_by_one_group", "I31", every_wait_is_for_all),
     ("groups_fetch_alike", "I5", without(races, "_against_earlier")),
-    ("dropped_skew", "I32", without(epochs, "obligations")),
-    ("dropped_unskew", "I32", without(epochs, "obligations")),
+    ("dropped_skew", "I32", without(epochs, "barrier_balance_obligations")),
+    ("dropped_unskew", "I32", without(epochs, "barrier_balance_obligations")),
     ("wait_after_the_licensing_barrier", "I30", nobody_leads),
     ("pingpong_missing_barrier", "I36", nobody_leads),
-    ("half_stored_twice", "I4", without(claims, "written_once")),
+    ("half_stored_twice", "I4", without(claims, "written_once_obligations")),
     ("wait_dropped", "I31", loads_arrive_at_once),
     ("wait_too_weak", "I31", loads_arrive_at_once),
-    ("swapped_k_order", "I1", without(claims, "products")),
+    ("swapped_k_order", "I1", without(claims, "operand_obligations")),
     ("k_counted_twice", "I3", any_count_will_do),
-    ("blocks_collide", "I4", without(claims, "written_once")),
-    ("grid_too_small", "I4", without(claims, "written_once")),
+    ("blocks_collide", "I4", without(claims, "written_once_obligations")),
+    ("grid_too_small", "I4", without(claims, "written_once_obligations")),
     ("claim_off_by_one", "I4", without(writes, "_holds_record")),
-    ("relation_too_strong", "I39", without(relations, "relation")),
-    ("swizzled_chunk_by_quarters", "I39", without(relations, "relation")),
-    ("step_of_another_length", "I39", without(relations, "relation")),
+    ("relation_too_strong", "I39", without(relations, "relation_obligations")),
+    ("swizzled_chunk_by_quarters", "I39", without(relations, "relation_obligations")),
+    ("step_of_another_length", "I39", without(relations, "relation_obligations")),
     ("blocks_share_rows", "I39", nothing_between_executions),
-    ("summed_backwards", "I39", without(claims, "ordered")),
+    ("summed_backwards", "I39", without(claims, "sum_order_obligations")),
     ("arrivals_of_one_consumer", "I8", PROTOCOL),
     ("arrivals_of_three_consumers", "I8", PROTOCOL),
     ("bytes_of_one_operand", "I7", PROTOCOL),
@@ -472,13 +472,13 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("release_before_the_product_ends", "I10", PROTOCOL),
     ("release_by_every_thread", "I8", PROTOCOL),
     ("release_of_the_product_under_way", "I10", PROTOCOL),
-    ("producer_leaves_early", "I9", without(obligations, "_same_walk")),
+    ("producer_leaves_early", "I9", without(obligations, "_same_tiles_obligations")),
     ("stale_phase", "I6", every_phase_is_of_its_use),
     ("wait_a_phase_ahead", "I6", every_phase_is_of_its_use),
     ("wait_a_phase_behind", "I6", every_phase_is_of_its_use),
-    ("bytes_of_a_skipped_copy", "I7", without(extract_protocol, "judge_trips")),
-    ("release_of_the_next_slot", "I8", without(extract_protocol, "judge_trips")),
-    ("release_covers_the_releaser_alone", "I5", never_objects(extract_protocol, "_judge_looks")),
+    ("bytes_of_a_skipped_copy", "I7", without(extract_protocol, "check_trips")),
+    ("release_of_the_next_slot", "I8", without(extract_protocol, "check_trips")),
+    ("release_covers_the_releaser_alone", "I5", never_objects(extract_protocol, "_check_ordinary_reads")),
     ("no_bulk_wait", "I13", SEEN),
     ("no_meeting_after_the_bulk_wait", "I13", SEEN),
     ("no_meeting_before_the_store", "I12", SEEN),
@@ -488,11 +488,11 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("store_outlives_the_block", "I13", SEEN),
     ("registers_over_the_file", "I21", without(budgets, "role_register_obligations")),
     ("causal_one_trip_fewer", "I9", every_role_counts_alike),
-    ("peeled_use_released_early", "I10", without(obligations, "flights")),
-    ("two_rings_released_before_the_product", "I10", without(obligations, "flights")),
+    ("peeled_use_released_early", "I10", without(obligations, "in_flight_obligations")),
+    ("two_rings_released_before_the_product", "I10", without(obligations, "in_flight_obligations")),
     ("slot_unmet_where_a_loop_has_no_trips", "I5", every_loop_has_trips),
-    ("turns_of_one_warpgroup_twice", "I9", never_objects(in_loop_order, "_judge")),
-    ("both_consumers_the_same_rows", "I4", without(claims, "written_once")),
+    ("turns_of_one_warpgroup_twice", "I9", never_objects(in_loop_order, "_check")),
+    ("both_consumers_the_same_rows", "I4", without(claims, "written_once_obligations")),
     ("softmax_sum_not_rescaled", "I23", any_reference_will_do),
     ("softmax_rescaled_too_late", "I23", any_reference_will_do),
     ("softmax_threads_not_rescaled", "I23", any_reference_will_do),
@@ -506,54 +506,54 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("layer_norm_without_the_last_chunk", "I25", any_count_will_do),
     ("scan_carry_twice", "I3", any_count_will_do),
     ("scan_carry_of_this_chunk", "I3", any_count_will_do),
-    ("scan_of_another_row", "I4", without(claims, "written_once")),
-    ("slices_in_another_order", "I1", without(claims, "products")),
-    ("expert_of_no_row", "I27", without(claims, "products")),
+    ("scan_of_another_row", "I4", without(claims, "written_once_obligations")),
+    ("slices_in_another_order", "I1", without(claims, "operand_obligations")),
+    ("expert_of_no_row", "I27", without(claims, "operand_obligations")),
     ("sentinel_prefetched", "I27", without(indirect_index, "_chosen")),
     ("looks_at_the_next_expert", "I37", every_term_is_an_element),
-    ("rows_that_the_claim_leaves_out", "I4", without(writes, "_meant")),
-    ("rows_after_the_last_sequence", "I4", without(store_coverage, "_has_sequence")),
+    ("rows_that_the_claim_leaves_out", "I4", without(writes, "_only_claimed_elements")),
+    ("rows_after_the_last_sequence", "I4", without(store_coverage, "_segment_obligation")),
     ("scales_of_half_blocks", "I35", without(relations, "_of_elements")),
     ("scale_of_another_expert", "I35", no_agreement),
     ("block_scales_of_the_first_columns", "I35", without(relations, "_of_elements")),
-    ("slot_released_before_its_second_product_ends", "I10", without(obligations, "flights")),
+    ("slot_released_before_its_second_product_ends", "I10", without(obligations, "in_flight_obligations")),
     ("rows_move_with_k", "I2", records_keep),
     ("claim_before_the_wait", "I11", SEEN),
     ("relation_before_the_wait", "I11", SEEN),
     ("swizzle_over_two_stages", "I18", without_stages),
     ("store_of_transposed_matrices", "I20", without(boxes, "matrix_copy_obligations")),
     ("registers_staged_unwritten", "I38", without(reads, "_of_read")),
-    ("copies_of_one_slot_overlap", "I5", without(analysis, "parts")),
+    ("copies_of_one_slot_overlap", "I5", without(analysis, "disjoint_fill_obligations")),
     ("map_not_released", "I29", any_map_will_do),
     ("map_of_another_group", "I29", any_map_will_do),
     ("real_cutlass_2162", "I29", copies_are_over_at_once),
     ("cluster_bytes_without_the_peer", "I7", PROTOCOL),
     ("cluster_counts_its_own", "I8", PROTOCOL),
     ("cluster_releases_to_itself", "I7", PROTOCOL),
-    ("cluster_met_by_each_block", "I14", without(obligations, "_initialised")),
-    ("cluster_fenced_between_halves", "I14", without(obligations, "_initialised")),
-    ("cluster_left_early", "I15", without(clusters, "_left")),
+    ("cluster_met_by_each_block", "I14", without(obligations, "_initialisation_obligation")),
+    ("cluster_fenced_between_halves", "I14", without(obligations, "_initialisation_obligation")),
+    ("cluster_left_early", "I15", without(clusters, "_lifetime_obligations")),
     ("cluster_of_two_columns", "I16", tiles_are_believed_shared),
-    ("cluster_laps_out_of_step", "I16", never_objects(clusters, "judge_ranks")),
-    ("sums_of_one_block_waited_for", "I6", without(cluster_stores, "obligations")),
-    ("sums_told_to_one_block", "I9", without(cluster_stores, "obligations")),
+    ("cluster_laps_out_of_step", "I16", never_objects(clusters, "check_rank_independence")),
+    ("sums_of_one_block_waited_for", "I6", without(cluster_stores, "exchange_obligations")),
+    ("sums_told_to_one_block", "I9", without(cluster_stores, "exchange_obligations")),
     ("held_slot_released_under_its_products", "I10", held_slots_are_left_to_the_protocol),
     ("sums_told_at_another_barrier", "I9", any_barrier_will_do),
     ("turns_at_other_barriers", "I6", any_turns_go_on),
     ("turn_left_before_the_last_use", "I6", turns_may_be_left_early),
-    ("sums_stored_over_the_other_block_s", "I5", without(cluster_stores, "apart")),
+    ("sums_stored_over_the_other_block_s", "I5", without(cluster_stores, "disjoint_store_obligations")),
     ("sums_of_one_half_of_k", "I3", any_count_will_do),
     ("turned_sums_of_the_other_rows", "I4", without(writes, "_holds_record")),
     ("turned_sums_stored_straight", "I4", outside_and_elsewhere),
-    ("attention_values_in_opposite_order", "I24", without(claims, "products")),
+    ("attention_values_in_opposite_order", "I24", without(claims, "operand_obligations")),
     ("attention_product_of_unset_weights", "I38", every_tile_is_there),
     ("attention_product_from_the_third_block", "I25", every_branch_is_taken),
     ("attention_guarded_rescaled_too_early", "I23", any_reference_will_do),
     ("product_a_block_behind_from_the_third", "I3", any_count_will_do),
-    ("attention_rings_in_opposite_orders", "I24", without(claims, "products")),
+    ("attention_rings_in_opposite_orders", "I24", without(claims, "operand_obligations")),
     ("replicas_of_two_warps", "I4", any_lanes_store_one_number),
-    ("grouped_heads_by_remainder", "I26", without(claims, "products")),
-    ("grouped_heads_in_opposite_order", "I26", without(claims, "products")),
+    ("grouped_heads_by_remainder", "I26", without(claims, "operand_obligations")),
+    ("grouped_heads_in_opposite_order", "I26", without(claims, "operand_obligations")),
     ("convolution_exchanges_its_axes", "I3", any_places_will_do),
     ("convolution_transposed_without_gaps", "I3", any_places_will_do),
     ("depthwise_exchanges_its_axes", "I3", any_places_will_do),
@@ -681,7 +681,7 @@ def test_a_curve_of_too_many_tiles_slips_past_unless_its_place_is_bounded(monkey
     kernel = next(value for value in found.values() if isinstance(value, Template)).trace()
     assert not isinstance(verify(kernel, solver="z3", budget=Budget.about(0.1)).verdict, Proved)
 
-    monkeypatch.setattr(hilbert_tiles, "obligations", nothing)
+    monkeypatch.setattr(hilbert_tiles, "hilbert_obligations", nothing)
 
     assert isinstance(verify(kernel, solver="z3").verdict, Proved)
 
@@ -743,12 +743,12 @@ def slots_that_overlap() -> Kernel:
 
 
 MADE: tuple[tuple[Callable[[], Kernel], str, Patch], ...] = (
-    (barriers_made_known_to_nobody, "I14", without(obligations, "_initialised")),
+    (barriers_made_known_to_nobody, "I14", without(obligations, "_initialisation_obligation")),
     (copy_of_another_swizzle, "I17", without(boxes, "box_obligations")),
     (rows_that_overlap, "I22", without(budgets, "distinct_address_obligations")),
     (slots_that_overlap, "I22", without(budgets, "distinct_address_obligations")),
     (lanes_that_write_outside, "I37", any_lanes_may_be_chosen),
-    (one_box_for_both_agents, "I13", without(analysis, "apart")),
+    (one_box_for_both_agents, "I13", without(analysis, "isolation_obligations")),
     (turns_a_phase_ahead, "I6", turns_need_no_order),
 )
 

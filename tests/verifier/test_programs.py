@@ -26,7 +26,7 @@ from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs import claims, programs, writes
-from argus.core.proof.outputs.launch_context import launched
+from argus.core.proof.outputs.launch_context import launch_contexts
 from argus.core.proof.sync import interlaunch as crossing
 from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.query import Budget
@@ -163,7 +163,7 @@ def test_a_launch_that_is_not_understood_leaves_nothing_known(monkeypatch: pytes
     """Where the roles of `partial` have no reading, `combine` may not take their tags for proved."""
     program = load(str(CORPUS / "traced" / "split_k.py"))[0].program
     assert program is not None
-    monkeypatch.setattr(analysis, "unrolled", without_a_reading)
+    monkeypatch.setattr(analysis, "sequentialise", without_a_reading)
     report = verify_program(program, solver="z3", budget=evolve(Budget.about(0.3), runs=0))
     first, second = report.launches
     assert isinstance(first.verdict, Unknown)
@@ -191,7 +191,7 @@ def test_a_promise_about_what_a_launch_before_wrote_is_not_believed() -> None:
         for buffer in second.kernel.parameters
     )
     program = evolve(program, launches=(first, evolve(second, kernel=evolve(second.kernel, parameters=made))))
-    after = launched(program)[1].kernel
+    after = launch_contexts(program)[1].kernel
     assert {buffer.name for buffer in after.parameters if buffer.promise is TRUE} == {"Bt"}
 
 
@@ -230,7 +230,7 @@ def once(what: str, _: Index, step: Step, __: object) -> Obligation:
 
 
 def tensors_need_not_be_whole(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(programs, "_whole", nothing)
+    patch.setattr(programs, "_completeness_obligations", nothing)
 
 
 def any_count_will_do(patch: pytest.MonkeyPatch) -> None:
@@ -240,7 +240,7 @@ def any_count_will_do(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_is_asserted_is_what_is_stored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(crossing, "_is_stored", alike)
+    patch.setattr(crossing, "_count_is_stored", alike)
 
 
 _MATRIX = 2

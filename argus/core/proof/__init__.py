@@ -1,1 +1,1 @@
-"""The verifier's mathematics: abstract interpretation and obligations, pure functions over the IR."""
+"""Abstract interpretation of the IR and the proof obligations that it yields; pure functions."""

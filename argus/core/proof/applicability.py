@@ -1,4 +1,4 @@
-"""Which invariants concern a kernel at all, and why the others do not."""
+"""Decides which invariants apply to a kernel, and gives the reason for each that does not."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from argus.core.ir import (
 )
 from argus.core.ir.element_walk import nodes
 from argus.core.proof.limits.budgets import needs_register_reuse
-from argus.core.proof.sync.war_fences import unfenced
+from argus.core.proof.sync.war_fences import has_unfenced_refills
 from argus.core.walk import mentions
 
 
 @frozen
 class Features:
-    """What a kernel uses, as far as it decides which invariants concern it."""
+    """The constructs that a kernel uses, as far as they decide which invariants apply."""
 
     mma: bool
     shared: bool
@@ -76,10 +76,10 @@ class Features:
 
 
 _NARROW = 8
-"""Bits of numbers that need scales beside them."""
+"""Number types of at most this many bits are used with scales."""
 
 
-def features(kernel: Kernel) -> Features:
+def kernel_features(kernel: Kernel) -> Features:
     stmts = list(walk(kernel.body))
     buffers = {view.buffer for s in stmts if isinstance(s, Copy) for view in (s.source, s.target)}
     claims = [s.claim for s in stmts if isinstance(s, Assert)]
@@ -118,7 +118,7 @@ def features(kernel: Kernel) -> Features:
 
 
 def _counts(stmt: Let) -> bool:
-    """Whether an integer is one of the role's own counters, and not of the data."""
+    """Whether an integer is a counter of the role rather than data."""
     return isinstance(stmt.value, Peek) and stmt.value.view.buffer.space == "counter"
 
 
@@ -127,7 +127,7 @@ def _reads_integers(stmt: Stmt) -> bool:
 
 
 def _scales(stmt: Map) -> bool:
-    """Whether elements of two operands are multiplied, as a sum and its scale are."""
+    """Whether elements of two operands are multiplied, as a sum is with its scale."""
     products = [
         node.args[:2] for node in nodes(stmt.elem) if isinstance(node, Op) and node.name in ("mul", "div", "fma")
     ]
@@ -139,7 +139,7 @@ def _stores(stmts: list[Stmt]) -> bool:
 
 
 def _described(stmt: Mma | Copy) -> bool:
-    """Whether an instruction names a layout of shared memory itself."""
+    """Whether an instruction takes a descriptor that names a shared-memory layout."""
     if isinstance(stmt, Copy):
         return stmt.atom.box is not None and stmt.atom.box.axes > 1
     return any(operand.canonical for operand in stmt.atom.operands.values())
@@ -150,7 +150,7 @@ def _by_matrices(stmt: Copy) -> bool:
 
 
 def _reduces(stmt: Map) -> bool:
-    """Exponentials are what a softmax would be recognised by."""
+    """Whether a map has exponentials, by which a softmax is recognised."""
     return any(isinstance(node, Op) and node.name in ("exp", "exp2") for node in nodes(stmt.elem))
 
 
@@ -225,24 +225,24 @@ _RULES: Mapping[str, _Rule] = {
 }
 
 
-_FINITE = "what is loaded is finite: 0 times it is 0"
-_REFILL = "the copy engine refills a slot after the reads of those who gave it back (reads-before-refill)"
+_FINITE = "loaded values are finite: 0 times a loaded value is 0"
+_REFILL = "TMA refills a stage only after the reads of the agents that released it (reads-before-refill)"
 
 
 def machine_assumptions(kernel: Kernel) -> tuple[str, ...]:
-    """What a proof takes for granted of the machine, beyond the documents, where the kernel has use for it."""
+    """The assumptions about hardware, beyond its documents, that the proof of this kernel uses."""
     stmts = list(walk(kernel.body))
     groups = any(isinstance(s, Mma) and s.atom.completion.queue == "wgmma" for s in stmts)
-    shared = ("register tiles that hold nothing at one time share registers; the build tells what spills",)
+    shared = ("register tiles with disjoint lifetimes share registers; the build reports spills",)
     return (
-        *(("a warp's wait for products covers its whole warpgroup's (T5)",) if groups else ()),
+        *(("a warp's `wgmma` wait covers its whole warpgroup (T5)",) if groups else ()),
         *(shared if needs_register_reuse(kernel) else ()),
         *((_FINITE,) if has_masks(kernel) and any(isinstance(s, Mma) for s in stmts) else ()),
-        *((_REFILL,) if unfenced(kernel) else ()),
+        *((_REFILL,) if has_unfenced_refills(kernel) else ()),
     )
 
 
 def not_applicable(kernel: Kernel) -> dict[str, str]:
-    """For each invariant that does not concern the kernel, the reason."""
-    found = features(kernel)
-    return {invariant: reason for invariant, (concerns, reason) in _RULES.items() if not concerns(found)}
+    """For each invariant that does not apply to the kernel, the reason."""
+    found = kernel_features(kernel)
+    return {invariant: reason for invariant, (applies, reason) in _RULES.items() if not applies(found)}

@@ -1,4 +1,4 @@
-"""One thing to be proved, where it comes from, and what its failure would mean."""
+"""A proof obligation: a condition, the statement it comes from, and how its failure is reported."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Related = tuple[tuple[Stmt, str], ...]
 class Obligation:
     """`goal` follows from `hypotheses` and the kernel's facts.
 
-    invariant: the id under which it is reported. what: the statement, in a reader's words.
-    other: the second statement concerned. unknown: why it cannot even be asked (goal is then ignored).
-    witness: named facts of a static fault, recomputed from the program (goal is then false).
-    fault: the statement's opposite, as a reader would be told it; by default "not so: ...".
-    measured: named quantities to be given at the sizes of a static fault.
-    related: gives further statements that explain a failure, each with a remark.
-    least: what a counterexample should make small, in order. compared: elements that the goal speaks of.
-    given: what may be presumed: all the kernel's facts; its assumptions alone, where the goal speaks of the
-    whole grid, so that a block need not exist; or nothing but the hypotheses.
-    tells: a fact that the verdict should mention if the obligation is proved.
-    presumed: a named assumption without which it would not hold: the verdict lists it.
-    run: a run shows its failure, though the invariant is one of static faults elsewhere.
-    stated: the program asserts it, so it must be reached: hypotheses that contradict each other prove nothing.
+    invariant: the id under which it is reported. what: the goal as a sentence for the user.
+    other: the second statement involved. unknown: why there is no query to ask (`goal` is then ignored).
+    witness: named facts of a static fault, recomputed from the program (`goal` is then false).
+    fault: the negation of `what` as a sentence for the user; by default "not so: ...".
+    quantities: named quantities to report at the sizes of a static fault.
+    related: returns further statements that explain a failure, each with a remark.
+    minimise: the terms that a counterexample should make small, in order. compared: number of elements in the goal.
+    given: the premises besides the hypotheses: all the kernel's facts; only its assumptions, where the goal is about
+    the whole grid, so that no particular block need exist; or nothing.
+    note: a fact that the verdict mentions if the obligation is proved.
+    presumed: a named assumption on which the proof depends; the verdict lists it.
+    replayable: a run shows its failure, although the invariant's other faults are static.
+    asserted: the program asserts it, so the statement must be reachable: contradictory hypotheses prove nothing.
     """
 
     invariant: str
@@ -43,16 +43,16 @@ class Obligation:
     unknown: str = ""
     witness: tuple[tuple[str, str], ...] = ()
     fault: str = ""
-    measured: tuple[tuple[str, Index], ...] = ()
+    quantities: tuple[tuple[str, Index], ...] = ()
     related: Callable[[], Related] = tuple
-    least: tuple[Index, ...] = ()
+    minimise: tuple[Index, ...] = ()
     compared: int = 0
     help: str = ""
     given: Literal["facts", "assumptions", "nothing"] = "facts"
-    stated: bool = False
-    tells: str = ""
+    asserted: bool = False
+    note: str = ""
     presumed: str = ""
-    run: bool = False
+    replayable: bool = False
 
 
 INVARIANT_PRIORITY = (
@@ -61,11 +61,11 @@ INVARIANT_PRIORITY = (
     *("I1", "I2"),
     *("I23", "I25", "I3", "I4", "I39"),
 )
-"""Causes before symptoms: the order in which failures compete to be the primary diagnostic."""
+"""The order in which failures are considered for the primary diagnostic: causes before symptoms."""
 
 
 def minimisation_order(cond: Cond) -> tuple[Index, ...]:
-    """The symbols of a condition, in the order in which a counterexample should make them small."""
+    """The symbols of a condition in the order in which a counterexample should minimise them."""
     rank = {"size": 0, "block": 1, "loop": 2}
     ordered = sorted(symbols(cond), key=lambda s: (rank.get(s.kind, 3), s.name))
     return tuple(algebra.sym(symbol) for symbol in ordered)

@@ -1,4 +1,4 @@
-"""The questions the verifier asks, and the party that answers them: a solver session, or anything like it."""
+"""The interface to a solver: the three kinds of query that the verifier asks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from argus.core.query import Answer
 
 
 class Prover(Protocol):
+    """A solver session, or anything with the same queries."""
+
     def prove(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
-        """Unsat if the goal follows from the hypotheses; Sat is a counterexample."""
+        """Unsat if the goal follows from the hypotheses; Sat carries a counterexample."""
         ...
 
     def follows(self, hypotheses: Sequence[Cond], goal: Cond) -> bool:
-        """Whether the goal is known to follow, without a counterexample if not."""
+        """Whether the goal provably follows; gives no counterexample."""
         ...
 
     def check(self, assertions: Sequence[Cond]) -> Answer:
-        """Whether all assertions can hold at once."""
+        """Sat if all assertions can hold at once."""
         ...

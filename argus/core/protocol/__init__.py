@@ -1,4 +1,4 @@
-"""Ring protocols and three meanings of them: `search` runs a machine, `graph` measures distances, `obligations` asks.
+"""Ring protocols with independent semantics: an event graph (`graph`) and proof obligations (`obligations`).
 
-None of the three imports another; `ring` and `outcome` are all that they share.
+A third, explicit-state search, is in `argus.testing.protocol`. None imports another; they share `ring` and `outcome`.
 """

@@ -1,14 +1,13 @@
-"""The one-slot lemma of rings that fill each other: one slot of each, every other one stuttering.
+"""The one-slot lemma for the coupled rings of a cluster: model-checks one slot of each ring; the others stutter.
 
-As `lemma.py`, for several rings whose fillers copy into each other's slots and whose drainers give slots back to
-several fillers, as blocks of a cluster do. Drainers of one ring that do the same stand for each other: one of them is
-followed, and the others do no more than make a phase of an empty barrier complete later, at any moment after the
-arrivals of those followed. A read lasts from the wait before it to the arrival after it, which loses no clash.
+As `lemma.py`, for several rings whose producers copy into each other's slots and whose consumers release slots to
+several producers. Two symmetry reductions. Consumers of one ring with equal operations: one of them is tracked, and the
+others only delay the completion of an empty barrier's phase, until any time after the arrivals of the tracked one. A
+read lasts from the wait before it to the arrival after it, an overapproximation that misses no conflict.
 
-Copies of one filler to one ring stand for each other, too, where that ring's announcement is the sum of all bytes that
-come to it and goes ahead of them: then no phase completes before the last has landed, so that one copy of all their
-bytes, under way from where the first sets out to where the last lands, meets whatever any of them would. Part of the
-obligations' meaning.
+Copies of one producer to one ring, if that ring's announcement is the sum of all bytes copied to it and precedes them:
+then no phase completes before the last copy, so that one copy of all their bytes, in flight from the first issue to the
+last completion, conflicts with everything with which any of them would. Part of the obligation semantics.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from argus.core.protocol.outcome import Fails, Unknown
 
 
 @frozen
-class Filler:
-    """What fills: of each use, in order, the bytes announced (-1 there), or copied into the slots of several rings.
+class CoupledProducer:
+    """A producer's steps in each use, in order.
 
-    steps: (-1, bytes) announces, (part, bytes) copies a part; to: of each step, the rings.
+    steps: (-1, bytes) announces bytes, (part, bytes) copies a part. to: the target rings of each step.
     """
 
     steps: tuple[tuple[int, int], ...]
@@ -36,73 +35,73 @@ class Filler:
 
 
 @frozen
-class Drainer:
-    """A drainer of ring `home`. gives: of each use, in order, at which rings' empty barriers it arrives how often."""
+class CoupledConsumer:
+    """A consumer of ring `home`. gives: its arrivals at empty barriers in each use, in order, as (ring, count)."""
 
     home: int
     gives: tuple[tuple[int, int], ...]
 
 
 @frozen
-class Coupled:
-    """fillers: of each ring. full, empty: arrivals that complete a phase. All announcements are one arrival."""
+class CoupledShape:
+    """producers: one per ring. empty: arrival counts. Every announcement is one arrival at a full barrier."""
 
-    fillers: tuple[Filler, ...]
-    drainers: tuple[Drainer, ...]
+    producers: tuple[CoupledProducer, ...]
+    consumers: tuple[CoupledConsumer, ...]
     empty: tuple[int, ...]
 
 
-_CAP = 120_000
+_MAX_STATES = 120_000
 T = TypeVar("T")
 
 State = tuple[
-    tuple[tuple[int, int], ...],  # of each filler: uses finished, steps into the next (0: before its wait)
+    tuple[tuple[int, int], ...],  # of each producer: uses finished, steps into the next (0: before its wait)
     tuple[
         tuple[int, int], ...
-    ],  # of each drainer followed: uses finished, arrivals of the next made, -1 before its wait
+    ],  # of each consumer followed: uses finished, arrivals of the next made, -1 before its wait
     tuple[tuple[int, int, int], ...],  # of each full barrier: phases, announcements, bytes due
     tuple[tuple[int, int], ...],  # of each empty barrier: phases, arrivals of those followed
     frozenset[tuple[int, int, int, int]],  # copies under way: ring, part, bytes, use
-    tuple[tuple[tuple[int, int], ...], ...],  # of each ring: parts landed, with their last use
+    tuple[tuple[tuple[int, int], ...], ...],  # of each ring: completed parts, with their last use
 ]
 
 
 @lru_cache(maxsize=64)
-def certify_coupled(shape: Coupled) -> Certified | Fails | Unknown:
-    """A pure function of the shape: proved once, remembered."""
-    joined = _joined(shape)
-    found = _explored(joined)
-    return _explored(shape) if isinstance(found, Fails) and joined != shape else found
+def certify_coupled(shape: CoupledShape) -> Certified | Fails | Unknown:
+    """Model-checks a shape. Cached: it depends on the shape alone."""
+    joined = _merge_copies(shape)
+    found = _explore(joined)
+    return _explore(shape) if isinstance(found, Fails) and joined != shape else found
 
 
-def _joined(shape: Coupled) -> Coupled:
-    """The shape with one copy of each filler to each ring; itself where a phase may complete before all have landed."""
+def _merge_copies(shape: CoupledShape) -> CoupledShape:
+    """The shape with the copies of each producer to each ring merged; unchanged if a phase may complete early."""
     copies = [
         (ring, size)
-        for filler in shape.fillers
-        for (part, size), to in zip(filler.steps, filler.to, strict=True)
+        for producer in shape.producers
+        for (part, size), to in zip(producer.steps, producer.to, strict=True)
         for ring in to
         if part >= 0
     ]
-    for number, filler in enumerate(shape.fillers):
-        announces = [place for place, (part, _) in enumerate(filler.steps) if part < 0]
+    for number, producer in enumerate(shape.producers):
+        announces = [place for place, (part, _) in enumerate(producer.steps) if part < 0]
         due = sum(size for ring, size in copies if ring == number)
-        if announces != [0] or filler.to[0] != (number,) or filler.steps[0][1] != due:
+        if announces != [0] or producer.to[0] != (number,) or producer.steps[0][1] != due:
             return shape
-    return evolve(shape, fillers=tuple(map(_with_one_copy_a_ring, shape.fillers)))
+    return evolve(shape, producers=tuple(map(_with_one_copy_per_ring, shape.producers)))
 
 
-def _with_one_copy_a_ring(filler: Filler) -> Filler:
+def _with_one_copy_per_ring(producer: CoupledProducer) -> CoupledProducer:
     parts: dict[tuple[int, ...], tuple[int, int]] = {}
-    for (part, size), to in zip(filler.steps[1:], filler.to[1:], strict=True):
+    for (part, size), to in zip(producer.steps[1:], producer.to[1:], strict=True):
         first, before = parts.get(to, (part, 0))
         parts[to] = first, before + size
-    return Filler((filler.steps[0], *parts.values()), (filler.to[0], *parts))
+    return CoupledProducer((producer.steps[0], *parts.values()), (producer.to[0], *parts))
 
 
-def _explored(shape: Coupled) -> Certified | Fails | Unknown:
-    followed = tuple(sorted(set(shape.drainers), key=lambda each: (each.home, each.gives)))
-    run = _Run(shape, followed)
+def _explore(shape: CoupledShape) -> Certified | Fails | Unknown:
+    followed = tuple(sorted(set(shape.consumers), key=lambda each: (each.home, each.gives)))
+    run = _Transitions(shape, followed)
     start = run.start()
     seen, queue = {start}, deque([start])
     while queue:
@@ -112,29 +111,31 @@ def _explored(shape: Coupled) -> Certified | Fails | Unknown:
             moved = True
             if isinstance(following, Fails):
                 return following
-            normal = _normal(following)
+            normal = _normalised(following)
             if normal not in seen:
-                if len(seen) >= _CAP:
-                    return Unknown(f"the lemma on one slot of each ring takes more than {_CAP} states for this shape")
+                if len(seen) >= _MAX_STATES:
+                    return Unknown(
+                        f"the lemma on one slot of each ring takes more than {_MAX_STATES} states for this shape"
+                    )
                 seen.add(normal)
                 queue.append(normal)
         if not moved:
-            return Fails("lemma", "on one slot of each ring alone, all participants wait for each other")
+            return Fails("lemma", "deadlock on one slot of each ring")
     return Certified(len(seen))
 
 
-def _normal(state: State) -> State:
-    """The same state with an even number of uses taken off everywhere."""
-    fillers, drainers, full, empty, flying, content = state
-    base = min(use for use, _ in (*fillers, *drainers)) // 2 * 2
+def _normalised(state: State) -> State:
+    """The state with the largest common even number of uses subtracted everywhere."""
+    producers, consumers, full, empty, in_flight, content = state
+    base = min(use for use, _ in (*producers, *consumers)) // 2 * 2
     if base == 0:
         return state
     return (
-        tuple((use - base, at) for use, at in fillers),
-        tuple((use - base, at) for use, at in drainers),
+        tuple((use - base, at) for use, at in producers),
+        tuple((use - base, at) for use, at in consumers),
         tuple((phases - base, arrived, due) for phases, arrived, due in full),
         tuple((phases - base, arrived) for phases, arrived in empty),
-        frozenset((ring, part, size, use - base) for ring, part, size, use in flying),
+        frozenset((ring, part, size, use - base) for ring, part, size, use in in_flight),
         tuple(tuple((part, max(use - base, -1)) for part, use in held) for held in content),
     )
 
@@ -144,15 +145,15 @@ def _set(values: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:
 
 
 @frozen
-class _Run:
-    shape: Coupled
-    followed: tuple[Drainer, ...]
+class _Transitions:
+    shape: CoupledShape
+    followed: tuple[CoupledConsumer, ...]
 
     def start(self) -> State:
-        rings = range(len(self.shape.fillers))
+        rings = range(len(self.shape.producers))
         parts = {
             ring: sorted(
-                {p for f in self.shape.fillers for (p, _), to in zip(f.steps, f.to, strict=True) if ring in to}
+                {p for f in self.shape.producers for (p, _), to in zip(f.steps, f.to, strict=True) if ring in to}
             )
             for ring in rings
         }
@@ -168,7 +169,7 @@ class _Run:
     def moves(self, state: State) -> Iterator[State | Fails]:
         for flight in state[4]:
             yield self._landed(state, flight)
-        for number in range(len(self.shape.fillers)):
+        for number in range(len(self.shape.producers)):
             yield from self._filled(state, number)
         for number in range(len(self.followed)):
             yield from self._drained(state, number)
@@ -177,11 +178,11 @@ class _Run:
                 yield (*state[:3], _set(state[3], ring, (phases + 1, 0)), *state[4:])
 
     def _owed(self, ring: int) -> int:
-        """Arrivals a phase of those followed."""
-        return sum(count for drainer in self.followed for to, count in drainer.gives if to == ring)
+        """The arrivals per phase of the tracked consumers."""
+        return sum(count for consumer in self.followed for to, count in consumer.gives if to == ring)
 
     def _others(self, ring: int) -> bool:
-        """Whether the barrier counts arrivals of drainers that are not followed."""
+        """Whether the barrier counts arrivals of untracked consumers."""
         return self.shape.empty[ring] > self._owed(ring)
 
     def _landed(self, state: State, flight: tuple[int, int, int, int]) -> State:
@@ -193,18 +194,18 @@ class _Run:
 
     def _filled(self, state: State, number: int) -> Iterator[State | Fails]:
         use, at = state[0][number]
-        filler = self.shape.fillers[number]
+        producer = self.shape.producers[number]
         if at == 0:
             phases = state[3][number][0]
             if phases % 2 == (use - 1) % 2:
                 return
             if phases != use:
-                yield Fails("lemma", "a filler's parity stands for a phase two off")
+                yield Fails("lemma", "the barrier is two phases off the producer's wait")
                 return
             yield (_set(state[0], number, (use, 1)), *state[1:])
             return
-        (part, size), to = filler.steps[at - 1], filler.to[at - 1]
-        following = (use + 1, 0) if at == len(filler.steps) else (use, at + 1)
+        (part, size), to = producer.steps[at - 1], producer.to[at - 1]
+        following = (use + 1, 0) if at == len(producer.steps) else (use, at + 1)
         moved: State = (_set(state[0], number, following), *state[1:])
         for ring in to:
             made = self._announced(moved, ring, size, use) if part < 0 else self._issued(moved, ring, part, size, use)
@@ -218,38 +219,38 @@ class _Run:
     def _announced(state: State, ring: int, size: int, use: int) -> State | Fails:
         phases, arrived, due = state[2][ring]
         if phases != use or arrived:
-            return Fails("lemma", "the phase before of a full barrier is not complete when it is announced")
+            return Fails("lemma", "bytes are announced before the previous phase of a full barrier is complete")
         return (*state[:2], _set(state[2], ring, _completed(phases, 1, due + size)), *state[3:])
 
     def _issued(self, state: State, ring: int, part: int, size: int, use: int) -> State | Fails:
         reading = any(d.home == ring and state[1][i][1] == 0 for i, d in enumerate(self.followed))
         if reading or any(flight[:2] == (ring, part) for flight in state[4]):
-            return Fails("lemma", "a copy sets out for a slot that is being read or written")
+            return Fails("lemma", "a copy is issued into a slot that is being read or written")
         if state[2][ring][0] != use:
-            return Fails("lemma", "a copy may land in another phase of a full barrier than its own")
+            return Fails("lemma", "a copy may complete in another phase of a full barrier than its own")
         return (*state[:4], state[4] | {(ring, part, size, use)}, state[5])
 
     def _drained(self, state: State, number: int) -> Iterator[State | Fails]:
         use, given = state[1][number]
-        drainer = self.followed[number]
-        home = drainer.home
+        consumer = self.followed[number]
+        home = consumer.home
         if given < 0:
             phases = state[2][home][0]
             if phases % 2 == use % 2:
                 return
             if phases != use + 1:
-                yield Fails("lemma", "a drainer's parity stands for a phase two off")
+                yield Fails("lemma", "the barrier is two phases off the consumer's wait")
             elif any(f[0] == home for f in state[4]) or any(held != use for _, held in state[5][home]):
-                yield Fails("lemma", "a drainer reads before its use has landed, or after it is overwritten")
+                yield Fails("lemma", "a consumer reads before its use is complete, or after it is overwritten")
             else:
                 yield (state[0], _set(state[1], number, (use, 0)), *state[2:])
             return
-        ring, count = drainer.gives[given]
+        ring, count = consumer.gives[given]
         phases, arrived = state[3][ring]
         if phases != use or arrived + count > self._owed(ring):
             yield Fails("lemma", "an arrival at an empty barrier counts for another phase")
             return
-        done = given + 1 == len(drainer.gives)
+        done = given + 1 == len(consumer.gives)
         after = (use + 1, -1) if done else (use, given + 1)
         complete = arrived + count == self._owed(ring) and not self._others(ring)
         barrier = (phases + 1, 0) if complete else (phases, arrived + count)

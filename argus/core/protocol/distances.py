@@ -1,6 +1,6 @@
-"""Shortest distances in a graph whose edges say: a(u) happens before b(u + weight).
+"""Shortest distances in an event graph, whose edges mean: a(u) happens before b(u + weight).
 
-Part of the event graph's meaning. A node is an event and a residue of its use modulo the graph's period.
+Part of the event-graph semantics. A node is an event and a residue of its use modulo the graph's period.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from attrs import frozen
 
 Event = str
 Edge = tuple[Event, int, Event, int]
-"""From the event of each use with this residue, to the event of the use that is `weight` later."""
+"""(source, residue, target, weight): from the event of each use with this residue to that of the use `weight` later."""
 
 
 @frozen(eq=False)
 class Distances:
-    """All pairs; inf where nothing orders them."""
+    """Shortest distances of all pairs; inf where nothing orders them. hop: the next node on a shortest path."""
 
     period: int
     index: dict[tuple[Event, int], int]
@@ -26,19 +26,19 @@ class Distances:
     hop: npt.NDArray[np.int64]
 
     def between(self, source: Event, use: int, target: Event) -> npt.NDArray[np.float64]:
-        """For each residue of the target, the least distance from the source's event of that use."""
+        """For each residue of the target, the shortest distance from the source's event of that use."""
         row = self.least[self.index[source, use % self.period]]
         return np.array([row[self.index[target, residue]] for residue in range(self.period)])
 
     def ordered(self, source: Event, use: int, target: Event, later: int) -> bool:
-        """Whether source(use) happens before target(later), for this and all uses a multiple of the period on."""
+        """Whether source(use) happens before target(later), also if a multiple of the period is added to both."""
         if (source, use % self.period) not in self.index or (target, later % self.period) not in self.index:
             return False
         a, b = self.index[source, use % self.period], self.index[target, later % self.period]
         return bool(self.least[a, b] <= later - use)
 
     def cycle(self) -> tuple[Event, ...]:
-        """Events of a cycle that takes no time or goes back in it; empty if there is none."""
+        """The events of a cycle of nonpositive weight; empty if there is none."""
         stuck = np.flatnonzero(np.diagonal(self.least) <= 0)
         if not len(stuck):
             return ()
@@ -52,7 +52,7 @@ class Distances:
 
 
 def distances(period: int, events: Iterable[Event], edges: Iterable[Edge]) -> Distances:
-    """Floyd and Warshall. A node has no distance to itself but along a cycle."""
+    """The Floyd-Warshall algorithm. The distance of a node to itself is that of its shortest cycle."""
     index = {(event, residue): 0 for event in events for residue in range(period)}
     index = {key: number for number, key in enumerate(index)}
     size = len(index)

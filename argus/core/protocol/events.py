@@ -1,6 +1,6 @@
-"""Events of a role and the order in which its own program makes them, as distances in uses.
+"""The events of a role and their program order, as distances in uses.
 
-Part of the event graph's meaning.
+Part of the event-graph semantics.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from attrs import frozen
 from argus.core.protocol.ring import (
     ArriveFull,
     Copy,
-    Meet,
+    NamedBarrierOp,
     Op,
     Read,
     Release,
@@ -24,8 +24,8 @@ from argus.core.protocol.ring import (
 
 
 @frozen
-class Happening:
-    """An event of the role's own program. late: it may come after the role's body of a tile."""
+class RoleEvent:
+    """An event of a role's program. late: it may be in the epilogue of a tile."""
 
     event: str
     ahead: int
@@ -41,30 +41,31 @@ def _kinds(op: Op) -> tuple[str, ...]:
             return "begin", "end"
         case ArriveFull() | Copy() | Read() | Release():
             return ("at",)
-        case Meet(waits=waits):
+        case NamedBarrierOp(waits=waits):
             return ("at", "left") if waits else ("at",)
         case WaitGroups():
             return ()
 
 
-def event(role: Role, op: Op, kind: str = "at") -> str:
-    """The name of an event of one operation."""
+def event_name(role: Role, op: Op, kind: str = "at") -> str:
+    """The name of an event of an operation."""
     number = next(i for i, each in enumerate(role.body) if each is op)
     word = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in type(op).__name__)
-    ring = "" if isinstance(op, WaitGroups | Meet) or not op.ring else f" of ring {op.ring}"
+    ring = "" if isinstance(op, WaitGroups | NamedBarrierOp) or not op.ring else f" of ring {op.ring}"
     return f"{role.name}.{number}{word}{ring}" + ("" if kind == "at" else f" {kind}")
 
 
-def happenings(role: Role) -> list[Happening]:
-    """In the order of the body."""
-    return [Happening(event(role, op, kind), op.ahead) for op in role.body for kind in _kinds(op)]
+def role_events(role: Role) -> list[RoleEvent]:
+    """The events of a role in the order of its body."""
+    return [RoleEvent(event_name(role, op, kind), op.ahead) for op in role.body for kind in _kinds(op)]
 
 
-def ordered_pairs(role: Role) -> Iterator[tuple[Happening, Happening, int]]:
-    """a, b, w: within a tile, a(u) comes before b(u + w), with the least such w. Trip i makes the events of
-    use i + ahead, in the order of the body.
+def ordered_pairs(role: Role) -> Iterator[tuple[RoleEvent, RoleEvent, int]]:
+    """Triples a, b, w with the least w such that a(u) precedes b(u + w) within a tile.
+
+    Trip i executes the events of use i + ahead, in the order of the body.
     """
-    events = happenings(role)
+    events = role_events(role)
     for i, a in enumerate(events):
         for j, b in enumerate(events):
             yield a, b, b.ahead - a.ahead + (0 if i < j else 1)
@@ -72,18 +73,18 @@ def ordered_pairs(role: Role) -> Iterator[tuple[Happening, Happening, int]]:
 
 @frozen
 class _Trace:
-    """When each read is known to be over, and when each operation is made, by place and use, in one tile."""
+    """The execution of one tile: when each read certainly ends, and when each (operation, use) executes."""
 
     trips: int
     over: dict[int, int]
     made: dict[tuple[int, int], int]
 
 
-def lags_of_cover(role: Role, read: Read) -> Iterator[tuple[Op, int]]:
-    """Operations, and the least w >= 0 such that read(u) is known to be over when the operation of u + w begins.
+def read_cover_lags(role: Role, read: Read) -> Iterator[tuple[Op, int]]:
+    """Operations with the least w >= 0 such that read(u) has certainly ended when the operation of u + w begins.
 
-    Decided by running tiles of every length up to one where prologue, body and epilogue have all shown. The longest
-    must make the operation of use w before its end, where every read is over anyway.
+    Decided by executing tiles of every length up to one with a full prologue, body and epilogue. The longest must
+    execute the operation of use w before the tile's end, where every read has ended anyway.
     """
     ahead = [0, *(op.ahead for op in role.body)]
     spread = max(ahead) - min(ahead)

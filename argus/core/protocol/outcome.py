@@ -1,4 +1,4 @@
-"""What a meaning says of a protocol: it holds, it fails, or the question is beyond this meaning."""
+"""The result of checking a protocol: it holds, it fails, or it is out of scope."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class _Outcome:
 
 @frozen
 class Holds(_Outcome):
-    """No read is torn, stale or overwritten, no arrival is one too many, nobody waits for ever.
+    """No read is torn, stale or overwritten, no barrier gets too many arrivals, and there is no deadlock.
 
-    scope: for which sizes, in words; only the machine's is bounded.
+    scope: the checked sizes, as text; only explicit-state search is bounded.
     """
 
     scope: str
@@ -27,7 +27,7 @@ class Holds(_Outcome):
 
 @frozen
 class Size:
-    """What a counterexample runs: uses a tile (the nominal trip count) and tiles."""
+    """The size of a counterexample: uses per tile (the nominal trip count) and tiles."""
 
     trips: int
     tiles: int
@@ -39,10 +39,10 @@ class Size:
 
 @frozen
 class Fails(_Outcome):
-    """claim: what does not hold, by name. what: in words.
+    """A failure. claim: the violated claim's name. what: the failure as a sentence.
 
-    size and schedule: a run that shows it, the schedule as actor names, replayed by `search.replay`. cycle: who
-    waits for whom, closed. model: an assignment that violates the claim, by name of the symbol.
+    size and schedule: a run that shows it, with the schedule as actor names, replayed by `search.replay`. cycle: the
+    events of a cyclic wait. model: an assignment that violates the claim, by symbol name.
     """
 
     claim: str
@@ -57,7 +57,7 @@ class Fails(_Outcome):
 
 @frozen
 class Unknown(_Outcome):
-    """Out of the meaning's scope, or of its budget."""
+    """The protocol is out of scope, or the budget is exhausted."""
 
     reason: str
 

@@ -1,6 +1,6 @@
-"""Who fills and who drains each ring, where that is regular enough for a periodic graph.
+"""Finds the producer and the consumers of each ring, where they are regular enough for a periodic event graph.
 
-Part of the event graph's meaning.
+Part of the event-graph semantics.
 """
 
 from __future__ import annotations
@@ -10,40 +10,40 @@ from typing import TypeVar
 
 from attrs import evolve, frozen
 
-from argus.core.protocol.events import event
+from argus.core.protocol.events import event_name
 from argus.core.protocol.outcome import Unknown
 from argus.core.protocol.ring import (
     ArriveFull,
     Copy,
-    Meet,
-    OnRing,
+    NamedBarrierOp,
     Op,
     Protocol,
     Read,
     Release,
     Ring,
+    RingOp,
     Role,
     WaitEmpty,
     WaitFull,
     WaitGroups,
 )
 
-OpT = TypeVar("OpT", bound=OnRing)
+OpT = TypeVar("OpT", bound=RingOp)
 
 
 @frozen
-class Copied:
-    """role: the ring's filler, or another's that copies into this ring too."""
+class CopyEvents:
+    """The events of a copy. role: the ring's producer, or that of another ring that also copies into this one."""
 
     role: Role
     op: Copy
     issued: str
-    landed: str
+    completed: str
 
 
 @frozen
-class Looked:
-    """over: the event from which on the read is known to be over."""
+class ReadEvents:
+    """The events of a read. over: from this event on the read has certainly ended."""
 
     op: Read
     read: str
@@ -51,26 +51,26 @@ class Looked:
 
 
 @frozen
-class Drainer:
-    """A role that drains every use of the ring, or several that take its tiles in turn."""
+class Consumer:
+    """A role that consumes every use of the ring, or the representative of several that divide its tiles."""
 
     role: Role
     wait: WaitFull | None
-    look: Looked | None
+    read: ReadEvents | None
     release: Release | None
 
 
 @frozen
-class Party:
-    """One ring and its roles. full, empty: the events that a phase of the barriers is complete."""
+class RingParties:
+    """One ring and its roles. full, empty: the completion events of its barriers' phases."""
 
     number: int
     ring: Ring
-    filler: Role
+    producer: Role
     wait: WaitEmpty | None
     arrive: ArriveFull | None
-    copies: tuple[Copied, ...]
-    drainers: tuple[Drainer, ...]
+    copies: tuple[CopyEvents, ...]
+    consumers: tuple[Consumer, ...]
 
     @property
     def full(self) -> str:
@@ -85,24 +85,26 @@ class Party:
         return self.ring.stages
 
     @property
-    def looks(self) -> tuple[Looked, ...]:
-        return tuple(drainer.look for drainer in self.drainers if drainer.look is not None)
+    def reads(self) -> tuple[ReadEvents, ...]:
+        return tuple(consumer.read for consumer in self.consumers if consumer.read is not None)
 
 
-def loses(role: Role) -> bool:
-    """Whether the role does not count the uses of the tiles that it leaves to others."""
+def loses_uses(role: Role) -> bool:
+    """Whether the role's cursors do not count the uses of other agents' tiles."""
     return role.share[1] > 1 and not role.skips
 
 
-def of_one_tile(protocol: Protocol) -> Protocol:
-    """Where there is one tile, a cursor that restarts at each is one that is carried."""
+def for_single_tile(protocol: Protocol) -> Protocol:
+    """The protocol with restarting cursors replaced by running ones if there is one tile, where they are equal."""
     if protocol.persistent:
         return protocol
-    return evolve(protocol, roles=tuple(evolve(r, body=tuple(_carried(op) for op in r.body)) for r in protocol.roles))
+    return evolve(
+        protocol, roles=tuple(evolve(r, body=tuple(_without_restarts(op) for op in r.body)) for r in protocol.roles)
+    )
 
 
-def _carried(op: Op) -> Op:
-    if isinstance(op, WaitGroups | Meet):
+def _without_restarts(op: Op) -> Op:
+    if isinstance(op, WaitGroups | NamedBarrierOp):
         return op
     op = evolve(op, slot=evolve(op.slot, restarts=False))
     match op:
@@ -115,34 +117,34 @@ def _carried(op: Op) -> Op:
 
 
 def representatives(protocol: Protocol) -> tuple[Role, ...] | Unknown:
-    """The roles, one for each set that shares out the tiles."""
+    """The roles, with one for each set of agents that divide the tiles among them."""
     shared = [role for role in protocol.roles if role.share[1] > 1]
     alone = tuple(role for role in protocol.roles if role.share[1] == 1)
     if any(role.turn for role in alone):
-        return Unknown("a role takes turns, but shares its tiles with nobody")
+        return Unknown("a role takes turns, but takes all tiles itself")
     if not shared:
         return alone
     if not protocol.persistent:
-        return Unknown("tiles are shared out, and there is only one")
+        return Unknown("roles divide tiles among them, but there is only one tile")
     first = shared[0]
     same = all((r.body, r.trips, r.turn, r.skips) == (first.body, first.trips, first.turn, first.skips) for r in shared)
     if not same or [role.share for role in shared] != [(i, len(shared)) for i in range(len(shared))]:
-        return Unknown("roles that share out the tiles differ, or leave some out")
-    if any(role.seeds or any(isinstance(op, Meet) for op in role.body) for role in shared):
-        return Unknown("roles that share out the tiles meet at named barriers")
+        return Unknown("roles that divide the tiles among them differ, or skip some")
+    if any(role.seeds or any(isinstance(op, NamedBarrierOp) for op in role.body) for role in shared):
+        return Unknown("roles that divide the tiles among them use named barriers")
     if any(isinstance(op, WaitEmpty | ArriveFull | Copy) for op in first.body):
-        return Unknown("the filling of a ring is shared out by tiles")
+        return Unknown("producers divide the tiles among them")
     return (*alone, first)
 
 
-def parties(protocol: Protocol) -> tuple[Party, ...] | Unknown:
-    """Each ring's, or why the protocol is out of scope."""
+def ring_parties(protocol: Protocol) -> tuple[RingParties, ...] | Unknown:
+    """The roles of each ring, or why the protocol is out of scope."""
     roles = representatives(protocol)
     if isinstance(roles, Unknown):
         return roles
-    found: list[Party] = []
+    found: list[RingParties] = []
     for number, ring in enumerate(protocol.rings):
-        if ring.once:
+        if ring.per_tile:
             continue
         party = _party(roles, number, ring)
         if isinstance(party, Unknown):
@@ -151,61 +153,61 @@ def parties(protocol: Protocol) -> tuple[Party, ...] | Unknown:
     return tuple(found)
 
 
-def _party(roles: Sequence[Role], number: int, ring: Ring) -> Party | Unknown:
-    fillers = [role for role in roles if _ops(role, number, WaitEmpty) or _ops(role, number, Copy)]
-    fillers = fillers or [role for role in roles if _ops(role, number, ArriveFull)]
-    guests = [role for role in fillers if _is_guest(role, number)] if len(fillers) > 1 else []
-    fillers = [role for role in fillers if role not in guests]
-    if len(fillers) != 1:
-        return Unknown(f"ring {number} is filled by {len(fillers)} roles")
-    filler = fillers[0]
-    others = [role for role in roles if role is not filler and role not in guests]
-    drainers = [_drainer(role, number) for role in others if _touches(role, number)]
-    sent = [(role, copy) for role in (filler, *guests) for copy in _ops(role, number, Copy)]
+def _party(roles: Sequence[Role], number: int, ring: Ring) -> RingParties | Unknown:
+    producers = [role for role in roles if _ops(role, number, WaitEmpty) or _ops(role, number, Copy)]
+    producers = producers or [role for role in roles if _ops(role, number, ArriveFull)]
+    remote_copies = [role for role in producers if _is_remote_producer(role, number)] if len(producers) > 1 else []
+    producers = [role for role in producers if role not in remote_copies]
+    if len(producers) != 1:
+        return Unknown(f"ring {number} is filled by {len(producers)} roles")
+    producer = producers[0]
+    others = [role for role in roles if role is not producer and role not in remote_copies]
+    consumers = [_drainer(role, number) for role in others if _uses_ring(role, number)]
+    sent = [(role, copy) for role in (producer, *remote_copies) for copy in _ops(role, number, Copy)]
     copies = [copy for _, copy in sent]
-    waits, arrives = _ops(filler, number, WaitEmpty), _ops(filler, number, ArriveFull)
+    waits, arrives = _ops(producer, number, WaitEmpty), _ops(producer, number, ArriveFull)
     single = len(waits) <= 1 and len(arrives) <= 1 and len({copy.part for copy in copies}) == len(copies)
-    drains = tuple(each for each in drainers if each is not None)
-    if ring.parts and all(each.look is None for each in drains):
-        return Unknown(f"nobody reads ring {number}")
-    if not single or len(drains) != len(drainers) or any(_drains(filler, number)):
-        return Unknown(f"a role repeats an operation on ring {number}, or both fills and drains it")
-    return Party(
+    complete = tuple(each for each in consumers if each is not None)
+    if ring.parts and all(each.read is None for each in complete):
+        return Unknown(f"no role reads ring {number}")
+    if not single or len(complete) != len(consumers) or any(_consumes(producer, number)):
+        return Unknown(f"a role repeats an operation on ring {number}, or both fills and consumes it")
+    return RingParties(
         number,
         ring,
-        filler,
+        producer,
         waits[0] if waits else None,
         arrives[0] if arrives else None,
         tuple(_copied(role, copy) for role, copy in sent),
-        drains,
+        complete,
     )
 
 
-def _copied(role: Role, copy: Copy) -> Copied:
-    name = event(role, copy)
-    return Copied(role, copy, name, f"{name} lands")
+def _copied(role: Role, copy: Copy) -> CopyEvents:
+    name = event_name(role, copy)
+    return CopyEvents(role, copy, name, f"{name} completes")
 
 
-def _is_guest(role: Role, number: int) -> bool:
-    """Whether the role fills another ring, and of this one does no more than copy into it."""
+def _is_remote_producer(role: Role, number: int) -> bool:
+    """Whether the role fills another ring, and only copies into this one."""
     own = any(isinstance(op, WaitEmpty) and op.ring != number for op in role.body)
-    return own and all(isinstance(op, WaitGroups | Meet | Copy) or op.ring != number for op in role.body)
+    return own and all(isinstance(op, WaitGroups | NamedBarrierOp | Copy) or op.ring != number for op in role.body)
 
 
-def _drainer(role: Role, number: int) -> Drainer | None:
+def _drainer(role: Role, number: int) -> Consumer | None:
     waits, reads, releases = _ops(role, number, WaitFull), _ops(role, number, Read), _ops(role, number, Release)
     if max(len(waits), len(reads), len(releases)) > 1 or _ops(role, number, ArriveFull):
         return None
-    look = Looked(reads[0], event(role, reads[0]), f"{event(role, reads[0])} is over") if reads else None
-    return Drainer(role, waits[0] if waits else None, look, releases[0] if releases else None)
+    read = ReadEvents(reads[0], event_name(role, reads[0]), f"{event_name(role, reads[0])} is over") if reads else None
+    return Consumer(role, waits[0] if waits else None, read, releases[0] if releases else None)
 
 
-def _drains(role: Role, number: int) -> list[bool]:
+def _consumes(role: Role, number: int) -> list[bool]:
     return [bool(_ops(role, number, kind)) for kind in (WaitFull, Read, Release)]
 
 
-def _touches(role: Role, number: int) -> bool:
-    return any(not isinstance(op, WaitGroups | Meet) and op.ring == number for op in role.body)
+def _uses_ring(role: Role, number: int) -> bool:
+    return any(not isinstance(op, WaitGroups | NamedBarrierOp) and op.ring == number for op in role.body)
 
 
 def _ops(role: Role, number: int, kind: type[OpT]) -> list[OpT]:

@@ -1,9 +1,8 @@
-"""Ring protocols as values: who waits, announces, copies, reads and releases at each use, and by which cursor.
+"""Data types for ring protocols: the waits, announcements, copies, reads and releases of each role, with cursors.
 
-A *use* of a ring is one filling of one slot and its draining. Every ring has as many uses a tile as the tile has
-trips; use `u` counts them over all tiles, `k` within the tile. Nothing here says what the operations do to a
-machine: that is for the three meanings. The intended protocol is `slot = u % stages`, the full barrier's phase
-`u // stages`, the empty barrier's `u // stages - 1`.
+A *use* of a ring is one fill and consumption of one slot. Every ring has one use per trip of a tile; use `u` counts
+them over all tiles, `k` within the tile. The semantics of the operations is defined elsewhere. The standard protocol
+has `slot = u % stages`, full-barrier phase `u // stages`, and empty-barrier phase `u // stages - 1`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ class Cursor:
 
 @frozen
 class Phase:
-    """The phase `n // stages + plus`, of which the hardware sees the parity."""
+    """The phase `n // stages + plus`, of which hardware compares the parity."""
 
     cursor: Cursor = field(factory=Cursor)
     plus: int = 0
@@ -31,7 +30,7 @@ class Phase:
 
 @frozen
 class WaitEmpty:
-    """Until the slot's empty barrier has completed the phase. ahead: as in `Role`."""
+    """A wait until the slot's empty barrier has completed the phase. ahead: as in `Role`."""
 
     ring: int = 0
     ahead: int = 0
@@ -41,7 +40,7 @@ class WaitEmpty:
 
 @frozen
 class ArriveFull:
-    """`count` arrivals on the slot's full barrier, which first announce `size` bytes in all."""
+    """`count` arrivals at the slot's full barrier, which first announce `size` bytes in total."""
 
     size: int
     ring: int = 0
@@ -52,7 +51,7 @@ class ArriveFull:
 
 @frozen
 class Copy:
-    """An asynchronous copy of `size` bytes into one part of the slot; it lands on the full barrier of `signal`."""
+    """An asynchronous copy of `size` bytes into one part of the slot; it completes on the full barrier of `signal`."""
 
     size: int
     part: int = 0
@@ -64,7 +63,7 @@ class Copy:
 
 @frozen
 class WaitFull:
-    """Until the slot's full barrier has completed the phase."""
+    """A wait until the slot's full barrier has completed the phase."""
 
     ring: int = 0
     ahead: int = 0
@@ -74,7 +73,7 @@ class WaitFull:
 
 @frozen
 class Read:
-    """All parts of the slot are read; if `late`, by one wgmma group, which goes on until a wait covers it."""
+    """A read of all parts of the slot; if `late`, by one wgmma group, which lasts until a wait covers it."""
 
     ring: int = 0
     ahead: int = 0
@@ -84,7 +83,7 @@ class Read:
 
 @frozen
 class WaitGroups:
-    """Until at most `pending` wgmma groups of this role are left. It concerns no use; `ahead` says in which trips."""
+    """A wait until at most `pending` wgmma groups of this role are in flight. `ahead` selects its trips."""
 
     pending: int = 0
     ahead: int = 0
@@ -92,7 +91,7 @@ class WaitGroups:
 
 @frozen
 class Release:
-    """`count` arrivals on the slot's empty barrier. `ahead` is minus the lag."""
+    """`count` arrivals at the slot's empty barrier. `ahead` is the negated lag."""
 
     ring: int = 0
     ahead: int = 0
@@ -101,8 +100,8 @@ class Release:
 
 
 @frozen
-class Meet:
-    """Arrives at a named barrier and, if `waits`, stays until all its participants have. Once a trip."""
+class NamedBarrierOp:
+    """An arrival at a named barrier and, if `waits`, a wait until all participants have arrived. Once per trip."""
 
     barrier: int
     waits: bool = True
@@ -112,23 +111,23 @@ class Meet:
         return 0
 
 
-Op = WaitEmpty | ArriveFull | Copy | WaitFull | Read | WaitGroups | Release | Meet
-OnRing = WaitEmpty | ArriveFull | Copy | WaitFull | Read | Release
+Op = WaitEmpty | ArriveFull | Copy | WaitFull | Read | WaitGroups | Release | NamedBarrierOp
+RingOp = WaitEmpty | ArriveFull | Copy | WaitFull | Read | Release
 
 
 @frozen
 class Role:
-    """What one agent does, tile by tile.
+    """The operations of one agent, tile by tile.
 
-    A tile of T trips runs the body for i = -max(ahead), ..., T - 1 - min(ahead); an operation concerns use
-    `k = i + ahead` of the tile and is left out unless 0 <= k < T: that makes prologue and epilogue. Before trip
+    A tile of T trips runs the body for i = -max(ahead), ..., T - 1 - min(ahead); an operation is on use
+    `k = i + ahead` of the tile and is skipped unless 0 <= k < T, which yields prologue and epilogue. Before trip
     T, the role waits for all its wgmma groups.
 
-    trips: by how much T differs from the nominal count. share: (i, n) takes the tiles i, i + n, ... alone.
+    trips: the difference of T from the nominal count. share: (i, n) takes only the tiles i, i + n, ...
     skips: its cursors advance over the tiles of others. turn: in the order of shares, an agent enters a tile
     once the one before has left its body. seeds: arrivals at named barriers before the first tile. finishes:
-    after the last tile, waits for the empty barriers of all slots in turn. before, after: what it does once a tile,
-    on rings of which a tile is one use, before the first trip and after the last.
+    after the last tile, it waits for the empty barriers of all slots in order. before, after: the operations once per
+    tile, on rings with one use per tile, before the first trip and after the last.
     """
 
     name: str
@@ -143,22 +142,23 @@ class Role:
     after: tuple[Op, ...] = ()
 
     @property
-    def once(self) -> tuple[Op, ...]:
+    def tile_ops(self) -> tuple[Op, ...]:
         return (*self.before, *self.after)
 
 
 @frozen
 class Ring:
-    """stages: slots. parts: bytes of each part of a slot; a ring without any only orders those that work on it.
-    full, empty: arrivals that complete a phase. once: a tile is one use, whatever its trips. fewer: by how many a
-    tile's uses are fewer than its trips.
+    """stages: the number of slots. parts: the bytes of each part of a slot; a ring without parts only orders its roles.
+
+    full, empty: the arrival counts of the barriers. per_tile: one use per tile, instead of one per trip. fewer: the
+    number of trips of a tile minus its number of uses.
     """
 
     stages: int
     parts: tuple[int, ...] = (1,)
     full: int = 1
     empty: int = 1
-    once: bool = False
+    per_tile: bool = False
     fewer: int = 0
 
 
@@ -167,19 +167,19 @@ def _valid_roles(instance: Protocol, _attribute: object, roles: tuple[Role, ...]
     if len(set(names)) != len(names) or not all(names) or "engine" in names:
         raise InternalError(f"roles need distinct names other than 'engine': {names}")
     for role in roles:
-        for op in (*role.body, *role.once):
+        for op in (*role.body, *role.tile_ops):
             _valid(instance, op)
         for op in role.body:
-            if not isinstance(op, WaitGroups | Meet) and instance.rings[op.ring].once:
-                raise InternalError(f"a ring of which a tile is one use, in a trip: {op}")
-        for op in role.once:
-            if isinstance(op, WaitGroups | Meet) or not instance.rings[op.ring].once or op.ahead:
-                raise InternalError(f"not an operation on a ring of which a tile is one use: {op}")
+            if not isinstance(op, WaitGroups | NamedBarrierOp) and instance.rings[op.ring].per_tile:
+                raise InternalError(f"a ring with one use per tile, in a trip: {op}")
+        for op in role.tile_ops:
+            if isinstance(op, WaitGroups | NamedBarrierOp) or not instance.rings[op.ring].per_tile or op.ahead:
+                raise InternalError(f"not an operation on a ring with one use per tile: {op}")
 
 
 def _valid(protocol: Protocol, op: Op) -> None:
-    if isinstance(op, Meet):
-        good = 0 <= op.barrier < len(protocol.meetings)
+    if isinstance(op, NamedBarrierOp):
+        good = 0 <= op.barrier < len(protocol.named_barriers)
     elif isinstance(op, WaitGroups):
         good = op.pending >= 0
     else:
@@ -194,47 +194,45 @@ def _valid(protocol: Protocol, op: Op) -> None:
 
 @frozen
 class Protocol:
-    """Rings and the roles that work on them.
+    """Rings and the roles that use them.
 
-    meetings: participants of each named barrier. least: the least nominal trip count of a tile. persistent:
-    there may be any number of tiles, of any trip counts; else one.
-    Raises InternalError where an operation names what is not there.
+    named_barriers: the number of participants of each. min_trips: the least nominal trip count of a tile. persistent:
+    any number of tiles, with any trip counts; otherwise one tile.
+    Raises InternalError if an operation refers to a ring, part or barrier that does not exist.
     """
 
     rings: tuple[Ring, ...]
-    meetings: tuple[int, ...] = field(default=(), kw_only=True)
+    named_barriers: tuple[int, ...] = field(default=(), kw_only=True)
     roles: tuple[Role, ...] = field(validator=_valid_roles)
-    least: int = 1
+    min_trips: int = 1
     persistent: bool = True
 
 
-def of_trips(protocol: Protocol) -> Protocol:
-    """The rings with uses in each trip, by themselves."""
+def trip_rings(protocol: Protocol) -> Protocol:
+    """The protocol restricted to rings with one use per trip."""
     roles = tuple(evolve(role, before=(), after=()) for role in protocol.roles)
     return evolve(protocol, roles=roles)
 
 
-def of_tiles(protocol: Protocol) -> Protocol | None:
-    """The rings of which a tile is one use, by themselves: tiles become the trips of one tile, and the other rings
-    those that are left out. None if there is none.
-    """
-    if not any(role.once for role in protocol.roles):
+def tile_rings(protocol: Protocol) -> Protocol | None:
+    """The protocol restricted to rings with one use per tile, with tiles as the trips of one tile; None without any."""
+    if not any(role.tile_ops for role in protocol.roles):
         return None
     roles = tuple(
-        evolve(role, body=role.once, before=(), after=(), trips=0, turn=False, seeds=()) for role in protocol.roles
+        evolve(role, body=role.tile_ops, before=(), after=(), trips=0, turn=False, seeds=()) for role in protocol.roles
     )
-    rings = tuple(evolve(ring, once=not ring.once, fewer=0) for ring in protocol.rings)
-    return evolve(protocol, rings=rings, roles=tuple(r for r in roles if r.body), meetings=(), persistent=False)
+    rings = tuple(evolve(ring, per_tile=not ring.per_tile, fewer=0) for ring in protocol.rings)
+    return evolve(protocol, rings=rings, roles=tuple(r for r in roles if r.body), named_barriers=(), persistent=False)
 
 
 def producer(*, parts: tuple[int, ...] = (1,), name: str = "P") -> Role:
-    """Waits for the slot, announces all bytes, copies each part."""
+    """A producer: waits for the slot, announces all bytes, copies each part."""
     copies = tuple(Copy(size, part) for part, size in enumerate(parts))
     return Role(name, (WaitEmpty(), ArriveFull(sum(parts)), *copies))
 
 
 def consumer(name: str, *, lag: int = 0, pending: int = 0, late: bool = True) -> Role:
-    """Waits for the data, reads, waits until `pending` groups are left, releases the slot of `lag` uses ago."""
+    """A consumer: waits for data, reads, waits for all but `pending` groups, releases the slot of `lag` uses ago."""
     wait = (WaitGroups(pending),) if late else ()
     return Role(name, (WaitFull(), Read(late=late), *wait, Release(ahead=-lag)))
 
@@ -242,26 +240,26 @@ def consumer(name: str, *, lag: int = 0, pending: int = 0, late: bool = True) ->
 def plain(
     stages: int, *, consumers: int = 1, lag: int = 0, pending: int | None = None, parts: tuple[int, ...] = (1,)
 ) -> Protocol:
-    """The ring of a Hopper GEMM: one producer, all consumers drain every use. pending: by default the lag."""
+    """The ring of a Hopper GEMM: one producer, and all consumers consume every use. pending: by default the lag."""
     pending = lag if pending is None else pending
-    drains = tuple(consumer(f"C{i}", lag=lag, pending=pending) for i in range(consumers))
-    return Protocol((Ring(stages, parts, empty=consumers),), (producer(parts=parts), *drains))
+    consumer_roles = tuple(consumer(f"C{i}", lag=lag, pending=pending) for i in range(consumers))
+    return Protocol((Ring(stages, parts, empty=consumers),), (producer(parts=parts), *consumer_roles))
 
 
 def pingpong(stages: int, *, lag: int = 1, turns: bool = True, skips: bool = True) -> Protocol:
-    """Two consumers that take tiles in turn, and skip each other's uses."""
-    drains = tuple(
+    """Two consumers that alternate between tiles, and skip each other's uses."""
+    consumer_roles = tuple(
         evolve(consumer(f"C{i}", lag=lag, pending=lag), share=(i, 2), turn=turns, skips=skips) for i in range(2)
     )
-    return Protocol((Ring(stages),), (producer(), *drains))
+    return Protocol((Ring(stages),), (producer(), *consumer_roles))
 
 
 def clustered(
     stages: int, *, blocks: int = 2, consumers: int = 1, lag: int = 0, pending: int | None = None
 ) -> Protocol:
-    """Plain rings, one a block of a cluster: part 0 of a slot is its own filler's, part 1 + i filler i's multicast.
+    """The rings of a cluster, one per block: part 0 of a slot is from its own producer, part 1 + i is multicast by i.
 
-    Every consumer gives its slot back to every filler.
+    Every consumer releases its slot to every producer.
     """
     pending = lag if pending is None else pending
     roles: list[Role] = []
@@ -270,8 +268,8 @@ def clustered(
         fill = (WaitEmpty(own), ArriveFull(1 + blocks, own), Copy(1, 0, own), *sent)
         roles.append(Role(f"P{own}", fill, finishes=True))
         gives = tuple(Release(ring, -lag) for ring in range(blocks))
-        drain = (WaitFull(own), Read(own), WaitGroups(pending), *gives)
-        roles.extend(Role(f"C{own}.{i}", drain) for i in range(consumers))
+        consume = (WaitFull(own), Read(own), WaitGroups(pending), *gives)
+        roles.extend(Role(f"C{own}.{i}", consume) for i in range(consumers))
     rings = (Ring(stages, (1,) * (1 + blocks), empty=consumers * blocks),) * blocks
     return Protocol(rings, tuple(roles))
 
@@ -283,31 +281,31 @@ def _fill(ring: int, ahead: int) -> tuple[Op, ...]:
 def attention(k_stages: int, v_stages: int, *, order: str = "K(i+1) V(i)", persistent: bool = False) -> Protocol:
     """A K and a V ring; the consumer uses the next K before it uses V.
 
-    order: in which the producer fills: "K(i+1) V(i)", "K(i) V(i)" or "V(i) K(i)".
+    order: of the producer's fills, "K(i+1) V(i)", "K(i) V(i)" or "V(i) K(i)".
     """
     fills = {
         "K(i+1) V(i)": (*_fill(0, 1), *_fill(1, 0)),
         "K(i) V(i)": (*_fill(0, 0), *_fill(1, 0)),
         "V(i) K(i)": (*_fill(1, 0), *_fill(0, 0)),
     }
-    drain = (
+    consume = (
         *(WaitFull(0, 1), Read(0, 1), WaitGroups(0, 1), Release(0, 1)),
         *(WaitFull(1, 0), Read(1, 0), WaitGroups(0, 0), Release(1, 0)),
     )
     rings = (Ring(k_stages), Ring(v_stages))
-    return Protocol(rings, (Role("P", fills[order]), Role("C", drain)), persistent=persistent)
+    return Protocol(rings, (Role("P", fills[order]), Role("C", consume)), persistent=persistent)
 
 
 def flash(
     k_stages: int, v_stages: int, *, q_stages: int = 1, turns: bool = True, late: bool = True, persistent: bool = True
 ) -> Protocol:
-    """Attention with queries held over a tile: K(i + 1) is used beside V(i), by two consumers that take turns there.
+    """Attention with queries held for a tile: K(i + 1) is used together with V(i), by two consumers that take turns.
 
-    late: the queries go back at a tile's end, after all trips. Reads are over where their slots go back.
+    late: the queries are released at the end of a tile, after all trips. Reads end at the release of their slots.
     """
     fill = (WaitEmpty(2), ArriveFull(1, 2), Copy(1, 0, 2))
-    filler = Role("P", (*_fill(0, 0), *_fill(1, 0)), before=fill)
-    drains: list[Role] = []
+    producer = Role("P", (*_fill(0, 0), *_fill(1, 0)), before=fill)
+    consumer_roles: list[Role] = []
     for agent in range(2):
         enter, leave = ((WaitEmpty(3), ArriveFull(0, 3)), (WaitFull(3), Release(3)))[agent] if turns else (None, None)
         body = (
@@ -317,27 +315,29 @@ def flash(
             *(Release(0, 1), Release(1)),
         )
         held = (Read(2, late=False), Release(2))
-        drains.append(Role(f"C{agent}", body, before=(WaitFull(2),), after=held))
+        consumer_roles.append(Role(f"C{agent}", body, before=(WaitFull(2),), after=held))
     if not late:
-        drains = [evolve(role, before=(*role.before, *role.after), after=()) for role in drains]
-    rings = (Ring(k_stages, empty=2), Ring(v_stages, empty=2), Ring(q_stages, empty=2, once=True))
+        consumer_roles = [evolve(role, before=(*role.before, *role.after), after=()) for role in consumer_roles]
+    rings = (Ring(k_stages, empty=2), Ring(v_stages, empty=2), Ring(q_stages, empty=2, per_tile=True))
     order = (Ring(1, (), fewer=1),) if turns else ()
-    return Protocol((*rings, *order), (filler, *drains), persistent=persistent)
+    return Protocol((*rings, *order), (producer, *consumer_roles), persistent=persistent)
 
 
-def kept(stages: int, held_stages: int = 1, *, consumers: int = 1, lag: int = 0, persistent: bool = True) -> Protocol:
-    """The ring of a GEMM, beside a ring of which a tile is one use."""
+def held_per_tile(
+    stages: int, held_stages: int = 1, *, consumers: int = 1, lag: int = 0, persistent: bool = True
+) -> Protocol:
+    """The ring of a GEMM, together with a ring with one use per tile."""
     base = plain(stages, consumers=consumers, lag=lag)
-    filler = evolve(base.roles[0], before=(WaitEmpty(1), ArriveFull(1, 1), Copy(1, 0, 1)))
-    drains = tuple(
+    producer = evolve(base.roles[0], before=(WaitEmpty(1), ArriveFull(1, 1), Copy(1, 0, 1)))
+    consumer_roles = tuple(
         evolve(role, before=(WaitFull(1),), after=(Read(1, late=False), Release(1))) for role in base.roles[1:]
     )
-    rings = (*base.rings, Ring(held_stages, empty=consumers, once=True))
-    return evolve(base, rings=rings, roles=(filler, *drains), persistent=persistent)
+    rings = (*base.rings, Ring(held_stages, empty=consumers, per_tile=True))
+    return evolve(base, rings=rings, roles=(producer, *consumer_roles), persistent=persistent)
 
 
 def alternating(*, seeded: bool = True) -> Protocol:
-    """Two groups that alternate by two named barriers of two participants; the first turn is a seed arrival."""
-    first = Role("A", (Meet(0), Meet(1, waits=False)))
-    second = Role("B", (Meet(1), Meet(0, waits=False)), seeds=(0,) if seeded else ())
-    return Protocol((), (first, second), meetings=(2, 2))
+    """Two groups that alternate by two named barriers of two participants; the first turn is an initial arrival."""
+    first = Role("A", (NamedBarrierOp(0), NamedBarrierOp(1, waits=False)))
+    second = Role("B", (NamedBarrierOp(1), NamedBarrierOp(0, waits=False)), seeds=(0,) if seeded else ())
+    return Protocol((), (first, second), named_barriers=(2, 2))

@@ -1,6 +1,6 @@
-"""The operations that a ring's roles owe, found by kind; what is missing is a failure, what is repeated out of scope.
+"""Collects the operations of each ring's roles by kind; a missing one is a failure, a repeated one out of scope.
 
-Part of the obligations' meaning.
+Part of the obligation semantics.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from argus.core.protocol.outcome import Fails, Unknown
 from argus.core.protocol.ring import (
     ArriveFull,
     Copy,
-    Meet,
-    OnRing,
+    NamedBarrierOp,
     Protocol,
     Read,
     Release,
     Ring,
+    RingOp,
     Role,
     WaitEmpty,
     WaitFull,
     WaitGroups,
 )
 
-OpT = TypeVar("OpT", bound=OnRing)
+OpT = TypeVar("OpT", bound=RingOp)
 
 
 @frozen
-class Agent:
-    """A role that drains the ring. draining: its steps on one slot, in order, as the lemma spells them."""
+class ConsumerOps:
+    """A consumer of the ring. draining: its steps on one slot, in order, in the notation of the lemma."""
 
     role: Role
     wait: WaitFull
@@ -40,8 +40,8 @@ class Agent:
 
 
 @frozen
-class Guest:
-    """A filler of another ring that copies into this one: what it waits for there, and the copy."""
+class RemoteCopy:
+    """A copy into this ring by the producer of another one, with the producer's own wait."""
 
     role: Role
     wait: WaitEmpty
@@ -49,18 +49,18 @@ class Guest:
 
 
 @frozen
-class Giver:
-    """A drainer of another ring that gives back this one's slots too."""
+class RemoteRelease:
+    """A release of this ring's slots by a consumer of another one."""
 
     role: Role
     release: Release
 
 
 @frozen
-class Duties:
-    """One ring. agents: those that drain every use; of roles that share out the tiles, the first stands for all.
+class RingOps:
+    """The operations on one ring. agents: the consumers; of agents that divide the tiles, the first represents all.
 
-    guests, givers: of rings that fill each other.
+    remote_copies, remote_releases: those of coupled rings in a cluster.
     """
 
     number: int
@@ -69,103 +69,109 @@ class Duties:
     wait: WaitEmpty
     arrive: ArriveFull
     copies: tuple[Copy, ...]
-    agents: tuple[Agent, ...]
+    agents: tuple[ConsumerOps, ...]
     filling: tuple[tuple[str, int], ...]
-    guests: tuple[Guest, ...] = ()
-    givers: tuple[Giver, ...] = ()
+    remote_copies: tuple[RemoteCopy, ...] = ()
+    remote_releases: tuple[RemoteRelease, ...] = ()
 
 
-def duties(protocol: Protocol) -> tuple[Duties, ...] | Fails | Unknown:
-    """Each ring's."""
-    if any(isinstance(op, Meet) for role in protocol.roles for op in role.body) or protocol.meetings:
+def find_ring_ops(protocol: Protocol) -> tuple[RingOps, ...] | Fails | Unknown:
+    """The operations on each ring."""
+    if any(isinstance(op, NamedBarrierOp) for role in protocol.roles for op in role.body) or protocol.named_barriers:
         return Unknown("named barriers are beyond role-local obligations")
     if any(isinstance(op, Read) and op.late and protocol.rings[op.ring].fewer for r in protocol.roles for op in r.body):
-        return Unknown("groups in trips that are more than the uses of a ring")
-    roles = _distinct(protocol)
+        return Unknown("`wgmma` groups, with more trips than uses of a ring")
+    roles = _representatives(protocol)
     if isinstance(roles, Unknown):
         return roles
-    found: list[Duties] = []
+    found: list[RingOps] = []
     for number, ring in enumerate(protocol.rings):
-        if ring.once:
+        if ring.per_tile:
             continue
-        duty = _duties(roles, number, ring)
-        if isinstance(duty, Fails) and duty.claim == "WAR" and sum(not each.once for each in protocol.rings) > 1:
-            return Unknown(f"{duty.what}, unless another ring does what this one leaves out")
-        if isinstance(duty, Fails | Unknown):
-            return duty
-        found.append(duty)
+        ring_ops = _ring_ops(roles, number, ring)
+        if (
+            isinstance(ring_ops, Fails)
+            and ring_ops.claim == "WAR"
+            and sum(not each.per_tile for each in protocol.rings) > 1
+        ):
+            return Unknown(f"{ring_ops.what}, unless the operations on another ring prevent it")
+        if isinstance(ring_ops, Fails | Unknown):
+            return ring_ops
+        found.append(ring_ops)
     return tuple(found)
 
 
-def _distinct(protocol: Protocol) -> list[Role] | Unknown:
+def _representatives(protocol: Protocol) -> list[Role] | Unknown:
     if not protocol.persistent and any(role.share[1] > 1 for role in protocol.roles):
-        return Unknown("tiles are shared out among roles, and there is one tile")
-    kept: list[Role] = []
+        return Unknown("roles divide tiles among them, but there is only one tile")
+    found: list[Role] = []
     for role in protocol.roles:
         agent, agents = role.share
         if agents == 1 and role.turn:
             return Unknown(f"{role.name} takes turns alone")
         if agent == 0:
-            kept.append(role)
+            found.append(role)
         peers = [each for each in protocol.roles if each.share[1] == agents] if agents > 1 else [role]
         if sorted(each.share[0] for each in peers) != list(range(agents)):
-            return Unknown(f"{role.name} shares out the tiles, and not every share is taken")
+            return Unknown(f"{role.name} takes every n-th tile, and some tiles are taken by no role")
         if any(evolve(peer, name=role.name, share=role.share) != role for peer in peers):
-            return Unknown("roles that share out the tiles do different things")
-    return kept
+            return Unknown("roles that divide the tiles among them differ")
+    return found
 
 
-def _duties(roles: list[Role], number: int, ring: Ring) -> Duties | Fails | Unknown:
-    fillers = [role for role in roles if any(_of(role, number, kind) for kind in (WaitEmpty, ArriveFull, Copy))]
-    drains = [role for role in roles if any(_of(role, number, kind) for kind in (WaitFull, Read, Release))]
-    guests = [each for role in fillers for each in _guests(role, number)]
-    fillers = [role for role in fillers if all(each.role is not role for each in guests)]
-    givers = [each for role in drains for each in _givers(role, number)]
-    drains = [role for role in drains if all(each.role is not role for each in givers)]
-    if len(fillers) != 1 or fillers[0] in drains or not drains or fillers[0].share[1] > 1:
-        return Unknown(f"ring {number} is not filled by one role and drained by others")
-    role = fillers[0]
+def _ring_ops(roles: list[Role], number: int, ring: Ring) -> RingOps | Fails | Unknown:
+    producers = [role for role in roles if any(_of(role, number, kind) for kind in (WaitEmpty, ArriveFull, Copy))]
+    consumers = [role for role in roles if any(_of(role, number, kind) for kind in (WaitFull, Read, Release))]
+    remote_copies = [each for role in producers for each in _remote_copies(role, number)]
+    producers = [role for role in producers if all(each.role is not role for each in remote_copies)]
+    remote_releases = [each for role in consumers for each in _remote_releases(role, number)]
+    consumers = [role for role in consumers if all(each.role is not role for each in remote_releases)]
+    if len(producers) != 1 or producers[0] in consumers or not consumers or producers[0].share[1] > 1:
+        return Unknown(f"ring {number} is not filled by one role and consumed by others")
+    role = producers[0]
     wait, arrive = _one(role, number, WaitEmpty), _one(role, number, ArriveFull)
     copies = _of(role, number, Copy)
     if isinstance(wait, Fails):
-        # Nothing keeps use S of the ring from overwriting use 0 in the same slot.
+        # Use S of the ring may overwrite use 0 in the same slot.
         return evolve(wait, model=(("u", ring.stages), ("v", 0)))
     for missing in (wait, arrive):
         if isinstance(missing, Fails | Unknown):
             return missing
     assert isinstance(wait, WaitEmpty)
     assert isinstance(arrive, ArriveFull)
-    parts = [copy.part for copy in (*copies, *(guest.copy for guest in guests))]
+    parts = [copy.part for copy in (*copies, *(remote.copy for remote in remote_copies))]
     if sorted(parts) != list(range(len(ring.parts))):
-        lacks = len(set(parts)) < len(ring.parts)
-        return Fails("bytes", "a part is never copied") if lacks else Unknown("a part is copied twice")
-    agents = [_agent(each, number, data=bool(ring.parts)) for each in drains]
+        missing_part = len(set(parts)) < len(ring.parts)
+        return Fails("bytes", "a part is never copied") if missing_part else Unknown("a part is copied twice")
+    agents = [_agent(each, number, data=bool(ring.parts)) for each in consumers]
     for agent in agents:
-        if not isinstance(agent, Agent):
+        if not isinstance(agent, ConsumerOps):
             return agent
-    held = tuple(agent for agent in agents if isinstance(agent, Agent))
+    held = tuple(agent for agent in agents if isinstance(agent, ConsumerOps))
     filling = _filling(role, number)
-    return Duties(number, ring, role, wait, arrive, tuple(copies), held, filling, tuple(guests), tuple(givers))
+    return RingOps(
+        number, ring, role, wait, arrive, tuple(copies), held, filling, tuple(remote_copies), tuple(remote_releases)
+    )
 
 
-def _guests(role: Role, number: int) -> list[Guest]:
-    """The role's copies into a ring that is not its own; none if it does more to that ring."""
+def _remote_copies(role: Role, number: int) -> list[RemoteCopy]:
+    """The role's copies into another role's ring; empty if it has other operations on that ring."""
     own = [op for op in role.body if isinstance(op, WaitEmpty) and op.ring != number]
     if len(own) != 1 or _of(role, number, WaitEmpty) or _of(role, number, ArriveFull):
         return []
-    return [Guest(role, own[0], copy) for copy in _of(role, number, Copy)]
+    return [RemoteCopy(role, own[0], copy) for copy in _of(role, number, Copy)]
 
 
-def _givers(role: Role, number: int) -> list[Giver]:
-    """The role's releases of a ring that it does not drain; none if it drains none at all."""
+def _remote_releases(role: Role, number: int) -> list[RemoteRelease]:
+    """The role's releases of a ring that it does not consume; empty if it consumes none at all."""
     reads = any(isinstance(op, WaitFull | Read) and op.ring != number for op in role.body)
     if not reads or _of(role, number, WaitFull) or _of(role, number, Read):
         return []
-    return [Giver(role, release) for release in _of(role, number, Release)]
+    return [RemoteRelease(role, release) for release in _of(role, number, Release)]
 
 
-def _agent(role: Role, number: int, *, data: bool) -> Agent | Fails | Unknown:
-    """data: the ring has any; otherwise it only orders, and nothing is read."""
+def _agent(role: Role, number: int, *, data: bool) -> ConsumerOps | Fails | Unknown:
+    """The operations of a consumer. data: whether the ring has data to read, or only orders its roles."""
     if not data and _of(role, number, Read):
         return Unknown(f"{role.name} reads ring {number}, which has no data")
     wait, release = _one(role, number, WaitFull), _one(role, number, Release)
@@ -176,7 +182,7 @@ def _agent(role: Role, number: int, *, data: bool) -> Agent | Fails | Unknown:
     assert isinstance(wait, WaitFull)
     assert isinstance(release, Release)
     assert not isinstance(read, Fails | Unknown)
-    return Agent(role, wait, read, release, _draining(role, number))
+    return ConsumerOps(role, wait, read, release, _draining(role, number))
 
 
 def _of(role: Role, number: int, kind: type[OpT]) -> list[OpT]:
@@ -193,15 +199,15 @@ def _one(role: Role, number: int, kind: type[OpT]) -> OpT | Fails | Unknown:
     return found[0] if found else Fails(name, f"{role.name} has no {kind.__name__} on ring {number}")
 
 
-def in_order(role: Role, number: int) -> list[OnRing]:
-    """The operations on one use of the ring, in the order in which the role makes them."""
-    ops = [(op, place) for place, op in enumerate(role.body) if not isinstance(op, WaitGroups | Meet)]
+def in_program_order(role: Role, number: int) -> list[RingOp]:
+    """The operations on one use of the ring, in the role's execution order."""
+    ops = [(op, place) for place, op in enumerate(role.body) if not isinstance(op, WaitGroups | NamedBarrierOp)]
     return [op for op, _ in sorted(ops, key=lambda each: (-each[0].ahead, each[1])) if op.ring == number]
 
 
 def _filling(role: Role, number: int) -> tuple[tuple[str, int], ...]:
     spelt: list[tuple[str, int]] = []
-    for op in in_order(role, number):
+    for op in in_program_order(role, number):
         match op:
             case WaitEmpty():
                 spelt.append(("wait", 0))
@@ -215,9 +221,9 @@ def _filling(role: Role, number: int) -> tuple[tuple[str, int], ...]:
 
 
 def _draining(role: Role, number: int) -> tuple[tuple[str, int], ...]:
-    """The end of a read is put where the claim `release` has it: just before the release."""
+    """A consumer's steps; the end of a read is just before the release, as the claim `release` states."""
     spelt: list[tuple[str, int]] = []
-    for op in in_order(role, number):
+    for op in in_program_order(role, number):
         match op:
             case WaitFull():
                 spelt.append(("wait", 0))

@@ -11,7 +11,7 @@ from argus.core.protocol.ring import (
     ArriveFull,
     Copy,
     Cursor,
-    Meet,
+    NamedBarrierOp,
     Op,
     Phase,
     Protocol,
@@ -157,11 +157,11 @@ class _Writer:
 
     @staticmethod
     def _uses(ring: Ring, trips: int) -> int:
-        return 1 if ring.once else max(0, trips - ring.fewer)
+        return 1 if ring.per_tile else max(0, trips - ring.fewer)
 
     def _made(self, op: Op, use: int, trips: int) -> bool:
         """Whether a trip makes the operation, which is of that use of a tile."""
-        most = trips if isinstance(op, WaitGroups | Meet) else self._uses(self.protocol.rings[op.ring], trips)
+        most = trips if isinstance(op, WaitGroups | NamedBarrierOp) else self._uses(self.protocol.rings[op.ring], trips)
         return 0 <= use < most
 
     def _tile(self, tile: int, trips: int) -> Iterator[tuple[int, Step]]:
@@ -192,7 +192,7 @@ class _Writer:
                 yield self.trip, step
 
     def _finish(self) -> Iterator[tuple[int, Step]]:
-        for op in (*self.role.body, *self.role.once):
+        for op in (*self.role.body, *self.role.tile_ops):
             if isinstance(op, WaitEmpty):
                 for last in range(self.protocol.rings[op.ring].stages):
                     for step in self._op(op, (0, last)):
@@ -221,7 +221,7 @@ class _Writer:
                 yield Look(tuple((ring, slot, part) for part in parts), tag, op.late)
             case WaitGroups(pending=pending):
                 yield Groups(pending)
-            case Meet(barrier=barrier, waits=waits):
+            case NamedBarrierOp(barrier=barrier, waits=waits):
                 yield Arrived(barrier)
                 if waits:
                     yield Left(barrier)
@@ -238,4 +238,4 @@ def program(protocol: Protocol, size: Size) -> Program:
     barriers = _Barriers(protocol)
     steps = tuple(tuple(_Writer(protocol, role, barriers).steps(size)) for role in protocol.roles)
     names = tuple(role.name for role in protocol.roles)
-    return Program(tuple(barriers.counts), tuple(barriers.names), protocol.meetings, names, steps)
+    return Program(tuple(barriers.counts), tuple(barriers.names), protocol.named_barriers, names, steps)

@@ -10,7 +10,7 @@ from argus.core.protocol.ring import (
     ArriveFull,
     Copy,
     Cursor,
-    Meet,
+    NamedBarrierOp,
     Op,
     Phase,
     Protocol,
@@ -98,9 +98,9 @@ def _role_edits(role: Role) -> Iterator[tuple[str, Role]]:
         for name, changed in _edits_of(ops, once=part != "body"):
             yield name, evolve(role, **{part: changed})
     if role.after:
-        yield "after its trips: all before them", evolve(role, before=role.once, after=())
+        yield "after its trips: all before them", evolve(role, before=role.tile_ops, after=())
     if role.before:
-        yield "before its trips: all after them", evolve(role, before=(), after=role.once)
+        yield "before its trips: all after them", evolve(role, before=(), after=role.tile_ops)
 
 
 def _edits_of(ops: tuple[Op, ...], *, once: bool) -> Iterator[tuple[str, tuple[Op, ...]]]:
@@ -118,14 +118,14 @@ def _edits_of(ops: tuple[Op, ...], *, once: bool) -> Iterator[tuple[str, tuple[O
 
 def _shifted(op: Op) -> Op:
     """With the slot of the next use, the phase as it was."""
-    if isinstance(op, WaitGroups | Meet):
+    if isinstance(op, WaitGroups | NamedBarrierOp):
         return op
     return evolve(op, slot=evolve(op.slot, offset=op.slot.offset + 1))
 
 
 def _restarted(op: Op) -> Op:
     """With cursors that start again at each tile."""
-    if isinstance(op, WaitGroups | Meet):
+    if isinstance(op, WaitGroups | NamedBarrierOp):
         return op
     op = evolve(op, slot=evolve(op.slot, restarts=True))
     match op:
@@ -157,9 +157,9 @@ def _op_edits(op: Op) -> Iterator[tuple[str, Op]]:
                 yield "earlier", evolve(op, ahead=ahead + 1)
         case Read(late=late):
             yield "sync" if late else "late", evolve(op, late=not late)
-        case Meet():
+        case NamedBarrierOp():
             pass
-    if not isinstance(op, WaitGroups | Meet):
+    if not isinstance(op, WaitGroups | NamedBarrierOp):
         yield "of the next slot", _shifted(op)
         yield "of a restarted slot", evolve(op, slot=evolve(op.slot, restarts=True))
 

@@ -42,11 +42,13 @@ def sizes(protocol: Protocol, bound: Bound) -> list[Size]:
     enough = max((ring.stages for ring in protocol.rings), default=1) + 2 + fewer
     most = bound.trips if bound.trips is not None else enough
     tiles = bound.tiles if protocol.persistent else 1
-    every = [Size(trips, n) for trips in range(protocol.least, most + 1) for n in range(1, tiles + 1)]
-    if protocol.persistent and any(ring.once or ring.fewer for ring in protocol.rings):
+    every = [Size(trips, n) for trips in range(protocol.min_trips, most + 1) for n in range(1, tiles + 1)]
+    if protocol.persistent and any(ring.per_tile or ring.fewer for ring in protocol.rings):
         # Where tiles are uses, or uses of rings drift apart from tile to tile, it takes more of them, of few trips.
         every.extend(
-            Size(trips, n) for trips in range(protocol.least, protocol.least + 2) for n in range(tiles + 1, enough + 1)
+            Size(trips, n)
+            for trips in range(protocol.min_trips, protocol.min_trips + 2)
+            for n in range(tiles + 1, enough + 1)
         )
     return sorted(every, key=lambda size: (size.uses, size.trips))
 

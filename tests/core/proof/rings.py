@@ -1,4 +1,4 @@
-"""Kernels of one ring, by what their consumers do; and statements of a kernel, by kind."""
+"""Kernels of one ring with configurable consumers; and selection of a kernel's statements by kind."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from argus.core.verdict import Proved, Refuted
 from argus.verifier.kernel import verify
 from property_tests.programs import exchanged
 from property_tests.role_programs import ROLES
-from tests.core.proof.asking import failing, owed, read
+from tests.core.proof.queries import failing, obligations_of, read
 from tests.core.proof.rings import Drained, changed, edited, every, of_role, ring
 
 KERNEL = ring(Drained(stages=2))
@@ -28,7 +28,7 @@ STORES = ROLES["stores_of_boxes"]
 
 
 def of(kernel: Kernel, code: str, words: str) -> list[Obligation]:
-    return [each for each in owed(kernel) if each.invariant == code and words in each.what]
+    return [each for each in obligations_of(kernel) if each.invariant == code and words in each.what]
 
 
 # -- boxes of a tensor ---------------------------------------------------------------------------------------
@@ -97,14 +97,14 @@ def test_a_buffer_of_another_swizzle_is_refuted_for_copies_and_products() -> Non
     for swizzle in (None, Swizzle(2, 3, 3), Swizzle(1, 4, 3), Swizzle(1, 3, 4)):
         other = evolve(shared, layout=Staged(shared.layout.layout, swizzle))
         made = exchanged(KERNEL, {id(shared): other}, "another swizzle").kernel
-        found = [each.what for each in owed(made) if each.invariant == "I17" and each.goal is not TRUE]
+        found = [each.what for each in obligations_of(made) if each.invariant == "I17" and each.goal is not TRUE]
         assert "a descriptor names the layout of `slots_a`" in found
         assert any("permutes chunks of `slots_a`" in what for what in found)
 
 
 def test_every_operand_in_shared_memory_has_a_descriptor() -> None:
     (product,) = of_role(KERNEL, "math", Mma)
-    found = list(boxes.descriptor_obligations(timeline(read(KERNEL).line)))
+    found = list(boxes.descriptor_obligations(timeline(read(KERNEL).kernel)))
     assert [each.what.split("`")[1] for each in found] == [product.a.buffer.name, product.b.buffer.name]
     assert all(each.goal is TRUE for each in found)
 
@@ -117,7 +117,7 @@ def matrices(kernel: Kernel) -> list[Copy]:
 
 
 def judged(kernel: Kernel) -> set[str]:
-    found = [each for each in owed(kernel) if "moves rows of" in each.what or each.invariant == "I20"]
+    found = [each for each in obligations_of(kernel) if "moves rows of" in each.what or each.invariant == "I20"]
     assert {each.invariant for each in found} == {"I19", "I20"}
     return {each.invariant for each in found if each.goal is not TRUE or each.unknown}
 
@@ -157,7 +157,7 @@ def test_rows_that_the_layout_scatters_are_not() -> None:
 
 
 def test_a_tile_whose_place_does_not_come_apart_is_in_doubt() -> None:
-    kernel = read(ROLES["pingpong"]).line
+    kernel = read(ROLES["pingpong"]).kernel
     line = timeline(kernel)
     (step,) = [each for each in line.steps if isinstance(each.stmt, Copy) and "matrix" in str(each.stmt.atom)]
     stmt = step.stmt

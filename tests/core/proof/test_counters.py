@@ -1,4 +1,4 @@
-"""Counters in closed form, against a plain count of what the body does."""
+"""Closed forms of counters, compared with executing the body."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from argus.core.ir import (
 )
 from argus.core.layout import Layout
 from argus.core.proof.sync.roles.context import TILE, RefusedError
-from argus.core.proof.sync.roles.counters import Counting
+from argus.core.proof.sync.roles.counters import CounterResolver
 from argus.core.walk import evaluate, substitute, symbols
-from tests.core.proof.asking import ledger
+from tests.core.proof.queries import proof_context
 
 COUNTER = Buffer("uses", "counter", i32, (), Staged(Layout(1, 0)), 4)
 ARRAY = Buffer("array", "global", i32, (const(8),), Staged(Layout(8, 1)))
@@ -121,7 +121,7 @@ BODIES: dict[str, tuple[Stmt, ...]] = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_the_closed_form_is_what_a_run_counts(body: tuple[Stmt, ...]) -> None:
-    found = Counting(ledger(), None).resolved((ALLOC, *body), ())
+    found = CounterResolver(proof_context(), None).resolve((ALLOC, *body), ())
     assert not [stmt for stmt in walk(found) if isinstance(stmt, Let | Advance)]
     for size in range(1, 9):
         wanted = list(counted(body, {N: size}, [0]))
@@ -146,8 +146,8 @@ USES = loop(K, n, *probe(), up(), *probe())
 )
 def test_uses_over_tiles_are_counted_by_a_ghost_of_what_one_tile_uses(skip: tuple[Stmt, ...], tiles: For) -> None:
     body = (*skip, tiles, *probe())
-    asked = ledger()
-    found = Counting(asked, tiles).resolved((ALLOC, *body), ())
+    asked = proof_context()
+    found = CounterResolver(asked, tiles).resolve((ALLOC, *body), ())
     (base,) = symbols(asked.base(n))
     (total,) = symbols(asked.total(n))
     every = Symbol("tiles", "size", 0, 9)
@@ -173,19 +173,19 @@ def with_ghosts(body: tuple[Stmt, ...], env: Env, base: Symbol, ends: Env, size:
 
 def test_what_a_tile_adds_of_its_own_is_counted_in_rounds() -> None:
     tiles = over_tiles(sym(W), 2, *probe(), up())
-    asked = ledger()
-    found = Counting(asked, tiles).resolved((ALLOC, tiles), ())
+    asked = proof_context()
+    found = CounterResolver(asked, tiles).resolve((ALLOC, tiles), ())
     (wait,) = [stmt for stmt in walk(found) if isinstance(stmt, Await)]
     assert wait.phase is asked.rounds(T)
 
 
 def refused(*body: Stmt, tiles: For | None = None) -> tuple[str, Stmt]:
     with pytest.raises(RefusedError) as caught:
-        Counting(ledger(), tiles).resolved(body, ())
+        CounterResolver(proof_context(), tiles).resolve(body, ())
     return caught.value.reason, caught.value.stmt
 
 
-def test_counters_without_a_closed_form_are_refused_where_they_stand() -> None:
+def test_counters_without_a_closed_form_are_refused_at_their_statement() -> None:
     uneven = when(algebra.eq(algebra.mod(k, 2), 0), up())
     growing, by_itself = loop(J, n, up(sym(J))), probe()
     supplied = Let(Symbol("x", "fresh"), Peek(View(ARRAY, (), (const(0),))))
@@ -193,12 +193,12 @@ def test_counters_without_a_closed_form_are_refused_where_they_stand() -> None:
     alone, roles = One((up(),)), Roles(())
     early = up()
     cases: tuple[tuple[str, Stmt, tuple[Stmt, ...]], ...] = (
-        ("not made where the role begins", early, (early,)),
-        ("that memory supplies", supplied, (ALLOC, supplied)),
+        ("not created at the start of the role", early, (early,)),
+        ("an integer from memory", supplied, (ALLOC, supplied)),
         ("atomic operation", fetched, (ALLOC, fetched)),
         ("one thread of an agent advances", alone, (ALLOC, alone)),
         ("roles inside a role", roles, (ALLOC, roles)),
-        ("by another number in each iteration", growing, (ALLOC, loop(K, n, growing))),
+        ("varies between iterations", growing, (ALLOC, loop(K, n, growing))),
     )
     for reason, blamed, body in cases:
         found, stmt = refused(*body)
@@ -211,7 +211,7 @@ def test_counters_without_a_closed_form_are_refused_where_they_stand() -> None:
     assert stmt.symbol == K
     own = up(sym(cast("Let", by_itself[0]).symbol))
     found, stmt = refused(ALLOC, loop(K, n, *by_itself, own))
-    assert "advanced by what a counter says" in found
+    assert "increment depends on a counter" in found
     assert stmt is own
 
 
@@ -250,9 +250,9 @@ def test_tiles_that_are_not_all_counted_are_refused(
     ids=["in some tiles", "as often as the tile says"],
 )
 def test_a_ghost_counts_uses_that_the_tile_decides(tile: Stmt, each: Index) -> None:
-    asked = ledger()
+    asked = proof_context()
     tiles = over_tiles(0, 1, *probe(), tile)
-    body = Counting(asked, tiles).resolved((ALLOC, tiles, *probe()), ())
+    body = CounterResolver(asked, tiles).resolve((ALLOC, tiles, *probe()), ())
     head, after = (stmt.phase for stmt in walk(body) if isinstance(stmt, Await))
     assert head is asked.base(each)
     assert after is asked.total(each)
@@ -262,10 +262,10 @@ def test_a_ghost_counts_uses_that_the_tile_decides(tile: Stmt, each: Index) -> N
 
 
 def test_a_counter_that_the_context_decides_is_simple() -> None:
-    asked = ledger(le(1, n))
-    assert asked.settled(algebra.maximum(0, sub(n, 1)), ()) is sub(n, 1)
-    assert asked.settled(algebra.minimum(n, const(0)), ()) is const(0)
-    assert asked.settled(algebra.pick(lt(n, 4), const(7), n), (lt(n, 3),)) is const(7)
-    assert asked.settled(algebra.pick(lt(n, 4), const(7), n), (lt(5, n),)) is n
+    asked = proof_context(le(1, n))
+    assert asked.simplify(algebra.maximum(0, sub(n, 1)), ()) is sub(n, 1)
+    assert asked.simplify(algebra.minimum(n, const(0)), ()) is const(0)
+    assert asked.simplify(algebra.pick(lt(n, 4), const(7), n), (lt(n, 3),)) is const(7)
+    assert asked.simplify(algebra.pick(lt(n, 4), const(7), n), (lt(5, n),)) is n
     undecided = algebra.pick(lt(n, 4), const(7), n)
-    assert asked.settled(undecided, (TRUE,)) is undecided
+    assert asked.simplify(undecided, (TRUE,)) is undecided

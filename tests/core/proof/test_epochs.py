@@ -1,4 +1,4 @@
-"""Waves apart, as the proof counts them: groups, leads, balance, and what it refuses to count."""
+"""Epochs of waves that run barriers apart: groups, leads, balance, and what is refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from argus.core.algebra import TRUE
 from argus.core.ir import Sync
 from argus.core.proof.dataflow.timeline import Timeline, timeline
-from argus.core.proof.sync.epochs import Epochs, checked, epochs_of, obligations
+from argus.core.proof.sync.epochs import Epochs, barrier_balance_obligations, check_divergence, epochs_of
 from argus.core.verdict import Unknown
 from argus.core.walk import show
 from argus.interp.search.search import sizes_in_order
@@ -29,16 +29,16 @@ def test_without_conditions_on_waves_all_are_one_group() -> None:
     epochs = epochs_of(line_of("s", "s", ""))
     assert epochs.groups == (0b1111,)
     assert epochs.pairs == ((0, 0),)
-    assert list(obligations(epochs.timeline)) == []
+    assert list(barrier_balance_obligations(epochs.timeline)) == []
 
 
-def test_a_row_that_meets_a_barrier_of_its_own_leads_until_the_other_does() -> None:
+def test_waves_with_an_extra_barrier_lead_until_the_others_pass_one() -> None:
     epochs = epochs_of(line_of("p", "ss", "qs"))
     assert epochs.groups == (0b0011, 0b1100)
     assert leads(epochs) == [0, 0, 1, 1, 1, 0]
 
 
-def test_a_body_that_sets_rows_apart_and_together_again_keeps_their_lead() -> None:
+def test_a_balanced_loop_body_preserves_the_lead() -> None:
     assert leads(epochs_of(line_of("p", "qsp", "q"))) == [0, 0, 1, 0, 0, 1]
 
 
@@ -54,13 +54,13 @@ def test_a_lead_that_grows_is_not_counted() -> None:
     [(("p", "s", "q"), True), (("p", "s", ""), False), (("", "pq", ""), True), (("", "p", ""), False)],
 )
 def test_balance_is_an_equality_over_the_trip_count(words: tuple[str, str, str], balanced: bool) -> None:
-    (found,) = obligations(line_of(*words))
+    (found,) = barrier_balance_obligations(line_of(*words))
     assert found.invariant == "I32"
-    assert found.what == "the barriers of waves 2, 3 are as many as those of waves 0, 1"
+    assert found.what == "waves 2, 3 and waves 0, 1 pass equally many barriers"
     assert (found.goal is TRUE) is balanced
 
 
-def test_one_missing_barrier_may_be_owed_by_a_loop_of_one() -> None:
+def test_one_missing_barrier_may_come_from_a_loop_of_one_trip() -> None:
     @kernel(target=gfx942, threads=256)
     def once(A: Tensor["K 8", bf16]) -> None:
         with when(eq(wave, 3)):
@@ -69,8 +69,8 @@ def test_one_missing_barrier_may_be_owed_by_a_loop_of_one() -> None:
             with when(wave < 3):
                 sync()
 
-    (found,) = obligations(timeline(once.trace()))
-    assert found.what == "the barriers of wave 3 are as many as those of waves 0 to 2"
+    (found,) = barrier_balance_obligations(timeline(once.trace()))
+    assert found.what == "wave 3 and waves 0 to 2 pass equally many barriers"
     assert show(found.goal) == "K == 1"
 
 
@@ -81,8 +81,8 @@ def test_a_barrier_under_a_condition_on_waves_and_sizes_is_refused() -> None:
             with when(own & (A.shape[0] >= 2)):
                 sync()
 
-    found, _ = checked(timeline(mixed.trace())).unmodelled
-    assert found.reason == "a barrier under a condition on waves and on other things at once"
+    found, _ = check_divergence(timeline(mixed.trace())).unmodelled
+    assert found.reason == "a barrier under a condition that depends on more than the wave"
     assert isinstance(verify(mixed, solver="z3").verdict, Unknown)
 
 

@@ -13,7 +13,7 @@ from argus.core.proof.dataflow.join import merge_pieces
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.values.content import BoolArray, Bottom, Data, Inside, Piece, Value
 from argus.core.query import Unsat
-from tests.core.proof.asking import session
+from tests.core.proof.queries import session
 
 TRIP, SIZE = Symbol("k", "loop", 0, 100), Symbol("K", "size", 1, 100)
 SHAPE = (4, 2)

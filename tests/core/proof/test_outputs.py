@@ -1,4 +1,4 @@
-"""Outputs of several stores, and of stores in loops: each element once, by the value that is claimed."""
+"""Outputs of several stores and of stores in loops: each element once, with the claimed value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from argus.language import (
     when,
 )
 from argus.verifier.kernel import verify
-from tests.core.proof.asking import failing
+from tests.core.proof.queries import failing
 
 ROWS, COLUMNS = 64, 16
 BY = spread((ROWS, COLUMNS), threads=128, vector=8)
@@ -227,7 +227,7 @@ WRONG: tuple[Move, ...] = (
 
 
 @pytest.mark.parametrize("move", WRONG, ids=lambda each: each.__name__)
-def test_other_walks_are_not_proved(move: Move) -> None:
+def test_other_tile_enumerations_are_not_proved(move: Move) -> None:
     made = moved(move)
     assert "I4" in failing(made)
     assert isinstance(verify(made, solver="z3").verdict, Refuted)
@@ -250,7 +250,7 @@ def under_a_condition(A: Tensor, C: Tensor) -> None:
 
 
 @pytest.mark.parametrize("move", [rows_turned_by_their_number], ids=lambda each: each.__name__)
-def test_walks_without_a_form_are_in_doubt(move: Move) -> None:
+def test_irregular_tile_enumerations_are_unknown(move: Move) -> None:
     made = moved(move)
     assert "I4" in failing(made)
     assert isinstance(verify(made, solver="z3").verdict, Unknown)
@@ -313,7 +313,7 @@ def test_several_stores_in_one_loop() -> None:
     assert isinstance(verify(moved(halves_in_a_loop(again=True), threads=64), solver="z3").verdict, Refuted)
 
 
-def test_stores_in_different_loops_are_in_doubt() -> None:
+def test_stores_in_different_loops_are_unknown() -> None:
     def move(A: Tensor, C: Tensor) -> None:
         rows, columns = tiles(A)
         (m,) = block_id((rows,))

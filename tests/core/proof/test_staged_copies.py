@@ -1,4 +1,4 @@
-"""Groups of `cp.async`: what closes them, whose wait covers them, and slots that iterations take in turn."""
+"""Groups of `cp.async`: their commits, the waits that cover them, and slots that alternate between iterations."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from argus.language import (
     when,
 )
 from argus.verifier.kernel import verify
-from tests.core.proof.asking import owed
-from tests.core.proof.seen import BY, box, drain, store, traced
+from tests.core.proof.queries import obligations_of
+from tests.core.proof.visibility_kernels import BY, box, drain, store, traced
 
-WORDS = ("is over, and met", "fenced by their writers", "meeting orders")
+WORDS = ("is complete, and a barrier follows", "proxy fence by the writers", "barrier orders")
 Publish = Callable[[Int], None]
 
 
@@ -38,8 +38,8 @@ def start(A: Tensor, to: Tensor) -> None:
     copy(A.tile((64, 16), (0, 0)), to, via=cp_async, by=BY, edge=0)
 
 
-def unmet(body: Callable[[Tensor, Tensor], None]) -> set[str]:
-    every = [each for each in owed(traced(body)) if any(word in each.what for word in WORDS)]
+def failed(body: Callable[[Tensor, Tensor], None]) -> set[str]:
+    every = [each for each in obligations_of(traced(body)) if any(word in each.what for word in WORDS)]
     assert every, "nothing is asked at all"
     return {each.invariant for each in every if each.goal is not TRUE}
 
@@ -104,8 +104,8 @@ def met_before_the_wait(_: Int) -> None:
 
 
 @pytest.mark.parametrize("publish", [published, behind_an_empty_group], ids=lambda each: each.__name__)
-def test_a_copy_whose_group_is_waited_for_is_there(publish: Publish) -> None:
-    assert unmet(_stored(publish)) == set()
+def test_a_copy_whose_group_is_awaited_is_visible(publish: Publish) -> None:
+    assert failed(_stored(publish)) == set()
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_a_copy_whose_group_is_waited_for_is_there(publish: Publish) -> None:
     ],
     ids=lambda each: each.__name__,
 )
-def test_a_copy_that_may_be_under_way_is_not(publish: Publish) -> None:
-    assert unmet(_stored(publish)) == {"I12"}
+def test_a_copy_that_may_be_in_flight_is_not_visible(publish: Publish) -> None:
+    assert failed(_stored(publish)) == {"I12"}
 
 
 def _stored(publish: Publish) -> Callable[[Tensor, Tensor], None]:
@@ -142,7 +142,7 @@ def test_an_ordinary_read_waits_and_meets(meets: bool, codes: set[str]) -> None:
             sync()
         load(tile, BY)
 
-    assert unmet(body) == codes
+    assert failed(body) == codes
 
 
 def _in_turn(slots: int, ahead: int, pending: int) -> Callable[[Tensor, Tensor], None]:
@@ -161,11 +161,11 @@ def _in_turn(slots: int, ahead: int, pending: int) -> Callable[[Tensor, Tensor],
     return body
 
 
-def test_slots_are_told_apart_iteration_by_iteration() -> None:
-    assert unmet(_in_turn(slots=3, ahead=2, pending=1)) == set()
-    assert unmet(_in_turn(slots=3, ahead=2, pending=2)) == {"I31"}
-    assert unmet(_in_turn(slots=4, ahead=3, pending=2)) == set()
-    assert unmet(_in_turn(slots=2, ahead=2, pending=2)) == {"I31"}
+def test_slots_of_different_iterations_are_distinguished() -> None:
+    assert failed(_in_turn(slots=3, ahead=2, pending=1)) == set()
+    assert failed(_in_turn(slots=3, ahead=2, pending=2)) == {"I31"}
+    assert failed(_in_turn(slots=4, ahead=3, pending=2)) == set()
+    assert failed(_in_turn(slots=2, ahead=2, pending=2)) == {"I31"}
 
 
 @pytest.mark.parametrize(("meets", "codes"), [(True, set[str]()), (False, {"I36"})])
@@ -184,7 +184,7 @@ def test_a_loop_that_runs_again_knows_nothing_of_its_slots_before(meets: bool, c
             if meets:
                 sync()
 
-    assert unmet(body) == codes
+    assert failed(body) == codes
 
 
 def test_groups_in_roles_are_unknown() -> None:
@@ -198,4 +198,4 @@ def test_groups_in_roles_are_unknown() -> None:
 
     verdict = verify(probe).verdict
     assert isinstance(verdict, Unknown)
-    assert "groups of `cp.async` in roles" in verdict.reason
+    assert "`cp.async` groups inside roles" in verdict.reason

@@ -1,4 +1,4 @@
-"""What an asynchronous unit may see: each step of an access's progress, and what fails without it."""
+"""Visibility for the asynchronous proxy: each step of an access's progress, and what fails without it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from argus.language import (
 )
 from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates, with_stmts
-from tests.core.proof.asking import owed
+from tests.core.proof.queries import obligations_of
 from tests.core.proof.rings import changed, every
-from tests.core.proof.seen import BY, Body, asked, box, drain, failing, store, traced, unmet, write
+from tests.core.proof.visibility_kernels import BY, Body, asked, box, drain, failed, failing, store, traced, write
 
 # -- writes, and what reads them asynchronously -----------------------------------------------------------------
 
 
-def test_a_write_is_fenced_by_all_and_met_before_a_bulk_store() -> None:
+def test_a_write_needs_fence_and_barrier_before_a_bulk_store() -> None:
     def body(_: Tensor, C: Tensor) -> None:
         tile = box()
         write(tile)
@@ -133,7 +133,7 @@ def presumptions(behind: Callable[[], None], *, meets: bool = True) -> set[str]:
         store(tile, C)
         drain()
 
-    found = [each for each in asked(traced(body)) if "fenced by their writers" in each.what]
+    found = [each for each in asked(traced(body)) if "proxy fence by the writers" in each.what]
     assert found
     assert {each.goal is TRUE for each in found} == {True} or not any(each.presumed for each in found)
     return {each.presumed for each in found}
@@ -144,11 +144,11 @@ def test_a_fence_on_the_readers_side_alone_rests_on_a_named_assumption(behind: C
     assert presumptions(behind) == {PATH_RULE}
 
 
-def test_the_assumption_is_not_made_where_nothing_is_met_before_the_fence() -> None:
+def test_the_assumption_needs_a_barrier_before_the_fence() -> None:
     assert presumptions(before_the_meeting, meets=False) == {""}
 
 
-def test_a_product_of_all_threads_wants_the_fence_of_all() -> None:
+def test_a_product_of_all_threads_needs_the_fence_of_all() -> None:
     kernel = templates(CORPUS / "proved" / "real_fuser_4814.py")[0].trace()
     verdict = verify(kernel, solver="z3").verdict
     assert isinstance(verdict, Proved)
@@ -165,7 +165,7 @@ def test_a_false_alarm_is_proved_under_the_named_assumption_and_the_others_witho
         assert (PATH_RULE in verdict.assumptions) is rests
 
 
-def test_fences_under_conditions_are_none() -> None:
+def test_conditional_fences_do_not_count() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         tile = box()
         write(tile)
@@ -202,16 +202,16 @@ def exchanged(*, first: bool = True, second: bool = True, by: bool = True) -> Bo
     return body
 
 
-def test_a_meeting_orders_writes_and_reads_of_different_threads() -> None:
+def test_a_barrier_orders_writes_and_reads_of_different_threads() -> None:
     assert failing(exchanged()) == set()
     assert failing(exchanged(first=False)) == {"I5"}
     assert failing(exchanged(second=False)) == {"I36"}
     assert failing(exchanged(first=False, second=False)) == {"I5", "I36"}
 
 
-def test_a_thread_needs_no_meeting_with_itself() -> None:
+def test_one_thread_needs_no_barrier() -> None:
     kernel_ = traced(exchanged(first=False, second=False, by=False))
-    assert not [each for each in owed(kernel_) if "meeting orders" in each.what]
+    assert not [each for each in obligations_of(kernel_) if "meeting orders" in each.what]
 
 
 def test_two_writes_of_different_threads_are_ordered() -> None:
@@ -296,7 +296,7 @@ def rewritten(*, pending: int | None = 0, met: bool = True, end: bool = True, ti
     return body
 
 
-def test_a_store_is_over_and_met_before_its_tile_is_written() -> None:
+def test_a_store_is_complete_and_synced_before_its_tile_is_written() -> None:
     assert failing(rewritten()) == set()
     assert failing(rewritten(pending=None)) == {"I13"}
     assert failing(rewritten(met=False)) == {"I13"}
@@ -364,7 +364,7 @@ def test_a_store_of_the_iteration_before_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"threads": 64}, {"barrier": "other"}, {"how": "arrive"}], ids=str)
-def test_a_meeting_is_one_of_all_threads(fields: dict[str, object]) -> None:
+def test_a_barrier_is_for_all_threads(fields: dict[str, object]) -> None:
     found = traced(exchanged())
     meeting = every(found, Sync)[0]
-    assert "I5" in unmet(changed(found, meeting, **fields))
+    assert "I5" in failed(changed(found, meeting, **fields))

@@ -1,12 +1,12 @@
-"""When reads of groups are known to be over: across a tile's end, where nothing waits, where trips outnumber uses."""
+"""When reads by groups have ended: across the end of a tile, without a wait, and with more trips than uses."""
 
 from __future__ import annotations
 
 import pytest
 from attrs import evolve
 
-from argus.core.protocol.graph import graph
-from argus.core.protocol.obligations import obligations
+from argus.core.protocol.graph import check_event_graph
+from argus.core.protocol.obligations import check_obligations
 from argus.core.protocol.outcome import Fails, Holds, Outcome, Unknown
 from argus.core.protocol.ring import Cursor, Phase, Protocol, Read, Ring, Role, WaitEmpty, WaitGroups, pingpong, plain
 from argus.core.query import Answer, Budget, Query
@@ -67,7 +67,7 @@ def test_a_read_is_over_at_a_later_release_or_at_its_tiles_end(
     """
     protocol = in_turns(lag=lag, pending=pending, by=by)
 
-    assert isinstance(graph(protocol), expected)
+    assert isinstance(check_event_graph(protocol), expected)
     assert isinstance(shown(protocol, Bound(tiles=6, states=8000, shortest=0)), expected)
 
 
@@ -78,7 +78,7 @@ def test_groups_that_nothing_waits_for_go_on_to_the_tiles_end(stages: int, lag: 
     filler, drain = whole.roles
     careless = evolve(drain, body=tuple(op for op in drain.body if not isinstance(op, WaitGroups)))
     protocol = evolve(whole, roles=(waits_on(filler, by), careless), persistent=False)
-    drawn, run = graph(protocol), shown(protocol, Bound(shortest=0))
+    drawn, run = check_event_graph(protocol), shown(protocol, Bound(shortest=0))
 
     assert isinstance(drawn, Fails)
     assert isinstance(run, Fails)
@@ -87,11 +87,11 @@ def test_groups_that_nothing_waits_for_go_on_to_the_tiles_end(stages: int, lag: 
 
 def test_trips_without_a_use_come_before_the_end_of_reads() -> None:
     """The epilogue of a ring's uses is then a trip like others, in which a group may be left."""
-    protocol = evolve(plain(2, lag=1), rings=(Ring(2, fewer=1),), least=2)
+    protocol = evolve(plain(2, lag=1), rings=(Ring(2, fewer=1),), min_trips=2)
 
     assert isinstance(shown(protocol, Bound(shortest=0)), Fails)
-    assert isinstance(graph(protocol), Unknown)
-    assert isinstance(obligations(protocol, ask), Unknown)
+    assert isinstance(check_event_graph(protocol), Unknown)
+    assert isinstance(check_obligations(protocol, ask), Unknown)
 
 
 def test_a_read_in_an_epilogue_is_not_over_at_its_tiles_end() -> None:
@@ -103,4 +103,4 @@ def test_a_read_in_an_epilogue_is_not_over_at_its_tiles_end() -> None:
     )
     protocol = evolve(whole, roles=(waits_on(filler, 1), *behind))
 
-    assert isinstance(graph(protocol), Fails)
+    assert isinstance(check_event_graph(protocol), Fails)

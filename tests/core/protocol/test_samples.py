@@ -9,9 +9,9 @@ from attrs import evolve
 
 from argus.core import protocol as package
 from argus.core.algebra import sym
-from argus.core.protocol.graph import graph
+from argus.core.protocol.graph import check_event_graph
 from argus.core.protocol.lemma import Certified, Shape, certify
-from argus.core.protocol.obligations import Obliged, obligations, oblige
+from argus.core.protocol.obligations import ProtocolObligations, check_obligations, protocol_obligations
 from argus.core.protocol.outcome import Fails, Holds, Size, Unknown
 from argus.core.protocol.ring import Protocol, WaitEmpty, alternating, attention, flash, pingpong, plain
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
@@ -38,11 +38,11 @@ def ask(query: Query) -> Answer:
 
 def names(protocol: Protocol) -> tuple[str, str, str]:
     """What each meaning says, by its kind."""
-    machine, drawn, owed = search(protocol, BOUND), graph(protocol), obligations(protocol, ask)
+    machine, drawn, owed = search(protocol, BOUND), check_event_graph(protocol), check_obligations(protocol, ask)
     return type(machine).__name__, type(drawn).__name__, type(owed).__name__
 
 
-def test_no_meaning_imports_another() -> None:
+def test_no_semantics_imports_another() -> None:
     folder = Path(package.__path__[0])
     assert {file.stem for file in folder.glob("*.py")} == SHARED.union(*PARTS.values())
     for part in PARTS.values():
@@ -53,7 +53,7 @@ def test_no_meaning_imports_another() -> None:
             assert not {m for m in modules if m.startswith(("argus.core.barriers", "argus.testing"))}, name
 
 
-def test_the_explorer_imports_no_other_meaning() -> None:
+def test_the_explorer_imports_no_other_semantics() -> None:
     folder = Path(explorer.__path__[0])
     assert {file.stem for file in folder.glob("*.py")} == EXPLORER | {"__init__"}
     for name in EXPLORER:
@@ -83,9 +83,9 @@ def test_two_rings(k_stages: int, v_stages: int) -> None:
         assert names(attention(k_stages, v_stages, order="V(i) K(i)", persistent=persistent)) == (expected,) * 3
 
 
-def test_two_rings_that_hang_name_the_circle() -> None:
+def test_a_deadlock_of_two_rings_names_the_cycle() -> None:
     broken = attention(1, 1, order="V(i) K(i)")
-    machine, drawn = search(broken, BOUND), graph(broken)
+    machine, drawn = search(broken, BOUND), check_event_graph(broken)
 
     assert isinstance(machine, Fails)
     assert machine.claim == "hang"
@@ -105,14 +105,14 @@ def test_pingpong_needs_its_turns() -> None:
     assert names(pingpong(3, turns=False)) == ("Fails",) * 3
     assert names(pingpong(3, skips=False)) == ("Fails",) * 3
 
-    machine, drawn = search(pingpong(3, turns=False), BOUND), graph(pingpong(3, turns=False))
+    machine, drawn = search(pingpong(3, turns=False), BOUND), check_event_graph(pingpong(3, turns=False))
     assert isinstance(machine, Fails)
     assert machine.claim == "RAW"
     assert isinstance(drawn, Fails)
     assert drawn.claim == "window"
 
 
-def test_barriers_that_nobody_waits_for_may_complete_as_they_like() -> None:
+def test_barriers_without_waits_are_unconstrained() -> None:
     """The values' slots are free once the keys' are; who gives both back may give back values late."""
     whole = flash(1, 2, turns=False)
     filler, *drains = whole.roles
@@ -146,18 +146,18 @@ SMALLEST = {
 
 @pytest.mark.parametrize(("name", "protocol"), seeded())
 def test_seeded_bugs_at_their_smallest_size(name: str, protocol: Protocol) -> None:
-    machine, owed = search(protocol, BOUND), obligations(protocol, ask)
+    machine, owed = search(protocol, BOUND), check_obligations(protocol, ask)
 
     assert isinstance(machine, Fails)
     assert isinstance(owed, Fails)
-    assert isinstance(graph(protocol), Fails)
+    assert isinstance(check_event_graph(protocol), Fails)
     assert (machine.size, owed.claim) == SMALLEST[name]
     assert machine.size is not None
     assert replay(protocol, machine.size, machine.schedule) == machine
     assert (machine.claim == "hang") == bool(machine.cycle)
 
 
-def test_a_schedule_that_is_not_possible_shows_nothing() -> None:
+def test_an_impossible_schedule_is_no_counterexample() -> None:
     assert replay(plain(2), Size(1, 1), ("C0",)) is None
     assert replay(plain(2), Size(1, 1), ("P", "engine:0.0:0.0.0", "C0", "C0")) is None
 
@@ -165,9 +165,9 @@ def test_a_schedule_that_is_not_possible_shows_nothing() -> None:
 @pytest.mark.parametrize("solver", [Z3(), Cvc5()], ids=lambda solver: solver.name)
 @pytest.mark.parametrize("protocol", [plain(3, consumers=2, lag=1), pingpong(4), attention(2, 2, persistent=True)])
 def test_every_question_is_answered_by_both_solvers(solver: Solver, protocol: Protocol) -> None:
-    owed = oblige(protocol)
+    owed = protocol_obligations(protocol)
 
-    assert isinstance(owed, Obliged)
+    assert isinstance(owed, ProtocolObligations)
     assert len(owed.questions) > 20
     for question in owed.questions:
         assert isinstance(solver.check(question.query, Budget()), question.wanted), question.what
@@ -191,22 +191,22 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_smallest_model_of_a_claim(name: str) -> None:
-    owed = obligations(dict(seeded())[name], ask, least)
+    owed = check_obligations(dict(seeded())[name], ask, least)
 
     assert isinstance(owed, Fails)
     assert dict(owed.model) == MODELS[name]
 
 
 def test_a_solver_that_gives_up_proves_nothing() -> None:
-    owed = obligations(plain(2), lambda _: GaveUp("tired", "no time"))
+    owed = check_obligations(plain(2), lambda _: GaveUp("tired", "no time"))
 
     assert isinstance(owed, Unknown)
     assert "tired" in owed.reason
 
 
 def test_the_answers_decide() -> None:
-    assert isinstance(obligations(plain(2), lambda _: Unsat("yes")), Fails)
-    assert isinstance(obligations(plain(2), lambda _: Sat("no", {})), Fails)
+    assert isinstance(check_obligations(plain(2), lambda _: Unsat("yes")), Fails)
+    assert isinstance(check_obligations(plain(2), lambda _: Sat("no", {})), Fails)
 
 
 GOOD = (("wait", 0), ("announce", 2), ("copy", 1), ("copy", 1))

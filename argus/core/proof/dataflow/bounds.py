@@ -47,7 +47,9 @@ def equal_bounds(one: Data, two: Data) -> Cond | None:
 def covers_bounds(one: Data, two: Data) -> Cond:
     """A condition under which the first says something of every element that the second says something of."""
     return algebra.all_of(
-        algebra.any_of((_no_padding((bound,)), *(_same(bound, other) for other in two.loose if other.like(bound))))
+        algebra.any_of(
+            (_no_padding((bound,)), *(_same(bound, other) for other in two.loose if other.same_bound(bound)))
+        )
         for bound in _unmatched(one.loose, two.loose)
     )
 
@@ -72,7 +74,7 @@ def drop_loop_bounds(holds: Callable[[Cond], bool], data: Data, loop: Loop) -> D
 
 def _unmatched(bounds: Sequence[Inside], others: Sequence[Inside]) -> tuple[Inside, ...]:
     """The bounds that are none of the others as they are written."""
-    return tuple(b for b in bounds if not any(b.like(o) and _same(b, o) is algebra.TRUE for o in others))
+    return tuple(b for b in bounds if not any(b.same_bound(o) and _same(b, o) is algebra.TRUE for o in others))
 
 
 def _same(one: Inside, two: Inside) -> Cond:
@@ -88,7 +90,7 @@ def _in_some_order(mine: Sequence[Inside], theirs: Sequence[Inside]) -> Cond | N
     if len(mine) != len(theirs) or len(mine) > _MOST:
         return None
     orders = (tuple(zip(mine, order, strict=True)) for order in permutations(theirs))
-    pairs = [order for order in orders if all(a.like(b) for a, b in order)]
+    pairs = [order for order in orders if all(a.same_bound(b) for a, b in order)]
     return algebra.any_of(algebra.all_of(_same(a, b) for a, b in order) for order in pairs) if pairs else None
 
 

@@ -19,7 +19,7 @@ from argus.core.proof.dataflow.bounds import covers_bounds, equal_bounds, inheri
 from argus.core.proof.dataflow.separable_index import equal_indices, symbolic_parts
 from argus.core.proof.dataflow.timeline import Loop
 from argus.core.proof.values.content import Bottom, Data, Number, Top, Value
-from argus.core.proof.values.multiset_count import COUNTED, Run, Sets, Tally, alike, merged, telescoped
+from argus.core.proof.values.multiset_count import COUNTED, Multiset, Run, Sets, equal_sets, merge_runs, telescope_run
 from argus.core.proof.values.recognisers import ratios
 from argus.core.proof.values.recognisers.standing import Maximum, Statistic, agreeing, changed, guards
 from argus.core.walk import substitute, symbols
@@ -35,7 +35,7 @@ def candidate_invariant(entry: Value, after: Value, loop: Loop) -> Value:
     names = {loop.symbol} & symbols(*(case for part in after.record.values() for case in symbolic_parts(part)))
     grows = not names and not isinstance(entry, Bottom)
 
-    def guess(tally: Tally) -> Tally:
+    def guess(tally: Multiset) -> Multiset:
         return _grown(tally, loop) if grows else tally.shifted(loop.back(1))
 
     sets = None if after.sets is None else {name: guess(tally) for name, tally in after.sets.items()}
@@ -60,18 +60,18 @@ def _without_scales(after: Data, loop: Loop) -> Data:
     return evolve(after, record={name: part for name, part in after.record.items() if name not in gone}, form=form)
 
 
-def _grown(tally: Tally, loop: Loop) -> Tally:
+def _grown(tally: Multiset, loop: Loop) -> Multiset:
     """Runs that follow each other from iteration to iteration, all of them before this one; others as they were."""
     runs: list[Run] = []
     told = _as_run(tally.other, loop) if loop.symbol in symbols(tally.other) else None
-    tally = tally if told is None else Tally((*tally.runs, told))
+    tally = tally if told is None else Multiset((*tally.runs, told))
     for each in tally.runs:
         if loop.symbol not in symbols(each.low, each.high, each.rest):
             runs.append(each)
             continue
-        grown = telescoped(each, loop)
+        grown = telescope_run(each, loop)
         runs.append(each.shifted(loop.back(1)) if grown is None else grown)
-    return Tally(merged(runs), substitute(tally.other, loop.back(1)))
+    return Multiset(merge_runs(runs), substitute(tally.other, loop.back(1)))
 
 
 def _as_run(count: Index, loop: Loop) -> Run | None:
@@ -130,10 +130,10 @@ def equal_values(one: Value, two: Value) -> Cond | None:
     standing = agreeing(one.standing, two.standing)
     if standing is None or [name for name, _ in one.closed] != [name for name, _ in two.closed]:
         return None
-    closed = [alike({"": a}, {"": b}) for (_, a), (_, b) in zip(one.closed, two.closed, strict=True)]
+    closed = [equal_sets({"": a}, {"": b}) for (_, a), (_, b) in zip(one.closed, two.closed, strict=True)]
     records = [equal_indices(one.record[name], two.record[name]) for name in one.record]
     known = (padding, covers_bounds(two, one))
-    return algebra.all_of((standing, *known, alike(one.sets or {}, two.sets or {}), *closed, *records))
+    return algebra.all_of((standing, *known, equal_sets(one.sets or {}, two.sets or {}), *closed, *records))
 
 
 def _nothing(value: Value, number: float) -> Cond | None:

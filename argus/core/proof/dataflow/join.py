@@ -79,7 +79,7 @@ def _agree(one: Data, two: Data, mask: BoolArray, context: Sequence[Cond], holds
         return False
     pairs: list[tuple[FragmentIndex, FragmentIndex]] = [(one.record[name], two.record[name]) for name in one.record]
     for mine, theirs in zip(one.inside, two.inside, strict=True):
-        if not mine.like(theirs):
+        if not mine.same_bound(theirs):
             return False
         pairs.append((mine.coordinate, theirs.coordinate))
     where = () if mask.all() else np.nonzero(mask)

@@ -45,7 +45,8 @@ def in_view_coordinates(content: Content, view: View) -> Content:
     if view.buffer.space != "register":
         return content
     return tuple(
-        evolve(piece, value=piece.value.among(view.at)) if isinstance(piece.value, Data) else piece for piece in content
+        evolve(piece, value=piece.value.at_coordinates(view.at)) if isinstance(piece.value, Data) else piece
+        for piece in content
     )
 
 
@@ -74,7 +75,7 @@ def _retold(value: Value, wrote: Access, read: Access, taken: Writers) -> Value:
         if place is None and axis in value.axes:
             return Top("rows that differ in their sets are read back in another order")
         places.append(algebra.const(0) if place is None else place)
-    return found.among(places)
+    return found.at_coordinates(places)
 
 
 _BITS = 62
@@ -113,7 +114,7 @@ def union_pieces(one: Piece, two: Piece) -> Piece | None:
     inside: list[Inside] = []
     for mine, theirs in zip(a.inside, b.inside, strict=True):
         place = select_by_mask(mine.coordinate, theirs.coordinate, one.mask)
-        if not mine.like(theirs) or place is None:
+        if not mine.same_bound(theirs) or place is None:
             return None
         inside.append(evolve(mine, coordinate=place))
     return Piece(one.mask | two.mask, one.guard, evolve(a, record=record, inside=tuple(inside), terms=()))

@@ -30,8 +30,8 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import equal_indices
 from argus.core.proof.dataflow.timeline import Loop, Segment, Shift, Step, Timeline, is_whole
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.values.content import Bottom, Content, Data, Number, Piece, Top, Value, everywhere
-from argus.core.proof.values.elementwise import single
+from argus.core.proof.values.content import Bottom, Content, Data, Number, Piece, Top, Value, uniform
+from argus.core.proof.values.elementwise import single_value
 from argus.core.proof.values.recognisers.products import Product, tally_of
 from argus.core.proof.values.recognisers.softmax import Owed, Rules
 from argus.core.proof.values.recognisers.standing import families
@@ -110,10 +110,10 @@ class LoopCarried:
     def _seen(self, tile: TileState, at: Step, shape: tuple[int, int]) -> Content:
         """What a step finds of a tile: cases, where nothing tells whether it is there."""
         if tile.there is algebra.TRUE or self.flow.holds(at.context, tile.there):
-            return everywhere(shape, tile.value, algebra.TRUE)
+            return uniform(shape, tile.value, algebra.TRUE)
         absent = algebra.negate(tile.there)
         if self.flow.holds(at.context, absent):
-            return everywhere(shape, Bottom(), algebra.TRUE)
+            return uniform(shape, Bottom(), algebra.TRUE)
         whole = np.ones(shape, np.bool_)
         return Piece(whole, tile.there, tile.value), Piece(whole, absent, Bottom())
 
@@ -136,7 +136,7 @@ class LoopCarried:
             return TileState(Top(f"`{buffer.name}` is assigned in a branch"))
         if not isinstance(step.stmt, Map | Fold) or not is_whole(step.stmt.target):
             return TileState(Top(f"`{buffer.name}` is written by more than assignments"))
-        return TileState(single(self.flow.written(step)))
+        return TileState(single_value(self.flow.written(step)))
 
     def _added(self, buffer: Buffer, step: Step, stmt: Mma) -> tuple[Value, tuple[Owed, ...]]:
         """What a tile holds after a product, and the conditions that this presumes where the product takes place."""
@@ -158,7 +158,9 @@ class LoopCarried:
 
     def _before(self, buffer: Buffer, step: Step) -> Value:
         """What a product adds to; where a branch passes it by, this is what stays."""
-        return single(self.content(buffer, step if step.guard is algebra.TRUE else evolve(step, guard=algebra.TRUE)))
+        return single_value(
+            self.content(buffer, step if step.guard is algebra.TRUE else evolve(step, guard=algebra.TRUE))
+        )
 
     def _start(self, segment: Segment, buffer: Buffer) -> TileState:
         """What a tile holds where a segment begins, in an iteration of it if it is a loop."""

@@ -40,18 +40,18 @@ from argus.core.proof.values.content import (
     Bottom,
     Content,
     Data,
+    ElementProduct,
     Inside,
-    Multiplied,
     Piece,
     Top,
     Value,
-    everywhere,
-    guarded,
-    over_agents,
-    shifted,
-    whole_only,
+    drop_terms,
+    guard_content,
+    shift_content,
+    uniform,
+    unify_agents,
 )
-from argus.core.proof.values.shuffles import shuffled
+from argus.core.proof.values.shuffles import shuffle_content
 from argus.core.walk import substitute
 
 _PIECE_LIMIT = 8
@@ -232,10 +232,10 @@ class Flow:
         if access.view.peer is not None:
             return self._of_peer(access, access.view.peer)
         if buffer.space == "register" and access.places is None:
-            return everywhere(access.shape, Top("a register tile whose elements another thread holds"), algebra.TRUE)
+            return uniform(access.shape, Top("a register tile whose elements another thread holds"), algebra.TRUE)
         for held in (self.sums, self.carried):
             if buffer in held:
-                return restrict_to_access(whole_only(held[buffer](access.step)), access)
+                return restrict_to_access(drop_terms(held[buffer](access.step)), access)
         if buffer.space == "global":
             return self.given[buffer](access) if buffer in self.given else self._global(access)
         agent = agent_symbol_of_cells(access)
@@ -254,12 +254,12 @@ class Flow:
         for number in range(agent.low, agent.high + 1):
             content = self.read(substitute_agent(access, {agent: algebra.const(number)}))
             if len(content) != 1 or content[0].guard is not algebra.TRUE or not content[0].mask.all():
-                return everywhere(access.shape, Top("what an agent reads differs from case to case"), algebra.TRUE)
+                return uniform(access.shape, Top("what an agent reads differs from case to case"), algebra.TRUE)
             value = content[0].value
             if not isinstance(value, Data):
-                return everywhere(access.shape, value, algebra.TRUE)
+                return uniform(access.shape, value, algebra.TRUE)
             found.append(value)
-        return everywhere(access.shape, over_agents(found, agent), algebra.TRUE)
+        return uniform(access.shape, unify_agents(found, agent), algebra.TRUE)
 
     def _of_peer(self, access: Access, sender: Index) -> Content:
         """Registers of the block with that rank of the same cluster, the part that it sends to this one: what is known
@@ -268,7 +268,7 @@ class Flow:
         rank = self.timeline.kernel.rank
         told = not self.timeline.given and access.step.loop is None and access.step.guard is algebra.TRUE
         if not isinstance(rank, Sym) or not told or access.by is None:
-            return everywhere(access.shape, Top("what another block sends under a condition"), algebra.TRUE)
+            return uniform(access.shape, Top("what another block sends under a condition"), algebra.TRUE)
         found: list[Data] = []
         for to in range(self.timeline.kernel.peers):
             at = tuple(substitute(each, {rank.symbol: algebra.const(to)}) for each in access.view.at)
@@ -276,13 +276,13 @@ class Flow:
             content = self.read(self.accesses.moved(access, own))
             value = content[0].value
             if len(content) != 1 or content[0].guard is not algebra.TRUE or not content[0].mask.all():
-                return everywhere(access.shape, Top("what a block sends differs from case to case"), algebra.TRUE)
+                return uniform(access.shape, Top("what a block sends differs from case to case"), algebra.TRUE)
             if not isinstance(value, Data):
-                return everywhere(access.shape, value, algebra.TRUE)
+                return uniform(access.shape, value, algebra.TRUE)
             if value.axes:
-                return everywhere(access.shape, Top("a block sends rows that differ in their sets"), algebra.TRUE)
+                return uniform(access.shape, Top("a block sends rows that differ in their sets"), algebra.TRUE)
             found.append(value.shifted({rank.symbol: sender}))
-        return everywhere(access.shape, over_agents(found, rank.symbol), algebra.TRUE)
+        return uniform(access.shape, unify_agents(found, rank.symbol), algebra.TRUE)
 
     def _from(self, access: Access, source: ReachingWrite) -> list[Piece]:
         if source.moment is None or source.taken is None:
@@ -292,7 +292,7 @@ class Flow:
         if access.view.buffer.space == "register" and not self._arrived(moment, access, source.guard):
             return [Piece(source.mask, source.guard, Bottom(moment.step.stmt))]
         wrote = next(a for a in self.accesses.of(moment.step) if a.mode == "write")
-        content = guarded(shifted(self.written(moment.step), moment.shift), source.guard)
+        content = guard_content(shift_content(self.written(moment.step), moment.shift), source.guard)
         return read_written(content, wrote, access, source.mask, source.taken)
 
     def _arrived(self, moment: Execution, access: Access, guard: Cond) -> bool:
@@ -312,19 +312,19 @@ class Flow:
         return self._written[step]
 
     def _everywhere(self, step: Step, value: Value) -> Content:
-        return everywhere(self.accesses.of(step)[-1].shape, value, algebra.TRUE)
+        return uniform(self.accesses.of(step)[-1].shape, value, algebra.TRUE)
 
     def _write(self, step: Step) -> Content:
         stmt = step.stmt
         match stmt:
             case Copy() if is_shuffle(stmt):
-                return shuffled(stmt, self.read(self.accesses.of(step)[0]), self.timeline.kernel.target.unit)
+                return shuffle_content(stmt, self.read(self.accesses.of(step)[0]), self.timeline.kernel.target.unit)
             case Copy():
                 return in_view_coordinates(self.read(self.accesses.of(step)[0]), stmt.source)
             case Map():
                 return self.map_rule(self, step, stmt)
             case Fold():
-                return whole_only(self.fold_rule(self, step, stmt))
+                return drop_terms(self.fold_rule(self, step, stmt))
             case _:
                 return self._everywhere(step, Top(f"`{type(stmt).__name__}` has no tag rule yet in the verifier"))
 
@@ -332,30 +332,30 @@ class Flow:
         stmt = access.step.stmt
         places = access.gathered if access.places is None else access.places
         if places is None:
-            return everywhere(access.shape, Top("its address mixes symbols and coordinates"), algebra.TRUE)
+            return uniform(access.shape, Top("its address mixes symbols and coordinates"), algebra.TRUE)
         record: dict[str, FragmentIndex] = {}
         for name, expression in self.names(access.view.buffer):
             found = self.component(expression, places, access.shape)
             if found is None:
-                return everywhere(access.shape, Top(f"tag `{name}` has too many different values"), algebra.TRUE)
+                return uniform(access.shape, Top(f"tag `{name}` has too many different values"), algebra.TRUE)
             record[name] = found
         inside: tuple[Inside, ...] = ()
         fill, name = 0.0, access.view.buffer.name
         if isinstance(stmt, Copy) and stmt.edge is not None:
             fill = stmt.edge
             if not access.view.buffer.dtype.holds(fill):
-                return everywhere(
+                return uniform(
                     access.shape, Top(f"padding of {fill:g}, which is no {access.view.buffer.dtype}"), algebra.TRUE
                 )
             found = load_bounds(self.accesses, access, places)
             if found is None:
-                return everywhere(
-                    access.shape, Top("a view's condition that is no bound of a coordinate"), algebra.TRUE
-                )
+                return uniform(access.shape, Top("a view's condition that is no bound of a coordinate"), algebra.TRUE)
             inside = found
-        terms = (Multiplied((access.view.buffer,), (tuple(places),), inside),) if self._by_place and fill == 0 else ()
+        terms = (
+            (ElementProduct((access.view.buffer,), (tuple(places),), inside),) if self._by_place and fill == 0 else ()
+        )
         loaded = Data(record, inside, fill, form=name, root=name, factors=(access.view.buffer,), terms=terms)
-        return everywhere(access.shape, loaded, algebra.TRUE)
+        return uniform(access.shape, loaded, algebra.TRUE)
 
     def origin(self, access: Access) -> Stmt | None:
         """The load from global memory that a read's elements come from, in the run of the loop if there is one."""
@@ -380,7 +380,7 @@ class Flow:
         kernel = self.timeline.kernel
         if view.buffer.space == "shared" and "lds" in kernel.target.queues and kernel.threads > kernel.target.unit:
             return self.read(self.accesses.held(step, view, sequential_tv(view)))
-        return everywhere((1, 1), Top("a claim on tags of this memory is not built yet in the verifier"), algebra.TRUE)
+        return uniform((1, 1), Top("a claim on tags of this memory is not built yet in the verifier"), algebra.TRUE)
 
     def component(
         self, expression: Index, places: Sequence[FragmentIndex], shape: tuple[int, int]

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.proof.dataflow.timeline import Loop
-from argus.core.proof.values.multiset_count import begun
+from argus.core.proof.values.multiset_count import first_iteration
 from argus.core.proof.values.recognisers.products import Term
 from argus.core.walk import substitute
 
@@ -22,7 +22,7 @@ def telescope_terms(terms: Sequence[Term], loop: Loop) -> tuple[Term, ...] | str
     ahead = {loop.symbol: algebra.add(algebra.sym(loop.symbol), loop.stmt.step)}
     closed: list[Term] = []
     for term in merged:
-        since = begun(term.rest, loop)
+        since = first_iteration(term.rest, loop)
         if since is None:
             return f"contributions under a condition on `{loop.symbol.name}`"
         rest, first = since

@@ -47,7 +47,7 @@ from argus.core.ir import (
     walk,
 )
 from argus.core.ir.rewrite import in_stmt
-from argus.core.proof.outputs.supertiles import lemmas
+from argus.core.proof.outputs.supertiles import supertile_lemmas
 from argus.core.walk import fold, mentions, rebuild, substitute, symbols, within
 
 Shift = dict[Symbol, Index]
@@ -182,7 +182,7 @@ class Timeline:
             if isinstance(step.stmt, Copy)
             for at in (*step.stmt.source.at, *step.stmt.target.at)
         ]
-        return tuple(lemmas(pairs, roots))
+        return tuple(supertile_lemmas(pairs, roots))
 
 
 class _Builder:

@@ -51,7 +51,7 @@ def _positive(stmt: Stmt, divisor: Index, known: tuple[Cond, ...]) -> Obligation
         known,
         given="nothing",
         fault=f"the divisor {show(divisor)} may be zero",
-        measured=((show(divisor), divisor),),
+        quantities=((show(divisor), divisor),),
         help=f"`assume({show(divisor)} >= 1)`",
     )
 

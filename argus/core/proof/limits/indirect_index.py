@@ -14,7 +14,7 @@ from argus.core.ir import Buffer, Copy, If, Stmt, View
 from argus.core.proof.dataflow.timeline import EvaluatedExprs, Timeline
 from argus.core.proof.limits.integers import width_obligations
 from argus.core.proof.obligation import Obligation, minimisation_order
-from argus.core.proof.outputs.data_contracts import within
+from argus.core.proof.outputs.data_contracts import index_in_bounds
 from argus.core.walk import mentions, show, topological
 
 
@@ -39,7 +39,7 @@ def indirect_index_obligations(line: Timeline) -> Iterator[Obligation]:
 def _exists(each: EvaluatedExprs, term: Read, buffer: Buffer) -> Obligation:
     """The index is in range wherever the statement is executed."""
     rows = mentions(term, (Coord, Held))
-    goal = algebra.FALSE if rows else within(buffer, term)
+    goal = algebra.FALSE if rows else index_in_bounds(buffer, term)
     return Obligation(
         "I37",
         f"`{show(term)}` is an element of `{buffer.name}`",
@@ -47,7 +47,7 @@ def _exists(each: EvaluatedExprs, term: Read, buffer: Buffer) -> Obligation:
         goal,
         each.context,
         unknown="an integer for each row of a tile is not built yet in the verifier" if rows else "",
-        least=minimisation_order(goal),
+        minimise=minimisation_order(goal),
         compared=1,
         help=f"read `{buffer.name}` only where its index is known to be inside",
     )
@@ -66,7 +66,7 @@ def _chosen(stmt: Stmt, view: View, context: tuple[Cond, ...]) -> Iterator[Oblig
             stmt,
             goal,
             context,
-            least=minimisation_order(goal),
+            minimise=minimisation_order(goal),
             compared=1,
             help=f"copy only where `{show(at)}` is known to lie in [0, {show(extent)}): "
             "a `promise` of its range, and `when(x >= 0)` around what a sentinel leaves out",

@@ -68,7 +68,7 @@ def width_obligations(roots: Sequence[Node], stmt: Stmt, facts: tuple[Cond, ...]
                 goal,
                 facts,
                 fault=f"{what} computes {show(node)}, which may not fit 32 bits",
-                measured=((show(node), node),),
+                quantities=((show(node), node),),
                 help=f"`assume` that {show(node)} is smaller than 2^31",
             )
 
@@ -182,7 +182,7 @@ def _offsets(step: Step, stmt: Stmt, buffer: Buffer, layout: Strided) -> Iterato
         goal,
         step.context,
         fault=f"byte offsets into `{buffer.name}` reach past {'32' if described else '64'} bits",
-        measured=((f"bytes of `{buffer.name}`", size), ("addressable", algebra.const(most))),
+        quantities=((f"bytes of `{buffer.name}`", size), ("addressable", algebra.const(most))),
         help=f"`assume` that `{buffer.name}` is smaller than 4 GiB, or copy with `global_load`"
         if described
         else f"declare smaller sizes for `{buffer.name}`",

@@ -1,4 +1,4 @@
-"""What the program asserts of tags: products that meet (I1, I2), coverage (I3), relations (I39)."""
+"""Obligations on tags: matrix operands agree (I1, I2), asserted coverage (I3) and asserted relations (I39) hold."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs import relations
-from argus.core.proof.outputs.sum_order import ordered
-from argus.core.proof.outputs.writes import written_once
-from argus.core.proof.values.content import Data, some_element, why_not
-from argus.core.proof.values.contributions import summed
+from argus.core.proof.outputs.sum_order import sum_order_obligations
+from argus.core.proof.outputs.writes import written_once_obligations
+from argus.core.proof.values.content import Data, content_error, nonempty
+from argus.core.proof.values.contributions import product_claim_obligations
 from argus.core.proof.values.recognisers.products import Multiplication, holds_once
 from argus.core.proof.values.recognisers.standing import Statistic, Weight, families
 from argus.core.proof.values.recognisers.statistics import is_folded, sets_over
@@ -40,15 +40,15 @@ from argus.core.proof.values.sums import Accumulator
 from argus.core.walk import show
 
 
-def products(flow: Flow, accumulators: tuple[Accumulator, ...]) -> Iterator[Obligation]:
-    """I1 and I2 at each matrix instruction: operands that meet agree in every name both carry."""
+def operand_obligations(flow: Flow, accumulators: tuple[Accumulator, ...]) -> Iterator[Obligation]:
+    """I1 and I2 at each matrix instruction: elements that are multiplied agree in every tag name that both carry."""
     for accumulator in accumulators:
         for step in flow.timeline.steps:
             if isinstance(step.stmt, Mma) and step.stmt.target.buffer is accumulator.buffer:
-                yield from _meeting(accumulator, step, step.stmt)
+                yield from _operand_obligations(accumulator, step, step.stmt)
 
 
-def _meeting(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obligation]:
+def _operand_obligations(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obligation]:
     a, b = accumulator.operands(step)
     names = f"`{stmt.a.buffer.name}` and `{stmt.b.buffer.name}`"
     assert stmt.atom.mnk is not None
@@ -57,12 +57,19 @@ def _meeting(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obliga
         for two in b:
             context = (*step.context, one.guard, two.guard)
             if not isinstance(one.value, Data) or not isinstance(two.value, Data):
-                reason = why_not(one.value) or why_not(two.value)
-                yield Obligation("I1", f"{names} meet on equal tags", stmt, algebra.FALSE, context, unknown=reason)
+                reason = content_error(one.value) or content_error(two.value)
+                yield Obligation(
+                    "I1",
+                    f"{names} are multiplied where their tags are equal",
+                    stmt,
+                    algebra.FALSE,
+                    context,
+                    unknown=reason,
+                )
                 continue
             for clash in Multiplication(stmt, one.value, two.value).clashes():
                 weighed = families(one.value.standing) or families(two.value.standing)
-                kept = (
+                uncontracted = (
                     "I27"
                     if clash.name in indirect_tags(accumulator.flow.timeline.kernel)
                     else "I26"
@@ -70,35 +77,35 @@ def _meeting(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obliga
                     else "I2"
                 )
                 yield Obligation(
-                    ("I24" if weighed else "I1") if clash.contracted else kept,
-                    f"{names} meet on equal `{clash.name}`",
+                    ("I24" if weighed else "I1") if clash.contracted else uncontracted,
+                    f"{names} are multiplied where `{clash.name}` is equal",
                     stmt,
                     clash.goal,
                     context,
-                    least=minimisation_order(clash.goal),
+                    minimise=minimisation_order(clash.goal),
                     compared=compared,
-                    help=_meeting_help(clash.name),
+                    help=_operand_help(clash.name),
                     related=lambda: _origins(accumulator.flow, step),
                 )
     product = accumulator.product(step)
     if isinstance(product, str):
         weighed = any(isinstance(piece.value, Data) and families(piece.value.standing) for piece in (*a, *b))
-        what = f"the sum of products of {names} has a record"
+        what = f"the tags of the sum of products of {names} are known"
         code = "I23" if weighed else "I1"
         yield Obligation(code, what, stmt, algebra.FALSE, step.context, unknown=product)
 
 
 def _origins(flow: Flow, step: Step) -> tuple[tuple[Stmt, str], ...]:
-    """The loads from global memory that the two operands come from."""
+    """The loads from global memory that produced the two operands."""
     found: list[tuple[Stmt, str]] = []
     for access in flow.accesses.of(step)[:2]:
         origin = flow.origin(access)
         if origin is not None:
-            found.append((origin, f"`{access.view.buffer.name}` comes from here"))
+            found.append((origin, f"`{access.view.buffer.name}` is loaded here"))
     return tuple(found)
 
 
-def _meeting_help(name: str) -> str:
+def _operand_help(name: str) -> str:
     return (
         f"the two operands must bring the same `{name}` to every product: compare the tiles' numbers, the swizzles "
         "on both sides of shared memory, and the fragments' layouts"
@@ -108,18 +115,18 @@ def _meeting_help(name: str) -> str:
 # -- assertions ----------------------------------------------------------------------------------------------
 
 
-def asserted(flow: Flow, accumulators: tuple[Accumulator, ...]) -> Iterator[Obligation]:
-    """The obligations of every assertion in the program."""
+def assertion_obligations(flow: Flow, accumulators: tuple[Accumulator, ...]) -> Iterator[Obligation]:
+    """The obligations of every assertion in the program; a masked kernel must assert its coverage (I25)."""
     masks = False
     for step in flow.timeline.steps:
         if isinstance(step.stmt, Assert):
             for each in _claim(flow, accumulators, step, step.stmt):
                 masks |= each.invariant == "I25"
-                yield evolve(each, stated=True)
+                yield evolve(each, asserted=True)
     if has_masks(flow.timeline.kernel) and not masks:
         what, reason = (
-            "what is masked is asserted",
-            "no `assert_covers` speaks of a sum of exponentials that are masked",
+            "the masked sum has asserted coverage",
+            "no `assert_covers` is about a sum of masked exponentials",
         )
         first = flow.timeline.kernel.body[0]
         yield Obligation("I25", what, first, algebra.FALSE, unknown=reason)
@@ -131,17 +138,17 @@ def _claim(flow: Flow, accumulators: tuple[Accumulator, ...], step: Step, stmt: 
         case Covers():
             yield from _covers(flow, step, stmt, claim)
         case WrittenOnce():
-            yield from written_once(flow, step, stmt, claim)
+            yield from written_once_obligations(flow, step, stmt, claim)
         case Equal(left=left, right=right):
-            yield from relations.equal(flow, step, stmt, left, right)
+            yield from relations.equality_obligations(flow, step, stmt, left, right)
         case Distinct():
-            yield from relations.distinct(flow, step, stmt, claim)
+            yield from relations.distinctness_obligations(flow, step, stmt, claim)
         case Relation(names=names, cond=cond):
-            yield from relations.relation(flow, step, stmt, names, cond)
+            yield from relations.relation_obligations(flow, step, stmt, names, cond)
         case Order(of=of):
-            yield from ordered(accumulators, step, stmt, of)
+            yield from sum_order_obligations(accumulators, step, stmt, of)
         case Products():
-            yield from summed(flow, step, stmt, claim)
+            yield from product_claim_obligations(flow, step, stmt, claim)
         case _:
             assert_never(claim)
 
@@ -155,18 +162,18 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
         context = (*step.context, piece.guard)
         counts = sets_over(piece.value, name) if isinstance(piece.value, Data) else ()
         if not isinstance(piece.value, Data) or not counts:
-            reason = why_not(piece.value) or f"no set of contributions is known for `{name}`"
+            reason = content_error(piece.value) or f"the contributions over `{name}` are not known"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
         places = affine_over(held) if is_whole(claim.of.view) else None
-        counts = tuple(each if places is None else each.prefixed(places) for each in counts)
+        counts = tuple(each if places is None else each.prefix_runs(places) for each in counts)
         known = [each.count for each in counts if each.count is not None]
         if len(known) < len(counts):
             reason = f"threads hold different parts of the sum over `{name}`"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
         if not is_whole(claim.of.view) and coordinate_axes(*known, claim.low, claim.high, claim.where):
-            reason = "a claim on part of a tile whose rows sum over different sets"
+            reason = "a claim on part of a tile whose rows are sums over different ranges"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
         goal = at_any_element(algebra.all_of(holds_once(count, claim.low, claim.high) for count in known), held)
@@ -177,15 +184,15 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
             what,
             stmt,
             goal,
-            (*context, at_any_element(claim.where, held), *some_element(piece.value.inside)),
-            least=minimisation_order(goal),
+            (*context, at_any_element(claim.where, held), *nonempty(piece.value.inside)),
+            minimise=minimisation_order(goal),
             compared=int(piece.mask.sum()),
             related=lambda: _summed(flow, claim.of.view),
-            help=f"follow `{name}` through the loop: its trip count, each tile's number, and how often the sum is fed",
+            help=f"follow `{name}` through the loop: its trip count, the tile indices, and the number of accumulations",
         )
 
 
 def _summed(flow: Flow, view: View) -> tuple[tuple[Stmt, str], ...]:
-    """The statements that add to a tile, each once."""
+    """The statements that accumulate into a tile, at most three."""
     adding = [s.stmt for s in flow.timeline.steps if isinstance(s.stmt, Mma) and s.stmt.target.buffer is view.buffer]
-    return tuple((stmt, "summed here") for stmt in dict.fromkeys(adding))[:3]
+    return tuple((stmt, "accumulated here") for stmt in dict.fromkeys(adding))[:3]

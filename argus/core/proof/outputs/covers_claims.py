@@ -1,7 +1,7 @@
-"""Sets that assertions of coverage state, in terms of another tile's elements.
+"""Translates the sets of `assert_covers` claims into the coordinates of another tile.
 
-Bounds and conditions may name the coordinates of the tile that an assertion is about. An element of another tile is
-the one meant if it has the same tags: a coordinate is found by the name that it alone decides.
+The bounds and the condition of a claim may name coordinates of the tile it is about. An element of another tile
+corresponds to the element with the same tags: each coordinate is recovered from a tag that depends on it alone.
 """
 
 from __future__ import annotations
@@ -23,16 +23,21 @@ from argus.core.walk import show, substitute, symbols
 
 
 @frozen(eq=False)
-class Stated:
-    """The numbers of [low, high), of elements where `where` holds."""
+class CoveredSet:
+    """The values [low, high) of a tag, for the elements where `where` holds."""
 
     low: Index
     high: Index
     where: Cond
 
 
-def stated(flow: Flow, counted: str, record: Mapping[str, FragmentIndex], held: TV | None) -> Iterator[Stated]:
-    """Each set that an assertion states of a name, of elements with this record, over their coordinates in a tile."""
+def covered_sets(
+    flow: Flow, counted: str, record: Mapping[str, FragmentIndex], held: TV | None
+) -> Iterator[CoveredSet]:
+    """Each set that an assertion gives for the tag `counted`, for elements with this record.
+
+    held: the layout of the tile whose coordinates the result uses.
+    """
     for step in flow.timeline.steps:
         if not isinstance(step.stmt, Assert) or not isinstance(step.stmt.claim, Covers):
             continue
@@ -45,15 +50,15 @@ def stated(flow: Flow, counted: str, record: Mapping[str, FragmentIndex], held: 
             yield found
 
 
-def of_own_places(
+def covered_sets_by_place(
     flow: Flow, counted: str, at: Step, tile: View, places: Sequence[Index | None]
-) -> tuple[tuple[Stated, str], ...]:
-    """Each set that an assertion in the same iteration states of the very tile that is stored, with words for it.
+) -> tuple[tuple[CoveredSet, str], ...]:
+    """Each set that an assertion in the same iteration gives for the stored tile itself, with a description.
 
-    Nothing but its place tells which element is meant then, so the set's end must be that place, along some axis, up
-    to what is the same for all elements and iterations. places: where the elements are stored, by coordinates.
+    An element is then identified only by where it is stored, so the upper bound of the set must be its index along
+    some axis plus a term that is the same for all elements and iterations. places: the elements' indices by axis.
     """
-    found: list[tuple[Stated, str]] = []
+    found: list[tuple[CoveredSet, str]] = []
     for step in flow.timeline.steps:
         if not isinstance(step.stmt, Assert) or not isinstance(step.stmt.claim, Covers) or step.loop is not at.loop:
             continue
@@ -71,28 +76,28 @@ def of_own_places(
             rest = None if place is None else algebra.sub(claim.high, place)
             if rest is not None and not coordinate_axes(rest) and not own & symbols(rest):
                 words = f"[{show(claim.low)}, its place along axis {axis} + {show(rest)})"
-                found.append((Stated(claim.low, claim.high, claim.where), words))
+                found.append((CoveredSet(claim.low, claim.high, claim.where), words))
                 break
     return tuple(found)
 
 
-def everywhere_alike(flow: Flow, counted: str) -> frozenset[tuple[Index, Index]]:
-    """The bounds that assertions state of a name, each once; none if one of them speaks of some elements alone."""
+def uniform_bounds(flow: Flow, counted: str) -> frozenset[tuple[Index, Index]]:
+    """The bounds that assertions give for a tag; empty if one of them depends on the element."""
     claims = [step.stmt.claim for step in flow.timeline.steps if isinstance(step.stmt, Assert)]
     covers = [claim for claim in claims if isinstance(claim, Covers) and claim.of.name == counted]
     if any(claim.where is not algebra.TRUE or coordinate_axes(claim.low, claim.high) for claim in covers):
         return frozenset()
-    return frozenset((each.low, each.high) for each in stated(flow, counted, {}, None))
+    return frozenset((each.low, each.high) for each in covered_sets(flow, counted, {}, None))
 
 
 def _of_elements(
     flow: Flow, step: Step, claim: Covers, record: Mapping[str, FragmentIndex], held: TV | None
-) -> Stated | None:
-    """What a claim says of these elements; None if it speaks of elements in a way that their tags do not tell."""
+) -> CoveredSet | None:
+    """The set of a claim for these elements; None if it depends on coordinates that their tags do not determine."""
     parts = (claim.low, claim.high, claim.where)
     named = coordinate_axes(*parts)
     if not named:
-        return Stated(*parts)
+        return CoveredSet(*parts)
     content, own = flow.tile(step, claim.of.view), claim.of.view.buffer.layout
     if held is None or not isinstance(own, TV) or not is_whole(claim.of.view):
         return None
@@ -100,18 +105,18 @@ def _of_elements(
         return None
     known, places = content[0].value.record, list[Index]()
     for axis in range(len(own.tile)):
-        place = _place(axis, known, own, record, held) if axis in named else algebra.const(0)
+        place = _coordinate_by_tag(axis, known, own, record, held) if axis in named else algebra.const(0)
         if place is None:
             return None
         places.append(place)
     low, high = (substitute(bound, {}, places) for bound in (claim.low, claim.high))
-    return Stated(low, high, substitute(claim.where, {}, places))
+    return CoveredSet(low, high, substitute(claim.where, {}, places))
 
 
-def _place(
+def _coordinate_by_tag(
     axis: int, known: Mapping[str, FragmentIndex], own: TV, record: Mapping[str, FragmentIndex], held: TV
 ) -> Index | None:
-    """The coordinate along an axis of the tile that is spoken of, of elements with a record, over a tile of theirs."""
+    """The coordinate along an axis of the claim's tile of the elements with a record, over their own coordinates."""
     for name, sep in known.items():
         mine, theirs = _expression(sep, own), _expression(record.get(name), held)
         if mine is None or theirs is None:

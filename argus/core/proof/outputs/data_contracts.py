@@ -1,7 +1,7 @@
-"""What is known of integers from memory: the caller's promise, instantiated at every term that a question speaks of.
+"""Facts about integers from memory: the caller's promises, instantiated at every term of a query.
 
-A term `expert[i]` is an uninterpreted function of its index, so that what two roles, threads or blocks read at one
-place is equal. Of its value nothing is known but its type's range and, where the index lies in the tensor, the promise.
+A term `expert[i]` is an uninterpreted function of its index, so reads of one element by two roles, threads or blocks
+are equal. Its value is bounded by its type and, where the index lies in the tensor, constrained by the promise.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from argus.core.query import Answer
 from argus.core.walk import mentions, substitute, topological
 
 _ROUNDS = 3
-"""How often terms that instances themselves mention are instantiated in turn; leaving one out is sound."""
+"""Depth to which terms that occur in instances are instantiated themselves; omitting instances is sound."""
 
 
 @define(eq=False)
-class Promised:
-    """A prover that presumes what is promised of the integers of one kernel. It remembers instances."""
+class PromiseProver:
+    """A prover that adds the promises on one kernel's integers to the hypotheses of each query. Caches instances."""
 
     prover: Prover
     kernel: Kernel
@@ -41,7 +41,7 @@ class Promised:
         return self.prover.check([*assertions, *self.instances(assertions)])
 
     def instances(self, conditions: Sequence[Cond]) -> tuple[Cond, ...]:
-        """What holds of each term below the conditions, and of the terms below that."""
+        """The instances for every term in the conditions, and for the terms in those instances."""
         found: dict[Cond, None] = {}
         seen: dict[Read, None] = {}
         roots = tuple(conditions)
@@ -51,70 +51,74 @@ class Promised:
             seen |= dict.fromkeys(new)
             roots = tuple(self._of(term) for term in new)
             found |= dict.fromkeys(roots)
-        found |= dict.fromkeys(cond for one, two in permutations(seen, 2) for cond in self._in_order(one, two))
+        found |= dict.fromkeys(cond for one, two in permutations(seen, 2) for cond in self._monotone(one, two))
         return tuple(cond for cond in found if cond is not algebra.TRUE)
 
     def _ends(self, terms: Sequence[Read]) -> tuple[Read, ...]:
-        """The first and the last element of each tensor that ascends."""
+        """The first and the last element of each ascending tensor."""
         tensors = dict.fromkeys(buffer for term in terms if is_ascending(buffer := self._buffer(term)))
         ends = ((buffer, at) for buffer in tensors for at in (algebra.const(0), algebra.sub(buffer.shape[0], 1)))
         return tuple(algebra.read(buffer.name, (at,)) for buffer, at in ends)
 
-    def _in_order(self, one: Read, two: Read) -> Iterator[Cond]:
-        """By induction over what lies between: the promise is of neighbours."""
+    def _monotone(self, one: Read, two: Read) -> Iterator[Cond]:
+        """Monotonicity for two terms; it follows from the promise on neighbours by induction."""
         buffer = self._buffer(one)
         if one.array == two.array and is_ascending(buffer):
-            apart = (algebra.le(0, one.at[0]), algebra.le(one.at[0], two.at[0]), algebra.lt(two.at[0], buffer.shape[0]))
-            yield algebra.any_of((algebra.negate(algebra.all_of(apart)), algebra.le(one, two)))
+            ordered = (
+                algebra.le(0, one.at[0]),
+                algebra.le(one.at[0], two.at[0]),
+                algebra.lt(two.at[0], buffer.shape[0]),
+            )
+            yield algebra.any_of((algebra.negate(algebra.all_of(ordered)), algebra.le(one, two)))
 
     def _buffer(self, term: Read) -> Buffer:
         return next(each for each in self.kernel.parameters if each.name == term.array)
 
     def _of(self, term: Read) -> Cond:
         if term not in self._known:
-            self._known[term] = instance(self._buffer(term), term)
+            self._known[term] = promise_instance(self._buffer(term), term)
         return self._known[term]
 
 
 def is_ascending(buffer: Buffer) -> bool:
-    """Whether it is promised that no element is less than the one before."""
+    """Whether the promise says that no element is less than its predecessor."""
     parts = buffer.promise.parts if isinstance(buffer.promise, And) else (buffer.promise,)
     return len(buffer.shape) == 1 and ascending_condition(buffer) in parts
 
 
-def instance(buffer: Buffer, term: Read) -> Cond:
-    """The element's type bounds it, and if there is such an element, the promise holds of it."""
+def promise_instance(buffer: Buffer, term: Read) -> Cond:
+    """The range of the element's type, and the promise if the index lies in the tensor."""
     half = 1 << (buffer.dtype.bits - 1)
     typed = (algebra.le(-half, term), algebra.lt(term, half))
     if buffer.promise is algebra.TRUE:
         return algebra.all_of(typed)
-    kept = substitute(buffer.promise, {}, term.at)
-    return algebra.all_of((*typed, algebra.any_of((algebra.negate(within(buffer, term)), kept))))
+    promised = substitute(buffer.promise, {}, term.at)
+    return algebra.all_of((*typed, algebra.any_of((algebra.negate(index_in_bounds(buffer, term)), promised))))
 
 
-def within(buffer: Buffer, term: Read) -> Cond:
-    """The index of a term lies in its tensor."""
+def index_in_bounds(buffer: Buffer, term: Read) -> Cond:
+    """That the index of a term lies in its tensor."""
     pairs = zip(term.at, buffer.shape, strict=True)
     return algebra.all_of(each for at, extent in pairs for each in (algebra.le(0, at), algebra.lt(at, extent)))
 
 
-def promised(kernel: Kernel, prover: Prover) -> Promised | None:
-    """The prover for a kernel that reads integers from memory; None for one that reads none."""
+def promise_prover(kernel: Kernel, prover: Prover) -> PromiseProver | None:
+    """The prover for a kernel that reads integers from memory; None if it reads none."""
     roots = [*kernel.grid, *(root for stmt in walk(kernel.body) for root in expressions(stmt))]
-    return Promised(prover, kernel) if any(mentions(root, (Read,)) for root in roots) else None
+    return PromiseProver(prover, kernel) if any(mentions(root, (Read,)) for root in roots) else None
 
 
-def told(kernel: Kernel) -> Iterator[Cond]:
-    """The promises that a kernel is given."""
+def declared_promises(kernel: Kernel) -> Iterator[Cond]:
+    """The promises on a kernel's parameters."""
     return (buffer.promise for buffer in kernel.parameters if buffer.promise is not algebra.TRUE)
 
 
-def one_of_each(kernel: Kernel) -> tuple[Cond, ...]:
-    """An element of each tensor that keeps its promise: impossible if the promise contradicts itself."""
+def promise_witnesses(kernel: Kernel) -> tuple[Cond, ...]:
+    """That each tensor has an element that satisfies its promise: unsatisfiable if a promise contradicts itself."""
     found: list[Cond] = []
     for buffer in kernel.parameters:
         if buffer.promise is not algebra.TRUE:
             at = [algebra.sym(Symbol(f"{buffer.name}_{axis}", "fresh", 0)) for axis in range(len(buffer.shape))]
             term = algebra.read(buffer.name, at)
-            found += [within(buffer, term), instance(buffer, term)]
+            found += [index_in_bounds(buffer, term), promise_instance(buffer, term)]
     return tuple(found)

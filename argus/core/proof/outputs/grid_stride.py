@@ -1,7 +1,7 @@
-"""Loops that store: their iterations as tiles, alone or together with the blocks that take them in turn.
+"""Numbers the tiles of a loop that stores; a grid-stride loop is numbered together with its blocks.
 
-With G blocks, the numbers block, block + G, block + 2 G, ... below T are, over all blocks, each number of [0, T) once:
-t is taken by block t % G in its trip t // G.
+With G blocks, the numbers block, block + G, block + 2 G, ... below T cover, over all blocks, each number of [0, T)
+exactly once: block t % G takes tile t in its iteration t // G.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from argus.core.walk import substitute, symbols
 
 
 @frozen(eq=False)
-class Walk:
-    """number: counts the tiles, from 0 below `count`. bases: what is stored where, in terms of it.
+class TileSequence:
+    """Tiles numbered 0 <= number < count.
 
-    block: the coordinate of the grid that is part of the number, if one is.
+    bases: the base indices of the stores in terms of `number`. block: the grid coordinate that `number` replaces.
     """
 
     number: Symbol
@@ -30,20 +30,20 @@ class Walk:
     block: Symbol | None = None
 
 
-def walk_of(kernel: Kernel, loop: Loop, bases: Sequence[Index]) -> Walk:
-    """The tiles of a loop; of all blocks together where they take turns."""
+def tile_sequence(kernel: Kernel, loop: Loop, bases: Sequence[Index]) -> TileSequence:
+    """The tiles of a loop; of all blocks together for a grid-stride loop."""
     number = Symbol(f"{loop.symbol.name}_number", "block", 0)
     for block, blocks in zip(kernel.blocks, kernel.grid, strict=True):
         if isinstance(blocks, Const):
-            found = _in_turn(loop, block, blocks.value, number, bases)
+            found = _grid_stride(loop, block, blocks.value, number, bases)
             if found is not None:
                 return found
     own = algebra.add(loop.stmt.start, algebra.mul(algebra.sym(number), loop.stmt.step))
-    return Walk(number, loop.trips, tuple(substitute(base, {loop.symbol: own}) for base in bases))
+    return TileSequence(number, loop.trips, tuple(substitute(base, {loop.symbol: own}) for base in bases))
 
 
-def _in_turn(loop: Loop, block: Symbol, blocks: int, number: Symbol, bases: Sequence[Index]) -> Walk | None:
-    """The walk over `block + i * blocks`, written as a loop by `blocks` or over the trip i."""
+def _grid_stride(loop: Loop, block: Symbol, blocks: int, number: Symbol, bases: Sequence[Index]) -> TileSequence | None:
+    """The tiles `block + i * blocks`, written as a loop with step `blocks` or as a loop over i."""
     own, stmt, tile = algebra.sym(block), loop.stmt, algebra.sym(number)
     if stmt.start is own and stmt.step == blocks:
         total, moved = stmt.stop, tuple(substitute(base, {loop.symbol: tile}) for base in bases)
@@ -55,5 +55,5 @@ def _in_turn(loop: Loop, block: Symbol, blocks: int, number: Symbol, bases: Sequ
         moved = tuple(substitute(base, {block: first}) for base in bases)
     else:
         return None
-    spoken = symbols(total, *moved)
-    return None if block in spoken or loop.symbol in spoken else Walk(number, total, moved, block)
+    named = symbols(total, *moved)
+    return None if block in named or loop.symbol in named else TileSequence(number, total, moved, block)

@@ -1,4 +1,4 @@
-"""A kernel as a program launches it: its sizes are the program's, and every launch's assumptions hold together."""
+"""Rewrites each kernel of a program over the program's sizes; every launch assumes what any launch assumes."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ _NODES = (*get_args(Index), *get_args(Cond))
 
 
 @frozen(eq=False)
-class Launched:
-    """One launch. kernel: over the program's sizes. given: the program's tensor of each of its parameters."""
+class LaunchContext:
+    """One launch. kernel: over the program's sizes. arguments: the program's tensor for each kernel parameter."""
 
     launch: Launch
     kernel: Kernel
-    given: Mapping[Buffer, Buffer]
+    arguments: Mapping[Buffer, Buffer]
 
 
 @frozen(eq=False)
-class _Moved:
-    """sizes: what the kernel's sizes are in the program. buffers: its parameters, with extents in those terms."""
+class _Substitution:
+    """sizes: the kernel's sizes in terms of the program's. buffers: its parameters, with extents in those terms."""
 
     sizes: Mapping[Symbol, Index]
     buffers: Mapping[Buffer, Buffer]
@@ -67,27 +67,27 @@ class _Moved:
         return value
 
 
-def launched(program: Program) -> tuple[Launched, ...]:
-    """The launches of a program, in order. What one assumes of the program's sizes, all may presume."""
-    alone: list[Launched] = []
+def launch_contexts(program: Program) -> tuple[LaunchContext, ...]:
+    """The launches of a program, in order. Each may use what any of them assumes about the program's sizes."""
+    separate: list[LaunchContext] = []
     written = set[Buffer]()
     for launch in program.launches:
-        alone.append(_alone(program, launch, written))
+        separate.append(_launch_context(program, launch, written))
         written |= {launch.arguments[buffer.name] for buffer in written_tensors(launch.kernel)}
     assumed: dict[Cond, Assume] = {}
-    for each in alone:
+    for each in separate:
         for stmt in walk(each.kernel.body):
             if isinstance(stmt, Assume) and stmt.cond is not TRUE and is_checkable(stmt.cond, assumed):
                 assumed.setdefault(stmt.cond, stmt)
-    return tuple(evolve(each, kernel=_presuming(each.kernel, assumed)) for each in alone)
+    return tuple(evolve(each, kernel=_with_assumptions(each.kernel, assumed)) for each in separate)
 
 
-def _alone(program: Program, launch: Launch, written: Collection[Buffer]) -> Launched:
-    """written: by launches before, whose integers keep no promise that a caller makes."""
+def _launch_context(program: Program, launch: Launch, written: Collection[Buffer]) -> LaunchContext:
+    """written: by earlier launches; a caller's promise does not hold for their integers."""
     kernel, sizes = launch.kernel, dict(launch.sizes)
-    kept = {buffer: launch.arguments[buffer.name] not in written for buffer in kernel.parameters}
-    buffers = {buffer: _sized(buffer, sizes, kept=kept[buffer]) for buffer in kernel.parameters}
-    moved = _Moved(sizes, buffers)
+    promised = {buffer: launch.arguments[buffer.name] not in written for buffer in kernel.parameters}
+    buffers = {buffer: _resized(buffer, sizes, promised=promised[buffer]) for buffer in kernel.parameters}
+    moved = _Substitution(sizes, buffers)
     made = evolve(
         kernel,
         parameters=tuple(buffers.values()),
@@ -97,18 +97,18 @@ def _alone(program: Program, launch: Launch, written: Collection[Buffer]) -> Lau
         roles=None if kernel.roles is None else moved.of(kernel.roles),
         epilogue=moved.of(kernel.epilogue),
     )
-    return Launched(launch, made, {made: launch.arguments[buffer.name] for buffer, made in buffers.items()})
+    return LaunchContext(launch, made, {made: launch.arguments[buffer.name] for buffer, made in buffers.items()})
 
 
-def _sized(buffer: Buffer, sizes: Mapping[Symbol, Index], *, kept: bool) -> Buffer:
+def _resized(buffer: Buffer, sizes: Mapping[Symbol, Index], *, promised: bool) -> Buffer:
     assert isinstance(buffer.layout, Strided), buffer.name
     strides = tuple(substitute(stride, sizes) for stride in buffer.layout.strides)
     shape = tuple(substitute(extent, sizes) for extent in buffer.shape)
-    promise = substitute(buffer.promise, sizes) if kept else TRUE
+    promise = substitute(buffer.promise, sizes) if promised else TRUE
     return evolve(buffer, shape=shape, layout=Strided(strides), promise=promise)
 
 
-def _presuming(kernel: Kernel, assumed: Mapping[Cond, Assume]) -> Kernel:
-    """The kernel with all assumptions at its beginning, in the order in which a launcher can check them."""
+def _with_assumptions(kernel: Kernel, assumed: Mapping[Cond, Assume]) -> Kernel:
+    """The kernel with all assumptions first, in an order in which a launcher can check them."""
     rest = (stmt for stmt in kernel.prologue if not isinstance(stmt, Assume) or stmt.cond not in assumed)
     return evolve(kernel, prologue=(*assumed.values(), *rest))

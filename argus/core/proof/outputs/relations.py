@@ -1,8 +1,8 @@
-"""Stated relations between tags (I39): element by element, from iteration to iteration, and between any two blocks.
+"""Asserted relations between tags (I39): element by element, from iteration to iteration, and between any two blocks.
 
-A component is a table of integers whose symbolic parts are few, so a relation is asked once for each different row
-of the components that it names. Between executions two copies of the variables are set apart, and of the elements
-only the ranges of their offsets are kept: what holds of ranges holds of the elements.
+A component is a table of integers with few symbolic parts, so a relation is one query per distinct row of the
+components that it names. Between executions, the query has two copies of the variables, and the offsets of the
+elements are abstracted to their ranges: what holds for the ranges holds for the elements.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, Piecewise, Separable, cases_of, distinct_columns
 from argus.core.proof.dataflow.timeline import Shift, Step
 from argus.core.proof.obligation import Obligation, minimisation_order
-from argus.core.proof.values.content import BoolArray, Content, Data, Inside, shifted, some_element, why_not
+from argus.core.proof.values.content import BoolArray, Content, Data, Inside, content_error, nonempty, shift_content
 from argus.core.proof.values.recognisers.products import COUNTED
 from argus.core.walk import IntArray, show, substitute, symbols
 
 _CASES = 4096
-"""Different rows of one relation; more would be a query nobody answers."""
+"""Maximal number of distinct rows of one relation; a solver would not decide larger queries."""
 _PIECES = 16
 
 
 @frozen(eq=False)
 class Case:
-    """Elements whose components are known: under `context`, at `mask`, where all of `inside` hold.
+    """Elements with known components: under `context`, at `mask`, where all of `inside` hold.
 
-    summed: some component stands for the members of a sum.
+    summed: some component ranges over the contributions of a sum.
     """
 
     mask: BoolArray
@@ -45,17 +45,17 @@ class Case:
     summed: bool = False
 
 
-def equal(flow: Flow, step: Step, stmt: Assert, left: TagOf, right: TagOf) -> Iterator[Obligation]:
+def equality_obligations(flow: Flow, step: Step, stmt: Assert, left: TagOf, right: TagOf) -> Iterator[Obligation]:
     what = f"`{left.view.buffer.name}.{left.name}` equals `{right.view.buffer.name}.{right.name}`"
     one, two = Symbol("left", "fresh"), Symbol("right", "fresh")
     cond = algebra.eq(algebra.sym(one), algebra.sym(two))
     yield from _of_elements(flow, step, stmt, ((one, left), (two, right)), cond, what)
 
 
-def relation(
+def relation_obligations(
     flow: Flow, step: Step, stmt: Assert, names: tuple[tuple[Symbol, TagOf], ...], cond: Cond
 ) -> Iterator[Obligation]:
-    """Also between a sum and what scales it (I35): a name that is summed stands for each member of the sum."""
+    """A relation may also be between a sum and its scale (I35): a summed name then ranges over the contributions."""
     yield from _of_elements(flow, step, stmt, names, cond, f"{show(cond)} for every element")
 
 
@@ -78,10 +78,10 @@ def _of_elements(
             what,
             stmt,
             goal,
-            (*case.context, *some_element(case.inside)),
-            least=minimisation_order(goal),
+            (*case.context, *nonempty(case.inside)),
+            minimise=minimisation_order(goal),
             compared=0 if trivial else int(case.mask.sum()),
-            help="correct the relation, or the path that brings other elements here",
+            help="correct the relation, or the copies that bring other elements here",
         )
 
 
@@ -90,7 +90,7 @@ def _unknown(step: Step, stmt: Assert, what: str, reason: str) -> Obligation:
 
 
 def _goal(case: Case, cond: Cond) -> Cond | str:
-    """The relation, its parts one by one: each may speak of few components."""
+    """The relation, conjunct by conjunct, since each may name few components."""
     goals: list[Cond] = []
     for part in cond.parts if isinstance(cond, And) else (cond,):
         goal = _goal_of_part(case, part)
@@ -101,8 +101,10 @@ def _goal(case: Case, cond: Cond) -> Cond | str:
 
 
 def _goal_of_part(case: Case, cond: Cond) -> Cond | str:
-    """The relation for each different row of the components that it names; where that does not settle it, elements
-    outside a tensor apart. What is one relation for all elements is asked as such: some lie inside.
+    """The relation for each distinct row of the components that it names.
+
+    Where that is not trivially true, elements outside their tensor are exempt. A relation that is the same for all
+    elements is asked without exemption, as some element lies inside.
     """
     named = symbols(cond)
     case = evolve(case, components={symbol: part for symbol, part in case.components.items() if symbol in named})
@@ -124,7 +126,7 @@ def _differs(case: Case) -> bool:
 
 
 def _for_each(case: Case, columns: Mapping[Symbol, FragmentIndex], cond: Cond) -> Cond | str:
-    """The condition for each different row of columns."""
+    """The condition for each distinct row of columns."""
     known = {symbol: cases_of(column) for symbol, column in columns.items()}
     tables = [table[case.mask] for _, table in known.values()]
     rows, _ = distinct_columns(tables, [len(cases) for cases, _ in known.values()])
@@ -141,16 +143,16 @@ def _for_each(case: Case, columns: Mapping[Symbol, FragmentIndex], cond: Cond) -
 
 
 def _cases(flow: Flow, step: Step, names: Sequence[tuple[Symbol, TagOf]]) -> tuple[Case, ...] | str:
-    """The components in every case of what the tiles hold, or why they are not known."""
+    """The components in every case of the tiles' contents, or why they are not known."""
     contents: list[tuple[Symbol, TagOf, Content]] = []
     context = step.context
     for symbol, of in names:
         content = flow.tile(step, of.view, of.by)
         if of.back:
             if step.loop is None:
-                return "an earlier iteration of a loop that is unrolled, or of none"
+                return "an earlier iteration, outside a loop or in an unrolled one"
             before = step.loop.back(of.back)
-            content = shifted(content, before)
+            content = shift_content(content, before)
             context = (*context, step.loop.has_earlier(of.back), substitute(step.guard, before))
         contents.append((symbol, of, content))
     shapes = {piece.mask.shape for _, _, content in contents for piece in content}
@@ -164,7 +166,7 @@ def _cases(flow: Flow, step: Step, names: Sequence[tuple[Symbol, TagOf]]) -> tup
         if case.mask.any():
             found.append(case)
         if len(found) > _PIECES:
-            return "the tiles hold different things in too many cases"
+            return "the tiles' contents differ in too many cases"
     return tuple(found)
 
 
@@ -176,7 +178,7 @@ def _case(contents: Sequence[tuple[Symbol, TagOf, Content]], pieces: Content, co
     for (symbol, of, _), piece in zip(contents, pieces, strict=True):
         context = (*context, piece.guard)
         if not isinstance(piece.value, Data):
-            return why_not(piece.value)
+            return content_error(piece.value)
         member = _member(piece.value, symbol, of.name)
         if member is not None:
             summed, context = True, (*context, member)
@@ -191,9 +193,9 @@ def _case(contents: Sequence[tuple[Symbol, TagOf, Content]], pieces: Content, co
 
 
 def _member(value: Data, symbol: Symbol, name: str) -> Cond | None:
-    """That the symbol is one of the numbers that a sum was made of; None if the component is no sum's."""
+    """That the symbol is one of the contributions of a sum; None if the component is not that of a sum."""
     tally = (value.sets or {}).get(name)
-    if tally is None or tally.count is None or not tally.alike_everywhere:
+    if tally is None or tally.count is None or not tally.is_uniform:
         return None
     return algebra.le(1, substitute(tally.count, {COUNTED: algebra.sym(symbol)}))
 
@@ -201,44 +203,44 @@ def _member(value: Data, symbol: Symbol, name: str) -> Cond | None:
 # -- distinctness ------------------------------------------------------------------------------------------------
 
 
-def distinct(flow: Flow, step: Step, stmt: Assert, claim: Distinct) -> Iterator[Obligation]:
+def distinctness_obligations(flow: Flow, step: Step, stmt: Assert, claim: Distinct) -> Iterator[Obligation]:
     named = ", ".join(f"`{of.name}`" for of in claim.components)
-    what = f"no two elements agree in {named}"
+    what = f"no two elements have equal {named}"
     names = [(Symbol(f"component_{n}", "fresh"), of) for n, of in enumerate(claim.components)]
     first = claim.components[0]
-    if any(not _one_tile(of, first) for of in claim.components):
-        yield _unknown(step, stmt, what, "the components are of different tiles")
+    if any(not _same_tile(of, first) for of in claim.components):
+        yield _unknown(step, stmt, what, "the components belong to different tiles")
         return
     cases = _cases(flow, step, names)
     if isinstance(cases, str):
         yield _unknown(step, stmt, what, cases)
         return
     if len(cases) != 1 or not cases[0].mask.all():
-        yield _unknown(step, stmt, what, "the tile holds different things in different cases")
+        yield _unknown(step, stmt, what, "the tile's content differs from case to case")
         return
     (case,) = cases
-    goal = _apart(case, _elements(first))
+    goal = _all_distinct(case, _elements(first))
     if isinstance(goal, str):
         yield _unknown(step, stmt, what, goal)
         return
-    context = (*case.context, *some_element(case.inside))
-    yield Obligation("I39", what, stmt, goal, context, least=minimisation_order(goal), compared=case.mask.size)
+    context = (*case.context, *nonempty(case.inside))
+    yield Obligation("I39", what, stmt, goal, context, minimise=minimisation_order(goal), compared=case.mask.size)
     if claim.over:
-        yield _between(flow, step, stmt, claim, case, f"{what} in {', '.join(s.name for s in claim.over)}")
+        yield _between(flow, step, stmt, claim, case, f"{what} across {', '.join(s.name for s in claim.over)}")
 
 
-def _one_tile(one: TagOf, two: TagOf) -> bool:
+def _same_tile(one: TagOf, two: TagOf) -> bool:
     return (one.view.buffer, one.view.at, one.by, one.back) == (two.view.buffer, two.view.at, two.by, two.back)
 
 
 def _elements(of: TagOf) -> IntArray:
-    """Which element of the tile each register holds: replicas hold one."""
+    """The element of the tile that each register holds; replicas hold the same one."""
     layout = of.by or of.view.buffer.layout
     return layout.elements() if isinstance(layout, TV) else sequential_tv(of.view).elements()
 
 
-def _apart(case: Case, elements: IntArray) -> Cond | str:
-    """That no two elements have equal components, by tables; symbols only where tables do not tell."""
+def _all_distinct(case: Case, elements: IntArray) -> Cond | str:
+    """That no two elements have equal components: by the tables, or else by the symbolic parts."""
     plain = [part.table for part in case.components.values() if isinstance(part, Separable)]
     mixed = [part for part in case.components.values() if isinstance(part, Piecewise)]
     _, element = np.unique(elements, return_inverse=True)
@@ -254,7 +256,7 @@ def _apart(case: Case, elements: IntArray) -> Cond | str:
 
 
 def _pairs(rows: IntArray, plain: int, mixed: Sequence[Piecewise]) -> Cond | str:
-    """For elements that the tables do not tell apart: that some symbolic part does."""
+    """That elements with equal table rows differ in some symbolic part."""
     _, group = np.unique(rows[:plain], axis=1, return_inverse=True) if plain else (None, np.zeros(rows.shape[1], int))
     goals: list[Cond] = []
     for number in np.unique(group):
@@ -272,34 +274,34 @@ def _pairs(rows: IntArray, plain: int, mixed: Sequence[Piecewise]) -> Cond | str
 
 
 def _between(flow: Flow, step: Step, stmt: Assert, claim: Distinct, case: Case, what: str) -> Obligation:
-    """Elements of two executions that differ in the variables named have different components."""
+    """Elements of two executions that differ in the named variables have different components."""
     other: Shift = {s: algebra.sym(evolve(s, name=f"{s.name}'")) for s in claim.over}
     parts = list(case.components.values())
     if not all(isinstance(part, Separable) for part in parts):
-        return _unknown(step, stmt, what, "between executions, tags that mix symbols and coordinates")
-    met: list[Cond] = [*case.context, *(substitute(cond, other) for cond in (*flow.facts, *case.context))]
+        return _unknown(step, stmt, what, "between executions, tags that combine symbols and coordinates")
+    equal: list[Cond] = [*case.context, *(substitute(cond, other) for cond in (*flow.facts, *case.context))]
     for axis, part in enumerate(parts):
         assert isinstance(part, Separable)
         mine = algebra.add(part.base, _offset(axis, part, ""))
         theirs = algebra.add(substitute(part.base, other), _offset(axis, part, "'"))
-        met.append(algebra.eq(mine, theirs))
+        equal.append(algebra.eq(mine, theirs))
         for bound in case.inside:
             where = bound.coordinate
             if isinstance(where, Separable) and where.base is part.base and np.array_equal(where.table, part.table):
-                met += [bound.of(mine), evolve(bound, extent=substitute(bound.extent, other)).of(theirs)]
+                equal += [bound.of(mine), evolve(bound, extent=substitute(bound.extent, other)).of(theirs)]
     goal = algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in claim.over)
     return Obligation(
         "I39",
         what,
         stmt,
         goal,
-        tuple(met),
-        least=minimisation_order(algebra.all_of(met)),
+        tuple(equal),
+        minimise=minimisation_order(algebra.all_of(equal)),
         compared=case.mask.size,
-        help="every iteration and every block must take elements of its own",
+        help="no two iterations or blocks may take the same elements",
     )
 
 
 def _offset(axis: int, part: Separable, mark: str) -> Index:
-    """One of the numbers of a table, as any within its range."""
+    """An arbitrary entry of a table, as a symbol within its range."""
     return algebra.sym(Symbol(f"offset_{axis}{mark}", "fresh", part.low, part.high))

@@ -1,7 +1,7 @@
-"""Loops over the rows of one of several sequences that lie one after the other: starts[b] <= r < starts[b + 1].
+"""Recognises loops over the rows of one segment of a ragged batch: starts[b] <= r < starts[b + 1].
 
-Rows of different sequences differ because starts ascend. That each row has its sequence is no search: between two
-elements, one not above a number and one above it, there are neighbours of which the same holds.
+Rows of different segments differ because the starts ascend. That every row between the first and the last start lies
+in some segment follows without search: if starts[0] <= r < starts[n], there are neighbours with the same property.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from argus.core.proof.outputs.data_contracts import is_ascending
 
 
 @frozen(eq=False)
-class Ragged:
-    """row: of the loop. sequence: the coordinate of the grid that is the sequence's number. starts: of sequences."""
+class Segments:
+    """row: the loop variable. segment: the grid coordinate that numbers segments. starts: each segment's first row."""
 
     row: Symbol
-    sequence: Symbol
+    segment: Symbol
     starts: Buffer
 
     def start(self, at: Index) -> Index:
@@ -28,17 +28,17 @@ class Ragged:
 
     @property
     def begin(self) -> Index:
-        """The first row of the first sequence."""
+        """The first row of the first segment."""
         return self.start(algebra.const(0))
 
     @property
     def end(self) -> Index:
-        """The row after the last of the last sequence."""
+        """One past the last row of the last segment."""
         return self.start(algebra.sub(self.starts.shape[0], 1))
 
 
-def ragged(kernel: Kernel, loop: Loop | None) -> Ragged | None:
-    """The sequences whose rows a loop runs through, one a block; None if it is no such loop."""
+def row_segments(kernel: Kernel, loop: Loop | None) -> Segments | None:
+    """The segments whose rows a loop runs through, one segment per block; None if it is no such loop."""
     if loop is None or loop.stmt.step != 1:
         return None
     start, stop = loop.stmt.start, loop.stmt.stop
@@ -50,4 +50,4 @@ def ragged(kernel: Kernel, loop: Loop | None) -> Ragged | None:
         return None
     if not isinstance(number, Sym) or number.symbol not in kernel.blocks:
         return None
-    return Ragged(loop.symbol, number.symbol, starts)
+    return Segments(loop.symbol, number.symbol, starts)

@@ -1,4 +1,4 @@
-"""Where outputs are stored: the tiles of different blocks are apart, and together they are a whole tensor."""
+"""Coverage of stores (I4): different blocks store to disjoint tiles, and together the tiles cover the tensor."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable, distinct_count
 from argus.core.proof.obligation import Obligation, minimisation_order
-from argus.core.proof.outputs.segments import Ragged, ragged
-from argus.core.proof.outputs.tile_index import Raster, coordinates, raster
+from argus.core.proof.outputs.segments import Segments, row_segments
+from argus.core.proof.outputs.tile_index import TileGrid, coordinate_terms, tile_grid
 from argus.core.walk import IntArray, mentions, show, substitute, symbols
 
 
-def together(kernel: Kernel, stores: Sequence[Access]) -> tuple[Separable, ...] | None:
-    """The places of all stores as those of one, whose elements are theirs side by side; None if that has no form."""
+def merged_store(kernel: Kernel, stores: Sequence[Access]) -> tuple[Separable, ...] | None:
+    """The indices of several stores as those of one store of all their elements; None if there is no such form."""
     first = stores[0].places
     loop = stores[0].step.loop
     if first is None or any(
         s.step.loop is not loop or s.step.guard is not algebra.TRUE or s.step.waves is not None for s in stores
     ):
         return None
-    if loop is not None and mentions(loop.stmt.start, (Read,)) and ragged(kernel, loop) is None:
+    if loop is not None and mentions(loop.stmt.start, (Read,)) and row_segments(kernel, loop) is None:
         return None
     tables: list[list[IntArray]] = [[] for _ in first]
     for store in stores:
@@ -42,8 +42,8 @@ def together(kernel: Kernel, stores: Sequence[Access]) -> tuple[Separable, ...] 
     )
 
 
-def apart_within(store: Access, places: tuple[Separable, ...], what: str, *, once: bool) -> Obligation:
-    """Within one block, elements go to different places and fill a box. once: what goes to one place is one element."""
+def block_injectivity(store: Access, places: tuple[Separable, ...], what: str, *, once: bool) -> Obligation:
+    """The elements of one block go to different indices and fill a box. once: elements at one index are replicas."""
     elements = places[0].table.size
     box = prod(place.high - place.low + 1 for place in places)
     whole = distinct_count(places) == box and (elements == box or once)
@@ -58,50 +58,51 @@ def apart_within(store: Access, places: tuple[Separable, ...], what: str, *, onc
     )
 
 
-def apart_between(
+def disjoint_blocks(
     flow: Flow, store: Access, places: tuple[Separable, ...], buffer: Buffer, shared: Collection[Symbol] = ()
 ) -> Obligation:
-    """Two different blocks never store to one element of the tensor; of those that agree in the `shared` symbols."""
-    grid = raster(flow.timeline.kernel, places, store.step.loop)
-    spoken = {s for place in grid.places for s in symbols(place.base) if s.kind != "size"}
-    spoken |= set() if grid.ragged is None else {grid.ragged.row}
-    told = [s for s in (*grid.counts, *sorted(spoken, key=str)) if s not in shared]
-    other: dict[Symbol, Index] = {s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in told}
-    met: list[Cond] = []
+    """No two blocks (that agree in the `shared` symbols) store to one element of the tensor."""
+    grid = tile_grid(flow.timeline.kernel, places, store.step.loop)
+    named = {s for place in grid.places for s in symbols(place.base) if s.kind != "size"}
+    named |= set() if grid.ragged is None else {grid.ragged.row}
+    renamed = [s for s in (*grid.counts, *sorted(named, key=str)) if s not in shared]
+    other: dict[Symbol, Index] = {s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in renamed}
+    overlap: list[Cond] = []
     for axis, (place, extent) in enumerate(zip(grid.places, buffer.shape, strict=True)):
-        mine = algebra.add(place.base, offset(axis, place, ""))
-        theirs = algebra.add(substitute(place.base, other), offset(axis, place, "'"))
-        met += [algebra.eq(mine, theirs), algebra.le(0, mine), algebra.lt(mine, extent)]
+        mine = algebra.add(place.base, table_offset(axis, place, ""))
+        theirs = algebra.add(substitute(place.base, other), table_offset(axis, place, "'"))
+        overlap += [algebra.eq(mine, theirs), algebra.le(0, mine), algebra.lt(mine, extent)]
     for symbol, count in grid.counts.items():
-        met += [algebra.lt(algebra.sym(symbol), count)]
-        met += [algebra.lt(other.get(symbol, algebra.sym(symbol)), substitute(count, other))]
-    met += [] if grid.ragged is None else [each for names in ({}, other) for each in _in_sequence(grid.ragged, names)]
-    told_apart = (*grid.counts, *(() if grid.ragged is None else (grid.ragged.row,)))
+        overlap += [algebra.lt(algebra.sym(symbol), count)]
+        overlap += [algebra.lt(other.get(symbol, algebra.sym(symbol)), substitute(count, other))]
+    if grid.ragged is not None:
+        overlap += [each for names in ({}, other) for each in _in_segment(grid.ragged, names)]
+    identity = (*grid.counts, *(() if grid.ragged is None else (grid.ragged.row,)))
     return Obligation(
         "I4",
         f"no two blocks write one element of `{buffer.name}`",
         store.step.stmt,
-        algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in told_apart if symbol in other),
-        tuple(met),
-        least=minimisation_order(algebra.all_of(met)),
+        algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in identity if symbol in other),
+        tuple(overlap),
+        minimise=minimisation_order(algebra.all_of(overlap)),
         compared=places[0].table.size,
-        help="every coordinate of the grid must choose another tile",
+        help="every value of every grid coordinate must select another tile",
         given="assumptions",
     )
 
 
-def _in_sequence(found: Ragged, names: Mapping[Symbol, Index]) -> tuple[Cond, ...]:
-    """A row lies in its block's sequence."""
+def _in_segment(found: Segments, names: Mapping[Symbol, Index]) -> tuple[Cond, ...]:
+    """A row lies in its block's segment."""
     row = names.get(found.row, algebra.sym(found.row))
-    number = names.get(found.sequence, algebra.sym(found.sequence))
+    number = names.get(found.segment, algebra.sym(found.segment))
     return algebra.le(found.start(number), row), algebra.lt(row, found.start(algebra.add(number, 1)))
 
 
-def offset(axis: int, place: Separable, mark: str) -> Index:
+def table_offset(axis: int, place: Separable, mark: str) -> Index:
     return algebra.sym(Symbol(f"offset_{axis}{mark}", "fresh", place.low, place.high))
 
 
-def reaches_all(
+def coverage_obligations(
     flow: Flow,
     store: Access,
     places: tuple[Separable, ...],
@@ -109,12 +110,12 @@ def reaches_all(
     where: Cond = algebra.TRUE,
     ways: Sequence[tuple[Cond, ...]] = ((),),
 ) -> Iterator[Obligation]:
-    """Each element meant has a block that stores it: the one found by dividing its coordinates, or by its sequence.
+    """Each claimed element is stored by some block: the one found by dividing its coordinates, or by its segment.
 
-    where: over coordinates of the view, which elements are meant.
-    ways: what decides, for each line that stores, that a block runs it.
+    where: the claimed elements, as a condition on the view's coordinates.
+    ways: the path condition of each control path that stores.
     """
-    grid = raster(flow.timeline.kernel, places, store.step.loop)
+    grid = tile_grid(flow.timeline.kernel, places, store.step.loop)
     what = f"each element of `{view.buffer.name}` is written by some block"
     hypotheses: list[Cond] = []
     chosen: dict[Symbol, Index] = {}
@@ -124,9 +125,9 @@ def reaches_all(
         if isinstance(place.base, Const):
             continue
         row = None if grid.ragged is None else grid.ragged.row
-        blocks = coordinates(place.base, grid.counts if row is None else {**grid.counts, row: algebra.const(0)})
+        blocks = coordinate_terms(place.base, grid.counts if row is None else {**grid.counts, row: algebra.const(0)})
         if blocks is None or any(block in chosen for block, _ in blocks):
-            reason = f"coordinate {axis} of the store is {show(place.base)}, not made of grid coordinates of its own"
+            reason = f"coordinate {axis} of the store is {show(place.base)}, not a sum of grid coordinates of its own"
             yield Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
             return
         rest, above = algebra.sub(element, place.low), 0
@@ -134,67 +135,67 @@ def reaches_all(
             if above % factor != 0:
                 rest, above = algebra.mod(rest, above), 0
             number = algebra.floordiv(rest, factor)
-            # Less the whole blocks of the coordinate before: (x % a) // b without a remainder, where b divides a.
+            # (x % a) // b without a remainder, where b divides a: subtract the blocks of the coordinate before.
             before = algebra.mul(algebra.floordiv(rest, above), above // factor) if above else algebra.const(0)
             chosen[block] = algebra.sub(number, before)
             above = factor
     elements = [algebra.sym(Symbol(f"element_{axis}", "fresh", 0)) for axis in range(len(view.shape))]
     hypotheses.append(substitute(where, {}, elements))
     if grid.ragged is not None:
-        yield from _has_sequence(store, grid.ragged, hypotheses, chosen)
-        hypotheses += _sequence_of(grid.ragged, chosen)
-    decided = grid.said(algebra.any_of(algebra.all_of(given) for given in ways))
+        yield from _segment_obligation(store, grid.ragged, hypotheses, chosen)
+        hypotheses += _choose_segment(grid.ragged, chosen)
+    decided = grid.translate(algebra.any_of(algebra.all_of(given) for given in ways))
     blocks_named = {symbol for symbol in symbols(decided) if symbol.kind != "size"}
     if not blocks_named <= chosen.keys():
-        reason = "which blocks store depends on more than the coordinates of their tiles"
+        reason = "which blocks store depends on more than the tile coordinates"
         yield Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
         return
-    goal = algebra.all_of((_stored(grid, chosen), substitute(decided, chosen)))
+    goal = algebra.all_of((_stored_by(grid, chosen), substitute(decided, chosen)))
     yield Obligation(
         "I4",
         what,
         store.step.stmt,
         goal,
         tuple(hypotheses),
-        least=minimisation_order(algebra.all_of((*hypotheses, goal))),
+        minimise=minimisation_order(algebra.all_of((*hypotheses, goal))),
         compared=places[0].table.size,
-        help="the grid must count enough tiles, `ceil_div(size, tile)` on each axis, "
-        "and a block store the tile of its own coordinates",
+        help="the grid must have enough tiles, `ceil_div(size, tile)` on each axis, "
+        "and each block must store the tile at its own coordinates",
         given="assumptions",
     )
 
 
-def _has_sequence(
-    store: Access, found: Ragged, hypotheses: Sequence[Cond], chosen: Mapping[Symbol, Index]
+def _segment_obligation(
+    store: Access, found: Segments, hypotheses: Sequence[Cond], chosen: Mapping[Symbol, Index]
 ) -> Iterator[Obligation]:
-    """Every element's row lies between the first start and the last, so that some sequence has it."""
+    """Every element's row lies between the first and the last start, so that it lies in some segment."""
     row = chosen.get(found.row)
     ends = () if row is None else (algebra.le(found.begin, row), algebra.lt(row, found.end))
     inside = algebra.all_of(ends)
     yield Obligation(
         "I4",
-        f"each row lies in one of the sequences that `{found.starts.name}` starts",
+        f"each row lies in one of the segments that start at `{found.starts.name}`",
         store.step.stmt,
         inside,
         tuple(hypotheses),
-        unknown="" if row is not None else "the row of a sequence is no coordinate of what is stored",
-        least=minimisation_order(inside),
+        unknown="" if row is not None else "the row within a segment is not a coordinate of the stored element",
+        minimise=minimisation_order(inside),
         help=f"`promise({found.starts.name}, ascending=True, first=0, last=...)`: the last start is the number of rows",
         given="assumptions",
     )
 
 
-def _sequence_of(found: Ragged, chosen: dict[Symbol, Index]) -> tuple[Cond, ...]:
-    """The sequence that has the chosen row, and that it does; the row is presumed to have one."""
+def _choose_segment(found: Segments, chosen: dict[Symbol, Index]) -> tuple[Cond, ...]:
+    """Adds the segment of the chosen row to `chosen` and returns that it contains the row (which has a segment)."""
     row = chosen.get(found.row, algebra.const(0))
     number = algebra.sym(Symbol("sequence", "fresh", 0))
-    chosen[found.sequence] = number
+    chosen[found.segment] = number
     inside = algebra.lt(algebra.add(number, 1), found.starts.shape[0])
-    return inside, *_in_sequence(found, {found.row: row, found.sequence: number})
+    return inside, *_in_segment(found, {found.row: row, found.segment: number})
 
 
-def _stored(grid: Raster, chosen: dict[Symbol, Index]) -> Cond:
-    """The chosen block exists, and its tile holds the element."""
+def _stored_by(grid: TileGrid, chosen: dict[Symbol, Index]) -> Cond:
+    """The chosen block exists, and its tile contains the element."""
     goals: list[Cond] = []
     for axis, place in enumerate(grid.places):
         element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))

@@ -1,7 +1,7 @@
-"""Sums taken in order (`assert_order`): what one product of tiles adds lies below what every later one adds.
+"""Order of accumulation (`assert_order`): the contributions of a product precede those of every later product.
 
-Within a loop it is enough to compare neighbours, for a run of contributions has no negative length; between parts of
-the program every two are compared, for a loop between them may not run at all.
+Within a loop it is enough to compare consecutive products, since a range of contributions is never of negative length;
+between segments of the program every pair is compared, since a loop between them may run zero iterations.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from argus.core.walk import substitute
 
 @frozen(eq=False)
 class _Added:
-    """What one step adds, in the iteration that `shift` speaks of, if `exists`."""
+    """The contributions of one step in the iteration given by `shift`, under the condition `exists`."""
 
     step: Step
     terms: tuple[Term, ...]
@@ -39,7 +39,9 @@ class _Added:
         return tuple(substitute(term.high, self.shift) for term in self.terms)
 
 
-def ordered(accumulators: Sequence[Accumulator], step: Step, stmt: Assert, of: TagOf) -> Iterator[Obligation]:
+def sum_order_obligations(
+    accumulators: Sequence[Accumulator], step: Step, stmt: Assert, of: TagOf
+) -> Iterator[Obligation]:
     what = f"`{of.view.buffer.name}` sums over `{of.name}` in order"
     accumulator = next((each for each in accumulators if each.buffer is of.view.buffer), None)
     reason = "no sum of products is known there" if accumulator is None else _irregular(accumulator, step, of)
@@ -58,18 +60,18 @@ def ordered(accumulators: Sequence[Accumulator], step: Step, stmt: Assert, of: T
             stmt,
             goal,
             context,
-            least=minimisation_order(goal),
+            minimise=minimisation_order(goal),
             compared=compared[0] * compared[1],
-            help=f"let the loop take the tiles of `{of.name}` upwards",
+            help=f"let the loop visit the tiles of `{of.name}` in ascending order",
         )
 
 
 def _irregular(accumulator: Accumulator, at: Step, of: TagOf) -> str:
-    """Why the statements before a claim are not a plain line of products over the component; empty if they are."""
+    """Why the statements before a claim are not a sequence of unconditional products over the component; or empty."""
     if not is_whole(of.view):
         return "an order of part of a register tile"
     if at.loop is not None:
-        return "an order that is claimed inside a loop is not built yet in the verifier"
+        return "an order asserted inside a loop is not supported by the verifier yet"
     for step in _before(accumulator, at):
         product = accumulator.product(step)
         if isinstance(product, str):
@@ -78,12 +80,12 @@ def _irregular(accumulator: Accumulator, at: Step, of: TagOf) -> str:
             return f"the sum is over `{product.contracted}`"
         if step.guard is not algebra.TRUE:
             return "a product in a branch"
-        if any(not _certain(term) for term in product.terms):
-            return "contributions of a run of unknown length"
+        if any(not _nonnegative_length(term) for term in product.terms):
+            return "a range of contributions of unknown length"
     return "" if any(True for _ in _before(accumulator, at)) else "no sum of products is known there"
 
 
-def _certain(term: Term) -> bool:
+def _nonnegative_length(term: Term) -> bool:
     low, _ = algebra.sub(term.high, term.low).range
     return low is not None and low >= 0
 
@@ -121,7 +123,7 @@ def _within_segments(accumulator: Accumulator, at: Step) -> Iterator[tuple[_Adde
 
 
 def _between_segments(accumulator: Accumulator, at: Step) -> Iterator[tuple[_Added, _Added]]:
-    """The last of what each part adds and the first of what each later part does."""
+    """The last contributions of each segment with the first of each later segment."""
     parts = [(s.loop, _steps_of(accumulator, s, at)) for s in accumulator.flow.timeline.segments[: at.segment + 1]]
     for (one, before), (two, after) in combinations([part for part in parts if part[1]], 2):
         last = {} if one is None else one.last(0)

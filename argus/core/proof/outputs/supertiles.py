@@ -1,4 +1,4 @@
-"""Tiles in bands: `h` rows of tiles at a time, the last band lower, each band column by column.
+"""Supertiles (threadblock swizzling): bands of `h` rows of tiles, the last band lower, each taken column by column.
 
 With X rows and Y columns of tiles, a number b in [0, X Y) has
     q = b // (h Y)          its band
@@ -24,8 +24,12 @@ from argus.core.walk import topological
 
 
 @frozen(eq=False)
-class Bands:
-    """block: the number. rows, columns: counts of tiles. divisor, band, high, column, row: terms of the number."""
+class Supertiles:
+    """The terms of a supertiled block number.
+
+    block: the number. rows, columns: counts of tiles. divisor: h * columns. band: block // divisor. high: the band's
+    number of rows. column, row: the tile's coordinates.
+    """
 
     block: Symbol
     rows: Index
@@ -38,7 +42,7 @@ class Bands:
 
     @property
     def facts(self) -> tuple[tuple[Cond, tuple[Index, ...]], ...]:
-        """What the lemma says of a number below the count, each with the divisors that must be positive for it."""
+        """The lemma's facts about a number below the count, each with the divisors that must be positive for it."""
         first = algebra.sub(self.row, algebra.sub(self.number, algebra.mul(self.column, self.high)))
         return (
             (algebra.lt(first, self.rows), (self.divisor,)),
@@ -56,22 +60,22 @@ class Bands:
         return self.divisor, self.high
 
 
-def bands(block: Symbol, count: Index, roots: Sequence[Node]) -> Bands | None:
-    """The bands that expressions of a block's number speak of; None if they speak of none."""
+def supertiles(block: Symbol, count: Index, roots: Sequence[Node]) -> Supertiles | None:
+    """The supertiles that expressions over a block number use; None if they use none."""
     if not isinstance(count, Bin) or count.op != "*":
         return None
     own = algebra.sym(block)
     for node in topological(roots):
         if isinstance(node, Bin) and node.op == "//" and node.left is own:
-            for rows, columns in halves(count):
+            for rows, columns in factor_pairs(count):
                 height = _multiple(node.right, columns)
                 if height is not None:
                     return _made(block, rows, columns, node, height)
     return None
 
 
-def halves(count: Index) -> Iterator[tuple[Index, Index]]:
-    """A product as one of its factors and the product of the others, both ways round, each factor in turn."""
+def factor_pairs(count: Index) -> Iterator[tuple[Index, Index]]:
+    """Every split of a product into one factor and the product of the others, in both orders."""
     factors = factors_of(count)
     for place, factor in enumerate(factors):
         rest = product_of(factors[:place] + factors[place + 1 :])
@@ -97,25 +101,27 @@ def _multiple(divisor: Index, of: Index) -> int | None:
     return terms[0][1] if whole else None
 
 
-def _made(block: Symbol, rows: Index, columns: Index, band: Bin, height: int) -> Bands:
+def _made(block: Symbol, rows: Index, columns: Index, band: Bin, height: int) -> Supertiles:
     start = algebra.mul(band, height)
     high = algebra.minimum(height, algebra.sub(rows, start))
     number = algebra.sub(algebra.sym(block), algebra.mul(start, columns))
     column = algebra.floordiv(number, high)
     row = algebra.add(start, algebra.sub(number, algebra.mul(column, high)))
-    return Bands(block, rows, columns, band.right, band, high, column, row)
+    return Supertiles(block, rows, columns, band.right, band, high, column, row)
 
 
-def without_row(base: Index, found: Bands) -> tuple[int, Index]:
-    """(f, rest) with base = f * row + rest, where the number itself stands in the row alone."""
+def without_row(base: Index, found: Supertiles) -> tuple[int, Index]:
+    """(f, rest) with base = f * row + rest, where the block number itself occurs only in the row."""
     own = algebra.sym(found.block)
     factor = next((factor for atom, factor in linear_terms(base)[0] if atom is own), 0)
     return factor, algebra.sub(base, algebra.mul(found.row, factor))
 
 
-def lemmas(blocks: Sequence[tuple[Symbol, Index]], roots: Sequence[Node]) -> Iterator[tuple[Cond, tuple[Index, ...]]]:
-    """The facts of every grid coordinate that the expressions take in bands."""
+def supertile_lemmas(
+    blocks: Sequence[tuple[Symbol, Index]], roots: Sequence[Node]
+) -> Iterator[tuple[Cond, tuple[Index, ...]]]:
+    """The lemma's facts for every grid coordinate that the expressions use as a supertile number."""
     for block, count in blocks:
-        found = bands(block, count, roots)
+        found = supertiles(block, count, roots)
         if found is not None and not isinstance(found.divisor, Const):
             yield from found.facts

@@ -1,8 +1,8 @@
-"""Grids as sets of tile coordinates: a block number split by quotient and remainder is two coordinates.
+"""Decomposes grid coordinates into tile coordinates, by quotient and remainder or by supertiles.
 
 b in [0, X D) corresponds one to one to (b // D, b % D) in [0, X) x [0, D), for D >= 1: the mixed-radix lemma.
-That D >= 1 is an obligation of its own (`divisors`). Numbers taken in bands
-are rows and columns by the lemma of `bands`.
+That D >= 1 is a separate obligation (`divisors`). Supertiled numbers become rows and columns by the lemma of
+`supertiles`.
 """
 
 from __future__ import annotations
@@ -17,43 +17,44 @@ from argus.core.index import Bin, Cond, Index, Node, Sum, Sym, Symbol
 from argus.core.ir import Kernel
 from argus.core.proof.dataflow.separable_index import Separable, separable
 from argus.core.proof.dataflow.timeline import Loop
-from argus.core.proof.outputs.grid_stride import walk_of
-from argus.core.proof.outputs.segments import Ragged, ragged
-from argus.core.proof.outputs.supertiles import bands, factors_of, product_of, without_row
+from argus.core.proof.outputs.grid_stride import tile_sequence
+from argus.core.proof.outputs.segments import Segments, row_segments
+from argus.core.proof.outputs.supertiles import factors_of, product_of, supertiles, without_row
 from argus.core.walk import children, fold, rebuild, symbols, topological
 
 
 @frozen(eq=False)
-class Raster:
-    """The coordinates that tell blocks apart, each with its count, and the store's places in terms of them.
+class TileGrid:
+    """The coordinates that identify a block, each with its count, and the store's indices in terms of them.
 
-    ragged: the sequences whose rows blocks store; a row has no count of its own then. names: quotients and remainders
-    as they are called now, in the order of their splitting.
+    ragged: the segments whose rows blocks store, if any; the row then has no count. names: the symbols that replaced
+    quotients and remainders, in the order of the splits.
     """
 
     counts: Mapping[Symbol, Index]
     places: tuple[Separable, ...]
-    ragged: Ragged | None = None
+    ragged: Segments | None = None
     names: tuple[Mapping[Node, Index], ...] = ()
 
-    def said(self, cond: Cond) -> Cond:
-        """A condition on blocks in terms of their coordinates."""
+    def translate(self, cond: Cond) -> Cond:
+        """A condition on blocks in terms of the tile coordinates."""
         for names in self.names:
             cond = cast(Cond, _with_names(cond, names))
         return cond
 
 
-def raster(kernel: Kernel, places: Sequence[Separable], loop: Loop | None = None) -> Raster:
-    """The grid's own coordinates, or quotient and remainder where the places use a coordinate only so; and the number
-    of a loop's iteration, where what is stored is stored in a loop that runs through no sequence's rows.
+def tile_grid(kernel: Kernel, places: Sequence[Separable], loop: Loop | None = None) -> TileGrid:
+    """The grid's coordinates, split into quotient and remainder where the places use them only so.
+
+    A loop that stores contributes its iteration number as a coordinate, unless it runs through the rows of a segment.
     """
-    sequences = ragged(kernel, loop)
+    sequences = row_segments(kernel, loop)
     counts: dict[Symbol, Index] = {}
     called: list[Mapping[Node, Index]] = []
     bases = [place.base for place in places]
     left = list(zip(kernel.blocks, kernel.grid, strict=True))
     if loop is not None and sequences is None:
-        walk = walk_of(kernel, loop, bases)
+        walk = tile_sequence(kernel, loop, bases)
         bases = list(walk.bases)
         left = [(walk.number, walk.count), *(pair for pair in left if pair[0] != walk.block)]
     while left:
@@ -66,7 +67,7 @@ def raster(kernel: Kernel, places: Sequence[Separable], loop: Loop | None = None
         split = _split(block, count, bases)
         if split is None:
             own = block
-            if _descends(block, bases):
+            if _is_descending(block, bases):
                 own = Symbol(f"{block.name}_from_the_end", "block", 0)
                 names = {algebra.sym(block): algebra.sub(count, algebra.add(algebra.sym(own), 1))}
                 called.append(names)
@@ -84,14 +85,14 @@ def raster(kernel: Kernel, places: Sequence[Separable], loop: Loop | None = None
         bases = [_renamed(base, names) for base in bases]
         left += [(quotient, quotients), (remainder, divisor)]
     named = tuple(separable(base, place.table) for base, place in zip(bases, places, strict=True))
-    return Raster(counts, named, sequences, tuple(called))
+    return TileGrid(counts, named, sequences, tuple(called))
 
 
 def _banded(
     block: Symbol, count: Index, bases: Sequence[Index]
 ) -> tuple[list[Index], tuple[tuple[Symbol, Index], ...]] | None:
-    """The bases over row and column of a number taken in bands, and their counts; None if it is not taken so alone."""
-    found = bands(block, count, bases)
+    """The bases over row and column of a supertiled number, with their counts; None if it is used in another way."""
+    found = supertiles(block, count, bases)
     if found is None:
         return None
     row, column = (Symbol(f"{block.name}_{mark}", "block", 0) for mark in ("row", "column"))
@@ -105,8 +106,8 @@ def _banded(
     return moved, ((row, found.rows), (column, found.columns))
 
 
-def _descends(block: Symbol, bases: Sequence[Index]) -> bool:
-    """Whether places move backwards with a coordinate, wherever they are spoken of by it."""
+def _is_descending(block: Symbol, bases: Sequence[Index]) -> bool:
+    """Whether every base that depends on a coordinate decreases linearly in it."""
     own, factors = algebra.sym(block), list[int]()
     for base in bases:
         terms = base.terms if isinstance(base, Sum) else ((base, 1),)
@@ -117,7 +118,7 @@ def _descends(block: Symbol, bases: Sequence[Index]) -> bool:
 
 
 def _split(block: Symbol, count: Index, bases: Sequence[Index]) -> tuple[Index, Index] | None:
-    """(D, X) if the coordinate occurs only as b // D and b % D, and its count is X * D in form."""
+    """(D, X) if the coordinate occurs only as b // D and b % D, and its count is syntactically X * D."""
     own = algebra.sym(block)
     divisors: set[Index] = set()
     for node in topological(bases):
@@ -133,7 +134,7 @@ def _split(block: Symbol, count: Index, bases: Sequence[Index]) -> tuple[Index, 
 
 
 def _without(count: Index, divisor: Index) -> Index | None:
-    """The product of the factors of a count that are not those of a divisor."""
+    """The product of the factors of a count without those of a divisor; None if it lacks one of them."""
     rest = factors_of(count)
     for factor in factors_of(divisor):
         if factor not in rest:
@@ -150,8 +151,8 @@ def _with_names(root: Node, names: Mapping[Node, Index]) -> Node:
     return fold(root, lambda node, parts: names.get(node) or rebuild(node, parts))
 
 
-def coordinates(base: Index, counts: Mapping[Symbol, Index]) -> tuple[tuple[Symbol, int], ...] | None:
-    """The grid's coordinates that make up the expression, each with its factor, largest first; None if others do."""
+def coordinate_terms(base: Index, counts: Mapping[Symbol, Index]) -> tuple[tuple[Symbol, int], ...] | None:
+    """The grid coordinates of a linear expression with their factors, largest first; None if it has other terms."""
     terms = base.terms if isinstance(base, Sum) else ((base, 1),)
     found: list[tuple[Symbol, int]] = []
     for atom, factor in terms:

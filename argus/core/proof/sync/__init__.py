@@ -1,1 +1,1 @@
-"""Synchronisation: races, proxies, waits, barriers, roles, and what crosses launches."""
+"""Synchronisation: races, memory proxies, waits, barriers, role protocols, and data flow between launches."""

@@ -1,9 +1,10 @@
-"""Epochs: how many barriers a wave has met, where some waves have met more than others at the same line.
+"""Epochs: the number of barriers that a wave has passed, in ping-pong schedules where waves run a barrier apart.
 
-The n-th barriers pair, wherever they stand. Barriers that all waves meet count alike for all; those under a condition
-on the wave's number set groups of waves apart by a constant, the group's lead: in a loop of C barriers the epoch of
-line j in iteration k is C k + j + lead. So an operation of group g that is over in its epoch e comes before one of
-group h if the barriers that h meets between the two lines, plus what h leads by there, are at least one.
+The n-th barriers of all waves synchronise with each other, whatever lines they are at. Barriers that all waves pass
+count equally for all; barriers under a condition on the wave number skew groups of waves by a constant, the group's
+lead: in a loop with C barriers, the epoch of line j in iteration k is C k + j + lead. So an operation of group g that
+completes in its epoch happens before one of group h if the number of barriers that h passes between the two lines, plus
+the lead of h over g there, is at least one.
 """
 
 from __future__ import annotations
@@ -21,38 +22,38 @@ from argus.core.walk import only_as_quotient, substitute, symbols
 
 Pair = tuple[int, int]
 """The group of the earlier operation and the group of the later one."""
-ALONE: tuple[Pair, ...] = ((0, 0),)
+SINGLE_GROUP: tuple[Pair, ...] = ((0, 0),)
 
 
-def of_wave(guard: Cond, kernel: Kernel, wave: int) -> Cond:
-    """A condition as one wave sees it."""
+def wave_guard(guard: Cond, kernel: Kernel, wave: int) -> Cond:
+    """A condition with the thread index of one wave."""
     return substitute(guard, {kernel.thread: algebra.const(wave * kernel.target.unit)})
 
 
-def checked(line: Timeline) -> Timeline:
-    """The timeline, with what this analysis has no meaning for: waves apart in anything but barriers."""
-    found = tuple(NotModelled(step.stmt, why) for step in line.steps if (why := _unusual(line.kernel, step)))
+def check_divergence(line: Timeline) -> Timeline:
+    """The timeline, where divergence of waves in anything but barriers is listed as not modelled."""
+    found = tuple(NotModelled(step.stmt, why) for step in line.steps if (why := _divergence_error(line.kernel, step)))
     loops = tuple(
-        NotModelled(segment.loop.stmt, "a loop whose bounds differ between waves is not built yet in the verifier")
+        NotModelled(segment.loop.stmt, "a loop whose bounds differ between waves is not supported by the verifier yet")
         for segment in line.segments
         if segment.loop is not None and line.kernel.thread in symbols(segment.loop.trips)
     )
     return line if not found and not loops else evolve(line, unmodelled=(*line.unmodelled, *found, *loops))
 
 
-def _unusual(kernel: Kernel, step: Step) -> str:
+def _divergence_error(kernel: Kernel, step: Step) -> str:
     if kernel.thread not in symbols(step.guard):
         return ""
     if not only_as_quotient(step.guard, kernel.thread, kernel.target.unit):
-        return "a branch that threads of one wave take differently"
+        return "a branch that diverges within a wave"
     if isinstance(step.stmt, Policy):
         return ""
     if not isinstance(step.stmt, Sync):
-        return "a statement that only some waves execute is not built yet in the verifier; barriers are"
+        return "a statement, other than a barrier, that only some waves execute is not supported by the verifier yet"
     if (step.stmt.barrier, step.stmt.how, step.stmt.threads) != ("cta", "meet", None):
-        return "only barriers of the whole block, met by all waves, are modelled"
-    if any(of_wave(step.guard, kernel, wave) not in (algebra.TRUE, algebra.FALSE) for wave in _waves(kernel)):
-        return "a barrier under a condition on waves and on other things at once"
+        return "only barriers of the whole block, at which all waves arrive, are modelled"
+    if any(wave_guard(step.guard, kernel, wave) not in (algebra.TRUE, algebra.FALSE) for wave in _waves(kernel)):
+        return "a barrier under a condition that depends on more than the wave"
     return ""
 
 
@@ -62,11 +63,11 @@ def _waves(kernel: Kernel) -> range:
 
 @frozen(eq=False)
 class Epochs:
-    """Which waves run together, and how many barriers each group leads by.
+    """The groups of waves that run in step, and the lead of each group in barriers.
 
-    groups: for each group its waves, as bits, that of wave 0 first; one group where no barrier tells waves apart.
-    leads: before each step, the barriers of its own that each group has met; None where that differs from iteration
-    to iteration.
+    groups: the waves of each group, as bits, that of wave 0 first; one group if every barrier is for all waves.
+    leads: for each step, the number of partial barriers that each group has passed before it; None if that varies
+    between iterations.
     """
 
     timeline: Timeline
@@ -75,20 +76,20 @@ class Epochs:
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """All groups against all."""
+        """All pairs of groups."""
         numbers = range(len(self.groups))
         return tuple((g, h) for g in numbers for h in numbers)
 
     def lead(self, step: Step, pair: Pair) -> int | None:
-        """By how many barriers the second group is ahead of the first when both stand before this step."""
+        """By how many barriers the second group leads the first when both are before this step."""
         counts = self.leads[step]
         return None if counts is None else counts[pair[1]] - counts[pair[0]]
 
     def guard(self, step: Step, group: int) -> Cond:
-        """Under which condition the group executes a step."""
+        """The condition under which the group executes a step."""
         if len(self.groups) == 1:
             return step.guard
-        return of_wave(step.guard, self.timeline.kernel, first_wave(self.groups[group]))
+        return wave_guard(step.guard, self.timeline.kernel, first_wave(self.groups[group]))
 
 
 def epochs_of(line: Timeline) -> Epochs:
@@ -100,42 +101,42 @@ def first_wave(group: int) -> int:
     return (group & -group).bit_length() - 1
 
 
-def _apart(line: Timeline) -> list[Step]:
-    """The barriers that only some waves meet."""
+def _partial_barriers(line: Timeline) -> list[Step]:
+    """The barriers that only some waves pass."""
     return [s for s in line.steps if isinstance(s.stmt, Sync) and line.kernel.thread in symbols(s.guard)]
 
 
 def _groups(line: Timeline) -> tuple[int, ...]:
-    apart = _apart(line)
+    partial = _partial_barriers(line)
     found: dict[tuple[bool, ...], int] = {}
     for wave in _waves(line.kernel):
-        seen = tuple(of_wave(step.guard, line.kernel, wave) is algebra.TRUE for step in apart)
+        seen = tuple(wave_guard(step.guard, line.kernel, wave) is algebra.TRUE for step in partial)
         found[seen] = found.get(seen, 0) | 1 << wave
     return tuple(found.values())
 
 
 def _leads(line: Timeline, groups: Sequence[int]) -> Iterator[tuple[Step, tuple[int, ...] | None]]:
-    """The count of barriers of its own for each group before each step, in the order of the line."""
+    """The number of partial barriers that each group has passed before each step, in the order of the timeline."""
     counts: tuple[int, ...] | None = (0,) * len(groups)
     for segment in line.segments:
         start = counts
-        if segment.loop is not None and not _even(added(line, segment.steps, groups)):
+        if segment.loop is not None and not _all_equal(barrier_counts(line, segment.steps, groups)):
             counts = None
         for step in segment.steps:
             yield step, counts
             if counts is not None:
-                counts = _sum(counts, added(line, [step], groups))
+                counts = _sum(counts, barrier_counts(line, [step], groups))
         if segment.loop is not None and counts is not None:
             counts = start
 
 
-def added(line: Timeline, steps: Sequence[Step], groups: Sequence[int]) -> tuple[int, ...]:
-    """How many barriers of its own each group meets in these steps."""
+def barrier_counts(line: Timeline, steps: Sequence[Step], groups: Sequence[int]) -> tuple[int, ...]:
+    """How many partial barriers each group passes in these steps."""
     own = [s for s in steps if isinstance(s.stmt, Sync) and line.kernel.thread in symbols(s.guard)]
-    return tuple(sum(of_wave(s.guard, line.kernel, first_wave(g)) is algebra.TRUE for s in own) for g in groups)
+    return tuple(sum(wave_guard(s.guard, line.kernel, first_wave(g)) is algebra.TRUE for s in own) for g in groups)
 
 
-def _even(counts: Sequence[int]) -> bool:
+def _all_equal(counts: Sequence[int]) -> bool:
     return len(set(counts)) == 1
 
 
@@ -143,37 +144,37 @@ def _sum(one: Sequence[int], two: Sequence[int]) -> tuple[int, ...]:
     return tuple(a + b for a, b in zip(one, two, strict=True))
 
 
-# -- every wave as often as every other -----------------------------------------------------------------------
+# -- balance of partial barriers -----------------------------------------------------------------------
 
 
-def obligations(line: Timeline) -> Iterator[Obligation]:
-    """I32, for barriers that only some waves meet: in the end all have met as many, whatever the trip counts."""
-    groups, apart = _groups(line), _apart(line)
+def barrier_balance_obligations(line: Timeline) -> Iterator[Obligation]:
+    """I32 for barriers that only some waves pass: at the end all have passed equally many, for every trip count."""
+    groups, partial = _groups(line), _partial_barriers(line)
     for number, group in enumerate(groups[1:], start=1):
-        met = [_met(line, groups, which) for which in (0, number)]
-        names = _named(group), _named(groups[0])
+        totals = [_total_barriers(line, groups, which) for which in (0, number)]
+        names = _describe_waves(group), _describe_waves(groups[0])
         yield Obligation(
             "I32",
-            f"the barriers of {names[0]} are as many as those of {names[1]}",
-            apart[-1].stmt,
-            algebra.eq(*met),
-            least=tuple(algebra.sym(size) for size in line.kernel.sizes),
-            help="waves that met a barrier of their own owe the others one: "
-            "end with `with when(eq(row, 0)): sync()` what `with when(eq(row, 1)): sync()` began",
+            f"{names[0]} and {names[1]} pass equally many barriers",
+            partial[-1].stmt,
+            algebra.eq(*totals),
+            minimise=tuple(algebra.sym(size) for size in line.kernel.sizes),
+            help="balance a barrier that only some waves pass: end the skew that `with when(eq(row, 1)): sync()` began "
+            "with `with when(eq(row, 0)): sync()`",
         )
 
 
-def _met(line: Timeline, groups: Sequence[int], group: int) -> Index:
-    """Barriers of its own that a group meets from start to end."""
+def _total_barriers(line: Timeline, groups: Sequence[int], group: int) -> Index:
+    """The number of partial barriers that a group passes in the whole kernel."""
     total: Index = algebra.const(0)
     for segment in line.segments:
         times = algebra.const(1) if segment.loop is None else segment.loop.trips
-        total = algebra.add(total, algebra.mul(times, added(line, segment.steps, groups)[group]))
+        total = algebra.add(total, algebra.mul(times, barrier_counts(line, segment.steps, groups)[group]))
     return total
 
 
-def _named(group: int) -> str:
-    """Waves as a reader would list them: "waves 0 to 3", "waves 1, 3", "wave 2"."""
+def _describe_waves(group: int) -> str:
+    """The waves as text: "waves 0 to 3", "waves 1, 3", "wave 2"."""
     waves = [wave for wave in range(group.bit_length()) if group >> wave & 1]
     run = len(waves) > 2 and waves == list(range(waves[0], waves[-1] + 1))
     listed = f"{waves[0]} to {waves[-1]}" if run else ", ".join(map(str, waves))

@@ -1,6 +1,6 @@
-"""How far accesses have come: records of one agent's accesses, and what moves them on.
+"""The progress of one agent's shared-memory accesses, and the transfer functions of waits, fences and barriers.
 
-Part of `visibility`, which decides what a later access needs of an earlier one's record.
+Part of `visibility`, which decides how much progress a later access requires of an earlier one.
 """
 
 from __future__ import annotations
@@ -15,55 +15,56 @@ from argus.core.index import Index
 from argus.core.ir import Buffer, Mma, Stmt, Wait
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.sync import tensor_maps as maps
-from argus.core.proof.sync.tensor_maps import Described, Maps
+from argus.core.proof.sync.tensor_maps import Maps, MapState
 
 Kind = Literal["write", "staged", "read", "bulk", "product"]
-"""staged: a write by `cp.async`, which is over when its group has been waited for."""
-MOST = 16
-"""Groups since an operation that are told apart; more is no different from so many."""
+"""staged: a write by `cp.async`, complete when its group has been waited for."""
+MAX_GROUPS = 16
+"""Saturation of the count of groups since an operation: larger counts are not distinguished."""
 
 
-Looked = Literal[0, 1, 2]
-"""Whose fence lies on the reader's side: nobody's, the elected thread's, that of all threads."""
+ReaderFence = Literal[0, 1, 2]
+"""Which threads of the reader executed a proxy fence: 0 none, 1 the elected thread, 2 all."""
 
 
 @frozen
 class Progress:
-    """How far an access has come, at the least on every path. since: groups committed or products issued since.
+    """A lower bound, over all paths, on the progress of an access.
 
-    over: what it reads it has read; ended: all of it is done. looked: after the meeting lies a fence of the reader's
-    side: of the elected thread, or of all.
+    fenced: its writers executed a proxy fence. synced: a barrier of the agent followed. published: first the fence,
+    then the barrier. reader_fence: a proxy fence of the reader followed the barrier. since: groups committed, or
+    products issued, since then. reads_done: it has read its operands. complete: it is entirely done.
     """
 
     fenced: bool = False
-    met: bool = False
+    synced: bool = False
     published: bool = False
-    looked: Looked = 0
+    reader_fence: ReaderFence = 0
     since: int = 0
-    over: bool = False
-    ended: bool = False
+    reads_done: bool = False
+    complete: bool = False
 
-    def least(self, other: Progress) -> Progress:
+    def join(self, other: Progress) -> Progress:
         return Progress(
             self.fenced and other.fenced,
-            self.met and other.met,
+            self.synced and other.synced,
             self.published and other.published,
-            _less(self.looked, other.looked),
+            _less(self.reader_fence, other.reader_fence),
             min(self.since, other.since),
-            self.over and other.over,
-            self.ended and other.ended,
+            self.reads_done and other.reads_done,
+            self.complete and other.complete,
         )
 
 
-def _less(one: Looked, two: Looked) -> Looked:
+def _less(one: ReaderFence, two: ReaderFence) -> ReaderFence:
     return min(one, two)
 
 
 @frozen(eq=False)
-class Touched:
-    """An access of a statement; `at` in terms of loop variables, primed for iterations long ago.
+class SharedAccess:
+    """A shared-memory access of a statement; its view uses loop variables, primed for old iterations.
 
-    age: iterations since, of the loop that its place depends on.
+    alone: executed by one thread. age: iterations since, of the loop on which its index depends.
     """
 
     stmt: Stmt
@@ -74,10 +75,10 @@ class Touched:
 
 
 @frozen(eq=False)
-class Found:
-    """One check: an invariant between a statement and an earlier one.
+class Check:
+    """The result of checking an invariant between a statement and an earlier one.
 
-    unknown: why it cannot be told. presumed: the named assumption without which it would not hold.
+    unknown: why it cannot be decided. presumed: the named assumption on which it depends.
     """
 
     invariant: str
@@ -95,98 +96,112 @@ Key = tuple[Stmt, Kind, Buffer, tuple[Index, ...]]
 
 @frozen(eq=False)
 class State:
-    """records: accesses to shared memory. late: products whose registers are still in use. dirty: register tiles that
-    ordinary code has written since the last `wgmma.fence`. maps: what those in memory describe.
+    """The abstract state of one agent.
+
+    records: accesses to shared memory. late: products that may still use registers. dirty: register tiles that
+    ordinary code has accessed since the last `wgmma.fence`. maps: the state of tensor maps in memory.
     """
 
-    records: Mapping[Key, tuple[Touched, Progress]] = field(factory=dict[Key, "tuple[Touched, Progress]"])
+    records: Mapping[Key, tuple[SharedAccess, Progress]] = field(factory=dict[Key, "tuple[SharedAccess, Progress]"])
     late: Mapping[tuple[Mma, Buffer], Progress] = field(factory=dict[tuple[Mma, Buffer], Progress])
     dirty: frozenset[Buffer] = frozenset()
-    maps: Maps = field(factory=dict[Buffer, Described])
+    maps: Maps = field(factory=dict[Buffer, MapState])
 
-    def same(self, other: State) -> bool:
+    def equals(self, other: State) -> bool:
         mine = {key: progress for key, (_, progress) in self.records.items()}
         theirs = {key: progress for key, (_, progress) in other.records.items()}
         return mine == theirs and (self.late, self.dirty, self.maps) == (other.late, other.dirty, other.maps)
 
-    def joined(self, other: State) -> State:
-        """What holds on both paths at least."""
+    def join(self, other: State) -> State:
+        """The state after either of two paths."""
         records = dict(self.records)
         for key, (touched, progress) in other.records.items():
             mine = records.get(key)
-            records[key] = (touched, progress if mine is None else mine[1].least(progress))
+            records[key] = (touched, progress if mine is None else mine[1].join(progress))
         late = dict(self.late)
         for place, progress in other.late.items():
-            late[place] = late[place].least(progress) if place in late else progress
-        return State(records, late, self.dirty | other.dirty, maps.joined(self.maps, other.maps))
+            late[place] = late[place].join(progress) if place in late else progress
+        return State(records, late, self.dirty | other.dirty, maps.join_maps(self.maps, other.maps))
 
 
-def key_of(touched: Touched) -> Key:
+def key_of(touched: SharedAccess) -> Key:
     view = touched.access.view
     return touched.stmt, touched.kind, view.buffer, view.at
 
 
-def recorded(state: State, touched: Touched) -> State:
+def record_access(state: State, touched: SharedAccess) -> State:
     return evolve(state, records={**state.records, key_of(touched): (touched, Progress())})
 
 
-def met(state: State) -> State:
+def after_barrier(state: State) -> State:
     records = {
-        key: (t, evolve(p, met=t.kind in ("write", "read") or p.over, published=p.published or p.fenced))
+        key: (t, evolve(p, synced=t.kind in ("write", "read") or p.reads_done, published=p.published or p.fenced))
         for key, (t, p) in state.records.items()
     }
     return evolve(state, records=records)
 
 
-def fenced(state: State, *, by_all: bool) -> State:
-    """A fence after the writes by those who wrote; after the meeting it is one of the reader's side."""
-    side: Looked = 2 if by_all else 1
+def after_proxy_fence(state: State, *, by_all: bool) -> State:
+    """The state after a proxy fence: of the writers before the barrier, of the reader after it."""
+    side: ReaderFence = 2 if by_all else 1
     records = {
-        key: (t, evolve(p, fenced=_fenced(t, p, by_all=by_all), looked=max(p.looked, side) if p.met else p.looked))
+        key: (
+            t,
+            evolve(
+                p,
+                fenced=_is_fenced(t, p, by_all=by_all),
+                reader_fence=max(p.reader_fence, side) if p.synced else p.reader_fence,
+            ),
+        )
         for key, (t, p) in state.records.items()
     }
     return evolve(state, records=records)
 
 
-def _fenced(touched: Touched, progress: Progress, *, by_all: bool) -> bool:
-    """Whether those who wrote have fenced what they wrote; a fence covers no write that is still under way."""
-    under_way = touched.kind == "staged" and not progress.over
-    return progress.fenced or (not under_way and (by_all or touched.alone))
+def _is_fenced(touched: SharedAccess, progress: Progress, *, by_all: bool) -> bool:
+    """Whether the writers have fenced a write; a fence does not cover a write that is still in flight."""
+    in_flight = touched.kind == "staged" and not progress.reads_done
+    return progress.fenced or (not in_flight and (by_all or touched.alone))
 
 
-def counted(state: State, kind: Kind, *, alone: bool = False) -> State:
-    """A group is closed, or a product issued. alone: by one thread, whose copies of all threads are its own only."""
+def after_commit(state: State, kind: Kind, *, alone: bool = False) -> State:
+    """The state after a group is committed or a product issued. alone: by one thread, for its own copies only."""
     records = {
-        key: (t, evolve(p, since=min(p.since + 1, MOST)) if t.kind == kind and _by_those(t, alone=alone) else p)
+        key: (
+            t,
+            evolve(p, since=min(p.since + 1, MAX_GROUPS))
+            if t.kind == kind and _covers_all_copies(t, alone=alone)
+            else p,
+        )
         for key, (t, p) in state.records.items()
     }
     return evolve(state, records=records)
 
 
-def _by_those(touched: Touched, *, alone: bool) -> bool:
-    """Whether what a thread or all threads do to a queue is done by all who have copies of this access on it."""
+def _covers_all_copies(touched: SharedAccess, *, alone: bool) -> bool:
+    """Whether a commit or wait (by one thread, or by all) is executed by every thread with a copy of this access."""
     return touched.kind != "staged" or touched.alone or not alone
 
 
 _QUEUES: Mapping[Queue, tuple[Kind, int]] = {"bulk": ("bulk", 1), "cp_async": ("staged", 1), "wgmma": ("product", 0)}
-"""What is on a queue, and the count at which an operation is the youngest: of groups, once its own is closed."""
+"""For each queue, the kind of its operations, and their `since` count while they are the youngest entry."""
 
 
-def waited(state: State, stmt: Wait, *, alone: bool = False) -> State:
-    """All groups but the youngest `pending` are over. A group of copies begins to count when it is committed.
+def after_wait(state: State, stmt: Wait, *, alone: bool = False) -> State:
+    """The state after a wait: all groups but the youngest `pending` are complete. A group counts once committed.
 
-    alone: the wait is one thread's, and tells nothing of others' copies.
+    alone: one thread waits, which does not cover copies of other threads.
     """
     if stmt.of == "reads" and stmt.queue != "bulk":
         return state
     kind, first = _QUEUES[stmt.queue]
     least = stmt.pending + first
     records = {
-        key: (t, evolve(p, over=True, ended=p.ended or stmt.of == "all") if covered else p)
+        key: (t, evolve(p, reads_done=True, complete=p.complete or stmt.of == "all") if covered else p)
         for key, (t, p) in state.records.items()
-        for covered in (t.kind == kind and p.since >= least and _by_those(t, alone=alone),)
+        for covered in (t.kind == kind and p.since >= least and _covers_all_copies(t, alone=alone),)
     }
     late = state.late
     if stmt.queue == "wgmma":
-        late = {place: evolve(p, over=True) if p.since >= least else p for place, p in state.late.items()}
+        late = {place: evolve(p, reads_done=True) if p.since >= least else p for place, p in state.late.items()}
     return evolve(state, records=records, late=late)

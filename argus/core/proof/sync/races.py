@@ -1,10 +1,11 @@
-"""Races on shared memory: two waves, one cell, one of them writing, and no barrier that orders them.
+"""Races on shared memory (I5, I36, I30, I31): two waves access one cell, one writes, and no barrier orders them.
 
-All waves execute one line of steps and the n-th barriers pair, so one pair of executions stands for all: they
-are ordered iff a barrier lies between, with the earlier one drained before it; where some waves lead by barriers of
-their own, for every two groups of waves that meet in a cell (`epochs`). Within one wave the LDS works in order.
-I5: the write comes first in program order; I36: the read does; I30: a read that is not drained at the barrier; I31: a
-write that is not.
+All waves execute one sequence of steps and their n-th barriers synchronise, so one pair of executions represents all:
+they are ordered iff there is a barrier between them and the earlier one completes before it. Where some waves lead by
+barriers of their own, this is required for every two groups of waves that access a common cell (`epochs`). Within one
+wave, LDS operations are in order.
+I5: the write is first in program order; I36: the read is first; I30: a read not drained before the barrier; I31: a
+write not drained before it.
 """
 
 from __future__ import annotations
@@ -30,21 +31,21 @@ _REPAIRS = {
     "I30": "put `lds.wait(0)` after the read and before the barrier",
     "I31": "put `lds.wait(0)` after the write and before the barrier",
 }
-_APART = "how many barriers some waves are ahead of others differs from iteration to iteration"
+_UNKNOWN_LEAD = "the number of barriers by which some waves lead others varies between iterations"
 
 
-def obligations(flow: Flow) -> Iterator[Obligation]:
-    """One obligation for each pair of accesses that may conflict, at each distance that matters."""
+def race_obligations(flow: Flow) -> Iterator[Obligation]:
+    """One obligation for each pair of possibly conflicting accesses, at each iteration distance in the horizon."""
     for step in flow.timeline.steps:
         for access in flow.accesses.of(step):
             if access.view.buffer.space == "shared":
                 if access.mode == "write":
-                    yield from _within(access)
+                    yield from _no_double_writes(access)
                 yield from _against_earlier(flow, access)
 
 
-def _within(access: Access) -> Iterator[Obligation]:
-    """Two threads of one statement never write one cell."""
+def _no_double_writes(access: Access) -> Iterator[Obligation]:
+    """I5: two threads of one statement never write one cell."""
     name = access.view.buffer.name
     own = overlap(access, access, {})
     what = f"no two threads write one cell of `{name}`"
@@ -60,91 +61,92 @@ def _within(access: Access) -> Iterator[Obligation]:
 
 def _against_earlier(flow: Flow, later: Access) -> Iterator[Obligation]:
     settled: set[Access] = set()
-    for moment in flow.history.before(later.step):
-        if isinstance(moment, Horizon):
-            yield from _beyond(flow, later, moment, settled)
+    for execution in flow.history.before(later.step):
+        if isinstance(execution, Horizon):
+            yield from _beyond_horizon(flow, later, execution, settled)
             continue
-        for earlier in flow.accesses.of(moment.step):
+        for earlier in flow.accesses.of(execution.step):
             conflict = "write" in (earlier.mode, later.mode)
             if earlier.view.buffer is later.view.buffer and conflict and earlier not in settled:
-                yield from _of_one_wave(flow, earlier, moment, later)
-                found = _pair(flow, earlier, moment, later)
+                yield from _same_wave_obligation(flow, earlier, execution, later)
+                found = _pair_obligation(flow, earlier, execution, later)
                 if found is not None:
                     yield found
                     if found.goal is algebra.TRUE:
-                        yield _drained(found)
-                    if found.goal is algebra.TRUE and _for_all_older(flow, moment, later):
+                        yield _drained_obligation(found)
+                    if found.goal is algebra.TRUE and _ordered_at_all_distances(flow, execution, later):
                         settled.add(earlier)
 
 
-def _of_one_wave(flow: Flow, earlier: Access, moment: Execution, later: Access) -> Iterator[Obligation]:
-    """A load that goes to shared memory directly is not served in order with its wave's LDS operations: the earlier of
-    the two must be over before the later one begins. Two such loads of one wave land in order.
+def _same_wave_obligation(flow: Flow, earlier: Access, execution: Execution, later: Access) -> Iterator[Obligation]:
+    """A direct load to LDS is not in order with its wave's LDS operations: the earlier must complete before the later.
+
+    Two direct loads of one wave complete in order.
     """
-    if _direct(earlier) == _direct(later):
+    if _is_direct(earlier) == _is_direct(later):
         return
-    met = overlap(later, earlier, moment.shift)
-    if met is None:
-        return  # the pair is unknown already, whatever the waves
-    cond = algebra.all_of((met.slots, moment.exists))
-    if not _one_wave(flow, met) or flow.impossible(later.step.context, cond):
+    common = overlap(later, earlier, execution.shift)
+    if common is None:
+        return  # reported as unknown by `_pair_obligation`
+    cond = algebra.all_of((common.slots, execution.exists))
+    if not _shares_wave(flow, common) or flow.impossible(later.step.context, cond):
         return
     context = (*later.step.context, cond)
-    done = flow.ordering.completed(moment, later.step, context) is not None
+    done = flow.ordering.completed(execution, later.step, context) is not None
     code = "I30" if earlier.mode == "read" else "I31"
-    queue = "vmem" if _direct(earlier) else "lds"
+    queue = "vmem" if _is_direct(earlier) else "lds"
     yield Obligation(
         code,
-        f"the {earlier.mode} of `{later.view.buffer.name}` is over before its own wave's {later.mode}",
+        f"the {earlier.mode} of `{later.view.buffer.name}` is complete before the same wave's {later.mode}",
         later.step.stmt,
         algebra.TRUE if done else algebra.FALSE,
         context,
         earlier.step.stmt,
-        compared=met.cells.first.size,
+        compared=common.cells.first.size,
         help="" if done else f"put `{queue}.wait(0)` between them: a direct load is not in order with LDS operations",
     )
 
 
-def _direct(access: Access) -> bool:
+def _is_direct(access: Access) -> bool:
     return isinstance(access.step.stmt, Copy) and access.step.stmt.atom.direct
 
 
-def _one_wave(flow: Flow, met: Overlap) -> bool:
-    """Whether some wave touches a cell in both."""
-    mine, theirs = met.cells.waves(flow.timeline.kernel.target.unit)
+def _shares_wave(flow: Flow, common: Overlap) -> bool:
+    """Whether some wave accesses a common cell in both."""
+    mine, theirs = common.cells.waves(flow.timeline.kernel.target.unit)
     return bool((mine & theirs).any())
 
 
-def _for_all_older(flow: Flow, moment: Execution, later: Access) -> bool:
-    """Whether this pair being ordered shows that the same pair further apart is ordered too.
+def _ordered_at_all_distances(flow: Flow, execution: Execution, later: Access) -> bool:
+    """Whether the order of this pair implies the order of the same pair at every greater distance.
 
-    In one loop: a pair further apart contains, as the start of its path, this very path up to an earlier
-    execution of the later step; so the order must not rest on the later step's own guard. From a loop left
-    behind: every wait and barrier relied on must happen whatever the iteration.
+    In one loop: the path of a pair at a greater distance starts with this path, up to an earlier execution of the
+    later step; so the order must not depend on the later step's guard. From an earlier loop: every wait and barrier
+    used must execute in any iteration.
     """
-    if moment.distance == 0:
+    if execution.distance == 0:
         return False
     loop = later.step.loop
-    context = (*loop.facts, moment.exists) if moment.distance is not None and loop is not None else ()
-    return flow.ordering.relation(moment, later.step, context, flow.epochs.pairs) == "ordered"
+    context = (*loop.facts, execution.exists) if execution.distance is not None and loop is not None else ()
+    return flow.ordering.relation(execution, later.step, context, flow.epochs.pairs) == "ordered"
 
 
-def _pair(flow: Flow, earlier: Access, moment: Execution, later: Access) -> Obligation | None:
-    """The obligation of two executions, or None if they cannot touch one cell from two waves."""
-    met = overlap(later, earlier, moment.shift)
+def _pair_obligation(flow: Flow, earlier: Access, execution: Execution, later: Access) -> Obligation | None:
+    """The obligation for two executions; None if they cannot access one cell from two waves."""
+    common = overlap(later, earlier, execution.shift)
     name = later.view.buffer.name
     what = f"a barrier orders the {earlier.mode} and the {later.mode} of `{name}`"
-    if met is None:
+    if common is None:
         reason = "an address does not separate into slot and cell"
         return Obligation("I5", what, later.step.stmt, algebra.FALSE, later.step.context, earlier.step.stmt, reason)
-    cond = algebra.all_of((met.slots, moment.exists))
-    pairs = _groups(met, flow)
+    cond = algebra.all_of((common.slots, execution.exists))
+    pairs = _conflicting_groups(common, flow)
     if not pairs:
         return None
     if cond is algebra.FALSE or flow.impossible(later.step.context, cond):
         return None
     context = (*later.step.context, cond)
-    relation = flow.ordering.relation(moment, later.step, context, pairs)
+    relation = flow.ordering.relation(execution, later.step, context, pairs)
     read_first = earlier.mode == "read"
     code = ("I30" if read_first else "I31") if relation == "undrained" else ("I36" if read_first else "I5")
     return Obligation(
@@ -154,23 +156,23 @@ def _pair(flow: Flow, earlier: Access, moment: Execution, later: Access) -> Obli
         algebra.TRUE if relation == "ordered" else algebra.FALSE,
         context,
         earlier.step.stmt,
-        _APART if relation == "unknown" else "",
-        least=tuple(algebra.sym(s) for s in sorted(symbols(cond), key=lambda s: s.name)),
-        compared=met.cells.first.size,
+        _UNKNOWN_LEAD if relation == "unknown" else "",
+        minimise=tuple(algebra.sym(s) for s in sorted(symbols(cond), key=lambda s: s.name)),
+        compared=common.cells.first.size,
         help="" if relation == "ordered" else _REPAIRS[code],
     )
 
 
-def _drained(ordered: Obligation) -> Obligation:
-    """The companion of an ordered pair: the earlier access is over before the barrier that orders it."""
+def _drained_obligation(ordered: Obligation) -> Obligation:
+    """The second obligation of an ordered pair: the earlier access completes before the barrier that orders it."""
     code = "I30" if ordered.invariant == "I36" else "I31"
-    return evolve(ordered, invariant=code, what=ordered.what.replace("orders", "follows the end of"))
+    return evolve(ordered, invariant=code, what=ordered.what.replace("orders", "follows the completion of"))
 
 
-def _groups(met: Overlap, flow: Flow) -> tuple[Pair, ...]:
-    """The groups of waves, earlier and later, of which different waves touch some cell."""
+def _conflicting_groups(common: Overlap, flow: Flow) -> tuple[Pair, ...]:
+    """The pairs of groups, earlier and later, of which different waves access a common cell."""
     groups = flow.epochs.groups
-    mine, theirs = met.cells.waves(flow.timeline.kernel.target.unit)
+    mine, theirs = common.cells.waves(flow.timeline.kernel.target.unit)
     return tuple(
         (g, h)
         for g, before in enumerate(groups)
@@ -180,17 +182,17 @@ def _groups(met: Overlap, flow: Flow) -> tuple[Pair, ...]:
 
 
 def _two_waves(mine: IntArray, theirs: IntArray) -> bool:
-    """Whether some cell is touched by one wave of the first sets and another of the second."""
+    """Whether some cell is accessed by a wave of the first set and a different wave of the second."""
     both = (mine != 0) & (theirs != 0)
     alone = (mine == theirs) & ((mine & (mine - 1)) == 0)
     return bool((both & ~alone).any())
 
 
-def _beyond(flow: Flow, later: Access, horizon: Horizon, settled: set[Access]) -> Iterator[Obligation]:
-    """Older conflicts are ordered if the ones within the horizon are; otherwise nothing is known."""
+def _beyond_horizon(flow: Flow, later: Access, horizon: Horizon, settled: set[Access]) -> Iterator[Obligation]:
+    """Conflicts beyond the horizon: ordered if the pair at the horizon is, otherwise unknown."""
     if flow.impossible(later.step.context, horizon.reached):
         return
-    loose = [a for a in _conflicting(flow, later, horizon) if a not in settled and not _never(flow, a, later)]
+    loose = [a for a in _conflicting(flow, later, horizon) if a not in settled and not _never_overlap(flow, a, later)]
     for earlier in loose:
         if _ordered_at_horizon(flow, earlier, later):
             continue
@@ -201,7 +203,7 @@ def _beyond(flow: Flow, later: Access, horizon: Horizon, settled: set[Access]) -
             algebra.FALSE,
             later.step.context,
             earlier.step.stmt,
-            "the two may be more iterations apart than is modelled",
+            "the two may be more iterations apart than the model covers",
         )
 
 
@@ -212,16 +214,16 @@ def _conflicting(flow: Flow, later: Access, horizon: Horizon) -> Iterator[Access
                 yield access
 
 
-def _never(flow: Flow, earlier: Access, later: Access) -> bool:
-    """Whether two accesses touch no cell in common, whatever the iteration; of another loop, its variable is free."""
-    met = overlap(later, earlier, {})
-    if met is None:
+def _never_overlap(flow: Flow, earlier: Access, later: Access) -> bool:
+    """Whether two accesses have no common cell in any iteration; the variable of another loop is free."""
+    common = overlap(later, earlier, {})
+    if common is None:
         return False
-    if earlier.step.loop is not later.step.loop and flow.impossible(later.step.context, met.slots):
+    if earlier.step.loop is not later.step.loop and flow.impossible(later.step.context, common.slots):
         return True
-    if _direct(earlier) != _direct(later) and _one_wave(flow, met):
+    if _is_direct(earlier) != _is_direct(later) and _shares_wave(flow, common):
         return False
-    return not _groups(met, flow)
+    return not _conflicting_groups(common, flow)
 
 
 def _ordered_at_horizon(flow: Flow, earlier: Access, later: Access) -> bool:
@@ -229,6 +231,6 @@ def _ordered_at_horizon(flow: Flow, earlier: Access, later: Access) -> bool:
     loop = flow.timeline.segments[later.step.segment].loop
     if loop is None or earlier.step.loop is not loop:
         return False
-    moment = Execution(earlier.step, loop.back(2), loop.has_earlier(2), 2)
-    context: tuple[Cond, ...] = (*later.step.context, moment.exists)
-    return flow.ordering.relation(moment, later.step, context, flow.epochs.pairs) == "ordered"
+    execution = Execution(earlier.step, loop.back(2), loop.has_earlier(2), 2)
+    context: tuple[Cond, ...] = (*later.step.context, execution.exists)
+    return flow.ordering.relation(execution, later.step, context, flow.epochs.pairs) == "ordered"

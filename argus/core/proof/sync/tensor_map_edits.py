@@ -1,6 +1,6 @@
-"""What edits of tensor maps in memory need of copies before them, and copies of edits (I29).
+"""Checks of edits of tensor maps in memory against earlier copies, and of copies against earlier edits (I29).
 
-Part of `visibility`: `maps` says what a map describes by then, `progress` how far copies have come.
+Part of `visibility`: `tensor_maps` is the state of the maps, `progress` that of the copies.
 """
 
 from __future__ import annotations
@@ -9,33 +9,39 @@ from collections.abc import Iterator
 
 from argus.core.ir import Buffer, Copy, Edit
 from argus.core.proof.sync import tensor_maps
-from argus.core.proof.sync.progress import Found, State
+from argus.core.proof.sync.progress import Check, State
 
 
-def of_edit(stmt: Edit, state: State, *, alone: bool) -> Iterator[Found]:
-    """One thread takes the step, and an edit finds every copy through the map over."""
+def edit_checks(stmt: Edit, state: State, *, alone: bool) -> Iterator[Check]:
+    """The steps of an edit are by one thread, and all copies through the map are complete before `replace`."""
     name = stmt.map.name
     several = "" if alone else f"`{name}` is edited by several threads"
     if stmt.step != "replace":
-        yield Found("I29", f"one thread tells of the edits of `{name}`", stmt, None, alone, unknown=several)
+        yield Check(
+            "I29", f"one thread releases and acquires the edits of `{name}`", stmt, None, alone, unknown=several
+        )
         return
     assert stmt.tensor is not None
-    whole = tensor_maps.regular(stmt.tensor)
-    unusual = several or ("" if whole else "a map of a part of a tensor, or of its axes in another order")
-    yield Found("I29", f"`{name}` describes a tensor", stmt, None, alone and whole, unknown=unusual)
+    whole = tensor_maps.is_describable(stmt.tensor)
+    unusual = several or ("" if whole else "a map of part of a tensor, or of its axes in another order")
+    yield Check("I29", f"`{name}` describes a tensor", stmt, None, alone and whole, unknown=unusual)
     for touched, progress in state.records.values():
         if isinstance(touched.stmt, Copy) and touched.stmt.through is stmt.map:
-            what = f"copies through `{name}` are over before it is edited"
-            reads = "a wait for reads alone: whether the map is read by then is not modelled" if progress.over else ""
-            yield Found("I29", what, stmt, touched.stmt, progress.ended, _IN_USE, reads)
+            what = f"copies through `{name}` are complete before it is edited"
+            reads = (
+                "a wait for the reads only: whether the map has been read by then is not modelled"
+                if progress.reads_done
+                else ""
+            )
+            yield Check("I29", what, stmt, touched.stmt, progress.complete, _IN_USE, reads)
 
 
-def of_copy(stmt: Copy, through: Buffer, state: State, *, alone: bool) -> Found:
-    """The map describes what the copy means, and its thread has been told of the edit."""
+def copy_check(stmt: Copy, through: Buffer, state: State, *, alone: bool) -> Check:
+    """The map describes the tensor of the copy, and the copy's thread has acquired the edit."""
     what = f"`{through.name}` describes the tensor of this copy, released and acquired since it was edited"
-    reason = "" if alone else "a copy through a map in memory by several threads"
-    good = alone and tensor_maps.leads_to(state.maps.get(through), stmt)
-    return Found("I29", what, stmt, None, good, _SEEN, reason)
+    reason = "" if alone else "several threads copy through a map in memory"
+    good = alone and tensor_maps.describes_target(state.maps.get(through), stmt)
+    return Check("I29", what, stmt, None, good, _SEEN, reason)
 
 
 _IN_USE = "let the thread that issued the copies wait, `bulk.wait(0)`, before `replace`"

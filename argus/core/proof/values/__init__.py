@@ -1,1 +1,1 @@
-"""Values: what a cell holds, sums, and multisets of contributions."""
+"""The abstract values of the analysis: contents of cells, sums, and multisets of contributions."""

@@ -1,12 +1,12 @@
-"""The abstract domain: what a cell holds.
+"""The abstract domain of cell contents.
 
-    Bottom                 never written: any bits, not "unreachable"
+    Bottom                 uninitialised: any bits (not "unreachable")
     Number(value)          this number in every element
-    Data(record, inside)   the element with this record where all of `inside` hold, else padding `fill`
-    Top(reason)            anything
-    pieces                 which of these, by element (mask) and by a condition on symbols (guard)
+    Data(record, inside)   the element with this record where all of `inside` hold, else the padding `fill`
+    Top(reason)            unknown
+    Content                pieces: one of these per set of elements (mask) and condition on symbols (guard)
 
-There is no join under which Bottom is an identity, and nothing here turns Top into Data.
+No join has Bottom as its identity, and nothing turns Top into Data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from argus.core.proof.dataflow.separable_index import (
     separable,
 )
 from argus.core.proof.dataflow.timeline import Shift
-from argus.core.proof.values.multiset_count import Sets, Tally
+from argus.core.proof.values.multiset_count import Multiset, Sets
 from argus.core.proof.values.recognisers.standing import PLAIN, Standing, changed, families
 from argus.core.walk import IntArray, substitute
 
@@ -40,7 +40,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 @frozen(eq=False)
 class Inside:
-    """`0 <= coordinate < extent`, element by element; open: `coordinate < extent` alone, as a mask has it."""
+    """`0 <= coordinate < extent`, element by element. open: only `coordinate < extent`, as in a mask."""
 
     coordinate: FragmentIndex
     extent: Index
@@ -53,18 +53,18 @@ class Inside:
         return evolve(self, coordinate=self.coordinate.shifted(shift), extent=substitute(self.extent, shift))
 
     def of(self, coordinate: Index) -> Cond:
-        """The bound, of an element whose coordinate is this."""
+        """The bound for an element with this coordinate."""
         below = algebra.lt(coordinate, self.extent)
         return below if self.open else algebra.all_of((algebra.le(0, coordinate), below))
 
-    def like(self, other: Inside) -> bool:
+    def same_bound(self, other: Inside) -> bool:
         """Whether two bounds differ at most in their coordinate."""
         return self.extent is other.extent and self.open == other.open
 
 
 @frozen(eq=False)
 class Bottom:
-    """Uninitialised. `where` is the statement that would have had to be waited for, if one is in flight."""
+    """Uninitialised. in_flight: the asynchronous statement that writes it and was not waited for, if there is one."""
 
     in_flight: Stmt | None = None
 
@@ -76,39 +76,42 @@ class Top:
 
 @frozen(eq=False)
 class Number:
-    """A number that the program names: 0 is nothing to a sum, -inf nothing to a maximum."""
+    """A literal of the program. 0 is the identity of sums, -inf the identity of maxima."""
 
     value: float
 
 
 @frozen(eq=False)
-class Multiplied:
-    """An element of a tensor, or a product of elements of two, by their places; 0 where a bound does not hold."""
+class ElementProduct:
+    """An element of a tensor, or a product of elements of two tensors, by their indices; 0 where a bound fails."""
 
     tensors: tuple[Buffer, ...]
     places: tuple[tuple[FragmentIndex, ...], ...]
     inside: tuple[Inside, ...]
 
-    def at(self, index: tuple[IntArray, ...]) -> Multiplied:
+    def at(self, index: tuple[IntArray, ...]) -> ElementProduct:
         places = tuple(tuple(each.at(index) for each in place) for place in self.places)
         return evolve(self, places=places, inside=tuple(bound.at(index) for bound in self.inside))
 
-    def shifted(self, shift: Shift) -> Multiplied:
+    def shifted(self, shift: Shift) -> ElementProduct:
         places = tuple(tuple(each.shifted(shift) for each in place) for place in self.places)
         return evolve(self, places=places, inside=tuple(bound.shifted(shift) for bound in self.inside))
 
 
 @frozen(eq=False)
 class Data:
-    """sets: for each contracted name, how often x was summed.
+    """An element with known tags, or a value computed from such elements.
 
-    form: what was computed from what was loaded or summed, in words. computed: by more than rounding. standing: what
-    it is to the softmax of its row; root: what elements a maximum is taken of, whatever number they are multiplied
-    by; times: that number. closed: sets of sums that went into something that is no sum. needs: presumed conditions.
-    scales: names that only the scales of a sum carry, in which its summands may differ, such as a block of k.
-    loose: bounds outside of which an element is any number, and nothing here speaks of it.
-    factors: the tensor that it was loaded from, or the two of whose elements it sums products; none of what was
-    computed. terms: what it is the sum of, element by element, where a claim tells products one by one; else none.
+    record: the tags. inside: bounds within which it is the element; `fill` elsewhere.
+    sets: for each contracted name, the multiset of summed contributions.
+    form: the computation as text. computed: whether it is more than rounding of loaded or summed values.
+    standing: its role in the softmax of its row. root: the elements of which a maximum is taken, up to a factor.
+    times: that factor. closed: the sets of sums from which a value that is no longer a sum was computed.
+    needs: conditions under which the value is as described.
+    scales: names carried only by the scales of a sum, which may differ between its summands, such as a block of k.
+    loose: bounds outside of which the element is an arbitrary number that nothing here describes.
+    factors: the tensor from which it was loaded, or the two tensors of whose products it is a sum; empty if computed.
+    terms: the summed products one by one, where a claim lists products individually; else empty.
     """
 
     record: Mapping[str, FragmentIndex]
@@ -120,30 +123,30 @@ class Data:
     standing: Standing = PLAIN
     root: str = ""
     times: float = 1.0
-    closed: tuple[tuple[str, Tally], ...] = ()
+    closed: tuple[tuple[str, Multiset], ...] = ()
     needs: tuple[Cond, ...] = ()
     scales: frozenset[str] = frozenset()
     loose: tuple[Inside, ...] = ()
     factors: tuple[Buffer, ...] = ()
-    terms: tuple[Multiplied, ...] = ()
+    terms: tuple[ElementProduct, ...] = ()
 
     @property
     def plain(self) -> bool:
-        """Whether it is what was loaded, or sums of it, and things computed from these alone."""
+        """Whether it is computed from loaded values and their sums alone, without conditions or softmax parts."""
         return self.standing is PLAIN and not self.closed and not self.needs and not self.loose
 
     @property
     def finite(self) -> bool:
-        """Whether it is a number, and not infinite, at every element: as far as what was loaded is."""
+        """Whether every element is finite, provided that the loaded values are."""
         return not (self.needs or self.inside or self.loose)
 
     @property
     def within_bounds(self) -> Data:
-        """The same of its elements within bounds alone."""
+        """The value restricted to elements within `loose`."""
         return evolve(self, loose=())
 
     def at(self, index: tuple[IntArray, ...]) -> Data:
-        def there(tally: Tally) -> Tally:
+        def there(tally: Multiset) -> Multiset:
             return tally.at(index)
 
         record = {name: sep.at(index) for name, sep in self.record.items()}
@@ -151,21 +154,21 @@ class Data:
         terms = tuple(each.at(index) for each in self.terms)
         return evolve(self._with_sets(there), record=record, inside=inside, loose=loose, terms=terms)
 
-    def among(self, coordinates: Sequence[Index]) -> Data:
-        """The same for elements with these coordinates, which are another tile's."""
+    def at_coordinates(self, coordinates: Sequence[Index]) -> Data:
+        """The value at elements of another tile, given by these coordinates."""
         needs = tuple(substitute(each, {}, coordinates) for each in self.needs)
-        return evolve(self._with_sets(lambda tally: tally.among(coordinates)), needs=needs)
+        return evolve(self._with_sets(lambda tally: tally.at_coordinates(coordinates)), needs=needs)
 
     @property
-    def tallies(self) -> tuple[Tally, ...]:
-        """All sets that it speaks of."""
+    def tallies(self) -> tuple[Multiset, ...]:
+        """All multisets in the value."""
         standing = (tally for family in families(self.standing) for tally in family.values())
         return (*(self.sets or {}).values(), *(tally for _, tally in self.closed), *standing)
 
     @property
     def axes(self) -> frozenset[int]:
-        """The axes of its tile by whose coordinates its sets, or what it presumes, differ."""
-        return coordinate_axes(*self.needs, *(node for tally in self.tallies for node in tally.conds))
+        """The tile axes on whose coordinates the multisets or the needed conditions depend."""
+        return coordinate_axes(*self.needs, *(node for tally in self.tallies for node in tally.expressions))
 
     def shifted(self, shift: Shift) -> Data:
         record = {name: sep.shifted(shift) for name, sep in self.record.items()}
@@ -178,14 +181,14 @@ class Data:
         terms = tuple(each.shifted(shift) for each in self.terms)
         return evolve(moved, record=record, inside=inside, needs=needs, loose=loose, terms=terms)
 
-    def _with_sets(self, change: Callable[[Tally], Tally]) -> Data:
+    def _with_sets(self, change: Callable[[Multiset], Multiset]) -> Data:
         sets = None if self.sets is None else {name: change(each) for name, each in self.sets.items()}
         closed = tuple((name, change(each)) for name, each in self.closed)
         return evolve(self, sets=sets, closed=closed, standing=changed(self.standing, change))
 
 
-def unpadded(holds: Callable[[Cond], bool], data: Data) -> Data:
-    """The same without the bounds that are known to hold of all elements."""
+def drop_proved_bounds(holds: Callable[[Cond], bool], data: Data) -> Data:
+    """The value without the bounds that provably hold for all elements."""
 
     def known(bound: Inside) -> bool:
         return holds(all_of(bound.of(end) for end in extremes(bound.coordinate)))
@@ -194,12 +197,12 @@ def unpadded(holds: Callable[[Cond], bool], data: Data) -> Data:
 
 
 @frozen(eq=False)
-class Crossed:
-    """What a launch leaves in a tensor, for the launches after it, element by element.
+class TensorData:
+    """The content of a tensor after a launch, as a function of the element's coordinates.
 
-    record: expressions over coordinates. sets: for each contracted name c(x), over coordinates and `COUNTED`.
-    inside: pairs of an expression over coordinates and an extent; where one is not below its extent there is padding
-    `fill`. form, computed: as of `Data`.
+    record: expressions over coordinates. sets: c(x) for each contracted name, over coordinates and `COUNTED`.
+    inside: pairs (expression over coordinates, extent); an element is padding `fill` where one is not below its extent.
+    form, computed: as in `Data`.
     """
 
     record: Mapping[str, Index]
@@ -210,7 +213,7 @@ class Crossed:
     fill: float = 0.0
 
 
-Left = Crossed | Number | Top
+TensorContent = TensorData | Number | Top
 Value = Bottom | Top | Number | Data
 
 
@@ -223,7 +226,7 @@ class Piece:
     value: Value
 
     def at(self, index: tuple[IntArray, IntArray]) -> Piece:
-        """The same looked up at other (thread, value) places."""
+        """The piece gathered at other (thread, value) positions."""
         value = self.value.at(index) if isinstance(self.value, Data) else self.value
         return Piece(self.mask[index], self.guard, value)
 
@@ -231,12 +234,12 @@ class Piece:
 Content = tuple[Piece, ...]
 
 
-def everywhere(shape: tuple[int, int], value: Value, guard: Cond) -> Content:
+def uniform(shape: tuple[int, int], value: Value, guard: Cond) -> Content:
     return (Piece(np.ones(shape, np.bool_), guard, value),)
 
 
-def shifted(content: Content, shift: Shift) -> Content:
-    """The content of the iteration that `shift` speaks of."""
+def shift_content(content: Content, shift: Shift) -> Content:
+    """The content in the iteration given by `shift`."""
     if not shift:
         return content
     return tuple(
@@ -249,66 +252,68 @@ def shifted(content: Content, shift: Shift) -> Content:
     )
 
 
-def guarded(content: Content, guard: Cond) -> Content:
+def guard_content(content: Content, guard: Cond) -> Content:
     return tuple(evolve(piece, guard=all_of((piece.guard, guard))) for piece in content)
 
 
-def whole_only(content: Content) -> Content:
-    """The same, with nothing told of what each element is the sum of."""
+def drop_terms(content: Content) -> Content:
+    """The content without the individual terms of sums."""
     return tuple(
         evolve(piece, value=evolve(piece.value, terms=())) if isinstance(piece.value, Data) else piece
         for piece in content
     )
 
 
-def why_not(value: Value) -> str:
-    """What keeps a value from being a record; empty if it is one."""
+def content_error(value: Value) -> str:
+    """Why a value has no tags; empty if it is `Data`."""
     match value:
         case Top(reason=reason):
             return reason
         case Bottom():
             return "an operand is not written, or still in flight"
         case Number():
-            return "a number that the program names carries no record"
+            return "a literal carries no tags"
         case Data():
             return ""
 
 
-def loosened(data: Data) -> Data:
-    """The same with nothing said of padding."""
+def drop_padding(data: Data) -> Data:
+    """The value with nothing known about its padding."""
     return evolve(data, inside=(), loose=(*data.loose, *data.inside))
 
 
-def both_loose(values: Sequence[Value]) -> tuple[Inside, ...]:
-    """The bounds outside of which one of several values is any number, each once."""
+def joint_loose_bounds(values: Sequence[Value]) -> tuple[Inside, ...]:
+    """The union of the `loose` bounds of several values."""
     found: list[Inside] = []
     for bound in (bound for value in values if isinstance(value, Data) for bound in value.loose):
         if not any(
-            bound.like(other) and equal_indices(bound.coordinate, other.coordinate) is algebra.TRUE for other in found
+            bound.same_bound(other) and equal_indices(bound.coordinate, other.coordinate) is algebra.TRUE
+            for other in found
         ):
             found.append(bound)
     return tuple(found)
 
 
-def some_element(inside: tuple[Inside, ...]) -> tuple[Cond, ...]:
-    """The assertion speaks of elements within bounds; at least one is, where its least coordinate is."""
+def nonempty(inside: tuple[Inside, ...]) -> tuple[Cond, ...]:
+    """That some element lies within each bound: the one with the least coordinate does if any does."""
     return tuple(
         any_of(lt(least, bound.extent) for least in dict.fromkeys(_numbers(bound.coordinate))) for bound in inside
     )
 
 
 def _numbers(coordinate: FragmentIndex) -> tuple[Index, ...]:
-    """The least of a form, or each case: what some element's coordinate is."""
+    """Terms one of which is the least coordinate: the least of a separable index, or each case."""
     return coordinate.cases if isinstance(coordinate, Piecewise) else (coordinate.least,)
 
 
-def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
-    """One form over an agent's number, of what each agent finds, the first being number `agent.low`; Top if there is
-    none: components must differ from agent to agent by the same number.
+def unify_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
+    """The contents that each agent reads as one value over the agent's number, which starts at `agent.low`.
+
+    Components must differ from one agent to the next by a constant; Top otherwise.
     """
     assert agent.low is not None
     first, low = found[0], agent.low
-    alike = all(
+    same_form = all(
         (
             d.record.keys(),
             d.fill,
@@ -333,22 +338,24 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
         )
         for d in found
     )
-    record = {name: _of_agents([d.record[name] for d in found], agent, low) for name in first.record} if alike else {}
+    record = (
+        {name: _of_agents([d.record[name] for d in found], agent, low) for name in first.record} if same_form else {}
+    )
     places = (
         [_of_agents([d.inside[p].coordinate for d in found], agent, low) for p in range(len(first.inside))]
-        if alike
+        if same_form
         else []
     )
-    if not alike or any(each is None for each in (*record.values(), *places)):
-        return Top("what agents read has no one form over their numbers")
+    if not same_form or any(each is None for each in (*record.values(), *places)):
+        return Top("the values read by different agents are not one function of the agent's number")
     bounds = zip(places, first.inside, strict=True)
     inside = tuple(evolve(i, coordinate=place) for place, i in bounds if place is not None)
     found_record = {name: sep for name, sep in record.items() if sep is not None}
     return evolve(first, record=found_record, inside=inside, terms=())
 
 
-def _counts(data: Data) -> dict[str, Index | Tally]:
-    """What is counted, in a form that can be compared; a tally without one is like itself alone."""
+def _counts(data: Data) -> dict[str, Index | Multiset]:
+    """The counts in comparable form; a multiset without a closed form equals only itself."""
     return {name: tally if tally.count is None else tally.count for name, tally in (data.sets or {}).items()}
 
 
@@ -357,11 +364,11 @@ def _of_agents(parts: Sequence[FragmentIndex], agent: Symbol, low: int) -> Fragm
     if len(plain) == len(parts):
         return _affine(plain, agent, low)
     first = parts[0]
-    alike = isinstance(first, Piecewise) and all(
+    same_form = isinstance(first, Piecewise) and all(
         isinstance(part, Piecewise) and part.cases == first.cases and np.array_equal(part.table, first.table)
         for part in parts
     )
-    return first if alike else None
+    return first if same_form else None
 
 
 def _affine(parts: Sequence[Separable], agent: Symbol, low: int) -> Separable | None:

@@ -1,8 +1,8 @@
-"""Element-wise arithmetic under the domain: the result's record is the union, shared names must agree (I2).
+"""The transfer function of element-wise arithmetic: the result has all tags, and shared tags must agree (I2).
 
-A set of contributions stays with the value, whatever is computed from the sum; what that is, is kept in words and
-told by the verdict. Only rounded values may be multiplied further: the products of a computed operand are not those
-of what was loaded. Padding becomes some unknown number, which no sum accepts as zero.
+A value computed from a sum keeps the sum's set of contributions; the computation is recorded as text, which the verdict
+reports. Only rounded values may be multiplied further, since the products of a computed operand are not those of the
+loaded elements. Padding becomes an unknown number, which no sum accepts as zero.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from argus.core.proof.values.content import (
     Piece,
     Top,
     Value,
-    everywhere,
-    loosened,
-    some_element,
-    why_not,
+    content_error,
+    drop_padding,
+    nonempty,
+    uniform,
 )
-from argus.core.proof.values.masking import masked, masks
+from argus.core.proof.values.masking import mask_bounds, masked_value
 from argus.core.proof.values.recognisers import statistics
 from argus.core.proof.values.recognisers.softmax import Owed, Rules
 from argus.core.proof.values.recognisers.standing import Maximum, Weight
 from argus.core.walk import mentions, show, symbols
 
 
-def content(flow: Flow, step: Step, stmt: Map) -> Content:
-    """What a `Map` writes, presuming that shared names agree."""
+def map_content(flow: Flow, step: Step, stmt: Map) -> Content:
+    """The content that a `Map` writes, provided that shared tags agree."""
     value, _ = _computed(flow, step, stmt)
-    return everywhere(flow.accesses.of(step)[-1].shape, value, algebra.TRUE)
+    return uniform(flow.accesses.of(step)[-1].shape, value, algebra.TRUE)
 
 
 def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...]]:
-    """What a `Map` writes, and the conditions that this presumes."""
+    """The value that a `Map` writes, and the conditions on which this depends."""
     if not is_whole(stmt.target):
-        return Top("an element of another place of a register tile"), ()
+        return Top("an element at another index of a register tile"), ()
     reason = _not_of_reals(stmt)
     if reason:
         return Top(reason), ()
     operands: dict[Get, Value] = {}
     for get, access in zip(gets(stmt.elem), flow.accesses.of(step), strict=False):
-        value = single(flow.read(access))
-        operands[get] = value.among(access.view.at) if isinstance(value, Data) else value
+        value = single_value(flow.read(access))
+        operands[get] = value.at_coordinates(access.view.at) if isinstance(value, Data) else value
     layout = stmt.target.buffer.layout
     assert isinstance(layout, TV)
     rules = Rules(lambda cond: flow.holds(step.context, at_any_element(cond, layout)))
@@ -68,30 +68,30 @@ def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...
 
 
 def _not_of_reals(stmt: Map) -> str:
-    """Why a statement does not compute as real numbers do, but for rounding; empty if it does."""
+    """Why a statement does not compute as over the reals, up to rounding; empty if it does."""
     own = stmt.target.buffer.dtype
     for node in nodes(stmt.elem):
         if not isinstance(node, Op | Where | Cast):
             continue
         dtype = dtype_of(node) or own
         if isinstance(node, Op) and dtype.family != "float":
-            return "arithmetic of integers in registers, which overflows and rounds, has no rule in the verifier"
+            return "integer arithmetic in registers, which overflows and truncates, has no rule in the verifier"
         for part in children(node):
             if isinstance(part, Lit) and not dtype.holds(part.value):
-                return f"{part.value:g}, which is no {dtype}"
+                return f"{part.value:g}, which {dtype} cannot represent"
     alone = isinstance(stmt.elem, Lit) and not own.holds(stmt.elem.value)
-    return f"a number that is no {own}" if alone else ""
+    return f"a number that {own} cannot represent" if alone else ""
 
 
-def single(content: Content) -> Value:
-    """The one value of an operand, Top if it has several."""
+def single_value(content: Content) -> Value:
+    """The value of an operand; Top if it has several cases."""
     for piece in content:
         if isinstance(piece.value, Top):
             return piece.value
     if not _is_one(content):
-        return Top("operands hold different things in different cases")
+        return Top("an operand whose content differs from case to case")
     value = content[0].value
-    return value if isinstance(value, Data | Number) else Top(why_not(value))
+    return value if isinstance(value, Data | Number) else Top(content_error(value))
 
 
 def _is_one(content: tuple[Piece, ...]) -> bool:
@@ -100,7 +100,7 @@ def _is_one(content: tuple[Piece, ...]) -> bool:
 
 @frozen(eq=False)
 class Terms:
-    """What an expression is computed by. layout: of the tile that takes it; thread: the symbol that counts threads."""
+    """The rules for an expression. layout: of the target tile. thread: the symbol of the thread index."""
 
     rules: Rules
     layout: TV
@@ -118,11 +118,11 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
         case Cast(dtype=dtype, arg=arg):
             found = _value(terms, arg, operands)
             if isinstance(found, Number) and not dtype.holds(found.value):
-                return Top(f"{found.value:g}, which is no {dtype}")
+                return Top(f"{found.value:g}, which {dtype} cannot represent")
             if not isinstance(found, Data):
                 return found
             if not dtype.holds(found.fill):
-                found = loosened(found)
+                found = drop_padding(found)
             form = f"{dtype}({found.form})"
             if dtype.family == "float":
                 return evolve(found, form=form)
@@ -147,20 +147,25 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
 
 
 def _number(value: Index) -> Value:
-    """An integer of the program: one number for all that a block computes, or nothing that words tell apart."""
+    """An integer of the program as a value; Top unless it is one number for the whole block."""
     if mentions(value, (Coord, Held)) or any(symbol.kind not in ("size", "block") for symbol in symbols(value)):
-        return Top(f"{show(value)} is computed with, which differs from element to element or with time")
+        return Top(f"arithmetic with {show(value)}, which varies between elements or over time")
     return Data({}, form=show(value), computed=True, root=show(value))
 
 
 def _chosen(terms: Terms, choice: Where, operands: Mapping[Get, Value]) -> Value:
-    """A mask, or one of two guards: 0 for a maximum of nothing, 1 for a sum of nothing that is to be divided by."""
+    """A mask, or one of two softmax guards: 0 for an empty maximum, 1 for an empty sum used as a divisor."""
     other = _value(terms, choice.other, operands)
     test = choice.test
-    bounds = masks(test, terms.layout, terms.thread)
+    bounds = mask_bounds(test, terms.layout, terms.thread)
     if bounds is not None:
-        return masked(terms.rules.holds, _value(terms, choice.then, operands), bounds, other)
-    if isinstance(test, Compare) and test.op == "==" and isinstance(test.right, Lit) and _one(test.left, choice.other):
+        return masked_value(terms.rules.holds, _value(terms, choice.then, operands), bounds, other)
+    if (
+        isinstance(test, Compare)
+        and test.op == "=="
+        and isinstance(test.right, Lit)
+        and _same_element(test.left, choice.other)
+    ):
         wanted, instead = test.right.value, choice.then.value if isinstance(choice.then, Lit) else None
         if isinstance(other, Data) and isinstance(other.standing, Maximum) and (wanted, instead) == (-inf, 0):
             return evolve(other, standing=evolve(other.standing, guarded=True))
@@ -170,10 +175,10 @@ def _chosen(terms: Terms, choice: Where, operands: Mapping[Get, Value]) -> Value
         count = statistics.guarded(other) if isinstance(other, Data) and (wanted, instead) == (0, 1) else None
         if count is not None:
             return count
-    return Top("a choice between elements has no tag rule yet in the verifier")
+    return Top("`where` between two elements has no rule in the verifier yet")
 
 
-def _one(left: Elem, right: Elem) -> bool:
+def _same_element(left: Elem, right: Elem) -> bool:
     """Whether two expressions read one element."""
     if not isinstance(left, Get) or not isinstance(right, Get):
         return False
@@ -181,17 +186,17 @@ def _one(left: Elem, right: Elem) -> bool:
     return (one.buffer, one.at, one.shape, left.at) == (two.buffer, two.at, two.shape, right.at)
 
 
-def agreements(flow: Flow) -> Iterator[Obligation]:
-    """I2 at each `Map` of several operands: names that two of them carry are equal, element by element."""
+def map_obligations(flow: Flow) -> Iterator[Obligation]:
+    """I2 at each `Map` of several operands: shared tags are equal, element by element."""
     for step in flow.timeline.steps:
         if isinstance(step.stmt, Map):
             for invariant, what, goal in _computed(flow, step, step.stmt)[1]:
                 yield Obligation(invariant, what, step.stmt, goal, step.context)
             if len(gets(step.stmt.elem)) > 1:
-                yield from _agree(flow, step, step.stmt)
+                yield from _equal_tags(flow, step, step.stmt)
 
 
-def _agree(flow: Flow, step: Step, stmt: Map) -> Iterator[Obligation]:
+def _equal_tags(flow: Flow, step: Step, stmt: Map) -> Iterator[Obligation]:
     seen: dict[str, list[tuple[FragmentIndex, tuple[Cond, ...]]]] = {}
     assert all(op.name in ELEMENT_OPS for op in nodes(stmt.elem) if isinstance(op, Op))
     for access in flow.accesses.of(step)[:-1]:
@@ -199,7 +204,7 @@ def _agree(flow: Flow, step: Step, stmt: Map) -> Iterator[Obligation]:
             if not isinstance(piece.value, Data):
                 continue
             for name, sep in piece.value.record.items():
-                there = some_element(piece.value.inside)  # what is padding everywhere carries no names
+                there = nonempty(piece.value.inside)  # a tile of padding alone has no tags
                 what = f"elements combined in `{stmt.target.buffer.name}` agree in `{name}`"
                 known = seen.setdefault(name, [])
                 known.append((sep, there))

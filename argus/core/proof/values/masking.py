@@ -1,7 +1,7 @@
-"""Masks by coordinates (I25): an element where a condition on its place holds, else a number.
+"""Masks by coordinates (I25): `where(condition on coordinates, element, number)`.
 
-The condition becomes a bound of the value, like an edge of what was loaded, so that folds and products turn it into a
-condition on the elements counted. Padding of another number must lie where the mask leaves out.
+The condition becomes a bound of the value, like the edge of a load, so that reductions and products turn it into a
+condition on the counted elements. Padding with another fill must lie outside the mask.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from argus.core.ir import Both, Holds, Test
 from argus.core.layout import TV
 from argus.core.proof.dataflow.separable_index import Piecewise, numeric
 from argus.core.proof.dataflow.separable_index import evaluate_separable as separated
-from argus.core.proof.values.content import Data, Inside, Number, Top, Value, loosened, why_not
+from argus.core.proof.values.content import Data, Inside, Number, Top, Value, content_error, drop_padding
 from argus.core.proof.values.recognisers.standing import Plain, Statistic
 from argus.core.proof.values.recognisers.statistics import counted
 
 _PLACE = Symbol("place", "fresh")
 
 
-def masks(test: Test, layout: TV, thread: Symbol) -> tuple[Inside, ...] | None:
-    """The bounds that a test by coordinates sets to the elements of a tile; None if it is not made of bounds alone."""
+def mask_bounds(test: Test, layout: TV, thread: Symbol) -> tuple[Inside, ...] | None:
+    """The bounds on a tile's elements given by a test on coordinates; None if it is not a conjunction of bounds."""
     found: list[Inside] = []
     for cond in _conditions(test):
         bound = _bound(cond, layout, thread)
@@ -36,7 +36,7 @@ def masks(test: Test, layout: TV, thread: Symbol) -> tuple[Inside, ...] | None:
 
 
 def _conditions(test: Test) -> Iterator[Cond | None]:
-    """Conditions of which all must hold; None for what is no condition on coordinates."""
+    """The conjuncts of a test; None for one that is not a condition on coordinates."""
     match test:
         case Holds(cond=And(parts=parts)):
             yield from parts
@@ -58,27 +58,27 @@ def _bound(cond: Cond | None, layout: TV, thread: Symbol) -> Inside | None:
     return None if excess is None else Inside(excess, algebra.const(1), open=True)
 
 
-def masked(holds: Callable[[Cond], bool], value: Value, bounds: tuple[Inside, ...], other: Value) -> Value:
-    """What a tile holds that keeps a value within bounds and has another number elsewhere."""
+def masked_value(holds: Callable[[Cond], bool], value: Value, bounds: tuple[Inside, ...], other: Value) -> Value:
+    """The value of a tile that is `value` within the bounds and `other` elsewhere."""
     count = counted(value, bounds, other) if isinstance(value, Number) else None
     if count is not None:
         return count
     if not isinstance(value, Data):
-        return Top(why_not(value))
+        return Top(content_error(value))
     if not isinstance(other, Number):
-        return Top("a choice between elements has no tag rule yet in the verifier")
+        return Top("`where` between two elements has no rule in the verifier yet")
     if not isinstance(value.standing, Plain | Statistic):
         return Top(f"a mask of {value.form} has no rule in the verifier")
     value = evolve(value, terms=())
     inside = tuple(bound for bound in value.inside if not _implied(holds, bound, bounds))
     if inside and value.fill != other.value:
-        # A row of padding is no row of anything: nothing is said of it from here on.
-        return evolve(loosened(evolve(value, inside=inside)), inside=bounds, fill=other.value)
+        # From here on, nothing is known about rows of padding.
+        return evolve(drop_padding(evolve(value, inside=inside)), inside=bounds, fill=other.value)
     return evolve(value, inside=(*inside, *bounds), fill=other.value)
 
 
 def _implied(holds: Callable[[Cond], bool], bound: Inside, bounds: tuple[Inside, ...]) -> bool:
-    """Whether every element that the mask keeps is within a bound, as one part of the mask tells."""
+    """Whether one conjunct of the mask implies a bound."""
     return any(_follows(holds, bound, each) for each in bounds)
 
 

@@ -1,7 +1,7 @@
-"""How often each number was summed, or maximised over, element by element of a register tile: c(x).
+"""Multisets of contributions to a reduction: c(x), how often x was summed, for each element of a register tile.
 
-A run counts the numbers of [low, high) that satisfy `rest`; where threads hold different parts of it, a pattern of what
-is held, repeated with its period. `rest` may name the element's own coordinates in its tile (`Coord`).
+A run counts the numbers of [low, high) that satisfy `rest`. Where threads hold different parts of a run, a periodic
+pattern says which numbers each counts. `rest` may depend on the element's coordinates in its tile (`Coord`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from argus.core.proof.dataflow.timeline import Loop, Shift
 from argus.core.walk import IntArray, mentions, substitute, symbols
 
 COUNTED = Symbol("x", "fresh")
-"""The arbitrary contribution that coverage counts."""
+"""The arbitrary contribution x whose count c(x) is computed."""
 
 
 @frozen(eq=False)
 class Run:
-    """patterns: (kinds, period), times that low + j is counted, j modulo the period; which: the kind of each element,
-    (thread, value), None where there is one kind.
+    """A range of counted numbers.
+
+    patterns: shape (kinds, period), how often low + j is counted, with j modulo the period. which: the kind of each
+    element, shape (thread, value); None if there is one kind.
     """
 
     low: Index
@@ -38,7 +40,7 @@ class Run:
 
     @property
     def uniform(self) -> bool:
-        """Whether all elements count all numbers of the run alike."""
+        """Whether all elements count all numbers of the run equally often."""
         return self.which is None and self.period == 1
 
     def at(self, index: tuple[IntArray, ...]) -> Run:
@@ -48,8 +50,8 @@ class Run:
         low, high = substitute(self.low, shift), substitute(self.high, shift)
         return evolve(self, low=low, high=high, rest=substitute(self.rest, shift))
 
-    def among(self, coordinates: Sequence[Index]) -> Run:
-        """The same for elements whose coordinates are these, of another tile's."""
+    def at_coordinates(self, coordinates: Sequence[Index]) -> Run:
+        """The run at elements of another tile, given by these coordinates."""
         low, high = substitute(self.low, {}, coordinates), substitute(self.high, {}, coordinates)
         return evolve(self, low=low, high=high, rest=substitute(self.rest, {}, coordinates))
 
@@ -58,8 +60,8 @@ class Run:
         x = algebra.sym(COUNTED)
         return algebra.all_of((algebra.le(self.low, x), algebra.lt(x, self.high), self.rest))
 
-    def alike(self, other: Run) -> bool:
-        """Whether two runs differ at most in their bounds."""
+    def same_pattern(self, other: Run) -> bool:
+        """Whether two runs are equal up to their bounds."""
         if self.rest is not other.rest or not np.array_equal(self.patterns, other.patterns):
             return False
         if self.which is None or other.which is None:
@@ -67,8 +69,8 @@ class Run:
         return np.array_equal(self.which, other.which)
 
 
-def run(low: Index, high: Index, rest: Cond, patterns: IntArray, which: IntArray | None) -> Run | None:
-    """Normal form: kinds that occur, each once; None if nothing is counted."""
+def make_run(low: Index, high: Index, rest: Cond, patterns: IntArray, which: IntArray | None) -> Run | None:
+    """A run in normal form: only kinds that occur, each once; None if nothing is counted."""
     if which is not None:
         patterns, which = _kinds(patterns, which)
         if len(patterns) == 1:
@@ -81,80 +83,80 @@ def run(low: Index, high: Index, rest: Cond, patterns: IntArray, which: IntArray
 
 
 def _kinds(patterns: IntArray, which: IntArray) -> tuple[IntArray, IntArray]:
-    """The patterns that occur, each once, in the order in which elements have them first."""
+    """The patterns that occur, without duplicates, in the order of their first element."""
     used, first = np.unique(which, return_index=True)
     number: dict[bytes, int] = {}
-    kept: list[int] = []
+    distinct: list[int] = []
     place = np.zeros(len(patterns), np.int64)
     for kind in used[np.argsort(first)].tolist():
         content = patterns[kind].tobytes()
         if content not in number:
-            number[content] = len(kept)
-            kept.append(kind)
+            number[content] = len(distinct)
+            distinct.append(kind)
         place[kind] = number[content]
-    return patterns[kept], place[which]
+    return patterns[distinct], place[which]
 
 
 _NOTHING = algebra.const(0)
 
 
 @frozen(eq=False)
-class Tally:
-    """The sum of runs, and of a count that has another form."""
+class Multiset:
+    """The sum of runs and of a count in any other form."""
 
     runs: tuple[Run, ...] = ()
     other: Index = _NOTHING
 
-    def at(self, index: tuple[IntArray, ...]) -> Tally:
+    def at(self, index: tuple[IntArray, ...]) -> Multiset:
         return evolve(self, runs=tuple(each.at(index) for each in self.runs))
 
-    def shifted(self, shift: Shift) -> Tally:
+    def shifted(self, shift: Shift) -> Multiset:
         runs = (each.shifted(shift) for each in self.runs)
-        return Tally(tuple(each for each in runs if each.low is not each.high), substitute(self.other, shift))
+        return Multiset(tuple(each for each in runs if each.low is not each.high), substitute(self.other, shift))
 
-    def among(self, coordinates: Sequence[Index]) -> Tally:
-        runs = tuple(each.among(coordinates) for each in self.runs)
-        return Tally(runs, substitute(self.other, {}, coordinates))
+    def at_coordinates(self, coordinates: Sequence[Index]) -> Multiset:
+        runs = tuple(each.at_coordinates(coordinates) for each in self.runs)
+        return Multiset(runs, substitute(self.other, {}, coordinates))
 
     @property
     def count(self) -> Index | None:
-        """c(x); None where it differs from element to element by more than their coordinates."""
+        """c(x); None if it differs between elements by more than their coordinates."""
         if not all(each.uniform for each in self.runs):
             return None
         parts = [algebra.pick(each.member, int(each.patterns[0, 0]), 0) for each in self.runs]
         return algebra.add(self.other, *parts) if parts else self.other
 
-    def prefixed(self, own: Callable[[IntArray], Index | None]) -> Tally:
-        """The same with what counts the first so many numbers as runs whose ends the elements' places decide.
+    def prefix_runs(self, own: Callable[[IntArray], Index | None]) -> Multiset:
+        """The multiset with prefix patterns rewritten as runs whose upper bounds depend on the elements' coordinates.
 
-        own: a table over the elements as an expression of their coordinates, where it is one.
+        own: converts a table over the elements to an expression over their coordinates, where there is one.
         """
-        return Tally(tuple(prefixed(each, own) for each in self.runs), self.other)
+        return Multiset(tuple(prefix_run(each, own) for each in self.runs), self.other)
 
     @property
-    def alike_everywhere(self) -> bool:
-        """Whether all elements of the tile count alike, wherever they lie."""
+    def is_uniform(self) -> bool:
+        """Whether c(x) is the same for all elements of the tile."""
         return self.count is not None and not mentions(self.count, (Coord,))
 
     @property
-    def once(self) -> Tally:
-        """The same numbers, as a set: what a maximum sees."""
-        runs = (run(e.low, e.high, e.rest, np.minimum(e.patterns, 1), e.which) for e in self.runs)
-        return Tally(merged([each for each in runs if each is not None]), self.other)
+    def support(self) -> Multiset:
+        """The numbers as a set, without multiplicity: what a maximum depends on."""
+        runs = (make_run(e.low, e.high, e.rest, np.minimum(e.patterns, 1), e.which) for e in self.runs)
+        return Multiset(merge_runs([each for each in runs if each is not None]), self.other)
 
-    def plus(self, other: Tally) -> Tally:
-        return Tally(merged(_piled([*self.runs, *other.runs])), algebra.add(self.other, other.other))
+    def plus(self, other: Multiset) -> Multiset:
+        return Multiset(merge_runs(_add_patterns([*self.runs, *other.runs])), algebra.add(self.other, other.other))
 
     @property
-    def some(self) -> Cond:
-        """A condition under which something is counted; false where none is known."""
+    def nonempty(self) -> Cond:
+        """A sufficient condition for the multiset to be nonempty; false if none is known."""
         x = {COUNTED: self.runs[0].low} if self.runs else {}
         found = [substitute(each.member, {COUNTED: each.low}) for each in self.runs if each.uniform]
         return algebra.any_of(found) if x else algebra.FALSE
 
     @property
-    def conds(self) -> tuple[Index | Cond, ...]:
-        """All expressions that it is made of."""
+    def expressions(self) -> tuple[Index | Cond, ...]:
+        """All expressions in the multiset."""
         return (self.other, *(n for each in self.runs for n in (each.low, each.high, each.rest)))
 
     @property
@@ -162,8 +164,8 @@ class Tally:
         return symbols(self.other, *(n for each in self.runs for n in (each.low, each.high, each.rest)))
 
 
-def _piled(runs: Iterable[Run]) -> list[Run]:
-    """Runs over the same numbers of which elements count different ones, as one: how often it counts adds up."""
+def _add_patterns(runs: Iterable[Run]) -> list[Run]:
+    """Merges runs over the same range with different patterns by adding the patterns."""
     found: list[Run] = []
     for each in runs:
         made: Run | None = None
@@ -184,13 +186,13 @@ def _both(one: Run, two: Run) -> Run | None:
         return None
     pairs, back = np.unique(np.stack([one.which.ravel(), two.which.ravel()]), axis=1, return_inverse=True)
     patterns = one.patterns[pairs[0]] + two.patterns[pairs[1]]
-    return run(one.low, one.high, one.rest, patterns, back.reshape(one.which.shape))
+    return make_run(one.low, one.high, one.rest, patterns, back.reshape(one.which.shape))
 
 
-def prefixed(each: Run, own: Callable[[IntArray], Index | None]) -> Run:
-    """A run of which each element counts the first so many numbers, by how many that is of its place; else as it is.
+def prefix_run(each: Run, own: Callable[[IntArray], Index | None]) -> Run:
+    """A run of which each element counts a prefix, with the prefix length as an expression; other runs unchanged.
 
-    own: a table over the elements as an expression of their coordinates, where it is one.
+    own: converts a table over the elements to an expression over their coordinates, where there is one.
     """
     if each.which is None or algebra.sub(each.high, each.low) is not algebra.const(each.period):
         return each
@@ -204,8 +206,8 @@ def prefixed(each: Run, own: Callable[[IntArray], Index | None]) -> Run:
     return Run(each.low, high, each.rest, np.ones((1, 1), np.int64), None)
 
 
-def merged(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """Adjacent runs joined."""
+def merge_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
+    """The runs with adjacent ones joined."""
     found: list[Run] = []
     for each in runs:
         new = each
@@ -220,7 +222,7 @@ def merged(runs: Iterable[Run]) -> tuple[Run, ...]:
 
 
 def _joined(one: Run, two: Run) -> Run | None:
-    if not one.alike(two):
+    if not one.same_pattern(two):
         return None
     for first, second in ((one, two), (two, one)):
         if first.high is second.low and _in_phase(first, second):
@@ -232,42 +234,42 @@ def _in_phase(first: Run, second: Run) -> bool:
     return algebra.mod(algebra.sub(second.low, first.low), first.period) is algebra.const(0)
 
 
-def same(one: Tally, two: Tally) -> Cond:
-    """The condition on x that both count it alike, at every element; false where that has no form."""
+def equal_counts(one: Multiset, two: Multiset) -> Cond:
+    """A condition on x for both to count it equally often, at every element; false if no condition is known."""
     loose = [each for each in two.runs if not each.uniform]
     goals: list[Cond] = []
     for mine in one.runs:
         if mine.uniform:
             continue
-        theirs = next((each for each in loose if each.alike(mine)), None)
+        theirs = next((each for each in loose if each.same_pattern(mine)), None)
         if theirs is None:
             return algebra.FALSE
         loose.remove(theirs)
         goals += [algebra.eq(mine.low, theirs.low), algebra.eq(mine.high, theirs.high)]
     if loose:
         return algebra.FALSE
-    rest = [Tally(tuple(e for e in each.runs if e.uniform), each.other).count for each in (one, two)]
+    rest = [Multiset(tuple(e for e in each.runs if e.uniform), each.other).count for each in (one, two)]
     assert rest[0] is not None
     assert rest[1] is not None
     return algebra.all_of((*goals, algebra.eq(rest[0], rest[1])))
 
 
-def within(one: Tally, two: Tally) -> Cond:
-    """A condition on x, at every element, for the second to count what the first counts: enough, not always needed."""
-    alike_all, theirs = same(one, two), two.count
-    if alike_all is algebra.TRUE or theirs is None:
-        return alike_all
+def subset_count(one: Multiset, two: Multiset) -> Cond:
+    """A sufficient condition on x, at every element, for the second to count what the first counts."""
+    equal, theirs = equal_counts(one, two), two.count
+    if equal is algebra.TRUE or theirs is None:
+        return equal
     whole = [algebra.pick(each.member, 1, 0) for each in one.runs]
     mine = algebra.add(one.other, *whole) if whole else one.other
     return algebra.implies(algebra.le(1, mine), algebra.le(1, theirs))
 
 
-def telescoped(each: Run, loop: Loop) -> Run | None:
-    """What a loop counts before iteration k, of which each iteration counts this run; None if it has no closed form.
+def telescope_run(each: Run, loop: Loop) -> Run | None:
+    """The run counted before iteration k by a loop whose iterations each count `each`; None without a closed form.
 
-    A run that is counted from some iteration on has none before it: its bounds then lie the other way round.
+    Before the first iteration that counts anything, the run is empty, with its bounds reversed.
     """
-    known = begun(each.rest, loop)
+    known = first_iteration(each.rest, loop)
     if known is None or algebra.mod(algebra.sub(each.high, each.low), each.period).range != (0, 0):
         return None
     rest, first = known
@@ -283,23 +285,26 @@ def telescoped(each: Run, loop: Loop) -> Run | None:
     return None
 
 
-def begun(rest: Cond, loop: Loop) -> tuple[Cond, Index] | None:
-    """What a condition says of x alone, and the first iteration for which all of it holds; None if it says more."""
-    kept: list[Cond] = []
+def first_iteration(rest: Cond, loop: Loop) -> tuple[Cond, Index] | None:
+    """The part of a condition on x alone, and the first iteration from which the rest holds.
+
+    None if the rest is not of the form "from some iteration on".
+    """
+    independent: list[Cond] = []
     first = loop.stmt.start
     for part in rest.parts if isinstance(rest, And) else (rest,):
         if loop.symbol not in symbols(part):
-            kept.append(part)
+            independent.append(part)
             continue
-        since = _since(part, loop)
+        since = _holds_from(part, loop)
         if since is None:
             return None
         first = (algebra.maximum if loop.stmt.step > 0 else algebra.minimum)(first, since)
-    return algebra.all_of(kept), first
+    return algebra.all_of(independent), first
 
 
-def _since(cond: Cond, loop: Loop) -> Index | None:
-    """The iteration from which on a condition on the loop's variable holds; None where it is no such condition."""
+def _holds_from(cond: Cond, loop: Loop) -> Index | None:
+    """The iteration from which a condition on the loop variable holds; None if it has another form."""
     k, step = algebra.sym(loop.symbol), loop.stmt.step
     if cond is algebra.negate(algebra.eq(k, loop.stmt.start)):
         return algebra.add(loop.stmt.start, step)
@@ -309,11 +314,11 @@ def _since(cond: Cond, loop: Loop) -> Index | None:
     return None if {loop.symbol, COUNTED} & symbols(since) else since
 
 
-Sets = Mapping[str, Tally]
+Sets = Mapping[str, Multiset]
 
 
-def alike(one: Sets, two: Sets) -> Cond:
-    """The condition that two families of sets are equal."""
+def equal_sets(one: Sets, two: Sets) -> Cond:
+    """A condition for two families of multisets to be equal; false if no condition is known."""
     if one.keys() != two.keys():
         return algebra.FALSE
-    return algebra.all_of(same(one[name], two[name]) for name in one)
+    return algebra.all_of(equal_counts(one[name], two[name]) for name in one)

@@ -1,4 +1,4 @@
-"""Copies between the lanes of a warp: which element of a tile each lane takes, decided by layouts alone."""
+"""Warp shuffles: the element that each lane receives, computed from the layouts."""
 
 from __future__ import annotations
 
@@ -10,47 +10,49 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.ir import Copy
 from argus.core.layout import TV
-from argus.core.proof.values.content import BoolArray, Content, Data, Number, Piece, Top, Value, everywhere
-from argus.core.proof.values.multiset_count import Run, Tally, run
+from argus.core.proof.values.content import BoolArray, Content, Data, Number, Piece, Top, Value, uniform
+from argus.core.proof.values.multiset_count import Multiset, Run, make_run
 from argus.core.proof.values.recognisers.standing import Plain
 from argus.core.walk import IntArray, evaluate
 
 
 @frozen(eq=False)
 class _Taken:
-    """there: the targets, (thread, value), that take an element; at: the (thread, value) that holds it, any else."""
+    """there: mask of the (thread, value) targets that receive an element. at: the sources' (thread, value)."""
 
     there: BoolArray
     at: tuple[IntArray, IntArray]
 
 
-def shuffled(stmt: Copy, held: Content, unit: int) -> Content:
-    """What a copy between lanes leaves. held: what all of the source's tile holds. unit: threads of a warp."""
+def shuffle_content(stmt: Copy, held: Content, unit: int) -> Content:
+    """The target's content after a shuffle. held: the content of the whole source tile. unit: threads per warp."""
     target = stmt.target.buffer.layout
     assert isinstance(target, TV)
     shape = target.threads.size(), target.values.size()
     taken = _taken(stmt, target, shape, unit)
     one = held[0] if len(held) == 1 and held[0].guard is algebra.TRUE and bool(held[0].mask.all()) else None
     if taken is None or one is None:
-        return everywhere(shape, Top("a copy between lanes of what differs from case to case"), algebra.TRUE)
+        return uniform(shape, Top("a shuffle of a content that differs from case to case"), algebra.TRUE)
     assert stmt.edge is not None
     value = one.value
     if not isinstance(value, Data):
         same = isinstance(value, Number) and value.value == stmt.edge
-        return everywhere(
-            shape, value if same or not isinstance(value, Number) else Top("numbers are moved"), algebra.TRUE
+        return uniform(
+            shape,
+            value if same or not isinstance(value, Number) else Top("a shuffle of a literal other than its edge value"),
+            algebra.TRUE,
         )
     if bool(taken.there.all()):
-        return everywhere(shape, value.at(taken.at), algebra.TRUE)
-    summed = _nothing_elsewhere(value.at(taken.at), taken.there) if stmt.edge == 0 else None
+        return uniform(shape, value.at(taken.at), algebra.TRUE)
+    summed = _empty_elsewhere(value.at(taken.at), taken.there) if stmt.edge == 0 else None
     if summed is not None:
-        return everywhere(shape, summed, algebra.TRUE)
+        return uniform(shape, summed, algebra.TRUE)
     moved = Piece(taken.there, algebra.TRUE, value.at(taken.at))
     return (moved, Piece(~taken.there, algebra.TRUE, Number(stmt.edge)))
 
 
 def _taken(stmt: Copy, target: TV, shape: tuple[int, int], unit: int) -> _Taken | None:
-    """Who takes what; None where a lane would take from another warp, or what nobody there holds."""
+    """The source of each target; None if a lane would read from another warp, or an element that its warp lacks."""
     source = stmt.source.buffer.layout
     assert isinstance(source, TV)
     if source.threads.size() != shape[0]:
@@ -78,14 +80,14 @@ def _taken(stmt: Copy, target: TV, shape: tuple[int, int], unit: int) -> _Taken 
     return _Taken(there, (thread, value))
 
 
-def _nothing_elsewhere(value: Data, there: BoolArray) -> Value | None:
-    """A sum that is over nothing where this does not hold; None of what is no plain sum."""
+def _empty_elsewhere(value: Data, there: BoolArray) -> Value | None:
+    """A sum that is empty outside of `there`; None if the value is not a plain sum."""
     if not value.sets or not isinstance(value.standing, Plain) or value.closed or value.needs or value.inside:
         return None
     if value.loose or any(tally.other is not algebra.const(0) for tally in value.sets.values()):
         return None
     sets = {
-        name: Tally(tuple(filter(None, (_masked(each, there) for each in tally.runs))))
+        name: Multiset(tuple(filter(None, (_masked(each, there) for each in tally.runs))))
         for name, tally in value.sets.items()
     }
     return evolve(value, sets=sets)
@@ -95,4 +97,4 @@ def _masked(each: Run, there: BoolArray) -> Run | None:
     which = np.zeros(there.shape, np.int64) if each.which is None else each.which
     nothing = np.zeros((1, each.period), np.int64)
     patterns = np.concatenate([each.patterns, nothing])
-    return run(each.low, each.high, each.rest, patterns, np.where(there, which, len(each.patterns)))
+    return make_run(each.low, each.high, each.rest, patterns, np.where(there, which, len(each.patterns)))

@@ -1,7 +1,7 @@
-"""Accumulators: what has been summed after any number of iterations, by one arbitrary contribution.
+"""Accumulators of matrix instructions: the contributions summed after any number of iterations.
 
-Fix x. c(x) counts how often x was added; the claim about a set, for all x, is then quantifier-free. A loop is
-summed by telescoping: runs [low(k), high(k)) with high(k) = low(k + 1) add up to [low(first), low(k)).
+For one arbitrary x, c(x) counts how often x was added; a claim about a set, for all x, is then quantifier-free. A loop
+is summed by telescoping: runs [low(k), high(k)) with high(k) = low(k + 1) add up to [low(first), low(k)).
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from argus.core.proof.dataflow.separable_index import equal_indices
 from argus.core.proof.dataflow.telescoping import telescope_terms
 from argus.core.proof.dataflow.timeline import Loop, Segment, Step, is_whole
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.values.content import Bottom, Content, Data, Inside, Number, Top, everywhere
-from argus.core.proof.values.multiset_count import Tally
+from argus.core.proof.values.content import Bottom, Content, Data, Inside, Number, Top, uniform
+from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.products import Multiplication, Product, Term, one_sum, tally_of
 from argus.core.walk import show, substitute, symbols
 
 
 @frozen(eq=False)
-class Held:
-    """A sum: how often x went into it, and when it has been set at all.
+class SumState:
+    """A sum: how often x was added, and under which condition it was initialised.
 
-    product: the first that it sums; all are of the same tensors, with its record and bounds; its factors are the two
-    tensors whose elements are multiplied, where all products are of these. terms: what `count` adds up, of a sum that a
-    product has set and others have added to; else empty.
+    product: the first product; all have its record and bounds, and its factors are the two multiplied tensors if all
+    products share them. count: c(x). valid: that the accumulator was initialised. terms: the summands of `count` if a
+    product initialised the sum and all others were added to it; else empty.
     """
 
     product: Product
@@ -44,15 +44,15 @@ class Held:
 
 @frozen(eq=False)
 class Zero:
-    """Set to zero, nothing added."""
+    """Initialised to zero, nothing added."""
 
 
-State = Bottom | Top | Zero | Held
+State = Bottom | Top | Zero | SumState
 
 
 @define(eq=False)
 class Accumulator:
-    """The history of one register tile that matrix instructions add to. weights: what they add may be weights."""
+    """The states of one accumulator tile. weights: whether softmax weights may be added without a rescale rule."""
 
     flow: Flow
     buffer: Buffer
@@ -60,7 +60,7 @@ class Accumulator:
     _products: dict[Step, Product | str] = field(factory=dict[Step, "Product | str"], init=False)
 
     def events(self, segment: Segment) -> tuple[Step, ...]:
-        """The steps of a segment that write the tile or make it anew."""
+        """The steps of a segment that write, allocate or reset the tile."""
         return tuple(step for step in segment.steps if self._touches(step))
 
     def _touches(self, step: Step) -> bool:
@@ -73,7 +73,7 @@ class Accumulator:
         return self.flow.read(a), self.flow.read(b)
 
     def product(self, step: Step) -> Product | str:
-        """What one statement adds, or why it has no form."""
+        """The product that one statement adds, or why it is unknown."""
         if step not in self._products:
             self._products[step] = self._product(step)
         return self._products[step]
@@ -88,13 +88,13 @@ class Accumulator:
             data.append(value)
         product = Multiplication(step.stmt, data[0], data[1]).product()
         if isinstance(product, Product) and product.weighed is not None and not self.weights:
-            return f"a sum of {product.weighed.form} that is never rescaled has no rule yet in the verifier"
+            return f"a sum of {product.weighed.form} that is never rescaled has no rule in the verifier yet"
         return product
 
     # -- state -------------------------------------------------------------------------------------------
 
     def state(self, at: Step) -> State:
-        """What the tile holds just before a step."""
+        """The tile's state just before a step."""
         state: State = Bottom()
         for segment in self.flow.timeline.segments[: at.segment]:
             state = self._through(state, segment)
@@ -107,15 +107,15 @@ class Accumulator:
         return state
 
     def content(self, at: Step) -> Content:
-        """The same, as the domain's value."""
+        """The tile's content just before a step."""
         match self.state(at):
-            case Held(valid=valid) as held:
+            case SumState(valid=valid) as held:
                 value = _content(held) if self.flow.holds(at.context, valid) else Bottom()
             case Zero():
                 value = Number(0.0)
             case Bottom() | Top() as other:
                 value = other
-        return everywhere(self._shape(), value, algebra.TRUE)
+        return uniform(self._shape(), value, algebra.TRUE)
 
     def _shape(self) -> tuple[int, int]:
         layout = self.buffer.layout
@@ -131,7 +131,7 @@ class Accumulator:
         if not events:
             return state
         head = self._at_head(state, segment, segment.loop)
-        if not isinstance(head, Held):
+        if not isinstance(head, SumState):
             return head
         loop = segment.loop
         end = {loop.symbol: algebra.add(loop.stmt.start, algebra.mul(loop.trips, loop.stmt.step))}
@@ -152,7 +152,7 @@ class Accumulator:
                     return Top(product)
                 return _added(state, product, step.guard, init)
             case _:
-                return Top(f"`{type(stmt).__name__}` into an accumulator has no rule yet in the verifier")
+                return Top(f"`{type(stmt).__name__}` into an accumulator has no rule in the verifier yet")
 
     def _at_head(self, before: State, segment: Segment, loop: Loop) -> State:
         """The state at the start of iteration k, for every k."""
@@ -180,7 +180,7 @@ class Accumulator:
     # -- obligations -------------------------------------------------------------------------------------
 
     def obligations(self) -> Iterator[Obligation]:
-        """That the tile is set before it is added to, that its elements keep their record, that loops add up."""
+        """The tile is initialised before use (I38), keeps its tags (I2), and has the closed form over loops (I3)."""
         reference: Product | None = None
         for segment in self.flow.timeline.segments:
             events = self.events(segment)
@@ -221,22 +221,24 @@ class Accumulator:
             "I2",
             f"each element of `{self.buffer.name}` is padding for all of its products or for none",
             step.stmt,
-            _bounded_alike(product.inside, reference.inside),
+            _equal_bounds(product.inside, reference.inside),
             step.context,
         )
 
     def _is_set(self, step: Step, stmt: Stmt, init: Cond) -> Obligation:
-        """The tile has been set, on every path, or is set here."""
+        """The tile has been initialised on every path, or is initialised here."""
         if init is algebra.TRUE:
-            return Obligation("I38", f"`{self.buffer.name}` is set here", stmt, init, step.context)
-        what = f"`{self.buffer.name}` is set before it is {'added to' if isinstance(stmt, Mma) else 'used'}"
-        advice = f"set `{self.buffer.name}` to zero first, or `assume` that the loop which sets it runs at least once"
+            return Obligation("I38", f"`{self.buffer.name}` is initialised here", stmt, init, step.context)
+        what = f"`{self.buffer.name}` is initialised before it is {'added to' if isinstance(stmt, Mma) else 'used'}"
+        advice = (
+            f"set `{self.buffer.name}` to zero first, or `assume` that the loop that initialises it runs at least once"
+        )
         match self.state(step):
             case Bottom():
                 goal, reason = init, ""
             case Zero():
                 goal, reason = algebra.TRUE, ""
-            case Held(valid=valid):
+            case SumState(valid=valid):
                 goal, reason = algebra.any_of((valid, init)), ""
             case Top(reason=reason):
                 goal = algebra.FALSE
@@ -261,32 +263,32 @@ class Accumulator:
         yield Obligation("I3", what, events[0].stmt, goal, loop.facts)
         if any(loop.symbol in symbols(term.rest) for term in terms):
             none = algebra.eq(substitute(now, {loop.symbol: loop.stmt.start}), 0)
-            what = f"nothing is in `{self.buffer.name}` before the first of {loop.symbol.name}"
+            what = f"`{self.buffer.name}` is empty before the first iteration of {loop.symbol.name}"
             yield Obligation("I3", what, events[0].stmt, none)
 
 
-def _content(held: Held) -> Data:
-    """A sum as the domain's value."""
+def _content(held: SumState) -> Data:
+    """A sum as a value of the abstract domain."""
     product, name = held.product, held.product.contracted
     sets = {name: _tally(held)}
     form, root = (f"sum over {name} of {what}" for what in (product.form, product.root))
     return Data(product.record, product.inside, 0.0, sets, form, root=root, factors=product.factors)
 
 
-def _tally(held: Held) -> Tally:
-    """How often x went into a sum: by runs, where it is what one product has set."""
-    return tally_of(held.terms) if held.terms else Tally((), held.count)
+def _tally(held: SumState) -> Multiset:
+    """The multiset of a sum: runs where the terms are known, else c(x)."""
+    return tally_of(held.terms) if held.terms else Multiset((), held.count)
 
 
 def _single(content: Content) -> Data | str:
-    """The one value of an operand, or what keeps it from being one."""
+    """The value of an operand, or why it has no single one."""
     for piece in content:
         if isinstance(piece.value, Bottom):
             return "an operand is not written, or still in flight"
         if isinstance(piece.value, Top):
             return piece.value.reason
         if isinstance(piece.value, Number):
-            return "an operand is a number that the program names"
+            return "an operand is a literal"
     if len(content) != 1 or content[0].guard is not algebra.TRUE or not bool(np.all(content[0].mask)):
         return "an operand whose content differs from case to case"
     value = content[0].value
@@ -295,17 +297,17 @@ def _single(content: Content) -> Data | str:
 
 
 def _common(factors: Sequence[tuple[Buffer, ...]]) -> tuple[Buffer, ...]:
-    """The tensors that all products are of, where they are of the same."""
+    """The tensors multiplied by all products; empty if they differ."""
     return factors[0] if all(each == factors[0] for each in factors) else ()
 
 
-def _both(summed: Product, other: Product) -> Product:
-    """What a sum is of that another product goes into."""
+def _combined(summed: Product, other: Product) -> Product:
+    """The product that describes a sum after another product is added."""
     return evolve(summed, factors=_common([summed.factors, other.factors]))
 
 
 def _first_trip(init: Cond, loop: Loop | None) -> bool:
-    """Whether the condition says: this is the first iteration."""
+    """Whether the condition is that this is the first iteration."""
     return loop is not None and isinstance(init, Cmp) and init is algebra.eq(algebra.sym(loop.symbol), loop.stmt.start)
 
 
@@ -317,23 +319,23 @@ def _at_start(product: Product, loop: Loop | None) -> Product:
     return evolve(product, record=record, inside=tuple(bound.shifted(start) for bound in product.inside))
 
 
-def _bounded_alike(one: Sequence[Inside], two: Sequence[Inside]) -> Cond:
-    if len(one) != len(two) or any(not a.like(b) for a, b in zip(one, two, strict=True)):
+def _equal_bounds(one: Sequence[Inside], two: Sequence[Inside]) -> Cond:
+    if len(one) != len(two) or any(not a.same_bound(b) for a, b in zip(one, two, strict=True)):
         return algebra.FALSE
     return algebra.all_of(equal_indices(a.coordinate, b.coordinate) for a, b in zip(one, two, strict=True))
 
 
 def _terms(events: Sequence[Step], products: Sequence[Product]) -> list[Term]:
-    """What the steps add, each under its own guard."""
+    """The terms that the steps add, each under its guard."""
     pairs = zip(events, products, strict=True)
     return [evolve(t, rest=algebra.all_of((t.rest, step.guard))) for step, product in pairs for t in product.terms]
 
 
 def _irregular(events: Sequence[Step], loop: Loop) -> str:
-    """Why a loop that writes the tile is not a plain sum, set at most by its first step in its first iteration."""
+    """Why a loop that writes the tile is not a plain sum, initialised at most by the first step of iteration one."""
     for place, step in enumerate(events):
         if not isinstance(step.stmt, Mma):
-            return "an accumulator that is assigned inside the loop that sums it"
+            return "an accumulator that is assigned inside the loop that accumulates into it"
         init = step.stmt.init
         if init is algebra.FALSE:
             continue
@@ -345,21 +347,21 @@ def _irregular(events: Sequence[Step], loop: Loop) -> str:
 
 
 def _entered(before: State, first: Product, total: Index, loop: Loop, *, resets: bool) -> State:
-    """The state after the iterations before k, of which `total` counts the contributions.
+    """The state after the iterations before k, whose contributions `total` counts.
 
-    resets: the first iteration discards what was there; before it, that is still there.
+    resets: the first iteration discards the previous sum; before it, the previous sum is still there.
     """
     fresh = algebra.eq(algebra.sym(loop.symbol), loop.stmt.start) if resets else algebra.FALSE
-    summed = Held(first, total, algebra.negate(fresh) if resets else algebra.TRUE)
+    summed = SumState(first, total, algebra.negate(fresh) if resets else algebra.TRUE)
     match before:
         case Zero():
             return evolve(summed, valid=algebra.TRUE)
-        case Held(product=product) if one_sum((product, first)):
+        case SumState(product=product) if one_sum((product, first)):
             return Top(one_sum((product, first)))
-        case Held(count=count, valid=valid):
+        case SumState(count=count, valid=valid):
             carried = algebra.pick(fresh, count, total) if resets else algebra.add(count, total)
             set_before = algebra.any_of((valid, algebra.negate(fresh))) if resets else valid
-            same = _both(before.product, first)
+            same = _combined(before.product, first)
             return evolve(before, product=same, count=carried, valid=set_before, terms=())
         case Bottom():
             return summed if resets else before
@@ -368,23 +370,23 @@ def _entered(before: State, first: Product, total: Index, loop: Loop, *, resets:
 
 
 def _added(state: State, product: Product, guard: Cond, init: Cond) -> State:
-    """One statement more: what was there counts unless it is reset."""
+    """The state after one more product; the previous sum counts unless it is reset."""
     terms = [evolve(t, rest=algebra.all_of((t.rest, guard))) for t in product.terms]
     added = algebra.add(*(term.count for term in terms)) if terms else algebra.const(0)
-    alone = Held(product, added, init, tuple(terms))
+    alone = SumState(product, added, init, tuple(terms))
     if init is algebra.TRUE:
         return alone
     match state:
         case Zero():
             return evolve(alone, valid=algebra.TRUE)
-        case Held(product=first) if one_sum((first, product)):
+        case SumState(product=first) if one_sum((first, product)):
             return Top(one_sum((first, product)))
-        case Held(count=count, valid=valid, terms=before):
-            kept = algebra.pick(init, 0, count)
+        case SumState(count=count, valid=valid, terms=before):
+            previous = algebra.pick(init, 0, count)
             both = (*before, *terms) if before and init is algebra.FALSE else ()
             set_now = algebra.any_of((valid, init))
-            same = _both(state.product, product)
-            return evolve(state, product=same, count=algebra.add(kept, added), valid=set_now, terms=both)
+            same = _combined(state.product, product)
+            return evolve(state, product=same, count=algebra.add(previous, added), valid=set_now, terms=both)
         case Bottom():
             return state if init is algebra.FALSE else alone
         case Top():

@@ -1,8 +1,8 @@
-"""Kernels whose blocks run in clusters: what the blocks of one do to each other, and what each owes the others.
+"""Thread block clusters: the ring protocol of all blocks of a cluster, and the obligations between them (I15, I16).
 
-All blocks run one program, in which the rank is a symbol. A cluster's protocol is that of all its blocks: a ring and
-the roles of each, where a multicast is a copy into the ring of each receiver, and an arrival at another block's barrier
-gives back a slot of that block's ring. Source: proof-methods 3.6.
+All blocks run one program, in which the rank is a symbol. A cluster's protocol has the rings and the roles of each of
+its blocks, where a multicast is a copy into the ring of each receiver, and an arrival at another block's barrier
+releases a stage of that block's ring. Source: proof-methods 3.6.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from argus.core.index import Cond, Const, Index, Node, Sym, Symbol
 from argus.core.ir import Advance, Arrive, Await, Copy, Fence, For, If, Kernel, Roles, Stmt, Sync, View, walk
 from argus.core.ir.rewrite import in_stmt
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.sync.roles.context import block_of_its_own, refuse
-from argus.core.proof.sync.roles.events import reached
-from argus.core.proof.sync.roles.parsed import Parsed, Storage
-from argus.core.proof.sync.roles.prologue_epilogue import Placed
+from argus.core.proof.sync.roles.context import fresh_block_symbol, refuse
+from argus.core.proof.sync.roles.events import arrival_peer
+from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage
+from argus.core.proof.sync.roles.prologue_epilogue import PlacedOp
 from argus.core.protocol.ring import Copy as Copied
-from argus.core.protocol.ring import Meet, Op, Release, Ring, Role, WaitGroups
+from argus.core.protocol.ring import NamedBarrierOp, Op, Release, Ring, Role, WaitGroups
 from argus.core.walk import substitute, symbols
 
 
 def rank_of(kernel: Kernel) -> Symbol:
-    """The symbol that is the block's rank. Raises RefusedError where the rank is part of an axis of the grid."""
+    """The symbol of the block's rank. Raises RefusedError where the rank is only part of a grid axis."""
     rank = kernel.rank
     if not isinstance(rank, Sym):
-        refuse(kernel.body[0], "a rank that is no axis of the grid of its own")
+        refuse(kernel.body[0], "a rank that is not a grid axis of its own")
     return rank.symbol
 
 
-def ranked(kernel: Kernel) -> Kernel:
-    """The kernel with the rank as an axis of its grid. Raises RefusedError for clusters along several axes."""
+def with_rank_axis(kernel: Kernel) -> Kernel:
+    """The kernel with the rank as a grid axis. Raises RefusedError for clusters along several axes."""
     if isinstance(kernel.rank, Sym):
         return kernel
     wide = [axis for axis, size in enumerate(kernel.cluster) if size > 1]
@@ -43,7 +43,7 @@ def ranked(kernel: Kernel) -> Kernel:
         refuse(kernel.body[0], "clusters along several axes of the grid")
     at, size = wide[0], kernel.peers
     block, count = kernel.blocks[at], algebra.floordiv(kernel.grid[at], size)
-    rank, group = block_of_its_own(kernel, "rank", size - 1), block_of_its_own(kernel, f"{block.name}_group")
+    rank, group = fresh_block_symbol(kernel, "rank", size - 1), fresh_block_symbol(kernel, f"{block.name}_group")
     names: dict[Symbol, Index] = {block: algebra.add(algebra.mul(algebra.sym(group), size), algebra.sym(rank))}
     roles = None if kernel.roles is None else in_stmt(kernel.roles, names)
     assert roles is None or isinstance(roles, Roles)
@@ -58,20 +58,20 @@ def ranked(kernel: Kernel) -> Kernel:
     )
 
 
-def judge_ranks(kernel: Kernel, role: Parsed) -> None:
-    """Raises RefusedError unless blocks of a cluster run the same trips and barriers; data may depend on the rank."""
+def check_rank_independence(kernel: Kernel, role: ParsedRole) -> None:
+    """Raises RefusedError unless the control flow and barriers are equal for all ranks; data may depend on the rank."""
     rank = rank_of(kernel)
-    for stmt in walk(role.laps_body):
+    for stmt in walk(role.statements):
         if isinstance(stmt, For | If | Await | Advance | Arrive) and any(
             rank in symbols(node) for node in _control(stmt)
         ):
-            refuse(stmt, "what a role does to barriers depends on the block's rank")
-    tiles = role.laps.tiles
+            refuse(stmt, "a role's barrier operations depend on the block's rank")
+    tiles = role.tile_loop.tiles
     if tiles is None or tiles.symbol not in symbols(role.per_tile):
         return
-    # What lap of which tile is the same for all blocks where they count laps alike.
+    # Blocks are at the same tile only if they count tiles from the same start.
     if rank in symbols(role.per_tile) or symbols(tiles.start, tiles.stop) & frozenset(kernel.blocks):
-        refuse(role.loop, "numbers of uses that the tile decides, in a cluster")
+        refuse(role.loop, "numbers of uses that depend on the tile, in a cluster")
 
 
 def _control(stmt: Stmt) -> tuple[Node, ...]:
@@ -79,57 +79,57 @@ def _control(stmt: Stmt) -> tuple[Node, ...]:
 
 
 def mask_of(kernel: Kernel, copy: Copy, rank: int) -> int:
-    """The receivers of what the block of this rank sends, a bit each. Raises RefusedError for no number."""
+    """The receiver bit mask of the copy issued by the block of this rank. Raises RefusedError if not constant."""
     if copy.peers is None:
         return 1 << rank
     found = substitute(copy.peers, {rank_of(kernel): algebra.const(rank)})
     if not isinstance(found, Const):
-        refuse(copy, "a multicast whose receivers are no numbers")
+        refuse(copy, "a multicast whose receivers are not constant")
     return found.value
 
 
-def sent_by(kernel: Kernel, copy: Copy, rank: int) -> Copy:
+def at_rank(kernel: Kernel, copy: Copy, rank: int) -> Copy:
     """The copy as the block of this rank issues it."""
     made = in_stmt(copy, {rank_of(kernel): algebra.const(rank)})
     assert isinstance(made, Copy)
     return made
 
 
-def landed(kernel: Kernel, copy: Copy) -> tuple[Copy, ...]:
-    """The copies that land in a block's slot for one statement: its own, or what each block of the cluster sends.
+def received_copies(kernel: Kernel, copy: Copy) -> tuple[Copy, ...]:
+    """The copies into a block's stage for one statement: its own, or one from each block of the cluster.
 
-    Raises RefusedError where not all blocks send to all.
+    Raises RefusedError where not every block sends to all.
     """
     if copy.peers is None:
         return (copy,)
     ranks = range(kernel.peers)
     if any(mask_of(kernel, copy, rank) != (1 << kernel.peers) - 1 for rank in ranks):
-        refuse(copy, "a multicast that not every block of the cluster sends to all")
-    return tuple(evolve(sent_by(kernel, copy, rank), peers=None) for rank in ranks)
+        refuse(copy, "a multicast that some block of the cluster does not send to all")
+    return tuple(evolve(at_rank(kernel, copy, rank), peers=None) for rank in ranks)
 
 
 # -- the protocol of all blocks ----------------------------------------------------------------------------------
 
 
-def of_cluster(
+def cluster_protocol(
     kernel: Kernel,
-    rings: Sequence[Storage],
+    rings: Sequence[RingStorage],
     sizes: Sequence[Ring],
     roles: Sequence[Role],
-    placed: Sequence[tuple[Placed, ...]],
-) -> tuple[tuple[Ring, ...], list[Role], list[tuple[Placed, ...]]]:
-    """Rings, roles and their operations of each block, by rank: of rank 0 as they are without a cluster."""
+    placed: Sequence[tuple[PlacedOp, ...]],
+) -> tuple[tuple[Ring, ...], list[Role], list[tuple[PlacedOp, ...]]]:
+    """The rings, roles and operations of every block, ordered by rank; those of rank 0 as without a cluster."""
     made: list[Role] = []
-    ops: list[tuple[Placed, ...]] = []
+    ops: list[tuple[PlacedOp, ...]] = []
     ranks = range(kernel.peers)
     for ring in rings:
-        if ring.once:
-            refuse(ring.copies[0], "a ring of which a tile is one use, in a cluster")
+        if ring.per_tile:
+            refuse(ring.copies[0], "a ring with one use per tile, in a cluster")
     for rank in ranks:
         for role, own in zip(roles, placed, strict=True):
             if role.share[1] > 1:
-                refuse(own[0].stmt, "agents that share out the tiles, in a cluster")
-            body = tuple(op for each in own for op in _ops(kernel, rings, each, rank))
+                refuse(own[0].stmt, "agents that divide the tiles among them, in a cluster")
+            body = tuple(op for each in own for op in _ops_of_rank(kernel, rings, each, rank))
             name = role.name if rank == 0 else f"{role.name} of rank {rank}"
             made.append(evolve(role, name=name, body=body))
             ops.append(own)
@@ -140,15 +140,15 @@ def of_cluster(
     return wide * kernel.peers, made, ops
 
 
-def _senders(kernel: Kernel, ring: Storage, copy: int) -> range:
+def _senders(kernel: Kernel, ring: RingStorage, copy: int) -> range:
     return range(1 if ring.copies[copy].peers is None else kernel.peers)
 
 
-def _ops(kernel: Kernel, rings: Sequence[Storage], each: Placed, rank: int) -> Iterator[Op]:
-    """An operation as the block of this rank does it, on rings numbered over all blocks."""
+def _ops_of_rank(kernel: Kernel, rings: Sequence[RingStorage], each: PlacedOp, rank: int) -> Iterator[Op]:
+    """An operation of the block of this rank, on rings numbered over all blocks."""
     op = each.op
     match op:
-        case WaitGroups() | Meet():
+        case WaitGroups() | NamedBarrierOp():
             yield op
         case Copied():
             assert isinstance(each.stmt, Copy)
@@ -160,38 +160,38 @@ def _ops(kernel: Kernel, rings: Sequence[Storage], each: Placed, rank: int) -> I
                 if mask >> to & 1:
                     yield evolve(op, ring=to * len(rings) + op.ring, part=part)
         case _:
-            peer = reached(each.stmt)
+            peer = arrival_peer(each.stmt)
             to = rank if peer is None else _number(each.stmt, substitute(peer, {rank_of(kernel): algebra.const(rank)}))
             if not 0 <= to < kernel.peers:
-                refuse(each.stmt, "an arrival at the barrier of a block that the cluster does not have")
+                refuse(each.stmt, "an arrival at the barrier of a rank outside the cluster")
             if to != rank and not isinstance(op, Release):
-                refuse(each.stmt, "another block's barrier is used by more than giving back a slot")
+                refuse(each.stmt, "an operation on another block's barrier other than the release of a stage")
             yield evolve(op, ring=to * len(rings) + op.ring)
 
 
 def _number(stmt: Stmt, node: Index) -> int:
     if not isinstance(node, Const):
-        refuse(stmt, "an arrival at the barrier of a block whose rank is no number")
+        refuse(stmt, "an arrival at the barrier of a block whose rank is not constant")
     return node.value
 
 
-# -- what blocks owe each other ------------------------------------------------------------------------------------
+# -- obligations between blocks ------------------------------------------------------------------------------------
 
 
-def obligations(kernel: Kernel, rings: Sequence[Storage], *, finishes: bool) -> Iterator[Obligation]:
-    """I15 and I16. finishes: who fills waits at the end until every slot has been given back."""
-    yield from _left(kernel, finishes=finishes)
+def cluster_obligations(kernel: Kernel, rings: Sequence[RingStorage], *, finishes: bool) -> Iterator[Obligation]:
+    """I15 and I16. finishes: the producers wait at their end until every stage has been released."""
+    yield from _lifetime_obligations(kernel, finishes=finishes)
     for ring in rings:
         for copy in ring.copies:
             if copy.peers is not None:
-                yield _agreed(kernel, copy)
-                yield from _shared(kernel, copy)
+                yield _mask_obligation(kernel, copy)
+                yield from _multicast_tile_obligations(kernel, copy)
 
 
-def _left(kernel: Kernel, *, finishes: bool) -> Iterator[Obligation]:
-    """I15: copies into a block are waited for by who drains them; arrivals at it, by who fills or by all at the end."""
-    stmts = [stmt for stmt in walk(kernel.body) if reached(stmt) is not None]
-    good = finishes or meets(kernel.epilogue)
+def _lifetime_obligations(kernel: Kernel, *, finishes: bool) -> Iterator[Obligation]:
+    """I15: consumers wait for copies into their block; arrivals are awaited by the producers, or by all at the end."""
+    stmts = [stmt for stmt in walk(kernel.body) if arrival_peer(stmt) is not None]
+    good = finishes or has_cluster_barrier(kernel.epilogue)
     for stmt in stmts:
         yield Obligation(
             "I15",
@@ -199,16 +199,16 @@ def _left(kernel: Kernel, *, finishes: bool) -> Iterator[Obligation]:
             stmt,
             algebra.TRUE if good else algebra.FALSE,
             fault="a block may end before another arrives at its barriers",
-            help="let the role that fills end with `ring.finish()`, or all of it with `cluster.sync()` after them",
+            help="end the producer with `ring.finish()`, or put `cluster.sync()` after all roles",
         )
     if not stmts:
         yield Obligation(
-            "I15", "no block reaches another's barriers but by copies waited for", kernel.body[0], algebra.TRUE
+            "I15", "blocks use each other's barriers only by copies that are waited for", kernel.body[0], algebra.TRUE
         )
 
 
-def meets(body: Sequence[Stmt]) -> bool:
-    """Whether the whole cluster meets there: at once, or in two halves."""
+def has_cluster_barrier(body: Sequence[Stmt]) -> bool:
+    """Whether statements contain a barrier of the whole cluster, as one statement or as arrive and wait."""
     arrived = False
     for stmt in body:
         if isinstance(stmt, Sync) and stmt.barrier == "cluster":
@@ -218,35 +218,35 @@ def meets(body: Sequence[Stmt]) -> bool:
     return False
 
 
-def known(prologue: Sequence[Stmt]) -> bool:
-    """I14: whether a fence of the barriers' initialisation is followed by a meeting of the whole cluster."""
+def publishes_barrier_init(prologue: Sequence[Stmt]) -> bool:
+    """I14: whether a fence of the barriers' initialisation is followed by a barrier of the whole cluster."""
     fence = next((p for p, s in enumerate(prologue) if isinstance(s, Fence) and s.kind == "barrier_init"), None)
-    return fence is not None and meets(prologue[fence:])
+    return fence is not None and has_cluster_barrier(prologue[fence:])
 
 
-def _agreed(kernel: Kernel, copy: Copy) -> Obligation:
-    """I16, the mask: what each block sends, it sends to all."""
+def _mask_obligation(kernel: Kernel, copy: Copy) -> Obligation:
+    """I16, the mask: each block sends to all."""
     masks = [mask_of(kernel, copy, rank) for rank in range(kernel.peers)]
     good = set(masks) == {(1 << kernel.peers) - 1}
     what = f"every block multicasts `{copy.source.buffer.name}` to all of the cluster"
     return Obligation(
-        "I16", what, copy, algebra.TRUE if good else algebra.FALSE, help="name the same ranks in all blocks"
+        "I16", what, copy, algebra.TRUE if good else algebra.FALSE, help="use the same mask in all blocks"
     )
 
 
-def _shared(kernel: Kernel, copy: Copy) -> Iterator[Obligation]:
-    """I16, the tile: parts that different blocks send are of one tile, which lies at one place of the tensor."""
-    first = _place(sent_by(kernel, copy, 0))
+def _multicast_tile_obligations(kernel: Kernel, copy: Copy) -> Iterator[Obligation]:
+    """I16, the tile: the parts sent by different blocks belong to one tile, at one position in the tensor."""
+    first = _tensor_index(at_rank(kernel, copy, 0))
     for rank in range(1, kernel.peers):
-        pairs = zip(first, _place(sent_by(kernel, copy, rank)), strict=True)
+        pairs = zip(first, _tensor_index(at_rank(kernel, copy, rank)), strict=True)
         same: Cond = algebra.all_of(algebra.eq(one, other) for one, other in pairs)
         what = f"ranks 0 and {rank} multicast parts of one tile of `{copy.source.buffer.name}`"
-        help_ = "multicast an operand that the tiles of all blocks of the cluster share"
+        help_ = "multicast an operand that all blocks of the cluster share"
         yield Obligation("I16", what, copy, same, help=help_)
 
 
-def _place(copy: Copy) -> tuple[Index, ...]:
-    """Where the tensor's element lies that comes to the first of the whole tile in shared memory."""
+def _tensor_index(copy: Copy) -> tuple[Index, ...]:
+    """The tensor index that is copied to the first element of the whole tile in shared memory."""
     axes = len(copy.source.shape)
     source, target = _corner(copy.source), _corner(copy.target)
     moved = (algebra.sub(a, b) for a, b in zip(source[-axes:], target[-axes:], strict=True))

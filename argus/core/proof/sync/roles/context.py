@@ -1,4 +1,4 @@
-"""What the analysis of roles may ask and name: a prover under facts, and ghosts that count uses over all tiles."""
+"""The context of the role analysis: a prover under the kernel's facts, and ghost variables that count ring uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from argus.core.walk import fold, rebuild, substitute
 
 
 class RefusedError(Exception):
-    """The program is not of a form that this analysis has a meaning for; caught where the analysis begins."""
+    """The program is outside the model of the role analysis; caught in `sequentialise`."""
 
     def __init__(self, stmt: Stmt, reason: str) -> None:
         super().__init__(reason)
@@ -28,11 +28,11 @@ def refuse(stmt: Stmt, reason: str) -> NoReturn:
 
 
 TILE = Symbol("tile'", "loop", 0, None)
-"""The number of a tile among its block's, in every role alike."""
+"""The index of a tile among its block's tiles, common to all roles."""
 
 
-def block_of_its_own(kernel: Kernel, wanted: str, high: int | None = None) -> Symbol:
-    """A coordinate of blocks that the kernel does not have, under this name or one like it."""
+def fresh_block_symbol(kernel: Kernel, wanted: str, high: int | None = None) -> Symbol:
+    """A block coordinate with a name that the kernel does not use: the wanted one, or that with underscores."""
     taken = {block.name for block in kernel.blocks}
     while wanted in taken:
         wanted += "_"
@@ -40,12 +40,11 @@ def block_of_its_own(kernel: Kernel, wanted: str, high: int | None = None) -> Sy
 
 
 @define(eq=False)
-class Ledger:
-    """One kernel's questions and ghosts.
+class ProofContext:
+    """The prover and the ghost variables of one kernel.
 
-    base(D): how often a ring has been used before the tile at hand, where a tile uses it D times, a function of the
-    tile; the same for every role that has arrived at the same tile. total(D): at the end. rounds(number): tiles that
-    an agent has done.
+    base(D): the uses of a ring before the current tile, where each tile has D uses (a function of the tile); equal for
+    all roles at the same tile. total(D): the uses after all tiles. rounds(loop): the tiles that an agent has finished.
     """
 
     prover: Prover
@@ -73,9 +72,7 @@ class Ledger:
         return self._ghost("uses", self.uses(per_tile, tiles))
 
     def uses(self, per_tile: Index, tiles: For | None = None) -> Index:
-        """The form of D that all roles share, as a function of the tile's number in `TILE`: the first that equals it
-        in every tile of the loop.
-        """
+        """The representative of D for all roles, over `TILE`: the first known form that equals it in every tile."""
         named = per_tile if tiles is None else substitute(per_tile, {tiles.symbol: algebra.sym(TILE)})
         if any(each is named for each in self._uses):
             return named
@@ -95,8 +92,8 @@ class Ledger:
             self._ghosts[what, key] = Symbol(f"{what}_{len(self._ghosts)}", "fresh", 0, None)
         return algebra.sym(self._ghosts[what, key])
 
-    def settled(self, expression: Index, context: Sequence[Cond]) -> Index:
-        """The same integer without those maxima and choices that the context decides."""
+    def simplify(self, expression: Index, context: Sequence[Cond]) -> Index:
+        """The expression without the maxima, minima and conditionals that the context decides."""
 
         def visit(node: Node, parts: Sequence[Node]) -> Node:
             made = rebuild(node, parts)
@@ -115,8 +112,8 @@ class Ledger:
         return cast(Index, fold(expression, visit))
 
 
-def divided(expression: Index, by: int) -> Index | None:
-    """The integer that `by` times is the expression in form; None if there is none visible."""
+def exact_quotient(expression: Index, by: int) -> Index | None:
+    """The quotient of an expression that is syntactically a multiple of `by`; None otherwise."""
     if isinstance(expression, Const):
         return algebra.const(expression.value // by) if expression.value % by == 0 else None
     made = algebra.floordiv(expression, by)

@@ -1,4 +1,4 @@
-"""How far counters of uses run (I28): they wrap at 2^32, where slots that are no power of two lose their order."""
+"""Bounds of use counters (I28): at the wrap at 2^32, `use % stages` is continuous only for a power of two of stages."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.ir import Advance, Assume, Buffer, For, If, Kernel, Stmt, bodies, trips, walk
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.sync.roles.context import Ledger
-from argus.core.proof.sync.roles.parsed import Parsed, Storage
-from argus.core.proof.sync.roles.sequential import Tiles
+from argus.core.proof.sync.roles.context import ProofContext
+from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage
+from argus.core.proof.sync.roles.sequential import TileEnumeration
 from argus.core.walk import show
 
 _WRAPS = 1 << 32
 
 
-def bounded(
-    kernel: Kernel, roles: Sequence[Parsed], rings: Sequence[Storage], tiles: Tiles | None, ledger: Ledger
+def counter_bound_obligations(
+    kernel: Kernel,
+    roles: Sequence[ParsedRole],
+    rings: Sequence[RingStorage],
+    tiles: TileEnumeration | None,
+    proof: ProofContext,
 ) -> Iterator[Obligation]:
-    """Each counter that runs on over all tiles stays below 2^32, where a ring's slots are no power of two."""
+    """Each counter that runs across tiles stays below 2^32, if some ring's number of stages is not a power of two."""
     uneven = next((ring for ring in rings if ring.stages & (ring.stages - 1)), None)
     if uneven is None or tiles is None:
         return
@@ -29,11 +33,11 @@ def bounded(
     for role in roles:
         body = role.role.body
         for counter, stmt in _counters(body).items():
-            most = _most(body, counter, role, tiles, ledger, known)
-            good = ledger.holds(known, algebra.lt(most, _WRAPS))
-            what = f"`{counter.name}` counts below 2^32: where it wraps, {uneven.stages} slots lose their order"
+            most = _upper_bound(body, counter, role, tiles, proof, known)
+            good = proof.holds(known, algebra.lt(most, _WRAPS))
+            what = f"`{counter.name}` stays below 2^32, at which {uneven.stages} stages lose their order"
             reason = (
-                "a counter of uses may pass 32 bits, and its slots are no power of two: "
+                "a counter of uses may exceed 32 bits, and its number of stages is not a power of two: "
                 f"`assume` that {show(most)} is below 2^32"
             )
             goal = algebra.TRUE if good else algebra.FALSE
@@ -41,7 +45,7 @@ def bounded(
 
 
 def _counters(body: tuple[Stmt, ...]) -> dict[Buffer, Stmt]:
-    """Each counter that the body advances, and where it does so first."""
+    """Each counter that the body advances, with the first statement that does."""
     found: dict[Buffer, Stmt] = {}
     for stmt in walk(body):
         if isinstance(stmt, Advance):
@@ -49,30 +53,35 @@ def _counters(body: tuple[Stmt, ...]) -> dict[Buffer, Stmt]:
     return found
 
 
-def _most(
-    body: tuple[Stmt, ...], counter: Buffer, role: Parsed, tiles: Tiles, ledger: Ledger, known: tuple[Cond, ...]
+def _upper_bound(
+    body: tuple[Stmt, ...],
+    counter: Buffer,
+    role: ParsedRole,
+    tiles: TileEnumeration,
+    proof: ProofContext,
+    known: tuple[Cond, ...],
 ) -> Index:
-    """What the body adds to a counter at most; where a loop's bounds speak of another's number, for any such number."""
+    """An upper bound on what the body adds to a counter, valid for any value of enclosing loop variables."""
     total = algebra.const(0)
     for stmt in body:
         match stmt:
             case Advance(counter=own, by=by) if own is counter:
                 total = algebra.add(total, algebra.maximum(0, by))
             case If(then=then, otherwise=otherwise):
-                one, other = (_most(part, counter, role, tiles, ledger, known) for part in (then, otherwise))
+                one, other = (_upper_bound(part, counter, role, tiles, proof, known) for part in (then, otherwise))
                 total = algebra.add(total, one, other)
             case For(body=inner):
-                each = _most(inner, counter, role, tiles, ledger, known)
-                total = algebra.add(total, algebra.mul(_trips(stmt, role, tiles, ledger, known), each))
+                each = _upper_bound(inner, counter, role, tiles, proof, known)
+                total = algebra.add(total, algebra.mul(_trips(stmt, role, tiles, proof, known), each))
             case _:
-                inside = (_most(part, counter, role, tiles, ledger, known) for part in bodies(stmt))
+                inside = (_upper_bound(part, counter, role, tiles, proof, known) for part in bodies(stmt))
                 total = algebra.add(total, *inside)
     return total
 
 
-def _trips(loop: For, role: Parsed, tiles: Tiles, ledger: Ledger, known: tuple[Cond, ...]) -> Index:
-    """How often a loop runs; of a loop over tiles, no more often than there are tiles in all."""
+def _trips(loop: For, role: ParsedRole, tiles: TileEnumeration, proof: ProofContext, known: tuple[Cond, ...]) -> Index:
+    """The trip count of a loop; for the loop over tiles, at most the number of all tiles."""
     times = trips(loop)
-    over = role.laps.tiles is not None and loop.symbol == role.laps.tiles.symbol
+    over = role.tile_loop.tiles is not None and loop.symbol == role.tile_loop.tiles.symbol
     most = algebra.maximum(0, tiles.total)
-    return most if over and ledger.holds(known, algebra.le(times, most)) else times
+    return most if over and proof.holds(known, algebra.le(times, most)) else times

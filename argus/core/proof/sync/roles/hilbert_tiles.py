@@ -1,6 +1,6 @@
-"""Tiles taken along a curve, in the line of one tile: row and column stand in the place of the tile's number.
+"""Tiles in Hilbert order: replaces the tile's number in the sequential kernel by its row and column.
 
-That they are one to one with the number is the lemma of `core.curves`.
+That row and column correspond one to one to the number is the lemma of `core.hilbert_order`.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ ROW, COLUMN = (Symbol(f"tile_{name}", "block", 0, None) for name in ("row", "col
 _MOST = 1 << 29
 
 
-def curve_of(body: tuple[Stmt, ...], number: Symbol, total: Index) -> HilbertTile | None:
-    """The curve that the tile's number is taken along; None if it is not."""
+def find_hilbert_order(body: tuple[Stmt, ...], number: Symbol, total: Index) -> HilbertTile | None:
+    """The Hilbert order in which the body uses the tile's number; None if it does not."""
     roots: list[Node] = [root for stmt in walk(body) for root in expressions(stmt)]
     return squares(number, total, roots)
 
 
-def by_place(body: tuple[Stmt, ...], found: HilbertTile) -> tuple[Stmt, ...]:
-    """The statements with row and column as symbols."""
+def substitute_coordinates(body: tuple[Stmt, ...], found: HilbertTile) -> tuple[Stmt, ...]:
+    """The statements with the tile's row and column as symbols."""
     names: dict[Node, Index] = {found.row: algebra.sym(ROW), found.column: algebra.sym(COLUMN)}
     return tuple(in_stmt(stmt, NodeMap(names)) for stmt in body)
 
 
-def obligations(rows: Index, columns: Index, total: Index, loop: For) -> Iterator[Obligation]:
-    """I28 of what the line leaves out: where a tile lies is computed in 32 bits, and divides by no zero."""
+def hilbert_obligations(rows: Index, columns: Index, total: Index, loop: For) -> Iterator[Obligation]:
+    """I28 of the computation that was replaced: it fits 32 bits, and no divisor is zero."""
     count = algebra.mul(rows, columns)
-    what, help_ = "a tile's place along the curve", "`assume` that there are fewer tiles than 2^29"
-    yield Obligation("I28", f"{what} computes in 32 bits", loop, algebra.lt(count, _MOST), (), help=help_)
+    what, help_ = "the Hilbert order of tiles", "`assume` that there are fewer tiles than 2^29"
+    yield Obligation("I28", f"{what} is computed in 32 bits", loop, algebra.lt(count, _MOST), (), help=help_)
     some = (algebra.le(1, total), algebra.le(0, rows))
-    yield Obligation("I28", f"{what} divides by no zero", loop, algebra.le(1, columns), some)
+    yield Obligation("I28", f"{what} does not divide by zero", loop, algebra.le(1, columns), some)

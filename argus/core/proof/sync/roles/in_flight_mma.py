@@ -1,8 +1,8 @@
-"""Products in flight, followed along one tile of a role: those that read a slot are over when it is given back.
+"""Products in flight (I10): the `wgmma` groups that read a stage are complete when the stage is released.
 
-Groups end in the order in which they set out, and a wait leaves the youngest. All queues that a tile may have at a
-place are kept, each group as the uses that it reads; a loop is repeated until none is new. Source: proof-methods 3.2
-(release), `reference/ir.md` 7, T16.
+Groups complete in issue order, and a wait leaves only the youngest in flight. The analysis computes the set of possible
+queues at each statement of a tile, with each group as the uses that it reads, to a fixpoint over loops. Source:
+proof-methods 3.2 (release), `reference/ir.md` 7, T16.
 """
 
 from __future__ import annotations
@@ -15,48 +15,54 @@ from argus.core import algebra
 from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.ir import Stmt, trips
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.sync.roles.context import Ledger, refuse
-from argus.core.proof.sync.roles.events import Arrived, Drained, Event, Multiplied
-from argus.core.proof.sync.roles.parsed import Parsed, Run, Storage
-from argus.core.proof.sync.roles.uses import reads_of
+from argus.core.proof.sync.roles.context import ProofContext, refuse
+from argus.core.proof.sync.roles.events import ArriveEvent, Event, MmaEvent, MmaWaitEvent
+from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage, UseLoop
+from argus.core.proof.sync.roles.uses import ring_reads
 from argus.core.walk import substitute
 
 Group = tuple[tuple[int, Index | None], ...]
-"""The rings that a product reads, each with the use, modulo its slots; None where there is one slot."""
+"""The rings that a product reads, each with the use, modulo its stages; None if there is one stage."""
 Queue = tuple[Group, ...]
 """Oldest first."""
 _MOST_QUEUES, _LONGEST = 32, 16
 
 
-def settled(role: Parsed, rings: Sequence[Storage]) -> bool:
-    """Whether the role's products are followed here, and the protocol reads them as over where they are given back.
+def tracks_products(role: ParsedRole, rings: Sequence[RingStorage]) -> bool:
+    """Whether this analysis covers the role's products; the protocol then treats them as complete at the release.
 
-    Products of one use after another, in one loop alone, are left to the protocol, which counts groups by uses.
+    Products of consecutive uses in a single loop are left to the protocol, which counts groups by uses.
     """
-    beside = any(isinstance(event.happening, Multiplied) for event in (*role.ahead, *role.behind))
-    several = any(isinstance(e.happening, Multiplied) and len(reads_of(e, rings)) > 1 for e in role.during)
-    return beside or several or len(role.runs) > 1 or _apart(role, rings) or _of_held(role, rings)
+    outside = any(isinstance(event.action, MmaEvent) for event in (*role.prologue, *role.epilogue))
+    several = any(isinstance(e.action, MmaEvent) and len(ring_reads(e, rings)) > 1 for e in role.loop_events)
+    return (
+        outside
+        or several
+        or len(role.use_loops) > 1
+        or _reads_across_wait(role, rings)
+        or _reads_tile_ring(role, rings)
+    )
 
 
-def _of_held(role: Parsed, rings: Sequence[Storage]) -> bool:
-    """Whether products read a slot that is held over a tile, of which no use of a trip tells when they are over."""
-    products = (event for event in role.during if isinstance(event.happening, Multiplied))
-    return any(ring.once for event in products for ring, _ in reads_of(event, rings))
+def _reads_tile_ring(role: ParsedRole, rings: Sequence[RingStorage]) -> bool:
+    """Whether products read a stage that is held for a whole tile, which no use of a trip releases."""
+    products = (event for event in role.loop_events if isinstance(event.action, MmaEvent))
+    return any(ring.per_tile for event in products for ring, _ in ring_reads(event, rings))
 
 
-def _apart(role: Parsed, rings: Sequence[Storage]) -> bool:
-    """Whether a slot is read by several products with a wait between them, each of which counts groups by itself."""
+def _reads_across_wait(role: ParsedRole, rings: Sequence[RingStorage]) -> bool:
+    """Whether a stage is read by several products with a wait between them."""
     waited: dict[int, bool] = {}
-    for event in role.during:
-        match event.happening:
-            case Multiplied():
-                for ring, _ in reads_of(event, rings):
+    for event in role.loop_events:
+        match event.action:
+            case MmaEvent():
+                for ring, _ in ring_reads(event, rings):
                     if waited.get(ring.number, False):
                         return True
                     waited[ring.number] = False
-            case Drained():
+            case MmaWaitEvent():
                 waited = dict.fromkeys(waited, True)
-            case Arrived(barrier=barrier):
+            case ArriveEvent(barrier=barrier):
                 back = {ring.number for ring in rings if ring.empty is barrier}
                 waited = {number: known for number, known in waited.items() if number not in back}
             case _:
@@ -64,21 +70,21 @@ def _apart(role: Parsed, rings: Sequence[Storage]) -> bool:
     return False
 
 
-def flights(role: Parsed, rings: Sequence[Storage], ledger: Ledger) -> Iterator[Obligation]:
-    """I10 of each release. Raises RefusedError where products have no order that can be followed."""
-    if not settled(role, rings):
+def in_flight_obligations(role: ParsedRole, rings: Sequence[RingStorage], proof: ProofContext) -> Iterator[Obligation]:
+    """I10 of each release. Raises RefusedError where the queue of products is outside the model."""
+    if not tracks_products(role, rings):
         return
-    walk = _Flight(role, tuple(rings), ledger)
-    queues = walk.through(role.ahead, {()}, role.facts)
-    for run in role.runs:
+    walk = _InFlightAnalysis(role, tuple(rings), proof)
+    queues = walk.through(role.prologue, {()}, role.facts)
+    for run in role.use_loops:
         queues = walk.repeated(run, queues)
-    left = walk.through(role.behind, queues, role.facts)
+    left = walk.through(role.epilogue, queues, role.facts)
     if any(left):
-        refuse(role.loop, "products may be under way when a tile ends")
+        refuse(role.loop, "products may be in flight when a tile ends")
     for stmt, good in walk.found.items():
         yield Obligation(
             "I10",
-            "products that read a slot are over when it is given back",
+            "products that read a slot are complete when it is released",
             stmt,
             algebra.TRUE if good else algebra.FALSE,
             help="wait for the product, `wgmma.wait(...)`, before the slot is released",
@@ -86,14 +92,14 @@ def flights(role: Parsed, rings: Sequence[Storage], ledger: Ledger) -> Iterator[
 
 
 @define(eq=False)
-class _Flight:
-    role: Parsed
-    rings: tuple[Storage, ...]
-    ledger: Ledger
+class _InFlightAnalysis:
+    role: ParsedRole
+    rings: tuple[RingStorage, ...]
+    proof: ProofContext
     found: dict[Stmt, bool] = Factory(dict[Stmt, bool])
 
-    def repeated(self, run: Run, entry: set[Queue]) -> set[Queue]:
-        """After the loop, however often it runs."""
+    def repeated(self, run: UseLoop, entry: set[Queue]) -> set[Queue]:
+        """The possible queues after the loop, for any trip count."""
         symbol, step = run.loop.symbol, run.loop.step
         earlier: dict[Symbol, Index] = {symbol: algebra.sub(algebra.sym(symbol), step)}
         heads, new = set(entry), set(entry)
@@ -101,48 +107,50 @@ class _Flight:
             after = self.through(run.events, new, (*self.role.facts, *run.facts))
             new = {_renamed(queue, earlier) for queue in after} - heads
             heads |= new
-            self._judge_number(heads, run.loop)
+            self._check_size(heads, run.loop)
         end = algebra.add(run.loop.start, algebra.mul(trips(run.loop), step))
         return {_renamed(queue, {symbol: end}) for queue in heads}
 
     def through(self, events: Sequence[Event], queues: set[Queue], facts: tuple[Cond, ...]) -> set[Queue]:
         for event in events:
-            match event.happening:
-                case Multiplied(stmt=stmt):
+            match event.action:
+                case MmaEvent(stmt=stmt):
                     if event.guard is not algebra.TRUE or stmt.grouped:
-                        refuse(stmt, "a product under a condition, or one of a group, where products are followed")
-                    group = tuple((ring.number, use) for ring, use in reads_of(event, self.rings))
+                        refuse(
+                            stmt, "a product under a condition, or one of a group, among products that need tracking"
+                        )
+                    group = tuple((ring.number, use) for ring, use in ring_reads(event, self.rings))
                     queues = {(*queue, group) for queue in queues}
-                    self._judge_number(queues, stmt)
-                case Drained(stmt=wait) if event.guard is algebra.TRUE:
+                    self._check_size(queues, stmt)
+                case MmaWaitEvent(stmt=wait) if event.guard is algebra.TRUE:
                     queues = {queue[max(0, len(queue) - wait.pending) :] for queue in queues}
-                case Arrived(barrier=barrier, use=use):
+                case ArriveEvent(barrier=barrier, use=use):
                     ring = next((each for each in self.rings if each.empty is barrier), None)
                     if ring is not None:
                         here = (*facts, event.guard)
-                        good = all(self._over(queue, ring, use, here) for queue in queues)
+                        good = all(self._is_complete(queue, ring, use, here) for queue in queues)
                         self.found[event.stmt] = self.found.get(event.stmt, True) and good
                 case _:
                     pass
         return queues
 
     @staticmethod
-    def _judge_number(queues: set[Queue], stmt: Stmt) -> None:
+    def _check_size(queues: set[Queue], stmt: Stmt) -> None:
         if len(queues) > _MOST_QUEUES or any(len(queue) > _LONGEST for queue in queues):
-            refuse(stmt, "more products may be under way than are followed")
+            refuse(stmt, "more products may be in flight than the analysis tracks")
 
-    def _over(self, queue: Queue, ring: Storage, use: Index | None, facts: tuple[Cond, ...]) -> bool:
+    def _is_complete(self, queue: Queue, ring: RingStorage, use: Index | None, facts: tuple[Cond, ...]) -> bool:
         pending = (read for group in queue for number, read in group if number == ring.number)
-        return all(self._elsewhere(read, use, ring.stages, facts) for read in pending)
+        return all(self._different_stage(read, use, ring.stages, facts) for read in pending)
 
-    def _elsewhere(self, one: Index | None, two: Index | None, stages: int, facts: tuple[Cond, ...]) -> bool:
-        """Whether two uses, known modulo the stages, are certainly not in one slot."""
+    def _different_stage(self, one: Index | None, two: Index | None, stages: int, facts: tuple[Cond, ...]) -> bool:
+        """Whether two uses, known modulo the stages, are certainly in different stages."""
         if one is None or two is None:
             return False
-        apart = algebra.mod(algebra.sub(one, two), stages)
-        if isinstance(apart, Const):
-            return apart.value != 0
-        return self.ledger.holds(facts, algebra.negate(algebra.eq(apart, 0)))
+        distance = algebra.mod(algebra.sub(one, two), stages)
+        if isinstance(distance, Const):
+            return distance.value != 0
+        return self.proof.holds(facts, algebra.negate(algebra.eq(distance, 0)))
 
 
 def _renamed(queue: Queue, names: dict[Symbol, Index]) -> Queue:

@@ -1,7 +1,8 @@
-"""Turns taken in each trip of a loop, by two agents that walk over the same tiles: a ring of one slot without data.
+"""Order of two agents within each trip of a loop over uses (`turns`), modelled as a ring of one stage without data.
 
-Agent 0 waits for phase u - 1 of its barrier and, leaving, completes phase u of the other's; agent 1 waits for that
-and gives the turn back. So the one fills, the other drains, and the protocol of rings judges them.
+Both agents process the same tiles. Agent 0 waits for phase u - 1 of its barrier and, on leaving, completes phase u of
+the other's; agent 1 waits for that and returns the turn. So agent 0 is the producer and agent 1 the consumer of a ring,
+and the ring protocol covers them.
 """
 
 from __future__ import annotations
@@ -11,104 +12,108 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index
 from argus.core.ir import Arrive, Await, Buffer, Kernel, Stmt, static
-from argus.core.proof.sync.roles.context import Ledger, refuse
-from argus.core.proof.sync.roles.events import Met, Turned
-from argus.core.proof.sync.roles.parsed import Parsed, Run, arrivals
-from argus.core.proof.sync.roles.prologue_epilogue import Placed
+from argus.core.proof.sync.roles.context import ProofContext, refuse
+from argus.core.proof.sync.roles.events import OrderEvent, SyncEvent
+from argus.core.proof.sync.roles.parsed import ParsedRole, UseLoop, arrivals
+from argus.core.proof.sync.roles.prologue_epilogue import PlacedOp
 from argus.core.protocol.ring import ArriveFull, Op, Release, Ring, WaitEmpty, WaitFull
 
 
 @frozen(eq=False)
-class Chain:
-    """Turns of a role's two agents. number: of the ring that stands for them."""
+class InLoopOrder:
+    """The turns of a role's two agents. number: of the ring that models them."""
 
-    role: Parsed
+    role: ParsedRole
     number: int
     barrier: Buffer
     ring: Ring
 
 
-def chained(kernel: Kernel, role: Parsed, number: int, ledger: Ledger) -> Chain | None:
-    """None if no turn is taken in a loop. Raises RefusedError where it is not such an order."""
-    found = [_turn(role, run) for run in role.runs]
+def find_in_loop_order(kernel: Kernel, role: ParsedRole, number: int, proof: ProofContext) -> InLoopOrder | None:
+    """The in-loop order of a role; None if no loop takes turns. Raises RefusedError if it has another form."""
+    found = [_turn(role, run) for run in role.use_loops]
     present = [pair for pair in found if pair is not None]
     if not present:
         return None
     enter = present[0][0]
     if len(present) != len(found):
         refuse(enter.stmt, "turns in one of several loops over uses")
-    if any(isinstance(event.happening, Turned) for event in (*role.ahead, *role.behind)):
-        refuse(enter.stmt, "turns in a loop over uses and beside it")
-    if role.role.agents != 2 or (role.laps.tiles is not None and role.laps.tiles.step != 1):
-        refuse(enter.stmt, "turns in a loop over uses, of other than two agents with the same tiles")
-    if any(_kinds(run) != _kinds(role.runs[0]) for run in role.runs):
-        refuse(enter.stmt, "turns at other places in one loop over uses than in another")
-    if not _of_one_barrier(present):
-        refuse(enter.stmt, "turns at other barriers in one loop over uses than in another")
-    for run, pair in zip(role.runs, present, strict=True):
-        _judge(kernel, role, run, pair, ledger)
+    if any(isinstance(event.action, OrderEvent) for event in (*role.prologue, *role.epilogue)):
+        refuse(enter.stmt, "turns both in a loop over uses and outside of it")
+    if role.role.agents != 2 or (role.tile_loop.tiles is not None and role.tile_loop.tiles.step != 1):
+        refuse(enter.stmt, "turns in a loop over uses that are not between two agents with the same tiles")
+    if any(_event_types(run) != _event_types(role.use_loops[0]) for run in role.use_loops):
+        refuse(enter.stmt, "turns at different positions in two loops over uses")
+    if not _same_barriers(present):
+        refuse(enter.stmt, "turns at different barriers in two loops over uses")
+    for run, pair in zip(role.use_loops, present, strict=True):
+        _check(kernel, role, run, pair, proof)
     lacking = algebra.sub(role.uses, role.trips)
     assert isinstance(lacking, Const)
     ring = Ring(1, (), 1, 1, fewer=lacking.value)
     assert isinstance(enter.stmt, Await)
-    return Chain(role, number, enter.stmt.event.buffer, ring)
+    return InLoopOrder(role, number, enter.stmt.event.buffer, ring)
 
 
-def _of_one_barrier(pairs: list[tuple[Turned, Turned]]) -> bool:
-    """Phases go on from one loop over uses to the next, so that all count those of one array of barriers."""
+def _same_barriers(pairs: list[tuple[OrderEvent, OrderEvent]]) -> bool:
+    """Whether all loops use one array of barriers: its phases continue from one loop to the next."""
     return len({stmt.event.buffer for pair in pairs for stmt in (pair[0].stmt, pair[1].stmt)}) == 1
 
 
-def _kinds(run: Run) -> list[type[object]]:
-    return [type(event.happening) for event in run.events if not isinstance(event.happening, Met)]
+def _event_types(run: UseLoop) -> list[type[object]]:
+    return [type(event.action) for event in run.events if not isinstance(event.action, SyncEvent)]
 
 
-def _turn(role: Parsed, run: Run) -> tuple[Turned, Turned] | None:
-    events = [event for event in run.events if isinstance(event.happening, Turned)]
+def _turn(role: ParsedRole, run: UseLoop) -> tuple[OrderEvent, OrderEvent] | None:
+    events = [event for event in run.events if isinstance(event.action, OrderEvent)]
     if not events:
         return None
     if any(event.guard is not algebra.TRUE for event in events):
-        refuse(events[0].stmt, "a turn that is taken under a condition")
-    found = [event.happening for event in events if isinstance(event.happening, Turned)]
+        refuse(events[0].stmt, "a turn under a condition")
+    found = [event.action for event in events if isinstance(event.action, OrderEvent)]
     if len(found) != 2 or not isinstance(found[0].stmt, Await) or not isinstance(found[1].stmt, Arrive):
-        refuse(events[0].stmt, f"a turn of `{role.role.name}` that is not one wait and one arrival a trip")
+        refuse(events[0].stmt, f"a turn of `{role.role.name}` that is not one wait and one arrival per trip")
     return found[0], found[1]
 
 
-def _judge(kernel: Kernel, role: Parsed, run: Run, pair: tuple[Turned, Turned], ledger: Ledger) -> None:
+def _check(
+    kernel: Kernel, role: ParsedRole, run: UseLoop, pair: tuple[OrderEvent, OrderEvent], proof: ProofContext
+) -> None:
     enter, leave = pair[0].stmt, pair[1].stmt
     assert isinstance(enter, Await)
     assert isinstance(leave, Arrive)
     barrier, number = enter.event.buffer, algebra.sym(role.role.number)
     if enter.event.at[0] is not number or static(barrier.shape[0]) != 2 or arrivals(kernel, barrier) != 1:
-        refuse(enter, "an agent does not wait for its own barrier of turns, of one arrival")
+        refuse(enter, "an agent does not wait for its own barrier of turns, with an arrival count of one")
     following = algebra.mod(algebra.add(number, 1), 2)
-    same = leave.event.at[0] is following or ledger.equal(_agents(number), leave.event.at[0], following)
+    same = leave.event.at[0] is following or proof.equal(_agents(number), leave.event.at[0], following)
     if leave.event.buffer is not barrier or not same or pair[1].count != 1:
         refuse(leave, "leaving a turn does not arrive once at the next agent's barrier")
-    use = algebra.add(_base(role, ledger), run.trip)
+    use = algebra.add(_base(role, proof), run.trip)
     facts = (*role.facts, *run.facts)
     for agent in (0, 1):
         own = (*facts, algebra.eq(number, agent))
-        if not ledger.equal(own, enter.phase, algebra.add(use, agent - 1)):
-            refuse(enter, "the turn waited for is not the one after the agent before has left")
+        if not proof.equal(own, enter.phase, algebra.add(use, agent - 1)):
+            refuse(enter, "an agent does not wait for the turn that the agent before it leaves")
 
 
 def _agents(number: Index) -> tuple[Cond, ...]:
     return algebra.le(0, number), algebra.lt(number, 2)
 
 
-def _base(role: Parsed, ledger: Ledger) -> Index:
-    tiles = role.laps.tiles
-    return algebra.const(0) if tiles is None else ledger.base(algebra.pick(role.worked, role.trips, 0), tiles)
+def _base(role: ParsedRole, proof: ProofContext) -> Index:
+    tiles = role.tile_loop.tiles
+    return algebra.const(0) if tiles is None else proof.base(algebra.pick(role.active, role.trips, 0), tiles)
 
 
-def with_turns(role: Parsed, ops: tuple[Placed, ...], chain: Chain, agent: int) -> tuple[Placed, ...]:
-    """The operations of one agent, its turns among them where its first loop takes them."""
-    made: list[Placed] = []
+def insert_order_ops(
+    role: ParsedRole, ops: tuple[PlacedOp, ...], chain: InLoopOrder, agent: int
+) -> tuple[PlacedOp, ...]:
+    """The operations of one agent, with its turns inserted at their positions in the first loop."""
+    made: list[PlacedOp] = []
     left = list(ops)
-    for event in role.during:
-        if isinstance(event.happening, Turned):
+    for event in role.loop_events:
+        if isinstance(event.action, OrderEvent):
             made.append(_op(event.stmt, chain, agent))
             continue
         while left and left[0].stmt is event.stmt:
@@ -116,11 +121,11 @@ def with_turns(role: Parsed, ops: tuple[Placed, ...], chain: Chain, agent: int) 
     return (*made, *left)
 
 
-def _op(stmt: Stmt, chain: Chain, agent: int) -> Placed:
+def _op(stmt: Stmt, chain: InLoopOrder, agent: int) -> PlacedOp:
     number = chain.number
     first: Op
     if isinstance(stmt, Await):
         first = WaitEmpty(number) if agent == 0 else WaitFull(number)
     else:
         first = ArriveFull(0, number) if agent == 0 else Release(number)
-    return Placed(first, stmt, chain.barrier, algebra.TRUE)
+    return PlacedOp(first, stmt, chain.barrier, algebra.TRUE)

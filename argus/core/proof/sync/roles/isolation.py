@@ -1,4 +1,4 @@
-"""Agents keep apart: shared memory that one of them writes is touched by no other, rings left aside."""
+"""Isolation of agents (I5): outside rings, shared memory that one agent writes is accessed by no other."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from argus.core.proof.obligation import Obligation
 from argus.core.walk import symbols
 
 
-def apart(ways: Sequence[Accesses], role: Role, rings: frozenset[Buffer]) -> Iterator[Obligation]:
-    """I5, for each pair of accesses of which one writes; the other agent's are in any iteration of any tile, and of any
-    way through it.
-    """
+def isolation_obligations(ways: Sequence[Accesses], role: Role, rings: frozenset[Buffer]) -> Iterator[Obligation]:
+    """I5 for each pair of accesses of which one writes; the other agent's access is in any iteration, tile and path."""
     if role.agents == 1:
         return
     touched = [
@@ -29,29 +27,29 @@ def apart(ways: Sequence[Accesses], role: Role, rings: frozenset[Buffer]) -> Ite
     ]
     for one, two in combinations_with_replacement(touched, 2):
         if one.view.buffer is two.view.buffer and "write" in (one.mode, two.mode):
-            yield _pair(one, two, role)
+            yield _pair_obligation(one, two, role)
 
 
-def parts(accesses: Accesses, copies: Sequence[Copy]) -> Iterator[Obligation]:
-    """I5: the copies that fill one slot, which land in any order, fill parts of their own."""
+def disjoint_fill_obligations(accesses: Accesses, copies: Sequence[Copy]) -> Iterator[Obligation]:
+    """I5: the copies that fill one stage, which complete in any order, write disjoint parts."""
     written = [accesses.of(Step(copy, algebra.TRUE, 0, 0, None))[-1] for copy in copies]
     for one, two in combinations(written, 2):
         if one.view.buffer is not two.view.buffer:
             continue
-        met = overlap(one, two, {})
-        alone = met is not None and (not met.cells.shared or met.slots is algebra.FALSE)
-        what = f"the copies into one slot fill parts of `{one.view.buffer.name}` of their own"
-        goal = algebra.TRUE if alone else algebra.FALSE
-        reason = "" if met is not None else "an address does not separate into slot and cell"
+        common = overlap(one, two, {})
+        disjoint = common is not None and (not common.cells.shared or common.slots is algebra.FALSE)
+        what = f"the copies into one slot fill disjoint parts of `{one.view.buffer.name}`"
+        goal = algebra.TRUE if disjoint else algebra.FALSE
+        reason = "" if common is not None else "an address does not separate into slot and cell"
         yield Obligation("I5", what, two.step.stmt, goal, (), one.step.stmt, reason, compared=one.shape[1])
 
 
-def _pair(one: Access, two: Access, role: Role) -> Obligation:
+def _pair_obligation(one: Access, two: Access, role: Role) -> Obligation:
     shift = {symbol: _other(symbol) for at in two.view.at for symbol in symbols(at) if symbol.kind != "size"}
     name, number = two.view.buffer.name, algebra.sym(role.number)
-    what = f"agents of `{role.name}` touch parts of `{name}` of their own"
-    met = overlap(one, two, shift)
-    if met is None:
+    what = f"agents of `{role.name}` access disjoint parts of `{name}`"
+    common = overlap(one, two, shift)
+    if common is None:
         reason = "an address does not separate into slot and cell"
         return Obligation("I5", what, one.step.stmt, algebra.FALSE, (), two.step.stmt, reason)
     different = algebra.negate(algebra.eq(number, shift.get(role.number, number)))
@@ -60,10 +58,10 @@ def _pair(one: Access, two: Access, role: Role) -> Obligation:
         "I5",
         what,
         one.step.stmt,
-        algebra.negate(met.slots),
+        algebra.negate(common.slots),
         (different, *mine) if role.number in shift else (),
         two.step.stmt,
-        compared=met.cells.first.size,
+        compared=common.cells.first.size,
         help="index the buffer by the agent's number",
     )
 

@@ -1,4 +1,4 @@
-"""Everything owed by a kernel of roles, and the one line of steps that its data flow is read from."""
+"""Sequentialises a kernel of roles and collects the obligations that justify it."""
 
 from __future__ import annotations
 
@@ -39,18 +39,23 @@ from argus.core.proof.limits.integers import loop_width_obligations, width_oblig
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync.roles import cluster_stores, clusters, hilbert_tiles
-from argus.core.proof.sync.roles.agent_order import turned
-from argus.core.proof.sync.roles.cluster_stores import Exchange, exchange
-from argus.core.proof.sync.roles.context import TILE, Ledger, RefusedError, refuse
-from argus.core.proof.sync.roles.counter_bounds import bounded
-from argus.core.proof.sync.roles.events import Looked, Multiplied
-from argus.core.proof.sync.roles.extract_protocol import Spoken, name_of, spoken
-from argus.core.proof.sync.roles.in_flight_mma import flights
-from argus.core.proof.sync.roles.parsed import Parsed, Storage, parsed, storages
-from argus.core.proof.sync.roles.sequential import Tiles, enumerates, sequential, tiles_of_block
-from argus.core.protocol.graph import graph
+from argus.core.proof.sync.roles.agent_order import check_agent_order
+from argus.core.proof.sync.roles.cluster_stores import Exchange, find_exchange
+from argus.core.proof.sync.roles.context import TILE, ProofContext, RefusedError, refuse
+from argus.core.proof.sync.roles.counter_bounds import counter_bound_obligations
+from argus.core.proof.sync.roles.events import MmaEvent, ReadEvent
+from argus.core.proof.sync.roles.extract_protocol import ExtractedProtocol, extract_protocol, protocol_name
+from argus.core.proof.sync.roles.in_flight_mma import in_flight_obligations
+from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage, find_rings, parse_role
+from argus.core.proof.sync.roles.sequential import (
+    TileEnumeration,
+    enumeration_lemmas,
+    sequential_kernel,
+    tile_enumeration,
+)
+from argus.core.protocol.graph import check_event_graph
 from argus.core.protocol.lemma import Certified
-from argus.core.protocol.obligations import Question, certified, oblige
+from argus.core.protocol.obligations import Question, certify_shape, protocol_obligations
 from argus.core.protocol.outcome import Fails, Unknown
 from argus.core.protocol.ring import ArriveFull, Release, WaitEmpty, WaitFull
 from argus.core.query import GaveUp, Sat
@@ -58,96 +63,101 @@ from argus.core.walk import substitute
 
 
 @frozen(eq=False)
-class Unrolled:
-    """A kernel of roles, understood. line: of one agent and tile. body: what that agent runs, tiles and all.
+class SequentialKernel:
+    """A sequentialised kernel of roles.
 
-    rings: buffers that the protocol answers for. fills: of each ring, the copies into a slot. owed: what the reading
-    presumes. exchanged: what blocks of a cluster store into each other.
+    kernel: the sequential kernel of one consumer agent on one tile. body: all statements of that agent. rings: the
+    buffers that the ring protocol covers. fills: for each ring, the copies into a stage. obligations: the conditions of
+    the sequentialisation. exchange: the stores of a cluster's blocks into each other, if any.
     """
 
-    line: Kernel
+    kernel: Kernel
     role: Role
     body: tuple[Stmt, ...]
     rings: frozenset[Buffer]
     fills: tuple[tuple[Copy, ...], ...]
-    owed: tuple[Obligation, ...]
-    exchanged: Exchange | None = None
+    obligations: tuple[Obligation, ...]
+    exchange: Exchange | None = None
 
 
-def unrolled(kernel: Kernel, prover: Prover) -> Unrolled | RefusedError:
-    """The reading of a kernel of roles, or the statement that it has no place for."""
+def sequentialise(kernel: Kernel, prover: Prover) -> SequentialKernel | RefusedError:
+    """The sequentialised kernel, or the statement that is outside the model."""
     assert kernel.roles is not None
     facts = tuple(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume))
-    ledger = Ledger(prover, facts)
+    proof = ProofContext(prover, facts)
     try:
-        return _unrolled(kernel, ledger)
+        return _sequentialise(kernel, proof)
     except RefusedError as why:
         return why
 
 
-def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
+def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
     if kernel.peers > 1:
-        kernel = clusters.ranked(kernel)
-    exchanged = exchange(kernel)
+        kernel = clusters.with_rank_axis(kernel)
+    exchanged = find_exchange(kernel)
     kernel = kernel if exchanged is None else exchanged.rest
     assert kernel.roles is not None
-    roles = tuple(parsed(role, ledger) for role in kernel.roles.roles if not _idle(role))
+    roles = tuple(parse_role(role, proof) for role in kernel.roles.roles if not _idle(role))
     if not roles:
         refuse(kernel.roles, "roles that do nothing")
-    drainers = [role for role in roles if not role.fills]
-    if len(drainers) != 1:
-        refuse(kernel.roles, f"{len(drainers)} roles that drain rings; one is modelled")
+    consumers = [role for role in roles if not role.fills]
+    if len(consumers) != 1:
+        refuse(kernel.roles, f"{len(consumers)} consumer roles; exactly one is modelled")
     for stmt in kernel.prologue:
         if isinstance(stmt, Copy | Map | Mma | Fold | For | If):
             refuse(stmt, "work before the roles begin")
         whole = isinstance(stmt, Sync) and (stmt.barrier, stmt.how, stmt.threads) == ("cta", "meet", None)
         if isinstance(stmt, Sync) and not whole and stmt.barrier != "cluster":
-            refuse(stmt, "a meeting before the roles begin that is not the whole block's")
+            refuse(stmt, "a barrier before the roles that is not for the whole block")
     for stmt in kernel.epilogue:
         if not isinstance(stmt, Assert) and not (isinstance(stmt, Sync) and stmt.barrier == "cluster"):
             refuse(stmt, "work after the roles have ended")
     for role in roles:
         if role.fills:
-            _judge_filler(role)
-    rings = storages(roles)
+            _check_producer(role)
+    rings = find_rings(roles)
     for role in roles if kernel.peers > 1 else ():
-        clusters.judge_ranks(kernel, role)
-    _judge_drainer(drainers[0], frozenset(buffer for ring in rings for buffer in ring.buffers))
-    turning = frozenset(role for role in roles if turned(kernel, role, ledger))
-    said = spoken(kernel, roles, rings, turning, ledger)
-    drainer = drainers[0]
-    tiles = tiles_of_block(kernel, drainer)
-    line = sequential(kernel, drainer, rings, said, tiles, exchanged)
-    owed = (
-        *(each for role in roles for each in flights(role, rings, ledger)),
-        *_protocol(said, ledger),
-        *_same_walk(roles, drainer),
-        *(() if tiles is None or tiles.block is None else _tiles(tiles, drainer)),
-        *_initialised(kernel),
-        *_counted(kernel, roles, tiles),
-        *_along(line, drainer, tiles),
-        *bounded(kernel, roles, rings, tiles, ledger),
-        *(_of_cluster(kernel, rings, said) if kernel.peers > 1 else ()),
-        *(() if exchanged is None else cluster_stores.obligations(kernel, exchanged)),
+        clusters.check_rank_independence(kernel, role)
+    _check_consumer(consumers[0], frozenset(buffer for ring in rings for buffer in ring.buffers))
+    turning = frozenset(role for role in roles if check_agent_order(kernel, role, proof))
+    extracted = extract_protocol(kernel, roles, rings, turning, proof)
+    consumer = consumers[0]
+    tiles = tile_enumeration(kernel, consumer)
+    line = sequential_kernel(kernel, consumer, rings, extracted, tiles, exchanged)
+    conditions = (
+        *(each for role in roles for each in in_flight_obligations(role, rings, proof)),
+        *_protocol_obligations(extracted, proof),
+        *_same_tiles_obligations(roles, consumer),
+        *(() if tiles is None or tiles.block is None else _enumeration_obligations(tiles, consumer)),
+        *_initialisation_obligation(kernel),
+        *_width_obligations(kernel, roles, tiles),
+        *_hilbert_obligations(line, consumer, tiles),
+        *counter_bound_obligations(kernel, roles, rings, tiles, proof),
+        *(_cluster_obligations(kernel, rings, extracted) if kernel.peers > 1 else ()),
+        *(() if exchanged is None else cluster_stores.exchange_obligations(kernel, exchanged)),
     )
     buffers = frozenset(buffer for ring in rings for buffer in ring.buffers)
-    fills = tuple(tuple(made for copy in ring.copies for made in clusters.landed(kernel, copy)) for ring in rings)
-    return Unrolled(line, drainer.role, drainer.laps_body, buffers, fills, owed, exchanged)
+    fills = tuple(
+        tuple(made for copy in ring.copies for made in clusters.received_copies(kernel, copy)) for ring in rings
+    )
+    return SequentialKernel(line, consumer.role, consumer.statements, buffers, fills, conditions, exchanged)
 
 
-def _of_cluster(kernel: Kernel, rings: Sequence[Storage], said: Spoken) -> Iterator[Obligation]:
-    fillers = {name_of(ring.filler, 0) for ring in rings}
-    finishes = all(role.finishes for role in said.protocol.roles if role.name in fillers)
-    return clusters.obligations(kernel, rings, finishes=finishes)
+def _cluster_obligations(
+    kernel: Kernel, rings: Sequence[RingStorage], extracted: ExtractedProtocol
+) -> Iterator[Obligation]:
+    producers = {protocol_name(ring.producer, 0) for ring in rings}
+    finishes = all(role.finishes for role in extracted.protocol.roles if role.name in producers)
+    return clusters.cluster_obligations(kernel, rings, finishes=finishes)
 
 
 def _idle(role: Role) -> bool:
-    """Whether a role does nothing that anybody could notice."""
+    """Whether a role has no observable effect."""
     return all(isinstance(stmt, Policy) for stmt in role.body)
 
 
-def _judge_filler(role: Parsed) -> None:
-    """Raises RefusedError if a role that fills rings does anything else."""
+def _check_producer(role: ParsedRole) -> None:
+    """Raises RefusedError if a producer role does anything but fill rings."""
     for stmt in walk(role.role.body):
         plain = isinstance(stmt, Let | Advance | Await | Arrive | For | If | One | Policy | Fence)
         fill = isinstance(stmt, Copy) and stmt.signal is not None
@@ -155,23 +165,23 @@ def _judge_filler(role: Parsed) -> None:
             refuse(stmt, f"role `{role.role.name}` fills rings and does something else too")
 
 
-def _judge_drainer(role: Parsed, rings: frozenset[Buffer]) -> None:
-    """Raises RefusedError if the role touches slots where no event stands for it, or meets others than its agent."""
-    seen = (*role.ahead, *(event for run in role.runs for event in run.events), *role.behind)
-    known = {event.stmt for event in seen if isinstance(event.happening, Multiplied | Looked)}
-    for stmt in walk(role.laps_body):
+def _check_consumer(role: ParsedRole, rings: frozenset[Buffer]) -> None:
+    """Raises RefusedError if the consumer accesses stages other than by its events, or uses others' barriers."""
+    seen = (*role.prologue, *(event for run in role.use_loops for event in run.events), *role.epilogue)
+    known = {event.stmt for event in seen if isinstance(event.action, MmaEvent | ReadEvent)}
+    for stmt in walk(role.statements):
         if isinstance(stmt, Edit) and role.role.agents > 1:
             refuse(stmt, "a tensor map that several agents edit")
         touched = {view.buffer for view in views(stmt)} & rings
         if touched and stmt not in known and not isinstance(stmt, Alloc):
-            refuse(stmt, "a slot of a ring that is touched otherwise than by a product or load of the use waited for")
+            refuse(stmt, "an access to a slot of a ring other than by a product or load of the awaited use")
         if isinstance(stmt, Copy) and stmt.target.buffer in rings:
-            refuse(stmt, "a slot of a ring that who drains it writes")
-        if isinstance(stmt, Sync) and (stmt.barrier, stmt.how, stmt.threads) != _own_meeting(role.role):
-            refuse(stmt, "a meeting of others than the agent's own threads")
+            refuse(stmt, "a slot of a ring that its consumer writes")
+        if isinstance(stmt, Sync) and (stmt.barrier, stmt.how, stmt.threads) != _agent_barrier(role.role):
+            refuse(stmt, "a barrier that is not for exactly the agent's threads")
 
 
-def _own_meeting(role: Role) -> tuple[str, str, int]:
+def _agent_barrier(role: Role) -> tuple[str, str, int]:
     return role.name, "meet", role.agent
 
 
@@ -197,55 +207,55 @@ _CODES = {
 }
 
 
-def _protocol(said: Spoken, ledger: Ledger) -> Iterator[Obligation]:
-    """What a solver must answer for the protocol, its lemma on one slot, and its event graph."""
-    owed = oblige(said.protocol)
-    if isinstance(owed, Fails | Unknown):
-        yield _outcome(said, owed)
+def _protocol_obligations(extracted: ExtractedProtocol, proof: ProofContext) -> Iterator[Obligation]:
+    """The protocol's queries to the solver, the lemma on one stage, and the event graph."""
+    conditions = protocol_obligations(extracted.protocol)
+    if isinstance(conditions, Fails | Unknown):
+        yield _outcome_obligation(extracted, conditions)
         return
-    for question in owed.questions:
-        yield _question(said, question, ledger)
-    for shape in owed.shapes:
-        found = certified(shape)
-        what = "on one slot, every read sees its own use and nobody waits for ever"
+    for question in conditions.questions:
+        yield _question_obligation(extracted, question, proof)
+    for shape in conditions.shapes:
+        found = certify_shape(shape)
+        what = "on one slot, every read sees its own use and no wait blocks for ever"
         if isinstance(found, Certified):
-            yield Obligation("I5", what, said.stmt_of(WaitFull), algebra.TRUE, compared=found.states)
+            yield Obligation("I5", what, extracted.stmt_of(WaitFull), algebra.TRUE, compared=found.states)
         else:
-            yield _outcome(said, found)
-    if owed.beyond:
-        yield _outcome(said, Unknown(owed.beyond))
-    outcome = graph(said.protocol)
+            yield _outcome_obligation(extracted, found)
+    if conditions.incomplete:
+        yield _outcome_obligation(extracted, Unknown(conditions.incomplete))
+    outcome = check_event_graph(extracted.protocol)
     if isinstance(outcome, Fails | Unknown):
-        yield _outcome(said, outcome)
+        yield _outcome_obligation(extracted, outcome)
         return
     for code, what in _GRAPH:
-        yield Obligation(code, what, said.stmt_of(WaitFull), algebra.TRUE)
+        yield Obligation(code, what, extracted.stmt_of(WaitFull), algebra.TRUE)
 
 
 _GRAPH = (
-    ("I5", "each use is read after it has landed and before its slot is filled again"),
-    ("I6", "no wait meets a parity two phases off"),
-    ("I9", "no wait closes a circle"),
+    ("I5", "each use is read after its copies have completed and before its slot is filled again"),
+    ("I6", "no barrier is two phases ahead of a wait"),
+    ("I9", "no waits form a cycle"),
 )
 
 
-def _blamed(said: Spoken, claim: str) -> Stmt:
+def _blamed_stmt(extracted: ExtractedProtocol, claim: str) -> Stmt:
     match claim:
         case "parity" | "window" | "cursor" | "slot" | "RAW" | "exists":
-            return said.stmt_of(WaitFull)
+            return extracted.stmt_of(WaitFull)
         case "bytes":
-            return said.stmt_of(ArriveFull)
+            return extracted.stmt_of(ArriveFull)
         case "arrivals" | "release":
-            return said.stmt_of(Release)
+            return extracted.stmt_of(Release)
         case _:
-            return said.stmt_of(WaitEmpty)
+            return extracted.stmt_of(WaitEmpty)
 
 
-def _outcome(said: Spoken, outcome: Fails | Unknown) -> Obligation:
+def _outcome_obligation(extracted: ExtractedProtocol, outcome: Fails | Unknown) -> Obligation:
     if isinstance(outcome, Unknown):
         what = "the ring's protocol holds"
-        return Obligation("I5", what, said.stmt_of(WaitFull), algebra.FALSE, unknown=outcome.reason)
-    stmt = _blamed(said, outcome.claim)
+        return Obligation("I5", what, extracted.stmt_of(WaitFull), algebra.FALSE, unknown=outcome.reason)
+    stmt = _blamed_stmt(extracted, outcome.claim)
     return Obligation(_CODES[outcome.claim], outcome.what, stmt, algebra.FALSE, witness=_cycle(outcome))
 
 
@@ -253,10 +263,10 @@ def _cycle(outcome: Fails) -> tuple[tuple[str, str], ...]:
     return tuple(("waits", each) for each in outcome.cycle)
 
 
-def _question(said: Spoken, question: Question, ledger: Ledger) -> Obligation:
-    code, stmt = _CODES[question.claim], _blamed(said, question.claim)
+def _question_obligation(extracted: ExtractedProtocol, question: Question, proof: ProofContext) -> Obligation:
+    code, stmt = _CODES[question.claim], _blamed_stmt(extracted, question.claim)
     if question.wanted is Sat:
-        answer = ledger.prover.check(question.query.assertions)
+        answer = proof.prover.check(question.query.assertions)
         reason = f"{answer.solver} gave up: {answer.reason}" if isinstance(answer, GaveUp) else ""
         good = algebra.TRUE if isinstance(answer, Sat) else algebra.FALSE
         return Obligation(code, f"not so: {question.what}", stmt, good, unknown=reason, given="nothing")
@@ -264,35 +274,33 @@ def _question(said: Spoken, question: Question, ledger: Ledger) -> Obligation:
     return Obligation(code, f"not so: {question.what}", stmt, goal, given="nothing", fault=question.what)
 
 
-# -- what else the reading presumes ------------------------------------------------------------------------------
+# -- other conditions --------------------------------------------------------------------------------------------
 
 
-def _same_walk(roles: Sequence[Parsed], drainer: Parsed) -> Iterator[Obligation]:
-    """I9: who fills walks over the same tiles, with as many uses of each, as who drains."""
+def _same_tiles_obligations(roles: Sequence[ParsedRole], consumer: ParsedRole) -> Iterator[Obligation]:
+    """I9: producers and consumer process the same tiles, with equally many uses of each."""
     for role in roles:
-        if role is drainer:
+        if role is consumer:
             continue
-        uses = algebra.eq(*(_named(each, each.per_tile) for each in (role, drainer)))
-        facts = () if role.laps.tiles is None else _of_tiles(role.laps.tiles)
+        uses = algebra.eq(*(_over_tile_number(each, each.per_tile) for each in (role, consumer)))
+        facts = () if role.tile_loop.tiles is None else _of_tiles(role.tile_loop.tiles)
         yield Obligation(
-            "I9", "a slot is filled as often as it is drained, tile by tile", role.loop, uses, facts, drainer.loop
+            "I9", "a slot is filled as often as it is consumed, tile by tile", role.loop, uses, facts, consumer.loop
         )
-        if role.worked is not algebra.TRUE or drainer.worked is not algebra.TRUE:
-            both = algebra.eq(*(_named(each, algebra.pick(each.worked, 1, 0)) for each in (role, drainer)))
-            yield Obligation(
-                "I9", "tiles that one role leaves out the others leave out", role.loop, both, facts, drainer.loop
-            )
-        mine, theirs = role.laps.tiles, drainer.laps.tiles
+        if role.active is not algebra.TRUE or consumer.active is not algebra.TRUE:
+            both = algebra.eq(*(_over_tile_number(each, algebra.pick(each.active, 1, 0)) for each in (role, consumer)))
+            yield Obligation("I9", "all roles skip the same tiles", role.loop, both, facts, consumer.loop)
+        mine, theirs = role.tile_loop.tiles, consumer.tile_loop.tiles
         if mine is not None and theirs is not None:
             goal = algebra.eq(mine.stop, theirs.stop)
-            yield Obligation("I9", "all roles walk over the same tiles", mine, goal, (), theirs, given="assumptions")
+            yield Obligation("I9", "all roles process the same tiles", mine, goal, (), theirs, given="assumptions")
         elif mine is not theirs:
-            refuse(role.loop, "one role walks over tiles, another does not")
+            refuse(role.loop, "one role has a loop over tiles, another does not")
 
 
-def _named(role: Parsed, of_tile: Index) -> Index:
-    """What is said of a role's tile, by the tile's number among those of its block."""
-    tiles = role.laps.tiles
+def _over_tile_number(role: ParsedRole, of_tile: Index) -> Index:
+    """An expression over a role's tile loop variable, over the tile's number in its block."""
+    tiles = role.tile_loop.tiles
     return of_tile if tiles is None else substitute(of_tile, {tiles.symbol: algebra.sym(TILE)})
 
 
@@ -300,61 +308,63 @@ def _of_tiles(tiles: For) -> tuple[Cond, ...]:
     return (algebra.lt(algebra.sym(TILE), tiles.stop),)
 
 
-def _tiles(tiles: Tiles, drainer: Parsed) -> Iterator[Obligation]:
-    assert drainer.laps.tiles is not None
-    for what, goal, hypotheses in enumerates(tiles):
-        yield Obligation("I4", what, drainer.laps.tiles, goal, hypotheses, given="nothing")
+def _enumeration_obligations(tiles: TileEnumeration, consumer: ParsedRole) -> Iterator[Obligation]:
+    assert consumer.tile_loop.tiles is not None
+    for what, goal, hypotheses in enumeration_lemmas(tiles):
+        yield Obligation("I4", what, consumer.tile_loop.tiles, goal, hypotheses, given="nothing")
 
 
-def _along(line: Kernel, drainer: Parsed, tiles: Tiles | None) -> Iterator[Obligation]:
-    """What is owed where the line has a tile's row and column in the place of its number."""
+def _hilbert_obligations(line: Kernel, consumer: ParsedRole, tiles: TileEnumeration | None) -> Iterator[Obligation]:
+    """The obligations of a sequential kernel with a tile's row and column in place of its number."""
     counts = dict(zip(line.blocks, line.grid, strict=True))
-    if tiles is None or drainer.laps.tiles is None or hilbert_tiles.ROW not in counts:
+    if tiles is None or consumer.tile_loop.tiles is None or hilbert_tiles.ROW not in counts:
         return
-    yield from hilbert_tiles.obligations(
-        counts[hilbert_tiles.ROW], counts[hilbert_tiles.COLUMN], tiles.total, drainer.laps.tiles
+    yield from hilbert_tiles.hilbert_obligations(
+        counts[hilbert_tiles.ROW], counts[hilbert_tiles.COLUMN], tiles.total, consumer.tile_loop.tiles
     )
 
 
-def _initialised(kernel: Kernel) -> Iterator[Obligation]:
-    """I14: after the last barrier is initialised come the fence that tells the copies' unit, and a meeting of all."""
+def _initialisation_obligation(kernel: Kernel) -> Iterator[Obligation]:
+    """I14: after the last barrier is initialised come a fence for the async proxy, and a barrier of all threads."""
     made = [place for place, stmt in enumerate(kernel.prologue) if _is_barrier(stmt)]
     used = any(isinstance(stmt, Await) for stmt in walk(kernel.body))
     if not made or not used:
         return
     rest = kernel.prologue[made[-1] + 1 :]
     fence = next((p for p, s in enumerate(rest) if isinstance(s, Fence) and s.kind == "barrier_init"), None)
-    met = fence is not None and any(
+    published = fence is not None and any(
         isinstance(s, Sync) and s.barrier == "cta" and s.how == "meet" for s in rest[fence:]
     )
     if kernel.peers > 1:
-        met = clusters.known(rest)
+        published = clusters.publishes_barrier_init(rest)
     yield Obligation(
         "I14",
-        "barriers are initialised, fenced, and made known to all by a meeting before roles begin",
+        "barriers are initialised, fenced, and published by a barrier of all threads before the roles begin",
         kernel.prologue[made[-1]],
-        algebra.TRUE if met else algebra.FALSE,
-        fault="barriers are used before they are known to all: no fence and meeting follow their initialisation",
-        help=_KNOWN if kernel.peers == 1 else _KNOWN_TO_ALL,
-        run=kernel.peers > 1,
+        algebra.TRUE if published else algebra.FALSE,
+        fault="barriers are used before all threads see them: no fence and barrier follow their initialisation",
+        help=_PUBLISH if kernel.peers == 1 else _PUBLISH_TO_CLUSTER,
+        replayable=kernel.peers > 1,
     )
 
 
-_KNOWN = 'put `fence("barrier_init")` and `sync()` after the last barrier is made'
-_KNOWN_TO_ALL = 'after the last barrier is made put `fence("barrier init")`, and after it `cluster.sync()`'
+_PUBLISH = 'put `fence("barrier_init")` and `sync()` after the last barrier is created'
+_PUBLISH_TO_CLUSTER = 'put `fence("barrier init")` and then `cluster.sync()` after the last barrier is created'
 
 
-def _counted(kernel: Kernel, roles: Sequence[Parsed], tiles: Tiles | None) -> Iterator[Obligation]:
-    """I28 of what the line leaves out: loops over tiles, and all that the other roles compute but their copies' places.
+def _width_obligations(
+    kernel: Kernel, roles: Sequence[ParsedRole], tiles: TileEnumeration | None
+) -> Iterator[Obligation]:
+    """I28 of what the sequential kernel omits: loops over tiles, and the control flow and barriers of all roles.
 
-    There a tile's number is block + i * blocks, in the line one symbol: a multiple of it that fits, fits in its parts.
+    A tile's number is block + i * blocks there and one symbol here: if a multiple of it fits, so do its parts.
     """
     pairs = zip(kernel.blocks, kernel.grid, strict=True)
     assumed = tuple(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume))
     known = (*assumed, *(algebra.lt(algebra.sym(block), count) for block, count in pairs))
     for role in roles:
-        inside = set(walk(role.laps.tile))
-        for stmt in walk(role.laps_body):
+        inside = set(walk(role.tile_loop.tile))
+        for stmt in walk(role.statements):
             roots = expressions(stmt) if isinstance(stmt, For | If | Await | Arrive) else ()
             facts = (*known, *_runs(role, tiles)) if stmt in inside else known
             yield from expression_divisor_obligations(stmt, roots, facts)
@@ -364,8 +374,8 @@ def _counted(kernel: Kernel, roles: Sequence[Parsed], tiles: Tiles | None) -> It
                 yield from width_obligations((stmt.cond,), stmt, role.inside, "a condition")
 
 
-def _runs(role: Parsed, tiles: Tiles | None) -> tuple[Cond, ...]:
-    """What holds where a tile is worked on: it is one of the role's, and there is one at all."""
+def _runs(role: ParsedRole, tiles: TileEnumeration | None) -> tuple[Cond, ...]:
+    """The facts in a tile: it is one of the role's, and there is at least one tile."""
     return role.facts if tiles is None else (*role.facts, algebra.le(1, tiles.total))
 
 

@@ -1,4 +1,4 @@
-"""One role as sections of events, and which barriers and buffers make up which ring."""
+"""Parses a role into sections of events, and groups barriers and buffers into rings."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.ir import Alloc, Buffer, Copy, For, Kernel, Role, Stmt, static, trips
-from argus.core.proof.sync.roles.context import Ledger, refuse
-from argus.core.proof.sync.roles.counters import Counting
+from argus.core.proof.sync.roles.context import ProofContext, refuse
+from argus.core.proof.sync.roles.counters import CounterResolver
 from argus.core.proof.sync.roles.events import (
     Event,
-    Filled,
-    Laps,
-    Met,
-    Waited,
-    events,
-    laps,
-    tiles_of,
-    under_condition,
+    FillEvent,
+    SyncEvent,
+    TileLoop,
+    WaitEvent,
+    conditional_tile,
+    events_of,
+    split_tile_loop,
+    tile_loop_of,
     use_loops,
 )
 
 
 @frozen(eq=False)
-class Run:
-    """A loop over uses. before: trips of the tile's loops that stand before it."""
+class UseLoop:
+    """A loop over uses. before: the total trip count of the tile's earlier loops."""
 
     loop: For
     before: Index
@@ -37,7 +37,7 @@ class Run:
 
     @property
     def trip(self) -> Index:
-        """Of all the tile's loops together, counted from 0."""
+        """The trip number over all loops of the tile, from 0."""
         gone = algebra.sub(algebra.sym(self.loop.symbol), self.loop.start)
         return algebra.add(self.before, algebra.mul(gone, self.loop.step))
 
@@ -50,125 +50,130 @@ class Run:
 
 
 @frozen(eq=False)
-class Parsed:
-    """A role without counters. ahead, behind: events of a tile before and after its loops over uses, `runs`, which
-    follow each other; end: after all tiles. trips: of all its loops; uses: of a ring in a tile; per_tile: the same, 0
-    where the tile is left out; base: uses before the tile; facts: what holds in a tile that is worked on.
+class ParsedRole:
+    """A role without counters, as sections of events.
+
+    use_loops: the consecutive loops over uses of a tile. prologue, epilogue: a tile's events before and after them.
+    after_tiles: the events after all tiles. trips: of all loops of a tile. uses: of a ring in an active tile.
+    per_tile: `uses`, or 0 in a skipped tile. base: uses before the tile. active: that the tile is not skipped.
+    facts: in an active tile.
     """
 
     role: Role
-    laps: Laps
-    runs: tuple[Run, ...]
-    ahead: tuple[Event, ...]
-    behind: tuple[Event, ...]
-    end: tuple[Event, ...]
+    tile_loop: TileLoop
+    use_loops: tuple[UseLoop, ...]
+    prologue: tuple[Event, ...]
+    epilogue: tuple[Event, ...]
+    after_tiles: tuple[Event, ...]
     trips: Index
     uses: Index
     per_tile: Index
     base: Index
-    worked: Cond
+    active: Cond
     facts: tuple[Cond, ...]
 
     @property
     def loop(self) -> For:
-        return self.runs[0].loop
+        return self.use_loops[0].loop
 
     @property
-    def during(self) -> tuple[Event, ...]:
-        return self.runs[0].events
+    def loop_events(self) -> tuple[Event, ...]:
+        return self.use_loops[0].events
 
     @property
-    def laps_body(self) -> tuple[Stmt, ...]:
-        """All of the role's statements, counters resolved."""
-        middle = self.laps.tile if self.laps.tiles is None else (self.laps.tiles,)
-        return (*self.laps.before, *middle, *self.laps.after)
+    def statements(self) -> tuple[Stmt, ...]:
+        """All statements of the role, with counters resolved."""
+        middle = self.tile_loop.tile if self.tile_loop.tiles is None else (self.tile_loop.tiles,)
+        return (*self.tile_loop.before, *middle, *self.tile_loop.after)
 
     @property
     def fills(self) -> bool:
-        return any(isinstance(event.happening, Filled) for event in self.during)
+        return any(isinstance(event.action, FillEvent) for event in self.loop_events)
 
     @property
     def inside(self) -> tuple[Cond, ...]:
-        """What holds in the first loop."""
-        return (*self.facts, *self.runs[0].facts)
+        """The facts in the first loop."""
+        return (*self.facts, *self.use_loops[0].facts)
 
 
-def parsed(role: Role, ledger: Ledger) -> Parsed:
-    """Raises RefusedError where the role is not of that form."""
-    tiles = tiles_of(role)
-    body = Counting(ledger, tiles).resolved(role.body, ())
-    found = laps(body, tiles)
-    tile, worked = _worked(found.tile, role.agent)
+def parse_role(role: Role, proof: ProofContext) -> ParsedRole:
+    """Parses a role. Raises RefusedError where it does not have that form."""
+    tiles = tile_loop_of(role)
+    body = CounterResolver(proof, tiles).resolve(role.body, ())
+    found = split_tile_loop(body, tiles)
+    tile, worked = _conditional_body(found.tile, role.agent)
     facts = (*_tile_facts(found.tiles), *(() if worked is algebra.TRUE else (worked,)))
     loops = use_loops(tile)
     if not loops:
-        refuse(role.body[0], f"role `{role.name}` has no loop that works on barriers")
+        refuse(role.body[0], f"role `{role.name}` has no loop that uses barriers")
     first, last = (next(place for place, stmt in enumerate(tile) if stmt is loop) for loop in (loops[0], loops[-1]))
-    for event in events(tuple(s for s in tile[first:last] if s not in loops), role.agent):
-        if not isinstance(event.happening, Met):
-            refuse(event.stmt, "work on barriers or products between two loops over uses")
-    ahead, behind = (tuple(events(part, role.agent)) for part in (tile[:first], tile[last + 1 :]))
-    runs = _runs(loops, role.agent, facts, ledger)
-    total = algebra.add(runs[-1].before, ledger.settled(trips(runs[-1].loop), facts))
-    uses = algebra.add(total, _peeled(ahead, runs[0].events, behind))
+    for event in events_of(tuple(s for s in tile[first:last] if s not in loops), role.agent):
+        if not isinstance(event.action, SyncEvent):
+            refuse(event.stmt, "barriers or products between two loops over uses")
+    ahead, behind = (tuple(events_of(part, role.agent)) for part in (tile[:first], tile[last + 1 :]))
+    runs = _use_loops(loops, role.agent, facts, proof)
+    total = algebra.add(runs[-1].before, proof.simplify(trips(runs[-1].loop), facts))
+    uses = algebra.add(total, _peeled_uses(ahead, runs[0].events, behind))
     per_tile = algebra.pick(worked, uses, 0)
-    return Parsed(
+    return ParsedRole(
         role,
         found,
         runs,
         ahead,
         behind,
-        (*_none(found.before, role.agent), *_no_meetings(found.after, role.agent)),
+        (*_no_events(found.before, role.agent), *_without_syncs(found.after, role.agent)),
         total,
         uses,
         per_tile,
-        algebra.const(0) if tiles is None else ledger.base(per_tile, tiles),
+        algebra.const(0) if tiles is None else proof.base(per_tile, tiles),
         worked,
         facts,
     )
 
 
-def _runs(loops: tuple[For, ...], threads: int, facts: tuple[Cond, ...], ledger: Ledger) -> tuple[Run, ...]:
-    made: list[Run] = []
+def _use_loops(
+    loops: tuple[For, ...], threads: int, facts: tuple[Cond, ...], proof: ProofContext
+) -> tuple[UseLoop, ...]:
+    made: list[UseLoop] = []
     before: Index = algebra.const(0)
     for loop in loops:
-        made.append(Run(loop, before, tuple(events(loop.body, threads))))
-        before = algebra.add(before, ledger.settled(trips(loop), facts))
+        made.append(UseLoop(loop, before, tuple(events_of(loop.body, threads))))
+        before = algebra.add(before, proof.simplify(trips(loop), facts))
     return tuple(made)
 
 
-def _worked(tile: tuple[Stmt, ...], threads: int) -> tuple[tuple[Stmt, ...], Cond]:
-    """What a tile does where it is worked on, and the condition of that."""
-    branch = under_condition(tile)
+def _conditional_body(tile: tuple[Stmt, ...], threads: int) -> tuple[tuple[Stmt, ...], Cond]:
+    """The statements of an active tile, and the condition under which a tile is active."""
+    branch = conditional_tile(tile)
     if branch is None:
         return tile, algebra.TRUE
-    beside = (*(stmt for stmt in tile if stmt is not branch), *branch.otherwise)
-    for event in events(beside, threads):
-        refuse(event.stmt, "barriers or products beside the branch that works on a tile")
+    outside = (*(stmt for stmt in tile if stmt is not branch), *branch.otherwise)
+    for event in events_of(outside, threads):
+        refuse(event.stmt, "barriers or products outside the branch that processes a tile")
     return branch.then, branch.cond
 
 
-def _peeled(ahead: tuple[Event, ...], during: tuple[Event, ...], behind: tuple[Event, ...]) -> int:
-    """Uses of a tile beside its loops: as many as waits stand there for a barrier on which each trip waits too.
+def _peeled_uses(ahead: tuple[Event, ...], during: tuple[Event, ...], behind: tuple[Event, ...]) -> int:
+    """The number of peeled uses of a tile: the waits outside its loops for a barrier on which each trip waits.
 
-    A role that fills has none: what stands behind its loop may be the end of the ring.
+    A producer has none: waits after its loop may be the end of the ring.
     """
-    if any(isinstance(event.happening, Filled) for event in during):
+    if any(isinstance(event.action, FillEvent) for event in during):
         return 0
     for event in during:
-        if isinstance(event.happening, Waited) and event.guard is algebra.TRUE:
-            barrier = event.happening.barrier
-            return sum(isinstance(e.happening, Waited) and e.happening.barrier is barrier for e in (*ahead, *behind))
+        if isinstance(event.action, WaitEvent) and event.guard is algebra.TRUE:
+            barrier = event.action.barrier
+            return sum(isinstance(e.action, WaitEvent) and e.action.barrier is barrier for e in (*ahead, *behind))
     return 0
 
 
-def _no_meetings(body: tuple[Stmt, ...], threads: int) -> Iterator[Event]:
-    return (event for event in events(body, threads) if not isinstance(event.happening, Met))
+def _without_syncs(body: tuple[Stmt, ...], threads: int) -> Iterator[Event]:
+    return (event for event in events_of(body, threads) if not isinstance(event.action, SyncEvent))
 
 
-def _none(body: tuple[Stmt, ...], threads: int) -> Iterator[Event]:
-    for event in events(body, threads):
-        if isinstance(event.happening, Met):
+def _no_events(body: tuple[Stmt, ...], threads: int) -> Iterator[Event]:
+    for event in events_of(body, threads):
+        if isinstance(event.action, SyncEvent):
             continue
         refuse(event.stmt, "barriers or products before the first tile")
     yield from ()
@@ -182,85 +187,85 @@ def _tile_facts(tiles: For | None) -> tuple[Cond, ...]:
 
 
 @frozen(eq=False)
-class Storage:
-    """One ring. copies: what fills a slot, in order. filler: the role that does. once: a tile is one use of it."""
+class RingStorage:
+    """One ring. copies: the fill of a stage, in order. producer: the producer role. per_tile: one use per tile."""
 
     number: int
     stages: int
     full: Buffer
     empty: Buffer
     copies: tuple[Copy, ...]
-    filler: Parsed
-    once: bool = False
+    producer: ParsedRole
+    per_tile: bool = False
 
     @property
     def buffers(self) -> frozenset[Buffer]:
         return frozenset(copy.target.buffer for copy in self.copies)
 
 
-def storages(roles: tuple[Parsed, ...]) -> tuple[Storage, ...]:
-    """The rings of a kernel: a full barrier on which copies land, and the barrier last waited for before these.
+def find_rings(roles: tuple[ParsedRole, ...]) -> tuple[RingStorage, ...]:
+    """The rings of a kernel: a full barrier on which copies complete, and the barrier last awaited before them.
 
-    Raises RefusedError where a barrier or a buffer serves two rings, or two roles fill one.
+    Raises RefusedError where a barrier or a buffer belongs to two rings, or two roles fill one ring.
     """
-    found: list[Storage] = []
+    found: list[RingStorage] = []
     for role in roles:
-        _found(found, role, role.during, once=False)
+        _add_rings(found, role, role.loop_events, once=False)
     for role in roles:
-        _found(found, role, _apart(role.ahead, found), once=True)
-    _judge_own(found)
+        _add_rings(found, role, _unassigned(role.prologue, found), once=True)
+    _check_disjoint(found)
     return tuple(found)
 
 
-def _apart(events: tuple[Event, ...], found: list[Storage]) -> tuple[Event, ...]:
-    """Those events that are not of a ring found already."""
+def _unassigned(events: tuple[Event, ...], found: list[RingStorage]) -> tuple[Event, ...]:
+    """The events that do not belong to an already known ring."""
     known = {barrier for ring in found for barrier in (ring.full, ring.empty)}
-    return tuple(e for e in events if not isinstance(e.happening, Waited | Filled) or e.happening.barrier not in known)
+    return tuple(e for e in events if not isinstance(e.action, WaitEvent | FillEvent) or e.action.barrier not in known)
 
 
-def _found(found: list[Storage], role: Parsed, events: tuple[Event, ...], *, once: bool) -> None:
-    waited: Waited | None = None
+def _add_rings(found: list[RingStorage], role: ParsedRole, events: tuple[Event, ...], *, once: bool) -> None:
+    waited: WaitEvent | None = None
     for event in events:
-        happening = event.happening
-        if isinstance(happening, Waited):
-            waited = happening
-        elif isinstance(happening, Filled) and all(ring.full is not happening.barrier for ring in found):
+        action = event.action
+        if isinstance(action, WaitEvent):
+            waited = action
+        elif isinstance(action, FillEvent) and all(ring.full is not action.barrier for ring in found):
             if waited is None:
-                refuse(happening.stmt, "a copy into a slot that nothing has been waited for")
-            found.append(_storage(len(found), role, events, happening, waited, once=once))
-        elif isinstance(happening, Filled) and all(happening.stmt not in ring.copies for ring in found):
-            refuse(happening.stmt, "a ring that two roles fill")
+                refuse(action.stmt, "a copy into a slot without a wait before it")
+            found.append(_storage(len(found), role, events, action, waited, once=once))
+        elif isinstance(action, FillEvent) and all(action.stmt not in ring.copies for ring in found):
+            refuse(action.stmt, "a ring that two roles fill")
 
 
-def _judge_own(rings: list[Storage]) -> None:
+def _check_disjoint(rings: list[RingStorage]) -> None:
     for one, two in combinations(rings, 2):
         barriers = {one.full, one.empty} & {two.full, two.empty}
         if barriers or one.buffers & two.buffers:
-            refuse(two.copies[0], "a barrier or a buffer that serves two rings")
+            refuse(two.copies[0], "a barrier or a buffer that belongs to two rings")
     for ring in rings:
         if ring.full is ring.empty:
-            refuse(ring.copies[0], "a ring whose slots are full and empty by one barrier")
+            refuse(ring.copies[0], "a ring with one barrier as both its full and its empty barrier")
 
 
 def _storage(
-    number: int, role: Parsed, events: tuple[Event, ...], first: Filled, waited: Waited, *, once: bool
-) -> Storage:
+    number: int, role: ParsedRole, events: tuple[Event, ...], first: FillEvent, waited: WaitEvent, *, once: bool
+) -> RingStorage:
     copies = tuple(
-        event.happening.stmt
+        event.action.stmt
         for event in events
-        if isinstance(event.happening, Filled) and event.happening.barrier is first.barrier
+        if isinstance(event.action, FillEvent) and event.action.barrier is first.barrier
     )
     stages = static(first.barrier.shape[0])
     for copy in copies:
         if static(copy.target.buffer.shape[0]) != stages:
-            refuse(copy, f"`{copy.target.buffer.name}` has another number of slots than its barriers")
+            refuse(copy, f"`{copy.target.buffer.name}` and its barriers have different numbers of slots")
     if static(waited.barrier.shape[0]) != stages:
-        refuse(waited.stmt, f"`{waited.barrier.name}` has another number of slots than `{first.barrier.name}`")
-    return Storage(number, stages, first.barrier, waited.barrier, copies, role, once)
+        refuse(waited.stmt, f"`{waited.barrier.name}` and `{first.barrier.name}` have different numbers of slots")
+    return RingStorage(number, stages, first.barrier, waited.barrier, copies, role, once)
 
 
 def arrivals(kernel: Kernel, barrier: Buffer) -> int:
-    """The count that a barrier is initialised with."""
+    """The arrival count with which a barrier is initialised."""
     for stmt in kernel.prologue:
         if isinstance(stmt, Alloc) and stmt.buffer is barrier and stmt.count is not None:
             return stmt.count
@@ -268,5 +273,5 @@ def arrivals(kernel: Kernel, barrier: Buffer) -> int:
 
 
 def bytes_of(copy: Copy) -> int:
-    """Bytes of the box that a copy lands, also where it lies outside its tensor (trap T6)."""
+    """The bytes of a copy's whole box, including the part outside the tensor (trap T6)."""
     return prod(static(extent) for extent in copy.target.shape) * copy.target.buffer.dtype.bits // 8

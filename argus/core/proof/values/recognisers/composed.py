@@ -11,12 +11,12 @@ from argus.core import algebra
 from argus.core.elementwise import evaluate_op
 from argus.core.index import Cond
 from argus.core.proof.dataflow.separable_index import FragmentIndex
-from argus.core.proof.values.content import Data, Inside, Multiplied, Value
-from argus.core.proof.values.multiset_count import Tally, same
+from argus.core.proof.values.content import Data, ElementProduct, Inside, Value
+from argus.core.proof.values.multiset_count import Multiset, equal_counts
 from argus.core.proof.values.recognisers.splits import common_bounds
 
 
-def products_of(name: str, args: Sequence[Value]) -> tuple[Multiplied, ...]:
+def products_of(name: str, args: Sequence[Value]) -> tuple[ElementProduct, ...]:
     """What a product of two elements, or a sum of such products, is the sum of."""
     known = [arg for arg in args if isinstance(arg, Data) and arg.terms and arg.plain and not arg.sets]
     if len(known) != len(args) or len(args) != 2:
@@ -27,7 +27,7 @@ def products_of(name: str, args: Sequence[Value]) -> tuple[Multiplied, ...]:
     if name != "mul" or factors != [1, 1] or any(arg.computed for arg in known):
         return ()
     (one,), (two,) = (arg.terms for arg in known)
-    product = Multiplied((*one.tensors, *two.tensors), (*one.places, *two.places), (*one.inside, *two.inside))
+    product = ElementProduct((*one.tensors, *two.tensors), (*one.places, *two.places), (*one.inside, *two.inside))
     return (product,)
 
 
@@ -44,7 +44,7 @@ def computed_from(name: str, left: Data, right: Data) -> Value:
     inside: tuple[Inside, ...] = both or (*left.inside, *right.inside)
     fill = evaluate_op(name, left.fill, right.fill) if both and name != "div" else nan
     linear = (name == "mul" and bool(left.sets) != bool(right.sets)) or (name == "div" and not right.sets)
-    sets: dict[str, Tally] = {**(left.sets or {}), **(right.sets or {})} if linear else {}
+    sets: dict[str, Multiset] = {**(left.sets or {}), **(right.sets or {})} if linear else {}
     over = () if linear else (*(left.sets or {}).items(), *(right.sets or {}).items())
     closed, root = (*left.closed, *right.closed, *over), in_words(name, _rooted(left), _rooted(right))
     form, needs = in_words(name, left.form, right.form), both_needs(left, right)
@@ -69,11 +69,11 @@ def in_digits(number: float) -> str:
     return short if float(short) == number else repr(number)
 
 
-def both_closed(left: Data, right: Data) -> tuple[tuple[str, Tally], ...]:
+def both_closed(left: Data, right: Data) -> tuple[tuple[str, Multiset], ...]:
     """What is closed in either, once where it is one set in form."""
     found = list(left.closed)
     for name, tally in right.closed:
-        if not any(name == other and same(tally, known) is algebra.TRUE for other, known in found):
+        if not any(name == other and equal_counts(tally, known) is algebra.TRUE for other, known in found):
             found.append((name, tally))
     return tuple(found)
 

@@ -28,12 +28,12 @@ from argus.core.proof.values.content import (
     Number,
     Top,
     Value,
-    everywhere,
-    loosened,
-    unpadded,
+    drop_padding,
+    drop_proved_bounds,
+    uniform,
 )
-from argus.core.proof.values.elementwise import single
-from argus.core.proof.values.multiset_count import COUNTED, Run, Tally, run
+from argus.core.proof.values.elementwise import single_value
+from argus.core.proof.values.multiset_count import COUNTED, Multiset, Run, make_run
 from argus.core.proof.values.recognisers import statistics
 from argus.core.proof.values.recognisers.standing import (
     PLAIN,
@@ -54,11 +54,11 @@ _KNOWN = (("total", "add"), ("total", "max"), ("total", "last"), ("prefix", "add
 def content(flow: Flow, step: Step, stmt: Fold) -> Content:
     """What a fold writes."""
     shape = flow.accesses.of(step)[-1].shape
-    return everywhere(shape, _folded(flow, step, stmt), algebra.TRUE)
+    return uniform(shape, _folded(flow, step, stmt), algebra.TRUE)
 
 
 def _folded(flow: Flow, step: Step, stmt: Fold) -> Value:
-    value = single(flow.read(flow.accesses.of(step)[0]))
+    value = single_value(flow.read(flow.accesses.of(step)[0]))
     if stmt.op == "add" and stmt.source.buffer.dtype.family != "float":
         return Top("a sum of integers, which may overflow, has no rule in the verifier")
     if isinstance(value, Number) and value.value == (0.0 if stmt.op == "add" else -inf) and stmt.op in ("add", "max"):
@@ -119,7 +119,9 @@ class Folding:
         if len(run_along) != 1:
             return Top(f"{len(run_along)} names vary along the axis of the fold, one is expected")
         if data.inside and data.fill != neutral:
-            data = self.data = loosened(unpadded(lambda cond: self.flow.holds(self.step.context, cond), data))
+            data = self.data = drop_padding(
+                drop_proved_bounds(lambda cond: self.flow.holds(self.step.context, cond), data)
+            )
         if not all(self._of_targets(bound.coordinate.table) for bound in data.loose):
             return Top(f"padding of {data.fill:g} goes into a fold by `{op}`, to which it is not neutral")
         ((name, sep),) = run_along.items()
@@ -179,7 +181,7 @@ class Folding:
             if place is None and axis in self.data.axes:
                 return None
             places.append(algebra.const(0) if place is None else place)
-        return self.data.among(places)
+        return self.data.at_coordinates(places)
 
     def _of_targets(self, table: IntArray) -> bool:
         """Whether all elements of each target have one number in a table."""
@@ -195,7 +197,7 @@ class Folding:
         for tally in (*own, *(tally for family in families(data.standing) for tally in family.values())):
             yield from (each.which for each in tally.runs if each.which is not None)
 
-    def _started(self, name: str, tally: Tally, kept: dict[str, FragmentIndex]) -> Value:
+    def _started(self, name: str, tally: Multiset, kept: dict[str, FragmentIndex]) -> Value:
         data, first = self.data, self.takes.first
         told = "maximum" if self.stmt.op == "max" else "sum"
         if not self.alike_in_each(data) or not one_along(data.standing, name):
@@ -205,7 +207,7 @@ class Folding:
         )
         if self.stmt.op == "max":
             closed = (*base.closed, *(base.sets or {}).items())
-            return evolve(base, standing=Maximum({name: tally.once}), closed=closed, sets=None)
+            return evolve(base, standing=Maximum({name: tally.support}), closed=closed, sets=None)
         return evolve(base, sets={name: tally}, root=f"sum of {data.root}")
 
     def alike_in_each(self, data: Data) -> bool:
@@ -228,7 +230,7 @@ class Folding:
             self.takes = evolve(self.takes, cells=np.where(chosen[self.takes.cells], self.takes.cells, -1))
             self.data = data
         if isinstance(data.standing, Maximum):
-            over = {name: self._together(tally).once for name, tally in data.standing.over.items()}
+            over = {name: self._together(tally).support for name, tally in data.standing.over.items()}
             return evolve(evolve(data, standing=PLAIN).at(self.takes.first), record=kept, standing=Maximum(over))
         if not self.alike_in_each(evolve(data, sets=None)):
             return Top("sums of weights with different references are folded")
@@ -249,7 +251,7 @@ class Folding:
             chosen &= (table < extent.value) & (bound.open | (table >= 0))
         return chosen
 
-    def _together(self, tally: Tally) -> Tally:
+    def _together(self, tally: Multiset) -> Multiset:
         """The sets of all elements of each target: counts add up."""
         many = (self.takes.cells >= 0).sum(axis=1)
         runs: list[Run] = []
@@ -262,14 +264,14 @@ class Folding:
                 np.add.at(times, (np.arange(len(own))[:, None], own), self.takes.cells >= 0)
             mixes, back = np.unique(times, axis=0, return_inverse=True)
             patterns = np.rint(mixes.astype(np.float64) @ each.patterns.astype(np.float64)).astype(np.int64)
-            made = run(each.low, each.high, each.rest, patterns, back.reshape(self.takes.shape))
+            made = make_run(each.low, each.high, each.rest, patterns, back.reshape(self.takes.shape))
             runs += [] if made is None else [made]
         if tally.other is not algebra.const(0):
             assert bool((many == many[0]).all())
-            return Tally(tuple(runs), algebra.mul(tally.other, int(many[0])))
-        return Tally(tuple(runs))
+            return Multiset(tuple(runs), algebra.mul(tally.other, int(many[0])))
+        return Multiset(tuple(runs))
 
-    def _tally(self, sep: Separable) -> Tally | Top:
+    def _tally(self, sep: Separable) -> Multiset | Top:
         """The numbers of one name that each target takes."""
         table, there = self.takes.table(sep.table), self.takes.cells >= 0
         low, high = int(table.min()), int(table.max()) + 1
@@ -281,8 +283,8 @@ class Folding:
         for kind, row in enumerate(rows):
             np.add.at(patterns[kind], row[row >= low] - low, 1)
         first, last = algebra.add(sep.base, low), algebra.add(sep.base, high)
-        made = run(first, last, rest, patterns, back.reshape(self.takes.shape))
-        return Tally(() if made is None else (made,))
+        made = make_run(first, last, rest, patterns, back.reshape(self.takes.shape))
+        return Multiset(() if made is None else (made,))
 
     def _rest(self, sep: Separable) -> Cond | None:
         """The bounds of the elements, as conditions on the counted x and the target's coordinates."""

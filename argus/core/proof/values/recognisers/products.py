@@ -23,7 +23,7 @@ from argus.core.proof.dataflow.separable_index import (
 )
 from argus.core.proof.dataflow.timeline import is_whole
 from argus.core.proof.values.content import Data, Inside
-from argus.core.proof.values.multiset_count import COUNTED, Tally, merged, run
+from argus.core.proof.values.multiset_count import COUNTED, Multiset, make_run, merge_runs
 from argus.core.proof.values.recognisers.splits import always
 from argus.core.proof.values.recognisers.standing import Weight, families, one_along
 from argus.core.tiling import Operands, operands
@@ -68,10 +68,10 @@ def one_sum(products: Iterable[Product]) -> str:
     return "one accumulator sums products of different tensors" if len({each.root for each in known}) != 1 else ""
 
 
-def tally_of(terms: Iterable[Term]) -> Tally:
+def tally_of(terms: Iterable[Term]) -> Multiset:
     """The same contributions as runs that all elements count alike."""
-    runs = (run(t.low, t.high, t.rest, np.array([[t.times]], np.int64), None) for t in terms)
-    return Tally(merged(each for each in runs if each is not None))
+    runs = (make_run(t.low, t.high, t.rest, np.array([[t.times]], np.int64), None) for t in terms)
+    return Multiset(merge_runs(each for each in runs if each is not None))
 
 
 @frozen(eq=False)
@@ -263,7 +263,7 @@ class Multiplication:
             if place is None and number in side.data.axes:
                 return "exponentials that differ in their reference along what is summed"
             places.append(algebra.const(0) if place is None else place)
-        return side.data.among(places)
+        return side.data.at_coordinates(places)
 
     def _over_accumulator(self, side: Operand, sep: FragmentIndex, axis: int) -> FragmentIndex | None:
         """A row's component as a table over the accumulator's registers."""

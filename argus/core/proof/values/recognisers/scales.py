@@ -19,7 +19,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import equal_indices
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation, minimisation_order
-from argus.core.proof.values.content import Content, Data, Number, why_not
+from argus.core.proof.values.content import Content, Data, Number, content_error
 from argus.core.walk import substitute
 
 
@@ -55,7 +55,7 @@ def _of_pair(
             if isinstance(a.value, Number) or isinstance(b.value, Number):
                 continue
             if not isinstance(a.value, Data) or not isinstance(b.value, Data):
-                reason = why_not(a.value) or why_not(b.value)
+                reason = content_error(a.value) or content_error(b.value)
                 yield Obligation("I35", _what(one[0], other[0]), stmt, algebra.FALSE, step.context, unknown=reason)
                 continue
             guarded = (*step.context, a.guard, b.guard)
@@ -97,7 +97,7 @@ def _scaled(
                 stmt,
                 goal,
                 context,
-                least=minimisation_order(goal),
+                minimise=minimisation_order(goal),
                 compared=compared,
                 help=f"load the scale of the `{name}` that the sum has: compare the tiles' numbers",
             )

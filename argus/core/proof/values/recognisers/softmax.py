@@ -11,8 +11,17 @@ from argus.core import algebra
 from argus.core.elementwise import evaluate_op
 from argus.core.index import Cond
 from argus.core.proof.dataflow.bounds import drop_implied_bounds
-from argus.core.proof.values.content import Data, Number, Top, Value, both_loose, loosened, unpadded, why_not
-from argus.core.proof.values.multiset_count import Sets, Tally, alike, within
+from argus.core.proof.values.content import (
+    Data,
+    Number,
+    Top,
+    Value,
+    content_error,
+    drop_padding,
+    drop_proved_bounds,
+    joint_loose_bounds,
+)
+from argus.core.proof.values.multiset_count import Multiset, Sets, equal_sets, subset_count
 from argus.core.proof.values.recognisers import statistics
 from argus.core.proof.values.recognisers.composed import (
     both_closed,
@@ -70,13 +79,13 @@ class Rules:
         same_products = name == "add" and all(isinstance(a, Data) and a.factors == value.factors for a in args)
         factors = value.factors if same_products or any(value is arg for arg in args) else ()
         terms = value.terms if any(value is arg for arg in args) else products_of(name, args)
-        found = evolve(value, loose=both_loose((value, *args)), factors=factors, terms=terms)
+        found = evolve(value, loose=joint_loose_bounds((value, *args)), factors=factors, terms=terms)
         return Top(f"`{name}` is of a value computed in too many steps") if _unwieldy(found) else found
 
     def _op(self, name: str, args: Sequence[Value]) -> Value:
         for arg in args:
             if not isinstance(arg, Data | Number):
-                return Top(why_not(arg))
+                return Top(content_error(arg))
         numbers = [arg.value for arg in args if isinstance(arg, Number)]
         if any(map(statistics.is_statistic, args)):
             return self._of_statistics(name, args)
@@ -157,8 +166,8 @@ class Rules:
             return self._added_to_nothing(data)
         match name, data.standing:
             case "sub", Maximum(over=over, guarded=guarded) if number is left and value == -inf:
-                nothing = evolve(data, standing=Maximum({each: Tally() for each in over}))
-                return self._less(nothing, data, Drop({each: Tally() for each in over}, over), over, guarded=guarded)
+                nothing = evolve(data, standing=Maximum({each: Multiset() for each in over}))
+                return self._less(nothing, data, Drop({each: Multiset() for each in over}, over), over, guarded=guarded)
             case "mul", Factor() | Weight() if value == 0 and data.within_bounds.finite:
                 return number
             case _, Maximum() | Gap() | Drop() if name in ("mul", "div") and value < 0:
@@ -191,7 +200,7 @@ class Rules:
         if not data.sets:
             return Top(f"one over {data.form} has no rule in the verifier")
         closed = (*data.closed, *data.sets.items())
-        needs = (*data.needs, *(tally.some for tally in data.sets.values()))
+        needs = (*data.needs, *(tally.nonempty for tally in data.sets.values()))
         standing = Inverse(over, power)
         return evolve(
             data, standing=standing, closed=closed, sets=None, needs=needs, form=form, fill=nan, computed=True
@@ -258,7 +267,7 @@ class Rules:
         )  # fmt: skip
 
     def _equal_references(self, left: Data, right: Data, one: Sets, two: Sets, what: str) -> None:
-        self.owed.append(("I23", f"{what} is of weights with equal references", alike(one, two)))
+        self.owed.append(("I23", f"{what} is of weights with equal references", equal_sets(one, two)))
         self._one_score(left, right)
 
     def _one_score(self, left: Data, right: Data) -> None:
@@ -268,7 +277,7 @@ class Rules:
         ):
             for other, theirs in right.closed:
                 if name == other:
-                    goal = alike({name: mine}, {name: theirs})
+                    goal = equal_sets({name: mine}, {name: theirs})
                     self.owed.append(("I23", f"scores that meet are sums over one set of `{name}`", goal))
 
     def _higher(self, left: Data, right: Data, one: Sets, two: Sets) -> Value:
@@ -279,7 +288,7 @@ class Rules:
             or right.inside
         ):
             return Top(f"the maximum of {left.form} and {right.form} has no rule in the verifier")
-        over = {name: one[name].plus(two[name]).once for name in one}
+        over = {name: one[name].plus(two[name]).support for name in one}
         self._one_score(left, right)
         record, closed = {**right.record, **left.record}, both_closed(left, right)
         return evolve(left, record=record, standing=Maximum(over), needs=both_needs(left, right), closed=closed)
@@ -287,12 +296,12 @@ class Rules:
     def _less(self, left: Data, right: Data, standing: Gap | Drop, after: Sets, *, guarded: bool) -> Value:
         """Less a maximum, which is a number wherever it is over something, or guarded."""
         if left.inside and left.fill != -inf:
-            left = loosened(unpadded(self.holds, left))
+            left = drop_padding(drop_proved_bounds(self.holds, left))
         if (left.root, left.times) != (right.root, right.times):
             return Top(f"{left.form} less {right.form}, which is a maximum of something else")
         if right.inside or (isinstance(left.standing, Maximum) and left.inside):
             return Top(f"{right.form} is a maximum of padding too")
-        some = () if guarded else tuple(tally.some for tally in after.values())
+        some = () if guarded else tuple(tally.nonempty for tally in after.values())
         there = tuple(cond for cond in some if not self.holds(cond))
         if algebra.FALSE in there:
             return Top(f"{right.form} may be -inf where a thread holds no element: guard the subtraction")
@@ -310,12 +319,12 @@ class Rules:
         if weight.standing.power != factor.standing.power:
             return Top("weights rescaled by another exponential than their own")
         what = "a sum of weights is rescaled from its own reference"
-        self.owed.append(("I23", what, alike(weight.standing.over, before)))
+        self.owed.append(("I23", what, equal_sets(weight.standing.over, before)))
         for name, tally in before.items():
             summed = (weight.sets or {}).get(name)
-            part = algebra.FALSE if summed is None else within(summed, tally)
+            part = algebra.FALSE if summed is None else subset_count(summed, tally)
             what = f"what is rescaled is part of what its reference over `{name}` is over, or that is over something"
-            self.owed.append(("I23", what, algebra.any_of((tally.some, part))))
+            self.owed.append(("I23", what, algebra.any_of((tally.nonempty, part))))
         record = {**factor.record, **weight.record}
         standing = Weight(after, weight.standing.power)
         inside = (*weight.inside, *factor.inside)

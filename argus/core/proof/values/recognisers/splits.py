@@ -57,7 +57,7 @@ def always(bound: Inside) -> bool:
 
 def _alike(one: tuple[Inside, ...], two: tuple[Inside, ...]) -> bool:
     return len(one) == len(two) and all(
-        a.like(b)
+        a.same_bound(b)
         and np.array_equal(a.coordinate.table, b.coordinate.table)
         and equal_indices(a.coordinate, b.coordinate) is algebra.TRUE
         for a, b in zip(one, two, strict=True)

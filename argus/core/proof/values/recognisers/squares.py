@@ -13,14 +13,14 @@ import numpy as np
 from argus.core import algebra
 from argus.core.hilbert_order import SIDES, HilbertTile, hilbert_tile, square_coordinates
 from argus.core.index import Index, Node, Pick, Symbol
-from argus.core.proof.outputs.supertiles import halves
+from argus.core.proof.outputs.supertiles import factor_pairs
 from argus.core.walk import evaluate, topological
 
 
 def squares(block: Symbol, count: Index, roots: Sequence[Node]) -> HilbertTile | None:
     """The squares that expressions of a block's number speak of; None if they speak of none."""
     found = frozenset(topological(roots))
-    for rows, columns in halves(count):
+    for rows, columns in factor_pairs(count):
         for side in SIDES:
             made = hilbert_tile(algebra.sym(block), rows, columns, side)
             # Of few tiles a place may be a plain number, which stands for other things too.

@@ -22,7 +22,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Cond
-from argus.core.proof.values.multiset_count import Sets, Tally, alike
+from argus.core.proof.values.multiset_count import Multiset, Sets, equal_sets
 from argus.core.proof.values.recognisers.ratios import Polynomial
 
 Power = tuple[str, float, str]
@@ -85,7 +85,7 @@ class Statistic:
     """A value over the numbers of these sets, each with the name that it is of."""
 
     value: Polynomial
-    sets: tuple[tuple[str, Tally], ...]
+    sets: tuple[tuple[str, Multiset], ...]
 
 
 Standing = Plain | Maximum | Gap | Drop | Weight | Factor | Inverse | Logarithm | Statistic
@@ -117,10 +117,10 @@ def guards(standing: Standing) -> bool:
     return isinstance(standing, Maximum | Weight) and standing.guarded
 
 
-def changed(standing: Standing, change: Callable[[Tally], Tally]) -> Standing:
+def changed(standing: Standing, change: Callable[[Multiset], Multiset]) -> Standing:
     """The same of other sets."""
 
-    def all_of(sets: Mapping[str, Tally]) -> Sets:
+    def all_of(sets: Mapping[str, Multiset]) -> Sets:
         return {name: change(each) for name, each in sets.items()}
 
     match standing:
@@ -157,4 +157,4 @@ def agreeing(one: Standing, two: Standing) -> Cond | None:
         return None
     if guards(one) != guards(two):
         return None
-    return algebra.all_of(alike(a, b) for a, b in zip(mine, theirs, strict=True))
+    return algebra.all_of(equal_sets(a, b) for a, b in zip(mine, theirs, strict=True))

@@ -19,7 +19,7 @@ from argus.core.elementwise import evaluate_op
 from argus.core.index import Cond, Index
 from argus.core.proof.dataflow.separable_index import Piecewise
 from argus.core.proof.values.content import Data, Inside, Number, Value
-from argus.core.proof.values.multiset_count import COUNTED, Tally, same
+from argus.core.proof.values.multiset_count import COUNTED, Multiset, equal_counts
 from argus.core.proof.values.recognisers import ratios
 from argus.core.proof.values.recognisers.composed import in_digits
 from argus.core.proof.values.recognisers.products import holds_once
@@ -33,7 +33,7 @@ PLACE = "a place"
 _SUM_OF = "sum of "
 
 Holds = Callable[[Cond], bool]
-Sets = tuple[tuple[str, Tally], ...]
+Sets = tuple[tuple[str, Multiset], ...]
 
 
 def is_statistic(value: Value) -> bool:
@@ -120,7 +120,7 @@ def _divisor(value: Polynomial, sets: Sets) -> tuple[Polynomial, tuple[Cond, ...
         if coefficient == 1 and len(monomial) == 1:
             ((which, exponent),) = monomial
             if isinstance(which, Power) and which.power == 0 and exponent == 1:
-                some = sets[which.of][1].some
+                some = sets[which.of][1].nonempty
                 return None if some is algebra.FALSE else (atom(Many(frozenset({which.of}))), (some,))
     return None if ratios.inverse(value) is None else (value, ())
 
@@ -134,10 +134,10 @@ def _padding(name: str, left: Data, right: Data) -> tuple[tuple[Inside, ...], fl
     return both, evaluate_op(name, *alike) if both and name != "div" else nan
 
 
-def _both_closed(left: Data, right: Data) -> tuple[tuple[str, Tally], ...]:
+def _both_closed(left: Data, right: Data) -> tuple[tuple[str, Multiset], ...]:
     found = list(left.closed)
     for name, tally in right.closed:
-        if not any(name == other and same(tally, known) is algebra.TRUE for other, known in found):
+        if not any(name == other and equal_counts(tally, known) is algebra.TRUE for other, known in found):
             found.append((name, tally))
     return tuple(found)
 
@@ -205,7 +205,7 @@ def _together(one: Statistic, two: Statistic, holds: Holds) -> tuple[tuple[Polyn
     return (one.value, ratios.renumbered(two.value, numbers)), tuple(sets)
 
 
-def _placed(sets: list[tuple[str, Tally]], each: tuple[str, Tally], holds: Holds) -> int:
+def _placed(sets: list[tuple[str, Multiset]], each: tuple[str, Multiset], holds: Holds) -> int:
     for number, known in enumerate(sets):
         chosen = _one_set(known, each, holds)
         if chosen is not None:
@@ -215,36 +215,36 @@ def _placed(sets: list[tuple[str, Tally]], each: tuple[str, Tally], holds: Holds
     return len(sets) - 1
 
 
-def _one_set(one: tuple[str, Tally], two: tuple[str, Tally], holds: Holds) -> tuple[str, Tally] | None:
+def _one_set(one: tuple[str, Multiset], two: tuple[str, Multiset], holds: Holds) -> tuple[str, Multiset] | None:
     """The set that both are, if they have the same elements, or as many where one is only counted."""
     if one[0] == two[0]:
-        return one if _holds_always(same(one[1], two[1]), holds) else None
+        return one if _holds_always(equal_counts(one[1], two[1]), holds) else None
     if PLACE not in (one[0], two[0]):
         return None
     place, named = (one, two) if one[0] == PLACE else (two, one)
     if not place[1].runs or not named[1].runs:
         return None
     moved = _moved(place[1], algebra.sub(named[1].runs[0].low, place[1].runs[0].low))
-    return named if _holds_always(same(moved, named[1]), holds) else None
+    return named if _holds_always(equal_counts(moved, named[1]), holds) else None
 
 
 def _holds_always(cond: Cond, holds: Holds) -> bool:
     return cond is algebra.TRUE or (cond is not algebra.FALSE and holds(cond))
 
 
-def _moved(tally: Tally, by: Index) -> Tally:
+def _moved(tally: Multiset, by: Index) -> Multiset:
     """The set of numbers that are greater by so much: as many."""
     back = {COUNTED: algebra.sub(algebra.sym(COUNTED), by)}
     runs = tuple(
         evolve(e, low=algebra.add(e.low, by), high=algebra.add(e.high, by), rest=substitute(e.rest, back))
         for e in tally.runs
     )
-    return Tally(runs, substitute(tally.other, back))
+    return Multiset(runs, substitute(tally.other, back))
 
 
 def merged(statistic: Statistic, holds: Holds) -> Statistic:
     """The same with sets that are one set counted as one, and without those that it speaks of nowhere."""
-    sets: list[tuple[str, Tally]] = []
+    sets: list[tuple[str, Multiset]] = []
     numbers = {number: _placed(sets, statistic.sets[number], holds) for number in ratios.mentioned(statistic.value)}
     return Statistic(ratios.renumbered(statistic.value, numbers), tuple(sets))
 
@@ -266,7 +266,7 @@ def united(value: Value) -> Value:
 # -- folds ---------------------------------------------------------------------------------------------------
 
 
-def started(statistic: Statistic, name: str, tally: Tally, holds: Holds) -> Statistic | None:
+def started(statistic: Statistic, name: str, tally: Multiset, holds: Holds) -> Statistic | None:
     """The sum of it over elements that differ in a name, of which these are taken; without a name, they are counted."""
     if ratios.degree(statistic.value) > (0 if name == PLACE else 2):
         return None
@@ -287,7 +287,7 @@ def sets_of(statistic: Statistic) -> frozenset[str]:
     return frozenset(statistic.sets[number][0] for number in ratios.mentioned(statistic.value))
 
 
-def sets_over(data: Data, name: str) -> tuple[Tally, ...]:
+def sets_over(data: Data, name: str) -> tuple[Multiset, ...]:
     """The sets over a name that a value is summed over, or is a statistic of; none where it is of others too."""
     if not isinstance(data.standing, Statistic):
         return () if data.sets is None or name not in data.sets else (data.sets[name],)
@@ -306,7 +306,7 @@ def closed(value: Data) -> Data:
     used = ratios.mentioned(value.standing.value)
     found = list(value.closed)
     for name, tally in (sets[number] for number in used):
-        if not any(name == other and same(tally, known) is algebra.TRUE for other, known in found):
+        if not any(name == other and equal_counts(tally, known) is algebra.TRUE for other, known in found):
             found.append((name, tally))
     form = told(value.standing, value.root)
     return evolve(

@@ -1,4 +1,4 @@
-"""Bodies of one warpgroup without roles, and what visibility finds of them: invariants not met, or in doubt."""
+"""Kernels of one warpgroup without roles, and the visibility invariants that fail or are unknown for them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,16 @@ from argus.language import (
     wgmma,
     zeros,
 )
-from tests.core.proof.asking import owed
+from tests.core.proof.queries import obligations_of
 
 Body = Callable[[Tensor, Tensor], None]
-WORDS = ("meeting orders", "fenced by their writers", "bulk store has read", "products that read", "product that uses")
+WORDS = (
+    "barrier orders",
+    "proxy fence by the writers",
+    "bulk store has read",
+    "products that read",
+    "product that uses",
+)
 
 
 def traced(body: Body) -> Kernel:
@@ -40,14 +46,14 @@ def traced(body: Body) -> Kernel:
 
 
 def asked(found: Kernel) -> list[Obligation]:
-    return [each for each in owed(found) if any(word in each.what for word in (*WORDS, "wgmma.fence"))]
+    return [each for each in obligations_of(found) if any(word in each.what for word in (*WORDS, "wgmma.fence"))]
 
 
 def failing(body: Body) -> set[str]:
-    return unmet(traced(body))
+    return failed(traced(body))
 
 
-def unmet(found: Kernel) -> set[str]:
+def failed(found: Kernel) -> set[str]:
     every_one = asked(found)
     assert every_one, "nothing is asked at all"
     return {each.invariant for each in every_one if each.goal is not TRUE and not each.unknown}

@@ -1,4 +1,4 @@
-"""What is known of integers from memory: instances of promises, their order, and what decides a block's way."""
+"""Promises on integers from memory: instances, ascending order, and control paths that depend on them."""
 
 # ruff: noqa: UP037
 # Reason: names of sizes.
@@ -15,7 +15,13 @@ from argus.core.dtype import i32
 from argus.core.index import Cond, Index, Read, Symbol
 from argus.core.ir import Buffer, Kernel, Strided, ascending_condition
 from argus.core.proof.dataflow.path_split import control_paths
-from argus.core.proof.outputs.data_contracts import Promised, instance, is_ascending, promised, within
+from argus.core.proof.outputs.data_contracts import (
+    PromiseProver,
+    index_in_bounds,
+    is_ascending,
+    promise_instance,
+    promise_prover,
+)
 from argus.core.query import Answer, Sat, Unsat
 from argus.core.verdict import Proved, Unknown, Vacuous
 from argus.language import (
@@ -69,12 +75,12 @@ def asked(buffer: Buffer, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
     known = Kernel(
         made.name, made.target, (buffer,), made.sizes, made.threads, made.grid, made.blocks, made.thread, made.prologue
     )
-    return Promised(Session(Z3()), known).prove(hypotheses, goal)
+    return PromiseProver(Session(Z3()), known).prove(hypotheses, goal)
 
 
 def test_a_promise_holds_of_elements_that_there_are() -> None:
     buffer = tensor(algebra.le(0, element()))
-    inside = within(buffer, term(BLOCK))
+    inside = index_in_bounds(buffer, term(BLOCK))
     assert isinstance(asked(buffer, [inside], algebra.le(0, term(BLOCK))), Unsat)
     assert isinstance(asked(buffer, [], algebra.le(0, term(BLOCK))), Sat)
 
@@ -83,7 +89,7 @@ def test_elements_of_32_bits_stay_in_their_range() -> None:
     buffer = tensor(algebra.TRUE)
     assert isinstance(asked(buffer, [], algebra.lt(term(BLOCK), 1 << 31)), Unsat)
     assert isinstance(asked(buffer, [], algebra.lt(term(BLOCK), (1 << 31) - 1)), Sat)
-    assert instance(buffer, term(BLOCK)) is instance(tensor(algebra.TRUE), term(BLOCK))
+    assert promise_instance(buffer, term(BLOCK)) is promise_instance(tensor(algebra.TRUE), term(BLOCK))
 
 
 def test_a_term_is_one_value() -> None:
@@ -187,8 +193,8 @@ def test_a_kernel_that_reads_no_integers_is_asked_as_it_is() -> None:
         (b,) = block_id((X.shape[0],))
         copy(load(X[b].tile((1024,), (0,)), BY, edge=0), Y[b].tile((1024,), (0,)), edge=0)
 
-    assert promised(plain.trace(), Session(Z3())) is None
-    assert promised(chosen.trace(), Session(Z3())) is not None
+    assert promise_prover(plain.trace(), Session(Z3())) is None
+    assert promise_prover(chosen.trace(), Session(Z3())) is not None
 
 
 def test_a_promise_is_about_one_tensor() -> None:

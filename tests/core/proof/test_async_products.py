@@ -1,4 +1,4 @@
-"""Operands and registers of products that are under way: what they wait for, and who waits for them."""
+"""Operands and registers of products in flight: the waits before them and after them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from argus.language import (
     zeros,
 )
 from tests.core.proof.rings import changed, edited, every
-from tests.core.proof.seen import BY, Body, box, failing, traced, unmet
+from tests.core.proof.visibility_kernels import BY, Body, box, failed, failing, traced
 
 # -- products ----------------------------------------------------------------------------------------------------
 
@@ -54,7 +54,7 @@ def multiplied(*, pending: int | None = 0, met: bool = True, again: bool = True,
     return body
 
 
-def test_a_product_is_over_and_met_before_its_operands_are_written() -> None:
+def test_a_product_is_complete_before_its_operands_are_written() -> None:
     assert failing(multiplied()) == set()
     assert failing(multiplied(pending=None)) == {"I10"}
     assert failing(multiplied(pending=1)) == {"I10"}
@@ -99,27 +99,27 @@ USES: dict[str, Callable[[Fragment], object]] = {
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_registers_of_a_product_rest_until_it_is_over(use: Callable[[Fragment], object]) -> None:
+def test_registers_of_a_product_are_not_accessed_in_flight(use: Callable[[Fragment], object]) -> None:
     assert failing(in_flight(use, pending=0)) == set()
     for pending in (None, 1, 2):
         assert failing(in_flight(use, pending=pending)) == {"I11"}
 
 
-def test_products_into_one_accumulator_follow_one_another() -> None:
+def test_products_into_one_accumulator_are_in_order() -> None:
     def nothing(_: Fragment) -> None:
         """The second product adds to the first's result while that is in flight."""
 
     assert failing(in_flight(nothing, pending=None)) == set()
 
 
-def test_a_product_is_told_of_what_ordinary_code_has_written() -> None:
+def test_a_product_needs_a_fence_after_ordinary_register_writes() -> None:
     found = traced(in_flight(lambda acc: acc.to(bf16), pending=0))
     told = [stmt for stmt in every(found, Fence) if stmt.kind == "wgmma"]
     assert told
-    assert unmet(found) == set()
+    assert failed(found) == set()
     for stmt in told:
         without = edited(found, stmt)
-        assert unmet(without) == {"I11"}
+        assert failed(without) == {"I11"}
 
 
 def test_a_product_of_another_shape_does_not_follow_in_order() -> None:
@@ -128,7 +128,7 @@ def test_a_product_of_another_shape_does_not_follow_in_order() -> None:
     assert first.atom == second.atom
     other = wgmma_of(32)
     assert other != first.atom
-    assert unmet(changed(found, second, atom=evolve(second.atom, name=other))) == {"I11"}
+    assert failed(changed(found, second, atom=evolve(second.atom, name=other))) == {"I11"}
 
 
 def wgmma_of(n: int) -> str:

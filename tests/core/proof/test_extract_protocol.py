@@ -1,4 +1,4 @@
-"""Roles read as a ring protocol: what is read of right kernels, and what of edited ones is refused or told apart."""
+"""Extraction of ring protocols: from correct kernels, and from edited ones, which are refused or differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from argus.core.protocol.ring import Protocol
 from argus.core.verdict import Proved
 from argus.verifier.kernel import verify
 from property_tests.role_programs import ROLES
-from tests.core.proof.asking import failing, half, refusal
+from tests.core.proof.queries import extract, failing, refusal
 from tests.core.proof.rings import Drained, changed, edited, every, of_role, ring
 
 
@@ -28,7 +28,7 @@ def unnamed(protocol: Protocol) -> Protocol:
 
 
 def said(kernel: Kernel) -> Protocol:
-    return half(kernel).said.protocol
+    return extract(kernel).extracted.protocol
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_ping_pong_schedule_is_two_consumers_with_tiles_in_turn() -> None:
     assert unnamed(found) == unnamed(made)
 
 
-def test_barriers_by_hand_are_read_as_the_ring_that_they_are() -> None:
+def test_barriers_by_hand_are_extracted_as_a_ring() -> None:
     assert unnamed(said(ROLES["barriers_by_hand"])) == unnamed(
         evolve(protocols.plain(2, parts=(2048, 512)), persistent=False)
     )
@@ -82,7 +82,7 @@ def test_a_phase_off_by_rounds_is_that_of_another_use_which_its_trips_do_not_hav
     kernel = ring(Drained(stages=2))
     wait = of_role(kernel, role, Await)[0]
     reason, stmt = refusal(changed(kernel, wait, phase=add(wait.phase, by)))
-    assert reason == "an operation on a ring under a condition that does not leave out just the uses beyond"
+    assert reason == "an operation on a ring whose condition does not skip exactly the uses beyond the tile"
     assert stmt.span == wait.span
 
 
@@ -91,7 +91,7 @@ def test_another_phase_is_refused() -> None:
     wait = of_role(kernel, "math", Await)[0]
     for phase in (algebra.const(0), algebra.mul(wait.phase, 2), add(wait.phase, 7), add(wait.event.at[0], 0)):
         reason, stmt = refusal(changed(kernel, wait, phase=phase))
-        assert reason == "the phase waited for is not that of the slot's use"
+        assert reason == "the awaited phase is not that of the slot's use"
         assert stmt.span == wait.span
 
 
@@ -101,25 +101,25 @@ def test_a_slot_at_no_fixed_distance_is_refused() -> None:
     (k,) = [loop.symbol for loop in of_role(kernel, "math", For)]
     at = algebra.mod(algebra.floordiv(algebra.sym(k), 2), 2)
     reason, stmt = refusal(changed(kernel, arrive, event=evolve(arrive.event, at=(at,))))
-    assert reason == "a slot that is not at a fixed distance of the loop's trip"
+    assert reason == "a slot that is not at a fixed distance from the loop's trip"
     assert stmt.span == arrive.span
 
 
-def test_a_copy_lands_on_the_barrier_of_its_own_slot() -> None:
+def test_a_copy_completes_on_the_barrier_of_its_own_slot() -> None:
     kernel = ROLES["barriers_by_hand"]
     copy = of_role(kernel, "load", Copy)[1]
     assert copy.signal is not None
     (k,) = [loop.symbol for loop in of_role(kernel, "load", For)]
     signal = evolve(copy.signal, at=(algebra.mod(add(algebra.sym(k), 1), 2),))
     reason, stmt = refusal(changed(kernel, copy, signal=signal))
-    assert reason == "a copy into one slot that lands on the barrier of another"
+    assert reason == "a copy into one slot that completes on the barrier of another"
     assert stmt.span == copy.span
 
 
 # -- trap T4 -------------------------------------------------------------------------------------------------
 
 
-def test_a_slot_that_others_may_still_read_is_not_given_back() -> None:
+def test_a_slot_that_others_may_still_read_is_not_released() -> None:
     kernel = ROLES["ordinary_reads_of_slots"]
     (meeting,) = of_role(kernel, "store", Sync)
     (arrive,) = of_role(kernel, "store", Arrive)
@@ -128,7 +128,7 @@ def test_a_slot_that_others_may_still_read_is_not_given_back() -> None:
     assert stmt.span == arrive.span
 
 
-def test_a_meeting_under_a_condition_is_none_for_the_readers() -> None:
+def test_a_conditional_barrier_does_not_cover_readers() -> None:
     kernel = ROLES["ordinary_reads_of_slots"]
     (meeting,) = of_role(kernel, "store", Sync)
     (k,) = [loop.symbol for loop in of_role(kernel, "store", For)]
@@ -137,7 +137,7 @@ def test_a_meeting_under_a_condition_is_none_for_the_readers() -> None:
     assert reason.endswith("trap T4")
 
 
-def test_a_meeting_before_the_read_orders_nothing_after_it() -> None:
+def test_a_barrier_before_the_read_does_not_cover_it() -> None:
     kernel = ROLES["ordinary_reads_of_slots"]
     (meeting,) = of_role(kernel, "store", Sync)
     look = of_role(kernel, "store", Copy)[0]
@@ -162,21 +162,21 @@ def epilogue(kernel: Kernel) -> tuple[Wait, If]:
 LAGGED = ring(Drained(lag=1))
 
 
-def test_what_the_loop_lacks_stands_behind_it() -> None:
+def test_the_epilogue_is_the_peeled_trips() -> None:
     assert isinstance(verify(LAGGED, solver="z3").verdict, Proved)
     _, late = epilogue(LAGGED)
     reason, _ = refusal(edited(LAGGED, late))
-    assert reason == "0 operations on rings stand beside the loop, its trips lack 1"
+    assert reason == "0 operations on rings are outside the loop, but 1 are missing from its trips"
     twice = edited(LAGGED, late, late, *fresh_copies((late,)))
     reason, _ = refusal(twice)
-    assert "after the last tile" in reason or "beside the loop" in reason
+    assert "after the last tile" in reason or "outside the loop" in reason
 
 
 def test_the_last_groups_are_waited_for_before_anything_else() -> None:
     wait, late = epilogue(LAGGED)
     for kernel in (edited(LAGGED, wait), changed(LAGGED, wait, pending=1), moved_behind(LAGGED, wait, late)):
         reason, _ = refusal(kernel)
-        assert reason.startswith("groups may be left when the loop ends")
+        assert reason.startswith("groups may be in flight when the loop ends")
 
 
 def moved_behind(kernel: Kernel, first: Stmt, second: Stmt) -> Kernel:
@@ -192,34 +192,34 @@ GUARDS: dict[str, Callable[[For], Cond]] = {
 
 
 @pytest.mark.parametrize("guard", GUARDS.values(), ids=GUARDS)
-def test_a_condition_that_leaves_out_other_uses_is_refused(guard: Callable[[For], Cond]) -> None:
+def test_a_condition_that_skips_other_uses_is_refused(guard: Callable[[For], Cond]) -> None:
     kernel = ROLES["two_consumers"]
     (loop,) = of_role(kernel, "math", For)
     (branch,) = of_role(kernel, "math", If)
     reason, stmt = refusal(changed(kernel, branch, cond=guard(loop)))
-    assert reason == "an operation on a ring under a condition that does not leave out just the uses beyond"
+    assert reason == "an operation on a ring whose condition does not skip exactly the uses beyond the tile"
     assert stmt.span == of_role(kernel, "math", Arrive)[0].span
 
 
-def test_a_release_beside_the_loop_is_that_of_its_own_use() -> None:
+def test_a_release_in_the_epilogue_is_of_its_own_use() -> None:
     kernel = ROLES["two_consumers"]
     last = of_role(kernel, "math", Arrive)[-1]
     (loop,) = of_role(kernel, "math", For)
     at = algebra.mod(sub(loop.stop, 2), 3)
     reason, stmt = refusal(changed(kernel, last, event=evolve(last.event, at=(at,))))
-    assert reason == "an operation beside the loop over uses that is not the one its trips lack"
+    assert reason == "an operation outside the loop over uses that is not the one missing from its trips"
     assert stmt.span == last.span
     reason, _ = refusal(changed(kernel, last, count=2))
-    assert reason == "an operation beside the loop over uses that is not the one its trips lack"
+    assert reason == "an operation outside the loop over uses that is not the one missing from its trips"
 
 
-def test_the_filler_waits_for_every_slot_in_turn_at_its_end() -> None:
+def test_the_producer_waits_for_every_slot_in_order_at_its_end() -> None:
     kernel = ring(Drained(stages=2))
     ends = of_role(kernel, "load", Await)[1:]
     assert len(ends) == 2
     for broken in (edited(kernel, ends[1]), changed(kernel, ends[0], phase=add(ends[0].phase, 1))):
         reason, _ = refusal(broken)
-        assert reason == "what stands after the last tile is not the wait for every slot in turn"
+        assert reason == "the statements after the last tile are not the waits for every slot in order"
 
 
 # -- groups --------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def test_uses_are_read_by_equally_many_products() -> None:
     (loop,) = of_role(kernel, "math", For)
     guarded = If(lt(algebra.sym(loop.symbol), 3), (second,), span=second.span)
     reason, _ = refusal(edited(kernel, second, guarded))
-    assert reason == "a use that is read once more under a condition"
+    assert reason == "a use that is read again under a condition"
 
 
 def test_groups_that_may_be_left_are_counted_by_uses() -> None:

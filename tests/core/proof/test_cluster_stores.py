@@ -1,4 +1,4 @@
-"""What blocks of a cluster store into each other's memory: what is owed, and what is no exchange."""
+"""Stores into other blocks of a cluster: the obligations of an exchange, and the stores that are refused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def false(found: Analysis) -> set[str]:
     return {each.invariant for each in found.obligations if each.goal is FALSE and not each.unknown}
 
 
-def test_all_that_an_exchange_owes_is_there() -> None:
+def test_all_obligations_of_an_exchange_are_present() -> None:
     found = analysed()
 
     assert found.unmodelled == ()
@@ -58,7 +58,7 @@ def test_all_that_an_exchange_owes_is_there() -> None:
         ((STORE, STORE + STORE.replace("rank]", "1 - rank]")), "I5"),
     ],
 )
-def test_what_is_owed_and_not_so_is_false(edit: tuple[str, str], broken: str) -> None:
+def test_a_violated_obligation_of_an_exchange_is_false(edit: tuple[str, str], broken: str) -> None:
     assert broken in false(analysed(edit))
 
 
@@ -66,14 +66,14 @@ def test_what_is_owed_and_not_so_is_false(edit: tuple[str, str], broken: str) ->
     ("edits", "reason"),
     [
         (((WAIT, ""),), "not followed by arrivals there and a wait here"),
-        (((STORE, STORE.replace("of(to)", "of(0)")),), "not every block of the cluster is stored into alike"),
-        (((STORE, STORE.replace("sums[wg, rank]", "sums[wg, (rank + to) % 2]")),), "differs"),
-        (((LOADS, LOADS + "\n        copy(total, sums[wg, 0])"),), "serves something else"),
+        (((STORE, STORE.replace("of(to)", "of(0)")),), "the blocks of the cluster receive different numbers of stores"),
+        (((STORE, STORE.replace("sums[wg, rank]", "sums[wg, (rank + to) % 2]")),), "differ by more than the index"),
+        (((LOADS, LOADS + "\n        copy(total, sums[wg, 0])"),), "another use of the memory"),
         (((WAIT, WAIT + AGAIN),), "loops"),
         (((TELL, TELL + ALSO), ("    come = ", OWN + "    come = ")), "does something else too"),
     ],
 )
-def test_what_is_no_exchange_is_not_modelled(edits: tuple[tuple[str, str], ...], reason: str) -> None:
+def test_other_remote_stores_are_not_modelled(edits: tuple[tuple[str, str], ...], reason: str) -> None:
     found = analysed(*edits)
 
     assert [each for each in found.unmodelled if reason in each.reason], found.unmodelled

@@ -1,4 +1,4 @@
-"""Tensor maps in memory: each step of the edit, who takes it, and which waits end a copy that goes by one."""
+"""Tensor maps in memory: each step of an edit, its thread, and the waits that complete copies through a map."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from argus.core.algebra import TRUE
 from argus.core.ir import Copy, Edit
 from argus.core.proof.sync.roles.context import RefusedError
-from argus.core.proof.sync.roles.obligations import Unrolled, unrolled
+from argus.core.proof.sync.roles.obligations import SequentialKernel, sequentialise
 from argus.language import (
     Tensor,
     TensorMap,
@@ -24,16 +24,16 @@ from argus.language import (
     when,
 )
 from property_tests.role_programs import ROLES
-from tests.core.proof.asking import owed, session
+from tests.core.proof.queries import obligations_of, session
 from tests.core.proof.rings import edited, every, of_role
-from tests.core.proof.seen import Body, box, traced, write
+from tests.core.proof.visibility_kernels import Body, box, traced, write
 
 Steps = Callable[[TensorMap, Tensor], None]
 
 
 def stands(body: Body) -> set[str]:
     """Of I29: `met`, `not met` and `in doubt`, whatever of them there is."""
-    found = [each for each in owed(traced(body)) if each.invariant == "I29"]
+    found = [each for each in obligations_of(traced(body)) if each.invariant == "I29"]
     assert found
     return {"met" if each.goal is TRUE else "in doubt" if each.unknown else "not met" for each in found}
 
@@ -133,26 +133,26 @@ def test_an_edit_is_released_acquired_and_used() -> None:
 @pytest.mark.parametrize(
     "steps", [acquired_first, not_released, not_acquired, never_edited, edited_in_one_case], ids=lambda s: s.__name__
 )
-def test_a_copy_that_may_go_by_something_else(steps: Steps) -> None:
+def test_a_copy_through_another_map_state_fails(steps: Steps) -> None:
     assert "not met" in stands(staged(steps, waits=all_over))
 
 
 @pytest.mark.parametrize("steps", [by_all, of_a_part], ids=lambda s: s.__name__)
-def test_what_is_not_modelled_is_in_doubt(steps: Steps) -> None:
+def test_unmodelled_map_uses_are_unknown(steps: Steps) -> None:
     assert "in doubt" in stands(staged(steps, waits=all_over))
 
 
-def test_a_copy_is_over_before_its_map_is_edited() -> None:
+def test_a_copy_is_complete_before_its_map_is_edited() -> None:
     assert "not met" in stands(staged(in_order, waits=one_left))
     assert stands(staged(in_order, waits=reads_over)) == {"met", "in doubt"}
     assert stands(staged(in_order, waits=lambda: None)) == {"met", "not met"}
 
 
-def test_agents_that_edit_one_map_have_no_reading() -> None:
+def test_agents_that_edit_one_map_are_refused() -> None:
     (edit, *_) = every(ROLES["grouped_gemm_by_an_edited_map"], Edit)
-    assert isinstance(unrolled(ROLES["grouped_gemm_by_an_edited_map"], session()), Unrolled)
+    assert isinstance(sequentialise(ROLES["grouped_gemm_by_an_edited_map"], session()), SequentialKernel)
     kernel = ROLES["cooperative"]
     store = of_role(kernel, "math", Copy)[-1]
-    found = unrolled(edited(kernel, store, Edit(edit.map, "release"), store), session())
+    found = sequentialise(edited(kernel, store, Edit(edit.map, "release"), store), session())
     assert isinstance(found, RefusedError)
     assert "several agents" in found.reason

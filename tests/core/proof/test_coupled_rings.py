@@ -1,12 +1,12 @@
-"""What the reading of a cluster proves of the shipped GEMM by pairs, and the forms that it refuses."""
+"""Coupled rings of a cluster: the shipped pair GEMM is proved, and other forms are refused."""
 
 from __future__ import annotations
 
 import pytest
 from attrs import evolve
 
-from argus.core.protocol.coupled import Coupled, Drainer, Filler, certify_coupled
-from argus.core.protocol.graph import graph
+from argus.core.protocol.coupled import CoupledConsumer, CoupledProducer, CoupledShape, certify_coupled
+from argus.core.protocol.graph import check_event_graph
 from argus.core.protocol.lemma import Certified
 from argus.core.protocol.outcome import Fails, Holds
 from argus.core.protocol.ring import clustered
@@ -23,13 +23,15 @@ def test_the_gemm_of_pairs_is_proved(solver: str) -> None:
     assert [standing[code] for code in ("I7", "I8", "I14", "I15", "I16")] == ["proved"] * 5
 
 
-def pair(consumers: int, *, both: bool) -> Coupled:
+def pair(consumers: int, *, both: bool) -> CoupledShape:
     """Two fillers that multicast to each other; consumers give slots back to both of them, or to their own."""
-    fillers = tuple(Filler(((-1, 4), (0, 2), (1 + own, 1)), ((own,), (own,), (0, 1))) for own in (0, 1))
-    fills = [Filler((*each.steps[:2], each.steps[2], each.steps[2]), (*each.to[:2], (0,), (1,))) for each in fillers]
+    fillers = tuple(CoupledProducer(((-1, 4), (0, 2), (1 + own, 1)), ((own,), (own,), (0, 1))) for own in (0, 1))
+    fills = [
+        CoupledProducer((*each.steps[:2], each.steps[2], each.steps[2]), (*each.to[:2], (0,), (1,))) for each in fillers
+    ]
     gives = [((0, 1), (1, 1)) if both else ((own, 1),) for own in (0, 1)]
-    drainers = tuple(Drainer(own, gives[own]) for own in (0, 1) for _ in range(consumers))
-    return Coupled(tuple(fills), drainers, (consumers * (2 if both else 1),) * 2)
+    drainers = tuple(CoupledConsumer(own, gives[own]) for own in (0, 1) for _ in range(consumers))
+    return CoupledShape(tuple(fills), drainers, (consumers * (2 if both else 1),) * 2)
 
 
 @pytest.mark.parametrize("consumers", [1, 2, 3])
@@ -38,19 +40,19 @@ def test_one_slot_of_each_ring(consumers: int) -> None:
     assert isinstance(certify_coupled(pair(consumers, both=False)), Fails)
 
 
-def several(*, due: int) -> Coupled:
+def several(*, due: int) -> CoupledShape:
     """As `pair`, with four copies more of each filler to its own ring, of which `due` bytes are announced."""
     fills = [
-        Filler(
+        CoupledProducer(
             ((-1, due), *((10 + part, 3) for part in range(4)), *each.steps[1:]),
             ((own,), *((own,) for _ in range(4)), *each.to[1:]),
         )
-        for own, each in enumerate(pair(2, both=True).fillers)
+        for own, each in enumerate(pair(2, both=True).producers)
     ]
-    return evolve(pair(2, both=True), fillers=tuple(fills))
+    return evolve(pair(2, both=True), producers=tuple(fills))
 
 
-def test_copies_to_one_ring_stand_for_each_other() -> None:
+def test_copies_to_one_ring_are_merged() -> None:
     joined, one_by_one = certify_coupled(several(due=16)), certify_coupled(pair(2, both=True))
     assert isinstance(joined, Certified)
     assert isinstance(one_by_one, Certified)
@@ -58,11 +60,11 @@ def test_copies_to_one_ring_stand_for_each_other() -> None:
 
 
 @pytest.mark.parametrize("due", [13, 4])
-def test_a_phase_that_completes_before_all_have_landed_is_found(due: int) -> None:
+def test_a_phase_that_completes_early_is_found(due: int) -> None:
     assert isinstance(certify_coupled(several(due=due)), Fails)
 
 
 @pytest.mark.parametrize(("stages", "lag", "holds"), [(2, 1, True), (3, 2, True), (2, 2, False), (1, 0, True)])
-def test_rings_of_a_pair_hang_as_one_does(stages: int, lag: int, holds: bool) -> None:
-    found = graph(clustered(stages, consumers=2, lag=lag))
+def test_coupled_rings_deadlock_like_one_ring(stages: int, lag: int, holds: bool) -> None:
+    found = check_event_graph(clustered(stages, consumers=2, lag=lag))
     assert isinstance(found, Holds if holds else Fails)

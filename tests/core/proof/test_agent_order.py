@@ -1,4 +1,4 @@
-"""Turns: an order for any number of tiles, and edited turns that are none."""
+"""Turns: an order for any number of tiles, and edited turns that are refused."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from argus.core import algebra
 from argus.core.algebra import add, const, mod, sym
 from argus.core.ir import Alloc, Arrive, Await, Kernel, One, Stmt, walk
 from argus.core.proof.sync.roles import agent_order
-from argus.core.proof.sync.roles.agent_order import orders
+from argus.core.proof.sync.roles.agent_order import is_strict_order
 from property_tests.role_programs import ROLES
-from tests.core.proof.asking import half, refusal
+from tests.core.proof.queries import extract, refusal
 from tests.core.proof.rings import changed, edited, every, of_role
 
 KERNEL = ROLES["pingpong"]
-unremembered = orders.__wrapped__
+unremembered = is_strict_order.__wrapped__
 
 
 @pytest.mark.parametrize("agents", [2, 3, 4])
-def test_turns_are_an_order(agents: int) -> None:
+def test_turns_order_agents(agents: int) -> None:
     assert unremembered(agents)
 
 
@@ -51,13 +51,15 @@ OTHER_PHASES: dict[str, Wanted] = {
 
 @pytest.mark.parametrize("wanted", OTHER_PHASES.values(), ids=OTHER_PHASES)
 @pytest.mark.parametrize("agents", [2, 3])
-def test_waits_for_other_phases_are_no_order(wanted: Wanted, agents: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_order, "_wanted", wanted)
+def test_waits_for_other_phases_do_not_order_agents(
+    wanted: Wanted, agents: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_order, "_awaited_phase", wanted)
     assert not unremembered(agents)
 
 
-def test_turns_that_are_left_for_another_than_the_next_are_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    moved = cast("Callable[[State, int], Any]", vars(agent_order)["_moved"])
+def test_turns_passed_to_another_agent_do_not_order_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = cast("Callable[[State, int], Any]", vars(agent_order)["_step"])
 
     def left_for_itself(state: State, agent: int) -> object:
         after = moved(state, agent)
@@ -67,7 +69,7 @@ def test_turns_that_are_left_for_another_than_the_next_are_no_order(monkeypatch:
         phases[agent] += 1
         return evolve(after, phases=tuple(phases))
 
-    monkeypatch.setattr(agent_order, "_moved", left_for_itself)
+    monkeypatch.setattr(agent_order, "_step", left_for_itself)
     assert not unremembered(2)
 
 
@@ -84,7 +86,7 @@ def around(kernel: Kernel, stmt: Stmt) -> One:
 
 
 def test_the_schedule_takes_turns() -> None:
-    math = next(role for role in half(KERNEL).said.protocol.roles if "math[1]" in role.name)
+    math = next(role for role in extract(KERNEL).extracted.protocol.roles if "math[1]" in role.name)
     assert math.turn
     assert math.share == (1, 2)
 
@@ -92,17 +94,17 @@ def test_the_schedule_takes_turns() -> None:
 @pytest.mark.parametrize("by", [-1, 1, 2])
 def test_a_turn_waits_for_the_phase_of_its_use(by: int) -> None:
     reason, stmt = refusal(changed(KERNEL, enter(), phase=add(enter().phase, by)))
-    assert reason == "the turn waited for is not the one after the agent before has left"
+    assert reason == "an agent does not wait for the turn that the agent before it leaves"
     assert stmt.span == enter().span
 
 
-def test_the_first_agent_alone_begins() -> None:
+def test_only_the_first_agent_starts() -> None:
     assert KERNEL.roles is not None
     number = sym(KERNEL.roles.roles[1].number)
     for lead in (const(0), const(-1), algebra.mul(number, -1)):
         rest = algebra.sub(enter().phase, algebra.sub(algebra.minimum(number, 1), 1))
         reason, _ = refusal(changed(KERNEL, enter(), phase=add(rest, lead)))
-        assert reason == "the turn waited for is not the one after the agent before has left"
+        assert reason == "an agent does not wait for the turn that the agent before it leaves"
 
 
 def test_an_agent_waits_for_its_own_barrier_of_one_arrival() -> None:
@@ -112,7 +114,7 @@ def test_an_agent_waits_for_its_own_barrier_of_one_arrival() -> None:
     alloc = next(each for each in every(KERNEL, Alloc) if each.buffer is enter().event.buffer)
     for broken in (changed(KERNEL, enter(), event=other), changed(KERNEL, alloc, count=2)):
         reason, _ = refusal(broken)
-        assert reason == "an agent does not wait for its own barrier of turns, of one arrival"
+        assert reason == "an agent does not wait for its own barrier of turns, with an arrival count of one"
 
 
 def test_leaving_arrives_once_at_the_next_agents_barrier() -> None:
@@ -133,12 +135,12 @@ def test_a_turn_is_entered_and_left_once_a_tile() -> None:
         assert "turns" in reason
 
 
-def test_nothing_of_a_ring_comes_before_the_turn_is_taken() -> None:
+def test_no_ring_operation_precedes_the_turn() -> None:
     alone = around(KERNEL, leave())
     before = edited(edited(KERNEL, alone), enter(), alone, enter())
     reason, stmt = refusal(before)
     assert reason in (
-        "a ring is used before the turn is taken",
-        "a turn that is left before the loop over uses has ended",
+        "a ring is used before the agent has its turn",
+        "a turn that is left before the end of the loop over uses",
     )
     assert stmt in set(walk(before.body)) or stmt.span == leave().span

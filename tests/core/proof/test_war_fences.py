@@ -1,4 +1,4 @@
-"""Which kernels rest on the copy engine's refilling a slot after ordinary reads of it (reads-before-refill)."""
+"""Kernels that assume that TMA refills a stage after its ordinary reads (reads-before-refill)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from argus.core.ir import Fence, Kernel, One
 from argus.core.proof.applicability import machine_assumptions
-from argus.core.proof.sync.war_fences import unfenced
+from argus.core.proof.sync.war_fences import has_unfenced_refills
 from argus.verifier.loader import load
 from tests.core.proof.rings import edited, every, of_role
 
@@ -28,9 +28,9 @@ def traced(name: str) -> Kernel:
         ("double_buffer", False),
     ],
 )
-def test_ordinary_reads_are_presumed_over_unless_their_readers_fence_them(name: str, expected: bool) -> None:
+def test_refills_after_ordinary_reads_need_an_assumption_unless_fenced(name: str, expected: bool) -> None:
     kernel = traced(name)
-    assert unfenced(kernel) is expected
+    assert has_unfenced_refills(kernel) is expected
     assert any("reads-before-refill" in each for each in machine_assumptions(kernel)) is expected
 
 
@@ -39,6 +39,6 @@ def test_a_fence_of_one_thread_or_after_the_release_fences_nothing() -> None:
     (fence,) = [stmt for stmt in every(kernel, Fence) if stmt.kind == "async_proxy"]
     (release,) = of_role(kernel, "store", One)
 
-    assert unfenced(edited(kernel, fence))
-    assert unfenced(edited(kernel, fence, One((fence,))))
-    assert unfenced(edited(edited(kernel, fence), release, release, fence))
+    assert has_unfenced_refills(edited(kernel, fence))
+    assert has_unfenced_refills(edited(kernel, fence, One((fence,))))
+    assert has_unfenced_refills(edited(edited(kernel, fence), release, release, fence))

@@ -1,4 +1,4 @@
-"""Counters of uses: where slots are no power of two, all uses have to be fewer than a counter tells apart."""
+"""Counters of uses stay below 2^32 where the number of slots is not a power of two."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ def nothing(*_: object) -> tuple[()]:
     return ()
 
 
-def test_a_counter_that_wraps_is_told_with_what_to_assume() -> None:
+def test_a_counter_that_may_wrap_is_reported_with_the_missing_assumption() -> None:
     (template,) = templates(CORPUS / "unknown" / "three_slots_of_a_counter_that_wraps.py")
     verdict = verify(template, solver="z3").verdict
     assert isinstance(verdict, Unknown)
-    assert "3 slots lose their order" in verdict.reason
+    assert "3 stages lose their order" in verdict.reason
     assert "`assume` that L*((N + 15) // 16)*((M + 63) // 64)*((K + 15) // 16) is below 2^32" in verdict.reason
 
 
 def test_a_counter_that_wraps_slips_past_without_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     (template,) = templates(CORPUS / "unknown" / "three_slots_of_a_counter_that_wraps.py")
-    monkeypatch.setattr(obligations, "bounded", nothing)
+    monkeypatch.setattr(obligations, "counter_bound_obligations", nothing)
     assert isinstance(verify(template, solver="z3").verdict, Proved)
 
 

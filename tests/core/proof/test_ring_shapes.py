@@ -1,4 +1,4 @@
-"""Rings of which a tile is one use, products followed one by one, turns in a loop, uses that the tile decides."""
+"""Rings with one use per tile, individually tracked products, turns in a loop, uses that depend on the tile."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from argus.core import algebra
 from argus.core.ir import Arrive, Assume, Await, Copy, For, If, Kernel, Mma, One, Role, Stmt, Wait, walk
 from argus.core.ir.surgery import fresh_copies
 from argus.core.proof.sync.roles.context import RefusedError
-from argus.core.proof.sync.roles.obligations import unrolled
+from argus.core.proof.sync.roles.obligations import sequentialise
 from argus.core.protocol import ring as protocols
 from argus.core.protocol.ring import Protocol
 from argus.core.query import Unsat
 from property_tests.programs import CORPUS, templates
-from tests.core.proof.asking import failing, half, owed, refusal, session
+from tests.core.proof.queries import extract, failing, obligations_of, refusal, session
 from tests.core.proof.rings import changed, edited, of_role
 
 EventT = TypeVar("EventT", Await, Arrive)
@@ -53,19 +53,19 @@ def _bare(ops: tuple[protocols.Op, ...]) -> tuple[protocols.Op, ...]:
     )
 
 
-def test_attention_is_the_protocol_of_queries_held_and_keys_one_ahead() -> None:
-    found = bare(half(kernel(ATTENTION)).said.protocol)
+def test_attention_holds_queries_and_prefetches_keys() -> None:
+    found = bare(extract(kernel(ATTENTION)).extracted.protocol)
     assert found == bare(protocols.flash(2, 2))
 
 
 @pytest.mark.parametrize("name", [ATTENTION, "traced/grouped_gemm"])
 def test_the_rings_of_a_listing_are_proved(name: str) -> None:
     made, asked = kernel(name), session()
-    read = unrolled(made, asked)
+    read = sequentialise(made, asked)
     assert not isinstance(read, RefusedError), read.reason
     assumed = [stmt.cond for stmt in made.prologue if isinstance(stmt, Assume)]
     codes = set[str]()
-    for each in read.owed:
+    for each in read.obligations:
         if each.invariant == "I28":  # the listing bounds no size
             continue
         given = [] if each.given == "nothing" else assumed
@@ -75,13 +75,13 @@ def test_the_rings_of_a_listing_are_proved(name: str) -> None:
     assert {"I4", "I5", "I6", "I7", "I8", "I9", "I14"} <= codes
 
 
-def test_fills_of_the_line_are_those_of_the_uses_waited_for() -> None:
+def test_fills_of_the_sequential_kernel_are_of_the_awaited_uses() -> None:
     """Keys come from the last block down, values one block behind, queries once."""
-    read = unrolled(kernel(ATTENTION), session())
+    read = sequentialise(kernel(ATTENTION), session())
     assert not isinstance(read, RefusedError)
     filled = [
         stmt.target.buffer.name
-        for stmt in walk(read.line.prologue)
+        for stmt in walk(read.kernel.prologue)
         if isinstance(stmt, Copy) and stmt.target.buffer in read.rings
     ]
     step = ["k_ring_k"] * 2 + ["v_ring_v"] * 2
@@ -111,22 +111,22 @@ def moved(made: Kernel, stmt: Stmt, *, before: Stmt) -> Kernel:
     return edited(edited(made, stmt), before, *fresh_copies((stmt,)), before)
 
 
-def test_a_held_ring_is_waited_for_before_all_else() -> None:
+def test_a_per_tile_ring_is_awaited_first() -> None:
     made = kernel(HELD)
     wait = on(made, "math", Await, "rows_full")
     inside = next(stmt for stmt in tile_of(made, "math").body if isinstance(stmt, For))
     reason, _ = refusal(moved(made, wait, before=inside.body[0]))
-    assert reason == "a ring of which a tile is one use, worked on in the loop over uses"
+    assert reason == "a ring with one use per tile, used in the loop over uses"
 
 
-def test_a_held_ring_is_read_while_it_is_held() -> None:
+def test_a_per_tile_ring_is_read_between_wait_and_release() -> None:
     made = kernel(HELD)
     release = around(made, "math", on(made, "math", Arrive, "rows_empty"))
     wait = on(made, "math", Await, "rows_full")
     reason, _ = refusal(moved(made, release, before=next(s for s in tile_of(made, "math").body if isinstance(s, For))))
-    assert "out of place" in reason or "not held" in reason
+    assert "out of place" in reason or "outside its wait and release" in reason
     reason, _ = refusal(changed(made, wait, phase=algebra.add(wait.phase, 1)))
-    assert reason == "the phase waited for is not that of the tile's use"
+    assert reason == "the awaited phase is not that of the tile's use"
     twice = on(made, "math", Arrive, "rows_empty")
     assert "I8" in failing(changed(made, twice, count=2))
 
@@ -134,17 +134,17 @@ def test_a_held_ring_is_read_while_it_is_held() -> None:
 # -- products followed one by one --------------------------------------------------------------------------------
 
 
-def test_a_weaker_wait_leaves_a_product_that_reads_the_slot() -> None:
+def test_a_weaker_wait_leaves_a_reading_product_in_flight() -> None:
     made = kernel(PEELED)
     (inside, after) = (stmt for stmt in of_role(made, "math", Wait) if stmt.queue == "wgmma")
     assert "I10" not in failing(made)
     assert "I10" in failing(changed(made, inside, pending=2))
     reason, _ = refusal(edited(made, after))
-    assert reason == "products may be under way when a tile ends"
+    assert reason == "products may be in flight when a tile ends"
     assert "I10" not in failing(changed(made, inside, pending=0))
 
 
-def test_a_product_under_a_condition_is_not_followed() -> None:
+def test_a_conditional_product_is_refused() -> None:
     made = kernel(PEELED)
     product = of_role(made, "math", Mma)[1]
     (loop,) = (stmt for stmt in tile_of(made, "math").body if isinstance(stmt, For))
@@ -163,7 +163,7 @@ def turn(made: Kernel, kind: type[EventT]) -> EventT:
 BREAKS: dict[str, tuple[Callable[[Kernel], Kernel], str]] = {
     "a phase ahead": (
         lambda made: changed(made, turn(made, Await), phase=algebra.add(turn(made, Await).phase, 1)),
-        "the turn waited for is not the one after the agent before has left",
+        "an agent does not wait for the turn that the agent before it leaves",
     ),
     "left twice": (
         lambda made: changed(made, turn(made, Arrive), count=2),
@@ -171,7 +171,7 @@ BREAKS: dict[str, tuple[Callable[[Kernel], Kernel], str]] = {
     ),
     "never left": (
         lambda made: edited(made, around(made, "math", turn(made, Arrive))),
-        "a turn of `math` that is not one wait and one arrival a trip",
+        "a turn of `math` that is not one wait and one arrival per trip",
     ),
 }
 
@@ -179,14 +179,14 @@ BREAKS: dict[str, tuple[Callable[[Kernel], Kernel], str]] = {
 @pytest.mark.parametrize(("broken", "wanted"), BREAKS.values(), ids=BREAKS)
 def test_turns_in_a_loop_are_an_order(broken: Callable[[Kernel], Kernel], wanted: str) -> None:
     made = kernel(TURNS)
-    assert [ring.parts for ring in half(made).said.protocol.rings][-1] == ()
+    assert [ring.parts for ring in extract(made).extracted.protocol.rings][-1] == ()
     reason, _ = refusal(broken(made))
     assert reason == wanted
 
 
-def test_a_role_that_does_nothing_is_passed_over() -> None:
+def test_an_idle_role_is_ignored() -> None:
     made = kernel(PEELED)
     assert made.roles is not None
     idle = Role("idle", 8, 4, 128, None, (), made.roles.roles[0].number, made.roles.roles[0].thread)
     more = evolve(made, threads=384, roles=evolve(made.roles, roles=(*made.roles.roles, idle)))
-    assert owed(more)
+    assert obligations_of(more)

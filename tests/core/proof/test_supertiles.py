@@ -1,4 +1,4 @@
-"""Tiles in bands, by enumeration of small grids: the lemma, each of its facts, and grids in terms of row and column."""
+"""Supertiles, by enumeration of small grids: the lemma, each of its facts, and grids over row and column."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from argus.core.dsl.handles import Int
 from argus.core.dsl.sync.tile_orders import super_tiled
 from argus.core.index import Cond, Index, Symbol
 from argus.core.proof.dataflow.separable_index import Separable
-from argus.core.proof.outputs.supertiles import Bands, bands, lemmas, without_row
-from argus.core.proof.outputs.tile_index import raster
+from argus.core.proof.outputs.supertiles import Supertiles, supertile_lemmas, supertiles, without_row
+from argus.core.proof.outputs.tile_index import tile_grid
 from argus.core.walk import evaluate
 from tests.core.proof.rings import Drained, ring
 
@@ -33,9 +33,9 @@ def place(height: int) -> tuple[Index, Index]:
     return row, column
 
 
-def found(height: int) -> Bands:
+def found(height: int) -> Supertiles:
     row, column = place(height)
-    made = bands(B, COUNT, (row, column))
+    made = supertiles(B, COUNT, (row, column))
     assert made is not None
     return made
 
@@ -63,7 +63,7 @@ def test_the_lemma_by_enumeration(height: int) -> None:
 
 
 @heights
-def test_the_language_takes_tiles_in_bands_one_to_one(height: int) -> None:
+def test_super_tiled_is_one_to_one(height: int) -> None:
     row, column = place(height)
     for rows, columns in GRIDS:
         tiles = list(zip(at(row, rows, columns), at(column, rows, columns), strict=True))
@@ -71,7 +71,7 @@ def test_the_language_takes_tiles_in_bands_one_to_one(height: int) -> None:
 
 
 @heights
-def test_the_terms_of_a_band_are_those_of_the_lemma(height: int) -> None:
+def test_supertile_terms_match_the_lemma(height: int) -> None:
     row, column = place(height)
     made = found(height)
     assert made.row is row
@@ -94,7 +94,7 @@ def test_each_fact_of_the_lemma_by_enumeration(height: int) -> None:
 
 
 @heights
-def test_each_fact_says_something(height: int) -> None:
+def test_each_fact_is_not_trivial(height: int) -> None:
     """The number just beyond the grid breaks every fact somewhere, so none holds of all numbers."""
     made = found(height)
     for fact, divisors in made.facts:
@@ -113,24 +113,24 @@ def _holds(fact: Cond, env: dict[Symbol, int]) -> bool:
         return False
 
 
-def test_other_numbers_are_not_taken_in_bands() -> None:
+def test_other_numbers_are_not_supertiles() -> None:
     row, column = place(2)
     own = sym(B)
-    assert bands(B, add(COUNT, 1), (row, column)) is None
-    assert bands(B, mul(sym(X), sym(X)), (row, column)) is None
-    assert bands(B, COUNT, (algebra.floordiv(own, sym(Y)), algebra.mod(own, sym(Y)))) is not None
-    assert bands(B, COUNT, (algebra.floordiv(own, add(sym(Y), 1)),)) is None
-    assert bands(B, COUNT, (own,)) is None
+    assert supertiles(B, add(COUNT, 1), (row, column)) is None
+    assert supertiles(B, mul(sym(X), sym(X)), (row, column)) is None
+    assert supertiles(B, COUNT, (algebra.floordiv(own, sym(Y)), algebra.mod(own, sym(Y)))) is not None
+    assert supertiles(B, COUNT, (algebra.floordiv(own, add(sym(Y), 1)),)) is None
+    assert supertiles(B, COUNT, (own,)) is None
 
 
-def test_facts_are_given_of_grid_coordinates_alone() -> None:
+def test_facts_are_only_about_grid_coordinates() -> None:
     row, column = place(3)
-    assert [fact for fact, _ in lemmas([(B, COUNT)], (row, column))] == [fact for fact, _ in found(3).facts]
-    assert list(lemmas([(B, sym(X))], (row, column))) == []
+    assert [fact for fact, _ in supertile_lemmas([(B, COUNT)], (row, column))] == [fact for fact, _ in found(3).facts]
+    assert list(supertile_lemmas([(B, sym(X))], (row, column))) == []
 
 
 @heights
-def test_a_place_is_so_many_rows_and_a_rest_without_the_number(height: int) -> None:
+def test_a_base_is_a_multiple_of_the_row_plus_a_rest(height: int) -> None:
     row, column = place(height)
     made = found(height)
     factor, rest = without_row(add(mul(row, 64), mul(column, 5), 3), made)
@@ -139,11 +139,11 @@ def test_a_place_is_so_many_rows_and_a_rest_without_the_number(height: int) -> N
 
 
 @heights
-def test_a_grid_in_bands_is_one_of_rows_and_columns(height: int) -> None:
+def test_a_supertiled_grid_has_rows_and_columns(height: int) -> None:
     row, column = place(height)
     kernel = evolve(ring(Drained()), blocks=(B,), grid=(COUNT,))
     table = np.zeros((1, 1), np.int64)
-    grid = raster(kernel, (Separable(mul(row, 64), table), Separable(mul(column, 16), table)))
+    grid = tile_grid(kernel, (Separable(mul(row, 64), table), Separable(mul(column, 16), table)))
     assert list(grid.counts.values()) == [sym(X), sym(Y)]
     rows, columns = grid.counts
     assert grid.places[0].base is mul(sym(rows), 64)
@@ -151,11 +151,11 @@ def test_a_grid_in_bands_is_one_of_rows_and_columns(height: int) -> None:
 
 
 @heights
-def test_a_place_that_speaks_of_the_number_otherwise_leaves_the_grid_as_it_is(height: int) -> None:
+def test_another_use_of_the_number_leaves_the_grid_unchanged(height: int) -> None:
     row, column = place(height)
     kernel = evolve(ring(Drained()), blocks=(B,), grid=(COUNT,))
     table = np.zeros((1, 1), np.int64)
-    grid = raster(kernel, (Separable(add(mul(row, 64), sym(B)), table), Separable(mul(column, 16), table)))
+    grid = tile_grid(kernel, (Separable(add(mul(row, 64), sym(B)), table), Separable(mul(column, 16), table)))
     assert list(grid.counts) == [B]
 
 
@@ -164,7 +164,7 @@ def test_quotient_and_remainder_are_two_coordinates() -> None:
     table = np.zeros((1, 1), np.int64)
     own = sym(B)
     places = (Separable(algebra.floordiv(own, sym(Y)), table), Separable(algebra.mod(own, sym(Y)), table))
-    grid = raster(kernel, places)
+    grid = tile_grid(kernel, places)
     assert sorted(grid.counts.values(), key=str) == sorted((sym(X), sym(Y)), key=str)
     for rows, columns in GRIDS:
         tiles = set(zip(at(places[0].base, rows, columns), at(places[1].base, rows, columns), strict=True))

@@ -1,4 +1,4 @@
-"""Symbols that the analysis makes are none of the kernel's, also where a kernel that came as data has their names."""
+"""Symbols that the analysis creates differ from the kernel's, also if a kernel from text uses their names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from argus.core.ir import For, Kernel, walk
 from argus.core.ir.rewrite import in_stmt
 from argus.core.proof.dataflow.timeline import timeline
 from argus.core.proof.sync.roles import clusters
-from argus.core.proof.sync.roles.context import block_of_its_own
+from argus.core.proof.sync.roles.context import fresh_block_symbol
 from argus.core.serde import read, write
 from argus.core.verdict import Proved, Refuted
 from argus.language import (
@@ -84,30 +84,30 @@ def renamed(made: Kernel, axis: int, name: str) -> Kernel:
     return found
 
 
-def test_a_coordinate_called_rank_is_no_rank() -> None:
+def test_a_coordinate_named_rank_is_not_the_rank() -> None:
     made = renamed(rows_by_another_axis.trace(), 1, "rank")
 
     assert isinstance(verify(made, solver="z3").verdict, Refuted)
 
 
-def test_with_one_symbol_for_both_it_would_be_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_symbol_for_both_would_be_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
     def plainly(_: Kernel, wanted: str, high: int | None = None) -> Symbol:
         return Symbol(wanted, "block", 0, high)
 
-    monkeypatch.setattr(clusters, "block_of_its_own", plainly)
+    monkeypatch.setattr(clusters, "fresh_block_symbol", plainly)
     made = renamed(rows_by_another_axis.trace(), 1, "rank")
 
     assert isinstance(verify(made, solver="z3").verdict, Proved)
 
 
-def test_a_name_that_is_taken_is_not_taken_again() -> None:
+def test_a_fresh_name_is_unused() -> None:
     made = renamed(rows_by_another_axis.trace(), 1, "tile")
 
-    assert block_of_its_own(made, "tile").name == "tile_"
-    assert block_of_its_own(made, "rank", 1) == Symbol("rank", "block", 0, 1)
+    assert fresh_block_symbol(made, "tile").name == "tile_"
+    assert fresh_block_symbol(made, "rank", 1) == Symbol("rank", "block", 0, 1)
 
 
-def test_copies_of_a_loop_have_names_of_their_own() -> None:
+def test_copies_of_a_loop_have_fresh_names() -> None:
     """The inner loop's copies are called k_1 and k_2 where no other loop is."""
 
     @kernel(target=sm_90a, threads=128)

@@ -115,7 +115,7 @@ def test_a_kernel_that_takes_all_memory_is_refused(
 
     monkeypatch.setattr(check_steps, "verify", takes_all)
     assert main(["certify", str(folder)]) == 3
-    assert "more memory than there is" in capsys.readouterr().err
+    assert "more memory than available" in capsys.readouterr().err
 
 
 def test_a_solver_that_there_is_not_is_refused(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:

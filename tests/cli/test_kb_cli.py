@@ -36,7 +36,7 @@ def test_a_technique_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_technique_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "show", "wider-tile"]) == 3
-    assert "error[E906]: `wider-tile` is no technique" in capsys.readouterr().err
+    assert "error[E906]: there is no technique `wider-tile`" in capsys.readouterr().err
 
 
 def test_a_check_proves_and_tells(capsys: pytest.CaptureFixture[str]) -> None:

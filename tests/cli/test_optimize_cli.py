@@ -198,7 +198,7 @@ def test_a_terminal_has_a_bar_and_gets_its_cursor_back(tmp_path: Path) -> None:
     assert shown.isascii()
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
     assert not re.search(r"\x1b\[[0-9;]*[34][0-7]m", shown)
-    assert shown.rstrip().endswith("go on with --resume run-0001")
+    assert shown.rstrip().endswith("continue it with --resume run-0001")
 
 
 def test_on_a_pipe_there_are_lines_alone(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_what_a_run_has_from_its_beginning_is_not_asked_for_again(
 
 def test_what_is_of_another_planner_is_no_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(asked(tmp_path / "runs.db", "--tokens", "9")) == 3
-    assert "--tokens is of the planner llm" in capsys.readouterr().err
+    assert "--tokens needs the planner llm" in capsys.readouterr().err
 
 
 def test_what_was_under_way_is_told_with_its_techniques(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -316,7 +316,7 @@ def test_a_journal_that_fills_its_disk_ends_the_search_with_its_best(
     assert main(asked(tmp_path / "runs.db", "--trials", "9", "--workers", "0")) == 3
 
     said = capsys.readouterr()
-    assert "best until then: cdna3" in said.out
+    assert "best so far: cdna3" in said.out
     assert "E904" in said.err
 
 

@@ -59,7 +59,7 @@ def test_a_search_without_a_result_still_has_its_report(
     document = json.loads(capsys.readouterr().out)
     assert document["files"] == [str(tmp_path / "fast" / "report.html")]
     assert [each.name for each in (tmp_path / "fast").iterdir()] == ["report.html"]
-    assert "no answer was recorded" in (tmp_path / "fast" / "report.html").read_text(encoding="utf-8")
+    assert "no result was recorded" in (tmp_path / "fast" / "report.html").read_text(encoding="utf-8")
 
 
 def test_an_interrupt_while_it_delivers_leaves_the_folder_as_it_was(

@@ -53,7 +53,7 @@ def test_what_a_search_needs_is_prepared_without_a_gpu(capsys: pytest.CaptureFix
     assert main(["bench", "gemm", "--prepare", "--processes", "1"]) == 0
 
     said = capsys.readouterr().out
-    assert "nothing: left out: it is no name of a configuration" in said
+    assert "nothing: rejected: it is no name of a configuration" in said
     assert "1 of 2 configurations are proved and compiled" in said
     assert len(list(folder.glob("kernels/*/*.cubin"))) == 1
 
@@ -95,7 +95,7 @@ def test_wrong_numbers_are_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     monkeypatch.setattr(tune, "searched", fake)
 
     assert main(["bench", "gemm", "--tune", "64x64x64", "--processes", "1"]) == 1
-    assert "small gives WRONG numbers" in capsys.readouterr().out
+    assert "small computes WRONG results" in capsys.readouterr().out
 
 
 def test_an_interrupted_search_has_kept_what_it_found(
@@ -109,5 +109,5 @@ def test_an_interrupted_search_has_kept_what_it_found(
     monkeypatch.setattr(tune, "searched", fake)
 
     assert main(["bench", "gemm", "--tune", "64x64x64,65x64x64", "--processes", "1"]) == 130
-    assert "interrupted: 1 of 2 shapes have a choice" in capsys.readouterr().out
+    assert "interrupted: 1 of 2 shapes have a result" in capsys.readouterr().out
     assert [key.shape for key in tuning_db.kept(CARD)] == [(64, 64, 64)]

@@ -90,7 +90,7 @@ def test_contradicting_answers_are_found_and_reported() -> None:
     assert not comparison.right
     (diagnostic,) = contradictions(comparison)
     assert diagnostic.code == "E604"
-    assert "right sat, wrong unsat, known is sat" in diagnostic.message
+    assert "right sat, wrong unsat, expected sat" in diagnostic.message
 
 
 def test_an_answer_other_than_the_stated_one_is_a_contradiction() -> None:
@@ -122,7 +122,7 @@ def test_the_table_the_rows_and_the_document_say_the_same() -> None:
     lines = list(table(comparison))
     assert lines[0] == "a test: 2 queries"
     assert lines[2].split() == ["one", "1", "1", "0", "0", "0", "0", "10.00", "10.0", "0.02", "1", "0.50"]
-    assert lines[-1] == "  1 queries have answers of two backends or more: no disagreements"
+    assert lines[-1] == "  1 queries are answered by two or more backends: no disagreements"
     parsed = list(csv.DictReader(io.StringIO(rows([comparison]))))
     assert [(row["backend"], row["outcome"], row["times asked"]) for row in parsed] == [
         ("one", "sat", "2"),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
-from argus.cli.search.progress import Bar, drawn, shown_on
+from argus.cli.search.progress import Bar, show_bar, supports_live
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Told
 from argus.search.loop import Limits
@@ -33,7 +33,7 @@ def bar(limits: Limits, seconds: float, *events: Told) -> Bar:
     clock = Clock()
     made = Bar(limits, BOUNDS, clock)
     for event in events:
-        made.saw(event)
+        made.update(event)
     clock.now += seconds
     return made
 
@@ -122,18 +122,18 @@ def console(file: io.StringIO, **environment: str) -> Console:
 
 
 def test_only_a_terminal_has_one() -> None:
-    assert shown_on(console(Terminal()))
-    assert shown_on(console(Terminal(), NO_COLOR="1"))
-    assert not shown_on(console(Terminal(), TERM="dumb"))
-    assert not shown_on(console(Terminal(), TTY_INTERACTIVE="0"))
-    assert not shown_on(console(io.StringIO()))
-    assert not shown_on(console(io.StringIO(), FORCE_COLOR="1"))
+    assert supports_live(console(Terminal()))
+    assert supports_live(console(Terminal(), NO_COLOR="1"))
+    assert not supports_live(console(Terminal(), TERM="dumb"))
+    assert not supports_live(console(Terminal(), TTY_INTERACTIVE="0"))
+    assert not supports_live(console(io.StringIO()))
+    assert not supports_live(console(io.StringIO(), FORCE_COLOR="1"))
 
 
 def test_it_is_gone_afterwards_and_the_cursor_is_back() -> None:
     file = Terminal()
     shown = console(file, NO_COLOR="1")
-    with drawn(bar(Limits(60.0), 30.0, STARTED), shown):
+    with show_bar(bar(Limits(60.0), 30.0, STARTED), shown):
         shown.print("a line above")
     written = file.getvalue()
 
@@ -145,7 +145,7 @@ def test_it_is_gone_afterwards_and_the_cursor_is_back() -> None:
 
 def test_elsewhere_nothing_is_written() -> None:
     file = io.StringIO()
-    with drawn(bar(Limits(60.0), 30.0, STARTED), console(file, FORCE_COLOR="1")):
+    with show_bar(bar(Limits(60.0), 30.0, STARTED), console(file, FORCE_COLOR="1")):
         pass
 
     assert file.getvalue() == ""

@@ -1,4 +1,4 @@
-"""Lines of a search: where each candidate stands, what tells it from others, and why one was stopped."""
+"""Lines of a search: each candidate's time against the bounds, its techniques, and why it was rejected."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from attrs import evolve
 
-from argus.cli.search.text import Teller, change, counterexample_lines, outcome_lines
+from argus.cli.search.text import SearchLog, change, counterexample_lines, outcome_lines
 from argus.policy.llm.budget import Limits, Spent
 from argus.report.json_document import report_json
 from argus.search.evaluation.judgement import Judgement
@@ -24,7 +24,7 @@ MODEL = Limits(0.01, 1_000)
 
 
 def lines(*events: Told) -> list[str]:
-    teller = Teller(BOUNDS, 9, MODEL)
+    teller = SearchLog(BOUNDS, 9, MODEL)
     return [line for event in events for line in teller.lines(event)]
 
 
@@ -136,12 +136,12 @@ def test_a_question_says_what_it_cost_and_what_is_left() -> None:
     assert lines(Resumed(0, None, (), 100, 0.001), Asks("m"), Asked("m", reply, 120, 0.002)) == [
         "resumed after 0 candidates",
         (
-            "  m was asked: 2 proposals; 120 tokens, $0.0020;"
+            "  asked m: 2 proposals; 120 tokens, $0.0020;"
             " spent 220 tokens, $0.0030, left $0.0070 of $0.01, left 780 of 1,000 tokens"
         ),
     ]
     (line,) = lines(Asked("m", trouble, 0, 0.0))
-    assert "no answer, E923: the endpoint did not answer; the bandit goes on; spent 0 tokens" in line
+    assert "no answer, E923: the endpoint did not answer; continuing with the bandit; spent 0 tokens" in line
 
 
 def test_what_a_broken_question_may_have_cost_is_told_as_supposed() -> None:
@@ -149,7 +149,7 @@ def test_what_a_broken_question_may_have_cost_is_told_as_supposed() -> None:
 
     (line,) = lines(Asked("m", reply, 320, 0.005))
 
-    assert "; 320 tokens (300 of them supposed), $0.0050; spent 320 tokens" in line
+    assert "; 320 tokens (300 of them estimated), $0.0050; spent 320 tokens" in line
 
 
 def asked(spent: Spent | None) -> Found:
@@ -164,10 +164,10 @@ def test_the_summary_says_what_the_model_cost() -> None:
 
 
 def test_a_search_that_breaks_off_has_told_its_best() -> None:
-    teller = Teller(BOUNDS)
-    assert list(teller.cut_off()) == []
+    teller = SearchLog(BOUNDS)
+    assert list(teller.best_at_error()) == []
 
     list(teller.lines(timed("x", 200.0)))
     list(teller.lines(Ended("interrupted")))
 
-    assert list(teller.cut_off()) == ["best until then: x, 200.0 us; what is in the journal is kept"]
+    assert list(teller.best_at_error()) == ["best so far: x, 200.0 us; the journal has all results"]

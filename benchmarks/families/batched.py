@@ -26,9 +26,9 @@ def products(shape: Shape) -> int:
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
-    from argus.kernels.batched import SHIPPED, bmm_nt  # noqa: PLC0415 reason: the GPU's machine has no solver
+    from argus.kernels.batched import NT_CONFIGS, bmm_nt  # noqa: PLC0415 reason: the GPU's machine has no solver
 
-    return {name: lambda n=name: bmm_nt.trace(n) for name in SHIPPED}
+    return {name: lambda n=name: bmm_nt.trace(n) for name in NT_CONFIGS}
 
 
 def sizes(shape: Shape) -> dict[str, int]:

@@ -19,7 +19,7 @@ from argus.kernels.epilogues import gemm_bias, gemm_bias_silu, gemm_scaled, silu
 from argus.kernels.gated import gemm_gated_silu
 from argus.kernels.residual import gemm_residual
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import Fetch, Hopper, Late, Place, hopper_cooperative
+from argus.kernels.schedules.hopper import Deferred, Fetch, Hopper, TileCoord, hopper_cooperative
 from argus.language import (
     Fragment,
     Int,
@@ -90,7 +90,7 @@ def residual(*, columns: int = 0, early: bool = False) -> Kernel:
                 for j in range(2):
                     copy(R.tile((128, 64), (m, 2 * n + j + columns)), slot.r[j], via=tma, edge=0)
 
-        def fuse(acc: Fragment, at: Place) -> Late:
+        def fuse(acc: Fragment, at: TileCoord) -> Deferred:
             def made() -> Fragment:
                 j = next(seen)
                 if early and j == 0:

@@ -15,7 +15,7 @@ from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
 from argus.kernels.fused import gelu, gemm_bias_gelu
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import Hopper, Late, Place, hopper_cooperative
+from argus.kernels.schedules.hopper import Deferred, Hopper, TileCoord, hopper_cooperative
 from argus.language import Fragment, Tensor, bf16, copy, f32, fma, kernel, load, registers, sm_90a, spread, tag
 from argus.verifier.kernel import verify
 
@@ -41,7 +41,7 @@ def test_a_bias_of_the_next_columns_is_refuted() -> None:
         tag(bias, lambda n: dict(n=n))
         problem = Contraction(A, B, C)
 
-        def fuse(acc: Fragment, at: Place) -> Late:
+        def fuse(acc: Fragment, at: TileCoord) -> Deferred:
             held = registers(f32, acc.layout.axis(1))
             copy(bias.tile((acc.shape[1],), (at[1] + 1,)), held, edge=0)
             return lambda: gelu(fma(acc, 0.5, held * 0.5))

@@ -11,7 +11,7 @@ from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.ptxas import parse_report
 from argus.emit.cuda.text import cuda_text
 from argus.kernels import batched, layouts
-from argus.kernels.layouts import SHIPPED, TURNED
+from argus.kernels.layouts import NN_CONFIGS, NT_CONFIGS
 from argus.language import Template
 from argus.ops.choice import select_batched, select_transposed
 from argus.verifier.kernel import verify
@@ -105,4 +105,4 @@ def test_batches_fill_the_processors_together() -> None:
 
 
 def test_turned_tiles_are_whole_spans() -> None:
-    assert set(SHIPPED) - set(TURNED) == {"columns_224", "columns_160"}
+    assert set(NT_CONFIGS) - set(NN_CONFIGS) == {"columns_224", "columns_160"}

@@ -23,7 +23,7 @@ from argus.core.ir import Kernel
 from argus.core.query import Budget
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
-from argus.testing.mutants import spaced
+from argus.testing.mutants import spread_sizes
 from argus.verifier.kernel import verify
 from property_tests.ring_events import difference, reading
 from property_tests.small import ringing
@@ -93,7 +93,7 @@ def _read(kernel: Kernel, drawn: random.Random) -> tuple[str, str]:
     if found is None:
         return "refused", ""
     schedules = directed(kernel)
-    for size in spaced(list(sizes_in_order(kernel)), 3):
+    for size in spread_sizes(list(sizes_in_order(kernel)), 3):
         for schedule in (*drawn.sample(schedules, 2), Schedule("mixed", drawn.getrandbits(16))):
             why = difference(kernel, found, size, schedule)
             if why:

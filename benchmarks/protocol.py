@@ -24,8 +24,8 @@ from argus.solvers.base import Solver
 from argus.solvers.cvc5_backend import Cvc5
 from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
-from argus.testing.protocol.mutations import Edit, edited, seeded
-from argus.testing.protocol.search import Bound, replay, search, search_on
+from argus.testing.protocol.mutations import Edit, apply_edits, seeded
+from argus.testing.protocol.search import Bound, replay, search, search_deeper
 
 FILLING = (("wait", 0), ("announce", 1), ("copy", 1))
 DRAINING = (("wait", 0), ("read", 0), ("over", 0), ("release", 1))
@@ -80,7 +80,7 @@ def drawn(rng: random.Random, *, pairs: bool = False) -> Edit:
 
     pairs: of blocks that fill each other's rings, and nothing else.
     """
-    return edited(
+    return apply_edits(
         pair(rng) if pairs else base(rng), [rng.getrandbits(31) for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3]))]
     )
 
@@ -149,7 +149,7 @@ def again(protocol: Protocol, outcomes: dict[str, Outcome], states: int) -> Outc
     other = next((each for each in outcomes.values() if isinstance(each, Fails)), None)
     if other is None or not isinstance(outcomes["machine"], Holds):
         return outcomes["machine"]
-    return search_on(protocol, Bound(states=states, shortest=0), other)
+    return search_deeper(protocol, Bound(states=states, shortest=0), other)
 
 
 def replayed(protocol: Protocol, outcome: Outcome) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from argus.core.protocol.ring import Protocol, attention, flash, kept, pingpong, plain
-from argus.testing.protocol.mutations import Edit, edited
+from argus.testing.protocol.mutations import Edit, apply_edits
 
 EDITS = 3
 
@@ -15,7 +15,7 @@ def rings(draw: st.DrawFn) -> Edit:
     """The edits by name, and the protocol: S <= 3, lag <= 2, one or two consumers, or two rings, or tiles
     in turn, or a ring held over a tile.
     """
-    return edited(draw(_bases()), draw(st.lists(st.integers(0, 2**31), max_size=EDITS)))
+    return apply_edits(draw(_bases()), draw(st.lists(st.integers(0, 2**31), max_size=EDITS)))
 
 
 @st.composite

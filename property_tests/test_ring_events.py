@@ -15,7 +15,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
-from argus.testing.mutants import spaced
+from argus.testing.mutants import spread_sizes
 from property_tests.depth import examples
 from property_tests.ring_events import compared, difference, reading
 from property_tests.role_edits import mutate_roles
@@ -32,7 +32,7 @@ def held(kernel: Kernel, sizes: int, seed: int) -> str:
     if found is None or not compared(kernel):
         return ""
     schedules = directed(kernel)
-    for size in spaced(list(sizes_in_order(kernel)), sizes):
+    for size in spread_sizes(list(sizes_in_order(kernel)), sizes):
         for schedule in (schedules[seed % len(schedules)], CHANCE):
             try:
                 why = difference(kernel, found, size, schedule)

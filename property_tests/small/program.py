@@ -15,7 +15,7 @@ from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import run_prepared
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
-from argus.testing.mutants import spaced
+from argus.testing.mutants import spread_sizes
 from argus.verifier.refute_text import told
 from property_tests.small import moving, ringing, summing
 from property_tests.small.choosing import Choose
@@ -75,7 +75,7 @@ def disagreement(program: Program, kernel: Kernel, report: Report, depth: Depth)
 
 def _of_tags(kernel: Kernel, depth: Depth) -> str:
     prepared, schedules = Prepared(kernel), directed(kernel)
-    sizes = spaced(list(sizes_in_order(kernel)), depth.sizes)
+    sizes = spread_sizes(list(sizes_in_order(kernel)), depth.sizes)
     for place, size in enumerate(sizes):
         drawn = [Schedule("mixed", seed) for seed in range(depth.random)]
         shown: Sequence[Schedule] = schedules if depth.every else schedules[place :: max(1, len(schedules) // _FEW)]
@@ -89,7 +89,7 @@ def _of_tags(kernel: Kernel, depth: Depth) -> str:
 
 def _of_numbers(program: Program, kernel: Kernel, depth: Depth) -> str:
     prepared = Prepared(kernel)
-    for size in spaced(list(sizes_in_order(kernel)), depth.sizes)[1::2]:
+    for size in spread_sizes(list(sizes_in_order(kernel)), depth.sizes)[1::2]:
         outcome = run_prepared(prepared, size, None, Schedule("mixed", 5), tags=False, values=True)
         for name, wanted in program.expected(outcome.arrays).items():
             error = np.abs(outcome.arrays[name].astype(np.float64) - wanted)

@@ -1,4 +1,4 @@
-"""Kernels of one matrix instruction."""
+"""Test kernels of one matrix instruction each."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from argus.testing.instructions.trial import Trial, trial
 
 _SPANS = (32, 64, 128)
 _ACROSS = 2048
-"""Bytes that 128 threads load at a time, 16 each."""
+"""Bytes that 128 threads load at once, 16 each."""
 
 
 @frozen
 class _Placed:
-    """A matrix (rows, k) in shared memory: within a tile of `extents`, part `part`, under a swizzle of `span` bytes.
+    """A matrix (rows, k) in shared memory: part `part` of a tile of `extents`, with a swizzle of `span` bytes.
 
-    turned: the tile is (k, rows). span 16: no swizzle. slabs: of one span each, side by side.
+    turned: the tile is MN-major, (k, rows). span 16: no swizzle. slabs: number of adjacent swizzle spans per row.
     """
 
     rows: int
@@ -50,7 +50,7 @@ class _Placed:
 
     @property
     def extents(self) -> tuple[int, int]:
-        """Rows that 128 threads load evenly, twice those of the matrix where it is small."""
+        """Extents that 128 threads load evenly; twice the rows of a small matrix."""
         across, down = self.slabs * self.span // self.size, self.k if self.turned else self.rows
         needed = 2 * down if down <= 128 else down
         step = _ACROSS // self.span
@@ -62,7 +62,7 @@ class _Placed:
 
     @property
     def part(self) -> tuple[int, int]:
-        """The second from the top where there is one, the last along the rows."""
+        """The second part from the top, if there is one, and the last along the rows."""
         (down, across), (rows, columns) = self.extents, self.shape
         return (1 if down >= 2 * rows else 0), across // columns - 1
 
@@ -70,7 +70,7 @@ class _Placed:
         return " ".join(map(str, self.extents))
 
     def staged(self, source: Tensor) -> Tensor:
-        """The matrix in shared memory, by way of registers."""
+        """Copy the matrix to shared memory by way of registers."""
         dtype, vector = source.dtype, 16 // self.size
         tile = shared(dtype, self.extents, swizzle=None if self.span == 16 else self.span)
         copy(load(source, spread(self.extents, threads=128, vector=vector)), tile)
@@ -78,7 +78,7 @@ class _Placed:
 
 
 def warpgroup_trials() -> Iterator[Trial]:
-    """Every instruction of the table once, and the layouts of its operands on some."""
+    """Every wgmma instruction once, and some with all layouts of operands."""
     for place, atom in enumerate(table.ATOMS):
         yield _warpgroup(atom, span=_SPANS[place % 3], init=place % 2 == 0)
     for atom in table.ATOMS:
@@ -117,9 +117,9 @@ def _warpgroup(
     b_turned: bool = False,
     wide: int = 1,
 ) -> Trial:
-    """steps: executions along k. slabs: of B, and of A where B is not turned. init: whether the sum begins anew.
+    """steps: wgmmas along k. slabs: of B, and of A if B is K-major. init: whether the accumulator starts at zero.
 
-    wide: slabs of the tile that a turned A is the last of.
+    wide: number of slabs of the tile of which an M-major A is the last.
     """
     _, n, k = _mnk(atom)
     dtype = atom.operands["b"].dtype

@@ -1,4 +1,4 @@
-"""Tags, claims, assumptions and promises: changed, weakened, left out."""
+"""Mutation operators on tags, claims, assumptions and data contracts: change, weaken, or drop one."""
 
 from __future__ import annotations
 
@@ -94,5 +94,5 @@ OPERATORS: tuple[Operator, ...] = (
     Operator("claim_otherwise", "a claim is another", each(Assert, _claimed), claims=False),
     Operator("drop_assumption", "an assumption is left out", each(Assume, _drop)),
     Operator("assume_otherwise", "an assumption has another comparison", each(Assume, _assumed)),
-    Operator("weaken_promise", "integers from memory are promised less", _promised),
+    Operator("weaken_promise", "the data contract of integers in memory is weaker", _promised),
 )

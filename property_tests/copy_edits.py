@@ -46,7 +46,7 @@ def shift_view(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def reorder_view(kernel: Kernel, random: Random) -> Mutant | None:
-    """The view's own coordinates take other places: swapped, rotated, xored or reversed."""
+    """Permute the coordinates of a view: swapped, rotated, xored or reversed."""
     stmt = one_of(kernel, random, Copy)
     if stmt is None or len(stmt.by.tile) != 2:
         return None
@@ -69,7 +69,7 @@ def reorder_view(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def change_symbol(kernel: Kernel, random: Random) -> Mutant | None:
-    """A loop variable or block coordinate of one view is another number."""
+    """Replace a loop variable or block coordinate in one view."""
     stmt = one_of(kernel, random, Copy)
     if stmt is None:
         return None
@@ -88,7 +88,7 @@ def change_symbol(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def change_slot(kernel: Kernel, random: Random) -> Mutant | None:
-    """The stage of a shared buffer is chosen by another function, on one side or on all."""
+    """Select the stage of a shared buffer by another expression, in one copy or in all."""
     found = [
         (s, name)
         for s in walk(kernel.body)
@@ -136,7 +136,7 @@ def change_atom(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def swap_buffers(kernel: Kernel, random: Random) -> Mutant | None:
-    """One statement uses another buffer of the same kind."""
+    """Let one statement use another buffer of the same kind."""
     stmt = one_of(kernel, random, Copy, Mma)
     if stmt is None:
         return None
@@ -144,7 +144,7 @@ def swap_buffers(kernel: Kernel, random: Random) -> Mutant | None:
         return with_edit(kernel, stmt, (evolve(stmt, a=stmt.b, b=stmt.a),), "operands swapped")
     name = random.choice(["source", "target"])
     view: View = getattr(stmt, name)
-    alike = [
+    candidates = [
         b
         for b in (*kernel.parameters, *(s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)))
         if b is not view.buffer and b.space == view.buffer.space and b.dtype == view.buffer.dtype
@@ -152,9 +152,9 @@ def swap_buffers(kernel: Kernel, random: Random) -> Mutant | None:
         if b.space != "register" or b.layout == view.buffer.layout
         if b.space == "global" or b.shape == view.buffer.shape
     ]
-    if not alike:
+    if not candidates:
         return None
-    buffer = random.choice(alike)
+    buffer = random.choice(candidates)
     text = f"{name} {view.buffer.name} -> {buffer.name}"
     return with_edit(kernel, stmt, (evolve(stmt, **{name: evolve(view, buffer=buffer)}),), text)
 
@@ -173,7 +173,7 @@ def change_swizzle(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def change_layout(kernel: Kernel, random: Random) -> Mutant | None:
-    """A register tile that only copies touch is held by other threads."""
+    """Change the thread-value layout of a register tile that only copies access."""
     fixed = {id(v.buffer) for s in walk(kernel.body) if isinstance(s, Mma) for v in (s.target, s.a, s.b)}
     fixed |= {id(s.target.buffer) for s in walk(kernel.body) if isinstance(s, Map)}
     held = [s.buffer for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.space == "register"]
@@ -194,7 +194,7 @@ def change_layout(kernel: Kernel, random: Random) -> Mutant | None:
     kept = {id(s.by) for s in walk(kernel.body) if isinstance(s, Copy)}
     kept -= {id(s.by) for s in walk(kernel.body) if isinstance(s, Copy) and buffer in _buffers(s)}
     if kept & exchange.keys():
-        return _detached(kernel, buffer, other)
+        return _with_own_layout(kernel, buffer, other)
     return exchanged(kernel, exchange, f"{buffer.name} held as {other.threads} ; {other.values}")
 
 
@@ -202,8 +202,8 @@ def _buffers(stmt: Copy) -> tuple[Buffer, Buffer]:
     return stmt.source.buffer, stmt.target.buffer
 
 
-def _detached(kernel: Kernel, buffer: Buffer, layout: TV) -> Mutant:
-    """As `change_layout`, where other copies share the old layout object."""
+def _with_own_layout(kernel: Kernel, buffer: Buffer, layout: TV) -> Mutant:
+    """As `change_layout`, if other copies share the old layout object."""
     made = evolve(buffer, layout=layout)
     exchange: dict[int, Any] = {id(buffer): made}
     for stmt in walk(kernel.body):

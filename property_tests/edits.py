@@ -50,7 +50,7 @@ Edit = Callable[[Kernel, Random], Mutant | None]
 
 
 def mutate(kernel: Kernel, random: Random, edits: int = 1, choices: Sequence[Edit] = ()) -> Mutant | None:
-    """A kernel after some edits; None if those drawn do not apply. choices: of edits, by default those of this file."""
+    """A kernel after some edits; None if a drawn edit does not apply. choices: the edits, by default EDITS."""
     mutant = Mutant(kernel, ())
     for _ in range(edits):
         found = random.choice(choices or EDITS)(mutant.kernel, random)
@@ -98,7 +98,7 @@ def wait_elsewhere(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def move(kernel: Kernel, random: Random) -> Mutant | None:
-    """A statement changes places with one a few lines on in the same body."""
+    """Move a statement by up to three places within its body."""
     lists = [list(kernel.prologue)] + [list(part) for stmt in walk(kernel.body) for part in bodies(stmt)]
     body = random.choice([part for part in lists if len(part) > 1] or [[]])
     movable = [i for i, stmt in enumerate(body) if not isinstance(stmt, Alloc | Tag | Assume)]
@@ -133,7 +133,7 @@ def change_guard(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def guard(kernel: Kernel, random: Random) -> Mutant | None:
-    """A statement in a loop runs in some iterations only."""
+    """Execute a statement of a loop in some iterations only."""
     loops = [stmt for stmt in walk(kernel.body) if isinstance(stmt, For)]
     if not loops:
         return None

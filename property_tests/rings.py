@@ -1,4 +1,4 @@
-"""Random ring protocols: right ones after a few edits."""
+"""Random ring protocols: correct ones after a few edits."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ EDITS = 3
 
 @st.composite
 def rings(draw: st.DrawFn) -> Edit:
-    """The edits by name, and the protocol: S <= 3, lag <= 2, one or two consumers, or two rings, or tiles
-    in turn, or a ring held over a tile.
+    """A protocol and the names of its edits: S <= 3, lag <= 2, one or two consumers, or two rings, or alternating
+    tiles, or a ring held over a tile.
     """
     return apply_edits(draw(_bases()), draw(st.lists(st.integers(0, 2**31), max_size=EDITS)))
 

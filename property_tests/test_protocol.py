@@ -1,4 +1,4 @@
-"""Claim: machine, event graph and obligations say the same of every ring that all three have in scope."""
+"""Property: machine, event graph and obligations agree on every ring that all three support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claim: the events that the proof reads off a kernel of roles are those that its agents bring about when it runs."""
+"""Property: the barrier events that the proof extracts from a kernel with roles are those of its runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHANCE = Schedule("mixed", 4)
 
 
 def held(kernel: Kernel, sizes: int, seed: int) -> str:
-    """Where runs depart from what was read; empty if nowhere, or if the proof refuses to read the kernel."""
+    """The first difference between runs and extracted events; empty if there is none, or if extraction is refused."""
     found = reading(kernel)
     if found is None or not compared(kernel):
         return ""
@@ -37,7 +37,7 @@ def held(kernel: Kernel, sizes: int, seed: int) -> str:
             try:
                 why = difference(kernel, found, size, schedule)
             except (ArgusError, ZeroDivisionError):
-                continue  # a run without a meaning has no events
+                continue  # an undefined run has no events
             if why:
                 return f"{why} at {size} under {schedule}"
     return ""

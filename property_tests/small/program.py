@@ -1,4 +1,4 @@
-"""A small program of any family, and what a verdict on it is held to."""
+"""A random small program of any family, and the comparison of its verdict with runs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from property_tests.small.choosing import Choose
 Array = npt.NDArray[Any]
 
 
-_RETOLD = frozenset(("I5", "I6", "I7", "I8", "I9", "I10", "I36"))
-"""What a run shows of these may be told at its cause, another statement: then it is enough that the run fails."""
+_REPORTED_AT_CAUSE = frozenset(("I5", "I6", "I7", "I8", "I9", "I10", "I36"))
+"""A run may report a violation of these at another statement, its cause: then it suffices that the run fails."""
 
 
 class Program(Protocol):
@@ -40,7 +40,7 @@ FAMILIES: tuple[Callable[[Choose], Program], ...] = (
     *(summing.draw,) * 2,
     ringing.draw,
 )
-"""Those that are cheap to run are drawn more often."""
+"""Families, weighted towards those that are cheap to run."""
 
 
 _FEW = 3
@@ -52,9 +52,9 @@ def draw(choose: Choose) -> Program:
 
 @frozen
 class Depth:
-    """How much a proved program is run: sizes, random schedules at each, and whether all directed ones at each.
+    """How much a proved program is run: number of sizes, random schedules per size.
 
-    Without `every`, three directed schedules at each, taken in turn over the sizes.
+    every: run all directed schedules at each size; otherwise three, rotating over the sizes.
     """
 
     sizes: int = 4
@@ -63,7 +63,7 @@ class Depth:
 
 
 def disagreement(program: Program, kernel: Kernel, report: Report, depth: Depth) -> str:
-    """Why runs contradict the verdict; empty if none does."""
+    """How a run contradicts the verdict; empty if none does."""
     match report.verdict:
         case Proved():
             return _of_tags(kernel, depth) or _of_numbers(program, kernel, depth)
@@ -105,6 +105,6 @@ def _of_replay(kernel: Kernel, found: Counterexample) -> str:
         if told(schedule) == found.schedule:
             outcome = run_prepared(Prepared(kernel), dict(found.sizes), None, schedule, tags=True, values=False)
             shown = {(each.code, str(each.stmt.span), each.thread) for each in outcome.violations}
-            if (found.code, found.place, found.thread) in shown or (shown and found.code in _RETOLD):
+            if (found.code, found.place, found.thread) in shown or (shown and found.code in _REPORTED_AT_CAUSE):
                 return ""
     return f"refuted by {found.code} at {found.place}, and no run of {found.schedule} shows it"

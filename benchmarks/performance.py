@@ -1,8 +1,8 @@
-"""docs/performance.md from measurements: `python benchmarks/performance.py [RESULTS] [--check]`.
+"""Generates docs/performance.md from measurements: `python benchmarks/performance.py [RESULTS] [--check]`.
 
-RESULTS is the folder of what `benchmarks/gemm_h200.py run --selected --out RESULTS` leaves, one FAMILY.json each, and
-of `benchmarks/tuning.py run`'s tuning.json; benchmarks/results by default. It writes the page, a roofline and a plot of
-ratios by shape; with --check it only says whether they are what the files give.
+RESULTS, by default benchmarks/results, is the output folder of `benchmarks/gemm_h200.py run --selected --out RESULTS`,
+one FAMILY.json each, and of `benchmarks/tuning.py run`, tuning.json. Writes the page, a roofline plot and a plot of
+ratios by shape; with --check it only tests whether they are up to date.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from argus.ops.choice import select
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE, ROOFLINE, RATIOS = "docs/performance.md", "docs/performance/roofline.svg", "docs/performance/ratios.svg"
-REGIMES = {"duty-cycled": "single calls after idle", "sustained": "bursts at the power limit"}
-IN_PLOTS = {"duty-cycled": "after idle", "sustained": "bursts"}
+REGIMES = {"duty-cycled": "duty-cycled", "sustained": "sustained"}
+IN_PLOTS = {"duty-cycled": "duty-cycled", "sustained": "sustained"}
 RESULT = 2
 """Bytes of an element of C."""
 ROOF = Roof(4.2, (("16-bit floats", 989.0), ("8-bit floats", 1979.0)))
-"""Copies as measured on the card; the matrix unit as its data sheet says [NVIDIA H200, 2024]."""
+"""Memory bandwidth as measured by copies; matrix units by the data sheet [NVIDIA H200, 2024]."""
 FLOOR = 0.95
 CLOSE = 1.03
 INTRODUCTION = """
-Every kernel here is proved before it is compiled: `python benchmarks/gemm_h200.py build` leaves out what is not. `run`
-checks each against float64 on random shapes with tails, then times it beside the library in turn, on random data, over
-operands that rotate through more than the cache holds. A ratio is the library's time over ours in the same round, the
-median of the rounds with its quartiles: above 1 ours is faster. The same kernel differs by up to a fifth between single
-calls after idle, at the highest clock, and bursts at the power limit: only figures of one column compare.
+Every kernel here is proved before it is compiled: `python benchmarks/gemm_h200.py build` skips a kernel that is not
+proved. `run` checks each kernel against float64 on random shapes with partial tiles, then times it, interleaved with
+the library, on random data, with operands that rotate through more memory than L2 holds. A ratio is the library's time
+over ours in the same round, the median of the rounds with its quartiles: above 1 ours is faster. *Duty-cycled* times
+are single calls with idle time in between, at the highest clock; *sustained* times are back-to-back calls at the power
+limit. The same kernel differs by up to a fifth between the two: compare figures of one column only.
 
-`argus.matmul` and its like take the configuration that a cost model selects. Where it says *selected*, the one that was
-selected at the time is the only one timed. Where it says *fastest of n*, n were, and each column has the one that was
-the fastest there: what a search would find, and more than a call without one gets. Two names of configurations are
-those of the two columns."""
+`argus.matmul` and its relatives use the configuration that a cost model selects. *selected*: only the configuration
+selected at the time was timed. *fastest of n*: n configurations were timed, and each column shows its fastest, which a
+search would find and a call without one may not get. Two names of configurations belong to the two columns."""
 PLOTS = """
 ![roofline](performance/roofline.svg)
 
@@ -52,15 +52,17 @@ Row = Mapping[str, Any]
 
 
 def batch_of(shape: Shape) -> int:
-    """As many products as families/batched.py makes in a call."""
+    """Number of products per call in families/batched.py."""
     return max(8, min(512, (1 << 27) // (shape[0] * shape[1])))
 
 
 @frozen
 class About:
-    """What a family multiplies, in words. operand: bytes of an element of A and B. products: in a call, of a shape, if
-    a row does not tell. second: whether there is another B. residual: whether a matrix is added. note: what a
-    reader should know of its figures.
+    """What a family computes.
+
+    what: description. operand: bytes of an element of A and B. products: number of products per call, by shape, for
+    rows that do not record it. second: whether there is a second B. residual: whether a matrix is added. note: a remark
+    on the figures.
     """
 
     what: str
@@ -71,7 +73,7 @@ class About:
     note: str = ""
 
     def bytes(self, shape: Shape) -> int:
-        """Of the operands and the result of one product, or of two of one A, each moved once."""
+        """Bytes of the operands and the result, each moved once."""
         m, n, k = shape
         columns = 2 * n if self.second else n
         return self.operand * (m + columns) * k + RESULT * m * n * (2 if self.residual else 1)
@@ -81,35 +83,35 @@ class About:
 
 
 FAMILIES: Mapping[str, About] = {
-    "gemm": About("bf16, A by rows and B by columns"),
-    "layouts_nn": About("bf16, both by rows"),
-    "layouts_tn": About("bf16, A by columns and B by rows"),
-    "layouts_tt": About("bf16, both by columns"),
-    "layouts_f16": About("f16, A by rows and B by columns"),
-    "batched": About("bf16, many products in a launch", products=batch_of),
+    "gemm": About("bf16, NT: A row-major, B column-major"),
+    "layouts_nn": About("bf16, NN: both row-major"),
+    "layouts_tn": About("bf16, TN: A column-major, B row-major"),
+    "layouts_tt": About("bf16, TT: both column-major"),
+    "layouts_f16": About("f16, NT: A row-major, B column-major"),
+    "batched": About("bf16, batched", products=batch_of),
     "few_rows": About("bf16, few rows of A"),
-    "splitk": About("bf16, few tiles: K shared by blocks"),
+    "splitk": About("bf16, few tiles: split-K in a cluster"),
     "streamk": About(
-        "bf16, few tiles: K in runs by way of a workspace",
-        note="What stream-K and split-K by a workspace can do, with three kernels without a workspace beside them. "
-        "`argus.matmul` takes such a program only for shapes where it was faster than the configurations of gemm.",
+        "bf16, few tiles: stream-K with a workspace",
+        note="Stream-K and split-K with a workspace, and three kernels without a workspace for comparison. "
+        "`argus.matmul` uses such a program only for shapes where it was faster than the configurations of gemm.",
     ),
-    "fp8": About("e4m3, one scale a matrix", operand=1),
+    "fp8": About("e4m3, one scale per matrix", operand=1),
     "fp8_blocks": About("e4m3, scales of 1 x 128 and 128 x 128", operand=1),
     "fused": About("bf16, bias and GELU"),
     "epilogues_bias": About("bf16, bias"),
     "epilogues_silu": About("bf16, bias and SiLU"),
-    "epilogues_scaled": About("bf16, a scale on the device"),
+    "epilogues_scaled": About("bf16, a scale in device memory"),
     "epilogues_residual": About("bf16, a matrix added", residual=True),
     "epilogues_gated": About("bf16, SiLU of a product times another", products=lambda _: 2, second=True),
 }
-"""In the order of the page; families that are not here follow."""
+"""In the order of the page; other families follow."""
 
 
 @frozen
 class Measured:
-    """A family's file. rows: of every kernel, shape and regime, as gemm_h200.py writes them, with a ratio each. note:
-    of a file that holds several runs, which is which.
+    """A family's file. rows: one per kernel, shape and regime, as gemm_h200.py writes them. note: explains the runs of
+    a file that has several.
     """
 
     family: str
@@ -123,12 +125,12 @@ class Measured:
         return FAMILIES.get(self.family, About("bf16"))
 
     def rate(self, row: Row) -> float:
-        """TFLOP/s of all products of a call; files from before rows told how many there are have the rate of one."""
+        """TFLOP/s of all products of a call; rows without `products` record the rate of one product."""
         return row["rate"] if "products" in row else row["rate"] * self.about.products(shape_of(row))
 
     @property
     def others(self) -> list[str]:
-        """Peers beside the one that ratios are to."""
+        """The peers other than the one of the ratios."""
         return [name for name in dict.fromkeys(row["name"] for row in self.rows if row["theirs"]) if name != self.peer]
 
     @property
@@ -139,7 +141,7 @@ class Measured:
         return [row for row in self.rows if shape_of(row) == shape and row["regime"] == regime]
 
     def best(self, shape: Shape, regime: str) -> Row | None:
-        """Our fastest kernel there; the one that was selected, where only that was timed."""
+        """Our fastest timed kernel for a shape and regime."""
         ours = [row for row in self.at(shape, regime) if not row["theirs"]]
         return max(ours, key=lambda row: row["ratio"], default=None)
 
@@ -151,7 +153,7 @@ class Measured:
 
     @property
     def timed(self) -> int:
-        """Kernels of ours that one shape was timed with, at most; of several the fastest counts."""
+        """The largest number of our kernels timed for one shape."""
         ours = Counter((shape_of(row), row["regime"]) for row in self.rows if not row["theirs"])
         return max(ours.values())
 
@@ -166,7 +168,7 @@ def shape_of(row: Row) -> Shape:
 
 
 def measured(folder: Path) -> list[Measured]:
-    """Every family's file that holds a timed kernel of ours, in the order of the page. Other files are no families'."""
+    """The families' files with a timed kernel of ours, in the order of the page. Other files are ignored."""
     found: list[Measured] = []
     for path in sorted(folder.glob("*.json")):
         read: object = json.loads(path.read_text(encoding="utf-8"))
@@ -188,8 +190,8 @@ def documents(folder: Path) -> dict[str, str]:
     choices = json.loads(tuning.read_text(encoding="utf-8")) if tuning.is_file() else None
     return {
         PAGE: "\n".join([*page(families), *chosen(choices), ""]),
-        ROOFLINE: roofline("What the card allows, and what was measured", points(families), ROOF),
-        RATIOS: ratios("Time of the peer over ours, quartiles of the rounds", ratio_rows(families)),
+        ROOFLINE: roofline("Roofline: hardware limits and measurements", points(families), ROOF),
+        RATIOS: ratios("Time of the peer over ours, median and quartiles of the rounds", ratio_rows(families)),
     }
 
 
@@ -199,10 +201,10 @@ def documents(folder: Path) -> dict[str, str]:
 def page(families: Sequence[Measured]) -> Iterator[str]:
     yield "# Performance"
     yield ""
-    yield "Made by `python benchmarks/performance.py` from the files of benchmarks/results; do not edit it."
+    yield "Generated by `python benchmarks/performance.py` from benchmarks/results; do not edit."
     yield ""
     if not families:
-        yield "No measurements are kept in benchmarks/results."
+        yield "There are no measurements in benchmarks/results."
         return
     yield from INTRODUCTION.strip().splitlines()
     yield ""
@@ -215,18 +217,18 @@ def page(families: Sequence[Measured]) -> Iterator[str]:
 
 
 def summary(families: Sequence[Measured]) -> Iterator[str]:
-    """One line a family: what its kernels are on the whole, and where they are worst."""
+    """One line per family: geometric mean of its ratios, and the lowest one."""
     yield "## Summary"
     yield ""
-    yield "Geometric means of the ratios of each family's shapes, and the least ratio of both columns with its shape."
+    yield "Geometric means of the ratios over each family's shapes, and the lowest ratio with its shape."
     yield ""
-    yield f"| family | what | configuration | beside | {' | '.join(REGIMES.values())} | least |"
+    yield f"| family | what | configuration | vs. | {' | '.join(REGIMES.values())} | lowest |"
     yield f"|---|---|---|---|{'---|' * len(REGIMES)}---|"
     for each in families:
         means = " | ".join(mean(each, regime) for regime in REGIMES)
         ratio, shape = min((row["ratio"], shape) for regime in REGIMES for shape, row in each.ours(regime))
         least = f"{ratio:.3f} ({named(shape)})"
-        link = f"[{each.family}](#{each.family}-beside-{anchor(each.peer)})"
+        link = f"[{each.family}](#{each.family}-vs-{anchor(each.peer)})"
         yield f"| {link} | {each.about.what} | {each.chosen} | {each.peer} | {means} | {least} |"
 
 
@@ -235,12 +237,12 @@ def named(shape: Shape) -> str:
 
 
 def anchor(words: str) -> str:
-    """A part of a heading as a link has it."""
+    """A part of a heading in the form of link anchors."""
     return "".join(each for each in words.lower().replace(" ", "-") if each.isalnum() or each in "-_")
 
 
 def section(each: Measured) -> Iterator[str]:
-    yield f"## {each.family} beside {each.peer}"
+    yield f"## {each.family} vs. {each.peer}"
     yield ""
     yield f"{each.about.what}. {each.machine}. Configurations: {each.chosen}. TFLOP/s (ratio, its quartiles)."
     for note in filter(None, (each.about.note, each.note)):
@@ -258,7 +260,7 @@ def section(each: Measured) -> Iterator[str]:
         yield f"| {counted(each, shape, rows)} | {', '.join(names)} | {cells} |"
     yield f"| geometric mean | | {' | '.join(mean(each, regime) for regime in REGIMES)} |"
     for name in each.others:
-        yield f"| beside {name} | | {' | '.join(mean_beside(each, name, regime) for regime in REGIMES)} |"
+        yield f"| vs. {name} | | {' | '.join(mean_vs(each, name, regime) for regime in REGIMES)} |"
     yield ""
     for regime, name in REGIMES.items():
         below = [f"{named(shape)} ({row['ratio']:.3f})" for shape, row in each.ours(regime) if row["ratio"] < FLOOR]
@@ -266,14 +268,14 @@ def section(each: Measured) -> Iterator[str]:
 
 
 def counted(each: Measured, shape: Shape, rows: Sequence[Row | None]) -> str:
-    """A shape, and how many products of it a call makes if these are many."""
-    told = {int(row["products"]) for row in rows if row is not None and "products" in row}
-    count = max(told, default=each.about.products(shape))
+    """A shape, with the number of products per call if there are several."""
+    recorded = {int(row["products"]) for row in rows if row is not None and "products" in row}
+    count = max(recorded, default=each.about.products(shape))
     return named(shape) if count == 1 else f"{count} of {named(shape)}"
 
 
-def mean_beside(each: Measured, peer: str, regime: str) -> str:
-    """The geometric mean of this peer's median times over ours, where it was timed."""
+def mean_vs(each: Measured, peer: str, regime: str) -> str:
+    """The geometric mean of this peer's median times over ours, over the shapes that it was timed on."""
     found: list[float] = []
     for shape, row in each.ours(regime):
         theirs = [one["milliseconds"] for one in each.at(shape, regime) if one["name"] == peer]
@@ -301,16 +303,16 @@ def quartiles(values: Sequence[float]) -> tuple[float, float]:
 
 
 def chosen(tuning: Mapping[str, Any] | None) -> Iterator[str]:
-    """What is chosen without a search beside the best of one, of benchmarks/tuning.py."""
+    """The cost model's choices vs. the best of a search, from benchmarks/tuning.py."""
     if tuning is None:
         return
     results = tuning["results"]
     yield ""
-    yield "## The choice without a search beside the best of one"
+    yield "## Cost model vs. search"
     yield ""
     yield f"{tuning['device']}; {len(results)} shapes, {max(each['tried'] for each in results)} proved configurations"
-    yield "each. What the model of costs chose takes so many times what the fastest takes; last, what it chooses since"
-    yield "it was fitted to this search, and what both regimes together say of that (in brackets: brief rounds alone):"
+    yield "each. Time of the cost model's choice relative to the fastest configuration, per regime; then the choice of"
+    yield "the model after it was fitted to this search, and the mean over both regimes (in brackets: brief rounds):"
     yield ""
     yield f"| M x N x K | chosen | fastest | {' | '.join(REGIMES.values())} | chosen now | both |"
     yield f"|---|---|---|{'---|' * len(REGIMES)}---|---|"
@@ -326,12 +328,12 @@ def chosen(tuning: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
     yield ""
     near, nearer = (sum(each <= CLOSE for each in times) for times in zip(*both, strict=True))
-    yield f"Within 3 % of the fastest, both regimes together: {near} of {len(results)} as chosen before this search;"
-    yield f"{nearer} of {len(results)} since configurations were shipped and constants set by it: a fit, and no test."
+    yield f"Within 3 % of the fastest, both regimes together: {near} of {len(results)} before this search;"
+    yield f"{nearer} of {len(results)} with configurations and constants fitted to it: a fit, not a test."
 
 
 def together(result: Mapping[str, Any], name: str) -> float:
-    """How many times the fastest it takes, the mean of the regimes; of the brief rounds where it has no other time."""
+    """Time relative to the fastest, mean of both regimes; from the brief rounds if it has no other time."""
     medians: Mapping[str, Mapping[str, float]] = result["timed"]["medians"]
     first = next(iter(medians.values()))
     if name not in first:
@@ -340,7 +342,7 @@ def together(result: Mapping[str, Any], name: str) -> float:
 
 
 def over(times: Mapping[str, float], name: str) -> float:
-    """How many times the fastest this one takes; infinity if it was not timed."""
+    """Time relative to the fastest; infinity if it was not timed."""
     return times.get(name, float("inf")) / min(times.values())
 
 
@@ -348,7 +350,7 @@ def over(times: Mapping[str, float], name: str) -> float:
 
 
 def points(families: Sequence[Measured]) -> list[Point]:
-    """Single calls, whose clock is the one that the peaks are at; of the peer's, the one that ratios are to."""
+    """Duty-cycled times, whose clock is that of the peak rates; of peers, only the one of the ratios."""
     found: list[Point] = []
     for each in families:
         for shape in each.shapes:
@@ -380,7 +382,7 @@ def three(row: Row) -> tuple[float, float, float]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path, nargs="?", default=RESULTS)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is not what it should be")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is out of date")
     given = parser.parse_args()
     stale: list[str] = []
     for name, content in documents(given.results).items():
@@ -392,7 +394,7 @@ def main() -> int:
         path.write_text(content, encoding="utf-8")
         print(f"wrote {name}")
     for name in stale:
-        print(f"{name} is not what the measurements give")
+        print(f"{name} is out of date")
     return 1 if stale else 0
 
 

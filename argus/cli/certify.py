@@ -29,9 +29,7 @@ WRONG = 1
 
 @click.command("certify")
 @click.argument("place", metavar="FOLDER|FILE", type=click.Path(path_type=Path))
-@click.option(
-    "--solver", default="portfolio", show_default=True, help="Solver, as for `argus verify`."
-)
+@click.option("--solver", default="portfolio", show_default=True, help="Solver, as for `argus verify`.")
 @click.option(
     "--seconds",
     type=click.FloatRange(0, 86_400, min_open=True),

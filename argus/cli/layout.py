@@ -52,9 +52,7 @@ def layout() -> None:
     show_default=True,
     help="Size of an element, for --banks.",
 )
-@click.option(
-    "--phase", metavar="LAYOUT", help="With --banks: indices of one access phase, to mark conflicts."
-)
+@click.option("--phase", metavar="LAYOUT", help="With --banks: indices of one access phase, to mark conflicts.")
 @click.option("--tile", callback=_tile, metavar="MxN", help='Tile of a thread-value layout "THREADS ; VALUES".')
 def show(
     text: str,

@@ -30,12 +30,8 @@ Say = Callable[[Iterable[str]], None]
 @click.argument("sizes", nargs=-1, metavar="M N K | MxNxK[,MxNxK...]")
 @click.option("--tune", is_flag=True, help="Search on this machine's GPU and store the best for later calls.")
 @click.option("--prepare", is_flag=True, help="Only prove and compile the candidates of a search; needs no GPU.")
-@click.option(
-    "--processes", type=click.IntRange(0), default=0, help="Worker processes; 0: one per CPU."
-)
-@click.option(
-    "--rounds", type=click.IntRange(1), default=ROUNDS, show_default=True, help="Timing rounds."
-)
+@click.option("--processes", type=click.IntRange(0), default=0, help="Worker processes; 0: one per CPU.")
+@click.option("--rounds", type=click.IntRange(1), default=ROUNDS, show_default=True, help="Timing rounds.")
 @json_option
 def gemm(sizes: tuple[str, ...], tune: bool, prepare: bool, processes: int, rounds: int, as_json: bool) -> Outcome:
     """Show which configuration a product gets; with --tune, search for the fastest proved one.

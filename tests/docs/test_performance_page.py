@@ -68,18 +68,18 @@ def test_the_page_is_what_the_measurements_give() -> None:
         assert (ROOT / name).read_text(encoding="utf-8") == content, f"run python benchmarks/performance.py: {name}"
 
 
-def test_the_fastest_of_ours_stands_beside_the_peer(folder: Path) -> None:
+def test_our_fastest_kernel_is_compared_with_the_peer(folder: Path) -> None:
     lines = documents(folder)[PAGE].splitlines()
 
-    assert "## gemm beside cuBLAS" in lines
+    assert "## gemm vs. cuBLAS" in lines
     assert (
         "| 4096 x 4096 x 4096 | `banded`, `clustered` | 728 (1.040, 1.030 to 1.050) | 707 (1.010, 1.000 to 1.020) |"
         in lines
     )
     assert "| 16 x 8192 x 8192 | `skinny` | 651 (0.930, 0.920 to 0.940) | not timed |" in lines
     assert "| geometric mean | | 0.983 | 1.010 |" in lines
-    assert "* Below 0.95, single calls after idle: 16 x 8192 x 8192 (0.930)." in lines
-    assert "* Below 0.95, bursts at the power limit: none." in lines
+    assert "* Below 0.95, duty-cycled: 16 x 8192 x 8192 (0.930)." in lines
+    assert "* Below 0.95, sustained: none." in lines
     assert any(line.endswith("Configurations: fastest of 2. TFLOP/s (ratio, its quartiles).") for line in lines)
 
 
@@ -88,13 +88,20 @@ def test_the_summary_has_a_line_for_each_family_with_both_means_and_the_least(fo
     keep(folder, "layouts_tt", "torch.mm", [row(CUBE, "sustained", "clustered", 0.9)])
     lines = documents(folder)[PAGE].splitlines()
 
-    table = [line for line in lines[: lines.index("## gemm beside cuBLAS")] if line.startswith("| [")]
+    table = [line for line in lines[: lines.index("## gemm vs. cuBLAS")] if line.startswith("| [")]
     assert [line.split(" | ")[1:] for line in table] == [
-        ["bf16, A by rows and B by columns", "fastest of 2", "cuBLAS", "0.983", "1.010", "0.930 (16 x 8192 x 8192) |"],
-        ["bf16, both by columns", "selected", "torch.mm", "not timed", "0.900", "0.900 (4096 x 4096 x 4096) |"],
+        [
+            "bf16, NT: A row-major, B column-major",
+            "fastest of 2",
+            "cuBLAS",
+            "0.983",
+            "1.010",
+            "0.930 (16 x 8192 x 8192) |",
+        ],
+        ["bf16, TT: both column-major", "selected", "torch.mm", "not timed", "0.900", "0.900 (4096 x 4096 x 4096) |"],
         ["bf16", "selected", "torch", "not timed", "1.000", "0.800 (16 x 8192 x 8192) |"],
     ]
-    assert table[1].startswith("| [layouts_tt](#layouts_tt-beside-torchmm) |")
+    assert table[1].startswith("| [layouts_tt](#layouts_tt-vs-torchmm) |")
 
 
 @pytest.mark.parametrize(("told", "rate"), [({}, 8 * 700), ({"products": 5}, 700)], ids=["untold", "told"])
@@ -127,8 +134,8 @@ def test_other_peers_have_a_mean_of_their_own(folder: Path) -> None:
     ]
     lines = documents(keep(folder, "fused", "torch", rows))[PAGE].splitlines()
 
-    assert "| beside torch.compile | | not timed | 1.600 |" in lines
-    assert not any(line.startswith("| beside torch |") for line in lines)
+    assert "| vs. torch.compile | | not timed | 1.600 |" in lines
+    assert not any(line.startswith("| vs. torch |") for line in lines)
 
 
 def test_a_file_of_two_runs_tells_which_is_which(folder: Path) -> None:
@@ -137,7 +144,7 @@ def test_a_file_of_two_runs_tells_which_is_which(folder: Path) -> None:
     path.write_text(json.dumps(data | {"note": "Two runs."}), encoding="utf-8")
     lines = documents(folder)[PAGE].splitlines()
 
-    assert lines[lines.index("## gemm beside cuBLAS") + 4] == "Two runs."
+    assert lines[lines.index("## gemm vs. cuBLAS") + 4] == "Two runs."
 
 
 def test_what_is_no_measurement_is_passed_over(folder: Path) -> None:
@@ -153,7 +160,7 @@ def test_a_link_is_the_heading_as_pages_have_it() -> None:
 
 
 def test_without_measurements_the_page_says_so(tmp_path: Path) -> None:
-    assert "No measurements are kept in benchmarks/results." in documents(tmp_path)[PAGE]
+    assert "There are no measurements in benchmarks/results." in documents(tmp_path)[PAGE]
 
 
 def test_the_choice_is_compared_with_the_search(folder: Path) -> None:
@@ -169,8 +176,8 @@ def test_the_choice_is_compared_with_the_search(folder: Path) -> None:
 
     assert f"| 4096 x 4096 x 4096 | `a` | `a`, `b` | 1.000 | 1.091 | `{now}` | (1.020) |" in lines
     assert f"| 16 x 8192 x 8192 | `c` | `a`, `b` | inf | inf | `{select(*FLAT)}` | (inf) |" in lines
-    last = lines.index("Within 3 % of the fastest, both regimes together: 1 of 2 as chosen before this search;")
-    assert lines[last + 1].startswith("1 of 2 since configurations")
+    last = lines.index("Within 3 % of the fastest, both regimes together: 1 of 2 before this search;")
+    assert lines[last + 1].startswith("1 of 2 with configurations")
 
 
 def test_plots_have_a_mark_for_every_figure(folder: Path) -> None:
@@ -182,7 +189,7 @@ def test_plots_have_a_mark_for_every_figure(folder: Path) -> None:
     # Two regimes of one shape and one of the other; a key of two.
     assert len(rows.findall(f".//{SVG}circle")) == 5
     words = {each.text for each in rows.iter(f"{SVG}text")}
-    assert {"gemm 4096x4096x4096", "gemm 16x8192x8192", "after idle", "bursts"} <= words
+    assert {"gemm 4096x4096x4096", "gemm 16x8192x8192", "duty-cycled", "sustained"} <= words
 
 
 def test_a_point_under_the_roof_lies_below_it() -> None:

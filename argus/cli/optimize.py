@@ -180,9 +180,9 @@ def _check_given(given: Mapping[str, object], first: Started | None) -> None:
         if asked is not None and str(problem_of(str(asked), first.target)) != first.problem:
             raise click.UsageError(f"the resumed run is for {first.problem}: leave PROBLEM out")
     planner = first.planner if first is not None else given.get("planner")
-    beside = [name for name in _OF_MODEL if name in given]
-    if beside and planner != "llm":
-        raise click.UsageError(f"--{beside[0].replace('_', '-')} needs the planner llm: add --planner llm")
+    llm_options = [name for name in _OF_MODEL if name in given]
+    if llm_options and planner != "llm":
+        raise click.UsageError(f"--{llm_options[0].replace('_', '-')} needs the planner llm: add --planner llm")
 
 
 def _left_out(found: Found, out: Path | None) -> list[str]:

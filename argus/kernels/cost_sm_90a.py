@@ -86,38 +86,38 @@ H200 = Costs(
 
 @frozen
 class _Tiles:
-    """rows, columns: of a tile. together: CTAs of a cluster along both axes. band: rows of tiles of a super-tile.
+    """rows, columns: of a tile. cluster: CTAs along both axes. band: rows of tiles of a super-tile.
 
-    parts: CTAs that split the K of a tile. store: time of a tile's epilogue that is not overlapped; after: time of the
-    last tile's epilogue, if the others overlap with mainloops. beside: CTAs per SM.
+    splits: CTAs that split the K of a tile. store: time of a tile's epilogue that is not overlapped; after: time of the
+    last tile's epilogue, if the others overlap with mainloops. per_sm: CTAs per SM.
     """
 
     rows: int
     columns: int
-    together: tuple[int, int]
+    cluster: tuple[int, int]
     band: int
     step: float
     store: float
-    parts: int = 1
+    splits: int = 1
     after: float = 0.0
-    beside: int = 1
+    per_sm: int = 1
 
     @property
     def blocks(self) -> int:
         """CTAs of a cluster."""
-        return self.together[0] * self.together[1] * self.parts
+        return self.cluster[0] * self.cluster[1] * self.splits
 
 
 def microseconds(config: Known, m: int, n: int, k: int, costs: Costs = H200) -> float:
     """Predicted time of C = A @ B^T of these extents."""
     tiles, rows, columns = _tiles(config, m, n, costs)
-    across, along = tiles.together
+    across, along = tiles.cluster
     high, wide = ceil(rows / tiles.rows), ceil(columns / tiles.columns)
     outside = (tiles.rows - rows / max(1, high)) + (tiles.columns - columns / max(1, wide))
     clusters = ceil(high / across) * ceil(wide / along)
-    places = PROCESSORS * tiles.beside
+    places = PROCESSORS * tiles.per_sm
     waves = max(1, ceil(clusters / (places // tiles.blocks)))
-    slices = ceil(k / (_SLICE * tiles.parts))
+    slices = ceil(k / (_SLICE * tiles.splits))
     busy = min(places, clusters * tiles.blocks)
     from_memory = _fetched(tiles, high, wide) * k * _ELEMENT
     if (m + n) * k * _ELEMENT < costs.held:
@@ -138,8 +138,8 @@ def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, in
         if config.turned:
             exchange += costs.single * config.bm * config.bn / _HALF**2 / config.splits
         step = _swap_ab_step(config.bm, config.bn, costs) if config.turned else costs.step[config.bn]
-        beside = 2 if config.bytes <= _TWO else 1
-        made = _Tiles(config.bm, config.bn, (1, 1), 0, step, exchange, config.splits, beside=beside)
+        per_sm = 2 if config.bytes <= _TWO else 1
+        made = _Tiles(config.bm, config.bn, (1, 1), 0, step, exchange, config.splits, per_sm=per_sm)
         return (made, n, m) if config.turned else (made, m, n)
     across, along = (*config.cluster, 1)[:2]
     step, store = costs.step[config.bn], costs.store * (config.bn // (64 if config.bn % 64 == 0 else 32))
@@ -157,13 +157,13 @@ def _swap_ab_step(rows: int, columns: int, costs: Costs) -> float:
 
 def _fetched(tiles: _Tiles, high: int, wide: int) -> int:
     """Number of rows of both operands that a wave of tiles reads."""
-    across, together = tiles.together[0], PROCESSORS * tiles.beside // tiles.parts
+    across, resident = tiles.cluster[0], PROCESSORS * tiles.per_sm // tiles.splits
     if tiles.band:
         rows = max(1, min(tiles.band * across, high))
-        columns = min(wide, ceil(together / rows))
+        columns = min(wide, ceil(resident / rows))
     else:
-        columns = max(1, min(wide, together // across))
-        rows = min(high, max(across, ceil(together / columns)))
+        columns = max(1, min(wide, resident // across))
+        rows = min(high, max(across, ceil(resident / columns)))
     return rows * tiles.rows + columns * tiles.columns
 
 

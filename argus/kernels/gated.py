@@ -114,7 +114,7 @@ def _gated_by(gate: Fragment, width: int) -> Epilogue:
 
     def epilogue(acc: Fragment, at: TileCoord) -> Deferred:
         del at
-        let = next(parts)
-        return lambda: silu(let) * acc
+        gate_part = next(parts)
+        return lambda: silu(gate_part) * acc
 
     return epilogue

@@ -1,4 +1,4 @@
-"""`argus optimize --out`: however a search ends, its best design is delivered and its run told."""
+"""`argus optimize --out`: however a search ends, its best design and a report are written."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_folder_with_somebody_elses_files_is_refused_before_the_search(
     assert not (tmp_path / "runs.db").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_told(
+def test_an_unwritable_folder_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")

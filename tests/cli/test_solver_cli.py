@@ -1,4 +1,4 @@
-"""`argus bench solvers`, `argus query` and `argus conformance` on the command line, with somebody's wrong solver."""
+"""`argus bench solvers`, `argus query` and `argus conformance`, also with a wrong third-party solver."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_wrong_solvers_are_caught(name: str, problem: str, capsys: Captured) -> 
     ("name", "code", "reason"),
     [("nothing", "E602", "no `name`"), ("absent", "E602", "Absent"), ("someone", "E601", "someones")],
 )
-def test_what_is_no_solver_is_a_diagnostic(name: str, code: str, reason: str, capsys: Captured) -> None:
+def test_a_broken_solver_is_a_diagnostic(name: str, code: str, reason: str, capsys: Captured) -> None:
     assert main(["conformance", name]) == 3
 
     printed = capsys.readouterr().err
@@ -104,7 +104,7 @@ def test_what_is_no_solver_is_a_diagnostic(name: str, code: str, reason: str, ca
 # -- scripts ---------------------------------------------------------------------------------------------
 
 
-def test_queries_are_exported_and_asked_again(tmp_path: Path, capsys: Captured) -> None:
+def test_exported_queries_can_be_checked(tmp_path: Path, capsys: Captured) -> None:
     assert main(["query", "export", KERNEL, "scripts", "--json"]) == 0
     written = document(capsys)["files"]
     assert {Path(each) for each in written} == {Path("scripts") / each.name for each in Path("scripts").iterdir()}
@@ -122,7 +122,7 @@ def test_queries_are_exported_and_asked_again(tmp_path: Path, capsys: Captured) 
             assert found["diagnostics"] == []
 
 
-def test_an_answer_that_the_script_denies_is_reported(capsys: Captured) -> None:
+def test_an_answer_that_contradicts_the_script_is_reported(capsys: Captured) -> None:
     text = "(set-info :status sat)(declare-const x Int)(assert (< 1 x))(assert (< x 2))(check-sat)"
     Path("one.smt2").write_text(text)
 
@@ -136,7 +136,7 @@ def test_an_answer_that_the_script_denies_is_reported(capsys: Captured) -> None:
 
 
 @pytest.mark.parametrize(("text", "code"), [("(check-sat", "E603"), (None, "E001")])
-def test_scripts_that_cannot_be_asked(text: str | None, code: str, capsys: Captured) -> None:
+def test_bad_scripts_are_refused(text: str | None, code: str, capsys: Captured) -> None:
     if text is not None:
         Path("one.smt2").write_text(text)
 
@@ -162,7 +162,7 @@ def test_solvers_are_compared_on_a_kernel(capsys: Captured) -> None:
     assert {path.name for path in Path("found").iterdir()} == {"solvers.csv", "cactus.svg", "cactus-narrowed.svg"}
 
 
-def test_a_wrong_solver_is_caught_by_the_others_and_by_what_scripts_state(capsys: Captured) -> None:
+def test_a_wrong_solver_is_caught_by_the_others_and_by_script_status(capsys: Captured) -> None:
     assert main(["query", "export", KERNEL, "scripts"]) == 0
     command = ["bench", "solvers", "--queries", "scripts", "--out", "found", "--solver"]
     capsys.readouterr()

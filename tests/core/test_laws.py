@@ -142,7 +142,7 @@ DIVIDE = "divide is composition with a tile and its complement"
 PRODUCT = "product repeats a block without overlap"
 FLATTEN = "flatten and group keep the function"
 SABOTAGED: list[tuple[str, object, str, tuple[Operand, ...], Callable[..., object]]] = [
-    ("composition of what is in the domain", composing, "composition", (Layout(8), Layout(4, 2)), gives(4, 3)),
+    ("composition within the domain", composing, "composition", (Layout(8), Layout(4, 2)), gives(4, 3)),
     ("composition by mode", composing, "composition", (Layout((8, 8)), (4, None)), gives((4, 8), (2, 8))),
     ("a swizzle composes with every layout", composing, "composition", (Swizzle(1, 0, 1), Layout(8)), gives(8)),
     (DIVIDE, dividing, "logical_divide", (Layout(8), Layout(4)), gives((2, 4))),

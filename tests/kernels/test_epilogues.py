@@ -1,4 +1,4 @@
-"""What is done to sums beside the products: proved with them, told in the verdict, refuted where it is of elsewhere."""
+"""Fused epilogues: proved with the GEMM, stated in the verdict, refuted if they use other elements."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SIZES = {"M": 72, "N": 72, "K": 40}
     [(template, formula, config) for template, formula in FORMULAS for config in template.instances()],
     ids=[f"{template.name}-{config}" for template, _ in FORMULAS for config in template.instances()],
 )
-def test_the_formula_of_an_element_is_told(template: Template, formula: str, config: str) -> None:
+def test_the_verdict_states_the_formula_of_an_element(template: Template, formula: str, config: str) -> None:
     verdict = verify(template, config=config, solver="z3").verdict
 
     assert isinstance(verdict, Proved)
@@ -110,7 +110,7 @@ def residual(*, columns: int = 0, early: bool = False) -> Kernel:
 
 
 @pytest.mark.nightly
-def test_a_residual_of_other_columns_or_given_back_early_is_not_proved() -> None:
+def test_a_residual_of_other_columns_or_released_early_is_not_proved() -> None:
     assert proved(residual())
     assert not proved(residual(columns=1))
     assert not proved(residual(early=True))
@@ -136,7 +136,7 @@ def drawn(*shape: int, seed: int = 0) -> np.ndarray[Any, np.dtype[Any]]:
     return np.random.default_rng(seed).standard_normal(shape).astype(bfloat16)
 
 
-def test_a_gate_lets_through_what_its_logistic_function_does() -> None:
+def test_a_gate_multiplies_by_silu() -> None:
     m, n, k = SIZES.values()
     a, w, v = drawn(m, k), drawn(n, k, seed=1), drawn(n, k, seed=2)
 

@@ -1,4 +1,4 @@
-"""What follows products on their sums: proved with them, told in the verdict, refuted where it takes other columns."""
+"""The fused bias and GELU epilogue: proved with the GEMM, stated in the verdict, refuted if it uses other columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from argus.verifier.kernel import verify
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("config", gemm_bias_gelu.instances())
-def test_the_formula_of_an_element_is_told(config: str) -> None:
+def test_the_verdict_states_the_formula_of_an_element(config: str) -> None:
     verdict = verify(gemm_bias_gelu, config=config, solver="z3").verdict
 
     assert isinstance(verdict, Proved)

@@ -1,4 +1,4 @@
-"""Mutants of proved kernels: none may be proved and wrong. `benchmarks/mutants.py` judges all of them."""
+"""Mutants of proved kernels: none may be proved but wrong. `benchmarks/mutants.py` tests all of them."""
 
 from __future__ import annotations
 

@@ -89,8 +89,8 @@ def _grid(root: ET.Element, x: LogAxis, y: LogAxis) -> None:
         text(root, f"{value:,g}", x.begin - 8, at + 4, anchor="end")
     line(root, [(x.begin, y.end), (x.begin, y.begin), (x.end, y.begin)], {"stroke": INK})
     text(root, "operations per byte of operands and result", (x.begin + x.end) / 2, y.begin + 42, anchor="middle")
-    turned = {"transform": f"translate(20 {number((y.begin + y.end) / 2)}) rotate(-90)"}
-    text(ET.SubElement(root, "g", turned), "TFLOP/s", 0, 0, anchor="middle")
+    rotated = {"transform": f"translate(20 {number((y.begin + y.end) / 2)}) rotate(-90)"}
+    text(ET.SubElement(root, "g", rotated), "TFLOP/s", 0, 0, anchor="middle")
 
 
 def ratios(title: str, rows: Sequence[Ratio]) -> str:
@@ -117,10 +117,10 @@ def ratios(title: str, rows: Sequence[Ratio]) -> str:
         text(root, row.label, left - 10, down + 4, anchor="end")
         for name, least, middle, most in row.values:
             place = series.index(name)
-            beside = down + 5 * (place - (len(series) - 1) / 2)
+            offset = down + 5 * (place - (len(series) - 1) / 2)
             colour = COLOURS[place % len(COLOURS)]
-            line(root, [(across(least), beside), (across(most), beside)], {"stroke": colour, "stroke-width": "1.5"})
-            _mark(root, across(middle), beside, place)
+            line(root, [(across(least), offset), (across(most), offset)], {"stroke": colour, "stroke-width": "1.5"})
+            _mark(root, across(middle), offset, place)
     for place, name in enumerate(series):
         down = _TOP + 14 + _ROW * place
         _mark(root, right + 20, down, place)

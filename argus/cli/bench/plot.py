@@ -64,8 +64,8 @@ def _draw_axes(root: ET.Element, axes: _Axes) -> None:
         text(root, f"{count:,}", at, _BOTTOM + 19, anchor="middle")
     line(root, [(_LEFT, _TOP), (_LEFT, _BOTTOM), (_RIGHT, _BOTTOM)], {"stroke": INK})
     text(root, "queries answered", (_LEFT + _RIGHT) / 2, _BOTTOM + 42, anchor="middle")
-    turned = {"transform": f"translate(20 {number((_TOP + _BOTTOM) / 2)}) rotate(-90)"}
-    text(ET.SubElement(root, "g", turned), "time per query", 0, 0, anchor="middle")
+    rotated = {"transform": f"translate(20 {number((_TOP + _BOTTOM) / 2)}) rotate(-90)"}
+    text(ET.SubElement(root, "g", rotated), "time per query", 0, 0, anchor="middle")
 
 
 def _ticks(queries: int) -> Iterator[int]:
@@ -87,8 +87,8 @@ def _draw_line(root: ET.Element, axes: _Axes, times: Sequence[float], style: Map
     if not times:
         return
     step = max(1, len(times) // _MOST_POINTS)
-    kept = sorted({*range(0, len(times), step), len(times) - 1})
-    points = [(axes.x(index + 1), axes.y(times[index])) for index in kept]
+    shown = sorted({*range(0, len(times), step), len(times) - 1})
+    points = [(axes.x(index + 1), axes.y(times[index])) for index in shown]
     line(root, points, {"stroke-width": "2", **style})
 
 

@@ -103,8 +103,8 @@ def ask(query: Query, name: str, solver: Solver, budget: Budget) -> tuple[Measur
 
 def _found(cache: Cache, query: Query) -> bool:
     """Whether the cache has a valid answer, by a session's rule: a model must satisfy the query."""
-    kept = cache.get(query)
-    return kept is not None and (not isinstance(kept, Sat) or fault(query, kept.model) is None)
+    cached = cache.get(query)
+    return cached is not None and (not isinstance(cached, Sat) or fault(query, cached.model) is None)
 
 
 def disagreements(questions: Sequence[Question], tallies: Sequence[Tally]) -> Iterator[Disagreement]:

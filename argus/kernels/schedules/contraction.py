@@ -125,10 +125,10 @@ def _one_by_one(inner: Order) -> Order:
 
 def slot_for(tensor: Tensor, rows: int, bk: int) -> Tensor:
     """Shared memory for a tile (rows, bk) of A or B, contiguous along the same axis as the tensor."""
-    turned = is_transposed(tensor)
-    span = min(_SPAN, (rows if turned else bk) * tensor.dtype.bits // 8)
-    made = shared(tensor.dtype, (bk, rows) if turned else (rows, bk), swizzle=span)
-    return made.T if turned else made
+    transposed = is_transposed(tensor)
+    span = min(_SPAN, (rows if transposed else bk) * tensor.dtype.bits // 8)
+    made = shared(tensor.dtype, (bk, rows) if transposed else (rows, bk), swizzle=span)
+    return made.T if transposed else made
 
 
 def is_transposed(tensor: Tensor) -> bool:

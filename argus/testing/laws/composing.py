@@ -86,7 +86,7 @@ LAWS = (
         _composed,
     ),
     Law(
-        "composition of what is in the domain",
+        "composition within the domain",
         "R = A o B with image(B) in [0, size(A)): as composition",
         _CECKA,
         ("layout", "inner"),

@@ -154,7 +154,7 @@ def _downcast(a: Layout, vector: int) -> Breach | None:
 LAWS = (
     Law(
         "a layout is its strides",
-        "A(i) = sum of x_k d_k for the digits x_k of i, first fastest; the last digit takes what is left",
+        "A(i) = sum of x_k d_k for the digits x_k of i, the first fastest; the last digit is unbounded",
         _REPRESENTATION,
         ("layout",),
         _function,

@@ -179,7 +179,7 @@ def _spanned(columns: list[list[int]], wanted: list[int]) -> bool:
     lattice = [list(column) for column in columns]
     for row in range(len(left)):
         pivot: list[int] | None = None
-        kept: list[list[int]] = []
+        remaining: list[list[int]] = []
         for column in lattice:
             while column[row] and pivot is not None:
                 ratio = pivot[row] // column[row]
@@ -187,8 +187,8 @@ def _spanned(columns: list[list[int]], wanted: list[int]) -> bool:
             if column[row]:
                 pivot = column
             else:
-                kept.append(column)
-        lattice = kept
+                remaining.append(column)
+        lattice = remaining
         if pivot is not None:
             if left[row] % pivot[row]:
                 return False

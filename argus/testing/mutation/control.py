@@ -62,7 +62,7 @@ def _unguarded(_: Kernel, stmt: If) -> Iterator[Change]:
 
 
 def _never(_: Kernel, stmt: If) -> Iterator[Change]:
-    yield stmt.otherwise, "what is guarded is left out"
+    yield stmt.otherwise, "the guarded statement is dropped"
 
 
 def _negated(_: Kernel, stmt: If) -> Iterator[Change]:

@@ -181,7 +181,7 @@ OPERATORS: tuple[Operator, ...] = (
     Operator("drop_argument", "an operation's argument is left out", _mapped(_one_side)),
     Operator("other_number", "a number is another", _mapped(_number)),
     Operator("neighbouring_element", "the neighbouring element is used", _mapped(_place)),
-    Operator("constant_element", "a number stands for an element", _mapped(_constant)),
+    Operator("constant_element", "an element is replaced by a constant", _mapped(_constant)),
     Operator("other_choice", "a choice is reversed, or constant", _mapped(_choice)),
     Operator("other_mask", "a mask has another comparison", _mapped(_mask)),
     Operator("fold_by_another", "a reduction has another operation", each(Fold, _fold_op)),

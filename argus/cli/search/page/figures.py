@@ -58,8 +58,8 @@ def _axes(root: ET.Element, y: LogAxis) -> None:
         line(root, [(_LEFT, y.at(value)), (_RIGHT, y.at(value))], {"stroke": GRID})
         text(root, f"{value:,g}", _LEFT - 8, y.at(value) + 4, anchor="end")
     line(root, [(_LEFT, _TOP), (_LEFT, _BOTTOM), (_RIGHT, _BOTTOM)], {"stroke": INK})
-    turned = ET.SubElement(root, "g", {"transform": f"translate(20 {(_TOP + _BOTTOM) / 2:g}) rotate(-90)"})
-    text(turned, "microseconds", 0, 0, anchor="middle")
+    rotated = ET.SubElement(root, "g", {"transform": f"translate(20 {(_TOP + _BOTTOM) / 2:g}) rotate(-90)"})
+    text(rotated, "microseconds", 0, 0, anchor="middle")
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -1,4 +1,4 @@
-"""The page of a run: what it says, of runs that ended or not, and that nothing in it is ever run by a browser."""
+"""The HTML page of a finished or unfinished run; it contains nothing that a browser would execute."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_tree_leads_from_the_first_design_step_by_step() -> None:
     ]
 
 
-def test_the_page_says_what_the_run_came_to() -> None:
+def test_the_page_summarises_the_run() -> None:
     found = read(story_of("run-0001", EVENTS))
     words = re.sub(r"\s+", " ", found.words)
 
@@ -147,11 +147,11 @@ HOSTILE = "</svg></style></pre>--><script>alert(1)</script><img src=x onerror=al
 
 @pytest.mark.nightly
 @given(some.lists(some.text(max_size=40), min_size=6, max_size=6))
-def test_nothing_that_a_journal_says_is_more_than_text(texts: list[str]) -> None:
+def test_text_from_a_journal_is_escaped(texts: list[str]) -> None:
     hostile(*texts)
 
 
-def test_scripts_are_text() -> None:
+def test_scripts_are_escaped() -> None:
     found = hostile(*[HOSTILE] * 6)
 
     assert "<script>alert(1)</script>" in found.words
@@ -197,7 +197,7 @@ def test_the_command_takes_a_journal_alone(tmp_path: Path, capsys: pytest.Captur
     assert f"{last}, 4 candidates" in capsys.readouterr().out
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs, out = tmp_path / "runs.db", str(tmp_path / "page.html")
     assert main(["report", "--journal", str(runs), "--out", out]) == 3
     assert not runs.exists()

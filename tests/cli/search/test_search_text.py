@@ -32,7 +32,7 @@ def timed(name: str, microseconds: float) -> Judged:
     return Judged(Judgement(name, "timed", "timing", microseconds=microseconds))
 
 
-def test_a_resumed_run_counts_on_and_knows_its_best() -> None:
+def test_a_resumed_run_continues_the_count_and_the_best() -> None:
     assert lines(Resumed(4, 200.0), timed("slow", 300.0), timed("fast", 150.0)) == [
         "resumed after 4 candidates, best 200.0 us",
         (
@@ -46,7 +46,7 @@ def test_a_resumed_run_counts_on_and_knows_its_best() -> None:
     ]
 
 
-def test_a_line_says_where_its_time_stands() -> None:
+def test_a_line_compares_its_time_with_the_bounds() -> None:
     (line,) = lines(timed("x", 2 * BOUNDS.reachable))
 
     gap = 2 * BOUNDS.reachable / BOUNDS.light
@@ -68,7 +68,7 @@ def test_a_kernel_that_was_written_is_not_named_twice() -> None:
     assert lines(*events)[0].startswith("   1/9 text-1 [+wider-tiles +kernel-text]: proved")
 
 
-def test_many_techniques_are_told_beside_the_best() -> None:
+def test_many_techniques_are_shown_as_a_difference_to_the_best() -> None:
     best = tuple(f"t{n} (x {n} -> {n + 1})" for n in range(7))
 
     assert change((*best, "deep (stages 1 -> 2)"), best) == "the best +deep (stages 1 -> 2)"
@@ -78,7 +78,7 @@ def test_many_techniques_are_told_beside_the_best() -> None:
     assert change(best, ()) == "7 techniques, +t6 (x 6 -> 7)"
 
 
-def test_the_best_of_a_resumed_run_is_what_candidates_are_told_beside() -> None:
+def test_candidates_of_a_resumed_run_are_compared_with_its_best() -> None:
     steps = tuple(f"t{n}" for n in range(7))
     told = lines(Resumed(4, 200.0, steps), Proposed("a", (*steps, "deep"), 0.5, "bandit"), timed("a", 300.0))
 
@@ -102,7 +102,7 @@ REFUTED: dict[str, object] = {
 }
 
 
-def test_a_rejection_is_told_with_its_counterexample() -> None:
+def test_a_rejection_is_shown_with_its_counterexample() -> None:
     refuted = Judgement("x", "refuted", "invariants", "I5: two threads meet", counterexample=REFUTED)
     static = Judgement("y", "over limits", "invariants", "I22: too large", counterexample={"message": "too large"})
 
@@ -129,7 +129,7 @@ def test_a_real_counterexample_has_its_thread_element_and_program_point() -> Non
     assert line.endswith("; replayed in the interpreter")
 
 
-def test_a_question_says_what_it_cost_and_what_is_left() -> None:
+def test_a_model_call_shows_its_cost_and_the_budget_left() -> None:
     reply: Mapping[str, Any] = {"kind": "reply", "proposals": [{}, {}]}
     trouble = {"kind": "trouble", "code": "E923", "message": "the endpoint did not answer"}
 
@@ -144,7 +144,7 @@ def test_a_question_says_what_it_cost_and_what_is_left() -> None:
     assert "no answer, E923: the endpoint did not answer; continuing with the bandit; spent 0 tokens" in line
 
 
-def test_what_a_broken_question_may_have_cost_is_told_as_supposed() -> None:
+def test_the_cost_of_a_failed_call_is_shown_as_estimated() -> None:
     reply = {"kind": "trouble", "code": "E923", "message": "late", "spent": {"supposed": 300}}
 
     (line,) = lines(Asked("m", reply, 320, 0.005))
@@ -163,7 +163,7 @@ def test_the_summary_says_what_the_model_cost() -> None:
     assert not any("the model:" in line for line in outcome_lines(asked(None), MODEL))
 
 
-def test_a_search_that_breaks_off_has_told_its_best() -> None:
+def test_a_search_that_ends_by_an_error_shows_its_best() -> None:
     teller = SearchLog(BOUNDS)
     assert list(teller.best_at_error()) == []
 

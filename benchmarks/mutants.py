@@ -99,7 +99,7 @@ def _interleaved(rows: Iterable[Iterator[Key]]) -> Iterator[Key]:
         left = still
 
 
-def judged(key: Key, seconds: float, *, searches: bool) -> dict[str, Any]:
+def judge_key(key: Key, seconds: float, *, searches: bool) -> dict[str, Any]:
     name, operator, place = key
     mutant = found(name, operator)[place]
     start = time.perf_counter()
@@ -183,7 +183,7 @@ def main() -> int:
     if chosen.report:
         return 1 if report(list(known.values())) else 0
     wanted = list(islice(sampled(chosen.kernel, chosen.operators, chosen.seed, chosen.places), chosen.sample))
-    judge = partial(judged, seconds=chosen.seconds, searches=not chosen.proofs)
+    judge = partial(judge_key, seconds=chosen.seconds, searches=not chosen.proofs)
     chosen.journal.parent.mkdir(parents=True, exist_ok=True)
     with chosen.journal.open("a", encoding="utf-8") as file:
         for row in work([key for key in wanted if key not in known], judge, chosen.jobs, deadline):

@@ -191,9 +191,9 @@ def change_layout(kernel: Kernel, random: Random) -> Mutant | None:
     for stmt in walk(kernel.body):
         if isinstance(stmt, Copy) and buffer in (stmt.source.buffer, stmt.target.buffer):
             exchange[id(stmt.by)] = other
-    kept = {id(s.by) for s in walk(kernel.body) if isinstance(s, Copy)}
-    kept -= {id(s.by) for s in walk(kernel.body) if isinstance(s, Copy) and buffer in _buffers(s)}
-    if kept & exchange.keys():
+    shared_layouts = {id(s.by) for s in walk(kernel.body) if isinstance(s, Copy)}
+    shared_layouts -= {id(s.by) for s in walk(kernel.body) if isinstance(s, Copy) and buffer in _buffers(s)}
+    if shared_layouts & exchange.keys():
         return _with_own_layout(kernel, buffer, other)
     return exchanged(kernel, exchange, f"{buffer.name} held as {other.threads} ; {other.values}")
 

@@ -54,9 +54,9 @@ def _change(rows: list[list[object]], random: Random) -> None:
 def _another(value: object, row: list[object], at: int, rows: list[list[object]], random: Random) -> object:
     """A nearby value, a value of the same field of another row, or any value."""
     kind = random.randrange(8)
-    alike = [other for other in rows if other[0] == row[0] and len(other) > at]
-    if kind < 4 and alike:
-        return copy.deepcopy(random.choice(alike)[at])
+    same_kind = [other for other in rows if other[0] == row[0] and len(other) > at]
+    if kind < 4 and same_kind:
+        return copy.deepcopy(random.choice(same_kind)[at])
     if kind < 6 and type(value) is int:
         return value + random.choice((-2, -1, 1, 2))
     return random.choice(_NUMBERS) if kind == 6 else copy.deepcopy(random.choice(_OTHERS))

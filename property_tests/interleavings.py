@@ -125,12 +125,12 @@ class Runs:
         return self._executed(evolve(state, at=_put(state.at, move, state.at[move] + 1)), move, step)
 
     def _arrived(self, state: State, barrier: int, arrivals: int, due: int) -> State:
-        phases, arrived, owed = state.barriers[barrier]
-        arrived, owed = arrived + arrivals, owed + due
+        phases, arrived, pending = state.barriers[barrier]
+        arrived, pending = arrived + arrivals, pending + due
         if arrived > self.counts[barrier]:
             raise WrongError("more arrivals than a phase takes")
-        complete = arrived == self.counts[barrier] and owed == 0
-        now = (phases + 1, 0, 0) if complete else (phases, arrived, owed)
+        complete = arrived == self.counts[barrier] and pending == 0
+        now = (phases + 1, 0, 0) if complete else (phases, arrived, pending)
         return evolve(state, barriers=_put(state.barriers, barrier, now))
 
     def _executed(self, state: State, role: int, step: Step) -> State:

@@ -63,7 +63,7 @@ def cases(draw: st.DrawFn, *, negative: bool = True) -> Case:
     return Case(target, draw(st.sampled_from(("read", "write"))), element_bits, vector, Layout(shape, strides))
 
 
-def judged(case: Case, offsets: Layout | ComposedLayout) -> int:
+def conflict_degree(case: Case, offsets: Layout | ComposedLayout) -> int:
     return bank_conflicts(
         offsets,
         target=case.target,
@@ -92,7 +92,7 @@ def test_the_degree_is_what_counting_finds(data: st.DataObject) -> None:
     swizzle = data.draw(st.just(Swizzle(0, 0, 0)) | swizzles(case, past=4))
     access = ComposedLayout(swizzle, 0, case.offsets)
     expected = counted(access.table().tolist(), case.target, case.direction, case.element_bits, case.vector)
-    assert judged(case, access) == expected
+    assert conflict_degree(case, access) == expected
 
 
 @given(cases())
@@ -137,7 +137,7 @@ def test_a_swizzle_that_is_found_holds_and_none_that_is_drawn_does_better(data: 
     case = data.draw(cases(negative=False))
     degree = data.draw(st.sampled_from((1, 2)))
     other = data.draw(swizzles(case, past=6))
-    others = judged(case, ComposedLayout(other, 0, case.offsets))
+    others = conflict_degree(case, ComposedLayout(other, 0, case.offsets))
     found = searched(case, degree)
     if found is None:
         assert others > degree

@@ -54,9 +54,9 @@ def test_what_is_proved_of_a_cluster_never_goes_wrong(seed: int) -> None:
     except InternalError:  # an edit that leaves a ring without what its operations name
         assume(condition=False)
         raise
-    told = {"obligations": obligations(protocol, _ask), "graph": graph(protocol)}
-    event(" ".join(type(each).__name__ for each in told.values()))
-    proved = [name for name, each in told.items() if isinstance(each, Holds)]
+    outcomes = {"obligations": obligations(protocol, _ask), "graph": graph(protocol)}
+    event(" ".join(type(each).__name__ for each in outcomes.values()))
+    proved = [name for name, each in outcomes.items() if isinstance(each, Holds)]
     if proved:
         assert not first_failure(protocol, seed), f"{proved} prove it after: {edits}"
 

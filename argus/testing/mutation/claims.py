@@ -77,8 +77,8 @@ def _promised(kernel: Kernel) -> Iterator[Made]:
     for buffer in kernel.parameters:
         if buffer.promise is TRUE:
             continue
-        kept = [(TRUE, "promises nothing"), *compared_otherwise(buffer.promise)]
-        for cond, what in kept:
+        weaker = [(TRUE, "promises nothing"), *compared_otherwise(buffer.promise)]
+        for cond, what in weaker:
             made = kernel_with_objects(kernel, {id(buffer): evolve(buffer, promise=cond)})
             yield Made(made, f"`{buffer.name}`: {what}", buffer.span)
 

@@ -143,10 +143,10 @@ def _shared_storage(kernel: Kernel) -> Iterator[Made]:
         for at, one in enumerate(found):
             for two in found[at + 1 :]:
                 if one.shape == two.shape and one.dtype == two.dtype and one.layout == two.layout:
-                    kept = kernel_with_objects(kernel, {id(two): one})
-                    first = next(s for s in walk(kept.body) if isinstance(s, Alloc) and s.buffer is one)
-                    body = tuple(s for s in kept.prologue if not _again(s, one, first))
-                    yield Made(evolve(kept, prologue=body), f"`{two.name}` is `{one.name}`", two.span)
+                    merged = kernel_with_objects(kernel, {id(two): one})
+                    first = next(s for s in walk(merged.body) if isinstance(s, Alloc) and s.buffer is one)
+                    body = tuple(s for s in merged.prologue if not _again(s, one, first))
+                    yield Made(evolve(merged, prologue=body), f"`{two.name}` is `{one.name}`", two.span)
 
 
 def _again(stmt: object, buffer: Buffer, first: Alloc) -> bool:

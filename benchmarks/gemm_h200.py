@@ -80,7 +80,7 @@ def build(name: str) -> None:
         unproved = [each for each in reports if not isinstance(each.verdict, Proved)]
         if unproved:
             verdict, found = unproved[0].verdict, unproved[0].diagnostics
-            print(f"{variant}: left out, as it is {type(verdict).__name__}: {found[0].primary.text}")
+            print(f"{variant}: skipped: {type(verdict).__name__}: {found[0].primary.text}")
             continue
         try:
             if isinstance(kernel, Program):
@@ -88,7 +88,7 @@ def build(name: str) -> None:
             else:
                 artifacts = (compiled(kernel, "sm_90a", folder / variant),)
         except ArgusError as problem:
-            print(f"{variant}: left out: {problem}")
+            print(f"{variant}: skipped: {problem}")
             continue
         took = f"verified in {middle - start:.2f} s, compiled in {time.perf_counter() - middle:.2f} s"
         print(f"{variant}: {took}; {'; '.join(str(each.report) for each in artifacts)}", flush=True)

@@ -152,7 +152,7 @@ def _summary(index: list[dict[str, Any]], results: dict[int, str]) -> int:
     failed = 0
     for family in dict.fromkeys(entry["family"] for entry in index):
         members = [number for number, entry in enumerate(index) if entry["family"] == family]
-        troubles = {number: results.get(number, "not tried") for number in members}
+        troubles = {number: results.get(number, "not run") for number in members}
         wrong = [number for number, trouble in troubles.items() if trouble]
         failed += len(wrong)
         print(f"{family}: {len(members) - len(wrong)} of {len(members)} agree")

@@ -46,7 +46,7 @@ def installed() -> list[Peer]:
         try:
             found.append(peer(name))
         except LayoutError as error:
-            print(f"left out: {error}")
+            print(f"skipped: {error}")
     return found
 
 
@@ -179,14 +179,14 @@ def _importable() -> Iterator[tuple[str, ModuleType]]:
         try:
             yield name, import_module(module)
         except ImportError as error:
-            print(f"left out: {name}: {error}")
+            print(f"skipped: {name}: {error}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", nargs="?", choices=("fuzz", "time"), help="both if left out")
+    parser.add_argument("part", nargs="?", choices=("fuzz", "time"), help="default: both")
     parser.add_argument("--pairs", type=int, default=200_000, help="draws of each kind")
-    parser.add_argument("--kind", choices=KINDS, action="append", help="all kinds if left out")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="default: all kinds")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--path", action="append", default=[], help="a folder with peers, such as cutlass/python")
     given = parser.parse_args()

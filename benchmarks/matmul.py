@@ -105,7 +105,7 @@ def checked(torch: Any, module: Any, unproved: str) -> int:  # noqa: ANN401 reas
             print(
                 f"  {tuple(a.shape)} @ {tuple(b.shape)} {a.dtype}, {a.stride()} {b.stride()}: {share:.3g} of its bound"
             )
-    print(f"{len(shapes())} shapes: {bad} wrong, largest error {worst:.3f} of what rounding allows")
+    print(f"{len(shapes())} shapes: {bad} wrong, largest error {worst:.3f} of the rounding-error bound")
     return bad
 
 
@@ -132,7 +132,7 @@ def forced(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reas
     for config in module.CONFIGS:
         poison(torch, 520 * 776)
         share = error(torch, module.matmul(a, b, config=config, unproved=unproved), a, b)
-        print(f"{config}: 520 x 776 x 328, error {share:.3f} of what rounding allows")
+        print(f"{config}: 520 x 776 x 328, error {share:.3f} of the rounding-error bound")
 
 
 def normal(torch: Any, rows: int, columns: int) -> Any:  # noqa: ANN401 reason: imported by name
@@ -176,7 +176,7 @@ def host(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason
             times.append(time.perf_counter() - start)
             if number % 100 == 0:
                 torch.cuda.synchronize()
-        print(f"{name}: {1e6 * statistics.median(times):.2f} us a call on the host")
+        print(f"{name}: {1e6 * statistics.median(times):.2f} us per call on the host")
 
 
 def parts(torch: Any, module: Any, unproved: str, a: Any, b: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 reason: imported by name
@@ -260,12 +260,12 @@ def said(name: str, check: Callable[[], float]) -> bool:
     try:
         worst = check()
     except ImportError as problem:
-        print(f"{name}: not tried: {problem}", flush=True)
+        print(f"{name}: skipped: {problem}", flush=True)
         return True
     except Exception as problem:  # noqa: BLE001 reason: one check must not hide the others
         print(f"{name}: WRONG: {type(problem).__name__}: {problem}", flush=True)
         return False
-    print(f"{name}: {'right' if worst <= 1 else 'WRONG'}, error {worst:.3f} of what rounding allows", flush=True)
+    print(f"{name}: {'right' if worst <= 1 else 'WRONG'}, error {worst:.3f} of the rounding-error bound", flush=True)
     return worst <= 1
 
 

@@ -97,8 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--peer", action="append", default=[], help=f"one of {', '.join(NAMES)}; may be repeated")
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kind", choices=KINDS, action="append", help="all kinds if left out")
-    parser.add_argument("--operation", choices=OPERATIONS, action="append", help="all operations if left out")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="default: all kinds")
+    parser.add_argument("--operation", choices=OPERATIONS, action="append", help="default: all operations")
     given = parser.parse_args(arguments)
     try:
         libraries = [peer("argus"), *map(peer, given.peer)]

@@ -212,18 +212,18 @@ def epilogue_parts(epilogue: Epilogue, acc: Fragment, at: TileCoord, boxes: Tens
     width = (64 if acc.shape[1] % 64 == 0 else 32) if boxes is None else int(boxes.shape[-1])
     count = acc.shape[1] // width
 
-    def made(j: int) -> Part:
+    def make(j: int) -> Part:
         place = (at[0], at[1] * count + j)
         return epilogue(acc.tile((64, width), (0, j)), place), place
 
     def each(part: Part) -> Iterator[Part]:
         for j in range(1, count):
-            following = made(j)
+            following = make(j)
             yield part
             part = following
         yield part
 
-    return Parts(count, each(made(0)))
+    return Parts(count, each(make(0)))
 
 
 def store_by_tma(parts: Parts, target: Tensor, boxes: Tensor) -> None:
@@ -269,7 +269,7 @@ def _store_whole(parts: Parts, target: Tensor, boxes: Tensor) -> None:
 
 
 def begin_kernel(cfg: Hopper, dtype: DType) -> Tensor | None:
-    """Allocate the epilogue's boxes, if it uses shared memory; without PDL, also wait for the previous launch."""
+    """Allocate the epilogue's boxes, if it uses shared memory; disable PDL unless `early`."""
     if not cfg.early:
         begin_late()
     return store_boxes(cfg.bn, whole=cfg.whole, dtype=dtype, turns=cfg.turns) if cfg.box else None

@@ -64,12 +64,12 @@ def tally(library: Peer, operation: Operation, kind: Kind, given: Sequence[Draw]
         if verdict in FAULTS and (verdict not in smallest or draw.weight < smallest[verdict][0]):
             smallest[verdict] = draw.weight, draw, outcome
     examples: dict[Verdict, str] = {
-        verdict: f"{draw} -> {_said(outcome)}" for verdict, (_, draw, outcome) in smallest.items()
+        verdict: f"{draw} -> {_text(outcome)}" for verdict, (_, draw, outcome) in smallest.items()
     }
     return Tally(library.name, operation, kind, counts, examples, seconds)
 
 
-def _said(outcome: Outcome) -> str:
+def _text(outcome: Outcome) -> str:
     if isinstance(outcome, Refused):
         return outcome.reason
     return f"{outcome.shape}:{outcome.stride}".replace(" ", "")

@@ -100,7 +100,7 @@ def _other_vectors(kernel: Kernel) -> Iterator[Made]:
             except ValueError:
                 continue
             if made != layout:
-                yield _held(kernel, buffer, made, f"in vectors of {vector}")
+                yield _with_layout(kernel, buffer, made, f"in vectors of {vector}")
 
 
 def _other_threads(kernel: Kernel) -> Iterator[Made]:
@@ -111,7 +111,7 @@ def _other_threads(kernel: Kernel) -> Iterator[Made]:
         modes = layout.threads.flat_modes
         if len(modes) > 1:
             turned = Layout(tuple(e for e, _ in modes[::-1]), tuple(s for _, s in modes[::-1]))
-            yield _held(kernel, buffer, TV(turned, layout.values, layout.tile), "by threads in another order")
+            yield _with_layout(kernel, buffer, TV(turned, layout.values, layout.tile), "by threads in another order")
 
 
 def _free(kernel: Kernel) -> Iterator[Buffer]:
@@ -126,7 +126,7 @@ def _free(kernel: Kernel) -> Iterator[Buffer]:
             yield buffer
 
 
-def _held(kernel: Kernel, buffer: Buffer, layout: TV, what: str) -> Made:
+def _with_layout(kernel: Kernel, buffer: Buffer, layout: TV, what: str) -> Made:
     """The kernel with another layout of the buffer, also in the copies that access it."""
     made = evolve(buffer, layout=layout)
     exchange: dict[int, Any] = {id(buffer): made}

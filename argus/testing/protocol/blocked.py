@@ -30,16 +30,16 @@ def _wait(machine: Machine, state: State, role: int) -> tuple[str, int | None]:
     step = upcoming[1]
     if isinstance(step, AwaitNamed):
         others = [r for r in _arriving_at_named(machine, state, step.meeting) if r != role]
-        return _said(machine, f"{name} waits at named barrier {step.meeting}", others)
+        return _describe(machine, f"{name} waits at named barrier {step.meeting}", others)
     assert isinstance(step, Await)
     barrier = state.barriers[step.barrier]
     what = f"{name} waits for phase {step.phase} of {machine.program.names[step.barrier]} ({_barrier_status(barrier)})"
     if barrier.arrived == barrier.count:
         return f"{what}: the bytes announced are not those that land", None
-    return _said(machine, what, _arriving_roles(machine, state, step.barrier))
+    return _describe(machine, what, _arriving_roles(machine, state, step.barrier))
 
 
-def _said(machine: Machine, what: str, givers: list[int]) -> tuple[str, int | None]:
+def _describe(machine: Machine, what: str, givers: list[int]) -> tuple[str, int | None]:
     if not givers:
         return f"{what}: nobody arrives any more", None
     return f"{what}, where {machine.program.roles[givers[0]]} would arrive", givers[0]

@@ -159,7 +159,7 @@ class _Writer:
     def _uses(ring: Ring, trips: int) -> int:
         return 1 if ring.once else max(0, trips - ring.fewer)
 
-    def _made(self, op: Op, use: int, trips: int) -> bool:
+    def _is_executed(self, op: Op, use: int, trips: int) -> bool:
         """Whether the operation on this use of a tile is executed."""
         most = trips if isinstance(op, WaitGroups | Meet) else self._uses(self.protocol.rings[op.ring], trips)
         return 0 <= use < most
@@ -179,7 +179,7 @@ class _Writer:
                 yield self.trip, DrainGroups(0)
             self.trip += 1
             for op in role.body:
-                if self._made(op, trip + op.ahead, trips):
+                if self._is_executed(op, trip + op.ahead, trips):
                     for step in self._op(op, (tile, trip + op.ahead)):
                         yield self.trip, step
         yield from self._once(tile, role.after)

@@ -293,7 +293,7 @@ class Gathering(Multiplying):
     rooms: list[int] = field(factory=list[int])
 
     def cuLaunchKernelEx(self, *arguments: Any) -> None:  # noqa: ANN401, N802 reason: the driver's
-        first = arguments[1] == "runs"
+        first = arguments[1] == "partial_gemm"
         self.pointers, self.sizes = (3, 3) if first else (2, 3)
         self.kernel = self.leave if first else self.hand_over
         FakeDriver.cuLaunchKernelEx(self, *arguments)

@@ -57,8 +57,8 @@ def batch_of(shape: Shape) -> int:
 
 @frozen
 class About:
-    """What a family computes. operand: bytes of an element of A and B. products: per call, by shape, for rows that do not
-    record it. second: whether there is a second B. residual: whether a matrix is added. note: a remark on the figures.
+    """What a family computes. operand: bytes of an element of A and B. products: per call, by shape, for rows that do
+    not record it. second: whether there is a second B. residual: whether a matrix is added. note: a remark on figures.
     """
 
     what: str

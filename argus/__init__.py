@@ -1,7 +1,7 @@
 """Argus: GPU kernels in Python whose data flow is proved, or refuted by a replayed counterexample.
 
-A kernel imports `argus.language`; everything else that a program needs is here. Each name is imported when it is first
-used, so that `import argus` costs next to nothing.
+A kernel imports `argus.language`; everything else that a program needs is here. Each name is imported on first use, so
+that `import argus` is fast.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """A name of `__all__`, or a room such as `argus.layout`, imported now."""
+    """Import a name of `__all__`, or a subpackage such as `argus.layout`, on first use."""
     home = _HOMES.get(name)
     if home is None:
         try:

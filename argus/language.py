@@ -1,6 +1,6 @@
-"""The kernel language: everything that a kernel file imports.
+"""The kernel language: re-exports everything that a kernel file imports.
 
-See docs/quickstart.md for a first kernel and docs/language.md for what each construct means.
+See docs/quickstart.md for a first kernel and docs/language.md for the meaning of each construct.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What Argus answers, as digests that survive a reorganisation of its source: `python benchmarks/digests.py`.
+"""Records Argus's answers as digests, to compare them across refactorings: `python benchmarks/digests.py`.
 
     python benchmarks/digests.py write FILE [--part NUMBER/OF]     records every answer
-    python benchmarks/digests.py compare BEFORE AFTER [--renamed TABLE]     exit code 1 where they differ
+    python benchmarks/digests.py compare BEFORE AFTER [--renamed TABLE]     exit code 1 if they differ
 
 An answer is one line of JSON per subject: for each shipped configuration and each kernel and program of the corpus, the
-emitted text (without comments, file names and the line numbers inside generated names), the verdict, and the standing
-of every invariant; for a grid of shapes, the configuration that each family selects. TABLE is JSON, old name to new
-name, applied to BEFORE: identifiers that were renamed on purpose.
+emitted text (without comments, file names and the line numbers inside generated names), the verdict, and the status of
+every invariant; for a grid of shapes, the configuration that each family selects. TABLE is a JSON object from old to
+new identifiers, applied to BEFORE, for intended renamings.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Subject = tuple[str, Callable[[], object]]
 
 
 def normalised(text: str) -> str:
-    """Emitted text without comments, `#line`, and the source lines that number generated names."""
+    """Emitted text without comments and `#line`, and with generated names renumbered."""
     text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
     text = "\n".join(line.rstrip() for line in text.splitlines() if line.strip() and not line.startswith("#line"))
     seen: dict[str, str] = {}
@@ -50,7 +50,7 @@ def digest(text: str) -> str:
 
 
 def emitted(kernel: Any) -> str:  # noqa: ANN401 reason: a kernel of whichever tree is measured
-    """The digest of a kernel's text, or the code of the diagnostic that says why there is none."""
+    """The digest of a kernel's emitted text, or the code of the diagnostic if there is none."""
     from argus.emit.cuda.text import cuda_text  # noqa: PLC0415 reason: absent from some trees' import path
     from argus.emit.hip.text import hip_text  # noqa: PLC0415 reason: as above
 
@@ -62,7 +62,7 @@ def emitted(kernel: Any) -> str:  # noqa: ANN401 reason: a kernel of whichever t
 
 
 def answer_of(report: Any) -> dict[str, object]:  # noqa: ANN401 reason: as `emitted`
-    """The verdict of a kernel's report and what became of each invariant."""
+    """The verdict of a kernel's report and the status of each invariant."""
     found: dict[str, object] = {"verdict": type(report.verdict).__name__}
     if isinstance(report.verdict, argus.Refuted):
         found["code"] = report.verdict.counterexample.code
@@ -120,7 +120,7 @@ def of_file(path: Path) -> list[dict[str, object]]:
 
 
 def selections() -> Iterator[Subject]:
-    """What each family selects for every shape of the grid."""
+    """The configuration that each family selects for every shape of the grid."""
     shapes = [(m, n, k) for m in EXTENTS for n in EXTENTS for k in EXTENTS]
     for name, select in selectors():
         for m in EXTENTS:

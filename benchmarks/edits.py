@@ -1,10 +1,10 @@
-"""Re-verification after an edit of one line: `python benchmarks/edits.py [--quick]`.
+"""Times re-verification after an edit of one line: `python benchmarks/edits.py [--quick]`.
 
-A line more, at each place of each shipped GEMM in turn: one of its waits, barriers or fences twice over. The kernel is
-traced anew and verified in the process, and with the cache, that verified it before the edit; of each edit the minimum
-of five, of each kernel the least, median and greatest over its edits. Beside them the kernel unchanged, and the first
-proof of it in a warm process without a cache. An edit that makes the kernel wrong is left out and counted: it costs a
-search for a counterexample, which `verify.py` times.
+Each edit of a shipped GEMM repeats one of its waits, barriers or fences. The edited kernel is traced and verified in
+the same process, and with the same cache, as the original. Printed per kernel: minimum, median and maximum over its
+edits, each the minimum of five runs; the unchanged kernel with the cache; and a proof in a warm process without a
+cache. An edit that makes the kernel wrong is counted but not timed: its search for a counterexample is timed by
+`verify.py`.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ HEADER = (
 )
 
 
-def repeated(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
-    """The body with one of its waits, barriers or fences twice over, each in turn."""
+def repeat_one(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
+    """The bodies with one wait, barrier or fence repeat_one."""
     for place, stmt in enumerate(body):
         if isinstance(stmt, Wait | Sync | Fence):
             yield (*body[:place], stmt, *body[place:])
         inner = bodies(stmt)
         for number, each in enumerate(inner):
-            for edited in repeated(each):
+            for edited in repeat_one(each):
                 whole = (*inner[:number], edited, *inner[number + 1 :])
                 yield (*body[:place], with_bodies(stmt, whole), *body[place + 1 :])
 
 
 def edits(kernel: Kernel) -> Iterator[Kernel]:
-    for prologue in repeated(kernel.prologue):
+    for prologue in repeat_one(kernel.prologue):
         yield evolve(kernel, prologue=prologue)
     if kernel.roles is not None:
-        for (roles,) in repeated((kernel.roles,)):
+        for (roles,) in repeat_one((kernel.roles,)):
             yield evolve(kernel, roles=roles)
-    for epilogue in repeated(kernel.epilogue):
+    for epilogue in repeat_one(kernel.epilogue):
         yield evolve(kernel, epilogue=epilogue)
 
 
@@ -57,15 +57,15 @@ def seconds(action: Callable[[], argus.Report]) -> tuple[float, argus.Report]:
     return time.perf_counter() - start, report
 
 
-def warmed(folder: str, config: str | None, number: int) -> Cache:
-    """A cache of its own that knows the kernel before the edit."""
+def warm_cache(folder: str, config: str | None, number: int) -> Cache:
+    """A new cache with the answers for the unedited kernel."""
     cache = Cache(Path(folder) / str(number))
     argus.verify(gemm, solver=SOLVER, config=config, cache=cache)
     return cache
 
 
 def edit(config: str | None, place: int, times: int) -> tuple[float, argus.Report]:
-    """One edit, from the trace to the report; every time new to the cache."""
+    """Time from trace to report of one edit, with a cache that does not know it."""
 
     def again() -> argus.Report:
         edited = next(each for number, each in enumerate(edits(gemm.trace(config))) if number == place)
@@ -74,7 +74,7 @@ def edit(config: str | None, place: int, times: int) -> tuple[float, argus.Repor
     runs: list[tuple[float, argus.Report]] = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(times):
-            cache = warmed(folder, config, number)
+            cache = warm_cache(folder, config, number)
             runs.append(seconds(again))
             cache.close()
     return min(took for took, _ in runs), runs[-1][1]
@@ -83,7 +83,7 @@ def edit(config: str | None, place: int, times: int) -> tuple[float, argus.Repor
 def row(config: str | None, times: int) -> None:
     warm = min(seconds(lambda: argus.verify(gemm, solver=SOLVER, config=config))[0] for _ in range(times))
     with tempfile.TemporaryDirectory() as folder:
-        cache = warmed(folder, config, 0)
+        cache = warm_cache(folder, config, 0)
         same = min(
             seconds(lambda: argus.verify(gemm, solver=SOLVER, config=config, cache=cache))[0] for _ in range(times)
         )

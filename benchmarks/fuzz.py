@@ -1,10 +1,10 @@
-"""Random small programs: `python benchmarks/fuzz.py programs|events [--count N] [--seed N] [--minutes M]`.
+"""Fuzzes the verifier with random small programs: `python benchmarks/fuzz.py programs|events [--count N] [--seed N]`.
 
-programs: distinct ones of the families of property_tests/small are drawn by a seed, verified, and the verdict is held
-to runs of the interpreter, as the property test does with fewer runs: a proved program at several sizes under all
-directed schedules and random ones, with tags and numbers; a refuted one by its own run.
-events: kernels of roles around a ring, right and wrong; the events that the proof reads off them are compared with
-those of runs. It fails if one disagrees.
+programs: draws distinct programs of the families of property_tests/small, verifies them, and compares the verdict with
+runs of the interpreter, as the property test does with fewer runs: a proved program at several sizes under all directed
+schedules and random ones, with tags and values; a refuted one by its own run.
+events: draws kernels with roles around a ring, correct and wrong, and compares the events that the proof extracts with
+those of runs. `--minutes M` limits the time. Fails if one disagrees.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from argus.core.ir import Kernel
 from argus.core.query import Budget
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
-from argus.testing.mutants import spaced
+from argus.testing.mutants import spread_sizes
 from argus.verifier.kernel import verify
 from property_tests.ring_events import difference, reading
 from property_tests.small import ringing
 from property_tests.small.program import Depth, Program, disagreement, draw
 
 _OFTEN = 1000
-"""Programs after which a run that goes on tells what it has found so far."""
+"""Number of programs between progress reports."""
 
 
-def judged(program: Program, seconds: float, depth: Depth) -> tuple[str, str]:
-    """What the verdict is, and why runs contradict it."""
+def verdict_of(program: Program, seconds: float, depth: Depth) -> tuple[str, str]:
+    """The verdict, and how a run contradicts it; empty if none does."""
     try:
         kernel = program.kernel()
     except ArgusError:
@@ -44,7 +44,7 @@ def judged(program: Program, seconds: float, depth: Depth) -> tuple[str, str]:
 
 
 def programs(count: int, seed: int, minutes: float, seconds: float, depth: Depth) -> int:
-    """Draw so many distinct programs; how many disagree."""
+    """Draw `count` distinct programs; returns the number of disagreements."""
     drawn = random.Random(seed)  # noqa: S311 reason: a seed makes the figures repeatable
     seen: set[Program] = set()
     verdicts: Counter[str] = Counter()
@@ -56,20 +56,20 @@ def programs(count: int, seed: int, minutes: float, seconds: float, depth: Depth
         if program in seen:
             continue
         seen.add(program)
-        verdict, why = judged(program, seconds, depth)
+        verdict, why = verdict_of(program, seconds, depth)
         verdicts[verdict] += 1
         families[type(program).__name__.lower()] += 1
         if why:
             wrong += 1
             print(f"DISAGREEMENT on {program}\n  {why}", flush=True)
         if len(seen) % _OFTEN == 0 and len(seen) < count:
-            _told(verdicts, families, wrong, seed, time.monotonic() - start)
-    _told(verdicts, families, wrong, seed, time.monotonic() - start)
+            _report(verdicts, families, wrong, seed, time.monotonic() - start)
+    _report(verdicts, families, wrong, seed, time.monotonic() - start)
     return wrong
 
 
 def events(count: int, seed: int, minutes: float) -> int:
-    """Draw so many distinct kernels of a ring; how many run otherwise than the proof reads them."""
+    """Draw `count` distinct kernels of a ring; returns the number whose runs differ from the extracted events."""
     drawn = random.Random(seed)  # noqa: S311 reason: as above
     seen: set[ringing.Ringing] = set()
     outcomes: Counter[str] = Counter()
@@ -83,8 +83,8 @@ def events(count: int, seed: int, minutes: float) -> int:
         outcomes[outcome] += 1
         if why:
             print(f"DISAGREEMENT on {program}\n  {why}", flush=True)
-    told = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(outcomes.items()))
-    print(f"{len(seen):,} kernels of a ring, seed {seed}: {told}; {time.monotonic() - start:.0f} s")
+    shown = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(outcomes.items()))
+    print(f"{len(seen):,} kernels of a ring, seed {seed}: {shown}; {time.monotonic() - start:.0f} s")
     return outcomes["run otherwise"]
 
 
@@ -93,7 +93,7 @@ def _read(kernel: Kernel, drawn: random.Random) -> tuple[str, str]:
     if found is None:
         return "refused", ""
     schedules = directed(kernel)
-    for size in spaced(list(sizes_in_order(kernel)), 3):
+    for size in spread_sizes(list(sizes_in_order(kernel)), 3):
         for schedule in (*drawn.sample(schedules, 2), Schedule("mixed", drawn.getrandbits(16))):
             why = difference(kernel, found, size, schedule)
             if why:
@@ -101,12 +101,12 @@ def _read(kernel: Kernel, drawn: random.Random) -> tuple[str, str]:
     return "run as read", ""
 
 
-def _told(verdicts: Counter[str], families: Counter[str], wrong: int, seed: int, seconds: float) -> None:
+def _report(verdicts: Counter[str], families: Counter[str], wrong: int, seed: int, seconds: float) -> None:
     run = sum(verdicts.values())
     shares = ", ".join(f"{verdicts[kind]:,} {kind}" for kind in ("proved", "refuted", "unknown", "vacuous", "rejected"))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(families.items()))
     print(f"{run:,} programs run, seed {seed}: {shares}; {wrong} disagreements")
-    print(f"of {kinds}; {seconds:.0f} s, {1000 * seconds / max(1, run):.0f} ms a program", flush=True)
+    print(f"of {kinds}; {seconds:.0f} s, {1000 * seconds / max(1, run):.0f} ms per program", flush=True)
 
 
 def main() -> int:

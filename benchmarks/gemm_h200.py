@@ -1,10 +1,10 @@
-"""GEMM on an H200 beside its peers: `python benchmarks/gemm_h200.py build`, then on the GPU `... gemm_h200.py run`.
+"""Times GEMMs vs. peer libraries on an H200: `python benchmarks/gemm_h200.py build`, then `... gemm_h200.py run`.
 
 Families are the files of benchmarks/families. build: traces, verifies and compiles every variant of each into
-build/gemm_h200; needs no GPU, and refuses what is not proved. run: checks each variant against float64 on random inputs
-with tails, outputs poisoned before, then times it beside the family's peers: interleaved, in rounds whose order
-rotates, in both regimes, over operands that rotate. Times and versions of a family go to FAMILY.json in `--out`; a
-table of ratios is printed. small: checks each variant on the smallest of those shapes alone, to be run under
+build/gemm_h200; needs no GPU, and skips kernels that are not proved. run: checks each variant against float64 on random
+inputs with partial tiles and poisoned outputs, then times it vs. the family's peers: interleaved, in rounds of rotating
+order, in both regimes, with rotating operands. Writes times and versions to FAMILY.json in `--out` and prints a table
+of ratios. small: only checks each variant on the smallest of those shapes, to be run under
 `compute-sanitizer --tool memcheck|racecheck|initcheck|synccheck`.
 """
 
@@ -28,7 +28,7 @@ from attrs import field, frozen
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "gemm_h200"
 ROUNDS = 20
 CACHE = 128 << 20
-"""Bytes of operands between two uses of one set: more than the second-level cache holds."""
+"""Bytes of operands between two uses of one set: more than L2 holds."""
 CLOSE = 2.0**-7
 SMALL = 4
 Shape = tuple[int, int, int]
@@ -36,9 +36,9 @@ Tensors = Mapping[str, Any]
 
 
 class Family(Protocol):
-    """What a file of benchmarks/families says. PEER: the peer that ratios are to, by its name among `peers`.
+    """The interface of a file of benchmarks/families. PEER: the peer of the ratios, by its name in `peers`.
 
-    A family that makes several products of a shape in a call says how many by a function `products` of the shape.
+    A family with several products per call also defines a function `products` from the shape to their number.
     """
 
     SHAPES: Sequence[Shape]
@@ -49,7 +49,7 @@ class Family(Protocol):
     def sizes(self, shape: Shape) -> dict[str, int]: ...
     def tensors(self, torch: Any, shape: Shape) -> dict[str, Any]: ...  # noqa: ANN401 reason: untyped
     def exact(self, torch: Any, given: Tensors) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
-        """The result in float64, and what an error is a share of."""
+        """The result in float64, and the scale of errors."""
         ...
 
     def peers(self, torch: Any, given: Tensors) -> dict[str, Callable[[], object]]: ...  # noqa: ANN401 reason: untyped
@@ -80,7 +80,7 @@ def build(name: str) -> None:
         unproved = [each for each in reports if not isinstance(each.verdict, Proved)]
         if unproved:
             verdict, found = unproved[0].verdict, unproved[0].diagnostics
-            print(f"{variant}: left out, as it is {type(verdict).__name__}: {found[0].primary.text}")
+            print(f"{variant}: skipped: {type(verdict).__name__}: {found[0].primary.text}")
             continue
         try:
             if isinstance(kernel, Program):
@@ -88,7 +88,7 @@ def build(name: str) -> None:
             else:
                 artifacts = (compiled(kernel, "sm_90a", folder / variant),)
         except ArgusError as problem:
-            print(f"{variant}: left out: {problem}")
+            print(f"{variant}: skipped: {problem}")
             continue
         took = f"verified in {middle - start:.2f} s, compiled in {time.perf_counter() - middle:.2f} s"
         print(f"{variant}: {took}; {'; '.join(str(each.report) for each in artifacts)}", flush=True)
@@ -98,7 +98,7 @@ def build(name: str) -> None:
 
 
 def run(name: str, chosen: argparse.Namespace) -> bool:
-    """Whether every variant of the family computes what it should."""
+    """Check and time a family; returns whether every variant is correct."""
     out, names, rounds = chosen.out, chosen.names, chosen.rounds
     torch: Any = import_module("torch")
     timing = import_module("argus.runtime.cuda.timing")
@@ -110,11 +110,11 @@ def run(name: str, chosen: argparse.Namespace) -> bool:
     driver = next(iter(kernels.values())).driver
     about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": timing.driver_version(driver)}
     print(json.dumps({"family": name} | about), flush=True)
-    bad = {variant for variant, kernel in kernels.items() if not right(torch, here, variant, kernel)}
+    bad = {variant for variant, kernel in kernels.items() if not is_right(torch, here, variant, kernel)}
     good = {variant: kernel for variant, kernel in kernels.items() if variant not in bad}
     rows: list[dict[str, Any]] = []
     for shape in chosen.shapes or here.SHAPES:
-        rows += timed(torch, timing, here, among(here, good, shape, chosen.selected), shape, rounds)
+        rows += timed(torch, timing, here, timed_kernels(here, good, shape, chosen.selected), shape, rounds)
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{name}.json").write_text(json.dumps({"family": name, "peer": here.PEER, **about, "rows": rows}), "utf-8")
     print(table(rows), flush=True)
@@ -123,7 +123,7 @@ def run(name: str, chosen: argparse.Namespace) -> bool:
 
 @frozen
 class Launches:
-    """A program as a kernel is launched: at sizes, on a family's tensors, with workspaces that it makes for itself."""
+    """A program with the launch interface of a kernel; allocates its workspaces."""
 
     torch: Any
     program: Any
@@ -138,7 +138,7 @@ class Launches:
 
 @frozen
 class At:
-    """A program at some sizes; its workspaces begin as what is no number."""
+    """A program at fixed sizes; its workspaces are initialised with NaN."""
 
     torch: Any
     program: Any
@@ -159,14 +159,14 @@ TYPES: Mapping[str, Callable[[Any], Any]] = {"f32": lambda torch: torch.float32}
 
 
 def loaded(torch: Any, path: Path) -> Any:  # noqa: ANN401 reason: a kernel, or a program
-    """What a build has left, on the device."""
+    """Load a built kernel or program onto the device."""
     if "program" in json.loads(path.read_text("utf-8")):
         return Launches(torch, import_module("argus.runtime.programs").load_program(path))
     return import_module("argus.runtime.cuda.launch").load(path)
 
 
 def small(name: str, chosen: argparse.Namespace) -> bool:
-    """Whether every variant of the family computes what it should on a few shapes, each quick under a sanitiser."""
+    """Whether every variant of the family is correct on a few small shapes, which are quick under a sanitiser."""
     torch: Any = import_module("torch")
     torch.cuda.init()
     torch.zeros(1, device="cuda")
@@ -188,14 +188,14 @@ def small(name: str, chosen: argparse.Namespace) -> bool:
     return fine
 
 
-def among(here: Family, kernels: Mapping[str, Any], shape: Shape, selected: bool) -> Mapping[str, Any]:
-    """All kernels, or the one that a call without a search gets: beside others that cool the card, it would gain."""
+def timed_kernels(here: Family, kernels: Mapping[str, Any], shape: Shape, selected: bool) -> Mapping[str, Any]:
+    """All kernels, or only the selected one: timing it among slower kernels, which cool the GPU, would favour it."""
     chosen = here.select(shape) if selected else None
     return {chosen: kernels[chosen]} if chosen is not None and chosen in kernels else kernels
 
 
-def right(torch: Any, here: Family, name: str, kernel: Any) -> bool:  # noqa: ANN401 reason: untyped
-    """Whether every element is written and close to float64, of the shapes that the kernel takes."""
+def is_right(torch: Any, here: Family, name: str, kernel: Any) -> bool:  # noqa: ANN401 reason: untyped
+    """Whether every element is written and close to float64, for all shapes that the kernel supports."""
     shapes = [shape for shape in here.checked(Random(0)) if takes(here, kernel, shape)]  # noqa: S311 reason: as below
     errors = [error(torch, here, kernel, shape) for shape in shapes]
     fine = not any(map(isnan, errors)) and max(errors) < CLOSE
@@ -205,7 +205,7 @@ def right(torch: Any, here: Family, name: str, kernel: Any) -> bool:  # noqa: AN
 
 
 def takes(here: Family, kernel: Any, shape: Shape) -> bool:  # noqa: ANN401 reason: untyped
-    """Whether the conditions of a launch hold, such as rows of scales of whole 16 bytes."""
+    """Whether the shape satisfies the kernel's launch conditions."""
     try:
         kernel.prepare(here.sizes(shape))
     except import_module("argus.core.diagnostic").ArgusError:
@@ -214,7 +214,7 @@ def takes(here: Family, kernel: Any, shape: Shape) -> bool:  # noqa: ANN401 reas
 
 
 def error(torch: Any, here: Family, kernel: Any, shape: Shape) -> float:  # noqa: ANN401 reason: untyped
-    """The largest error beside float64, as a share of what the family says; nan if anything was not written."""
+    """The largest error vs. float64, relative to the family's scale; nan if an element was not written."""
     given = here.tensors(torch, shape)
     given[here.OUTPUT].fill_(float("nan"))
     kernel.prepare(here.sizes(shape)).bind(given, torch.cuda.current_stream().cuda_stream)()
@@ -236,10 +236,10 @@ def timed(
     sets = [first, *(here.tensors(torch, shape) for _ in range(min(16, -(-CACHE // held)) - 1))]
     stream = torch.cuda.current_stream().cuda_stream
     theirs = [here.peers(torch, each) for each in sets]
-    calls: dict[str, Callable[[], object]] = {name: turned([each[name] for each in theirs]) for name in theirs[0]}
+    calls: dict[str, Callable[[], object]] = {name: rotating([each[name] for each in theirs]) for name in theirs[0]}
     for name, kernel in kernels.items():
         prepared = kernel.prepare(here.sizes(shape))
-        calls[name] = turned([prepared.bind(each, stream) for each in sets])
+        calls[name] = rotating([prepared.bind(each, stream) for each in sets])
 
     def hold(seconds: float) -> None:
         torch.cuda._sleep(int(2e9 * seconds))
@@ -258,9 +258,8 @@ def timed(
 
 
 def row_of(times: Any, here: Family, name: str, shape: Shape, regime: str) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
-    """products: of the shape in one call. rate: TFLOP/s of all of them.
-
-    ratio: of the peer's time to this one's, median of the rounds.
+    """A row of results. products: per call. rate: TFLOP/s of all products. ratio: the peer's time over this one's,
+    median of the rounds.
     """
     ratios = sorted(times.ratios(name, here.PEER))
     products: int = getattr(here, "products", one)(shape)
@@ -280,14 +279,14 @@ def one(_: Shape) -> int:
     return 1
 
 
-def turned(calls: Sequence[Callable[[], object]]) -> Callable[[], object]:
-    """Each call on the next set of operands."""
+def rotating(calls: Sequence[Callable[[], object]]) -> Callable[[], object]:
+    """A function that makes the next of the calls, each with its own operands, in rotation."""
     following = cycle(calls)
     return lambda: next(following)()  # noqa: PLW0108 reason: another call each time
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Of each shape and regime the best variant and its ratio, and the geometric mean of the ratios."""
+    """The best variant and its ratio for each shape and regime, and the geometric mean of the ratios."""
     lines: list[str] = []
     for regime in dict.fromkeys(row["regime"] for row in rows):
         best: list[float] = []
@@ -312,12 +311,10 @@ def main() -> int:
     parser.add_argument("part", choices=("build", "run", "small"))
     parser.add_argument("--families", type=lambda text: text.split(","), default=["gemm", "fused"])
     parser.add_argument("--out", type=Path, default=FOLDER)
-    parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="but these variants")
-    parser.add_argument("--shapes", type=shapes_of, default=[], help="MxNxK,..., instead of those of the family")
+    parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="only these variants")
+    parser.add_argument("--shapes", type=shapes_of, default=[], help="MxNxK,..., instead of the family's shapes")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument(
-        "--selected", action="store_true", help="time but the configuration that is selected, and the peers"
-    )
+    parser.add_argument("--selected", action="store_true", help="time only the selected configuration and the peers")
     chosen = parser.parse_args()
     if chosen.part == "build":
         for name in chosen.families:

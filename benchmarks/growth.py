@@ -1,9 +1,9 @@
-"""How the cost of a proof grows: `python benchmarks/growth.py [--quick] [--solver z3]`.
+"""Measures how the cost of a proof grows: `python benchmarks/growth.py [--quick] [--solver z3]`.
 
-One parameter of a kernel is changed at a time: sizes (assumed to be one number), stages of a ring, threads, tile,
-unrolled bodies of the main loop. Each row is a full proof in a warm process without an answer cache, the minimum of
-five, beside the number of obligations, of queries that reached a solver, and the ratio to the first row; `elements`
-is what the claim about the ratio is made of: threads times elements a thread, or pairs of accesses that conflict.
+One parameter of a kernel varies at a time: sizes (assumed to be one number), stages of a ring, threads, tile, unroll
+factor of the mainloop. Each row is a full proof in a warm process without an answer cache, the minimum of five, with
+the number of obligations, the number of solver queries, and the ratio to the first row. The reference unit of the
+ratio is threads times elements per thread, or pairs of conflicting accesses.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from argus.language import (
 
 @frozen
 class Plain:
-    """gfx942: a `tile` squared by `waves`, 32 of K a body, `bodies` of them unrolled in the loop; size: of M, N, K."""
+    """gfx942: square tiles of side `tile` by `waves`, 32 of K per body, `bodies` of them unrolled; size: of M, N, K."""
 
     tile: int = 128
     waves: tuple[int, int] = (2, 2)
@@ -65,7 +65,7 @@ class Plain:
 
 @kernel
 def plain(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Plain) -> None:
-    """One LDS buffer a matrix, two barriers a body: as little as a proof of a GEMM can be about."""
+    """One LDS buffer per matrix, two barriers per body: a minimal GEMM with shared memory."""
     problem = Contraction(A, B, C)
     tile, depth = cfg.tile, A.shape[1]
     assume(depth >= 1, depth % 8 == 0, A.shape[0] * depth < 1 << 31, B.shape[0] * depth < 1 << 31)
@@ -103,7 +103,7 @@ def plain(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16]
 
 @kernel
 def staged(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Hopper) -> None:
-    """The shipped schedules with other numbers; the uses are bounded for slots that are no power of two."""
+    """The shipped schedules with other parameters; uses are bounded for numbers of stages that are no power of two."""
     problem = Contraction(A, B, C)
     rows, columns = problem.tiles(cfg.bm, cfg.bn)
     assume(rows * columns * (ceil_div(A.shape[1], cfg.bk) + 1) < 1 << 29)
@@ -113,7 +113,7 @@ def staged(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16
 
 @frozen
 class Row:
-    """One proof: what was varied, its value, the kernel's family, and the unit that the cost is compared with."""
+    """One proof: the varied parameter, its value, the kernel's family, and the reference unit of the cost."""
 
     what: str
     value: int
@@ -125,23 +125,23 @@ class Row:
         return self.family.trace()
 
 
-def varied(family: Template, cfg: object) -> Template:
+def with_config(family: Template, cfg: object) -> Template:
     return evolve(family, configs={"varied": cfg})
 
 
 def rows() -> Iterator[Row]:
     for size in (256, 1024, 4096, 16384, 32768):
-        yield Row("problem size", size, varied(plain, Plain(size=size)), 1)
+        yield Row("problem size", size, with_config(plain, Plain(size=size)), 1)
     for stages in range(2, 9):
         ring = Hopper(bm=64, bn=128, stages=stages, pingpong=True)
-        yield Row("stages", stages, varied(staged, ring), stages)
+        yield Row("stages", stages, with_config(staged, ring), stages)
     for waves in ((1, 2), (2, 2), (2, 4), (4, 4)):
         cfg = Plain(waves=waves)
-        yield Row("threads", cfg.threads, varied(plain, cfg), 1)
+        yield Row("threads", cfg.threads, with_config(plain, cfg), 1)
     for tile in (64, 128, 256):
-        yield Row("tile squared", tile, varied(plain, Plain(tile=tile)), tile * tile)
+        yield Row("tile squared", tile, with_config(plain, Plain(tile=tile)), tile * tile)
     for bodies in (1, 2, 4, 6, 8, 10):
-        yield Row("unrolled bodies", bodies, varied(plain, Plain(bodies=bodies)), bodies * bodies)
+        yield Row("unrolled bodies", bodies, with_config(plain, Plain(bodies=bodies)), bodies * bodies)
 
 
 def timed(row: Row, solver: str, times: int) -> tuple[float, argus.Report]:

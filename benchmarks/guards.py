@@ -1,9 +1,10 @@
-"""Guards of promises on a GPU: `python benchmarks/guards.py build`, then on an H200 `python benchmarks/guards.py run`.
+"""Tests the guards of data contracts on a GPU: `python benchmarks/guards.py build`, then `... guards.py run` on an
+H200.
 
-build: compiles the grouped product of tests/corpus/traced/grouped_gemm.py into build/guards, its guard beside it; needs
-no GPU. run: experts that keep the promise give right numbers, launched and captured in a graph, replayed on others;
-one that breaks it is told at the next synchronisation; a guard that stops the GPU ends its process's work and no
-other's. Each check is right or WRONG, which the exit status tells too.
+build: compiles the grouped GEMM of tests/corpus/traced/grouped_gemm.py and its guard into build/guards; needs no GPU.
+run: experts that satisfy the contract give correct results, launched and replayed from a graph with other experts; a
+violation is reported at the next synchronisation; a guard that traps ends the work of its own process only. Each check
+prints right or WRONG; exit status 1 if any is WRONG.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def build() -> None:
 
 
 class Problem:
-    """Operands on the GPU, the kernel, and what it should give."""
+    """Operands on the GPU, the kernel, and the expected result."""
 
     def __init__(self) -> None:
         self.torch: Any = import_module("torch")
@@ -48,7 +49,7 @@ class Problem:
         (path,) = FOLDER.glob("*.json")
         self.kernel: LoadedKernel = load(path)
         rows, depth, columns = 128 * BLOCKS, DEPTH // 128, COLUMNS // 128
-        # One group more than is told, so that a kernel that follows a broken promise reads memory of ours.
+        # One group more than declared, so that a kernel with a violated contract reads memory that we own.
         self.scales = torch.rand(GROUPS + 1, columns, depth, device="cuda") + 0.5
         weights = torch.randn(GROUPS + 1, COLUMNS, DEPTH, device="cuda").to(torch.float8_e4m3fn)
         self.given: dict[str, Any] = {
@@ -70,7 +71,7 @@ class Problem:
         self.given["C"].fill_(float("nan"))
 
     def wrong(self) -> bool:
-        """Whether any row of an expert is not what float64 makes of it; rows of none must be left alone."""
+        """Whether any row of an expert differs from float64; rows of no expert must be unchanged."""
         torch, given = self.torch, self.given
         a = given["A"].double() * given["SA"].double().T.repeat_interleave(128, 1)
         scale = given["SW"].double().repeat_interleave(128, 1).repeat_interleave(128, 2)
@@ -88,8 +89,8 @@ class Problem:
         return False
 
 
-def kept() -> bool:
-    """Launched beside its guard, then captured and replayed on other experts."""
+def satisfies_contract() -> bool:
+    """Launch with the guard, then capture, and replay on other experts."""
     problem = Problem()
     problem.use(EXPERTS)
     problem.launch("stop")()
@@ -107,8 +108,8 @@ def kept() -> bool:
     return not wrong
 
 
-def told() -> bool:
-    """One broken promise, in a replayed graph: told once, with its place and value; then all is well again."""
+def reports_violation() -> bool:
+    """One violation in a replayed graph is reported once, with its place and value; later replays are correct."""
     problem = Problem()
     problem.launch("tell")()
     problem.kernel.synchronise()
@@ -133,8 +134,8 @@ def told() -> bool:
     return not problem.wrong()
 
 
-def stopping() -> Generator[str, None, bool]:
-    """In a process of its own, whose context the guard ends. C must not have been written."""
+def trapping_process() -> Generator[str, None, bool]:
+    """In a separate process, whose CUDA context the guard's trap ends. C must not have been written."""
     yield "a guard that stops"
     problem = Problem()
     problem.use((GROUPS, *EXPERTS[1:]))
@@ -144,23 +145,27 @@ def stopping() -> Generator[str, None, bool]:
     return False
 
 
-def working() -> Generator[str, None, bool]:
+def other_process() -> Generator[str, None, bool]:
     yield "a process after it"
-    return kept()
+    return satisfies_contract()
 
 
-def stopped() -> bool:
+def stops_its_process() -> bool:
     with WatchedProcess(120.0) as child:
         try:
-            child.call(stopping)
+            child.call(trapping_process)
         except ArgusError as broken:
             print(f"  {broken}")
-            return broken.diagnostic.code == "E402" and child.call(working)
+            return broken.diagnostic.code == "E402" and child.call(other_process)
     return False
 
 
 def run() -> bool:
-    checks = {"promises that are kept": kept, "a promise that is broken, told": told, "one that stops": stopped}
+    checks = {
+        "a satisfied contract": satisfies_contract,
+        "a reported violation": reports_violation,
+        "a guard that traps": stops_its_process,
+    }
     bad: list[str] = []
     for name, check in checks.items():
         try:

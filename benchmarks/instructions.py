@@ -1,9 +1,10 @@
-"""Each instruction of sm_90a on the GPU against the interpreter: `python benchmarks/instructions.py build`, then `run`.
+"""Tests each sm_90a instruction on the GPU against the interpreter: `python benchmarks/instructions.py build`, then
+`run`.
 
-build: every kernel of `argus.testing.instructions` goes through the interpreter on fixed inputs, then into
-build/instructions as NAME.cubin, NAME.json and NAME.npz (inputs and results as words of bits); needs no GPU. run:
-launches each on the GPU in a child process, which is started again after a fault or a hang, and compares. It prints one
-line a family and one a failure, and ends with 1 if anything failed.
+build: interprets every kernel of `argus.testing.instructions` on fixed inputs and compiles it into build/instructions,
+as NAME.cubin, NAME.json and NAME.npz (inputs and results as bit patterns); needs no GPU. run: launches each kernel on
+the GPU in a child process, which is restarted after a fault or a hang, and compares. Prints one line per family and one
+per failure; exit status 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ import numpy.typing as npt
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "instructions"
 INDEX = FOLDER / "index.json"
 STARTS = 12
-"""Children that may fail before the rest is given up."""
+"""Limit of child processes."""
 FIRST_SECONDS, SECONDS = 60.0, 15.0
-"""How long a child may take to its first result, and from one to the next."""
+"""Time limits of a child for its first result, and between results."""
 TOLERANCES = {"e4m3": 2.0**-9, "bf16": 2.0**-16, "f16": 2.0**-16}
-"""Of a sum that rounds, as a share of the sum of absolute products: products of 8 bits are summed with fewer bits."""
+"""Tolerance of a rounded sum, relative to the sum of absolute products; FP8 products are summed with fewer bits."""
 LARGEST_NUMBERS = {"bf16": 0x7F80, "f16": 0x7C00, "f32": 0x7F80_0000, "e4m3": 0x7E}
-"""Words above are NaN, the sign apart."""
+"""Bit patterns above these, ignoring the sign, are NaN."""
 
 Words = npt.NDArray[Any]
 
@@ -60,7 +61,7 @@ def build() -> int:
 
 
 def _interpreted(each: Any, stem: str) -> Iterator[str]:  # noqa: ANN401 reason: imported where it is used
-    """Store inputs and results of one kernel; yields what the interpreter finds wrong with it."""
+    """Store inputs and results of one kernel; yields the violations that the interpreter finds."""
     from argus.testing.instructions import drawn, expected  # noqa: PLC0415 reason: as above
 
     stored: dict[str, Words] = {}
@@ -114,24 +115,24 @@ def run() -> int:
 
 
 def _child(waiting: list[int], results: dict[int, str]) -> str:
-    """Run kernels in a process of their own until it ends; its last words, none if its last result says all."""
+    """Run kernels in a child process until it ends; returns the reason for its end, empty if its results explain it."""
     command = [sys.executable, __file__, "child", *map(str, waiting)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:  # noqa: S603 reason: this file
         assert child.stdout is not None
         assert child.stderr is not None
         late: list[str] = []
-        told = False
+        explained = False
         timer = _timer(child, FIRST_SECONDS, late)
         for line in child.stdout:
             timer.cancel()
             if line.startswith("{"):
                 found = json.loads(line)
                 results[found["number"]] = found["trouble"]
-                told = found["ends"]
+                explained = found["ends"]
             timer = _timer(child, SECONDS, late)
         timer.cancel()
         words = child.stderr.read().strip().splitlines()
-    if told:
+    if explained:
         return ""
     return late[0] if late else words[-1] if words else f"exit {child.returncode}"
 
@@ -151,7 +152,7 @@ def _summary(index: list[dict[str, Any]], results: dict[int, str]) -> int:
     failed = 0
     for family in dict.fromkeys(entry["family"] for entry in index):
         members = [number for number, entry in enumerate(index) if entry["family"] == family]
-        troubles = {number: results.get(number, "not tried") for number in members}
+        troubles = {number: results.get(number, "not run") for number in members}
         wrong = [number for number, trouble in troubles.items() if trouble]
         failed += len(wrong)
         print(f"{family}: {len(members) - len(wrong)} of {len(members)} agree")
@@ -165,7 +166,7 @@ def _summary(index: list[dict[str, Any]], results: dict[int, str]) -> int:
 
 
 def child(numbers: list[int]) -> int:
-    """One line of JSON a kernel. A fault of the GPU ends the process, as nothing after it can be trusted."""
+    """Print one JSON line per kernel. A GPU fault ends the process, since later results are unreliable."""
     torch: Any = import_module("torch")
     runtime: Any = import_module("argus.runtime.cuda.launch")
     torch.zeros(1, device="cuda")
@@ -183,7 +184,7 @@ def child(numbers: list[int]) -> int:
 
 
 def _tried(torch: Any, runtime: Any, entry: dict[str, Any]) -> str:  # noqa: ANN401 reason: untyped
-    """What differs; empty if nothing does. Sums that round are given how far they may be off."""
+    """The first difference, or an empty string; rounded sums have a tolerance."""
     made = runtime.load(FOLDER / f"{entry['stem']}.json")
     with np.load(FOLDER / f"{entry['stem']}.npz", allow_pickle=False) as stored:
         for draw in entry["draws"]:

@@ -1,10 +1,10 @@
-"""Coverage of the invariants, from the code and the corpus: `python benchmarks/invariants.py [--solver NAME]`.
+"""Computes the test coverage of invariants: `python benchmarks/invariants.py [--solver NAME]`.
 
-An invariant counts as covered if it has an obligation generator, at least one kernel of tests/corpus/proved of which
-it is proved, at least two of tests/corpus/refuted with its code, a case of tests/verifier/test_checks_matter.py that
-slips past once its check is off, and a page that shows one of the corpus's reports. Programs of tests/corpus/programs
-and the cases of tests/verifier/test_programs.py count like kernels. Exit status 1 if one that is built is not
-covered.
+An invariant is covered if it has an obligation generator, is proved for at least one kernel of tests/corpus/proved, is
+refuted by at least two kernels of tests/corpus/refuted, has a case in tests/verifier/test_checks_matter.py that is
+accepted once its check is disabled, and a page that shows one of the corpus's reports. Programs of
+tests/corpus/programs and the cases of tests/verifier/test_programs.py count like kernels. Exit status 1 if an
+implemented invariant is not covered.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ REFUTED_PROGRAMS = CORPUS / "programs" / "refuted"
 REFUTED = (CORPUS / "refuted", REFUTED_PROGRAMS)
 PROOF = ROOT / "argus" / "core" / "proof"
 NAMES_ONLY = ("applies.py", "obligation.py")
-"""Modules that speak of all invariants and generate obligations of none."""
+"""Modules that name all invariants but generate no obligations."""
 
 PUBLISHED = 36
-"""I1 to I36 are those of the catalogue that the project set out with; three more were added."""
+"""I1 to I36 are those of the original catalogue; three more were added."""
 
 
 @frozen
 class Coverage:
-    """What there is of one invariant. generators: modules. mutations: cases of checks-matter. shown: its report."""
+    """Coverage of one invariant. generators: modules. mutations: cases of test_checks_matter. shown: on its page."""
 
     invariant: Invariant
     built: bool
@@ -50,7 +50,7 @@ class Coverage:
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """What is missing, in words; empty if the invariant is covered."""
+        """What is missing; empty if the invariant is covered."""
         wanted = (
             (self.built and bool(self.generators), "a check"),
             (self.proved >= 1, "a kernel proved"),
@@ -65,7 +65,7 @@ _REFUTED = 2
 
 
 def coverage(solver: str = "z3", *, every: bool = True) -> tuple[Coverage, ...]:
-    """Of each invariant. every: count all kernels proved, and not just whether there is one."""
+    """Coverage of each invariant. every: count all proved kernels, not only whether there is one."""
     generators, refuted, slipping = _generators(), _refuted(), mutations()
     proved = _proved(solver, every=every)
     return tuple(
@@ -96,7 +96,7 @@ def _generators() -> Mapping[str, tuple[str, ...]]:
 
 
 def _proved(solver: str, *, every: bool) -> Counter[str]:
-    """Kernels and programs of the corpus of which the verifier proves an invariant, by its code."""
+    """Number of kernels and programs of the corpus for which each invariant is proved."""
     found: Counter[str] = Counter()
     wanted = set(CHECKED_INVARIANTS)
     for path in sorted((CORPUS / "programs" / "proved").glob("*.py")):
@@ -111,7 +111,7 @@ def _proved(solver: str, *, every: bool) -> Counter[str]:
 
 
 def _proved_of_program(path: Path, solver: str) -> frozenset[str]:
-    """What is proved of some launch of a program, and fails in none."""
+    """The invariants that are proved for some launch of a program, and not refuted or unknown for any."""
     (program,) = {each.program for each in load(str(path))} - {None}
     assert program is not None
     findings = [each for report in verify_program(program, solver=solver).launches for each in report.findings]
@@ -120,8 +120,8 @@ def _proved_of_program(path: Path, solver: str) -> frozenset[str]:
 
 
 def _refuted() -> Counter[str]:
-    """Kernels and programs refuted, by the code of their first line; tests/test_corpus.py, test_programs.py hold them
-    to it.
+    """Number of refuted kernels and programs by the code of their first line, which tests/test_corpus.py and
+    test_programs.py check.
     """
     return Counter(_code(path) for folder in REFUTED for path in folder.glob("*.py"))
 
@@ -131,32 +131,32 @@ def _code(path: Path) -> str:
 
 
 def mutations() -> Counter[str]:
-    """Cases that slip past, by code: those of `kernel_mutations`, and those of test_programs.py beside them."""
+    """Number of cases that are accepted once a check is disabled, by code, in both test files."""
     text = (ROOT / "tests" / "verifier" / "test_programs.py").read_text(encoding="utf-8")
     cases = re.findall(r'^    \("(\w+)", \w+\),$', text, flags=re.MULTILINE)
     return kernel_mutations() + Counter(_code(REFUTED_PROGRAMS / f"{case}.py") for case in cases)
 
 
 def kernel_mutations() -> Counter[str]:
-    """Cases of tests/verifier/test_checks_matter.py by code: corpus files, and functions that make kernels."""
+    """Number of cases of tests/verifier/test_checks_matter.py, by code."""
     text = (ROOT / "tests" / "verifier" / "test_checks_matter.py").read_text(encoding="utf-8")
     return Counter(re.findall(r'^    \("?\w+"?, "(I\d+)", ', text, flags=re.MULTILINE))
 
 
 def shows_a_report(invariant: Invariant) -> bool:
-    """Whether the invariant's page shows a report of its code that is, word for word, one of the corpus."""
+    """Whether the invariant's page shows a report of the corpus with its code, word for word."""
     page = (ROOT / "docs" / "invariants" / invariant.page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```text\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
     return any(block.startswith(f"error[{invariant.id}]:") and block in reports() for block in blocks)
 
 
 def reports() -> frozenset[str]:
-    """The reports of the kernels and programs refuted."""
+    """The reports of the refuted kernels and programs."""
     return frozenset(path.read_text(encoding="utf-8") for folder in REFUTED for path in folder.glob("*.txt"))
 
 
-def told(rows: Iterable[Coverage]) -> Iterator[str]:
-    """The table, a line an invariant, and the totals."""
+def table(rows: Iterable[Coverage]) -> Iterator[str]:
+    """The table, one line per invariant, and the totals."""
     yield f"{'id':4} {'proved':>6} {'refuted':>7} {'mutations':>9} {'report':>6}  {'generated in':44} lacks"
     listed = tuple(rows)
     for row in listed:
@@ -176,7 +176,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--solver", default="z3")
     rows = coverage(parser.parse_args(arguments).solver)
-    print("\n".join(told(rows)))
+    print("\n".join(table(rows)))
     return 1 if any(row.built and row.lacks for row in rows) else 0
 
 

@@ -1,9 +1,9 @@
-"""Layout figures: `python benchmarks/layouts.py [fuzz|time] [--pairs N] [--path FOLDER]`.
+"""Tests and times the layout algebra vs. other libraries: `python benchmarks/layouts.py [fuzz|time] [--pairs N]`.
 
-fuzz: every operation on N random, compact and power-of-two draws, each result against a table, beside the peers that
-can be imported, on the same draws. CuTe's DSL gets the first 3000 only. time: microseconds per operation in one
-process, the minimum of interleaved repeats. Cold calls get objects built for that call, with values that no other call
-has; warm calls get the objects of the call before. Peers that are not installed are left out, and said to be.
+fuzz: every operation on N random, compact and power-of-two draws, each result checked against a table, with the
+importable peers on the same draws (CuTe's DSL only on the first 3000). time: microseconds per operation in one process,
+the minimum of interleaved repeats. Cold calls get new objects with values that no other call has; warm calls get the
+objects of the previous call. Peers that are not installed are skipped with a message. `--path FOLDER` adds peers.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ REPEATS = 5
 CALLS = 1000
 BAR = 1.5
 TILE = ((4, 8, 2), (2, 2, 8)), ((64, 1, 16), (32, 8, 256))
-"""A thread-value layout of a 32 x 64 tile; the last extent grows, so that no two calls have one."""
+"""A thread-value layout of a 32 x 64 tile; the last extent grows, so that every call has another one."""
 
 Tree = Any
 """An int-tuple, or a tuple of a shape and a stride."""
 Case = Callable[[int], tuple[str, tuple[tuple[str, Tree], ...]]]
-"""For the number of a call: the operation, and its operands as ("layout" | "value", tree)."""
+"""Maps the number of a call to the operation and its operands as ("layout" | "value", tree)."""
 
 
 def installed() -> list[Peer]:
@@ -46,7 +46,7 @@ def installed() -> list[Peer]:
         try:
             found.append(peer(name))
         except LayoutError as error:
-            print(f"left out: {error}")
+            print(f"skipped: {error}")
     return found
 
 
@@ -133,7 +133,7 @@ def _function(library: ModuleType, operation: str) -> Callable[..., Any]:
 
 
 def _spent(function: Callable[..., Any], arguments: list[tuple[Any, ...]]) -> float:
-    """Microseconds a call, garbage collection off as in `timeit`."""
+    """Microseconds per call, with garbage collection off as in `timeit`."""
     gc.collect()
     gc.disable()
     start = time.perf_counter()
@@ -145,7 +145,7 @@ def _spent(function: Callable[..., Any], arguments: list[tuple[Any, ...]]) -> fl
 
 
 def timed(libraries: Mapping[str, ModuleType], case: Case) -> dict[str, tuple[float, float]]:
-    """Cold and warm microseconds by library, each the minimum of REPEATS, the libraries in turn."""
+    """Cold and warm microseconds by library, each the minimum of REPEATS interleaved runs."""
     best = dict.fromkeys(libraries, (math.inf, math.inf))
     for _ in range(REPEATS):
         for name, library in libraries.items():
@@ -167,11 +167,11 @@ def times(modules: Mapping[str, ModuleType]) -> None:
         for name in modules:
             ratios[name].append(row["argus"][0] / row[name][0])
         cold = "".join(f"{row[name][0]:>20.2f}" for name in libraries)
-        beside = "".join(f"{ratios[name][-1]:>18.2f}" for name in modules)
-        print(f"{title:48}{cold}{beside}{row['argus'][1]:>16.2f}")
+        relative = "".join(f"{ratios[name][-1]:>18.2f}" for name in modules)
+        print(f"{title:48}{cold}{relative}{row['argus'][1]:>16.2f}")
     for name, each in ratios.items():
         mean = math.exp(sum(map(math.log, each)) / len(each))
-        print(f"beside {name}: geometric mean {mean:.2f}, largest ratio {max(each):.2f}, bar {BAR}")
+        print(f"vs. {name}: geometric mean {mean:.2f}, largest ratio {max(each):.2f}, bar {BAR}")
 
 
 def _importable() -> Iterator[tuple[str, ModuleType]]:
@@ -179,14 +179,14 @@ def _importable() -> Iterator[tuple[str, ModuleType]]:
         try:
             yield name, import_module(module)
         except ImportError as error:
-            print(f"left out: {name}: {error}")
+            print(f"skipped: {name}: {error}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", nargs="?", choices=("fuzz", "time"), help="both if left out")
+    parser.add_argument("part", nargs="?", choices=("fuzz", "time"), help="default: both")
     parser.add_argument("--pairs", type=int, default=200_000, help="draws of each kind")
-    parser.add_argument("--kind", choices=KINDS, action="append", help="all kinds if left out")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="default: all kinds")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--path", action="append", default=[], help="a folder with peers, such as cutlass/python")
     given = parser.parse_args()

@@ -1,11 +1,11 @@
-"""`argus.matmul` on a GPU: `python benchmarks/matmul.py build`, then on an H200 `python benchmarks/matmul.py run`.
+"""Checks and times `argus.matmul` on a GPU: `python benchmarks/matmul.py build`, then `... matmul.py run` on an H200.
 
-build: compiles and verifies every schedule into build/matmul, as the first call of each would; needs no GPU. run:
-checks 36 shapes against float64, of any parity and from 1 x 1 x 1 up, native and transposed operands, outputs from
-poisoned memory; then measures the time of a call on the host and, for large shapes, on the GPU beside torch.
-graphs: captures calls in CUDA graphs, warm and cold, replays them on new contents of the same buffers, chains them,
-and calls from several streams and threads, and with arrays of other libraries; each is right or WRONG, which the exit
-status tells too. `--allow-unproved` launches what is neither proved nor refuted, and says so.
+build: compiles and verifies every schedule into build/matmul, as its first call would; needs no GPU. run: checks 36
+shapes of any parity, from 1 x 1 x 1 up, against float64, with row-major and transposed operands and outputs in poisoned
+memory; then measures the host time of a call and, for large shapes, the GPU time vs. torch. graphs: captures calls in
+CUDA graphs, warm and cold, replays them on new contents of the same buffers, chains them, calls from several streams
+and threads, and with arrays of other libraries; each check prints right or WRONG; exit status 1 if any is WRONG.
+`--allow-unproved` also launches kernels that are neither proved nor refuted, with a warning.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def build() -> None:
 
 
 def schedules(module: Any) -> list[tuple[str, str]]:  # noqa: ANN401 reason: imported by name
-    """Of every family the configurations that are shipped for this machine."""
+    """The shipped configurations of every family for this GPU."""
     return [
         (family, config)
         for family, template in module.FAMILIES.items()
@@ -88,7 +88,7 @@ def shapes() -> list[tuple[int, int, int]]:
 
 
 def checked(torch: Any, module: Any, unproved: str) -> int:  # noqa: ANN401 reason: imported by name
-    """How many of the shapes are wrong; each is printed with its worst error as a share of what rounding allows."""
+    """Number of wrong shapes; prints each with its largest error relative to the rounding-error bound."""
     bad, worst = 0, 0.0
     for number, (m, n, k) in enumerate(shapes()):
         a, b = operands(torch, (m, n, k), number)
@@ -105,12 +105,12 @@ def checked(torch: Any, module: Any, unproved: str) -> int:  # noqa: ANN401 reas
             print(
                 f"  {tuple(a.shape)} @ {tuple(b.shape)} {a.dtype}, {a.stride()} {b.stride()}: {share:.3g} of its bound"
             )
-    print(f"{len(shapes())} shapes: {bad} wrong, largest error {worst:.3f} of what rounding allows")
+    print(f"{len(shapes())} shapes: {bad} wrong, largest error {worst:.3f} of the rounding-error bound")
     return bad
 
 
 def operands(torch: Any, shape: tuple[int, int, int], number: int) -> tuple[Any, Any]:  # noqa: ANN401 reason: imported by name
-    """Each by rows or by columns, of either type, single or in batches, dense or a part of something wider, in turn."""
+    """Operands of rotating kinds: row-major or column-major, bf16 or f16, single or batched, dense or strided."""
     m, n, k = shape
     kind = torch.float16 if number % 3 == 1 else torch.bfloat16
     small = m * n * k < 1 << 30
@@ -118,21 +118,21 @@ def operands(torch: Any, shape: tuple[int, int, int], number: int) -> tuple[Any,
     ahead_a, ahead_b = (() if number % 5 == 3 else z), z
     room = 8 if number % 4 == 2 else 0
 
-    def made(ahead: tuple[int, ...], rows: int, columns: int, *, turned: bool) -> Any:  # noqa: ANN401 reason: as above
-        if turned:
-            return made(ahead, columns, rows, turned=False).mT
+    def made(ahead: tuple[int, ...], rows: int, columns: int, *, transposed: bool) -> Any:  # noqa: ANN401 reason: as above
+        if transposed:
+            return made(ahead, columns, rows, transposed=False).mT
         return torch.randn(*ahead, rows, columns + room, device="cuda").to(kind)[..., :columns]
 
-    return made(ahead_a, m, k, turned=number % 8 >= 4), made(ahead_b, k, n, turned=number % 2 == 0)
+    return made(ahead_a, m, k, transposed=number % 8 >= 4), made(ahead_b, k, n, transposed=number % 2 == 0)
 
 
 def forced(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason: imported by name
-    """Every schedule on one shape that all of them take."""
+    """Check every schedule on one shape that all of them support."""
     a, b = normal(torch, 520, 328), normal(torch, 776, 328).T
     for config in module.CONFIGS:
         poison(torch, 520 * 776)
         share = error(torch, module.matmul(a, b, config=config, unproved=unproved), a, b)
-        print(f"{config}: 520 x 776 x 328, error {share:.3f} of what rounding allows")
+        print(f"{config}: 520 x 776 x 328, error {share:.3f} of the rounding-error bound")
 
 
 def normal(torch: Any, rows: int, columns: int) -> Any:  # noqa: ANN401 reason: imported by name
@@ -140,12 +140,12 @@ def normal(torch: Any, rows: int, columns: int) -> Any:  # noqa: ANN401 reason: 
 
 
 def poison(torch: Any, elements: int) -> None:  # noqa: ANN401 reason: imported by name
-    """Leave not-a-number in the memory that the output is likely to get."""
+    """Fill the memory that the output is likely to get with NaN."""
     torch.full((elements,), float("nan"), device="cuda", dtype=torch.bfloat16)
 
 
 def error(torch: Any, found: Any, a: Any, b: Any) -> float:  # noqa: ANN401 reason: imported by name
-    """The largest error as a share of u |c| + (1 + u) e, where e bounds fp32 sums in any order; inf if not a number."""
+    """The largest error relative to u |c| + (1 + u) e, where e bounds fp32 sums in any order; inf for NaN."""
     exact, sizes = a.double() @ b.double(), a.double().abs() @ b.double().abs()
     bound = ROUNDING * exact.abs() + (1 + ROUNDING) * a.shape[-1] * 2.0**-23 * sizes
     share = (found.double() - exact).abs() / bound.clamp_min(1e-300)
@@ -159,7 +159,7 @@ def host_alone(unproved: str) -> None:
 
 
 def host(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason: imported by name
-    """Microseconds of the host a call, on small matrices, with the launch queue empty enough not to block."""
+    """Print the host time per call in microseconds, on small matrices, with a launch queue too short to block."""
     a, b = normal(torch, 64, 64), normal(torch, 64, 64).T
     calls: dict[str, Callable[[], Any]] = {
         "argus.matmul": lambda: module.matmul(a, b, unproved=unproved),
@@ -176,11 +176,11 @@ def host(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason
             times.append(time.perf_counter() - start)
             if number % 100 == 0:
                 torch.cuda.synchronize()
-        print(f"{name}: {1e6 * statistics.median(times):.2f} us a call on the host")
+        print(f"{name}: {1e6 * statistics.median(times):.2f} us per call on the host")
 
 
 def parts(torch: Any, module: Any, unproved: str, a: Any, b: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 reason: imported by name
-    """What a call like one before is made of: its key, memory for the result, the launch."""
+    """Print the parts of a repeated call's time: cache key, allocation of the result, launch."""
     launches = import_module("argus.runtime.launches")
     used = launches.torch_device(torch, a.device.index)
     chosen = module.candidate("gemm_nt", module.choose(64, 64, 64))
@@ -199,7 +199,7 @@ def parts(torch: Any, module: Any, unproved: str, a: Any, b: Any) -> dict[str, C
 
 
 def beside(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason: imported by name
-    """TFLOP/s of every schedule beside torch, single calls after idle, in turn."""
+    """Print TFLOP/s of every schedule vs. torch, duty-cycled and interleaved."""
     for m, n, k in TIMED:
         a, b = normal(torch, m, k), normal(torch, n, k).T
         calls: dict[str, Callable[[], Any]] = {"torch": lambda a=a, b=b: torch.matmul(a, b)}
@@ -217,7 +217,7 @@ def beside(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reas
 
 
 def elapsed(torch: Any, call: Callable[[], Any]) -> float:  # noqa: ANN401 reason: imported by name
-    """Milliseconds of a call, after one that warms the clock."""
+    """Milliseconds of a call, after one that raises the clock."""
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     call()
     begin.record()
@@ -256,21 +256,21 @@ def graphs(unproved: str) -> None:
 
 
 def said(name: str, check: Callable[[], float]) -> bool:
-    """check: the largest error as a share of what rounding allows."""
+    """Run and print one check. check: returns the largest error relative to the rounding-error bound."""
     try:
         worst = check()
     except ImportError as problem:
-        print(f"{name}: not tried: {problem}", flush=True)
+        print(f"{name}: skipped: {problem}", flush=True)
         return True
     except Exception as problem:  # noqa: BLE001 reason: one check must not hide the others
         print(f"{name}: WRONG: {type(problem).__name__}: {problem}", flush=True)
         return False
-    print(f"{name}: {'right' if worst <= 1 else 'WRONG'}, error {worst:.3f} of what rounding allows", flush=True)
+    print(f"{name}: {'right' if worst <= 1 else 'WRONG'}, error {worst:.3f} of the rounding-error bound", flush=True)
     return worst <= 1
 
 
 def captured(torch: Any, call: Callable[..., Any], shape: tuple[int, int, int], *, warm: bool) -> float:  # noqa: ANN401 reason: imported by name
-    """One product in a graph, replayed on new contents of the same operands."""
+    """One product in a graph, replayed on new contents of its operands."""
     m, n, k = shape
     a, weight = normal(torch, m, k), normal(torch, n, k)
     if warm:
@@ -290,13 +290,13 @@ def captured(torch: Any, call: Callable[..., Any], shape: tuple[int, int, int], 
 
 
 def cold(torch: Any, module: Any, call: Callable[..., Any], shape: tuple[int, int, int]) -> float:  # noqa: ANN401 reason: imported by name
-    """As `captured`, the schedule's code loaded within the capture."""
+    """As `captured`, but the schedule's code is loaded within the capture."""
     module.clear_cache()
     return captured(torch, call, shape, warm=False)
 
 
 def chained(torch: Any, call: Callable[..., Any]) -> float:  # noqa: ANN401 reason: imported by name
-    """A product of a product: the second kernel may begin early, and must not read early."""
+    """A product of a product: the second kernel may start early (PDL), but must not read early."""
     a, first, second = normal(torch, 1024, 512), normal(torch, 2048, 512), normal(torch, 768, 2048)
     call(call(a, first.T), second.T)
     torch.cuda.synchronize()
@@ -313,7 +313,7 @@ def chained(torch: Any, call: Callable[..., Any]) -> float:  # noqa: ANN401 reas
 
 
 def written_before(torch: Any, call: Callable[..., Any]) -> float:  # noqa: ANN401 reason: imported by name
-    """Nothing is synchronised between a kernel that writes an operand and the product, nor before what reads it."""
+    """No synchronisation between a kernel that writes an operand, the product, and a kernel that reads its result."""
     stream, weight = torch.cuda.Stream(), normal(torch, 4096, 2048)
     sources = [normal(torch, 2048, 2048) for _ in range(REPLAYS)]
     a = torch.empty_like(sources[0])
@@ -329,7 +329,7 @@ def written_before(torch: Any, call: Callable[..., Any]) -> float:  # noqa: ANN4
 
 
 def streams(torch: Any, call: Callable[..., Any]) -> float:  # noqa: ANN401 reason: imported by name
-    """Two streams in turn, with operands of their own."""
+    """Alternating calls on two streams, each with its own operands."""
     used = [torch.cuda.Stream() for _ in range(2)]
     given = [(normal(torch, 300 + 64 * number, 1024), normal(torch, 512, 1024)) for number in range(REPLAYS)]
     torch.cuda.synchronize()
@@ -342,7 +342,7 @@ def streams(torch: Any, call: Callable[..., Any]) -> float:  # noqa: ANN401 reas
 
 
 def threaded(torch: Any, call: Callable[..., Any]) -> float:  # noqa: ANN401 reason: imported by name
-    """A thread in which nothing has used the GPU yet."""
+    """A call from a thread that has not used the GPU before."""
     a, weight = normal(torch, 640, 1024), normal(torch, 512, 1024)
     torch.cuda.synchronize()
     with ThreadPoolExecutor(1) as pool:
@@ -352,7 +352,7 @@ def threaded(torch: Any, call: Callable[..., Any]) -> float:  # noqa: ANN401 rea
 
 
 def others(torch: Any, call: Callable[..., Any], library: str) -> float:  # noqa: ANN401 reason: imported by name
-    """Operands of another library, taken from torch's by DLPack; the result is of its kind."""
+    """Operands of another library, converted from torch by DLPack; the result is an array of that library."""
     module = import_module(library)
     take = module.dlpack.from_dlpack if library == "jax" else module.from_dlpack
     a, b = normal(torch, 640, 1024), normal(torch, 1024, 512)

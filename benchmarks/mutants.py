@@ -1,12 +1,11 @@
-"""Mutants of proved kernels: `python benchmarks/mutants.py [--operators NAME,...] [--kernel NAME,...] [--places N]
-[--sample N]`.
+"""Verifies mutants of proved kernels: `python benchmarks/mutants.py [--operators NAME,...] [--kernel NAME,...]
+[--places N] [--sample N]`.
 
-Every operator of `argus.testing.mutation` is applied to every kernel of tests/corpus/proved, every listing that is
-proved, and every shipped configuration, at every place, at so many drawn by a seed, or to a sample that takes
-operators in turn. Each mutant is verified; one that is proved is run at small sizes under directed and random
-schedules, with tags and numbers. What became of it is appended to a journal, so that a run that was cut short, or had
-its `--minutes`, goes on where it ended; rows of another version of Argus are not counted, unless `--keep` says so. It
-fails if a mutant survives: proved, and wrong.
+Applies every operator of `argus.testing.mutation` to every kernel of tests/corpus/proved, every proved listing and
+every shipped configuration: at every place, at N random places, or to a sample that rotates over the operators. Each
+mutant is verified; a proved one is run at small sizes under directed and random schedules, with tags and values.
+Results are appended to a journal, so that an interrupted run, or one with `--minutes`, can be resumed; rows of another
+version of Argus count only with `--keep`. Fails if a mutant survives: it is proved, but wrong.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ from argus.verifier.loader import load
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "corpus"
-FORGETS = 150
-"""Mutants that a process judges."""
+MUTANTS_PER_PROCESS = 150
+"""Mutants per worker process."""
 FATES: tuple[Fate, ...] = get_args(Fate)
 Key = tuple[str, str, int]
-"""A kernel, an operator, and the number of the place where it applies."""
+"""Kernel, operator, and the number of the place where it applies."""
 
 
 @lru_cache(maxsize=1)
 def kernels() -> Mapping[str, Kernel]:
-    """Those proved: of the corpus and the listings by file, and the shipped family by configuration."""
+    """The proved kernels: of the corpus and the listings by file, and the shipped family by configuration."""
     files: dict[str, Kernel] = {}
     listings = [path for path in CORPUS.glob("traced/*.py") if path.read_text("utf-8").startswith("# verdict: proved")]
     for path in sorted((*CORPUS.glob("proved/*.py"), *listings)):
@@ -69,26 +68,26 @@ def found(name: str, operator: str) -> tuple[Mutant, ...]:
     return tuple(mutated(kernels()[name], named([operator])))
 
 
-def in_turn(names: Sequence[str], operators: Sequence[str], seed: int, most: int | None = None) -> Iterator[Key]:
-    """Every mutant once, or so many of an operator in a kernel, at random but in turn: a short sample has all."""
+def sampled(names: Sequence[str], operators: Sequence[str], seed: int, most: int | None = None) -> Iterator[Key]:
+    """Every mutant once, or `most` per operator and kernel, in random order but rotating over the operators."""
     drawn = random.Random(seed)  # noqa: S311 reason: a seed makes the figures repeatable
     rows = [_of_operator(each, drawn.sample(names, len(names)), drawn.random(), most) for each in operators]
-    return _merged(rows)
+    return _interleaved(rows)
 
 
 def _of_operator(operator: str, names: Sequence[str], seed: float, most: int | None) -> Iterator[Key]:
     drawn = random.Random(seed)  # noqa: S311 reason: as above
-    return _merged([islice(_places(name, operator, drawn), most) for name in names])
+    return _interleaved([islice(_places(name, operator, drawn), most) for name in names])
 
 
 def _places(name: str, operator: str, drawn: random.Random) -> Iterator[Key]:
-    """The places of one operator in one kernel; they are looked for when the first is asked for."""
+    """The places of one operator in one kernel, found on the first request."""
     count = len(found(name, operator))
     yield from ((name, operator, place) for place in drawn.sample(range(count), count))
 
 
-def _merged(rows: Iterable[Iterator[Key]]) -> Iterator[Key]:
-    """One of each in turn, until all are empty."""
+def _interleaved(rows: Iterable[Iterator[Key]]) -> Iterator[Key]:
+    """Interleave iterators, one item of each, until all are empty."""
     left = list(rows)
     while left:
         still: list[Iterator[Key]] = []
@@ -100,7 +99,7 @@ def _merged(rows: Iterable[Iterator[Key]]) -> Iterator[Key]:
         left = still
 
 
-def judged(key: Key, seconds: float, *, searches: bool) -> dict[str, Any]:
+def judge_key(key: Key, seconds: float, *, searches: bool) -> dict[str, Any]:
     name, operator, place = key
     mutant = found(name, operator)[place]
     start = time.perf_counter()
@@ -121,9 +120,9 @@ def journal(path: Path, digest: str, *, keep: bool) -> dict[Key, dict[str, Any]]
 
 
 def work(keys: Sequence[Key], judge: Callable[[Key], dict[str, Any]], jobs: int, deadline: float) -> Iterator[Any]:
-    """The fates of mutants, until the deadline, by processes that begin anew, as expressions are never forgotten."""
+    """The fates of mutants, until the deadline; workers are recycled, since interned expressions stay alive."""
     left = iter(keys)
-    with ProcessPoolExecutor(jobs, get_context("spawn"), max_tasks_per_child=FORGETS) as pool:
+    with ProcessPoolExecutor(jobs, get_context("spawn"), max_tasks_per_child=MUTANTS_PER_PROCESS) as pool:
         running = [pool.submit(judge, key) for key in islice(left, 2 * jobs)]
         while running:
             yield running.pop(0).result()
@@ -132,7 +131,7 @@ def work(keys: Sequence[Key], judge: Callable[[Key], dict[str, Any]], jobs: int,
 
 
 def table(rows: Sequence[Mapping[str, Any]], by: str) -> Iterator[str]:
-    """Counts of fates, a line for each operator or each kernel."""
+    """Counts of fates, one line per operator or per kernel."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         counts[row[by]][row["fate"]] += 1
@@ -149,7 +148,7 @@ def _line(name: str, count: Counter[str]) -> str:
 
 
 def report(rows: Sequence[Mapping[str, Any]]) -> int:
-    """Print the tables and every survivor; how many survived."""
+    """Print the tables and every survivor; returns the number of survivors."""
     for by in ("operator", "kernel"):
         print("\n".join(table(rows, by)), end="\n\n")
     for row in rows:
@@ -167,24 +166,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--operators", type=lambda text: text.split(","), default=[each.name for each in OPERATORS])
     parser.add_argument("--kernel", type=lambda text: text.split(","), default=list(kernels()))
-    parser.add_argument("--places", type=int, help="so many places of an operator in a kernel; by default all")
-    parser.add_argument("--sample", type=int, help="so many mutants, operators in turn; by default all")
+    parser.add_argument("--places", type=int, help="places per operator and kernel; default: all")
+    parser.add_argument("--sample", type=int, help="number of mutants, rotating over operators; default: all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="after which no further mutant is judged")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="time limit of the run")
     parser.add_argument("--seconds", type=float, default=2.0, help="the budget of a verification")
-    parser.add_argument("--proofs", action="store_true", help="look for no counterexample where there is no proof")
+    parser.add_argument("--proofs", action="store_true", help="do not search for a counterexample if there is no proof")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--journal", type=Path, default=ROOT / "build" / "bench" / "mutants.jsonl")
-    parser.add_argument("--keep", action="store_true", help="count rows of other versions of Argus too")
-    parser.add_argument("--report", action="store_true", help="judge nothing, print what the journal holds")
+    parser.add_argument("--keep", action="store_true", help="also count rows of other versions of Argus")
+    parser.add_argument("--report", action="store_true", help="only print the journal")
     chosen = parser.parse_args()
     deadline = time.monotonic() + 60 * chosen.minutes
     digest = sources_digest()[:12]
     known = journal(chosen.journal, digest, keep=chosen.keep)
     if chosen.report:
         return 1 if report(list(known.values())) else 0
-    wanted = list(islice(in_turn(chosen.kernel, chosen.operators, chosen.seed, chosen.places), chosen.sample))
-    judge = partial(judged, seconds=chosen.seconds, searches=not chosen.proofs)
+    wanted = list(islice(sampled(chosen.kernel, chosen.operators, chosen.seed, chosen.places), chosen.sample))
+    judge = partial(judge_key, seconds=chosen.seconds, searches=not chosen.proofs)
     chosen.journal.parent.mkdir(parents=True, exist_ok=True)
     with chosen.journal.open("a", encoding="utf-8") as file:
         for row in work([key for key in wanted if key not in known], judge, chosen.jobs, deadline):

@@ -25,7 +25,6 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE, ROOFLINE, RATIOS = "docs/performance.md", "docs/performance/roofline.svg", "docs/performance/ratios.svg"
 REGIMES = {"duty-cycled": "duty-cycled", "sustained": "sustained"}
-IN_PLOTS = {"duty-cycled": "duty-cycled", "sustained": "sustained"}
 RESULT = 2
 """Bytes of an element of C."""
 ROOF = Roof(4.2, (("16-bit floats", 989.0), ("8-bit floats", 1979.0)))
@@ -58,11 +57,8 @@ def batch_of(shape: Shape) -> int:
 
 @frozen
 class About:
-    """What a family computes.
-
-    what: description. operand: bytes of an element of A and B. products: number of products per call, by shape, for
-    rows that do not record it. second: whether there is a second B. residual: whether a matrix is added. note: a remark
-    on the figures.
+    """What a family computes. operand: bytes of an element of A and B. products: per call, by shape, for rows that do
+    not record it. second: whether there is a second B. residual: whether a matrix is added. note: a remark on figures.
     """
 
     what: str
@@ -367,7 +363,7 @@ def ratio_rows(families: Sequence[Measured]) -> list[Ratio]:
     rows: list[Ratio] = []
     for each in families:
         for shape in each.shapes:
-            found = [(name, each.best(shape, regime)) for regime, name in IN_PLOTS.items()]
+            found = [(name, each.best(shape, regime)) for regime, name in REGIMES.items()]
             values = [(name, *three(row)) for name, row in found if row is not None]
             if values:
                 rows.append(Ratio(f"{each.family} {'x'.join(map(str, shape))}", values))

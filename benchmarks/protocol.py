@@ -1,8 +1,8 @@
-"""Three meanings of ring protocols held together: `python benchmarks/protocol.py [--quick] [--rings N] [--pairs N]`.
+"""Compares three semantics of ring protocols: `python benchmarks/protocol.py [--quick] [--rings N] [--pairs N]`.
 
-First the seeded bugs at their smallest sizes, then random rings: distinct ones, drawn by a few edits from right
-ones. Disagreements are printed in full; there should be none. Times are of the whole lot, one process, no cache of
-answers but for equal questions within a solver.
+First the seeded bugs at their smallest sizes, then random distinct rings, derived by a few edits from correct ones.
+Disagreements are printed in full; there should be none. Times are totals of one process; only equal queries to the same
+solver are cached.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from argus.solvers.base import Solver
 from argus.solvers.cvc5_backend import Cvc5
 from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
-from argus.testing.protocol.mutations import Edit, edited, seeded
-from argus.testing.protocol.search import Bound, replay, search, search_on
+from argus.testing.protocol.mutations import Edit, apply_edits, seeded
+from argus.testing.protocol.search import Bound, replay, search, search_deeper
 
 FILLING = (("wait", 0), ("announce", 1), ("copy", 1))
 DRAINING = (("wait", 0), ("read", 0), ("over", 0), ("release", 1))
 
 
 def asking(solver: Solver) -> Callable[[Query], Answer]:
-    """The solver, with a memory."""
+    """The solver, with a cache of answers."""
     answers: dict[str, Answer] = {}
 
     def ask(query: Query) -> Answer:
@@ -44,13 +44,13 @@ def asking(solver: Solver) -> Callable[[Query], Answer]:
 
 
 def least(query: Query) -> Answer:
-    """The smallest model: sizes first."""
+    """The smallest model, minimising sizes first."""
     ordered = sorted(query.symbols, key=lambda symbol: (symbol.kind != "size", symbol.name))
     return Session(Z3()).minimise(query.assertions, [sym(symbol) for symbol in ordered])
 
 
-class Meaning:
-    """A meaning with a clock."""
+class Semantics:
+    """One of the semantics, with its total time."""
 
     def __init__(self, name: str, judge: Callable[[Protocol], Outcome]) -> None:
         self.name = name
@@ -64,29 +64,30 @@ class Meaning:
         return outcome
 
 
-def meanings(states: int) -> list[Meaning]:
+def all_semantics(states: int) -> list[Semantics]:
     """The machine, the graph, and the obligations with either solver."""
     z3, cvc5 = asking(Z3()), asking(Cvc5())
     return [
-        Meaning("machine", lambda protocol: search(protocol, Bound(states=states, shortest=0))),
-        Meaning("graph", check_event_graph),
-        Meaning("obligations, z3", lambda protocol: check_obligations(protocol, z3)),
-        Meaning("obligations, cvc5", lambda protocol: check_obligations(protocol, cvc5)),
+        Semantics("machine", lambda protocol: search(protocol, Bound(states=states, shortest=0))),
+        Semantics("graph", check_event_graph),
+        Semantics("obligations, z3", lambda protocol: check_obligations(protocol, z3)),
+        Semantics("obligations, cvc5", lambda protocol: check_obligations(protocol, cvc5)),
     ]
 
 
 def drawn(rng: random.Random, *, pairs: bool = False) -> Edit:
-    """S <= 4, lag <= 2, up to three consumers; two rings, tiles in turn, rings held over tiles; three edits at most.
+    """A random protocol: S <= 4, lag <= 2, up to three consumers; two rings, alternating tiles, rings held over tiles;
+    at most three edits.
 
-    pairs: of blocks that fill each other's rings, and nothing else.
+    pairs: only pairs of blocks that fill each other's rings.
     """
-    return edited(
+    return apply_edits(
         pair(rng) if pairs else base(rng), [rng.getrandbits(31) for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3]))]
     )
 
 
 def base(rng: random.Random) -> Protocol:
-    """Four in eight are plain rings."""
+    """A correct protocol; half of them are plain rings."""
     stages, lag = rng.choice([1, 2, 2, 3, 3, 4]), rng.randint(0, 2)
     match rng.randrange(8):
         case 0:
@@ -107,19 +108,19 @@ def base(rng: random.Random) -> Protocol:
 
 
 def pair(rng: random.Random) -> Protocol:
-    """Two blocks that multicast to each other, one consumer in each: the machine's search is thin beyond."""
+    """Two blocks that multicast to each other, with one consumer each: more would exceed the machine's search."""
     stages, lag = rng.randint(1, 3), rng.randint(0, 2)
     pending = rng.choice([lag, lag, rng.randint(0, 2)])
     return clustered(stages, lag=lag, pending=pending)
 
 
 def fuzz(number: int, states: int, seed: int, minutes: float, *, pairs: bool = False) -> int:
-    """How many of so many distinct rings the meanings disagree on; a schedule that does not replay counts too.
+    """Number of disagreements on `number` distinct rings; a schedule that does not replay counts as one.
 
-    minutes: after which no further ring is drawn.
+    minutes: time limit for drawing rings.
     """
     rng = random.Random(seed)  # noqa: S311  # a seed makes the figures repeatable
-    judges = meanings(states)
+    judges = all_semantics(states)
     seen: set[Protocol] = set()
     verdicts: Counter[str] = Counter()
     wrong = 0
@@ -140,27 +141,27 @@ def fuzz(number: int, states: int, seed: int, minutes: float, *, pairs: bool = F
     for which, count in verdicts.most_common():
         print(f"  {count:6} {which}")
     for judge in judges:
-        print(f"  {judge.name}: {judge.seconds:.2f} s, {1000 * judge.seconds / max(1, len(seen)):.2f} ms a ring")
+        print(f"  {judge.name}: {judge.seconds:.2f} s, {1000 * judge.seconds / max(1, len(seen)):.2f} ms per ring")
     return wrong
 
 
 def again(protocol: Protocol, outcomes: dict[str, Outcome], states: int) -> Outcome:
-    """What the machine says; of more tiles, where it holds within its bound and another meaning fails."""
+    """The machine's outcome; searched again with more tiles if it found no failure but another semantics did."""
     other = next((each for each in outcomes.values() if isinstance(each, Fails)), None)
     if other is None or not isinstance(outcomes["machine"], Holds):
         return outcomes["machine"]
-    return search_on(protocol, Bound(states=states, shortest=0), other)
+    return search_deeper(protocol, Bound(states=states, shortest=0), other)
 
 
 def replayed(protocol: Protocol, outcome: Outcome) -> bool:
-    """Whether a machine's failure is one when its schedule is run again."""
+    """Whether the schedule of the machine's failure replays to the same failure."""
     if not isinstance(outcome, Fails):
         return True
     return outcome.size is not None and replay(protocol, outcome.size, outcome.schedule) == outcome
 
 
 def milliseconds(action: Callable[[], object]) -> float:
-    """Of one run."""
+    """Milliseconds of one run."""
     start = time.perf_counter()
     action()
     return 1000 * (time.perf_counter() - start)
@@ -170,20 +171,21 @@ def bugs() -> None:
     """The table of seeded bugs: claims, smallest size, shortest schedule, times."""
     print("bug | obligation that fails | graph | machine | size (K, tiles) | steps | ms z3, cvc5, graph, machine")
     for name, protocol in seeded():
-        owed, by_graph = check_obligations(protocol, asking(Z3()), least), check_event_graph(protocol)
+        by_obligations, by_graph = check_obligations(protocol, asking(Z3()), least), check_event_graph(protocol)
         run = search(protocol, Bound(shortest=50_000))
-        assert isinstance(owed, Fails)
+        assert isinstance(by_obligations, Fails)
         assert isinstance(by_graph, Fails)
         assert isinstance(run, Fails)
         assert run.size is not None
         times = [milliseconds(lambda s=s, p=protocol: check_obligations(p, asking(s))) for s in (Z3(), Cvc5())]
         times.append(milliseconds(lambda p=protocol: check_event_graph(p)))
         times.append(milliseconds(lambda p=protocol: search(p, Bound(shortest=50_000))))
-        model = " ".join(f"{key}={value}" for key, value in owed.model)
+        model = " ".join(f"{key}={value}" for key, value in by_obligations.model)
         size = f"({run.size.trips},{run.size.tiles})"
         figures = " ".join(f"{each:.1f}" for each in times)
         print(
-            f"{name} | {owed.claim} {model} | {by_graph.claim} | {run.claim} | {size} | {len(run.schedule)} | {figures}"
+            f"{name} | {by_obligations.claim} {model} | {by_graph.claim} | {run.claim} | {size} | {len(run.schedule)} |"
+            f" {figures}"
         )
 
 
@@ -199,13 +201,13 @@ def lemma() -> None:
 
 
 def main() -> None:
-    """Print all figures; fail if any two meanings disagree."""
+    """Print all figures; fail if any two semantics disagree."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rings", type=int, default=5000)
     parser.add_argument("--pairs", type=int, default=1000, help="multicast pairs")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="after which no further ring is drawn")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="time limit for drawing rings")
     chosen = parser.parse_args()
     bugs()
     lemma()

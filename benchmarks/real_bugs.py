@@ -1,8 +1,8 @@
-"""Faults that people had, as kernels: `python benchmarks/real_bugs.py [--solver NAME]`.
+"""Verifies kernels that reproduce real bugs of other projects: `python benchmarks/real_bugs.py [--solver NAME]`.
 
-Reads the table of docs/real-bugs.md, verifies each kernel that it names, and prints what was expressible, what was
-caught with the code of its row, and what was refuted though it is right: kernels that the table calls so, and repaired
-twins. Exit status 1 unless all are as the table says.
+Reads the table of docs/real-bugs.md, verifies each kernel that it names, and prints how many bugs are expressible, how
+many are caught with the code of their row, and how many correct kernels (so marked in the table, or repaired twins) are
+refuted. Exit status 1 unless all verdicts are those of the table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COLUMNS = 5
 
 @frozen
 class Row:
-    """One thread. kernel: the stem of its file, empty if it is not expressible; verdict then says why not."""
+    """One issue. kernel: the stem of its file, empty if the bug is not expressible; verdict then says why not."""
 
     thread: str
     what: str
@@ -53,7 +53,7 @@ def rows() -> tuple[Row, ...]:
 
 
 def twins() -> tuple[Path, ...]:
-    """Repaired kernels: those of tests/corpus/proved that share the name of a faulty one."""
+    """Repaired kernels: those of tests/corpus/proved with the name of a faulty one."""
     return tuple(path for path in sorted((CORPUS / "proved").glob("real_*.py")) if _faulty(path.stem))
 
 
@@ -61,7 +61,7 @@ def _faulty(name: str) -> bool:
     return any((CORPUS / "refuted").glob(f"{name}.py"))
 
 
-def judged(path: Path, solver: str) -> str:
+def verdict_of(path: Path, solver: str) -> str:
     """`proved`, `refuted I5`, `rejected E108` or `unknown`."""
     try:
         (kernel,) = load(str(path))
@@ -77,8 +77,8 @@ def judged(path: Path, solver: str) -> str:
             return "unknown"
 
 
-def told(found: Sequence[tuple[Row, str]], repaired: Sequence[tuple[Path, str]]) -> Iterator[str]:
-    """A line a kernel, and the counts."""
+def table(found: Sequence[tuple[Row, str]], repaired: Sequence[tuple[Path, str]]) -> Iterator[str]:
+    """One line per kernel, then the counts."""
     for row, verdict in found:
         wrong = "" if verdict == row.verdict else f"  NOT {row.verdict}"
         yield f"{row.thread:40} {row.kernel:36} {verdict}{wrong}"
@@ -97,9 +97,9 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--solver", default="z3")
     solver: str = parser.parse_args(arguments).solver
-    found = [(row, judged(row.path, solver)) for row in rows() if row.kernel]
-    repaired = [(path, judged(path, solver)) for path in twins()]
-    print("\n".join(told(found, repaired)))
+    found = [(row, verdict_of(row.path, solver)) for row in rows() if row.kernel]
+    repaired = [(path, verdict_of(path, solver)) for path in twins()]
+    print("\n".join(table(found, repaired)))
     good = all(verdict == row.verdict for row, verdict in found) and all(verdict == "proved" for _, verdict in repaired)
     return 0 if good else 1
 

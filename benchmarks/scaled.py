@@ -1,8 +1,8 @@
-"""`argus.scaled_matmul` on a GPU: `python benchmarks/scaled.py build`, then `... scaled.py run` on an H200.
+"""Checks `argus.scaled_matmul` on a GPU: `python benchmarks/scaled.py build`, then `... scaled.py run` on an H200.
 
-build: compiles and verifies every schedule into build/scaled, as the first call of each would; needs no GPU. run:
-checks both kinds of scales against float64 on shapes with tails in every extent, every schedule on one shape, and a
-captured launch; then measures the time of a call on the host.
+build: compiles and verifies every schedule into build/scaled, as its first call would; needs no GPU. run: checks both
+kinds of scales against float64 on shapes with partial tiles in every dimension, every schedule on one shape, and a
+captured launch; then measures the host time of a call.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def operands(torch: Any, shape: tuple[int, int, int], kind: str) -> tuple[Any, A
 
 
 def right(torch: Any, module: Any, shape: tuple[int, int, int], kind: str, config: str | None = None) -> bool:  # noqa: ANN401 reason: untyped
-    """Whether every element is close to float64, as a share of itself and of the sizes of its products."""
+    """Whether every element is close to float64, relative to itself and to the sum of its absolute products."""
     given = operands(torch, shape, kind)
     torch.full((shape[0] * shape[1],), float("nan"), device="cuda", dtype=torch.bfloat16)
     found = module.scaled_matmul(*given, config=config).double()
@@ -86,7 +86,7 @@ def exact(given: tuple[Any, Any, Any, Any], kind: str) -> tuple[Any, Any]:
 
 
 def captured(torch: Any, module: Any) -> bool:  # noqa: ANN401 reason: untyped
-    """Whether a launch in a graph reads operands and scales anew."""
+    """Whether a replayed launch in a graph reads the current operands and scales."""
     fine = True
     for kind in KINDS:
         given = operands(torch, (256, 512, 384), kind)
@@ -102,7 +102,7 @@ def captured(torch: Any, module: Any) -> bool:  # noqa: ANN401 reason: untyped
 
 
 def host(torch: Any, module: Any) -> None:  # noqa: ANN401 reason: untyped
-    """Print the microseconds of the host a call."""
+    """Print the host time per call in microseconds."""
     for kind in KINDS:
         given = operands(torch, (64, 64, 64), kind)
         times: list[float] = []
@@ -112,7 +112,7 @@ def host(torch: Any, module: Any) -> None:  # noqa: ANN401 reason: untyped
             times.append(time.perf_counter() - start)
             if number % 100 == 0:
                 torch.cuda.synchronize()
-        print(f"{kind}: {1e6 * statistics.median(times):.1f} us a call on the host")
+        print(f"{kind}: {1e6 * statistics.median(times):.1f} us per call on the host")
 
 
 if __name__ == "__main__":

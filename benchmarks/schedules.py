@@ -1,8 +1,8 @@
-"""Correct kernels under many schedules: `python benchmarks/schedules.py [--random N] [--sizes N] [--seed N] [FILE]...`.
+"""Runs correct kernels under many schedules: `python benchmarks/schedules.py [--random N] [--sizes N] [FILE]...`.
 
-Each kernel with roles or events, of the files named or else of tests/corpus/proved and tests/corpus/unknown,
-runs at its smallest sizes of different shape under all directed schedules, and at these sizes in turn under N random
-ones, tags alone. A violation is a false alarm and is printed; there should be none. Times are of one process.
+Each kernel with roles or barriers, of the named files or of tests/corpus/proved and tests/corpus/unknown, runs at its
+smallest sizes of different shape under all directed schedules, and at these sizes under N random ones, with tags only.
+A violation is a false alarm and is printed; there should be none. Times are of one process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Size = Mapping[str, int]
 
 @frozen
 class Alarm:
-    """A violation in a kernel that is right."""
+    """A violation reported for a correct kernel."""
 
     sizes: Size
     schedule: Schedule
@@ -39,7 +39,7 @@ class Alarm:
 
 @frozen
 class Count:
-    """The runs of one kernel, and what they reported."""
+    """The numbers of runs of one kernel, and their false alarms."""
 
     directed: int
     random: int
@@ -47,7 +47,7 @@ class Count:
 
 
 def right_kernels(files: Sequence[Path]) -> Iterator[Kernel]:
-    """Those whose threads meet at events."""
+    """The kernels with mbarriers."""
     for file in files:
         for exported in load(str(file)):
             kernel = exported.trace()
@@ -60,7 +60,7 @@ def corpus() -> list[Path]:
 
 
 def count(kernel: Kernel, sizes: int, random: int, seed: int) -> Count:
-    """Run a kernel at so many sizes under the directed schedules, and under so many random ones from a seed on."""
+    """Run a kernel at `sizes` sizes under the directed schedules, and under `random` random ones."""
     few = list(islice(sizes_in_order(kernel), sizes))
     planned = list(product(few, directed(kernel)))
     drawn = list(zip(cycle(few), (Schedule("mixed", seed + number) for number in range(random)), strict=False))

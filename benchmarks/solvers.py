@@ -1,9 +1,9 @@
-"""Every query of the verifier, through every backend: `python benchmarks/solvers.py [--every N] [--budget S]`.
+"""Compares all solver backends on the verifier's queries: `python benchmarks/solvers.py [--every N] [--budget S]`.
 
-The queries are those about the shipped kernels and the corpus (proved, refuted, unknown), as they are asked and
-narrowed to a few values of each symbol, where enumeration answers too. Besides the backends by name, z3 and cvc5
-read the SMT-LIB scripts of the queries with their own parsers, which checks our lowering. Every script is read back.
-It fails if two answers contradict each other, if a model is wrong, or if a script is not the query it was written of.
+The queries are those of the shipped kernels and the corpus (proved, refuted, unknown), as asked, and narrowed to a few
+values per symbol, so that enumeration answers too. In addition z3 and cvc5 parse the queries' SMT-LIB scripts with
+their own parsers, which tests our lowering. Every script is read back. Fails if two answers contradict each other, if a
+model is wrong, or if a script does not parse to its query.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NARROWED = ("z3", "cvc5", "enumerate", "z3-text")
 
 
 def read_back(questions: Sequence[Question]) -> int:
-    """How many queries are not what their scripts are read as; prints the count of those written."""
+    """Number of queries whose scripts do not parse to the same query; prints counts."""
     start = time.perf_counter()
     written = [(question.query, export(question.query)) for question in questions]
     texts = [(query, text) for query, text in written if isinstance(text, str)]
@@ -53,15 +53,15 @@ def compare(title: str, questions: Sequence[Question], names: Sequence[str], bud
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1, help="only every Nth query")
-    parser.add_argument("--budget", type=float, default=2.0, help="seconds a query")
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="where the plots and rows go")
+    parser.add_argument("--budget", type=float, default=2.0, help="seconds per query")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="output folder")
     given = parser.parse_args()
     budget = Budget.about(given.budget)
     start = time.perf_counter()
     corpus = collect((*shipped(), *checkout()), get("portfolio"), budget)
     questions = corpus.questions[:: given.every]
     print(
-        f"{corpus.kernels} kernels ask {corpus.asked:,} queries, {len(corpus.questions):,} of them distinct, "
+        f"{corpus.kernels} kernels: {corpus.asked:,} queries, {len(corpus.questions):,} of them distinct, "
         f"in {time.perf_counter() - start:.1f} s; {len(corpus.skipped)} skipped; {len(questions):,} compared"
     )
     wrong = read_back(questions)
@@ -77,7 +77,7 @@ def main() -> None:
         times = {tally.backend: tally.times() for tally in each.tallies}
         (given.out / name).write_text(cactus(times, len(each.questions)), encoding="utf-8")
     if wrong or not all(each.right for each in comparisons):
-        sys.exit("the answers are not to be relied on: see above")
+        sys.exit("contradictory or wrong answers: see above")
 
 
 if __name__ == "__main__":

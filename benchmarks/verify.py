@@ -1,11 +1,11 @@
-"""Verification figures: `python benchmarks/verify.py [--quick] [--solvers z3,cvc5] [PART ...]`.
+"""Times verification: `python benchmarks/verify.py [--quick] [--solvers z3,cvc5] [PART ...]`.
 
-Parts: shipped (each configuration of the GEMM), proved (each kernel of the corpus that is proved), growth (of a kernel
-one parameter varied at a time), edits (of one line), twins (each that is refuted), lines. cold: a new process with an
-empty answer cache, imports included; MB: the most that process held. warm: another proof in one process, answer cache
-off. cached: the same with answers kept. Each is the minimum of five. Growth has the same columns, then warm as a ratio
-to the first row of its parameter and that of the unit which it is compared with (`growth.py`). Edits are those of
-`edits.py`. Twins: time from the traced kernel to the replayed counterexample, minimum of three.
+Parts: shipped (each GEMM configuration), proved (each proved kernel of the corpus), growth (one parameter of a kernel
+varied at a time), edits (of one line), twins (each refuted kernel), lines. cold: a new process with an empty answer
+cache, including imports; MB: its peak memory. warm: a repeated proof in one process, answer cache off. cached: the same
+with the cache on. Each is the minimum of five. Growth has the same columns, then the warm time relative to the first
+row of its parameter, and its reference unit relative to the first row (`growth.py`). Edits are those of `edits.py`.
+Twins: time from the traced kernel to the replayed counterexample, minimum of three.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def seconds(action: Callable[[], object], times: int) -> float:
 
 
 def child(code: str, *arguments: str) -> list[str]:
-    """What a fresh interpreter prints."""
+    """The output of a new Python process, split into words."""
     usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(  # noqa: S603  # our own text, no shell
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, cwd=ROOT, env=usual
@@ -129,12 +129,12 @@ def edited(times: int) -> None:
 
 
 def _table(kernels: Sequence[tuple[Template, str | None, str, str]], times: int, solvers: Sequence[str]) -> None:
-    """A row a kernel and solver, then the median and the greatest of each solver's columns."""
+    """One row per kernel and solver, then the median and the maximum of each solver's columns."""
     for solver in solvers:
         rows = [_timed(family, config, path, name, solver, times) for family, config, path, name in kernels]
-        for told, of in (("median", statistics.median), ("greatest", max)):
+        for label, of in (("median", statistics.median), ("greatest", max)):
             shown = [of([getattr(row, column) for row in rows]) for column in ("cold", "warm", "cached")]
-            print(f"{told:28} {solver:10} {shown[0]:8.3f} {'':5} {shown[1]:8.3f} {shown[2]:9.3f}", flush=True)
+            print(f"{label:28} {solver:10} {shown[0]:8.3f} {'':5} {shown[1]:8.3f} {shown[2]:9.3f}", flush=True)
 
 
 def _timed(family: Template, config: str | None, path: str, name: str, solver: str, times: int) -> Figures:
@@ -144,13 +144,13 @@ def _timed(family: Template, config: str | None, path: str, name: str, solver: s
 
 
 def _figures(
-    family: Template, config: str | None, path: str, told: str, solver: str, times: int
+    family: Template, config: str | None, path: str, selector: str, solver: str, times: int
 ) -> tuple[str, Figures]:
-    """What stands in the table, and the times in it. path, told: what tells a new process which kernel it is."""
+    """The times of one kernel. path, selector: identify the kernel to a new process."""
     import argus  # noqa: PLC0415  # timed apart, in children
     from argus.solvers.cache import Cache  # noqa: PLC0415  # as above
 
-    runs = [child(COLD, solver, path, told) for _ in range(times)]
+    runs = [child(COLD, solver, path, selector) for _ in range(times)]
     cold = min(float(run[0]) for run in runs)
     warm = seconds(lambda: argus.verify(family, solver=solver, config=config), times)
     with tempfile.TemporaryDirectory() as folder:

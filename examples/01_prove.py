@@ -29,7 +29,7 @@ from argus.language import (
 
 @kernel(target=gfx942, threads=64)
 def matmul(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16]) -> None:
-    """C = A @ B^T: one wave a tile of 32 x 32, operands straight from global memory."""
+    """C = A @ B^T: one wave per tile of 32 x 32, operands loaded directly from global memory."""
     (M, K), (N, _) = A.shape, B.shape
     tag(A, lambda m, k: dict(m=m, k=k))
     tag(B, lambda n, k: dict(n=n, k=k))
@@ -52,6 +52,6 @@ def matmul(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16
 if __name__ == "__main__":
     match argus.verify(matmul).verdict:
         case argus.Proved() as proof:
-            print("proved for all sizes that meet:", *proof.assumptions, sep="\n  ")
+            print("proved for all sizes that satisfy:", *proof.assumptions, sep="\n  ")
         case other:
             print(other)

@@ -29,7 +29,7 @@ from argus.language import (
 
 @kernel(target=gfx942, threads=64)
 def matmul(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16]) -> None:
-    """Meant to be C = A @ B^T, but B is one step of the loop ahead."""
+    """Meant to be C = A @ B^T, but B is one iteration ahead."""
     (M, K), (N, _) = A.shape, B.shape
     tag(A, lambda m, k: dict(m=m, k=k))
     tag(B, lambda n, k: dict(n=n, k=k))

@@ -1,4 +1,4 @@
-"""One kernel, several solvers: by an argument, or for a block of code."""
+"""Verify one kernel with several solvers: chosen by an argument, or for a block of code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from argus.kernels.gemm import gemm
 
 
 def show(report: argus.Report) -> None:
-    print(f"{report.solver}: {type(report.verdict).__name__}, {report.cost.smt} questions reached SMT")
+    print(f"{report.solver}: {type(report.verdict).__name__}, {report.cost.smt} queries reached an SMT solver")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Programs of barriers, waits and accesses to one shared tile, written as letters."""
+"""Kernels of barriers, waits and accesses to one shared tile, encoded as strings of letters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from argus.language import (
 )
 
 WAVES, ROWS = 4, 16
-"""Each wave owns so many rows of the tile."""
+"""Rows of the tile per wave."""
 
 
 def m_and_i(m: Int, i: Int) -> dict[str, Int]:
@@ -39,10 +39,10 @@ def m_and_i(m: Int, i: Int) -> dict[str, Int]:
 
 
 def program(before: str, body: str, after: str) -> Kernel:
-    """The tile is filled; then `before`, `body` as often as D has rows, and `after`.
+    """Fill the tile, then execute `before`, `body` once per row of D, and `after`.
 
-    w: each wave writes its rows. 0 to 3: it reads the rows of the wave so many further. d: LDS operations are waited
-    for. s: all waves meet; p: those of the second row of waves, q: those of the first.
+    w: each wave writes its rows. 0 to 3: it reads the rows of the wave that many further on. d: wait for LDS
+    operations. s: barrier of all waves; p: executed by the second row of waves only, q: by the first only.
     """
 
     @kernel(target=gfx942, threads=64 * WAVES)
@@ -77,10 +77,10 @@ def _run(letters: str, tile: Tensor, x: Fragment, y: Fragment) -> None:
                 with when(eq(wave // 2, int(letter == "p"))):
                     sync()
             case _:
-                copy(_turned(tile, int(letter)), y, via=ds_read_b128)
+                copy(_rotated(tile, int(letter)), y, via=ds_read_b128)
 
 
-def _turned(tile: Tensor, by: int) -> Tensor:
-    """Row r of the result is row r + 16 by of the tile, round it."""
+def _rotated(tile: Tensor, by: int) -> Tensor:
+    """The tile rotated: row r of the result is row (r + 16 by) % size."""
     size = ROWS * WAVES
     return tile.gather((size, 32), lambda row, column: ((row + ROWS * by) % size, column))

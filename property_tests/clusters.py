@@ -1,4 +1,4 @@
-"""Random protocols of small clusters: rings that fill each other, right ones after a few edits."""
+"""Random protocols of small clusters: correct rings across two blocks, after a few edits."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ BLOCKS = 2
 
 
 def cluster(random: Random, most: int = 3) -> tuple[str, Protocol]:
-    """Two blocks, one to three slots, one or two consumers, and as many edits as are drawn, by name.
+    """A protocol of two blocks, one to three slots and one or two consumers, with the names of its edits.
 
-    Mostly all copy to all and give back to all; else as drawn, so that a block may give back what nobody tells it of.
+    Usually every block copies to all and releases to all; otherwise as drawn, so that a block may release slots whose
+    uses it never waits for.
     """
     lag = random.choice([0, 0, 1])
     consumers, stages = random.choice([1, 1, 2]), random.choice([1, 1, 2, 2, 3])
@@ -62,8 +63,8 @@ def wired(
     pending: int = 0,
     first: int = 0,
 ) -> Protocol:
-    """copied, given: whether block i copies into the other's slots, and gives slots back to it. first: the ring whose
-    slots all give back first.
+    """copied, given: whether block i copies into the other's slots, and releases slots to it. first: the ring whose
+    slots are released first.
     """
     roles: list[Role] = []
     for own in range(BLOCKS):
@@ -81,7 +82,7 @@ def wired(
 
 
 def _in_more_parts(protocol: Protocol) -> Protocol:
-    """Each multicast in two copies, one after the other."""
+    """Split each multicast into two consecutive copies."""
     parts = len(protocol.rings[0].parts)
     rings = tuple(evolve(ring, parts=(*ring.parts, *(1,) * BLOCKS)) for ring in protocol.rings)
     roles = tuple(evolve(role, body=tuple(_split(role, parts))) for role in protocol.roles)
@@ -89,7 +90,7 @@ def _in_more_parts(protocol: Protocol) -> Protocol:
 
 
 def _split(role: Role, parts: int) -> Iterator[Op]:
-    """Part 1 + i is block i's multicast, and so is part `parts` + i."""
+    """Part 1 + i is block i's multicast; part `parts` + i is its second half."""
     for op in role.body:
         match op:
             case Copy(part=part) if part > 0:
@@ -101,7 +102,7 @@ def _split(role: Role, parts: int) -> Iterator[Op]:
 
 
 def _of_clusters(protocol: Protocol) -> Iterator[tuple[str, Protocol]]:
-    """Edits that a single ring does not have."""
+    """Edits that do not exist for a single ring."""
     for number, role in enumerate(protocol.roles):
         for name, body in _bodies(role, len(protocol.rings)):
             roles = (*protocol.roles[:number], evolve(role, body=body), *protocol.roles[number + 1 :])

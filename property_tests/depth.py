@@ -1,4 +1,4 @@
-"""How many examples of a claim are tried: a fifth in the default tier, all in the nightly one, many in `make fuzz`."""
+"""Number of examples per property: a fifth in the default tier, all in the nightly tier, many in `make fuzz`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _FULL = 100
 
 
 def examples(full: int, search: int | None = None) -> int:
-    """`full` in the nightly tier, its share in the default tier, `search` under `make fuzz`, whose seeds are fresh."""
+    """`full` in the nightly tier, a fraction of it in the default tier, `search` in `make fuzz`, with fresh seeds."""
     profile = settings.default
     if profile is not None and not profile.derandomize:
         return full if search is None else search

@@ -1,4 +1,4 @@
-"""Documents of kernels with a few values changed: most are no kernels, and some are other ones."""
+"""Randomly changes a few values of a serialised kernel; most results are invalid, some are other kernels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OTHERS: tuple[object, ...] = (
 
 
 def changed(kernel: Kernel, random: Random, times: int) -> Document:
-    """The document of a kernel with so many values of its rows changed."""
+    """The document of a kernel with `times` values of its rows changed."""
     document = copy.deepcopy(write([kernel]))
     for _ in range(times):
         _change(cast("list[list[object]]", document["rows"]), random)
@@ -52,16 +52,16 @@ def _change(rows: list[list[object]], random: Random) -> None:
 
 
 def _another(value: object, row: list[object], at: int, rows: list[list[object]], random: Random) -> object:
-    """A value near this one, or of the same field of another row, or of any kind."""
+    """A nearby value, a value of the same field of another row, or any value."""
     kind = random.randrange(8)
-    alike = [other for other in rows if other[0] == row[0] and len(other) > at]
-    if kind < 4 and alike:
-        return copy.deepcopy(random.choice(alike)[at])
+    same_kind = [other for other in rows if other[0] == row[0] and len(other) > at]
+    if kind < 4 and same_kind:
+        return copy.deepcopy(random.choice(same_kind)[at])
     if kind < 6 and type(value) is int:
         return value + random.choice((-2, -1, 1, 2))
     return random.choice(_NUMBERS) if kind == 6 else copy.deepcopy(random.choice(_OTHERS))
 
 
 def rows_of(document: Mapping[str, object], kind: str) -> list[list[Any]]:
-    """Its rows of one kind, to be changed in place."""
+    """The document's rows of one kind, to be changed in place."""
     return [row for row in cast("list[list[Any]]", document["rows"]) if row[0] == kind]

@@ -1,4 +1,4 @@
-"""Edits of what agents do to each other: barriers and their phases, waits, meetings, fences, counters."""
+"""Random edits of synchronisation between agents: barriers, phases, waits, fences, counters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from property_tests.programs import Mutant, exchanged, one_of, with_edit
 
 
 def enclosing(kernel: Kernel, stmt: Stmt) -> list[Symbol]:
-    """Loop variables, agent numbers and counters' values that a statement may speak of."""
+    """The loop variables, agent numbers and counter values in scope at a statement."""
     roles = () if kernel.roles is None else kernel.roles.roles
     found: list[Symbol] = []
     for role in roles:
@@ -30,7 +30,7 @@ def enclosing(kernel: Kernel, stmt: Stmt) -> list[Symbol]:
 
 
 def tweaked(expression: Index, pool: list[Symbol], random: Random) -> Index:
-    """The expression with one of its numbers or symbols changed."""
+    """The expression with one of its constants or symbols changed."""
     leaves: list[Node] = []
 
     def note(node: Node, parts: Sequence[Node]) -> Node:
@@ -61,7 +61,7 @@ def change_phase(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def change_event(kernel: Kernel, random: Random) -> Mutant | None:
-    """A barrier of another slot, or another barrier."""
+    """Use a barrier of another slot, or another barrier."""
     stmt = one_of(kernel, random, Await, Arrive, Copy)
     name = "signal" if isinstance(stmt, Copy) else "event"
     if stmt is None or getattr(stmt, name) is None:
@@ -78,7 +78,7 @@ def change_event(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def change_count(kernel: Kernel, random: Random) -> Mutant | None:
-    """Another number of arrivals, made or wanted."""
+    """Change the number of arrivals, of an arrival or of a barrier."""
     stmt = one_of(kernel, random, Arrive, Alloc)
     if stmt is None or stmt.count is None:
         return None
@@ -139,7 +139,7 @@ def change_advance(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def change_stages(kernel: Kernel, random: Random) -> Mutant | None:
-    """A barrier or a buffer of more slots than its uses choose from."""
+    """Give a barrier or a buffer more slots than its uses select from."""
     found = [
         s.buffer
         for s in walk(kernel.body)

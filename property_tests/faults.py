@@ -1,6 +1,6 @@
-"""Kernels with a fault that the language lets nobody write: a traced kernel, and one edit of its statements.
+"""Makes kernels with faults that the language cannot express, by editing the statements of a traced kernel.
 
-`@edited(lambda kernel: without(kernel, Fence, kind="barrier_init"))` above `@kernel(...)` takes the fence out.
+`@edited(lambda kernel: without(kernel, Fence, kind="barrier_init"))` above `@kernel(...)` removes the fence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T", bound=Stmt)
 
 @frozen
 class Edited(Template):
-    """A template whose kernels come out edited."""
+    """A template that edits each kernel that it traces."""
 
     edit: Edit
 
@@ -29,7 +29,7 @@ class Edited(Template):
 
 
 def edited(edit: Edit) -> Callable[[Template], Edited]:
-    """Edit what a kernel is traced to."""
+    """Decorate a kernel so that its trace is edited."""
 
     def decorate(template: Template) -> Edited:
         return Edited(
@@ -40,16 +40,16 @@ def edited(edit: Edit) -> Callable[[Template], Edited]:
 
 
 def stated(kernel: Kernel, of: type[T], /, **fields: object) -> list[T]:
-    """The statements of a kind with these fields, in program order; of an atom, its name."""
+    """The statements of a kind with these field values, in program order; an atom is given by its name."""
 
-    def alike(stmt: Stmt) -> bool:
+    def matches(stmt: Stmt) -> bool:
         return all(getattr(stmt, name) == value or str(getattr(stmt, name)) == value for name, value in fields.items())
 
-    return [stmt for stmt in walk(kernel.body) if isinstance(stmt, of) and alike(stmt)]
+    return [stmt for stmt in walk(kernel.body) if isinstance(stmt, of) and matches(stmt)]
 
 
 def without(kernel: Kernel, of: type[Stmt], /, **fields: object) -> Kernel:
-    """The kernel without the first statement of a kind with these fields."""
+    """The kernel without the first statement of a kind with these field values."""
     return with_stmts(kernel, stated(kernel, of, **fields)[0], ())
 
 
@@ -59,5 +59,5 @@ def with_fields(kernel: Kernel, stmt: Stmt, **fields: object) -> Kernel:
 
 
 def with_part(kernel: Kernel, old: object, new: object) -> Kernel:
-    """The kernel with a part of its statements, such as a buffer, exchanged wherever it is named."""
+    """The kernel with a part of its statements, such as a buffer, replaced everywhere."""
     return exchanged(kernel, {id(old): new}, "exchanged").kernel

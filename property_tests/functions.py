@@ -1,4 +1,4 @@
-"""Small layouts, swizzles and composed layouts, and the brute force that tests compare with."""
+"""Strategies for small layouts, swizzles and composed layouts, and brute-force oracles."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ binary = trees(powers, st.sampled_from([0, 1, 2, 4, 8, 16, 32, 3, 5, 6, 12, 24, 
 
 @st.composite
 def compact(draw: DrawFn) -> Layout:
-    """The strides of a compact layout in any order, now and then one of them changed."""
+    """A compact layout in any order, sometimes with one stride changed."""
     extents = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
     strides = [0] * len(extents)
     below = 1
@@ -95,7 +95,7 @@ def hole(values: list[int]) -> Missed | None:
 
 
 def nonlinear(values: list[int]) -> int | None:
-    """The smallest index at which the xor of the images of its bits is not there, or the image is negative."""
+    """The smallest index whose image is negative or not the xor of the images of its bits; None if linear over F2."""
     for index, image in enumerate(values):
         wanted = 0
         for bit in range(index.bit_length()):
@@ -107,7 +107,7 @@ def nonlinear(values: list[int]) -> int | None:
 
 
 def some_layout(values: list[int]) -> int:
-    """How many of the first values some layout of this size has: the best over all ordered factorisations."""
+    """The longest prefix that a layout of this size agrees with, over all ordered factorisations of the size."""
     best = 0
     for extents in factorisations(len(values)):
         strides = [values[int(np.prod(extents[:place]))] for place in range(len(extents))]

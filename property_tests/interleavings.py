@@ -1,8 +1,8 @@
-"""All interleavings of a ring protocol of few uses: what `argus/core/protocol` proves, tried step by step.
+"""Explores all interleavings of a ring protocol with few uses: an independent oracle for `argus/core/protocol`.
 
-Written from what `core/protocol/ring.py` says that operations do, and from nothing else of the verifier. Every step of
-a role is a move of its own, and so is every landing of a copy; a copy writes from when it sets out to when it lands,
-and a group of products reads from its issue to the wait that covers it.
+It implements the documented semantics of `core/protocol/ring.py` and uses nothing else of the verifier. Every step of a
+role is a move of its own, and so is every completion of a copy; a copy writes from its issue to its completion, and a
+wgmma group reads from its issue to the wait that covers it.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from argus.core.protocol.ring import (
 
 T = TypeVar("T")
 Barrier = tuple[str, int, int]
-"""Which of a ring's two, the ring, the slot."""
+"""Barrier: full or empty, ring, slot."""
 Cell = tuple[int, int, int]
-"""Ring, slot, part."""
+"""Cell: ring, slot, part."""
 Step = tuple[Op, int, int]
-"""An operation, the use of the tile that it is of, and the use of all tiles."""
+"""An operation, its use within the tile, and its use over all tiles."""
 
 
 @frozen
 class State:
-    """at: steps done, by role. groups: of each role, cells read by groups that are under way. barriers: phases
-    complete, arrivals, bytes due. flights: cell, use, barrier, bytes. held: the use that a cell holds.
+    """at: steps done, by role. groups: cells read by wgmma groups in flight, by role. barriers: completed phases,
+    arrivals, pending bytes. flights: copies in flight (cell, use, barrier, bytes). held: the use whose data a cell has.
     """
 
     at: tuple[int, ...]
@@ -51,11 +51,11 @@ class State:
 
 
 class WrongError(Exception):
-    """What goes wrong in a step."""
+    """A step violates the protocol."""
 
 
 def steps(protocol: Protocol, role: Role, trips: int, tiles: int) -> Iterator[Step]:
-    """The role's program at a size, from its definition."""
+    """The role's steps at one size."""
     mine = max(0, trips + role.trips)
     aheads = [op.ahead for op in role.body]
     for tile in range(tiles):
@@ -94,7 +94,7 @@ class Runs:
         return State((0,) * roles, ((),) * roles, ((0, 0, 0),) * len(self.counts), frozenset(), frozenset())
 
     def moves(self, state: State) -> Iterator[int | tuple[Cell, int, int, int]]:
-        """Roles that can step, and copies that can land."""
+        """The enabled moves: roles that can step, and copies that can complete."""
         for role, program in enumerate(self.programs):
             at = state.at[role]
             if at < len(program) and self._passes(state, program[at]):
@@ -116,33 +116,33 @@ class Runs:
         return _integer(phase.cursor, step) // self.rings[ring].stages + phase.plus
 
     def after(self, state: State, move: int | tuple[Cell, int, int, int]) -> State:
-        """Raises WrongError."""
+        """The state after a move. Raises WrongError."""
         if not isinstance(move, int):
             cell, use, barrier, size = move
             landed = frozenset({*((c, u) for c, u in state.held if c != cell), (cell, use)})
-            return self._told(evolve(state, flights=state.flights - {move}, held=landed), barrier, 0, -size)
+            return self._arrived(evolve(state, flights=state.flights - {move}, held=landed), barrier, 0, -size)
         step = self.programs[move][state.at[move]]
-        return self._made(evolve(state, at=_put(state.at, move, state.at[move] + 1)), move, step)
+        return self._executed(evolve(state, at=_put(state.at, move, state.at[move] + 1)), move, step)
 
-    def _told(self, state: State, barrier: int, arrivals: int, due: int) -> State:
-        phases, arrived, owed = state.barriers[barrier]
-        arrived, owed = arrived + arrivals, owed + due
+    def _arrived(self, state: State, barrier: int, arrivals: int, due: int) -> State:
+        phases, arrived, pending = state.barriers[barrier]
+        arrived, pending = arrived + arrivals, pending + due
         if arrived > self.counts[barrier]:
             raise WrongError("more arrivals than a phase takes")
-        complete = arrived == self.counts[barrier] and owed == 0
-        now = (phases + 1, 0, 0) if complete else (phases, arrived, owed)
+        complete = arrived == self.counts[barrier] and pending == 0
+        now = (phases + 1, 0, 0) if complete else (phases, arrived, pending)
         return evolve(state, barriers=_put(state.barriers, barrier, now))
 
-    def _made(self, state: State, role: int, step: Step) -> State:
+    def _executed(self, state: State, role: int, step: Step) -> State:
         match step[0]:
             case WaitEmpty() | WaitFull():
                 return state
             case ArriveFull(ring=ring, slot=slot, size=size, count=count):
-                return self._told(state, self._number("full", ring, slot, step), count, size)
+                return self._arrived(state, self._number("full", ring, slot, step), count, size)
             case Release(ring=ring, slot=slot, count=count):
-                return self._told(state, self._number("empty", ring, slot, step), count, 0)
+                return self._arrived(state, self._number("empty", ring, slot, step), count, 0)
             case Copy() as op:
-                return self._sent(state, op, step)
+                return self._issued(state, op, step)
             case Read() as op:
                 return self._read(state, role, op, step)
             case WaitGroups(pending=pending):
@@ -151,7 +151,7 @@ class Runs:
             case _:
                 raise TypeError(f"the explorer gives {step[0]} no meaning")
 
-    def _sent(self, state: State, op: Copy, step: Step) -> State:
+    def _issued(self, state: State, op: Copy, step: Step) -> State:
         cell = op.ring, _integer(op.slot, step) % self.rings[op.ring].stages, op.part
         if any(cell in group for groups in state.groups for group in groups):
             raise WrongError("a copy into what a group still reads")
@@ -176,13 +176,13 @@ class Runs:
 
 
 def failure(protocol: Protocol, trips: int, tiles: int, most: int, seed: int) -> tuple[str, bool]:
-    """What goes wrong in some run, or nothing, and whether all runs were tried, of at most so many states.
+    """A failure of some run, or an empty string; and whether all runs were explored, within `most` states.
 
-    Runs in which some roles hurry and others dawdle come first, as they show most.
+    Runs with fixed priorities of roles come first, as they find most failures.
     """
     runs, random = Runs(protocol, trips, tiles), Random(seed)  # noqa: S311 reason: an order, no secret
     for _ in range(12):
-        found = _hurried(runs, random)
+        found = _priority_run(runs, random)
         if found:
             return found, False
     stack, seen = [runs.start()], {runs.start()}
@@ -207,8 +207,8 @@ def failure(protocol: Protocol, trips: int, tiles: int, most: int, seed: int) ->
     return "", True
 
 
-def _hurried(runs: Runs, random: Random) -> str:
-    """One run: roles in an order of precedence, copies before all of them or behind."""
+def _priority_run(runs: Runs, random: Random) -> str:
+    """One run with a fixed priority of roles, copies completing before all of them or after."""
     order = random.sample(range(len(runs.programs)), len(runs.programs))
     late, state = random.random() < 0.5, runs.start()
     while moves := list(runs.moves(state)):

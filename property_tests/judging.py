@@ -1,4 +1,4 @@
-"""What a verdict on an edited kernel is held to: runs of the interpreter, and the numbers of C = A B^T."""
+"""Checks the verdict on an edited kernel against runs of the interpreter and the values of C = A B^T."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def few_sizes(kernel: Kernel) -> Iterator[Mapping[str, int]]:
 
 
 def schedules_at(kernel: Kernel, place: int) -> tuple[Schedule, ...]:
-    """The directed schedules for the size number `place`, and random ones: all in turn where there are many."""
+    """Directed schedules for the size number `place`, rotating if there are many, and random ones."""
     every = directed(kernel)
     apart = max(1, len(every) // _TOGETHER)
     return (*every[place % apart :: apart], *CHANCE)
@@ -55,7 +55,7 @@ def check_numbers(mutant: Mutant) -> None:
 
 
 def check_shown(kernel: Kernel, found: Counterexample) -> None:
-    """A counterexample of a run, run again."""
+    """Repeat the run of a counterexample."""
     if found.replayed == "recomputed":
         return
     schedule = next(s for s in directed(kernel) if found.schedule == describe_schedule(s))

@@ -1,4 +1,4 @@
-"""Programs that the property tests share: the kernels of the corpus, and the means to edit a traced one."""
+"""The corpus kernels that property tests use, and helpers to edit a traced kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
 
 
 def load(path: Path) -> Any:  # noqa: ANN401 reason: a module
-    """The module in a file, run afresh under its own name."""
+    """Execute a file as a new module of its name."""
     spec = spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -31,7 +31,7 @@ def load(path: Path) -> Any:  # noqa: ANN401 reason: a module
 
 
 def templates(path: Path) -> tuple[Template, ...]:
-    """The kernels of a file, in its order."""
+    """The kernel templates of a file, in order."""
     values = cast("Mapping[str, object]", vars(load(path))).values()
     return tuple(value for value in values if isinstance(value, Template))
 
@@ -43,11 +43,11 @@ def proved_kernels() -> dict[str, Kernel]:
 
 
 KERNELS = proved_kernels()
-"""What the verifier proves as it stands."""
+"""The proved kernels of the corpus, before any edit."""
 
 
 def is_product(kernel: Kernel) -> bool:
-    """Whether a kernel has the tensors of one product of two matrices."""
+    """Whether a kernel has the tensors of one matrix product, A, B and C."""
     return [tensor.name for tensor in kernel.parameters] == ["A", "B", "C"] and all(
         len(tensor.shape) == 2 for tensor in kernel.parameters
     )
@@ -58,7 +58,7 @@ OTHERS = (
     *(name for name, kernel in KERNELS.items() if not is_product(kernel)),
 )
 PRODUCTS = {name: kernel for name, kernel in KERNELS.items() if name not in OTHERS}
-"""Those whose output is A B^T itself."""
+"""The kernels whose output is A B^T itself."""
 
 
 def within_bound(a: Array, b: Array, c: Array) -> bool:
@@ -78,7 +78,7 @@ def within_bound(a: Array, b: Array, c: Array) -> bool:
 
 @frozen(eq=False)
 class Mutant:
-    """A kernel after edits. claims: whether what it claims, and the tags of its inputs, are as they were."""
+    """A kernel after edits. claims: whether its claims and the tags of its inputs are unchanged."""
 
     kernel: Kernel
     edits: tuple[str, ...]
@@ -86,18 +86,18 @@ class Mutant:
 
 
 def with_edit(kernel: Kernel, old: Stmt, new: Sequence[Stmt], text: str, *, claims: bool = True) -> Mutant:
-    """The kernel with one statement replaced, and a note of it."""
+    """The kernel with one statement replaced, and a description of the edit."""
     edit = f"{text}: {type(old).__name__} at {old.span}"
     return Mutant(with_stmts(kernel, old, new), (edit,), claims)
 
 
 def exchanged(kernel: Kernel, exchange: Mapping[int, Any], text: str) -> Mutant:
-    """The kernel with objects exchanged by identity, and a note of it."""
+    """The kernel with objects replaced by identity, and a description of the edit."""
     parts = {name: replace_objects(getattr(kernel, name), exchange) for name in ("prologue", "roles", "epilogue")}
     return Mutant(evolve(kernel, **parts), (text,))
 
 
 def one_of(kernel: Kernel, random: Random, *kinds: type[Any]) -> Any:  # noqa: ANN401 reason: of the kinds asked for
-    """A statement of these kinds, if the kernel has any."""
+    """A random statement of these kinds; None if there is none."""
     found = [stmt for stmt in walk(kernel.body) if isinstance(stmt, kinds)]
     return random.choice(found) if found else None

@@ -1,7 +1,7 @@
-"""What the proof reads a kernel of roles as, and what its agents do when it runs: events on barriers, in order.
+"""Compares the barrier events of a kernel with roles as extracted by the proof and as recorded in a run.
 
-From a kernel's protocol, as the proof has it, the events of each agent of the first block follow for given sizes; a run
-of the interpreter, which knows nothing of rings, records its own. Both are lists of the same words.
+The protocol that the proof extracts determines the events of each agent of the first block at given sizes. A run of the
+interpreter, which knows nothing of rings, records its own. Both are lists of the same records, in order.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
 
 Happened = tuple[str, str, int, int]
-"""What, at which barrier, of which slot; and the phase waited for, or the bytes announced."""
+"""An event: kind, barrier, slot, and the awaited phase or the expected bytes."""
 Who = tuple[str, int]
 """A role and the number of its agent."""
 
 
 @frozen(eq=False)
 class Reading:
-    """A kernel of roles as the proof has it."""
+    """A kernel with roles as the proof parses it."""
 
     roles: tuple[ParsedRole, ...]
     rings: tuple[RingStorage, ...]
@@ -58,8 +58,8 @@ class Reading:
 
 
 def compared(kernel: Kernel) -> bool:
-    """Whether the events of a kernel, read as a protocol, follow from its sizes as `expected` has them: one block, a
-    number of uses that sizes decide and is one for all rings and tiles, each use of a ring by a trip of one loop.
+    """Whether `expected` can compute the events of a kernel: one block per cluster, a number of uses that depends on
+    sizes only and is equal for all rings and tiles, and one loop iteration per use of a ring.
     """
     found = reading(kernel)
     if found is None or any(extent != 1 for extent in kernel.cluster):
@@ -72,7 +72,7 @@ def compared(kernel: Kernel) -> bool:
 
 
 def reading(kernel: Kernel) -> Reading | None:
-    """The protocol that the proof reads; None where it refuses."""
+    """The protocol that the proof extracts; None if it refuses."""
     assert kernel.roles is not None
     facts = tuple(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume))
     ledger = ProofContext(Session(Z3(), Budget.about(2.0)), facts)
@@ -85,7 +85,7 @@ def reading(kernel: Kernel) -> Reading | None:
         return None
 
 
-# -- as read -------------------------------------------------------------------------------------------------
+# -- extracted events ----------------------------------------------------------------------------------------
 
 
 def expected(found: Reading, kernel: Kernel, sizes: Mapping[str, int]) -> dict[Who, list[Happened]]:
@@ -101,7 +101,7 @@ def expected(found: Reading, kernel: Kernel, sizes: Mapping[str, int]) -> dict[W
 
 
 def _tiles(roles: Sequence[ParsedRole], env: Mapping[Symbol, int]) -> int:
-    """Tiles of the block: where the loops over them end. Each runs up from 0 or from its agent's number."""
+    """Number of tiles of the block: the bound of the loops over them, which start at 0 or at the agent's number."""
     loops = [role.tile_loop.tiles for role in roles if role.tile_loop.tiles is not None]
     return 1 if not loops else max(_number(loop.stop, env) for loop in loops)
 
@@ -140,15 +140,16 @@ def _event(op: WaitEmpty | WaitFull | ArriveFull | Release | Copy, ring: RingSto
             return "land", ring.full.name, slot, size
 
 
-# -- as run --------------------------------------------------------------------------------------------------
+# -- recorded events -----------------------------------------------------------------------------------------
 
 
 def recorded(
     kernel: Kernel, rings: Sequence[RingStorage], sizes: Mapping[str, int], schedule: Schedule
 ) -> tuple[dict[Who, list[Happened]], bool]:
-    """What the first thread of each agent of the first block does to the rings' barriers; whether all went well.
+    """The events on the rings' barriers by the first thread of each agent of the first block; and whether the run is
+    free of violations.
 
-    Landings are listed with the agent that issued them, in the order in which they happen.
+    Completions of copies are listed with the agent that issued them, in their order.
     """
     mine = {barrier for ring in rings for barrier in (ring.full, ring.empty)}
     events: dict[Who, list[Happened]] = {}
@@ -188,10 +189,10 @@ def _noted(mine: set[Buffer], events: dict[Who, list[Happened]]) -> Generator[No
 
 
 def difference(kernel: Kernel, found: Reading, sizes: Mapping[str, int], schedule: Schedule) -> str:
-    """Where a run departs from what was read; empty if nowhere.
+    """The first difference between a run and the extracted events; empty if there is none.
 
-    A run that goes wrong may stop anywhere: what its agents did until then must be the beginning of what was read.
-    Landings are compared as what lands in all, since their order is the machine's.
+    A run with a violation may stop anywhere: the events until then must be a prefix of the extracted ones. Completions
+    of copies are compared as a multiset, since their order depends on the schedule.
     """
     wanted = expected(found, kernel, sizes)
     made, well = recorded(kernel, found.rings, sizes, schedule)

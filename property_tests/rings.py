@@ -1,21 +1,21 @@
-"""Random ring protocols: right ones after a few edits."""
+"""Random ring protocols: correct ones after a few edits."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 
 from argus.core.protocol.ring import Protocol, attention, flash, held_per_tile, pingpong, plain
-from argus.testing.protocol.mutations import Edit, edited
+from argus.testing.protocol.mutations import Edit, apply_edits
 
 EDITS = 3
 
 
 @st.composite
 def rings(draw: st.DrawFn) -> Edit:
-    """The edits by name, and the protocol: S <= 3, lag <= 2, one or two consumers, or two rings, or tiles
-    in turn, or a ring held over a tile.
+    """A protocol and the names of its edits: S <= 3, lag <= 2, one or two consumers, or two rings, or alternating
+    tiles, or a ring held over a tile.
     """
-    return edited(draw(_bases()), draw(st.lists(st.integers(0, 2**31), max_size=EDITS)))
+    return apply_edits(draw(_bases()), draw(st.lists(st.integers(0, 2**31), max_size=EDITS)))
 
 
 @st.composite

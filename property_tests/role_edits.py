@@ -1,4 +1,4 @@
-"""Edits of traced kernels of roles: where statements stand, who runs them, what they touch."""
+"""Random edits of kernels with roles: the order of statements, the threads that execute them, their operands."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ _FIXED = Alloc | Tag | Assume | Let
 
 
 def mutate_roles(kernel: Kernel, random: Random, number: int = 1) -> Mutant | None:
-    """A kernel after some edits; None if those drawn do not apply."""
+    """A kernel after some edits; None if a drawn edit does not apply."""
     return mutate(kernel, random, number, ROLE_EDITS)
 
 
 def _lists(kernel: Kernel) -> list[tuple[Stmt, ...]]:
-    """Every list of statements, with one that can be moved."""
+    """Every list of statements that has a movable one."""
     inside = [part for stmt in walk(kernel.body) for part in bodies(stmt)]
     return [part for part in (kernel.prologue, *inside) if any(not isinstance(s, _FIXED) for s in part)]
 
 
 def _anywhere(kernel: Kernel, random: Random) -> Stmt:
-    """A statement, those of short lists as likely as those of long ones."""
+    """A random movable statement; every list is equally likely."""
     return random.choice([s for s in random.choice(_lists(kernel)) if not isinstance(s, _FIXED)])
 
 
@@ -78,7 +78,7 @@ def duplicate(kernel: Kernel, random: Random) -> Mutant:
 
 
 def move(kernel: Kernel, random: Random) -> Mutant | None:
-    """A statement stands before or after another one of its list."""
+    """Move a statement before or after another one of its list."""
     body = [stmt for stmt in random.choice(_lists(kernel)) if not isinstance(stmt, _FIXED)]
     if len(body) < 2:
         return None
@@ -92,7 +92,7 @@ def move(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def carry(kernel: Kernel, random: Random) -> Mutant | None:
-    """A statement stands, or stands once more, in another list: in or out of a loop, a branch or a role."""
+    """Move or copy a statement to another list: into or out of a loop, a branch or a role."""
     stmt, target = _anywhere(kernel, random), _anywhere(kernel, random)
     if target in set(walk((stmt,))) or stmt in set(walk((target,))):
         return None
@@ -105,7 +105,7 @@ def carry(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def exchange(kernel: Kernel, random: Random) -> Mutant | None:
-    """Two neighbours change places."""
+    """Exchange two neighbouring statements."""
     body = random.choice(_lists(kernel))
     if len(body) < 2:
         return None
@@ -117,7 +117,7 @@ def exchange(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def wrap(kernel: Kernel, random: Random) -> Mutant:
-    """One thread alone runs a statement, or it runs under a condition."""
+    """Execute a statement by one thread, or under a condition."""
     stmt = _anywhere(kernel, random)
     if random.random() < 0.4 and not isinstance(stmt, Assert):
         return with_edit(kernel, stmt, (One((stmt,), span=stmt.span),), "by one thread")
@@ -144,13 +144,13 @@ def change_step(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def _fresh(loop: For) -> For:
-    """The loop with a variable whose range is not that of the loop before."""
+    """The loop with a new variable, of a range without upper bound."""
     other = Symbol(loop.symbol.name, "loop", loop.start.range[0], None)
     return evolve(loop, symbol=other, body=tuple(in_stmt(s, {loop.symbol: sym(other)}) for s in loop.body))
 
 
 def change_operand(kernel: Kernel, random: Random) -> Mutant | None:
-    """A product reads, or a copy moves, another slot or another part of a tile."""
+    """Let a product or a copy use another slot or another part of a tile."""
     stmt = one_of(kernel, random, Mma, Copy)
     name = random.choice(["a", "b"]) if isinstance(stmt, Mma) else random.choice(["source", "target"])
     if stmt is None or not getattr(stmt, name).at:
@@ -165,7 +165,7 @@ def change_operand(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def change_agents(kernel: Kernel, random: Random) -> Mutant | None:
-    """A role of one agent fewer or more."""
+    """Give a role one agent fewer or more."""
     assert kernel.roles is not None
     role = random.choice(kernel.roles.roles)
     if role.agent == 1:
@@ -192,7 +192,7 @@ def change_registers(kernel: Kernel, random: Random) -> Mutant | None:
 
 
 def exchange_roles(kernel: Kernel, random: Random) -> Mutant | None:
-    """The order in which roles are written means nothing."""
+    """Reverse the order in which roles are written, which has no effect."""
     assert kernel.roles is not None
     if random.random() < 0.5:
         return None

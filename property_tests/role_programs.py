@@ -1,4 +1,4 @@
-"""Kernels of roles that the property tests edit: small tiles, so that a run takes milliseconds."""
+"""Kernels with roles that the property tests edit; small tiles, so that a run takes milliseconds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from property_tests.programs import KERNELS
 
 @frozen
 class Small:
-    """n: columns of a tile. stages: of the ring. group: rows of a super-tile, 0 for tiles by rows."""
+    """n: columns of a tile. stages: of the ring. group: rows of a super-tile, 0 for row-major tiles."""
 
     n: int = 16
     stages: int = 2
@@ -64,7 +64,7 @@ def _claims(A: Tensor, B: Tensor) -> None:
 
 @kernel(target=sm_90a, threads=384, configs=COOPERATIVE)
 def cooperative(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Small) -> None:
-    """Two warpgroups share a tile; each has a box for its half of it."""
+    """Two warpgroups share a tile; each stores its half through its own box."""
     _claims(A, B)
     mm = wgmma(bf16, n=cfg.n)
     ring = Ring(cfg.stages, a=shared(bf16, (128, 16), swizzle=32), b=shared(bf16, (cfg.n, 16), swizzle=32))
@@ -109,7 +109,7 @@ def cooperative(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N",
 
 @kernel(target=sm_90a, threads=384, configs=PINGPONG)
 def pingpong(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Small) -> None:
-    """Each warpgroup has every second tile, and its own box."""
+    """Each warpgroup takes every second tile, and has its own box."""
     _claims(A, B)
     mm = wgmma(bf16, n=cfg.n)
     ring = Ring(cfg.stages, a=shared(bf16, (64, 16), swizzle=32), b=shared(bf16, (cfg.n, 16), swizzle=32))
@@ -157,11 +157,11 @@ def pingpong(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf
 
 
 def schedules() -> dict[str, Kernel]:
-    """The kernels of this file, one for each configuration."""
+    """The kernels of this file, one per configuration."""
     made = {name: cooperative.trace(name) for name in COOPERATIVE}
     return made | {name: pingpong.trace(name) for name in PINGPONG}
 
 
 SCHEDULES = schedules()
 ROLES = {name: each for name, each in KERNELS.items() if each.roles is not None} | SCHEDULES
-"""Every kernel of roles that the verifier proves as it stands: of the corpus, and of this file."""
+"""All proved kernels with roles, of the corpus and of this file, before any edit."""

@@ -53,7 +53,7 @@ def atoms(symbols: Sequence[Symbol] = SMALL_SYMBOLS) -> SearchStrategy[Index]:
 def index_expressions(
     symbols: Sequence[Symbol] = SMALL_SYMBOLS, *, symbolic_divisors: bool = True, bitwise: bool = True
 ) -> SearchStrategy[Index]:
-    """Expressions of every operator over the symbols, with divisors that are numbers from 1 or expressions."""
+    """Expressions of every operator over the symbols, with positive constants or expressions as divisors."""
 
     def extend(inner: SearchStrategy[Index]) -> SearchStrategy[Index]:
         positive = st.integers(1, 9).map(const)

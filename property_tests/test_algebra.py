@@ -1,4 +1,4 @@
-"""Claim: the constructors rewrite by identities of the integers. What they build means what was written."""
+"""Property: the constructors rewrite by integer identities: an expression has the value of its source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from argus.core.index import Cond, Index, Symbol
 from argus.core.walk import evaluate, show, substitute
 from property_tests.depth import examples
 
-# Ranges are facts that the constructors use: unbounded, signed, non-negative, positive, and one value only.
+# The constructors use ranges as facts: unbounded, signed, non-negative, positive, and a single value.
 SYMBOLS = (
     Symbol("a", "fresh"),
     Symbol("b", "fresh", -20, 13),
@@ -29,7 +29,7 @@ Meaning = Callable[[Env], int]
 
 @frozen
 class Pair:
-    """An expression as the constructors build it, and what was written, computed by Python."""
+    """An expression as the constructors build it, and its value computed by Python."""
 
     built: Index
     meaning: Meaning
@@ -182,6 +182,6 @@ def test_sums_and_products_have_one_form(x: Pair, y: Pair, z: Pair) -> None:
 def test_the_text_is_faithful(shown: Pair | Claim, env: Env) -> None:
     text = show(shown.built)
     names = {of.name: value for of, value in env.items()}
-    # The text of an expression is an expression of Python over the same names.
+    # The text of an expression is a Python expression over the same names.
     value = eval(text, {"min": min, "max": max, "true": True, "false": False}, names)  # noqa: S307 reason: our own text
     assert value == shown.meaning(env)

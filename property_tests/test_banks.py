@@ -1,4 +1,4 @@
-"""Bank conflicts, segments and swizzles of random accesses against counting, one lane at a time."""
+"""Property: bank conflicts, segments and swizzles of random accesses agree with counting lane by lane."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from argus.core.phases import Direction
 from argus.core.target import Target, gfx942, sm_90a
 
 CDNA3_PHASE_OF_QUAD = (0, 1, 2, 3, 1, 0, 3, 2)
-"""Of a 16-byte read: which phase serves lanes 4q to 4q+3 of half a wave."""
+"""The phase of a 16-byte read that serves lanes 4q to 4q+3 of half a wave."""
 
 
 def phase_of(target: Target, direction: Direction, bits: int, lane: int) -> int:
-    """From the rules as text: 128 bytes a phase, consecutive lanes but for reads of 16 bytes on CDNA3."""
+    """The documented rule: 128 bytes per phase, consecutive lanes except for 16-byte reads on CDNA3."""
     if (target.name, direction, bits) == ("gfx942", "read", 128):
         return 4 * (lane // 32) + CDNA3_PHASE_OF_QUAD[lane % 32 // 4]
     return lane // (1024 // bits)
 
 
 def counted(offsets: list[int], target: Target, direction: Direction, element_bits: int, vector: int) -> int:
-    """offsets: of each thread's first element. The largest number of words of one bank in one phase of one wave."""
+    """The largest number of words of one bank in one phase of one wave. offsets: of each thread's first element."""
     held: defaultdict[tuple[int, int, int], set[int]] = defaultdict(set)
     bits = element_bits * vector
     for thread, offset in enumerate(offsets):
@@ -50,7 +50,7 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn, *, negative: bool = True) -> Case:
-    """Aligned vectors of one to three waves, in up to three modes of any stride, 0 and equal ones included."""
+    """Aligned vectors of one to three waves, in up to three modes of any strides, including 0 and equal ones."""
     target = draw(st.sampled_from((gfx942, sm_90a)))
     bits = draw(st.sampled_from((32, 64, 128)))
     element_bits = draw(st.sampled_from((8, 16, 32)))
@@ -63,7 +63,7 @@ def cases(draw: st.DrawFn, *, negative: bool = True) -> Case:
     return Case(target, draw(st.sampled_from(("read", "write"))), element_bits, vector, Layout(shape, strides))
 
 
-def judged(case: Case, offsets: Layout | ComposedLayout) -> int:
+def conflict_degree(case: Case, offsets: Layout | ComposedLayout) -> int:
     return bank_conflicts(
         offsets,
         target=case.target,
@@ -74,7 +74,7 @@ def judged(case: Case, offsets: Layout | ComposedLayout) -> int:
 
 
 def swizzles(case: Case, *, past: int) -> SearchStrategy[Swizzle]:
-    """Of whole vectors, of either direction, up to `past` bits above the lowest of a vector's number."""
+    """Swizzles of whole vectors, with shifts of either sign, up to `past` bits above the lowest bit of the index."""
     base = case.vector.bit_length() - 1
     return st.integers(1, 4).flatmap(
         lambda bits: st.builds(
@@ -92,7 +92,7 @@ def test_the_degree_is_what_counting_finds(data: st.DataObject) -> None:
     swizzle = data.draw(st.just(Swizzle(0, 0, 0)) | swizzles(case, past=4))
     access = ComposedLayout(swizzle, 0, case.offsets)
     expected = counted(access.table().tolist(), case.target, case.direction, case.element_bits, case.vector)
-    assert judged(case, access) == expected
+    assert conflict_degree(case, access) == expected
 
 
 @given(cases())
@@ -116,7 +116,7 @@ def test_the_witness_of_a_conflict_is_one(case: Case) -> None:
 
 
 def searched(case: Case, degree: int) -> Swizzle | None:
-    """None where the search says that there is none."""
+    """The swizzle that the search finds; None if it reports that there is none."""
     try:
         return find_swizzle(
             case.offsets,
@@ -137,7 +137,7 @@ def test_a_swizzle_that_is_found_holds_and_none_that_is_drawn_does_better(data: 
     case = data.draw(cases(negative=False))
     degree = data.draw(st.sampled_from((1, 2)))
     other = data.draw(swizzles(case, past=6))
-    others = judged(case, ComposedLayout(other, 0, case.offsets))
+    others = conflict_degree(case, ComposedLayout(other, 0, case.offsets))
     found = searched(case, degree)
     if found is None:
         assert others > degree

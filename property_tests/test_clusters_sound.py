@@ -1,7 +1,7 @@
-"""Claim: rings of a cluster that fill each other are proved only where no interleaving of their steps goes wrong.
+"""Property: a proved protocol of rings across a cluster has no failing interleaving.
 
-The obligations, with their lemma on one slot of each ring, and the event graph are each asked alone; neither knows of
-`interleavings`, which tries the steps of small numbers of uses one by one.
+The obligations, with their lemma on one slot of each ring, and the event graph are tested separately, against
+`interleavings`, an independent exhaustive search over small numbers of uses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from property_tests.depth import examples
 from property_tests.interleavings import failure
 
 MOST = 400
-"""States of the runs that are tried after the hurried ones."""
+"""State limit of the exhaustive search after the priority runs."""
 _solver = Z3()
 
 
@@ -36,8 +36,8 @@ def _ask(query: Query) -> Answer:
     return _solver.check(query, Budget())
 
 
-def went_wrong(protocol: Protocol, seed: int, most: int = MOST) -> str:
-    """What goes wrong in runs of a few uses: in one tile, more than two rounds of the slots, and in two tiles."""
+def first_failure(protocol: Protocol, seed: int, most: int = MOST) -> str:
+    """A failure in runs of a few uses: in one tile, more than two rounds of the slots, and in two tiles."""
     stages = protocol.rings[0].stages
     for trips, tiles in ((2 * stages + 1, 1), (stages + 1, 2 if protocol.persistent else 1), (1, 1)):
         found, _ = failure(protocol, trips, tiles, most, seed)
@@ -54,11 +54,11 @@ def test_what_is_proved_of_a_cluster_never_goes_wrong(seed: int) -> None:
     except InternalError:  # an edit that leaves a ring without what its operations name
         assume(condition=False)
         raise
-    told = {"obligations": check_obligations(protocol, _ask), "graph": check_event_graph(protocol)}
-    event(" ".join(type(each).__name__ for each in told.values()))
-    proved = [name for name, each in told.items() if isinstance(each, Holds)]
+    outcomes = {"obligations": check_obligations(protocol, _ask), "graph": check_event_graph(protocol)}
+    event(" ".join(type(each).__name__ for each in outcomes.values()))
+    proved = [name for name, each in outcomes.items() if isinstance(each, Holds)]
     if proved:
-        assert not went_wrong(protocol, seed), f"{proved} prove it after: {edits}"
+        assert not first_failure(protocol, seed), f"{proved} prove it after: {edits}"
 
 
 @pytest.mark.parametrize("consumers", [1, 2])
@@ -68,17 +68,17 @@ def test_rings_of_a_cluster_are_proved_and_all_their_runs_are_right(consumers: i
 
     assert isinstance(check_obligations(protocol, _ask), Holds)
     assert isinstance(check_event_graph(protocol), Holds)
-    assert not went_wrong(protocol, 0)
+    assert not first_failure(protocol, 0)
 
 
-GIVEN_UNTOLD = wired(2, (False, False), (False, True))
-"""Block 1 gives slots back to block 0, of whose uses nothing ever tells it: it may be rounds ahead."""
+RELEASED_WITHOUT_WAIT = wired(2, (False, False), (False, True))
+"""Block 1 releases slots of block 0 without ever waiting for its uses, so it may be rounds ahead."""
 
 
 def test_a_slot_given_back_by_who_knows_nothing_of_it_is_not_proved() -> None:
-    assert not isinstance(check_obligations(GIVEN_UNTOLD, _ask), Holds)
-    assert not isinstance(check_event_graph(GIVEN_UNTOLD), Holds)
-    assert went_wrong(GIVEN_UNTOLD, 0)
+    assert not isinstance(check_obligations(RELEASED_WITHOUT_WAIT, _ask), Holds)
+    assert not isinstance(check_event_graph(RELEASED_WITHOUT_WAIT), Holds)
+    assert first_failure(RELEASED_WITHOUT_WAIT, 0)
 
 
 def test_without_the_lemma_the_obligations_would_prove_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_without_the_lemma_the_obligations_would_prove_it(monkeypatch: pytest.Mo
 
     monkeypatch.setattr("argus.core.protocol.obligations.certify_coupled", of_any)
 
-    assert isinstance(check_obligations(GIVEN_UNTOLD, _ask), Holds)
+    assert isinstance(check_obligations(RELEASED_WITHOUT_WAIT, _ask), Holds)
 
 
 def test_all_runs_of_two_uses_are_tried() -> None:
@@ -96,10 +96,10 @@ def test_all_runs_of_two_uses_are_tried() -> None:
 
 @pytest.mark.parametrize("place", range(5))
 def test_a_filler_without_one_of_its_steps_goes_wrong(place: int) -> None:
-    """The runs tell right protocols from wrong ones, or they would show nothing."""
+    """The runs distinguish correct protocols from wrong ones."""
     good = clustered(1)
     filler = good.roles[0]
     body = (*filler.body[:place], *filler.body[place + 1 :])
     wrong = Protocol(good.rings, (Role(filler.name, body, finishes=True), *good.roles[1:]))
 
-    assert went_wrong(wrong, 0)
+    assert first_failure(wrong, 0)

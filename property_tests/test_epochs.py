@@ -1,7 +1,7 @@
-"""Claim: with waves barriers apart, what is proved races on no run, and what is refuted does on one.
+"""Property: with waves in different barrier epochs, a proved program has no race in any run, a refuted one has one.
 
-Programs are words of accesses to one shared tile, waits and barriers, some met by one row of waves alone. The proof
-counts barriers by line; the interpreter lets waves meet and compares the counts of single executions.
+Programs are words of accesses to one shared tile, waits and barriers, some executed by one row of waves only. The proof
+counts barriers by line; the interpreter executes barriers and compares the counts of single executions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ APART = st.sampled_from([("", ""), ("p", "q"), ("q", "p"), ("p", ""), ("pp", "qq
 
 
 def races(before: str, body: str, after: str) -> set[str]:
-    """The codes of what some run violates, for few repetitions of the body."""
+    """The codes of violations in some run, for few repetitions of the body."""
     prepared = Prepared(program(before, body, after))
     found: set[str] = set()
     for repeats, schedule in enumerate(DIRECTED[:4]):
@@ -53,7 +53,7 @@ def test_proof_and_runs_agree(before: str, body: str, after: str, apart: tuple[s
 @settings(max_examples=examples(6))
 @given(st.integers(1, 3), st.booleans())
 def test_a_lead_needs_one_barrier_more(lead: int, enough: bool) -> None:
-    """A read, its wait and as many barriers as one row is ahead by, before the overwrite; or one more."""
+    """A read, its wait, then as many barriers as one row is ahead, or one more, before the overwrite."""
     between = "s" * (lead + enough)
     verdict = verify(program("p" * lead, f"1d{between}wd{between}", "q" * lead), solver="cvc5").verdict
     assert isinstance(verdict, Proved if enough else Refuted)

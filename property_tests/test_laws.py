@@ -1,4 +1,4 @@
-"""Claim: every law of the layout algebra holds, for operands of each kind, by tabulation."""
+"""Property: every law of the layout algebra holds for random operands, checked by explicit tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claim: the symbolic and the tabulated reading of layouts, swizzles and thread-value layouts agree."""
+"""Property: symbolic and tabulated evaluation of layouts, swizzles and thread-value layouts agree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ extents = st.integers(1, 5)
 
 @st.composite
 def thread_value_layouts(draw: DrawFn) -> TV:
-    """Disjoint digits of every axis, dealt to threads and values in any order, with replication among threads."""
+    """Disjoint digits of every axis, assigned to threads and values in any order, with replication among threads."""
     tile = tuple(draw(st.lists(st.sampled_from((1, 2, 4, 6, 8, 12)), min_size=1, max_size=3)))
     modes: list[tuple[int, int]] = []
     below = 1

@@ -1,4 +1,4 @@
-"""Claim: the F2 view agrees with brute force over every index of small functions and matrices."""
+"""Property: linear algebra of layouts over F2 agrees with brute force over every index of small functions."""
 
 from __future__ import annotations
 

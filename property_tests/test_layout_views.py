@@ -1,4 +1,4 @@
-"""Claim: relations and predicates agree with brute force over every index of small functions."""
+"""Property: relations and predicates of layouts agree with brute force over every index of small functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What layouts print is read back as the same layout, and no text leads to anything but a value or a LayoutError."""
+"""Property: a printed layout parses to the same layout, and any text yields a value or a LayoutError."""
 
 from __future__ import annotations
 

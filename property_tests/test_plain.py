@@ -1,7 +1,7 @@
-"""Claims: a kernel that is written and read is the same kernel; and whatever is read as a kernel is judged soundly.
+"""Properties: serialisation round-trips kernels, and any document that is read as a kernel is verified soundly.
 
-A document is data from nobody that is trusted. Changed at random it is refused with a reason, or it is another kernel:
-if that one is proved, no run of the interpreter may fail, as with a kernel that was traced.
+A document is untrusted data. A randomly changed one is rejected with a reason, or it is another kernel: if that one is
+proved, no run of the interpreter may fail, as for a traced kernel.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SMALL = sorted(name for name, kernel in KERNELS.items() if len(pretty(kernel)) <
 
 
 def through(kernel: Kernel) -> Kernel:
-    """The kernel written as text and read again."""
+    """The kernel after serialisation to text and back."""
     (found,) = read(json.loads(json.dumps(write([kernel]), allow_nan=False)))
     assert isinstance(found, Kernel)
     return found
@@ -54,7 +54,7 @@ def test_a_changed_document_is_refused_or_is_judged_soundly(name: str, seed: int
     assume(pretty(found) != pretty(KERNELS[name]))
     try:
         verdict = verify(found, solver="cvc5").verdict
-    except Exception:  # noqa: BLE001 reason: nothing is concluded of what stops the verifier (E945)
+    except Exception:  # noqa: BLE001 reason: an exception in the verifier gives no verdict (E945)
         return
     if isinstance(verdict, Proved):
         check_no_run_fails(Mutant(found, (f"{name} {seed} {times}",), claims=False))

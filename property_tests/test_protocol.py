@@ -1,4 +1,4 @@
-"""Claim: machine, event graph and obligations say the same of every ring that all three have in scope."""
+"""Property: machine, event graph and obligations agree on every ring that all three support."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from argus.core.protocol.outcome import Fails, Unknown
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.z3_backend import Z3
 from argus.testing.protocol.mutations import Edit
-from argus.testing.protocol.search import Bound, replay, search_on
+from argus.testing.protocol.search import Bound, replay, search_deeper
 from property_tests.depth import examples
 from property_tests.rings import rings
 
@@ -31,7 +31,7 @@ def test_the_three_meanings_agree(ring: Edit) -> None:
     _, protocol = ring
     others = (check_event_graph(protocol), check_obligations(protocol, _ask))
     failing = next((each for each in others if isinstance(each, Fails)), others[0])
-    outcomes = (search_on(protocol, BOUND, failing), *others)
+    outcomes = (search_deeper(protocol, BOUND, failing), *others)
     known = {type(outcome).__name__ for outcome in outcomes if not isinstance(outcome, Unknown)}
     event(" ".join(sorted(known)))
 

@@ -1,4 +1,4 @@
-"""Claim: the events that the proof reads off a kernel of roles are those that its agents bring about when it runs."""
+"""Property: the barrier events that the proof extracts from a kernel with roles are those of its runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
-from argus.testing.mutants import spaced
+from argus.testing.mutants import spread_sizes
 from property_tests.depth import examples
 from property_tests.ring_events import compared, difference, reading
 from property_tests.role_edits import mutate_roles
@@ -27,17 +27,17 @@ CHANCE = Schedule("mixed", 4)
 
 
 def held(kernel: Kernel, sizes: int, seed: int) -> str:
-    """Where runs depart from what was read; empty if nowhere, or if the proof refuses to read the kernel."""
+    """The first difference between runs and extracted events; empty if there is none, or if extraction is refused."""
     found = reading(kernel)
     if found is None or not compared(kernel):
         return ""
     schedules = directed(kernel)
-    for size in spaced(list(sizes_in_order(kernel)), sizes):
+    for size in spread_sizes(list(sizes_in_order(kernel)), sizes):
         for schedule in (schedules[seed % len(schedules)], CHANCE):
             try:
                 why = difference(kernel, found, size, schedule)
             except (ArgusError, ZeroDivisionError):
-                continue  # a run without a meaning has no events
+                continue  # an undefined run has no events
             if why:
                 return f"{why} at {size} under {schedule}"
     return ""

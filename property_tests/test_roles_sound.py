@@ -1,8 +1,8 @@
-"""Claim: what is proved of a kernel of roles does not fail, and every failure that is reported is one.
+"""Property: a proved kernel with roles does not fail, and every reported failure is real.
 
-As `test_sound`, of kernels whose roles meet at barriers: edits change phases, counts, bytes, slots, fences and
-meetings. If the verifier proves one, no priority of its roles and no random order of its steps violates anything, and
-the numbers are those of C = A B^T.
+As `test_sound`, for kernels with roles: edits change phases, counts, bytes, slots, fences and barriers. If the verifier
+proves one, no priority of its roles and no random order of its steps violates anything, and its outputs are those of
+C = A B^T.
 """
 
 from __future__ import annotations

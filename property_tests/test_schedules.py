@@ -1,6 +1,6 @@
-"""Claim: a proved kernel violates nothing and computes the same numbers under every schedule, at every size.
+"""Property: a proved kernel has no violation and computes C = A B^T under every schedule, at every size.
 
-The numbers are C = A B^T within the bound of fp32 sums in any order, whatever the order was.
+The outputs must be within the error bound of fp32 sums in any order.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ NAMES = st.sampled_from(sorted(PRODUCTS))
 
 
 def extents(tile: int) -> st.SearchStrategy[int]:
-    """Sizes of a few tiles, half of them close to a whole number of tiles."""
+    """Sizes of up to a few tiles, half of them close to a multiple of a tile."""
     near = st.sampled_from([1, tile - 1, tile, tile + 1, 2 * tile - 1, 2 * tile, 2 * tile + 1])
     return near | st.integers(1, 2 * tile + 2)
 
 
 def sizes_of(name: str, data: st.DataObject) -> dict[str, int]:
-    """Sizes that the kernel's assumptions admit, rounded up to multiples that they ask for."""
+    """Sizes that satisfy the kernel's assumptions, rounded up to the required multiples."""
     kernel = PRODUCTS[name]
     assumption = assumed(kernel)
     drawn = {"M": data.draw(extents(64)), "N": data.draw(extents(64)), "K": 8 * data.draw(st.integers(1, 18))}

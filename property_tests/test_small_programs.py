@@ -1,8 +1,8 @@
-"""Claim: of a random small program, proved means that no run fails, and refuted that the run shown does.
+"""Property: a proved random small program fails in no run, and a refuted one fails in its counterexample's run.
 
-Programs are copies through shared memory, products of matrix instructions, and roles around a ring; two in five are
-written to be right, the others with one or two mistakes, some of which do no harm. Whatever was intended, the verdict
-is held to runs of the interpreter: with tags under directed and random schedules, and with numbers.
+Programs are copies through shared memory, matrix products, and roles around a ring; two in five are meant to be
+correct, the others have one or two mistakes, some of them harmless. The verdict is compared with runs of the
+interpreter: with tags under directed and random schedules, and with values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Claim: a query's script is read back as the query, and other parsers than ours give it the query's answer."""
+"""Property: a query's SMT-LIB script parses to the query, and other parsers give it the same answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claim: every backend gives a query the same answer, and every model satisfies its query."""
+"""Property: all backends give the same answer to a query, and every model satisfies its query."""
 
 from __future__ import annotations
 

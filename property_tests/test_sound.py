@@ -1,8 +1,8 @@
-"""Claim: what is proved does not fail, and every failure that is reported is one.
+"""Property: a proved kernel does not fail, and every reported failure is real.
 
-Kernels are edited at random, so that most are wrong. If the verifier proves one, the interpreter must find nothing
-at any of a list of sizes, under directed and random schedules; if the edits left the claims alone, the numbers must
-be those of C = A B^T as well. A refutation has been replayed where it was made; its replay is repeated here.
+Kernels are edited at random, so that most are wrong. If the verifier proves one, the interpreter must find no violation
+at any of a list of sizes, under directed and random schedules; if the edits left the claims unchanged, the outputs must
+also be those of C = A B^T. The replay of a refutation is repeated here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from property_tests.judging import judge
 from property_tests.programs import KERNELS, PRODUCTS
 
 ALONE = sorted(name for name, kernel in KERNELS.items() if kernel.roles is None)
-"""Those of one body; kernels of roles have edits of their own."""
+"""The kernels without roles; kernels with roles have their own edits."""
 
 
 @settings(max_examples=examples(30))

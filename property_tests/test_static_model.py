@@ -1,4 +1,4 @@
-"""Claim: the static model keeps to an order: more slots hide no less, more work takes no less, units fit in time."""
+"""Property: the static model is monotone: more stages are never slower, more work never faster, units fit in time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from property_tests.depth import examples
 
 FEW = settings(max_examples=examples(5))
 SLACK = 1.01
-"""Requests reach a unit in another order where a slot more lets them begin earlier."""
+"""Tolerance: with one more stage, requests begin earlier and may reach a unit in another order."""
 
 
 @frozen
@@ -92,7 +92,7 @@ def test_nothing_is_faster_than_physics(problem: Sizes, name: str) -> None:
 @FEW
 @given(sizes(), st.sampled_from(sorted(CONFIGS)), st.integers(2, 4))
 def test_more_of_k_takes_longer(problem: Sizes, name: str, factor: int) -> None:
-    kernel, whole = gemm.trace(name), 512 * -(-problem.k // 512)  # slots that no K leaves half empty
+    kernel, whole = gemm.trace(name), 512 * -(-problem.k // 512)  # K is a multiple of the stages
     shorter, longer = ({**problem.named, "K": whole * times} for times in (1, factor))
     assert predict(kernel, longer).microseconds >= predict(kernel, shorter).microseconds
     machine = MACHINES[kernel.target.name]
@@ -115,7 +115,7 @@ def test_more_registers_leave_room_for_no_more_blocks(first: int, second: int, n
 def test_larger_tiles_of_a_compute_unit_read_no_more(problem: Sizes, bm: int, bk: int) -> None:
     tiles = [of(Cdna3(bm=bm, bn=bn, bk=bk)) for bn in (64, 128)]
     small, large = (counts(each, problem.named, MACHINES["gfx942"]).total for each in tiles)
-    assert small.loaded / 64 >= large.loaded / 128 * 0.99  # bytes for each column
+    assert small.loaded / 64 >= large.loaded / 128 * 0.99  # bytes per column
 
 
 SWIZZLES = st.builds(Swizzle, st.integers(0, 3), st.just(3), st.integers(3, 5))
@@ -123,7 +123,7 @@ SWIZZLES = st.builds(Swizzle, st.integers(0, 3), st.just(3), st.integers(3, 5))
 
 @cache
 def through_shared(swizzle: Swizzle, columns: int) -> Kernel:
-    """Rows written as they come, and read by fragments of 16 rows."""
+    """Write rows in order, and read fragments of 16 rows."""
 
     @kernel(target=gfx942, threads=64)
     def moved(A: Tensor["M N", bf16]) -> None:

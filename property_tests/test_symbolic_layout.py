@@ -1,4 +1,4 @@
-"""Claim: a symbolic result, substituted, is what the operation on numbers gives, wherever its conditions hold."""
+"""Property: a symbolic result, evaluated, equals the concrete operation wherever its conditions hold."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ strides = st.sampled_from([0, 1, 1, 2, 4, M, K, 2 * K, M * K, D, 2 * M * N])
 
 @st.composite
 def symbolic_layouts(draw: DrawFn, most: int = 3) -> SymbolicLayout:
-    """Compact ones in any order, with gaps, and any strides."""
+    """Symbolic layouts: compact in any order, with gaps, and with any strides."""
     shape = draw(st.lists(extents, min_size=1, max_size=most))
     if draw(st.integers(0, 3)) == 0:
         return SymbolicLayout(tuple(shape), tuple(draw(strides) for _ in shape))
@@ -130,7 +130,7 @@ def same(a: Layout, b: Layout) -> bool:
 
 
 def assert_exact(name: str, operands: tuple[Any, ...], made: SymbolicLayout, conditions: tuple[Cond, ...]) -> None:
-    """At up to 12 valuations, spread over those allowed."""
+    """Compare at up to 12 valuations, spread over the allowed ones."""
     good = [values for values in allowed(conditions) if small(operands, values)]
     for values in good[:: 1 + len(good) // 12]:
         wanted = getattr(concrete, name)(*at(operands, values))

@@ -1,4 +1,4 @@
-"""Diagnostics in colour, on a terminal: the one reader of them that loads a terminal library."""
+"""Renders diagnostics in colour for terminals; the only renderer that imports a terminal library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLOURS: dict[Style, str] = {
 
 
 def render_rich(diagnostic: Diagnostic, sources: Sources, *, root: str = "") -> Text:
-    """The text of `render_plain` with its colours."""
+    """The text of `render_plain`, in colour."""
     lines = [
         Text.assemble(*((text, _COLOURS[style]) for style, text in line)) for line in trimmed(diagnostic, sources, root)
     ]
@@ -31,7 +31,7 @@ def render_rich(diagnostic: Diagnostic, sources: Sources, *, root: str = "") -> 
 
 
 def print_diagnostic(diagnostic: Diagnostic, sources: Sources, console: Console, *, root: str = "") -> None:
-    """Print to the console, in colour only on a terminal and without NO_COLOR."""
+    """Print a diagnostic, in colour only on a terminal and without NO_COLOR."""
     if console.is_terminal and not console.no_color:
         console.print(render_rich(diagnostic, sources, root=root), soft_wrap=True, highlight=False)
         return

@@ -1,4 +1,4 @@
-"""`argus build`: emit and compile every kernel of a file."""
+"""`argus build`: emits and compiles every kernel of a file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from argus.verifier.loader import load
 
 @click.command()
 @click.argument("file", metavar="FILE[:KERNEL]")
-@click.option("--target", required=True, help="The machine, such as gfx942.")
-@click.option("-o", "--output", required=True, metavar="DIR", help="The folder that the files go to.")
+@click.option("--target", required=True, help="Target architecture, such as gfx942.")
+@click.option("-o", "--output", required=True, metavar="DIR", help="Output folder.")
 @load_seconds_option
 @json_option
 def build(file: str, target: str, output: str, load_seconds: float, as_json: bool) -> Outcome:
-    """Emit and compile every kernel of FILE, and print what each costs. It does not verify them."""
+    """Emit and compile every kernel of FILE, and print its resource use. Does not verify the kernels."""
     kernels = [each.trace(seconds=load_seconds) for each in load(file, seconds=load_seconds)]
     meant = [kernel for kernel in kernels if kernel.target.name == target] or kernels
     artifacts = [build_kernel(kernel, target, output) for kernel in meant]

@@ -1,4 +1,4 @@
-"""`argus certify`: what a certificate claims, found again from scratch."""
+"""`argus certify`: re-checks every claim of a certificate from scratch."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ WRONG = 1
 
 @click.command("certify")
 @click.argument("place", metavar="FOLDER|FILE", type=click.Path(path_type=Path))
-@click.option("--solver", default="portfolio", show_default=True, help="Who proves it again, as for `argus verify`.")
+@click.option("--solver", default="portfolio", show_default=True, help="Solver, as for `argus verify`.")
 @click.option(
     "--seconds",
     type=click.FloatRange(0, 86_400, min_open=True),
     default=NOMINAL_SECONDS,
     show_default=True,
-    help="Longest time a question.",
+    help="Time limit per solver query, in seconds.",
 )
 @click.option(
     "--longest",
     type=click.FloatRange(0, 86_400, min_open=True),
     default=900.0,
     show_default=True,
-    help="Longest time of all.",
+    help="Time limit of the whole check, in seconds.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Of fresh inputs; drawn anew by default.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of the test inputs; random by default.")
 @json_option
 def certify(place: Path, solver: str, seconds: float, longest: float, seed: int | None, as_json: bool) -> Outcome:
-    """Check what `argus optimize --out` delivered, from scratch; exit code 1 if anything is not as it is claimed.
+    """Re-check the output of `argus optimize --out` from scratch; exit code 1 if any claim is wrong.
 
-    The kernel is parsed, proved anew without cached answers, emitted and compiled again and compared byte for byte,
-    and interpreted beside float64 on inputs that nobody could have known. What nothing here can find again, such as a
-    time measured on a GPU, is not checked, and is told so.
+    The kernel is parsed, proved again without cached answers, emitted and compiled again and compared byte for byte,
+    and interpreted on fresh random inputs against a float64 reference. Claims that cannot be reproduced here, such as
+    a time measured on a GPU, are listed as not checked.
     """
     claimed, folder = open_certificate(place)
     first = secrets.randbits(32) if seed is None else seed
@@ -71,15 +71,15 @@ def certify(place: Path, solver: str, seconds: float, longest: float, seed: int 
 
 @contextmanager
 def _bounded(seconds: float) -> Generator[None]:
-    """Whatever the kernel of a certificate asks for, checking it ends. Raises ArgusError (E933)."""
+    """Limit the time of a check, whatever the certificate's kernel does. Raises ArgusError (E933)."""
     try:
         with time_limit(seconds, "checking it", NOWHERE):
             yield
     except (ArgusError, MemoryError) as problem:
         if isinstance(problem, ArgusError) and problem.diagnostic.code != _TOO_LONG:
             raise
-        why = "more memory than there is" if isinstance(problem, MemoryError) else f"more than {seconds:g} s"
-        message = f"checking the certificate took {why}: nothing is said of what was not told yet"
+        why = "more memory than available" if isinstance(problem, MemoryError) else f"more than {seconds:g} s"
+        message = f"checking the certificate took {why}: the checks that are not listed were not done"
         raise ArgusError(Diagnostic("E933", "error", message, help="allow more time with --longest")) from problem
 
 

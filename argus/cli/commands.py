@@ -1,4 +1,4 @@
-"""The commands of `argus`, by name."""
+"""The table of `argus` commands by name."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from argus.cli.lazy import LazyCommand, LazyGroup
     cls=LazyGroup,
     no_args_is_help=False,
     lazy={
-        "solvers": LazyCommand(
-            "argus.cli.bench.command", "solvers", "Put the queries of the verifier to several solvers."
-        ),
+        "solvers": LazyCommand("argus.cli.bench.command", "solvers", "Compare solvers on the verifier's queries."),
         "gemm": LazyCommand(
             "argus.cli.tune", "gemm", "Show which configuration a product gets, or search for the fastest."
         ),
     },
 )
 def bench() -> None:
-    """Comparisons, each a table and files."""
+    """Compare solvers, or GEMM configurations."""
 
 
 @click.group(
@@ -29,19 +27,17 @@ def bench() -> None:
     no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     lazy={
-        "annotate": LazyCommand(
-            "argus.cli.annotate", "annotate_command", "Put the claims that hold of a file's kernels into it."
-        ),
+        "annotate": LazyCommand("argus.cli.annotate", "annotate_command", "Insert proved claims into a kernel file."),
         "bench": LazyCommand("argus.cli.commands", "bench", "Compare solvers, or configurations of GEMM."),
         "build": LazyCommand("argus.cli.build", "build", "Emit and compile every kernel of a file."),
         "certify": LazyCommand(
-            "argus.cli.certify", "certify", "Check a certificate of `argus optimize --out` from scratch."
+            "argus.cli.certify", "certify", "Re-check the output of `argus optimize --out` from scratch."
         ),
-        "conformance": LazyCommand("argus.cli.solvers", "conform", "Hold a solver to the conformance suite."),
+        "conformance": LazyCommand("argus.cli.solvers", "conform", "Run the conformance suite on a solver."),
         "demo": LazyCommand(
             "argus.cli.demo.command", "demo", "Prove a GEMM, refute a broken twin, run it, compile it."
         ),
-        "doctor": LazyCommand("argus.cli.doctor", "doctor", "Say what is installed, what is missing, how to mend it."),
+        "doctor": LazyCommand("argus.cli.doctor", "doctor", "Show what is installed, what is missing, how to fix it."),
         "kb": LazyCommand("argus.cli.kb", "knowledge", "List, show, check and mine optimisation techniques."),
         "layout": LazyCommand("argus.cli.layout", "layout", "Draw layouts in CuTe's notation."),
         "mcp": LazyCommand("argus.cli.mcp", "mcp", "Serve Argus to an agent over stdio (Model Context Protocol)."),
@@ -49,10 +45,10 @@ def bench() -> None:
             "argus.cli.optimize", "optimize_command", "Search for the fastest proved design of a problem."
         ),
         "query": LazyCommand("argus.cli.solvers", "query", "Export and check queries as SMT-LIB scripts."),
-        "report": LazyCommand("argus.cli.report", "report", "Write a search as a web page."),
+        "report": LazyCommand("argus.cli.report", "report", "Write a search run as a web page."),
         "run": LazyCommand("argus.cli.run", "run", "Run a kernel on random inputs and check what it computes."),
-        "suggest": LazyCommand("argus.cli.suggest", "suggest", "Propose claims that hold of a file's kernels."),
-        "verify": LazyCommand("argus.cli.verify", "verify", "Prove every kernel of a file, or refute it."),
+        "suggest": LazyCommand("argus.cli.suggest", "suggest", "Propose claims that hold for a file's kernels."),
+        "verify": LazyCommand("argus.cli.verify", "verify", "Prove or refute every kernel of a file."),
     },
 )
 @click.version_option(__version__, prog_name="argus", message="%(prog)s %(version)s")

@@ -1,6 +1,6 @@
-"""`argus doctor`: what is installed here, what is missing, and how to mend it.
+"""`argus doctor`: shows what is installed, what is missing, and how to fix it.
 
-No program is started, and nothing is written but an empty cache.
+It starts no program and writes nothing except an empty cache.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ State = Literal["good", "absent", "degraded"]
 
 @frozen
 class Check:
-    """One thing looked at.
+    """One item checked.
 
-    state: "absent" is a thing that nothing here needs; "degraded" is one that takes something away: `loses` says
-    what, `repair` how to get it back.
+    state: "absent" means that the item is optional; "degraded" means that a feature does not work without it: `loses`
+    names the feature, `repair` says how to restore it.
     """
 
     group: str
@@ -45,7 +45,7 @@ class Check:
 
 
 def examine(root: Path = Path("/")) -> tuple[Check, ...]:
-    """Everything that Argus can use on this machine. root: where `proc` and `dev` are looked for."""
+    """Check everything that Argus can use on this machine. root: the folder with `proc` and `dev`."""
     return (*_packages(), *_solvers(), _compiler(), _cuda_compiler(), *_gpus(root), _cache())
 
 
@@ -76,20 +76,20 @@ def _solvers() -> Iterator[Check]:
 
 
 def _solver(name: str) -> Check:
-    loses = f"`--solver {name}`; what another solver proves is proved all the same"
+    loses = f"`--solver {name}`; proofs by other solvers are not affected"
     try:
         registry.get(name)
     except ArgusError as problem:
         repair = f"pip install {_DISTRIBUTIONS[name]}" if name in _DISTRIBUTIONS else problem.diagnostic.help
         return Check("solvers", name, "degraded", problem.diagnostic.message, loses, repair)
     found = _version(_DISTRIBUTIONS[name]) if name in _DISTRIBUTIONS else None
-    return Check("solvers", name, "good", found or "built in, or made of the others")
+    return Check("solvers", name, "good", found or "built in, or a combination of the others")
 
 
 def _compiler() -> Check:
     if compiler_present():
         return Check("compilers", "gfx942", "good", f"ziglang {_version('ziglang') or 'of unknown version'}")
-    loses = "`argus build --target gfx942`: verifying and interpreting work without it"
+    loses = "`argus build --target gfx942`; verification and interpretation work without it"
     return Check("compilers", "gfx942", "degraded", "ziglang is not installed", loses, "pip install 'argus[gfx942]'")
 
 
@@ -97,7 +97,7 @@ def _cuda_compiler() -> Check:
     if cuda_compiler_present():
         found = _version("nvidia-cuda-nvrtc") or "of unknown version"
         return Check("compilers", "sm_90a", "good", f"NVRTC {found}")
-    loses = "`argus build --target sm_90a`: verifying and interpreting work without it"
+    loses = "`argus build --target sm_90a`; verification and interpretation work without it"
     return Check("compilers", "sm_90a", "degraded", "NVRTC is not installed", loses, "pip install 'argus[sm90a]'")
 
 
@@ -105,11 +105,11 @@ def _gpus(root: Path) -> Iterator[Check]:
     nvidia = sorted((root / "proc/driver/nvidia/gpus").glob("*"))
     amd = (root / "dev/kfd").exists()
     if nvidia:
-        yield Check("GPUs", "NVIDIA", "good", f"{len(nvidia)} seen by the driver; `argus run` uses the first")
+        yield Check("GPUs", "NVIDIA", "good", f"{len(nvidia)} known to the driver; `argus run` uses the first")
     if amd:
-        yield Check("GPUs", "AMD", "good", "seen by the driver (/dev/kfd); no command of this version uses it")
+        yield Check("GPUs", "AMD", "good", "known to the driver (/dev/kfd); no command of this version uses it")
     if not nvidia and not amd:
-        yield Check("GPUs", "any", "absent", "none: nothing needs one, kernels run in the interpreter")
+        yield Check("GPUs", "any", "absent", "none: a GPU is optional, kernels run in the interpreter")
 
 
 def _cache() -> Check:
@@ -119,11 +119,11 @@ def _cache() -> Check:
     if not cache.problem:
         return Check("cache", "answers", "good", str(cache.path))
     repair = "make the folder writable, or set ARGUS_CACHE_DIR to one that is"
-    return Check("cache", "answers", "degraded", cache.problem, "answers kept between runs", repair)
+    return Check("cache", "answers", "degraded", cache.problem, "reuse of answers between runs", repair)
 
 
 def table(checks: Sequence[Check]) -> Iterator[str]:
-    """The checks by group, and what to do about those that are degraded."""
+    """The checks by group, then the lost features and the repairs of degraded ones."""
     width = max(len(check.name) for check in checks)
     group = ""
     for check in checks:
@@ -147,7 +147,7 @@ def as_data(checks: Sequence[Check]) -> dict[str, object]:
 @click.command(name="doctor")
 @json_option
 def doctor(as_json: bool) -> Outcome:
-    """Say what is installed, what is missing, and how to mend it."""
+    """Show what is installed, what is missing, and how to fix it."""
     checks = examine()
     if not as_json:
         Screen().lines(table(checks))

@@ -1,4 +1,4 @@
-"""The console script: what can be interrupted before `argus.cli.main` is there to report it."""
+"""The console script: handles Ctrl-C while `argus.cli.main` is being imported and after it has returned."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _INTERRUPTED = 130
 
 
 def _stop(_signal: int, _frame: object) -> None:
-    """One line instead of a traceback: nothing has begun, or everything has ended."""
+    """Print one line instead of a traceback, and exit: no command is running."""
     os.write(2, b"argus: interrupted\n")
     os._exit(_INTERRUPTED)
 
 
 def main() -> int:
-    """Run the command that `sys.argv` gives; its exit code."""
+    """Run the command of `sys.argv` and return its exit code."""
     signal.signal(signal.SIGINT, _stop)
     from argus.cli.main import main as run  # noqa: PLC0415 reason: an interrupt while this imports is caught by now
 

@@ -1,4 +1,4 @@
-"""A bug of ours: saved with all it takes to repeat it."""
+"""Saves an internal error of Argus with everything needed to reproduce it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from argus.solvers.cache import default_folder
 
 
 def save(problem: Exception, given: Sequence[str]) -> str:
-    """Write what repeats the failure into the user's cache; the path, or why there is none."""
+    """Write traceback, command and input files to the user's cache; returns the path, or why nothing was saved."""
     trace = "".join(traceback.format_exception(problem))
     text = f"argus {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
     text += f"command: argus {shlex.join(given)}\n\n{trace}\n" + "".join(_sources(given))
@@ -29,7 +29,7 @@ def save(problem: Exception, given: Sequence[str]) -> str:
 
 
 def _sources(given: Sequence[str]) -> Iterator[str]:
-    """The text of each file that the command names."""
+    """The text of each file named on the command line."""
     for argument in given:
         for name in dict.fromkeys((argument, argument.rpartition(":")[0])):
             text = read_source(name) if name and Path(name).is_file() else None

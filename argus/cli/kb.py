@@ -1,4 +1,4 @@
-"""`argus kb`: techniques as they are written down, held against kernels, and found in experts' designs."""
+"""`argus kb`: lists, shows and checks optimisation techniques, and mines them from expert designs."""
 
 from __future__ import annotations
 
@@ -37,22 +37,20 @@ LIST, SHOW, CHECK, MINED = "argus.kb.list/1", "argus.kb.show/1", "argus.kb.check
 WRONG = 1
 _PROBLEM = "gemm:4096x4096x4096"
 
-_folder = click.option(
-    "--kb", "folder", metavar="DIR", help="Another folder of techniques than the one that is shipped."
-)
+_folder = click.option("--kb", "folder", metavar="DIR", help="Folder of techniques, instead of the shipped one.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 
 
 @click.group(name="kb", no_args_is_help=False)
 def knowledge() -> None:
-    """Techniques of optimisation: what each does, when it may, what it was worth, and whether that is so."""
+    """Optimisation techniques: effect, preconditions and recorded experiments; check them, or mine new ones."""
 
 
 @knowledge.command(name="list")
 @_folder
 @_json
 def list_all(folder: str | None, as_json: bool) -> Outcome:
-    """All techniques, those that change a whole kernel first."""
+    """List all techniques, those with the widest scope first."""
     techniques = _loaded(folder)
     if not as_json:
         Screen().lines(listed(techniques))
@@ -64,7 +62,7 @@ def list_all(folder: str | None, as_json: bool) -> Outcome:
 @_folder
 @_json
 def show(name: str, folder: str | None, as_json: bool) -> Outcome:
-    """One technique, with the experiments that showed it."""
+    """Show one technique, with the experiments that support it."""
     technique = _named(_loaded(folder), name)
     if not as_json:
         Screen().lines(shown(technique))
@@ -73,16 +71,14 @@ def show(name: str, folder: str | None, as_json: bool) -> Outcome:
 
 @knowledge.command(name="check")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
-    "--prove", is_flag=True, help="Also prove a kernel that each technique makes, and its preconditions of it."
-)
+@click.option("--prove", is_flag=True, help="Also prove an output kernel of each technique, with its preconditions.")
 @_folder
 @_json
 def check_all(names: tuple[str, ...], prove: bool, folder: str | None, as_json: bool) -> Outcome:
-    """Whether techniques do what their files say; exit code 1 if one does not.
+    """Check that techniques do what their files say; exit code 1 if one does not.
 
-    Matcher, invariants and transformation have to be there; the transformation has to change a kernel of which the
-    matcher is true, on every target; lineage has to name designs that differ in the technique.
+    Matcher, invariants and transformation must exist; on every target the transformation must change a kernel that
+    the matcher accepts; the lineage must name designs that differ in the technique.
     """
     techniques = _loaded(folder)
     chosen = [_named(techniques, name) for name in names] or techniques
@@ -94,24 +90,24 @@ def check_all(names: tuple[str, ...], prove: bool, folder: str | None, as_json: 
             Screen().lines(checked_lines(found[-1]))
     wrong = sum(bool(each.faults) for each in found)
     if not as_json:
-        Screen().lines([f"{len(found) - wrong} of {len(found)} techniques are what their files say"])
+        Screen().lines([f"{len(found) - wrong} of {len(found)} techniques do what their files say"])
     return Outcome(WRONG if wrong else 0, {"schema": CHECK, "techniques": [checked_json(each) for each in found]})
 
 
 @knowledge.command(name="mine")
 @click.argument("kernel", metavar="KERNEL")
-@click.option("--problem", "problem_text", default=_PROBLEM, show_default=True, help="Whose times are compared.")
-@click.option("--times", "table", metavar="FILE", help="Take times from a recorded table, not from the static model.")
-@click.option("-o", "--output", metavar="DIR", help="Write each skill as a page, and all of them as skills.json.")
+@click.option("--problem", "problem_text", default=_PROBLEM, show_default=True, help="Problem for timing.")
+@click.option("--times", "table", metavar="FILE", help="Recorded table of times, instead of the static model.")
+@click.option("-o", "--output", metavar="DIR", help="Write each skill as a page, and all as skills.json.")
 @_folder
 @_json
 def mine_design(
     kernel: str, problem_text: str, table: str | None, output: str | None, folder: str | None, as_json: bool
 ) -> Outcome:
-    """Take techniques away from an expert's design of a GEMM, one by one, and write down what each step was worth.
+    """Remove techniques from an expert's GEMM design one by one, and record the slowdown of each step.
 
-    KERNEL is the name of a configuration, such as clustered_bands or cdna3_pingpong. A step is taken only if the
-    simpler kernel is proved and computes the same in the interpreter.
+    KERNEL is the name of a configuration, such as clustered_bands or cdna3_pingpong. A technique is removed only if
+    the simpler kernel is proved and computes the same results in the interpreter.
     """
     techniques = _loaded(folder)
     expert = designs.design(kernel)
@@ -140,7 +136,7 @@ def _named(techniques: tuple[Technique, ...], name: str) -> Technique:
         if each.name == name:
             return each
     known = ", ".join(each.name for each in techniques)
-    raise ArgusError(Diagnostic("E906", "error", f"`{name}` is no technique", help=f"there are {known}"))
+    raise ArgusError(Diagnostic("E906", "error", f"there is no technique `{name}`", help=f"there are {known}"))
 
 
 def _verify(kernel: Kernel) -> Report:
@@ -163,7 +159,7 @@ def _tools(problem: Gemm, text: str, kernel: str, table: str | None) -> Tools:
 
 
 def _predicted(made: Kernel, sizes: Mapping[str, int]) -> float:
-    """Of gfx942 with what its compiler says of registers, where there is one."""
+    """Predicted time in microseconds; for gfx942 from the compiler's register counts, if it is installed."""
     said = compile_resources(made) if made.target.name == "gfx942" and compiler_present() else None
     return predict(made, sizes, said).microseconds
 

@@ -1,4 +1,4 @@
-"""`argus layout`: layouts on the command line."""
+"""`argus layout`: draws layouts as text, SVG or PNG."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from argus.report.layout_svg import check_ending, save
 
 
 def _swizzle(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Swizzle | None:
-    """`3,4,3`, or a swizzle as it prints."""
+    """Parse `3,4,3` or `Sw<3,4,3>`."""
     if text is None:
         return None
     found = parse(f"Sw<{text}>" if re.fullmatch(r"[-0-9, ]+", text) else text)
@@ -27,7 +27,7 @@ def _swizzle(_context: click.Context, _parameter: click.Parameter, text: str | N
 
 
 def _tile(_context: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, ...] | None:
-    """`16x8`."""
+    """Parse extents such as `16x8`."""
     if text is None:
         return None
     if not re.fullmatch(r"[1-9][0-9]{0,8}(x[1-9][0-9]{0,8}){0,7}", text):
@@ -37,23 +37,23 @@ def _tile(_context: click.Context, _parameter: click.Parameter, text: str | None
 
 @click.group(no_args_is_help=False)
 def layout() -> None:
-    """Layouts in CuTe's notation, such as "((4,8),2):((8,1),4)"."""
+    """Draw layouts in CuTe's notation, such as "((4,8),2):((8,1),4)"."""
 
 
 @layout.command()
 @click.argument("text", metavar="LAYOUT")
 @click.option("-o", "--output", metavar="FILE", help="Write FILE, ending in .svg, .png or .txt, instead of printing.")
-@click.option("--swizzle", callback=_swizzle, metavar="B,M,S", help="Before and after this swizzle.")
-@click.option("--banks", "in_banks", is_flag=True, help="The bank of shared memory of each element.")
+@click.option("--swizzle", callback=_swizzle, metavar="B,M,S", help="Draw LAYOUT before and after this swizzle.")
+@click.option("--banks", "in_banks", is_flag=True, help="Draw each element's shared-memory bank.")
 @click.option(
     "--element-bits",
     type=click.IntRange(1, 4096),
     default=16,
     show_default=True,
-    help="Of an element, for --banks.",
+    help="Size of an element, for --banks.",
 )
-@click.option("--phase", metavar="LAYOUT", help="With --banks: the indices accessed at once, conflicts marked.")
-@click.option("--tile", callback=_tile, metavar="MxN", help='The tile of "THREADS ; VALUES".')
+@click.option("--phase", metavar="LAYOUT", help="With --banks: indices of one access phase, to mark conflicts.")
+@click.option("--tile", callback=_tile, metavar="MxN", help='Tile of a thread-value layout "THREADS ; VALUES".')
 def show(
     text: str,
     output: str | None,
@@ -73,7 +73,7 @@ def show(
     if phase is not None and not in_banks:
         raise click.UsageError("--phase needs --banks")
     if (";" in text) != (tile is not None):
-        raise click.UsageError("a thread-value layout is written `THREADS ; VALUES` and needs --tile, others have none")
+        raise click.UsageError("--tile is for a thread-value layout `THREADS ; VALUES`, which needs it")
     if tile is not None:
         if swizzle is not None or in_banks:
             raise click.UsageError("a thread-value layout is drawn without --swizzle and --banks")

@@ -1,4 +1,4 @@
-"""Groups of commands that import a command when it is run: `--help` needs only their names and summaries."""
+"""Command groups that import a command only when it runs: `--help` needs only names and summaries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attrs import frozen
 
 @frozen
 class LazyCommand:
-    """A command by the place where it is defined, and its line in the group's `--help`."""
+    """The module and attribute that define a command, and its line in the group's `--help`."""
 
     module: str
     attribute: str
@@ -23,7 +23,7 @@ class LazyCommand:
 
 
 class LazyGroup(click.Group):
-    """A group over `LazyCommand`s, listed in alphabetical order."""
+    """A group of `LazyCommand`s, listed in alphabetical order."""
 
     def __init__(self, *arguments: Any, lazy: Mapping[str, LazyCommand], **options: Any) -> None:  # noqa: ANN401 reason: click's
         super().__init__(*arguments, **options)

@@ -1,7 +1,7 @@
-"""The command line. Each command returns its exit code and its JSON document; `main` alone reports what goes wrong.
+"""Runs a command and reports its errors. Each command returns an exit code and a JSON document.
 
-Exit codes: 0 proved, or right; 1 refuted, or wrong; 2 unknown, vacuous, or an output without an assertion; 3 usage,
-input or an ill-formed program; 4 a bug in Argus; 130 interrupted; 141 the reader of the output has gone.
+Exit codes: 0 proved, or correct; 1 refuted, or wrong; 2 unknown, vacuous, or an output without an assertion; 3 usage
+error, bad input or an ill-formed program; 4 a bug in Argus; 130 interrupted; 141 broken pipe.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SCHEMA = "argus.report/1"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; its exit code. Raises nothing for what the user, files or the reader of the output do."""
+    """Run one command and return its exit code. Errors of the user, of files and of the output raise nothing."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
     try:
-        code = _guarded(given)
+        code = _run_and_report(given)
         sys.stdout.flush()
     except BrokenPipeError:
         _abandon(sys.stdout)
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _writable(stream: TextIO | None) -> TextIO:
-    """A stream that takes every character; one that was closed before we started takes and keeps nothing."""
+    """The stream with unencodable characters escaped; /dev/null in place of a stream closed before start-up."""
     if stream is None:
         return Path(os.devnull).open("w", encoding="utf-8")
     wrapper: object = stream
@@ -56,33 +56,33 @@ def _writable(stream: TextIO | None) -> TextIO:
 
 
 def _abandon(stream: TextIO) -> None:
-    """Let the interpreter's last flush go nowhere, where the stream is a real one."""
+    """Redirect the stream to /dev/null, so that the interpreter's last flush cannot fail."""
     with contextlib.suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
 
-def _guarded(given: list[str]) -> int:
+def _run_and_report(given: list[str]) -> int:
     as_json = "--json" in given
     try:
-        outcome = _ran(given, as_json)
+        outcome = _invoke(given, as_json)
     except ArgusError as problem:
-        outcome = _refused(problem.diagnostic, as_json)
+        outcome = _report_bad_input(problem.diagnostic, as_json)
     except click.ClickException as problem:
-        outcome = _refused(_usage(problem), as_json)
+        outcome = _report_bad_input(_usage(problem), as_json)
     except OSError:
         raise
-    except Exception as problem:  # noqa: BLE001 reason: the outermost frame; anything else is a bug of ours, and saved
-        outcome = _failed(problem, given, as_json)
+    except Exception as problem:  # noqa: BLE001 reason: the outermost frame; anything else is a bug in Argus, and is saved
+        outcome = _report_internal_error(problem, given, as_json)
     if as_json and outcome.document:
         document = {"schema": SCHEMA, "version": __version__, **outcome.document, "exit_code": outcome.code}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     return outcome.code
 
 
-def _ran(given: list[str], as_json: bool) -> Outcome:
-    # What a kernel file prints while it is loaded must not get into the document.
+def _invoke(given: list[str], as_json: bool) -> Outcome:
+    # Output that a kernel file prints while it is loaded must not get into the JSON document.
     aside = contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext()
     try:
         with aside, commands.make_context("argus", given) as context:
@@ -98,8 +98,8 @@ def _usage(problem: click.ClickException) -> Diagnostic:
     return Diagnostic("E701", "error", message[:1].lower() + message[1:], help=f"see `{command} --help`")
 
 
-def _refused(diagnostic: Diagnostic, as_json: bool) -> Outcome:
-    from argus.cli.screen import Screen, on_stderr  # noqa: PLC0415 reason: start-up, and most commands refuse nothing
+def _report_bad_input(diagnostic: Diagnostic, as_json: bool) -> Outcome:
+    from argus.cli.screen import Screen, on_stderr  # noqa: PLC0415 reason: start-up time, and most commands succeed
     from argus.report.diagnostic_text import to_json  # noqa: PLC0415 reason: as above
 
     if not as_json:
@@ -107,8 +107,8 @@ def _refused(diagnostic: Diagnostic, as_json: bool) -> Outcome:
     return Outcome(BAD_INPUT, {"kernels": [], "diagnostics": [to_json(diagnostic)]})
 
 
-def _failed(problem: Exception, given: Sequence[str], as_json: bool) -> Outcome:
-    from argus.cli.internal_error import save  # noqa: PLC0415 reason: start-up, and no command is meant to fail
+def _report_internal_error(problem: Exception, given: Sequence[str], as_json: bool) -> Outcome:
+    from argus.cli.internal_error import save  # noqa: PLC0415 reason: start-up time, and internal errors are rare
     from argus.cli.screen import Screen, on_stderr  # noqa: PLC0415 reason: as above
 
     message = str(problem) or type(problem).__name__
@@ -119,7 +119,7 @@ def _failed(problem: Exception, given: Sequence[str], as_json: bool) -> Outcome:
             [
                 f"internal error: {first}",
                 "  This is a bug in Argus, not in your kernel: nothing was proved or refuted by this run.",
-                "  Please report it, with the file that holds all it takes to repeat it:",
+                "  Please report it, with this file, which has everything needed to reproduce it:",
                 f"  {saved}",
             ]
         )

@@ -1,4 +1,4 @@
-"""`argus mcp`: tools for coding agents, on the standard streams."""
+"""`argus mcp`: serves tools to coding agents over the Model Context Protocol, on standard input and output."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from argus.report.command_result import Outcome
     type=click.FloatRange(1, 86_400),
     default=300.0,
     show_default=True,
-    help="Longest time for one answer.",
+    help="Time limit per tool call, in seconds.",
 )
-@click.option(
-    "--at-once", type=click.IntRange(1, 64), default=2, show_default=True, help="Texts looked at side by side."
-)
+@click.option("--at-once", type=click.IntRange(1, 64), default=2, show_default=True, help="Concurrent tool calls.")
 def mcp(seconds: float, at_once: int) -> Outcome:
     """Serve verify, interpret, build, suggest_invariants and search_knowledge to an agent, over stdio.
 
-    The agent's configuration starts it; see docs/agents.md. It ends when the agent closes its standard input.
+    The agent's configuration starts the server (see docs/agents.md); it exits when its standard input is closed.
     """
     server(Tools(longest=seconds, at_once=at_once)).run("stdio")
     return Outcome(0, {})

@@ -1,4 +1,4 @@
-"""`argus optimize`: a search for the fastest proved design of a problem, which may be left alone."""
+"""`argus optimize`: searches for the fastest proved design of a problem; can run unattended."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from click.core import ParameterSource
 from argus.cli.options import json_option
 from argus.cli.screen import Screen
 from argus.cli.search.page.page import write_report
-from argus.cli.search.progress import Bar, drawn
-from argus.cli.search.text import Teller, outcome_lines
+from argus.cli.search.progress import Bar, show_bar
+from argus.cli.search.text import SearchLog, outcome_lines
 from argus.core.diagnostic import ArgusError
 from argus.core.target import TARGETS
 from argus.policy.llm.budget import Limits as Allowance
@@ -36,18 +36,16 @@ from argus.search.run import PlannerName, SearchResult, Settings, journal_path, 
 
 NOTHING, INTERRUPTED = 1, 130
 _FIXED = ("target", "sizes", "planner", "seed")
-"""What a run that goes on has from its beginning."""
+"""Options that a resumed run takes from its start."""
 _OF_MODEL = ("model", "base_url", "dollars", "tokens")
 
 
 @click.command("optimize")
 @click.argument("problem", required=False, metavar="PROBLEM")
 @click.option("--target", default="sm_90a", show_default=True, help=" or ".join(each.name for each in TARGETS))
-@click.option("--sizes", default="", metavar="M=4096,...", help="Of a PROBLEM that is a file, all of its kernel's.")
-@click.option(
-    "--budget-seconds", "seconds", type=click.FloatRange(0, min_open=True), help="Longest time of the search."
-)
-@click.option("--trials", type=click.IntRange(1), help="Most candidates.")
+@click.option("--sizes", default="", metavar="M=4096,...", help="Sizes of a PROBLEM that is a file: all of them.")
+@click.option("--budget-seconds", "seconds", type=click.FloatRange(0, min_open=True), help="Time limit of the search.")
+@click.option("--trials", type=click.IntRange(1), help="Maximum number of candidates.")
 @click.option(
     "--planner",
     type=click.Choice(["bandit", "llm", "random", "exhaustive", "tpe"]),
@@ -55,29 +53,29 @@ _OF_MODEL = ("model", "base_url", "dollars", "tokens")
     show_default=True,
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
-@click.option("--resume", metavar="RUN", default="", help="Go on with a run of the journal.")
-@click.option("--journal", type=click.Path(dir_okay=False, path_type=Path), help="Where runs are kept.")
+@click.option("--resume", metavar="RUN", default="", help="Resume a run from the journal.")
+@click.option("--journal", type=click.Path(dir_okay=False, path_type=Path), help="Journal file of search runs.")
 @click.option(
     "--workers",
     type=click.IntRange(0, 256),
     default=1,
     show_default=True,
-    help="Processes that judge; 0 judges in this one, where no candidate can be stopped.",
+    help="Worker processes that evaluate candidates; 0: this process, without time limits per candidate.",
 )
-@click.option("--scheduler", default="", metavar="tcp://...", help="Judge on a Dask cluster.")
+@click.option("--scheduler", default="", metavar="tcp://...", help="Evaluate candidates on a Dask cluster.")
 @click.option(
-    "--on", type=click.Choice(["auto", "gpu", "model"]), default="auto", show_default=True, help="What times are from."
+    "--on", type=click.Choice(["auto", "gpu", "model"]), default="auto", show_default=True, help="Source of times."
 )
-@click.option("--epsilon", type=click.FloatRange(0), help="Stop within this share of the speed of light.")
-@click.option("--attempts", type=click.IntRange(1), help="Stop after so many candidates without gain.")
-@click.option("--model", default="", help="Of the planner llm; docs/planner-llm.md says which.")
-@click.option("--base-url", metavar="URL", help="Of an endpoint that speaks the Messages API, for the planner llm.")
-@click.option("--dollars", type=click.FloatRange(0, min_open=True), help="Most that the planner llm may spend.")
-@click.option("--tokens", type=click.IntRange(1), help="Most tokens that the planner llm may take.")
+@click.option("--epsilon", type=click.FloatRange(0), help="Stop within this fraction of the speed of light.")
+@click.option("--attempts", type=click.IntRange(1), help="Stop after this many candidates without improvement.")
+@click.option("--model", default="", help="Language model of the planner llm; see docs/planner-llm.md.")
+@click.option("--base-url", metavar="URL", help="Endpoint with the Messages API, for the planner llm.")
+@click.option("--dollars", type=click.FloatRange(0, min_open=True), help="Spending limit of the planner llm.")
+@click.option("--tokens", type=click.IntRange(1), help="Token limit of the planner llm.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Deliver the best design there at the end, with a certificate and a report.",
+    help="Folder for the best design, its certificate and a report.",
 )
 @click.option("--runs", is_flag=True, help="List the runs of the journal.")
 @json_option
@@ -106,16 +104,16 @@ def optimize_command(
     runs: bool,
     as_json: bool,
 ) -> Outcome:
-    """Search for the fastest design of PROBLEM, such as gemm:8192x8192x8192:bf16, that is proved.
+    """Search for the fastest proved design of PROBLEM, such as gemm:8192x8192x8192:bf16.
 
-    PROBLEM may be FILE or FILE:KERNEL, with --sizes: a kernel or a family of the user's own, beside a function
-    `reference` on NumPy arrays that are named as the kernel's inputs.
+    PROBLEM may be FILE or FILE:KERNEL, with --sizes: the file has your kernel, or family of kernels, and a function
+    `reference` whose parameters are NumPy arrays with the names of the kernel's inputs.
 
-    Each candidate goes through a gate: it is traced, its invariants are proved, it is run in the interpreter beside a
-    float64 reference, compiled, and on a GPU checked again and timed; without one its time is predicted. What stops a
-    candidate is shown with its counterexample. Ctrl-C ends the search and tells the best so far; every answer is in
-    the journal as soon as it is known, and --resume goes on from there. With --out the search ends, also on Ctrl-C,
-    with a folder that holds the kernel, a script that launches it, a certificate for `argus certify`, and report.html.
+    Each candidate must pass a gate: it is traced, its invariants are proved, it is interpreted and compared with a
+    float64 reference, compiled, and then checked and timed on a GPU; without a GPU its time is predicted. A rejected
+    candidate is shown with its counterexample. Ctrl-C ends the search and prints the best so far. Every result is
+    written to the journal at once, and --resume continues from there. With --out the search writes, also after
+    Ctrl-C, a folder with the kernel, a launch script, a certificate for `argus certify`, and report.html.
     """
     screen = Screen()
     given = {
@@ -147,29 +145,29 @@ def optimize_command(
 
 
 def _searched(asked: Problem, settings: Settings, interrupts: Interrupts, screen: Screen | None) -> SearchResult:
-    """The search, told on a screen if there is one. What ends it too early is told after the best until then."""
+    """Run the search and print its events, if there is a screen. Before an error ends it, print the best so far."""
     if screen is None:
         return optimize(str(asked), asked.target, settings, interrupts=interrupts)
     counted = asked.counted.description if isinstance(asked, KernelFile) else ""
-    teller = Teller(asked.bounds, settings.limits.trials, settings.model.limits, counted)
+    log = SearchLog(asked.bounds, settings.limits.trials, settings.model.limits, counted)
     bar = Bar(settings.limits, asked.bounds)
 
-    def tell(event: Update) -> None:
-        bar.saw(event)
-        screen.lines(teller.lines(event))
+    def show(event: Update) -> None:
+        bar.update(event)
+        screen.lines(log.lines(event))
 
     try:
-        with drawn(bar, screen.console):
-            found = optimize(str(asked), asked.target, settings, tell, interrupts=interrupts)
+        with show_bar(bar, screen.console):
+            found = optimize(str(asked), asked.target, settings, show, interrupts=interrupts)
     except ArgusError:
-        screen.lines(teller.cut_off())
+        screen.lines(log.best_at_error())
         raise
     screen.lines(outcome_lines(found, settings.model.limits))
     return found
 
 
 def _check_given(given: Mapping[str, object], first: Started | None) -> None:
-    """What a command line says that cannot be followed is no use. first: of a run that goes on.
+    """Reject options that conflict with a resumed run or with the planner. first: start event of the resumed run.
 
     Raises UsageError.
     """
@@ -177,27 +175,27 @@ def _check_given(given: Mapping[str, object], first: Started | None) -> None:
         has: dict[str, object] = {"planner": first.planner, "seed": first.seed, "target": first.target}
         for name in _FIXED:
             if name in given and given[name] != has.get(name):
-                raise click.UsageError(f"the run goes on with its own {name}: leave --{name} out")
+                raise click.UsageError(f"a resumed run has its own {name}: leave --{name} out")
         asked = given.get("problem")
         if asked is not None and str(problem_of(str(asked), first.target)) != first.problem:
-            raise click.UsageError(f"the run is of {first.problem}, and goes on with it: leave PROBLEM out")
+            raise click.UsageError(f"the resumed run is for {first.problem}: leave PROBLEM out")
     planner = first.planner if first is not None else given.get("planner")
-    beside = [name for name in _OF_MODEL if name in given]
-    if beside and planner != "llm":
-        raise click.UsageError(f"--{beside[0].replace('_', '-')} is of the planner llm: add --planner llm")
+    llm_options = [name for name in _OF_MODEL if name in given]
+    if llm_options and planner != "llm":
+        raise click.UsageError(f"--{llm_options[0].replace('_', '-')} needs the planner llm: add --planner llm")
 
 
 def _left_out(found: SearchResult, out: Path | None) -> list[str]:
     return [
-        f"interrupted: nothing was written to {out}; without a further search it is delivered with",
+        f"interrupted: nothing was written to {out}; to write it without further search:",
         f"  --resume {found.run} --trials {max(1, len(found.judged))} --out {out}",
     ]
 
 
 def _written(found: SearchResult, folder: Path, interrupts: Interrupts) -> tuple[list[str], bool]:
-    """The report, and the best design if there is one; all of it, or nothing where Ctrl-C comes once more.
+    """Write the report, and the best design if there is one: all files, or none if Ctrl-C interrupts the writing.
 
-    Raises ArgusError (E302).
+    Returns the paths written, and whether writing completed. Raises ArgusError (E302).
     """
     try:
         with staged_output(folder) as made, interrupts.may_leave():
@@ -214,7 +212,7 @@ def _written(found: SearchResult, folder: Path, interrupts: Interrupts) -> tuple
 
 
 def _model(model: str, base_url: str | None, dollars: float | None, tokens: int | None) -> Model:
-    """With a limit of tokens alone, a model whose price nobody knows may be asked. Raises ArgusError (E927)."""
+    """Settings of the language model. A model of unknown price needs a token limit. Raises ArgusError (E927)."""
     found = Model(base_url=base_url)
     found = evolve(found, model=model) if model else found
     usual = None if found.pricing is None and tokens is not None else found.limits.dollars
@@ -222,7 +220,7 @@ def _model(model: str, base_url: str | None, dollars: float | None, tokens: int 
 
 
 def _gpu(on: str, target: str) -> bool:
-    """Whether there is a GPU that runs the target. Raises ArgusError (E406, E407) if there must be one."""
+    """Whether to use a GPU that runs the target. Raises ArgusError (E406, E407) if one is required but absent."""
     return on != "model" and gpu_available(target, required=on == "gpu")
 
 

@@ -23,7 +23,7 @@ load_seconds_option = click.option(
     callback=positive_seconds,
     default=SECONDS,
     show_default=True,
-    help="Longest time to load and to trace.",
+    help="Time limit to load and trace, in seconds.",
 )
 budget_option = click.option(
     "--budget",
@@ -31,5 +31,5 @@ budget_option = click.option(
     type=click.FloatRange(0, LONGEST_SECONDS, min_open=True),
     default=NOMINAL_SECONDS,
     show_default=True,
-    help="Longest time a query, in seconds.",
+    help="Time limit per solver query, in seconds.",
 )

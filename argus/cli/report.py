@@ -1,4 +1,4 @@
-"""`argus report`: a run of the journal as a page."""
+"""`argus report`: writes a search run from the journal as an HTML page."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ SCHEMA = "argus.search-report/1"
 
 @click.command("report")
 @click.argument("run", metavar="[RUN]", default="")
-@click.option("--journal", type=click.Path(dir_okay=False, path_type=Path), help="Where runs are kept.")
+@click.option("--journal", type=click.Path(dir_okay=False, path_type=Path), help="Journal file of search runs.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, help="The page's file."
+    "--out", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, help="Output file."
 )
 @json_option
 def report(run: str, journal: Path | None, out: Path, as_json: bool) -> Outcome:
-    """Write a page about RUN, by default the last one of the journal; it may go on still, or have been cut off.
+    """Write an HTML page about RUN, by default the last one in the journal. The run may be unfinished.
 
-    The page needs no other file: plots, the tree of candidates, and a table of all with what stopped them.
+    The page is self-contained: plots, the tree of candidates, and a table of all candidates with the reasons for
+    rejection.
     """
     path = journal or journal_path()
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""`argus run`: kernels on the command line, on the GPU at hand or in the interpreter."""
+"""`argus run`: runs a kernel on the GPU or in the interpreter, and checks its results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_SECONDS = 86_400
 
 
 def _sizes(_context: click.Context, _parameter: click.Parameter, text: str) -> dict[str, int]:
-    """`M=8,N=16`."""
+    """Parse sizes such as `M=8,N=16`."""
     found: dict[str, int] = {}
     for part in filter(None, text.split(",")):
         match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*([0-9]{1,10})\s*", part)
@@ -36,28 +36,28 @@ def _sizes(_context: click.Context, _parameter: click.Parameter, text: str) -> d
 
 @click.command()
 @click.argument("file", metavar="FILE[:KERNEL]")
-@click.option("--config", metavar="NAME", help="Which instance of a family; by default the first that the GPU runs.")
-@click.option("--sizes", callback=_sizes, default="", metavar="M=8,N=16", help="Sizes by name, 256 where absent.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the random inputs.")
+@click.option("--config", metavar="NAME", help="Configuration of a family; default: the first that the GPU runs.")
+@click.option("--sizes", callback=_sizes, default="", metavar="M=8,N=16", help="Sizes by name; default 256.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the inputs.")
 @click.option(
     "--on",
     type=click.Choice(["auto", "gpu", "interpreter"]),
     default="auto",
     show_default=True,
-    help="auto: the GPU if there is one that runs the kernel.",
+    help="auto: the GPU if it can run the kernel, else the interpreter.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(0, LONGEST_SECONDS, min_open=True),
     default=60.0,
     show_default=True,
-    help="Longest time on the GPU.",
+    help="Time limit on the GPU.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def run(
     file: str, config: str | None, sizes: dict[str, int], seed: int, on: On, seconds: float, as_json: bool
 ) -> Outcome:
-    """Run a kernel of FILE (or of a module such as argus.kernels.gemm) on random inputs, and check what it computes."""
+    """Run a kernel of FILE (or of a module such as argus.kernels.gemm) on random inputs, and check its results."""
     kernel = _chosen(load(file), config, file)
     ran = run_kernel(kernel, sizes, seed=seed, on=on, seconds=seconds)
     wrong = _wrong(ran)
@@ -69,7 +69,7 @@ def run(
 
 
 def _chosen(exported: Sequence[Exported], config: str | None, file: str) -> Kernel:
-    """The instance named, else the first that the GPU at hand runs, else the first. Raises ArgusError (E005)."""
+    """The named configuration, else the first that the GPU can run, else the first. Raises ArgusError (E005)."""
     meant = [each for each in exported if config is None or each.config == config]
     if not meant:
         known = [each.config for each in exported if each.config]
@@ -84,7 +84,7 @@ def _chosen(exported: Sequence[Exported], config: str | None, file: str) -> Kern
 
 
 def _wrong(ran: RunResult) -> Diagnostic | None:
-    """E412 if an element is further from the reference than rounding explains."""
+    """E412 if an element differs from the reference by more than the rounding-error bound."""
     found = ran.comparison
     if found is None or found.right:
         return None

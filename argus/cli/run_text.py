@@ -1,4 +1,4 @@
-"""What a run gave as text, and as JSON data."""
+"""Formats the result of `argus run` as text and as JSON data."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from argus.verifier.reference import Comparison
 
 
 def lines(ran: RunResult) -> Iterator[str]:
-    """What a run gave, as text."""
+    """The result of a run as lines of text."""
     verdict = "not compared" if ran.comparison is None else "right" if ran.comparison.right else "wrong"
     yield f"{ran.kernel} ({ran.target}): {verdict}, {where(ran)}"
     sizes = ", ".join(f"{name} = {value}" for name, value in ran.sizes.items())
     yield f"  sizes           {sizes}; inputs from seed {ran.seed}"
     yield f"  time            {_time(ran)}"
     if ran.comparison is None:
-        yield "  compared        nothing: its claims do not say all of what it computes"
+        yield "  compared        nothing: the kernel's claims do not determine its outputs"
     else:
         yield from _compared(ran.comparison)
 
 
 def where(ran: RunResult) -> str:
-    """The GPU, or that it was interpreted and why."""
+    """The GPU's name, or the reason why the kernel was interpreted."""
     return f"on the GPU {ran.gpu}" if ran.gpu else f"in the interpreter ({ran.why})"
 
 
@@ -37,11 +37,11 @@ def _time(ran: RunResult) -> str:
 def _compared(found: Comparison) -> Iterator[str]:
     yield f"  compared        {found.elements:,} elements with {found.with_what}"
     yield f"  largest error   {found.worst:.3g}, where rounding may cause {found.allowed:.3g}"
-    yield f"  outside         {found.outside} elements; the closest to its bound is at {100 * found.share:.3g} % of it"
+    yield f"  outside         {found.outside} elements; the largest error is {100 * found.share:.3g} % of its bound"
 
 
 def as_data(ran: RunResult) -> dict[str, object]:
-    """A run in the schema `argus.run/1`."""
+    """The result of a run in the schema `argus.run/1`."""
     found = ran.comparison
     return {
         "kernel": ran.kernel,

@@ -1,4 +1,4 @@
-"""Where text goes: in colour on a terminal, plain elsewhere, each piece as soon as it is known."""
+"""Prints text, diagnostics and reports to the terminal, in colour, or plain to a file or pipe; flushes each piece."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def _on_stdout() -> Console:
 
 
 def on_stderr() -> Console:
-    """A console for what went wrong."""
+    """A console on standard error."""
     return Console(file=sys.stderr, highlight=False)
 
 
 @frozen
 class Screen:
-    """Raises OSError, as `write` does, when the reader has gone or the disk is full."""
+    """An output console. Every method raises OSError on a broken pipe or a full disk."""
 
     console: Console = field(factory=_on_stdout)
 
     def lines(self, lines: Iterable[str], style: str = "") -> None:
-        """Each line as it is, wherever the terminal may break it."""
+        """Print each line unwrapped: only the terminal may break it."""
         for line in lines:
             if self.console.is_terminal:
                 self.console.print(Text(line, style=style), soft_wrap=True)
@@ -47,7 +47,7 @@ class Screen:
         self.console.file.flush()
 
     def report(self, report: Report, *, every_invariant: bool = False) -> None:
-        """Its diagnostics, then the verdict with what it rests on."""
+        """Print the diagnostics of a report, then its verdict, assumptions and findings."""
         for diagnostic in report.diagnostics:
             self.diagnostic(diagnostic)
             self.lines([""])

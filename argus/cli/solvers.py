@@ -1,4 +1,4 @@
-"""`argus query` and `argus conformance`: queries as SMT-LIB scripts, and a backend held to the conformance suite."""
+"""`argus query` and `argus conformance`: export and check SMT-LIB scripts, and test a solver backend."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from argus.verifier.loader import load
 CHECK_SCHEMA, EXPORT_SCHEMA, CONFORMANCE_SCHEMA = "argus.query.check/1", "argus.query.export/1", "argus.conformance/1"
 WRONG, OPEN = 1, 2
 
-_solver = click.option("--solver", default="portfolio", show_default=True, help="The backend that is asked.")
+_solver = click.option("--solver", default="portfolio", show_default=True, help="Solver backend.")
 
 
 # -- queries as scripts ----------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ _solver = click.option("--solver", default="portfolio", show_default=True, help=
 
 @click.group(no_args_is_help=False)
 def query() -> None:
-    """Queries of the verifier as SMT-LIB scripts."""
+    """Export and check the verifier's queries as SMT-LIB scripts."""
 
 
 @query.command(name="export")
@@ -45,7 +45,7 @@ def query() -> None:
 @budget_option
 @json_option
 def export_queries(kernel: str, folder: str, solver: str, seconds: float, as_json: bool) -> Outcome:
-    """Write every query that verifying a kernel asks of its solver as DIR/KEY.smt2."""
+    """Write every solver query of a kernel's verification as DIR/KEY.smt2."""
     backend = registry.get(solver)
     written: dict[str, str] = {}
     without: dict[str, str] = {}
@@ -69,10 +69,9 @@ def export_queries(kernel: str, folder: str, solver: str, seconds: float, as_jso
 @budget_option
 @json_option
 def check(file: str, solver: str, seconds: float, as_json: bool) -> Outcome:
-    """Ask a solver the query of an SMT-LIB script.
+    """Run a solver on an SMT-LIB script.
 
-    Exit code 0: no assignment exists (unsat); 1: one does (sat), or the answer is not the one that the script
-    states; 2: the solver gave up.
+    Exit code 0: unsat; 1: sat, or the answer contradicts the script's `:status`; 2: the solver gave up.
     """
     backend = registry.get(solver)
     try:
@@ -98,7 +97,7 @@ def _contradiction(file: str, script: Script, answer: Answer) -> Diagnostic | No
     found = status_of(answer)
     if "unknown" in (script.status, found) or script.status == found:
         return None
-    message = f"{answer.solver} answers {found}, and `{file}` states {script.status}"
+    message = f"{answer.solver} answers {found}, but `{file}` states {script.status}"
     return Diagnostic("E604", "error", message, help=f"run `argus conformance {answer.solver}`, and ask another solver")
 
 
@@ -136,13 +135,13 @@ def _answer_data(script: Script, answer: Answer, problem: Diagnostic | None) -> 
 @budget_option
 @json_option
 def conform(name: str, seconds: float, as_json: bool) -> Outcome:
-    """Run the conformance suite on the backend of this name, which any package may declare."""
+    """Run the conformance suite on the solver backend NAME, from Argus or from another installed package."""
     solver = registry.get(name)
     failures = conformance(solver, Budget.about(seconds))
     total = len(examples())
     if not as_json:
         Screen().lines(f"wrong  {failure.example.name}: {failure.problem}" for failure in failures)
-        Screen().lines([f"{name} answers {total - len(failures)} of {total} questions as it should"])
+        Screen().lines([f"{name} answers {total - len(failures)} of {total} queries correctly"])
     found = [{"question": failure.example.name, "problem": failure.problem} for failure in failures]
     document: dict[str, object] = {"schema": CONFORMANCE_SCHEMA, "solver": name, "questions": total, "failures": found}
     return Outcome(WRONG if failures else 0, document)

@@ -1,4 +1,4 @@
-"""`argus suggest`: claims for the kernels of a file, as lines to paste."""
+"""`argus suggest`: proposes claims for the kernels of a file, as lines to paste."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _OPEN = 2
 
 @click.command()
 @click.argument("file", metavar="FILE[:KERNEL]")
-@click.option("--solver", default="portfolio", show_default=True, help="z3, cvc5, enumerate, portfolio, or a name.")
+@click.option("--solver", default="portfolio", show_default=True, help="z3, cvc5, enumerate, portfolio, or a backend.")
 @click.option(
     "--seconds",
     type=click.FloatRange(0, 86_400, min_open=True),
     default=NOMINAL_SECONDS,
     show_default=True,
-    help="Longest time a question.",
+    help="Time limit per solver query, in seconds.",
 )
-@click.option("-v", "--everything", is_flag=True, help="List also what better claims imply, and what is not proved.")
+@click.option("-v", "--everything", is_flag=True, help="Also list claims implied by others, and unproved ones.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def suggest(file: str, solver: str, seconds: float, everything: bool, as_json: bool) -> Outcome:
-    """Propose claims for every kernel of FILE: those that hold, are proved, and exclude mistakes."""
+    """Propose claims for every kernel of FILE: each is proved and rules out some mutants of the kernel."""
     backend = resolve(solver)
     made: list[Suggestions] = []
     for each in load(file):
@@ -45,13 +45,13 @@ def suggest(file: str, solver: str, seconds: float, everything: bool, as_json: b
 
 
 def suggestion_lines(made: Suggestions, *, everything: bool) -> Iterator[str]:
-    """For each claim a comment that says where it goes and what it excludes, and the line itself."""
+    """For each claim a comment with its place and how many mutants it rules out, then the line itself."""
     yield f"# {made.kernel} ({made.target}): {len(made.found)} of {made.tried} candidates"
     for each in made.found:
         yield from _lines(each, made)
     if everything:
         yield from _section("implied by these", made.implied, made)
-        yield from _section("unbroken, not proved", made.open, made)
+        yield from _section("not refuted, not proved", made.open, made)
     against = f": {made.reason}" if made.reason else ""
     yield f"# with these claims the kernel is {made.verdict}{against}"
 

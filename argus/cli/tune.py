@@ -1,4 +1,4 @@
-"""`argus bench gemm`: which configuration is chosen for a shape, and the search for a faster one."""
+"""`argus bench gemm`: shows the GEMM configuration chosen for a shape, or searches for a faster one."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ Say = Callable[[Iterable[str]], None]
 
 @click.command()
 @click.argument("sizes", nargs=-1, metavar="M N K | MxNxK[,MxNxK...]")
-@click.option("--tune", is_flag=True, help="Search on this machine's GPU, and keep the best for calls to come.")
-@click.option("--prepare", is_flag=True, help="Only prove and compile what a search tries; needs no GPU.")
-@click.option("--processes", type=click.IntRange(0), default=0, help="That prove and compile; 0 for one a processor.")
-@click.option("--rounds", type=click.IntRange(1), default=ROUNDS, show_default=True, help="Of the finalists' times.")
+@click.option("--tune", is_flag=True, help="Search on this machine's GPU and store the best for later calls.")
+@click.option("--prepare", is_flag=True, help="Only prove and compile the candidates of a search; needs no GPU.")
+@click.option("--processes", type=click.IntRange(0), default=0, help="Worker processes; 0: one per CPU.")
+@click.option("--rounds", type=click.IntRange(1), default=ROUNDS, show_default=True, help="Timing rounds.")
 @json_option
 def gemm(sizes: tuple[str, ...], tune: bool, prepare: bool, processes: int, rounds: int, as_json: bool) -> Outcome:
-    """Which configuration a product gets, and with --tune a search for the fastest one that is proved.
+    """Show which configuration a product gets; with --tune, search for the fastest proved one.
 
-    Without options it says what is kept, or else what the model of costs chooses. What a search finds is kept in
-    $ARGUS_CACHE_DIR/tuning, one readable file a GPU, and `argus.matmul` uses it. The proofs and the code of --prepare
-    go to $ARGUS_CACHE_DIR/kernels: copied to a machine with a GPU, that folder serves a search there without solver
-    or compiler. An interrupted search keeps what it has found.
+    Without options, print the configuration found by an earlier search, or else the one that the cost model chooses.
+    A search stores its results in $ARGUS_CACHE_DIR/tuning, one text file per GPU, and `argus.matmul` uses them.
+    --prepare stores proofs and compiled code in $ARGUS_CACHE_DIR/kernels: copy that folder to a machine with a GPU to
+    search there without solver or compiler. An interrupted search stores the results it has so far.
     """
     shapes = _shapes(sizes)
     if tune and prepare:
-        raise click.UsageError("--tune prepares by itself: give one of --tune and --prepare")
+        raise click.UsageError("--tune includes --prepare: give only one of them")
     if not shapes and not prepare:
         raise click.UsageError("give shapes, such as 4096x4096x4096")
     say: Say = _silent if as_json else Screen().lines
@@ -57,12 +57,12 @@ def gemm(sizes: tuple[str, ...], tune: bool, prepare: bool, processes: int, roun
             run.all(child, shapes, search=tune)
         except KeyboardInterrupt:
             run.interrupted = True
-            say([f"interrupted: {len(run.results)} of {len(shapes)} shapes have a choice"] if tune else ["interrupted"])
+            say([f"interrupted: {len(run.results)} of {len(shapes)} shapes have a result"] if tune else ["interrupted"])
     return run.outcome()
 
 
 def _silent(lines: Iterable[str]) -> None:
-    """For `--json`, where only the document is printed."""
+    """Print nothing: with `--json` only the document is printed."""
     del lines
 
 
@@ -77,7 +77,7 @@ def _shapes(sizes: Sequence[str]) -> list[Shape]:
     for text in (part.strip() for size in sizes for part in size.split(",")):
         match = _SHAPE.fullmatch(text)
         if match is None:
-            raise click.UsageError(f"`{text}` is no shape: write M N K, or MxNxK,MxNxK")
+            raise click.UsageError(f"`{text}` is not a shape: write M N K, or MxNxK,MxNxK")
         m, n, k = map(int, match.groups())
         found.append((m, n, k))
     return list(dict.fromkeys(found))
@@ -85,7 +85,7 @@ def _shapes(sizes: Sequence[str]) -> list[Shape]:
 
 @define
 class Run:
-    """What has been done so far, also if it is interrupted. candidates: those ready, and those left out."""
+    """A tuning run and its results so far. candidates: prepared ones, both ready and rejected."""
 
     say: Say
     processes: int
@@ -96,7 +96,7 @@ class Run:
     interrupted: bool = False
 
     def all(self, child: WatchedProcess, shapes: Sequence[Shape], *, search: bool) -> None:
-        """Raises ArgusError: E406, E407, E408; KeyboardInterrupt, with what was found until then kept."""
+        """Raises ArgusError: E406, E407, E408; KeyboardInterrupt, after which `results` has those found so far."""
         if search:
             self.device = query_device_name(child)
             self.say([f"on {self.device}"])
@@ -109,7 +109,7 @@ class Run:
             for result in stored_results(self.device, search_shapes(child, shapes, ready, self.rounds)):
                 self.results.append(result)
                 self.say(_result_lines(result))
-            self.say([f"kept in {tuning_db.file_of(self.device)}"])
+            self.say([f"stored in {tuning_db.file_of(self.device)}"])
 
     def outcome(self) -> Outcome:
         wrong = sorted({name for result in self.results for name in result.timed.wrong})
@@ -126,16 +126,16 @@ class Run:
 def _prepared_line(each: Candidate) -> str:
     if each.state == "ready":
         return f"  {each.name}: proved in {each.proof:.2f} s, compiled in {each.code:.2f} s"
-    return f"  {each.name}: left out: {each.why}"
+    return f"  {each.name}: rejected: {each.why}"
 
 
 def _result_lines(result: Result) -> Iterator[str]:
     times = ", ".join(f"{regime} {took:.1f} us" for regime, took in result.found().microseconds.items())
     missed = ", ".join(f"{regime} {ratio:.3f}" for regime, ratio in result.ratios().items()) or "not timed"
     unfinished = "" if result.finished else " (not finished)"
-    yield f"{_text(result.shape)}: {result.best}{unfinished}, {times}; the model's {result.chosen}: {missed}"
-    yield from (f"  {name} gives WRONG numbers" for name in result.timed.wrong)
-    yield from (f"  {name} is lost: {why}" for name, why in result.lost.items())
+    yield f"{_text(result.shape)}: {result.best}{unfinished}, {times}; the cost model's {result.chosen}: {missed}"
+    yield from (f"  {name} computes WRONG results" for name in result.timed.wrong)
+    yield from (f"  {name} failed: {why}" for name, why in result.lost.items())
 
 
 def _result_data(result: Result) -> dict[str, object]:

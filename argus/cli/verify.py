@@ -1,4 +1,4 @@
-"""`argus verify`: prove every kernel of a file, or refute it."""
+"""`argus verify`: proves or refutes every kernel of a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ REFUTED, OPEN = 1, 2
 @click.command()
 @click.argument("file", metavar="FILE[:KERNEL]")
 @click.option(
-    "--solver", default="portfolio", show_default=True, help="z3, cvc5, enumerate, portfolio, all, or a name."
+    "--solver",
+    default="portfolio",
+    show_default=True,
+    help="z3, cvc5, enumerate, portfolio, all, or a backend.",
 )
 @click.option(
     "--seconds",
@@ -35,13 +38,16 @@ REFUTED, OPEN = 1, 2
     callback=positive_seconds,
     default=NOMINAL_SECONDS,
     show_default=True,
-    help="Longest time a question.",
+    help="Time limit per solver query, in seconds.",
 )
-@click.option("--no-cache", is_flag=True, help="Neither use nor keep answers on disk.")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write cached answers.")
 @click.option(
-    "-v", "--all-invariants", is_flag=True, help="List every invariant, also those that do not apply, and why."
+    "-v",
+    "--all-invariants",
+    is_flag=True,
+    help="List every invariant, including those that do not apply, and why.",
 )
-@click.option("--sarif", "sarif_file", metavar="FILE", help="Write the diagnostics to FILE, as SARIF 2.1.0.")
+@click.option("--sarif", "sarif_file", metavar="FILE", help="Write the diagnostics to FILE as SARIF 2.1.0.")
 @click.option("--svg", "picture_file", metavar="FILE", help="Draw the first counterexample's tile to FILE.svg.")
 @load_seconds_option
 @json_option
@@ -56,9 +62,9 @@ def verify(
     load_seconds: float,
     as_json: bool,
 ) -> Outcome:
-    """Prove every kernel of FILE (or of a module such as argus.kernels.gemm), or refute it.
+    """Prove or refute every kernel of FILE (or of a module such as argus.kernels.gemm).
 
-    A program is proved launch by launch, each with what those before it proved of its tensors.
+    A program is proved launch by launch; each launch may use what earlier launches proved about its tensors.
     """
     if picture_file is not None:
         check_ending(picture_file)
@@ -86,5 +92,5 @@ def verify(
 
 
 def _worst(codes: Sequence[int]) -> int:
-    """1 if any kernel is refuted, else 2 if any is open, else 0."""
+    """1 if any kernel is refuted, else 2 if any is not proved, else 0."""
     return next((code for code in (REFUTED, OPEN) if code in codes), 0)

@@ -1,1 +1,1 @@
-"""The kernel families shipped: each a claim, and schedules chosen by a typed configuration."""
+"""The shipped kernel families: each states one claim and has schedules chosen by a typed configuration."""

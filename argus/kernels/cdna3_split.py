@@ -1,13 +1,13 @@
-"""C = A @ B^T on MI300X where tiles are few: several blocks take a part of K each, and a second launch sums up.
+"""Split-K GEMM on MI300X, for few tiles: each block takes a part of K, and a second launch adds up the partial sums.
 
-A program of two launches: sums of 32 bits in a workspace, one matrix a part, then their sum.
+A program of two launches: f32 partial sums in a workspace, one matrix per split, then their sum.
 """
 
 from __future__ import annotations
 
 from attrs import frozen
 
-from argus.kernels.schedules.cdna3_staged import Cdna3Staged, Step, bounded, walk
+from argus.kernels.schedules.cdna3_staged import Cdna3Staged, Step, assume_bounds, mainloop
 from argus.kernels.schedules.contraction import Contraction
 from argus.language import (
     Int,
@@ -39,7 +39,7 @@ _ROWS = _COLUMNS = 64
 
 @frozen
 class Cdna3Split:
-    """splits: parts of K, each by blocks of their own. The other fields are those of `Cdna3Staged`."""
+    """splits: parts of K, each with its own blocks. The other fields are those of `Cdna3Staged`."""
 
     bm: int = 128
     bn: int = 128
@@ -74,24 +74,24 @@ CONFIGS = {
 
 
 @kernel(target=gfx942, threads=_THREADS)
-def sums_of_parts(
+def partial_gemm(
     A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["Z M N", f32], *, cfg: Cdna3Split
 ) -> None:
-    """part[z] = the products of part z of K."""
+    """part[z] = A @ B^T over the z-th part of K."""
     problem, staged = Contraction(A, B, part[0]), cfg.staged
-    bounded(problem, staged)
+    assume_bounds(problem, staged)
     m, n, z = block_id((*problem.tiles(cfg.bm, cfg.bn), cfg.splits))
     low, high = span(z, cfg.splits, ceil_div(A.shape[1], cfg.bk))
-    step = Step.made(problem, staged, m, n)
-    walk(step, low, high)
+    step = Step.create(problem, staged, m, n)
+    mainloop(step, low, high)
     assert_covers(step.acc.tag.k, low * cfg.bk, minimum(A.shape[1], high * cfg.bk))
     copy(step.acc, part[z].tile((cfg.bm, cfg.bn), (m, n)), edge=0)
     assert_written_once(part, lambda _z, m, n: dict(m=m, n=n))
 
 
 @kernel(target=gfx942, threads=_THREADS)
-def summed(part: Tensor["Z M N", f32], C: Tensor["M N", bf16], *, depth: Int) -> None:
-    """C = the sum of all parts."""
+def reduce_splits(part: Tensor["Z M N", f32], C: Tensor["M N", bf16], *, depth: Int) -> None:
+    """C = the sum of all partial sums."""
     parts, rows, columns = part.shape
     total = zeros(f32, spread((_ROWS, _COLUMNS), threads=_THREADS, vector=4))
     m, n = block_id((ceil_div(rows, _ROWS), ceil_div(columns, _COLUMNS)))
@@ -109,5 +109,5 @@ def summed(part: Tensor["Z M N", f32], C: Tensor["M N", bf16], *, depth: Int) ->
 def gemm_split(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Cdna3Split) -> None:
     (rows, depth), columns = A.shape, B.shape[0]
     part = workspace(f32, (cfg.splits, rows, columns))
-    sums_of_parts(A, B, part, cfg=cfg)
-    summed(part, C, depth=depth)
+    partial_gemm(A, B, part, cfg=cfg)
+    reduce_splits(part, C, depth=depth)

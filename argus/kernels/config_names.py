@@ -1,4 +1,4 @@
-"""Names of configurations that say all of them: `hopper_bn192_cluster2x1_whole` is a configuration that nobody ships.
+"""Encodes configurations as names and decodes them, such as `hopper_bn192_cluster2x1_whole`.
 
 The kind comes first, then each field that differs from its default: its name without underscores, and its value.
 """
@@ -12,7 +12,7 @@ import attrs
 
 
 def name_of(config: Any) -> str:  # noqa: ANN401 reason: any configuration
-    """The name, a part of an identifier; fields are whole numbers, truths, and tuples of whole numbers."""
+    """The name, usable in an identifier; fields must be integers, booleans or tuples of integers."""
     parts = [type(config).__name__.lower()]
     kind = cast("type[Any]", type(config))
     for each in attrs.fields(kind):
@@ -37,7 +37,7 @@ def _whole(values: Sequence[object]) -> Iterator[int]:
 
 
 def config_of(name: str, kinds: Sequence[type]) -> Any:  # noqa: ANN401 reason: one of the kinds
-    """The configuration of a name that `name_of` gave, of one of these kinds; None for any other text."""
+    """The inverse of `name_of`, for these kinds; None for any other text."""
     first, *parts = name.split("_")
     kind = next((each for each in kinds if each.__name__.lower() == first), None)
     if kind is None:
@@ -50,7 +50,7 @@ def config_of(name: str, kinds: Sequence[type]) -> Any:  # noqa: ANN401 reason: 
 
 
 def _field(part: str, kind: type) -> tuple[str, object] | None:
-    """The field of a part and its value, read as the field's default is."""
+    """The field and value of a part of a name, parsed by the type of the field's default."""
     for each in attrs.fields(kind):
         plain, default = each.name.replace("_", ""), each.default
         if isinstance(default, bool):

@@ -1,4 +1,4 @@
-"""What else is done to the sums of C = A @ B^T while they are in registers: bias, SiLU, a scale from the device."""
+"""GEMM with fused epilogues: bias, bias and SiLU, a scale from device memory."""
 
 # ruff: noqa: UP037
 # Reason: a name in quotes is the name of a size.
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from argus.kernels.schedules.clustered import hopper_clustered
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import Fuse, Hopper, Late, Place, hopper_cooperative, hopper_pingpong
+from argus.kernels.schedules.hopper import Deferred, Epilogue, Hopper, TileCoord, hopper_cooperative, hopper_pingpong
 from argus.language import Fragment, Tensor, bf16, copy, f32, fma, kernel, load, registers, tag, tanh
 
 CONFIGS = {
@@ -21,20 +21,20 @@ CONFIGS = {
 
 
 def silu(x: Fragment) -> Fragment:
-    """x times its logistic function; with the tangent of sm_90a within 2^-12 of |x| beside its rounding."""
+    """x * sigmoid(x); with sm_90a's tanh.approx the error is within 2^-12 |x|, plus rounding."""
     half = x * 0.5
     return fma(half, tanh(half), half)
 
 
-def with_bias(bias: Tensor, then: Callable[[Fragment], Fragment]) -> Fuse:
-    """What becomes of sums and a vector along the columns of C: each thread loads the columns that it has sums of."""
+def with_bias(bias: Tensor, then: Callable[[Fragment], Fragment]) -> Epilogue:
+    """The epilogue then(acc + bias), bias along the columns of C; each thread loads the columns of its accumulators."""
 
-    def fuse(acc: Fragment, at: Place) -> Late:
+    def epilogue(acc: Fragment, at: TileCoord) -> Deferred:
         held = registers(f32, acc.layout.axis(1))
         copy(bias.tile((acc.shape[1],), (at[1],)), held, edge=0)
         return lambda: then(acc + held)
 
-    return fuse
+    return epilogue
 
 
 @kernel(configs=CONFIGS)
@@ -59,24 +59,24 @@ def gemm_bias_silu(
 def gemm_scaled(
     A: Tensor["M K", bf16], B: Tensor["N K", bf16], alpha: Tensor["1", f32], C: Tensor["M N", bf16], *, cfg: Hopper
 ) -> None:
-    """C = alpha * (A @ B^T), alpha a number on the device."""
+    """C = alpha * (A @ B^T), with alpha in device memory."""
     loaded: list[Fragment] = []
 
-    def fuse(acc: Fragment, at: Place) -> Late:
+    def epilogue(acc: Fragment, at: TileCoord) -> Deferred:
         del at
-        if not loaded:  # once a tile, for all of its parts
+        if not loaded:  # once per tile, for all of its parts
             loaded.append(load(alpha[0], acc.layout.axis()))
         return lambda: acc * loaded[0]
 
-    fused(Contraction(A, B, C), cfg, fuse)
+    fused(Contraction(A, B, C), cfg, epilogue)
 
 
-def fused(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
-    """A product by the schedule of a configuration, with its claim."""
+def fused(problem: Contraction, cfg: Hopper, epilogue: Epilogue) -> None:
+    """Trace the schedule of a configuration with an epilogue, and state the claim."""
     if cfg.pingpong:
-        hopper_pingpong(problem, cfg, fuse)
+        hopper_pingpong(problem, cfg, epilogue)
     elif len(cfg.cluster) > 1:
-        hopper_clustered(problem, cfg, fuse)
+        hopper_clustered(problem, cfg, epilogue)
     else:
-        hopper_cooperative(problem, cfg, fuse)
+        hopper_cooperative(problem, cfg, epilogue)
     problem.finish()

@@ -1,4 +1,4 @@
-"""C = scale_a * scale_b * (A @ B^T) of 8-bit floats (e4m3): sums in the matrix unit, scaled once, rounded to bf16."""
+"""FP8 GEMM with one scale per tensor: C = scale_a * scale_b * (A @ B^T) of e4m3, accumulated by wgmma, in bf16."""
 
 # ruff: noqa: UP037
 # Reason: a number in quotes is an extent.
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from argus.kernels.schedules.clustered import hopper_clustered
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import Hopper, Late, Place, hopper_cooperative, hopper_pingpong
+from argus.kernels.schedules.hopper import Deferred, Hopper, TileCoord, hopper_cooperative, hopper_pingpong
 from argus.kernels.schedules.ragged import Ragged, hopper_ragged
 from argus.language import Fragment, Tensor, bf16, e4m3, f32, kernel, load
 
@@ -37,22 +37,22 @@ def gemm_fp8(
     *,
     cfg: Hopper | Ragged,
 ) -> None:
-    """The family's claim; the verdict tells the whole formula of an element."""
+    """C = scale_a * scale_b * (A @ B^T)."""
     problem = Contraction(A, B, C)
     loaded: list[Fragment] = []
 
-    def fuse(acc: Fragment, at: Place) -> Late:
+    def epilogue(acc: Fragment, at: TileCoord) -> Deferred:
         del at
-        if not loaded:  # once a tile, for all of its parts
+        if not loaded:  # once per tile, for all of its parts
             loaded.append(load(scale_a[0], acc.layout.axis()) * load(scale_b[0], acc.layout.axis()))
         return lambda: acc * loaded[0]
 
     if isinstance(cfg, Ragged):
-        hopper_ragged(problem, cfg, fuse)
+        hopper_ragged(problem, cfg, epilogue)
     elif cfg.pingpong:
-        hopper_pingpong(problem, cfg, fuse)
+        hopper_pingpong(problem, cfg, epilogue)
     elif len(cfg.cluster) > 1:
-        hopper_clustered(problem, cfg, fuse)
+        hopper_clustered(problem, cfg, epilogue)
     else:
-        hopper_cooperative(problem, cfg, fuse)
+        hopper_cooperative(problem, cfg, epilogue)
     problem.finish()

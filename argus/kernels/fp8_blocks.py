@@ -1,7 +1,7 @@
-"""C = A @ B^T of 8-bit floats (e4m3) whose blocks have scales: 1 x 128 of A, 128 x 128 of B.
+"""FP8 GEMM with block scales: C = A @ B^T of e4m3, scales per 1 x 128 of A and per 128 x 128 of B.
 
-Each 128 of k is multiplied into a sum of its own in the matrix unit, which keeps few bits, then scaled and added to the
-sum of all in full single precision: promotion [DeepSeek-V3 2024, section 3.3.2].
+wgmma, which accumulates FP8 products with few bits, sums each 128 of K into its own partial sum; that is then scaled
+and added to an f32 accumulator: promotion [DeepSeek-V3 2024, section 3.3.2].
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import prod
 from attrs import frozen
 
 from argus.kernels.schedules.contraction import Contraction, slot_for
-from argus.kernels.schedules.hopper import Place
+from argus.kernels.schedules.hopper import TileCoord
 from argus.language import (
     Fragment,
     Int,
@@ -58,21 +58,20 @@ from argus.language import (
 BLOCK = 128
 """Elements of k, and rows of B, that share a scale."""
 _WIDTH = 64
-"""Columns of a box that a tile leaves through."""
+"""Columns of an epilogue box."""
 ALIGNED = 4
-"""Scales in 16 bytes, of which rows that the copy engine takes have a whole number."""
+"""Scales in 16 bytes; TMA requires rows of a multiple of that."""
 
 
 @frozen
 class Blocks:
-    """H200: bm x 128 tiles, 128 of K a slot, by a role that loads and two warpgroups that multiply.
+    """H200: bm x 128 tiles, 128 of K per stage; one producer warpgroup and two consumer warpgroups.
 
-    group: rows of a super-tile, 0 for tiles by rows. cluster: blocks that run together, neighbouring rows first.
-    whole: whether a tile leaves through boxes of its own for all of its rows, which takes memory of a stage or more.
-    narrow: whether its 64 rows leave by one box of 64 columns at a time, which leaves memory to a stage.
-    ragged: whether elements are stored one by one instead, so that rows of C may have any length.
-    slots: whether scales of rows come with the slots, which takes an M that is a multiple of 4.
-    ordered: whether one warpgroup sends off its first products of a slot after the other.
+    group: rows of a super-tile, 0 for row-major tiles. cluster: CTAs along rows, then columns. whole: one epilogue box
+    for each part of a tile, which takes the memory of a stage or more. narrow: the epilogue stores one box of 64
+    columns at a time, which saves memory for a stage. ragged: the epilogue stores single elements, so that rows of C
+    may have any length. slots: scales of A are part of the stages, which needs M to be a multiple of 4. ordered: the
+    warpgroups issue the first wgmma of a stage in a fixed order.
     """
 
     bm: int = 128
@@ -90,7 +89,7 @@ class Blocks:
 
     @property
     def parts(self) -> int:
-        """Of 64 rows, of each warpgroup."""
+        """Parts of 64 rows per warpgroup."""
         return self.bm // 128
 
 
@@ -126,16 +125,16 @@ def gemm_fp8_blocks(
     problem = Contraction(A, B, C)
     bm, bn, parts = cfg.bm, cfg.bn, cfg.parts
     rows, columns = problem.tiles(bm, bn)
-    problem.aligned(stores=not cfg.ragged)
-    assume(rows * columns < 1 << 22)  # tiles, of which 256 rows times any number then fits 32 bits
+    problem.assume_aligned(stores=not cfg.ragged)
+    assume(rows * columns < 1 << 22)  # so that 256 rows times any tile number fit 32 bits
     depth = ceil_div(A.shape[1], BLOCK)
     assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], columns))
     ring = _ring(cfg, A, B)
-    leaving = (2, parts if cfg.whole else 1, 1 if cfg.narrow else bn // _WIDTH, 64, _WIDTH)
-    boxes = None if cfg.ragged else shared(bf16, leaving, swizzle=128)
+    box_shape = (2, parts if cfg.whole else 1, 1 if cfg.narrow else bn // _WIDTH, 64, _WIDTH)
+    boxes = None if cfg.ragged else shared(bf16, box_shape, swizzle=128)
     turns = Turns(2) if cfg.ordered else None
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
-    problem.bounded(rows * columns, depth, cfg.stages)
+    problem.assume_ring_bounds(rows * columns, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n in tiles:
@@ -156,7 +155,7 @@ def gemm_fp8_blocks(
             for k in loop(depth):
                 slot = ring.wait()
                 sums.multiply(slot, wg, 0, turns)
-                # Under the products, as is the loading of those of the next block.
+                # Overlaps with the wgmma, as do the loads of the next block's scales.
                 factors = scales.products(slot.scales[0] if cfg.slots else None, wg)
                 scales.fetch(k + 1, n, places)
                 for p in range(parts):
@@ -168,15 +167,15 @@ def gemm_fp8_blocks(
                     _promote(sums.accs[p], sums.part, factors[p])
             for acc in sums.accs:
                 problem.complete(acc)
-            _leave(cfg, sums.accs, C, [(place, n) for place in places], None if boxes is None else boxes[wg])
+            _store_tile(cfg, sums.accs, C, [(place, n) for place in places], None if boxes is None else boxes[wg])
         if boxes is not None:
             with elected():
-                bulk.wait(0, of="reads")  # what is on its way out arrives by itself
+                bulk.wait(0, of="reads")  # the stores have read the boxes; they complete without the CTA
     problem.finish()
 
 
 class Sums:
-    """Registers of a warpgroup: the sum of one block of k and 64 rows, and those of all k, for each of its 64 rows."""
+    """Accumulators of a warpgroup: `part` for one block of K and 64 rows, `accs` for all of K, one per 64 rows."""
 
     def __init__(self, cfg: Blocks) -> None:
         self.mm = wgmma(e4m3, n=cfg.bn)
@@ -188,15 +187,15 @@ class Sums:
             acc[:] = 0.0
 
     def multiply(self, slot: Slot, wg: Int, p: int, turns: Turns | None = None) -> None:
-        """Send off the products of the warpgroup's p-th 64 rows, after the other warpgroup's where they take turns."""
+        """Issue the wgmma of the warpgroup's p-th 64 rows; with `turns`, in the warpgroups' fixed order."""
         with nullcontext() if turns is None else turns(wg):
             a = slot.a.tile((64, BLOCK), (len(self.accs) * wg + p, 0))
             mma(self.mm, self.part, a, slot.b, init=True)
 
 
 class Scales:
-    """Registers for the scales of one block of k: of all columns, and of the rows of each accumulator unless those come
-    with the slots.
+    """Registers for the scales of one block of K: of B, and of A for each accumulator's rows unless these are in the
+    stages.
     """
 
     def __init__(self, a: Tensor, b: Tensor, accs: Sequence[Fragment], *, in_slots: bool) -> None:
@@ -205,14 +204,14 @@ class Scales:
         self.of_columns = registers(f32, self.layout.axis())
 
     def fetch(self, k: Int | int, n: Int, places: Sequence[Int]) -> None:
-        """Begin to load those of block k; there are none beyond the last."""
+        """Issue the loads of block k's scales; zeros beyond the last block."""
         copy(self.b[n, k], self.of_columns, edge=0)
         if self.of_rows:
             for held, place in zip(self.of_rows, places, strict=True):
                 copy(self.a[k].tile((64,), (place,)), held, edge=0)
 
     def products(self, in_slot: Tensor | None, wg: Int) -> list[Fragment]:
-        """Of rows and columns, of each accumulator."""
+        """The products of row and column scales, for each accumulator."""
         if in_slot is None:
             return [held * self.of_columns for held in self.of_rows]
         places = [self.parts * wg + p for p in range(self.parts)]
@@ -221,7 +220,7 @@ class Scales:
 
 
 def _ring(cfg: Blocks, a: Tensor, b: Tensor) -> Ring:
-    """Of a tile of each operand, and the scales of its rows where they come with it."""
+    """The pipeline: each stage has a tile of A and B, and with `slots` the scales of A."""
     held = {"a": slot_for(a, cfg.bm, BLOCK), "b": slot_for(b, cfg.bn, BLOCK)}
     if cfg.slots:
         assume(a.shape[0] % ALIGNED == 0)
@@ -230,7 +229,7 @@ def _ring(cfg: Blocks, a: Tensor, b: Tensor) -> Ring:
 
 
 def _fetch(cfg: Blocks, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> None:
-    """Both tiles of a slot; of a cluster each block fetches its share of the tile that all multiply by."""
+    """Load both tiles of a stage; in a cluster each CTA multicasts its part of the shared tile."""
     blocks = prod(cfg.cluster)
     if blocks == 1:
         copy(*a, via=tma, edge=0)
@@ -242,8 +241,10 @@ def _fetch(cfg: Blocks, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> N
     copy(*(each.part(0, cluster.rank, blocks) for each in common), via=to_all, edge=0)
 
 
-def _leave(cfg: Blocks, accs: Sequence[Fragment], target: Tensor, at: Sequence[Place], boxes: Tensor | None) -> None:
-    """Accumulators of 64 rows to global."""
+def _store_tile(
+    cfg: Blocks, accs: Sequence[Fragment], target: Tensor, at: Sequence[TileCoord], boxes: Tensor | None
+) -> None:
+    """Store accumulators of 64 rows to global memory."""
     if boxes is None:
         for acc, place in zip(accs, at, strict=True):
             copy(acc.to(bf16), target.tile((64, BLOCK), place), via=st_global_b16, edge=0)
@@ -251,15 +252,13 @@ def _leave(cfg: Blocks, accs: Sequence[Fragment], target: Tensor, at: Sequence[P
     together, columns = (int(extent) for extent in boxes.shape[:2])
     for i in range(0, cfg.parts, together):
         for j in range(0, BLOCK // _WIDTH, columns):
-            _store(accs[i : i + together], target, at[i : i + together], boxes, j)
+            _store_boxes(accs[i : i + together], target, at[i : i + together], boxes, j)
 
 
-def _store(accs: Sequence[Fragment], target: Tensor, at: Sequence[Place], boxes: Tensor, first: int) -> None:
-    """Accumulators of 64 rows, from a part of their columns on, each through boxes of its own: all filled, one meeting,
-    all sent.
-    """
+def _store_boxes(accs: Sequence[Fragment], target: Tensor, at: Sequence[TileCoord], boxes: Tensor, first: int) -> None:
+    """Store parts of 64-row accumulators by TMA, from column part `first` on: fill all boxes, barrier, store all."""
     with elected():
-        bulk.wait(pending=0, of="reads")  # what was sent last has left the boxes
+        bulk.wait(pending=0, of="reads")  # the last stores have read the boxes
     sync()
     sent = [(i, j) for i in range(len(accs)) for j in range(int(boxes.shape[1]))]
     for i, j in sent:
@@ -275,6 +274,6 @@ def _store(accs: Sequence[Fragment], target: Tensor, at: Sequence[Place], boxes:
 
 
 def _promote(acc: Fragment, part: Fragment, scale: Fragment) -> None:
-    """A block's sum, scaled, into the sum of all: each k that it sums lies in the block of both scales."""
+    """acc += part * scale; claims that each k in `part` lies in the blocks of both scales."""
     assert_relation(part, scale, lambda p, s: eq(s.kb, p.k // BLOCK) & eq(s.nb, p.n // BLOCK))
     acc[:] = fma(part, scale, acc)

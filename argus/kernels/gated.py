@@ -1,4 +1,4 @@
-"""C = silu(A @ W^T) * (A @ V^T): two products of one A in one kernel, as at the start of a gated feed-forward layer."""
+"""Gated GEMM: C = silu(A @ W^T) * (A @ V^T), the first half of a gated feed-forward layer, in one kernel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from math import prod
 
 from argus.kernels.epilogues import silu
 from argus.kernels.schedules.contraction import Contraction, part, slot_for
-from argus.kernels.schedules.hopper import Fuse, Hopper, Late, Place, parts_of, store_boxes, store_by_tma
+from argus.kernels.schedules.hopper import (
+    Deferred,
+    Epilogue,
+    Hopper,
+    TileCoord,
+    epilogue_parts,
+    store_boxes,
+    store_by_tma,
+)
 from argus.language import (
     Fragment,
     Ring,
@@ -46,19 +54,19 @@ CONFIGS = {
 def gemm_gated_silu(
     A: Tensor["M K", bf16], W: Tensor["N K", bf16], V: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Hopper
 ) -> None:
-    """Both warpgroups work on one tile of both products, 64 rows each; a slot holds a part of A and of both weights."""
+    """Both consumer warpgroups work on one tile of both products, 64 rows each; a stage has tiles of A, W and V."""
     problem = Contraction(A, W, C)
     tag(V, lambda n, k: dict(n=n, k=k))
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     count = problem.count(bm, bn)
-    problem.aligned()
-    assume(count < 1 << 23)  # tiles, of which 256 rows times any number then fits 32 bits
+    problem.assume_aligned()
+    assume(count < 1 << 23)  # so that 256 rows times any tile number fit 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), w=slot_for(W, bn, bk), v=slot_for(V, bn, bk))
     boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
     tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.order))
     depth = ceil_div(A.shape[-1], bk)
-    problem.bounded(count, depth, cfg.stages)
+    problem.assume_ring_bounds(count, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n in tiles:
@@ -76,22 +84,22 @@ def gemm_gated_silu(
                 slot = ring.wait()
                 mma(mm, gate, slot.a.tile((64, bk), (wg, 0)), slot.w, init=eq(k, 0))
                 mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.v, init=eq(k, 0))
-                wgmma.wait(pending=2)  # both of k - 1 have finished reading their slot ...
+                wgmma.wait(pending=2)  # both wgmmas of k - 1 have read their stage ...
                 with when(k > 0):
-                    ring.release()  # ... which goes back
-            parts = parts_of(_gated_by(gate, int(boxes.shape[-1])), acc, (2 * m + wg, n), boxes)
+                    ring.release()  # ... so release that stage
+            parts = epilogue_parts(_gated_by(gate, int(boxes.shape[-1])), acc, (2 * m + wg, n), boxes)
             wgmma.wait(pending=0)
             ring.release()
             problem.complete(acc)
             problem.complete(gate)
             store_by_tma(parts, C, boxes[wg])
         with elected():
-            bulk.wait(0, of="reads")  # what is on its way out arrives by itself
+            bulk.wait(0, of="reads")  # the stores have read the boxes; they complete without the CTA
     problem.finish()
 
 
 def _fetch(source: Tensor, target: Tensor, cfg: Hopper) -> None:
-    """A tile of a weight, of which each block of a cluster fetches a part for all: rows of tiles that share it."""
+    """Load a tile of a weight; in a cluster each CTA multicasts its part to all."""
     blocks = prod(cfg.cluster)
     if blocks == 1:
         copy(source, target, via=tma, edge=0)
@@ -100,13 +108,13 @@ def _fetch(source: Tensor, target: Tensor, cfg: Hopper) -> None:
         copy(*mine, via=tma.multicast(tuple(range(blocks))), edge=0)
 
 
-def _gated_by(gate: Fragment, width: int) -> Fuse:
-    """Parts of so many columns, one after the other, times what the gate's sums let through."""
+def _gated_by(gate: Fragment, width: int) -> Epilogue:
+    """The epilogue silu(gate) * acc, for successive parts of `width` columns."""
     parts = iter([gate.tile((gate.shape[0], width), (0, j)) for j in range(gate.shape[1] // width)])
 
-    def fuse(acc: Fragment, at: Place) -> Late:
+    def epilogue(acc: Fragment, at: TileCoord) -> Deferred:
         del at
-        let = next(parts)
-        return lambda: silu(let) * acc
+        gate_part = next(parts)
+        return lambda: silu(gate_part) * acc
 
-    return fuse
+    return epilogue

@@ -1,4 +1,4 @@
-"""C = A @ B^T: bf16 in, fp32 accumulation, bf16 out, for every M, N and K: one claim, a schedule a configuration."""
+"""GEMM, C = A @ B^T: bf16 in, fp32 accumulation, bf16 out, for every M, N and K: one claim, one schedule per kind."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ CONFIGS: dict[str, Config] = {
     "shares_144": Split(bm=128, bn=144, stages=4, swap_ab=True),
     "shares_144_3": Split(bm=128, bn=144, stages=4, splits=3, swap_ab=True),
 }
-"""Shares of K, `split` and `shares`, are by as many blocks as the name says, or by two, of so many rows of A."""
+"""Split-K: `split_S` by S CTAs; `shares_R` with swap-AB of R rows of A per tile, by two CTAs, `shares_R_S` by S."""
 
 
 @kernel(configs=CONFIGS)
 def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Config) -> None:
-    """The family: the claim is stated here, and no schedule states another."""
+    """C = A @ B^T; all schedules share this claim."""
     multiply(Contraction(A, B, C), cfg)
 
 
 def multiply(problem: Contraction, cfg: Config) -> None:
-    """All of a product by the schedule of a configuration, with its claim."""
+    """Trace the schedule of a configuration, and state the claim."""
     match cfg:
         case Cdna3():
             cdna3_double_buffer(problem, cfg)
@@ -95,12 +95,12 @@ KINDS = (Hopper, Skinny, Narrow, Split, Staged, Cdna3, Cdna3PingPong, Cdna3Stage
 
 
 def configuration(name: str) -> Config | None:
-    """The configuration of a name: shipped, or spelt out as `argus.kernels.config_names` reads it; None for neither."""
+    """The configuration of a name: a shipped one, or one encoded by `argus.kernels.config_names`; None for neither."""
     return CONFIGS.get(name) or config_of(name, KINDS)
 
 
 def __getattr__(name: str) -> object:
-    """`select` has its home in `argus.ops.choice`, above this package; here it keeps the name that it is known by."""
+    """Re-export `select` lazily: it is defined in `argus.ops.choice`, a higher layer."""
     if name == "select":
         return import_module("argus.ops.choice").select
     message = f"module {__name__!r} has no attribute {name!r}"

@@ -1,11 +1,11 @@
-"""C = A @ B^T + R: a tile of R is fetched by boxes ahead of A and B, and added while the sums are in registers."""
+"""GEMM with a residual, C = A @ B^T + R: a tile of R is loaded by TMA before A and B, and added in the epilogue."""
 
 from __future__ import annotations
 
 from itertools import count
 
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import Fetch, Hopper, Late, Place, hopper_cooperative
+from argus.kernels.schedules.hopper import Deferred, Fetch, Hopper, TileCoord, hopper_cooperative
 from argus.language import Fragment, Int, Ring, Slot, Tensor, bf16, copy, f32, kernel, ldmatrix, load, shared, tag, tma
 
 _WIDTH = 64
@@ -21,11 +21,11 @@ CONFIGS = {
 def gemm_residual(
     A: Tensor["M K", bf16], B: Tensor["N K", bf16], R: Tensor["M N", bf16], C: Tensor["M N", bf16], *, cfg: Hopper
 ) -> None:
-    """The family's claim; the verdict tells the whole formula of an element."""
+    """C = A @ B^T + R."""
     tag(R, lambda m, n: dict(m=m, n=n))
     problem = Contraction(A, B, C)
     parts = cfg.bn // _WIDTH
-    # Where memory has room for two tiles of R, the role that loads does not wait for sums to leave.
+    # With two stages for R, the producer does not wait for the epilogue.
     held = Ring(1 if cfg.bn > _WIDTH * 2 else 2, r=shared(bf16, (parts, cfg.bm, _WIDTH), swizzle=128))
     slots, seen = list[Slot](), count()
 
@@ -34,15 +34,15 @@ def gemm_residual(
             for j in range(parts):
                 copy(R.tile((cfg.bm, _WIDTH), (m, n * parts + j)), slot.r[j], via=tma, edge=0)
 
-    def fuse(acc: Fragment, at: Place) -> Late:
-        def added() -> Fragment:
+    def epilogue(acc: Fragment, at: TileCoord) -> Deferred:
+        def add() -> Fragment:
             j = next(seen)
             part = load(slots[0].r[j].tile((64, _WIDTH), (at[0] % 2, 0)), acc.layout, via=ldmatrix.x4)
             if j == parts - 1:
                 held.release()
             return acc + part.to(f32)
 
-        return added
+        return add
 
-    hopper_cooperative(problem, cfg, fuse, Fetch(fetch, lambda: slots.append(held.wait()), held.finish))
+    hopper_cooperative(problem, cfg, epilogue, Fetch(fetch, lambda: slots.append(held.wait()), held.finish))
     problem.finish()

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from argus.kernels import cost_gfx942, fp8, fp8_blocks, fused, layouts, streamk
 from argus.kernels.config_names import name_of
-from argus.kernels.cost_sm_90a import H200, PROCESSORS, cheapest, is_exchanged, is_fitted, microseconds
+from argus.kernels.cost_sm_90a import H200, PROCESSORS, cheapest, is_fitted, is_swap_ab, microseconds
 from argus.kernels.gemm import CONFIGS, Config, configuration
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.ragged import Ragged
@@ -79,13 +79,13 @@ def stored_or_modelled(m: int, n: int, k: int, dtype: str, device: str) -> tuple
 
 def select_transposed(m: int, n: int, k: int, *, a_transposed: bool, b_transposed: bool) -> str:
     """For `argus.kernels.layouts`: row-major or column-major operands."""
-    known = layouts.offered(m, n, k, a_turned=a_transposed, b_turned=b_transposed)
+    known = layouts.configs_for(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed)
     return "narrow" if "narrow" in known and len(known) == 1 else cheapest(known, m, n, k)
 
 
 def select_batched(z: int, m: int, n: int, k: int, *, a_transposed: bool = False, b_transposed: bool = False) -> str:
     """For `argus.kernels.batched`: z products are modelled as one product with the rows of all."""
-    known = layouts.offered(m, n, k, a_turned=a_transposed, b_turned=b_transposed)
+    known = layouts.configs_for(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed)
     fitted = {
         name: config
         for name, config in known.items()
@@ -162,7 +162,7 @@ def _select_16_bit(m: int, n: int, k: int) -> str:
     if k % 8:
         return "narrow"
     if n % 8 or m <= _FEW_ROWS:
-        return cheapest({name: each for name, each in CONFIGS.items() if is_exchanged(each)}, m, n, k)
+        return cheapest({name: each for name, each in CONFIGS.items() if is_swap_ab(each)}, m, n, k)
     return cheapest(CONFIGS, m, n, k)
 
 

@@ -22,7 +22,7 @@ WINDOW = 16
 """Maximum rows and columns of one panel."""
 
 _WRONG = Key("the faulty element", border="conflict", badge="!")
-_ALIKE = Key("same failure", border="conflict", badge="=")
+_SAME_FAILURE = Key("same failure", border="conflict", badge="=")
 _SAME = Key("other elements of its thread", border="phase")
 
 At = tuple[int, ...]
@@ -33,12 +33,12 @@ Rows = tuple[tuple[Cell, ...], ...]
 class _Tile:
     """The slice of a buffer along its last two axes through element `at`; a buffer of one axis is one row.
 
-    alike: more faulty elements.
+    same_failure: other elements with the same failure.
     """
 
     shape: At
     at: At
-    alike: frozenset[At] = frozenset()
+    same_failure: frozenset[At] = frozenset()
 
     @property
     def extents(self) -> tuple[int, int]:
@@ -67,13 +67,13 @@ class _Tile:
         """Border and badge of an element. same: its thread also holds the faulty one."""
         if element == self.at:
             return "conflict", "!"
-        if element in self.alike:
+        if element in self.same_failure:
             return "conflict", "="
         return ("phase" if same else ""), ""
 
     def keys(self) -> tuple[Key, ...]:
         """The legend of the marks."""
-        return (_WRONG, _ALIKE) if self.alike else (_WRONG,)
+        return (_WRONG, _SAME_FAILURE) if self.same_failure else (_WRONG,)
 
     def inside(self, element: At) -> bool:
         return all(0 <= at < extent for at, extent in zip(element, self.shape, strict=True))
@@ -112,8 +112,8 @@ def _buffer(kernel: Kernel, name: str) -> Buffer | None:
 def _panel(kernel: Kernel, found: Counterexample, buffer: Buffer, at: At) -> tuple[Panel, tuple[Key, ...]]:
     sizes = dict(found.sizes)
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
-    alike = frozenset(p.element for p in found.alike if p.buffer == buffer.name and p.element is not None)
-    tile = _Tile(tuple(int(cast(int, evaluate(extent, env))) for extent in buffer.shape), at, alike - {at})
+    same_failure = frozenset(p.element for p in found.alike if p.buffer == buffer.name and p.element is not None)
+    tile = _Tile(tuple(int(cast(int, evaluate(extent, env))) for extent in buffer.shape), at, same_failure - {at})
     rows, columns = tile.window()
     elements = [[tile.element(row, column) for column in columns] for row in rows]
     match buffer.layout:

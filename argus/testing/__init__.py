@@ -1,4 +1,4 @@
-"""For those who test layout code: Hypothesis strategies, and the comparison of layout libraries.
+"""Helpers for tests of layout code and kernels: Hypothesis strategies, laws, differential tests, mutation operators.
 
 `argus.testing.strategies` needs Hypothesis (`pip install 'argus[testing]'`); `argus.testing.differential` does not.
 """

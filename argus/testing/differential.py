@@ -1,9 +1,9 @@
-"""Layout libraries against tables: `python -m argus.testing.differential --peer NAME --pairs N --kind KIND`.
+"""Differential tests of layout libraries: `python -m argus.testing.differential --peer NAME --pairs N --kind KIND`.
 
-Each draw goes through Argus and each peer, and every result is compared with what a table says must come out.
-Correct is what the docstrings of `argus.layout` promise, which is CuTe's meaning where CuTe has a result at all: a
-complement tiles [0, n), a left inverse gives the indices back. A peer that promises less is measured by it too.
-The exit code is 1 if Argus itself is wrong or refuses what exists, 2 if a peer is not installed.
+Runs Argus and each peer on the same random operands and checks every result against an explicit table. The expected
+result is the one that the docstrings of `argus.layout` specify, which is CuTe's where CuTe has one: a complement tiles
+[0, n), a left inverse recovers the indices. A peer that specifies less is measured by the same standard.
+The exit code is 1 if Argus is wrong or refuses a result that exists, 2 if a peer is not installed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HEADINGS: dict[Verdict, str] = {
 
 @frozen
 class Tally:
-    """How often a library gave what, on so many draws of one kind; the smallest draw of each fault."""
+    """Counts of a library's verdicts on draws of one kind, with the smallest draw of each fault."""
 
     peer: str
     operation: Operation
@@ -52,7 +52,7 @@ class Tally:
 
 
 def tally(library: Peer, operation: Operation, kind: Kind, given: Sequence[Draw]) -> Tally:
-    """Run a library on the draws and judge what it gives. The time is the library's, building operands included."""
+    """Run a library on the draws and judge the results. The time includes the construction of operands."""
     start = time.perf_counter()
     outcomes = library.outcomes(operation, given)
     seconds = time.perf_counter() - start
@@ -64,19 +64,19 @@ def tally(library: Peer, operation: Operation, kind: Kind, given: Sequence[Draw]
         if verdict in FAULTS and (verdict not in smallest or draw.weight < smallest[verdict][0]):
             smallest[verdict] = draw.weight, draw, outcome
     examples: dict[Verdict, str] = {
-        verdict: f"{draw} -> {_said(outcome)}" for verdict, (_, draw, outcome) in smallest.items()
+        verdict: f"{draw} -> {_text(outcome)}" for verdict, (_, draw, outcome) in smallest.items()
     }
     return Tally(library.name, operation, kind, counts, examples, seconds)
 
 
-def _said(outcome: Outcome) -> str:
+def _text(outcome: Outcome) -> str:
     if isinstance(outcome, Refused):
         return outcome.reason
     return f"{outcome.shape}:{outcome.stride}".replace(" ", "")
 
 
 def table(tallies: Iterable[Tally]) -> str:
-    """One line a tally: shares in percent of the draws, and the smallest example of each fault below."""
+    """One line per tally: verdicts in percent of the draws, and below it the smallest example of each fault."""
     head = "".join(f"{HEADINGS[verdict]:>14}" for verdict in VERDICTS)
     lines = [f"{'operation':16} {'draws':8} {'library':15}{'pairs':>8}{head}{'us/op':>8}"]
     for row in tallies:
@@ -97,8 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--peer", action="append", default=[], help=f"one of {', '.join(NAMES)}; may be repeated")
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kind", choices=KINDS, action="append", help="all kinds if left out")
-    parser.add_argument("--operation", choices=OPERATIONS, action="append", help="all operations if left out")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="default: all kinds")
+    parser.add_argument("--operation", choices=OPERATIONS, action="append", help="default: all operations")
     given = parser.parse_args(arguments)
     try:
         libraries = [peer("argus"), *map(peer, given.peer)]

@@ -1,4 +1,4 @@
-"""Operands for the comparison of layout libraries: plain trees, the same for every library."""
+"""Draws random operands for differential tests of layout libraries, as plain trees of shape and stride."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Draw:
 
     @property
     def weight(self) -> int:
-        """How large the draw is to a reader."""
+        """Size of the draw, for choosing the smallest example."""
         return sum(sum(mode) for tree in (self.a, self.b) for mode in flat(*tree)) + self.cotarget
 
     def __str__(self) -> str:
@@ -39,7 +39,7 @@ class Draw:
 
 
 def draws(kind: Kind, pairs: int, seed: int = 0) -> list[Draw]:
-    """So many draws; equal arguments give equal draws.
+    """The given number of draws; deterministic in its arguments.
 
     All have 1 to 3 modes. random: extents 1 .. 8, strides 0 .. 12. compact: `a` random, `b` a bijection of
     [0, size) with its modes in any order. pow2: extents 1 .. 8 and strides 0 .. 16, powers of two.

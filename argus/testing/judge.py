@@ -1,4 +1,4 @@
-"""What a table says about a library's result: correct, silently wrong, rightly or needlessly refused."""
+"""Judges a layout library's result by explicit tables: correct, wrong, rightly or needlessly refused."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from argus.testing.laws.inverting import longest
 from argus.testing.laws.tabulated import (
     IntArray,
     Modes,
-    completed,
     composable,
     count,
-    divided,
+    expected_complement,
     flat,
     images_of,
-    passes,
-    repeats,
+    layout_exists_through,
+    product_complement,
     table,
+    tile_and_complement,
 )
 from argus.testing.peers import Found, Outcome, Refused
 
 Verdict = Literal["correct", "wrong", "resized", "empty", "reshaped", "rightly", "needless", "undecided"]
-"""wrong: values differ. resized: the size differs, silently. empty: an extent is 0. reshaped: the values are right,
-the shape does not refine what it must. rightly, needless: refused, where no admissible result exists or one does.
-undecided: refused, and the search for a result was given up."""
+"""wrong: values differ. resized: the size differs. empty: an extent is 0. reshaped: the values are right, but the shape
+does not refine the required one. rightly: refused, and no admissible result exists. needless: refused, but one exists.
+undecided: refused, and the search for a result reached its limit."""
 
 
 def judge(operation: Operation, draw: Draw, outcome: Outcome) -> Verdict:
-    """The verdict on one outcome, by tables of the draw alone."""
+    """The verdict on one outcome, from tables of the draw alone."""
     if isinstance(outcome, Refused):
         exists = _EXISTS[operation](draw)
         return "undecided" if exists is None else "needless" if exists else "rightly"
@@ -63,7 +63,7 @@ def _composition(draw: Draw, found: Found, modes: Modes) -> Verdict:
 
 
 def _complement(draw: Draw, _: Found, modes: Modes) -> Verdict:
-    wanted = completed(table(flat(*draw.a)), draw.cotarget)
+    wanted = expected_complement(table(flat(*draw.a)), draw.cotarget)
     return _compared(None if wanted is None else table(wanted), modes)
 
 
@@ -82,14 +82,14 @@ def _right_inverse(draw: Draw, _: Found, modes: Modes) -> Verdict:
 
 def _logical_divide(draw: Draw, found: Found, modes: Modes) -> Verdict:
     a, tile = flat(*draw.a), flat(*draw.b)
-    pair = divided(a, tile)
+    pair = tile_and_complement(a, tile)
     verdict = _compared(None if pair is None else images_of(a, table(pair)), modes)
     return _refined(verdict, (draw.b[0], count(modes) // count(tile)), found)
 
 
 def _logical_product(draw: Draw, found: Found, modes: Modes) -> Verdict:
     block, tiler = flat(*draw.a), flat(*draw.b)
-    rest = repeats(block, tiler)
+    rest = product_complement(block, tiler)
     if rest is None:
         return "wrong"
     starts = images_of(rest, table(tiler))
@@ -115,24 +115,24 @@ def _composes(draw: Draw) -> bool:
 
 
 def _completes(draw: Draw) -> bool:
-    return completed(table(flat(*draw.a)), draw.cotarget) is not None
+    return expected_complement(table(flat(*draw.a)), draw.cotarget) is not None
 
 
 def _inverts(draw: Draw) -> bool | None:
     images = table(flat(*draw.a)).tolist()
     points: dict[int, int] = dict(zip(images, range(len(images)), strict=True))
-    return len(points) == len(images) and passes(points)
+    return len(points) == len(images) and layout_exists_through(points)
 
 
 def _divides(draw: Draw) -> bool:
     a = flat(*draw.a)
-    pair = divided(a, flat(*draw.b))
+    pair = tile_and_complement(a, flat(*draw.b))
     return pair is not None and composable(a, pair)
 
 
 def _repeats(draw: Draw) -> bool:
     tiler = flat(*draw.b)
-    rest = repeats(flat(*draw.a), tiler)
+    rest = product_complement(flat(*draw.a), tiler)
     return rest is not None and composable(rest, tiler)
 
 

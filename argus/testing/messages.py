@@ -1,4 +1,4 @@
-"""An endpoint of the Messages API on this machine that answers by a script, for tests of what asks one."""
+"""A local HTTP endpoint of the Messages API with scripted answers, for tests of its clients."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ USAGE: Mapping[str, object] = {
 
 @frozen
 class Answer:
-    """delay: seconds before its first byte. drip: seconds before each byte of its body; creep: of an endless header.
+    """An HTTP response, and how it misbehaves.
 
-    reset: breaks the connection off. promised: bytes that its header tells of beyond those that come.
+    delay: seconds before its first byte. drip: seconds before each byte of its body; creep: the same for an endless
+    header. reset: reset the connection. promised: bytes in its content-length beyond those sent.
     """
 
     body: bytes
@@ -41,7 +42,7 @@ class Answer:
 
 @frozen
 class Asked:
-    """A request as it came."""
+    """A received request."""
 
     path: str
     headers: Mapping[str, str]
@@ -49,7 +50,7 @@ class Asked:
 
 
 def message(content: object, stop: str = "tool_use", usage: object = USAGE) -> Answer:
-    """A message of these blocks."""
+    """A message with these content blocks."""
     fields = {
         "id": "msg_1",
         "type": "message",
@@ -64,21 +65,21 @@ def message(content: object, stop: str = "tool_use", usage: object = USAGE) -> A
 
 
 def call(data: object, name: str = "propose", stop: str = "tool_use", usage: object = USAGE) -> Answer:
-    """A message that calls one tool with this input."""
+    """A message with one tool call."""
     return message([{"type": "tool_use", "id": "toolu_1", "name": name, "input": data}], stop, usage)
 
 
 def failure(status: int, said: str, headers: Mapping[str, str] | None = None) -> Answer:
-    """An error in the form in which the API tells one."""
+    """An error response in the API's format."""
     body = {"type": "error", "error": {"type": "api_error", "message": said}}
     return Answer(json.dumps(body).encode("utf-8"), status, headers or {})
 
 
 class Endpoint:
-    """A server in a thread of its own, from entering a `with` until leaving it.
+    """A server in its own thread, running within a `with` block.
 
-    script: an answer for each request in turn, or a function from a request to its answer. asked: what came, in order.
-    A request beyond the script is answered by status 500.
+    script: the answers in order, or a function from a request to its answer. asked: the received requests, in order.
+    A request beyond the script gets status 500.
     """
 
     def __init__(self, script: Iterable[Answer] | Callable[[Asked], Answer]) -> None:
@@ -102,7 +103,7 @@ class Endpoint:
         return next(self._answers or iter(()), failure(500, "the script is over"))
 
     def pause(self, seconds: float) -> None:
-        """Ends early when the server is closed."""
+        """Sleep, but return early when the server is closed."""
         self._closing.wait(seconds)
 
     def __enter__(self) -> Endpoint:
@@ -127,13 +128,13 @@ def _handler(endpoint: Endpoint) -> type[BaseHTTPRequestHandler]:
             body = cast("dict[str, Any]", json.loads(self.rfile.read(length)))
             headers = {name.lower(): value for name, value in self.headers.items()}
             answer = endpoint.answer(Asked(self.path, headers, body))
-            # Whoever asked may have gone away.
+            # The client may have disconnected.
             with suppress(ConnectionError):
                 _send(self, endpoint, answer)
             self.close_connection = True
 
         def log_request(self, code: object = "-", size: object = "-") -> None:
-            """Nothing: tests look at `asked`."""
+            """Log nothing: tests read `asked`."""
 
     return Handler
 
@@ -141,7 +142,7 @@ def _handler(endpoint: Endpoint) -> type[BaseHTTPRequestHandler]:
 def _send(handler: BaseHTTPRequestHandler, endpoint: Endpoint, answer: Answer) -> None:
     endpoint.pause(answer.delay)
     if answer.reset:
-        # With no time to linger, closing sends a reset instead of an end.
+        # With a linger time of zero, closing sends RST instead of FIN.
         handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         handler.connection.close()
         return

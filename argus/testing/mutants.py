@@ -1,7 +1,7 @@
-"""What becomes of mutants: each is refuted, left open, or proved; one that is proved must be right in every run.
+"""Classifies mutants of a kernel: refuted, unknown or proved; a proved mutant must be correct in every run.
 
-The judge of a proof is not the prover: it is the interpreter, which runs the mutant at small sizes under directed and
-random schedules with tags, and its numbers, which are compared with float64 or with those of the original kernel.
+A proof is checked independently of the verifier: the interpreter runs the mutant at small sizes under directed and
+random schedules with tags, and its results are compared with float64 or with those of the original kernel.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from argus.verifier.reference import Comparison, Contraction, claimed_contractio
 Array = npt.NDArray[Any]
 Sizes = Mapping[str, int]
 Fate = Literal["ill-formed", "refuted", "unknown", "unproved", "equivalent", "retold", "unchecked", "survived"]
-"""refuted: by a replayed counterexample. unknown: neither proved nor refuted. unproved: no proof, and
-no counterexample was looked for. equivalent: proved, and no run differs.
-retold: proved, no claim fails in any run, numbers differ, and the verdict says so: it tells another result than that of
-the original. unchecked: proved, and the interpreter cannot run it. survived: proved, and a run fails, or numbers differ
-where the verdict tells the same: a fault of the verifier."""
+"""refuted: by a replayed counterexample. unknown: neither proved nor refuted. unproved: no proof, and no search for a
+counterexample. equivalent: proved, and all runs agree with the original. retold: proved, no claim fails in any run, and
+results differ, as the verdict states other results than the original's. unchecked: proved, but the interpreter cannot
+run it. survived: proved, but a run fails, or results differ though the verdict states the same ones: a bug of the
+verifier."""
 
 _CLOSE = {"float32": 2.0**-14}
 _CLOSE_OTHERS = 4 * 2.0**-8
-"""How far numbers of two runs may differ, of the largest: roundings of sums in another order, then to bf16."""
+"""Tolerance between two runs, relative to the largest element: rounding of reordered sums, then to bf16."""
 
 
 @frozen
 class Thoroughness:
-    """How much a proved mutant is run: sizes, random schedules at each, and runs with tags at most."""
+    """How much a proved mutant is run: number of sizes, random schedules per size, most runs with tags."""
 
     sizes: int = 12
     random: int = 8
@@ -55,7 +55,7 @@ class Thoroughness:
 
 @frozen
 class Judged:
-    """A mutant's fate. code: of the invariant refuted. why: in words, for all but the refuted and equivalent."""
+    """A mutant's fate. code: the refuted invariant. why: the reason; empty for refuted and equivalent mutants."""
 
     fate: Fate
     code: str = ""
@@ -67,8 +67,8 @@ class Judged:
 class Judge:
     """Judges the mutants of one kernel.
 
-    solver, budget: of `verify`. searches: whether counterexamples are looked for where there is no proof.
-    What the original is told to compute, and its numbers by sizes, are kept.
+    solver, budget: as for `verify`. searches: whether to search for a counterexample if there is no proof.
+    The original's stated results, and its outputs by sizes, are cached.
     """
 
     original: Kernel
@@ -77,7 +77,7 @@ class Judge:
     solver: str = "z3"
     searches: bool = True
     _claimed: Contraction | None = field(init=False)
-    _told: tuple[str, ...] | None = field(default=None, init=False)
+    _results: tuple[str, ...] | None = field(default=None, init=False)
     _numbers: dict[tuple[int, ...], Mapping[str, Array]] = field(
         factory=dict[tuple[int, ...], Mapping[str, Array]], init=False
     )
@@ -96,40 +96,42 @@ class Judge:
         report = verify(mutant.kernel, solver=self.solver, budget=self.budget)
         match report.verdict:
             case Proved():
-                return self.of_proved(mutant, stated=not report.uncovered and report.verdict.results == self.told())
+                return self.judge_proved(
+                    mutant, same_results=not report.uncovered and report.verdict.results == self.original_results()
+                )
             case Refuted(counterexample=found):
                 return Judged("refuted", found.code)
             case _:
                 return Judged("unknown", report.diagnostics[0].code, report.diagnostics[0].primary.text)
 
-    def told(self) -> tuple[str, ...]:
-        """What the verdict of the original says that its outputs hold."""
-        if self._told is None:
+    def original_results(self) -> tuple[str, ...]:
+        """The results that the original's verdict states for its outputs."""
+        if self._results is None:
             verdict = verify(self.original, solver=self.solver).verdict
-            self._told = verdict.results if isinstance(verdict, Proved) else ()
-        return self._told
+            self._results = verdict.results if isinstance(verdict, Proved) else ()
+        return self._results
 
-    def of_proved(self, mutant: Mutant, *, stated: bool) -> Judged:
-        """The fate of a mutant that is taken for proved. stated: whether its verdict tells what the original's does."""
+    def judge_proved(self, mutant: Mutant, *, same_results: bool) -> Judged:
+        """The fate of a proved mutant. same_results: whether its verdict states the original's results."""
         prepared = Prepared(mutant.kernel)
-        sizes = spaced(self._kept(sizes_in_order(mutant.kernel)), self.thoroughness.sizes)
+        sizes = spread_sizes(self._runnable_sizes(sizes_in_order(mutant.kernel)), self.thoroughness.sizes)
         if not sizes:
-            return Judged("unchecked", "E402", "no integers are known that keep what is promised at any size")
+            return Judged("unchecked", "E402", "no integers are known that satisfy the data contracts at any size")
         try:
-            runs, failure = self._tagged(prepared, sizes)
+            runs, failure = self._run_with_tags(prepared, sizes)
             if failure:
                 return Judged("survived", "", failure, runs)
-            more, difference = self._valued(prepared, sizes)
+            more, difference = self._run_with_values(prepared, sizes)
         except ArgusError as problem:
             return Judged("unchecked", problem.diagnostic.code, problem.diagnostic.message)
         except ZeroDivisionError:
             return Judged("survived", "", "proved, but a run divides by zero")
         if not difference:
             return Judged("equivalent", runs=runs + more)
-        return Judged("survived" if stated else "retold", "", difference, runs + more)
+        return Judged("survived" if same_results else "retold", "", difference, runs + more)
 
-    def _kept(self, sizes: Iterable[Sizes]) -> list[Sizes]:
-        """Sizes for which integers are known that keep what the original is promised of them."""
+    def _runnable_sizes(self, sizes: Iterable[Sizes]) -> list[Sizes]:
+        """The sizes for which integer inputs are known that satisfy the original's data contracts."""
 
         def known(size: Sizes) -> bool:
             try:
@@ -140,8 +142,11 @@ class Judge:
 
         return [size for size in sizes if known(size)]
 
-    def _tagged(self, prepared: Prepared, sizes: Sequence[Sizes]) -> tuple[int, str]:
-        """Runs with tags: directed schedules in turn over the sizes, all of them in the end, then random ones."""
+    def _run_with_tags(self, prepared: Prepared, sizes: Sequence[Sizes]) -> tuple[int, str]:
+        """Run with tags: directed schedules spread over the sizes, random ones, then the remaining directed ones.
+
+        Returns the number of runs, and the first failure or an empty string.
+        """
         every = directed(prepared.kernel)
         drawn = [Schedule("mixed", seed) for seed in range(self.thoroughness.random)]
         apart = [(size, each) for shift in range(len(every)) for size, each in _diagonal(sizes, every, shift)]
@@ -159,10 +164,10 @@ class Judge:
                 return done + 1, f"proved, but {first.code} {first.message} ({first.stmt.span}) {where}"
         return len(made), ""
 
-    def _valued(self, prepared: Prepared, sizes: Sequence[Sizes]) -> tuple[int, str]:
-        """Runs with numbers, each compared with what the original claims or computes.
+    def _run_with_values(self, prepared: Prepared, sizes: Sequence[Sizes]) -> tuple[int, str]:
+        """Run with values, and compare each run with what the original claims or computes.
 
-        Integers are those that the original is promised, also where a mutant is promised less of them.
+        Integer inputs satisfy the original's data contracts, even if the mutant's are weaker.
         """
         schedules = cycle((Schedule("mixed", 3), Schedule("early", 0, "lowest"), Schedule("late", 0, "highest")))
         for done, (size, schedule) in enumerate(zip(sizes, schedules, strict=False)):
@@ -179,7 +184,7 @@ class Judge:
             found = _as_claimed(claimed, outcome.arrays)
             if found.right:
                 return ""
-            # Operands that are rounded before they are multiplied stray further: then the original does so too.
+            # Operands rounded before they are multiplied have larger errors, but then so has the original.
             if _as_claimed(claimed, self._original(size)).right:
                 return f"{found.outside} numbers are not {found.with_what}"
         for name, wanted in self._original(size).items():
@@ -206,8 +211,8 @@ def _as_claimed(claimed: Contraction, arrays: Mapping[str, Array]) -> Comparison
     return compare_with_claims(claimed, arrays, arrays[claimed.output.name], 0)
 
 
-def spaced(sizes: Sequence[Sizes], most: int) -> list[Sizes]:
-    """The smallest sizes, and others up to the largest."""
+def spread_sizes(sizes: Sequence[Sizes], most: int) -> list[Sizes]:
+    """At most `most` of the sizes: the smallest ones, and others spread up to the largest."""
     if len(sizes) <= most:
         return list(sizes)
     first = most // 2

@@ -1,4 +1,4 @@
-"""Operands for the laws of the algebra (`argus.testing.laws`), by the kinds that a law quantifies over."""
+"""A Hypothesis strategy for the operands of a law of the layout algebra (`argus.testing.laws`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from argus.testing.strategies import (
 
 @st.composite
 def operands(draw: DrawFn, law: Law) -> tuple[Operand, ...]:
-    """Operands of the kinds that a law quantifies over, negative strides included where any layout is meant."""
+    """Operands of the kinds that a law quantifies over; the kind "layout" includes negative strides."""
     drawn: list[Operand] = []
     for kind in law.operands:
         drawn.append(draw(_of_kind(kind, drawn)))

@@ -1,7 +1,7 @@
-"""Layout libraries by name, each run on the same draws: what it gives, or that it refuses.
+"""Adapters of layout libraries, by name: run an operation on draws, and return its results or refusals.
 
-A peer is imported when it is asked for and never installed: `pycute` and `tensor-layouts` run as they are,
-`cute-dsl` (CuTe's DSL) works only while it traces a function, so it gets its draws inside one.
+A peer is imported on demand and never installed. `pycute` and `tensor-layouts` run eagerly; `cute-dsl` (CuTe's DSL)
+works only while it traces a function, so its draws run inside one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from argus.core.layout.inttuple import checked
 from argus.testing.draws import OPERATIONS, Draw, Operation
 
 TRACED = 1000
-"""Draws in one traced function."""
+"""Draws per traced function."""
 
 
 @frozen
 class Found:
-    """The layout that a library returns, as it returns it: extents may be 0."""
+    """The layout that a library returned, unchanged: extents may be 0."""
 
     shape: IntTuple
     stride: IntTuple
@@ -45,11 +45,11 @@ class Peer(Protocol):
 
     @property
     def operations(self) -> Collection[Operation]:
-        """Those that it has and survives."""
+        """The operations that it has and that do not end the process."""
         ...
 
     def outcomes(self, operation: Operation, draws: Sequence[Draw]) -> list[Outcome]:
-        """One outcome for each draw. Never raises for what the library refuses."""
+        """One outcome per draw; an exception of the library becomes `Refused`."""
         ...
 
 
@@ -60,7 +60,7 @@ class _Result(Protocol):
 
 @frozen
 class Eager:
-    """A library whose functions run when they are called."""
+    """A library whose functions run eagerly."""
 
     name: str
     build: Callable[[IntTuple, IntTuple], object]
@@ -71,7 +71,7 @@ class Eager:
         return self.functions.keys()
 
     def operands(self, operation: Operation, draw: Draw) -> tuple[object, ...]:
-        """The library's own values for a draw, built afresh."""
+        """A draw's operands, as new values of the library."""
         first = self.build(*draw.a)
         if operation == "complement":
             return first, draw.cotarget
@@ -85,7 +85,7 @@ class Eager:
         try:
             result = cast(_Result, function(*self.operands(operation, draw)))
             return Found(checked(result.shape, "shape"), checked(result.stride, "stride"))
-        except Exception as error:  # noqa: BLE001 reason: libraries refuse by AssertionError, TypeError and others
+        except Exception as error:  # noqa: BLE001 reason: libraries refuse with AssertionError, TypeError and others
             return Refused(type(error).__name__)
 
 
@@ -117,7 +117,7 @@ class Traced:
 
 
 def _traced(trace: Callable[[Callable[[], None]], Callable[[], object]], work: Callable[[], None]) -> None:
-    # The traced function is rewritten from its source: it holds one call and nothing to be rewritten.
+    # The tracer rewrites the function's source, so it contains only one call.
     def traced() -> None:
         work()
 
@@ -150,7 +150,7 @@ def _cute_dsl() -> Peer:
     def build(shape: IntTuple, stride: IntTuple) -> object:
         return module.make_layout(shape, stride=stride)
 
-    # Its divide and product end the process where the complement has an extent of 0: they are not run.
+    # Its divide and product abort the process if the complement has an extent of 0, so they are not run.
     safe: list[Operation] = [name for name in OPERATIONS if name not in {"logical_divide", "logical_product"}]
     return Traced(Eager("cute-dsl", build, {name: getattr(module, name) for name in safe}), module.jit)
 
@@ -165,14 +165,14 @@ NAMES = tuple(name for name in _FACTORIES if name != "argus")
 
 
 def peer(name: str) -> Peer:
-    """A library by its name, one of NAMES or `argus`. Raises LayoutError (E814) where it cannot be imported."""
+    """A library by its name, one of NAMES or `argus`. Raises LayoutError (E814) if it cannot be imported."""
     if name not in _FACTORIES:
         raise LayoutError("E814", f"no peer is named `{name}`", help=f"choose one of {', '.join(_FACTORIES)}")
     return _FACTORIES[name]()
 
 
 class _Module(Protocol):
-    """What is read off a library: whatever it has under the name."""
+    """The attributes that are read from a library's module."""
 
     Layout: Callable[[IntTuple, IntTuple], object]
     make_layout: Callable[..., object]

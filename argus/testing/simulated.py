@@ -1,4 +1,4 @@
-"""A device that is not there: memory of NumPy, streams with a virtual clock, and functions that a cheat may replace."""
+"""A simulated GPU for tests of the bench harness: NumPy memory, streams with a virtual clock, replaceable functions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from argus.search.bench_harness.subject import Subject
 Work = Callable[[], None]
 Halves = npt.NDArray[Any]
 _PRODUCTS = 4.0e3
-"""Multiplications in a microsecond."""
+"""Multiplications per microsecond."""
 _LAUNCH = 2.0
 _SETTLE = 4.0
 
 
 @define
 class Stream:
-    """free: when all that was launched is done. pending: what happens in memory, by its end."""
+    """free: time at which all launched work is complete. pending: memory effects, with their completion times."""
 
     free: float = 0.0
     pending: list[tuple[float, Work]] = field(factory=list[tuple[float, Work]])
@@ -36,9 +36,10 @@ class Stream:
 
 @define
 class Simulated:
-    """memory: by address. now: the host's clock in microseconds. noise: by which share times of launches differ.
+    """The device's state. Times are in microseconds.
 
-    taken: bytes of what is allocated, by address. functions: what the bench measures with, by name.
+    memory: by address. now: the host's clock. noise: relative standard deviation of launch times. taken: sizes of
+    allocations, by address. functions: the bench's measuring functions, by name; a cheating candidate may replace them.
     """
 
     memory: Bytes = field(factory=lambda: np.zeros(64 << 20, np.uint8))
@@ -59,24 +60,24 @@ class Simulated:
             "host": lambda: self.now,
         }
 
-    # -- what candidates use ---------------------------------------------------------------------------------
+    # -- interface of candidates -----------------------------------------------------------------------------
 
     def matrix(self, operand: Operand) -> Halves:
-        """The memory of an operand itself."""
+        """A view of an operand's memory."""
         held = self.memory[operand.address : operand.address + operand.bytes]
         return held.view(bfloat16).reshape(operand.shape)
 
     def least_of(self, a: Operand, b: Operand) -> float:
-        """Microseconds of a product on this device at full speed."""
+        """Least time of a product on this device, in microseconds."""
         return a.shape[0] * a.shape[1] * b.shape[0] / _PRODUCTS
 
     def launch(self, took: float, work: Work, stream: Stream | None = None) -> None:
-        """Work that takes so many microseconds and is seen in memory at its end."""
+        """Launch work of the given duration in microseconds; its memory effects appear at its end."""
         self.now += _LAUNCH
         took *= 1 + self.noise * float(self._generator.standard_normal())
         (stream or self.main).launch(self.now, max(0.0, took), work)
 
-    # -- what the bench does ---------------------------------------------------------------------------------
+    # -- interface of the bench ------------------------------------------------------------------------------
 
     def allocate(self, size: int) -> int:
         address = self._top

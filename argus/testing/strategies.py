@@ -1,4 +1,4 @@
-"""Hypothesis strategies for layouts: fuzz your own layout code with them.
+"""Hypothesis strategies for layouts, for property tests of layout code.
 
     >>> from hypothesis import given
     >>> from argus.layout import composition
@@ -111,7 +111,7 @@ def compact_layouts(draw: DrawFn, max_modes: int = MAX_MODES, max_extent: int = 
 
 @st.composite
 def power_of_two_layouts(draw: DrawFn, max_modes: int = MAX_MODES, max_log: int = 3, max_stride_log: int = 4) -> Layout:
-    """Extents 2^0 .. 2^max_log, strides 0 or 2^0 .. 2^max_stride_log: what matrices over F2 describe, if disjoint."""
+    """Extents 2^0 .. 2^max_log, strides 0 or 2^0 .. 2^max_stride_log: linear over F2 if their bits are disjoint."""
     strides = st.just(0) | st.integers(0, max_stride_log).map(_power)
     leaf = st.tuples(st.integers(0, max_log).map(_power), strides)
     return draw(_arranged(draw(st.lists(leaf, min_size=1, max_size=max_modes))))
@@ -137,7 +137,7 @@ def _arranged(modes: Sequence[tuple[int, int]]) -> SearchStrategy[Layout]:
 
 @st.composite
 def swizzles(draw: DrawFn, max_bits: int = 3, max_base: int = 3, max_apart: int = 2) -> Swizzle:
-    """Shifts of either sign, `max_apart` bits between what is read and what is written at most; 0 bits too."""
+    """Swizzles with shifts of either sign, at most `max_apart` bits between the bits read and written; also 0 bits."""
     bits = draw(st.integers(0, max_bits))
     shift = bits + draw(st.integers(0, max_apart))
     return Swizzle(bits, draw(st.integers(0, max_base)), draw(st.sampled_from((shift, -shift))))
@@ -191,7 +191,7 @@ def composable_pairs(draw: DrawFn, outer: SearchStrategy[Layout] | None = None) 
 
 
 def tilers(layout: Layout) -> SearchStrategy[Tiler]:
-    """What divides a layout whole or by mode: extents and strided tiles that divide it, None, tuples of these."""
+    """Tilers that divide a layout as a whole or by mode: extents and strided tiles that divide it, None, tuples."""
     modes = list(layout)
     whole = _tiles(layout.size())
     by_mode = st.integers(1, len(modes)).flatmap(lambda n: st.tuples(*[_mode_tilers(mode) for mode in modes[:n]]))
@@ -216,7 +216,7 @@ def _tiles(size: int) -> SearchStrategy[Tiler]:
 
 
 def cotargets(layout: Layout | None = None, largest: int = 64) -> SearchStrategy[int]:
-    """Lengths to complete to; given a layout, also its size and its cosize."""
+    """Cotargets for `complement`; with a layout, also its size and cosize."""
     some = st.integers(1, largest)
     return some if layout is None else some | st.sampled_from((max(1, layout.cosize()), layout.size()))
 
@@ -227,5 +227,5 @@ def composable_with(outer: Layout) -> SearchStrategy[Layout]:
 
 
 def regrouped(layout: Layout) -> SearchStrategy[Layout]:
-    """The same modes in another nesting: the same function."""
+    """The same modes in another nesting, which is the same function."""
     return _arranged(layout.flat_modes)

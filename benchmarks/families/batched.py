@@ -1,4 +1,4 @@
-"""C[z] = A[z] @ B[z]^T of eight or more products in one launch, beside torch.bmm. Shapes are of one product."""
+"""Batched bf16 GEMM of eight or more products vs. torch.bmm: C[z] = A[z] @ B[z]^T. Shapes are those of one product."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MOST = 512
 
 
 def products(shape: Shape) -> int:
-    """As many products as have 2^27 elements of C, 8 at least."""
+    """The number of products with 2^27 elements of C in all, at least 8."""
     return max(8, min(_MOST, _ELEMENTS // (shape[0] * shape[1])))
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
-    from argus.kernels.batched import SHIPPED, bmm_nt  # noqa: PLC0415 reason: the GPU's machine has no solver
+    from argus.kernels.batched import NT_CONFIGS, bmm_nt  # noqa: PLC0415 reason: the GPU's machine has no solver
 
-    return {name: lambda n=name: bmm_nt.trace(n) for name in SHIPPED}
+    return {name: lambda n=name: bmm_nt.trace(n) for name in NT_CONFIGS}
 
 
 def sizes(shape: Shape) -> dict[str, int]:
@@ -46,7 +46,7 @@ def tensors(torch: Any, shape: Shape) -> dict[str, Any]:  # noqa: ANN401 reason:
 
 
 def exact(torch: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
-    """The products in float64, and what an error is a share of: its size, and the square root of K."""
+    """The products in float64, and the scale of errors: the element's magnitude plus the square root of K."""
     result = torch.bmm(given["A"].double(), given["B"].double().mT)
     return result, result.abs() + given["A"].shape[-1] ** 0.5
 
@@ -57,7 +57,7 @@ def peers(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], object
 
 
 def checked(random: Random) -> list[Shape]:
-    """Whole tiles, tails of every extent, single rows."""
+    """Whole tiles, partial tiles in every dimension, single rows."""
     shapes = [(128, 256, 64), (64, 8, 8), (1, 8, 8), (200, 264, 136)]
     return shapes + [(random.randint(1, 900), 8 * random.randint(1, 110), 8 * random.randint(1, 110)) for _ in range(6)]
 

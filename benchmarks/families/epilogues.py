@@ -1,4 +1,4 @@
-"""What is done to sums in one kernel, beside torch, eager and compiled.
+"""The shared definition of the families with fused epilogues vs. torch, eager and compiled.
 
 What the families of one epilogue (`epilogues_bias`, `_silu`, `_scaled`, `_residual`, `_gated`) share.
 """
@@ -19,7 +19,7 @@ Given = Mapping[str, Any]
 
 
 class Epilogue:
-    """A family. kernel: its module and name. more: parameters beside A, B and C.
+    """A family. kernel: its module and name. more: parameters besides A, B and C.
 
     result: of float64 tensors. eager: the same by torch, of bf16 ones.
     """
@@ -44,7 +44,7 @@ class Epilogue:
         return gemm.tensors(torch, shape) | self._more(torch, shape)
 
     def exact(self, torch: Any, given: Given) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
-        """In float64, and what an error is a share of: the element's size, and twice what elements have on average."""
+        """The result in float64, and the scale of errors: the element's magnitude plus twice the mean magnitude."""
         result = self._result(torch, {name: each.double() for name, each in given.items()})
         return result, result.abs() + 2 * result.abs().mean()
 

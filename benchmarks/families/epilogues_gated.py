@@ -1,4 +1,4 @@
-"""C = silu(A @ W^T) * (A @ V^T). Beside torch."""
+"""Gated bf16 GEMM vs. torch: C = silu(A @ W^T) * (A @ V^T)."""
 
 from __future__ import annotations
 

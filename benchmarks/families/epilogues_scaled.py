@@ -1,4 +1,4 @@
-"""C = alpha * (A @ B^T), alpha on the device. Beside torch."""
+"""bf16 GEMM with a scale in device memory vs. torch: C = alpha * (A @ B^T)."""
 
 from __future__ import annotations
 

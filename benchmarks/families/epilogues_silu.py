@@ -1,4 +1,4 @@
-"""C = silu(A @ B^T + bias). Beside torch."""
+"""bf16 GEMM with bias and SiLU vs. torch: C = silu(A @ B^T + bias)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""C = A @ B^T of bf16 with few rows of A, beside cuBLAS: operands exchanged, K shared out, or both."""
+"""bf16 GEMM with few rows of A vs. cuBLAS: swap-AB, split-K, or both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHAPES: tuple[Shape, ...] = (
     *((4, 4096, 4096), (64, 1024, 32768), (48, 6144, 4096)),
 )
 _LARGE = ("narrow", "small", "cooperative", "super_tiled", "clustered", "clustered_bands", "columns_192")
-"""Configurations that few rows leave idle, or that never were the best of them."""
+"""Configurations that few rows cannot fill, or that were never the fastest for them."""
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
@@ -47,7 +47,7 @@ def variants() -> Mapping[str, Callable[[], Any]]:
 
 
 def checked(random: Random) -> list[Shape]:
-    """Shares of K without an element, besides, and rows that C has of no whole 16 bytes."""
+    """Also shapes with empty parts of K, and with rows of C that are no multiple of 16 bytes."""
     return [*gemm.checked(random), (100, 72, 8), (64, 136, 72), (200, 264, 8200), (1, 4096, 1024), (33, 520, 136)]
 
 

@@ -1,4 +1,4 @@
-"""C = scale_a * scale_b * (A @ B^T) of e4m3 in bf16, one scale a matrix, beside torch's scaled product."""
+"""FP8 GEMM with one scale per matrix vs. torch's scaled_mm: C = scale_a * scale_b * (A @ B^T), e4m3 to bf16."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHECKED = 12
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
-    """Configurations that are shipped, and those under trial."""
+    """The shipped configurations, and experimental ones."""
     from argus.kernels.fp8 import CONFIGS, gemm_fp8  # noqa: PLC0415 reason: the GPU's machine has no solver
     from argus.kernels.schedules.hopper import Hopper  # noqa: PLC0415 reason: as above
 
@@ -48,7 +48,7 @@ def tensors(torch: Any, shape: Shape) -> dict[str, Any]:  # noqa: ANN401 reason:
 
 
 def exact(torch: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
-    """The unit keeps some 14 bits of the fraction of its sums, so that errors grow with the sizes of the products."""
+    """The tensor core accumulates with about 14 fraction bits, so errors scale with the absolute products."""
     del torch
     a, b = given["A"].double(), given["B"].double()
     scale = given["scale_a"].double() * given["scale_b"].double()
@@ -62,7 +62,7 @@ def peers(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], object
 
 
 def checked(random: Random) -> list[Shape]:
-    """Whole tiles, tails of every extent, single rows."""
+    """Whole tiles, partial tiles in every dimension, single rows."""
     shapes = [(128, 256, 128), (64, 8, 16), (1, 8, 16), (200, 264, 144), (4096, 4096, 4096)]
     return shapes + [
         (random.randint(1, 1500), 8 * random.randint(1, 190), 16 * random.randint(1, 120)) for _ in range(_CHECKED)

@@ -1,4 +1,4 @@
-"""C = A @ B^T of e4m3 with scales of 1 x 128 of A and 128 x 128 of B, beside torch's products of scaled matrices."""
+"""FP8 GEMM with scales of 1 x 128 of A and 128 x 128 of B vs. torch's scaled products: C = A @ B^T, e4m3."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUTPUT, PEER = "C", "scaled_mm"
 _BLOCK = 128
 _SAMPLED = 64
 _CHOSEN: list[str] = []
-"""Which of torch's calls is the peer, once that is known."""
+"""The torch call that is the peer, once determined."""
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
@@ -48,7 +48,7 @@ def exact(torch: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:  # noqa: ANN
 
 
 def _scaled(given: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Both matrices in float64, each element times its scale."""
+    """Both matrices in float64, multiplied by their scales."""
     n, k = given["B"].shape
     of_a = given["scale_a"].double().T.repeat_interleave(_BLOCK, 1)[:, :k]
     of_b = given["scale_b"].double().repeat_interleave(_BLOCK, 0)[:n].repeat_interleave(_BLOCK, 1)[:, :k]
@@ -56,15 +56,15 @@ def _scaled(given: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def peers(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], object]]:  # noqa: ANN401 reason: untyped
-    """torch's product with the same scales, where it has one that is right; and the one with a scale a matrix, which
-    has less to do and stands for the other where that is missing.
+    """torch's product with the same scales, if it has a correct one; and the one with a scale per matrix, which does
+    less work and replaces the other if that is missing.
     """
     one = torch.ones(1, device="cuda")
     single = fp8.peers(torch, {**given, "scale_a": one, "scale_b": one})[fp8.PEER]
     calls = _of_blocks(torch, given)
     if not _CHOSEN:
         _CHOSEN.append(next((name for name, call in calls.items() if _serves(name, given, call)), ""))
-        print(f"the peer is torch's {_CHOSEN[0] or 'scaled_mm of one scale a matrix'}")
+        print(f"the peer is torch's {_CHOSEN[0] or 'scaled_mm with one scale per matrix'}")
     if not _CHOSEN[0]:
         return {PEER: single}
     return {PEER: calls[_CHOSEN[0]], "scaled_mm of one scale": single}
@@ -77,7 +77,7 @@ def _serves(name: str, given: Mapping[str, Any], call: Callable[[], Any]) -> boo
         print(f"torch's {name}: {type(problem).__name__}: {str(problem)[:160]}")
         return False
     if not fine:
-        print(f"torch's {name} is another product")
+        print(f"torch's {name} computes another product")
     return fine
 
 
@@ -88,27 +88,27 @@ def _of_blocks(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], A
     kinds, product = getattr(torch.nn.functional, "ScalingType", None), getattr(torch.nn.functional, "scaled_mm", None)
     if kinds is not None and product is not None:
         recipes = kinds.BlockWise1x128, kinds.BlockWise128x128
-        for turned, scale in (("", of_b.T), (", columns first", of_b)):
-            found[f"functional.scaled_mm{turned}"] = lambda s=scale: product(
+        for order, scale in (("", of_b.T), (", column-major", of_b)):
+            found[f"functional.scaled_mm{order}"] = lambda s=scale: product(
                 a, b, of_a, recipes[0], s, recipes[1], output_dtype=torch.bfloat16, use_fast_accum=False
             )
-    for turned, scale in (("", of_b.T), (", columns first", of_b.T.contiguous())):
+    for order, scale in (("", of_b.T), (", column-major", of_b.T.contiguous())):
         for fast in (False, True):
-            found[f"_scaled_mm{turned}{', fast' if fast else ''}"] = lambda s=scale, f=fast: torch._scaled_mm(
+            found[f"_scaled_mm{order}{', fast' if fast else ''}"] = lambda s=scale, f=fast: torch._scaled_mm(
                 a, b, of_a, s, out_dtype=torch.bfloat16, use_fast_accum=f
             )
     return found
 
 
 def _is_right(given: Mapping[str, Any], found: Any) -> bool:  # noqa: ANN401 reason: untyped
-    """Whether the first rows are the product."""
+    """Whether the first rows of a result are correct."""
     few = {**given, "A": given["A"][:_SAMPLED], "scale_a": given["scale_a"][:, :_SAMPLED]}
     wanted, share = exact(None, few)
     return bool(((found[:_SAMPLED].double() - wanted).abs() / share).max().item() < 2.0**-6)
 
 
 def checked(random: Random) -> list[Shape]:
-    """Those of one scale a matrix, and some whose scales lie in rows of whole 16 bytes."""
+    """The shapes of `fp8`, and some whose rows of scales are multiples of 16 bytes."""
     shapes = [(128, 256, 512), (4, 8, 400), (300, 264, 912), (1000, 520, 1024), (2048, 1024, 7168)]
     return (
         fp8.checked(random)

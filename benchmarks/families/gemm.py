@@ -1,4 +1,4 @@
-"""C = A @ B^T of bf16 beside cuBLAS: the configurations that are shipped, and those under trial."""
+"""bf16 GEMM vs. cuBLAS, C = A @ B^T: the shipped configurations, and experimental ones."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def tensors(torch: Any, shape: Shape) -> dict[str, Any]:  # noqa: ANN401 reason:
 
 
 def exact(torch: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
-    """The product in float64, and what an error is a share of: its size, and the square root of K."""
+    """The product in float64, and the scale of errors: the element's magnitude plus the square root of K."""
     del torch
     result = given["A"].double() @ given["B"].double().T
     return result, result.abs() + given["A"].shape[1] ** 0.5
@@ -63,7 +63,7 @@ def peers(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], object
 
 
 def checked(random: Random) -> list[Shape]:
-    """Whole tiles, tails of every extent, single rows."""
+    """Whole tiles, partial tiles in every dimension, single rows."""
     shapes = [(128, 256, 64), (64, 8, 8), (1, 8, 8), (200, 264, 136), (4096, 4096, 4096)]
     return shapes + [
         (random.randint(1, 1500), 8 * random.randint(1, 190), 8 * random.randint(1, 190)) for _ in range(_CHECKED)

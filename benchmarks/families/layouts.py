@@ -1,7 +1,7 @@
-"""C = op(A) op(B) of 16-bit elements by how its operands lie, beside torch.mm of the same.
+"""The shared definition of the families by operand layout vs. torch.mm: C = op(A) op(B) of 16-bit elements.
 
-What the families of one layout (`layouts_nn`, `layouts_tn`, `layouts_tt`, `layouts_f16`) share. `n`: an operand as it
-is in the product, `t`: its transpose, row-major both.
+Used by `layouts_nn`, `layouts_tn`, `layouts_tt` and `layouts_f16`. As in BLAS, for row-major matrices: `n` plain, `t`
+transposed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _CHECKED = 8
 class Layout:
     """A family. kernel: its name in `argus.kernels.layouts`. kind: the name of torch's type."""
 
-    def __init__(self, kernel: str, *, a_turned: bool, b_turned: bool, kind: str = "bfloat16") -> None:
+    def __init__(self, kernel: str, *, a_transposed: bool, b_transposed: bool, kind: str = "bfloat16") -> None:
         self._kernel, self._kind = kernel, kind
-        self._a, self._b = a_turned, b_turned
+        self._a, self._b = a_transposed, b_transposed
 
     def variants(self) -> Mapping[str, Callable[[], Any]]:
         template = getattr(import_module("argus.kernels.layouts"), self._kernel)
@@ -52,7 +52,7 @@ class Layout:
         return a.T if self._a else a, b if self._b else b.T
 
     def exact(self, torch: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
-        """The product in float64, and what an error is a share of: its size, and the square root of K."""
+        """The product in float64, and the scale of errors: the element's magnitude plus the square root of K."""
         del torch
         a, b = self._factors(given)
         result = a.double() @ b.double()
@@ -63,7 +63,7 @@ class Layout:
         return {PEER: lambda: torch.mm(a, b, out=c)}
 
     def checked(self, random: Random) -> list[Shape]:
-        """Whole tiles, tails of every extent, and extents that no rows of memory have of any length."""
+        """Whole tiles, partial tiles in every dimension, and extents not divisible by 8 where no row has them."""
         shapes = [(128, 256, 64), (64, 8, 8), (8, 8, 8), (200, 264, 136), (4096, 4096, 4096)]
         for _ in range(_CHECKED):
             m, n, k = random.randint(1, 190), 8 * random.randint(1, 190), random.randint(1, 190)
@@ -72,4 +72,4 @@ class Layout:
 
     def select(self, shape: Shape) -> str | None:
         chosen = import_module("argus.kernels.layouts").select
-        return chosen(*shape, a_turned=self._a, b_turned=self._b)
+        return chosen(*shape, a_transposed=self._a, b_transposed=self._b)

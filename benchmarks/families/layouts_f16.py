@@ -1,4 +1,4 @@
-"""C = A @ B^T of f16. Beside torch.mm."""
+"""f16 GEMM, NT, vs. torch.mm: C = A @ B^T."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from families.layouts import PEER, SHAPES, Layout
 __all__ = ["OUTPUT", "PEER", "SHAPES", "checked", "exact", "peers", "select", "sizes", "tensors", "variants"]
 
 OUTPUT = "C"
-_HERE = Layout("gemm_nt_f16", a_turned=False, b_turned=False, kind="float16")
+_HERE = Layout("gemm_nt_f16", a_transposed=False, b_transposed=False, kind="float16")
 variants, sizes, tensors, exact = _HERE.variants, _HERE.sizes, _HERE.tensors, _HERE.exact
 peers, checked, select = _HERE.peers, _HERE.checked, _HERE.select

@@ -1,4 +1,4 @@
-"""C = A @ B^T of bf16 where tiles are few, beside cuBLAS: shares of K, and operands that are shared."""
+"""bf16 GEMM with few tiles vs. cuBLAS: split-K, and clusters that share operands."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def variants() -> Mapping[str, Callable[[], Any]]:
 
 
 def checked(random: Random) -> list[Shape]:
-    """Shares of K without an element, besides."""
+    """Also shapes with empty parts of K."""
     return [*gemm.checked(random), (100, 72, 8), (64, 136, 72), (200, 264, 8200)]
 
 

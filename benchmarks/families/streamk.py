@@ -1,4 +1,4 @@
-"""C = A @ B^T of bf16 where tiles are few and K is deep, beside cuBLAS: programs with a workspace of partial sums."""
+"""bf16 GEMM with few tiles and a deep K vs. cuBLAS: stream-K programs with a workspace of partial sums."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHAPES: tuple[Shape, ...] = (
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
-    """The programs, and beside them the configurations of one kernel that these shapes had."""
+    """The programs, and for comparison the single-kernel configurations selected for these shapes."""
     from argus.kernels.gemm import CONFIGS  # noqa: PLC0415 reason: the GPU's machine has no solver
     from argus.kernels.gemm import gemm as family  # noqa: PLC0415 reason: as above
     from argus.kernels.streamk import gemm_streams  # noqa: PLC0415 reason: as above
@@ -30,7 +30,7 @@ def variants() -> Mapping[str, Callable[[], Any]]:
 
 
 def checked(random: Random) -> list[Shape]:
-    """Shapes with parts of K that have no element, besides."""
+    """Also shapes with empty parts of K."""
     return [*gemm.checked(random), (100, 72, 8), (64, 136, 72), (200, 264, 8200)]
 
 

@@ -1,4 +1,4 @@
-"""How a small program is drawn: one generator, whether Hypothesis chooses or a seed does."""
+"""The interface for drawing a small program, shared by Hypothesis and seeded generators."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ T = TypeVar("T")
 
 
 class Choose(Protocol):
-    """One of several; the first is the simplest."""
+    """Choose one of several options; the first is the simplest."""
 
     def __call__(self, options: Sequence[T], /) -> T: ...
 
 
-def chance(choose: Choose) -> int:
-    """How many mistakes: none in two of five programs."""
+def number_of_mistakes(choose: Choose) -> int:
+    """The number of mistakes in a program: 0 with probability 2/5."""
     return choose((0, 0, 1, 1, 2))

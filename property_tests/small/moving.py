@@ -1,4 +1,4 @@
-"""Copies of a matrix through shared memory, row by row elsewhere: right ones, and with mistakes."""
+"""Random small programs that copy a matrix through shared memory and rotate its rows; some have mistakes."""
 
 from __future__ import annotations
 
@@ -38,19 +38,20 @@ from argus.language import (
     wave,
     when,
 )
-from property_tests.small.choosing import Choose, chance
+from property_tests.small.choosing import Choose, number_of_mistakes
 
 Array = npt.NDArray[Any]
 
 
 @frozen
 class Moving:
-    """One pass over the tiles of a row of blocks.
+    """A loop over the tiles of a block's rows.
 
-    waves, rows, columns: of a block's tile. slots: of shared memory. written, read: elements a thread moves at once.
-    turn: row r of the output's tile is row r + turn of the input's, round it; claimed: the turn that is claimed.
-    loaded, stored, fetched: what each wait leaves, None for no wait. before, after: whether all meet before the tile
-    is written, and after. start, stop: trips missed or added. guard: what the load is under. edge: padding.
+    waves, rows, columns: of a block's tile. slots: shared-memory buffers. written, read: elements per access of a
+    thread. turn: row r of the output's tile is row (r + turn) % rows of the input's; claimed: the rotation claimed.
+    loaded, stored, fetched: operations that each wait leaves pending, None for no wait. before, after: whether there is
+    a barrier before the tile is written, and after. start, stop: offsets of the loop bounds. guard: condition of the
+    load. edge: padding.
     """
 
     waves: int = 1
@@ -79,7 +80,7 @@ class Moving:
         return _traced(self)
 
     def expected(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """The output that is claimed, in float64."""
+        """The output that the claims state, in float64."""
         a = arrays["A"].astype(np.float64)
         row = np.arange(len(a))
         source = row // self.rows * self.rows + (row % self.rows + self.claimed) % self.rows
@@ -87,7 +88,7 @@ class Moving:
 
 
 def draw(choose: Choose) -> Moving:
-    """Right, or with one or two mistakes."""
+    """A correct program, or one with one or two mistakes."""
     waves = choose((1, 1, 2, 4))
     rows, columns = choose((16, 32)), choose((16, 32, 64))
     slots = choose((1, 1, 2, 3))
@@ -123,7 +124,7 @@ def draw(choose: Choose) -> Moving:
         ("column", (1, 8)),
         ("claimed", ((turn + 1) % 16,)),
     )
-    for _ in range(chance(choose)):
+    for _ in range(number_of_mistakes(choose)):
         name, values = choose(mistakes)
         config[name] = choose(values)
     return Moving(**config)

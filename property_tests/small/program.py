@@ -1,4 +1,4 @@
-"""A small program of any family, and what a verdict on it is held to."""
+"""A random small program of any family, and the comparison of its verdict with runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import run_prepared
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
-from argus.testing.mutants import spaced
+from argus.testing.mutants import spread_sizes
 from argus.verifier.refute_text import describe_schedule
 from property_tests.small import moving, ringing, summing
 from property_tests.small.choosing import Choose
@@ -23,8 +23,8 @@ from property_tests.small.choosing import Choose
 Array = npt.NDArray[Any]
 
 
-_RETOLD = frozenset(("I5", "I6", "I7", "I8", "I9", "I10", "I36"))
-"""What a run shows of these may be told at its cause, another statement: then it is enough that the run fails."""
+_REPORTED_AT_CAUSE = frozenset(("I5", "I6", "I7", "I8", "I9", "I10", "I36"))
+"""A run may report a violation of these at another statement, its cause: then it suffices that the run fails."""
 
 
 class Program(Protocol):
@@ -40,7 +40,7 @@ FAMILIES: tuple[Callable[[Choose], Program], ...] = (
     *(summing.draw,) * 2,
     ringing.draw,
 )
-"""Those that are cheap to run are drawn more often."""
+"""Families, weighted towards those that are cheap to run."""
 
 
 _FEW = 3
@@ -52,9 +52,9 @@ def draw(choose: Choose) -> Program:
 
 @frozen
 class Depth:
-    """How much a proved program is run: sizes, random schedules at each, and whether all directed ones at each.
+    """How much a proved program is run: number of sizes, random schedules per size.
 
-    Without `every`, three directed schedules at each, taken in turn over the sizes.
+    every: run all directed schedules at each size; otherwise three, rotating over the sizes.
     """
 
     sizes: int = 4
@@ -63,7 +63,7 @@ class Depth:
 
 
 def disagreement(program: Program, kernel: Kernel, report: Report, depth: Depth) -> str:
-    """Why runs contradict the verdict; empty if none does."""
+    """How a run contradicts the verdict; empty if none does."""
     match report.verdict:
         case Proved():
             return _of_tags(kernel, depth) or _of_numbers(program, kernel, depth)
@@ -75,7 +75,7 @@ def disagreement(program: Program, kernel: Kernel, report: Report, depth: Depth)
 
 def _of_tags(kernel: Kernel, depth: Depth) -> str:
     prepared, schedules = Prepared(kernel), directed(kernel)
-    sizes = spaced(list(sizes_in_order(kernel)), depth.sizes)
+    sizes = spread_sizes(list(sizes_in_order(kernel)), depth.sizes)
     for place, size in enumerate(sizes):
         drawn = [Schedule("mixed", seed) for seed in range(depth.random)]
         shown: Sequence[Schedule] = schedules if depth.every else schedules[place :: max(1, len(schedules) // _FEW)]
@@ -89,7 +89,7 @@ def _of_tags(kernel: Kernel, depth: Depth) -> str:
 
 def _of_numbers(program: Program, kernel: Kernel, depth: Depth) -> str:
     prepared = Prepared(kernel)
-    for size in spaced(list(sizes_in_order(kernel)), depth.sizes)[1::2]:
+    for size in spread_sizes(list(sizes_in_order(kernel)), depth.sizes)[1::2]:
         outcome = run_prepared(prepared, size, None, Schedule("mixed", 5), tags=False, values=True)
         for name, wanted in program.expected(outcome.arrays).items():
             error = np.abs(outcome.arrays[name].astype(np.float64) - wanted)
@@ -105,6 +105,6 @@ def _of_replay(kernel: Kernel, found: Counterexample) -> str:
         if describe_schedule(schedule) == found.schedule:
             outcome = run_prepared(Prepared(kernel), dict(found.sizes), None, schedule, tags=True, values=False)
             shown = {(each.code, str(each.stmt.span), each.thread) for each in outcome.violations}
-            if (found.code, found.place, found.thread) in shown or (shown and found.code in _RETOLD):
+            if (found.code, found.place, found.thread) in shown or (shown and found.code in _REPORTED_AT_CAUSE):
                 return ""
     return f"refuted by {found.code} at {found.place}, and no run of {found.schedule} shows it"

@@ -1,4 +1,4 @@
-"""Kernels of roles: a ring of slots filled by the copy engine, drained by warpgroups, with barriers by hand."""
+"""Random small kernels with roles: a hand-written mbarrier pipeline from TMA to warpgroups; some have mistakes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from argus.language import (
     wgmma,
     when,
 )
-from property_tests.small.choosing import Choose, chance
+from property_tests.small.choosing import Choose, number_of_mistakes
 
 Array = npt.NDArray[Any]
 COLUMNS, DEEP = 16, 16
@@ -51,14 +51,14 @@ COLUMNS, DEEP = 16, 16
 
 @frozen
 class Ringing:
-    """C = A B^T by tiles of 64 rows an agent.
+    """C = A B^T by tiles of 64 rows per consumer; the values below introduce mistakes.
 
-    stages: of the ring. agents: that drain it. lag: uses until a slot goes back; pending: products left then.
-    empty: arrivals that the empty barriers are set up for, beyond the agents. bytes: announced beyond those that land.
-    full_phase, empty_phase: phases that waits are off by. full_wait, empty_wait: whether these are there. slot: that
-    the product reads, off by. given: the slot given back, off by. all_give: each thread gives back. uses: trips of the
-    producer, off by. first: the trip in which the sum begins. boxed: the output leaves by bulk store; fenced, met,
-    drained: whether the fence, the meeting and the last wait for it are there. k: of B, off by.
+    stages: of the ring. agents: consumer warpgroups. lag: uses until a stage is released; pending: wgmmas left in
+    flight then. empty: surplus arrival count of the empty barriers. bytes: surplus bytes of the expect-tx. full_phase,
+    empty_phase: offsets of the awaited phases. full_wait, empty_wait: whether these waits exist. slot, given: offsets
+    of the stage read and of the stage released. all_give: every thread releases. uses: offset of the producer's trips.
+    first: the trip that initialises the accumulator. boxed: store by TMA; fenced, met, drained: whether its fence,
+    barrier and last wait exist. k: offset of B's k.
     """
 
     stages: int = 2
@@ -87,12 +87,12 @@ class Ringing:
         return _traced(self)
 
     def expected(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """What the claims say, in float64."""
+        """The output that the claims state, in float64."""
         return {"C": arrays["A"].astype(np.float64) @ arrays["B"].astype(np.float64).T}
 
 
 def draw(choose: Choose) -> Ringing:
-    """Right, or with one or two mistakes."""
+    """A correct program, or one with one or two mistakes."""
     lag = choose((0, 0, 1))
     config: dict[str, Any] = {
         "stages": choose((2, 3, 4)),
@@ -120,7 +120,7 @@ def draw(choose: Choose) -> Ringing:
         ("k", (1,)),
         ("row", (True,)),
     )
-    for _ in range(chance(choose)):
+    for _ in range(number_of_mistakes(choose)):
         name, values = choose(mistakes)
         config[name] = choose(values)
     return Ringing(**config)

@@ -1,4 +1,4 @@
-"""Products of matrices by one wave or four, operands straight from memory or through shared tiles."""
+"""Random small matrix products by one wave or four, from global or shared memory; some have mistakes."""
 
 from __future__ import annotations
 
@@ -44,19 +44,20 @@ from argus.language import (
     vmem,
     when,
 )
-from property_tests.small.choosing import Choose, chance
+from property_tests.small.choosing import Choose, number_of_mistakes
 
 Array = npt.NDArray[Any]
 
 
 @frozen
 class Summing:
-    """C = A B^T by tiles of `side` x `side`, `deep` of k at a time.
+    """C = A B^T by tiles of `side` x `side`, `deep` of k per iteration; some values introduce mistakes.
 
-    wide: the instruction of 32 x 32. staged: through shared tiles of `slots`. first: the trip in which the sum begins,
-    None for every trip. start, stop: trips missed or added. descending: k from the last. crossed: operands exchanged
-    in the product. late: B's k is so many tiles off. loaded, fetched: what waits leave, None for none. before, after:
-    whether all meet before a tile is written and after. twice: a product is added again. cover: of the claim, off by.
+    wide: use the 32 x 32 instruction. staged: through `slots` shared buffers. first: the iteration that initialises the
+    accumulator, None for every one. start, stop: offsets of the loop bounds. descending: reverse order of k. crossed:
+    operands exchanged. late: offset of B's k in tiles. loaded, fetched: operations that waits leave pending, None for
+    no wait. before, after: whether there is a barrier before a tile is written and after. twice: add a product again.
+    cover: offset of the claimed range.
     """
 
     waves: int = 1
@@ -91,13 +92,13 @@ class Summing:
         return _traced(self)
 
     def expected(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """What the claims say, in float64: the sum of all products. They do not speak of a factor."""
+        """The output that the claims state, in float64: the sum of all products, up to a factor."""
         product = arrays["A"].astype(np.float64) @ arrays["B"].astype(np.float64).T
         return {"C": self.scale * product}
 
 
 def draw(choose: Choose) -> Summing:
-    """Right, or with one or two mistakes."""
+    """A correct program, or one with one or two mistakes."""
     slots = choose((1, 1, 2))
     config: dict[str, Any] = {
         "waves": choose((1, 4)),
@@ -127,7 +128,7 @@ def draw(choose: Choose) -> Summing:
         ("row", (1,)),
         ("guarded", (True,)),
     )
-    for _ in range(chance(choose)):
+    for _ in range(number_of_mistakes(choose)):
         name, values = choose(mistakes)
         config[name] = choose(values)
     return Summing(**config)

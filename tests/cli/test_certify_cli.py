@@ -1,4 +1,4 @@
-"""`argus certify`: what it prints, how it ends, and that nothing given to it shows a traceback."""
+"""`argus certify`: its output and exit codes; no input causes a traceback."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ REFUSED: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_no_certificate_is_refused(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_certificate_is_refused(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, data = REFUSED[what]
     (tmp_path / "certificate.json").write_bytes(data)
 
@@ -90,7 +90,7 @@ def test_files_lie_in_the_folder(name: str, tmp_path: Path, home: Path, capsys: 
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b"[" * 100_000, b'{"schema": 1, "rows": [], "exported": []}'])
-def test_what_is_no_kernel_fails(data: bytes, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_kernel_fails(data: bytes, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = delivery("gfx942", tmp_path / "out", home)
     (folder / "kernel.json").write_bytes(data)
 
@@ -98,7 +98,7 @@ def test_what_is_no_kernel_fails(data: bytes, tmp_path: Path, home: Path, capsys
     assert "FAILED      ir: kernel.json contains no kernel" in capsys.readouterr().out
 
 
-def test_checking_ends(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_checking_has_a_time_limit(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = delivery("gfx942", tmp_path / "out", home)
 
     assert main(["certify", str(folder), "--longest", "0.05"]) == 3
@@ -115,10 +115,10 @@ def test_a_kernel_that_takes_all_memory_is_refused(
 
     monkeypatch.setattr(check_steps, "verify", takes_all)
     assert main(["certify", str(folder)]) == 3
-    assert "more memory than there is" in capsys.readouterr().err
+    assert "more memory than available" in capsys.readouterr().err
 
 
-def test_a_solver_that_there_is_not_is_refused(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_solver_is_refused(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = delivery("gfx942", tmp_path / "out", home)
 
     assert main(["certify", str(folder), "--solver", "oracle"]) == 3

@@ -81,7 +81,7 @@ def document(capsys: Captured) -> dict[str, Any]:
 # -- verdicts ------------------------------------------------------------------------------------------------
 
 
-def test_a_proof_is_told_with_what_it_rests_on(capsys: Captured) -> None:
+def test_a_proof_is_shown_with_its_assumptions(capsys: Captured) -> None:
     assert main(["verify", str(PROVED)]) == 0
 
     out, err = capsys.readouterr()
@@ -114,7 +114,7 @@ def test_invariants_that_do_not_apply_are_listed_on_request(capsys: Captured) ->
         (', B: Tensor["M N", bf16]', "    assume(A.shape[0] >= 4, A.shape[0] <= 3)\n", "vacuous", "E403"),
     ],
 )
-def test_what_proves_nothing_ends_with_code_2(
+def test_a_vacuous_proof_ends_with_code_2(
     more: str, assumed: str, verdict: str, code: str, tmp_path: Path, capsys: Captured
 ) -> None:
     (tmp_path / "f.py").write_text(HEADER.format(more=more) + assumed + STORES, encoding="utf-8")
@@ -135,7 +135,7 @@ def test_the_worst_kernel_of_a_file_decides(tmp_path: Path, capsys: Captured) ->
     assert main(["verify", "both.py:matmul"]) == 0
 
 
-def test_the_document_holds_the_whole_report(capsys: Captured) -> None:
+def test_the_document_has_the_whole_report(capsys: Captured) -> None:
     assert main(["verify", str(REFUTED), "--json"]) == 1
 
     found = document(capsys)
@@ -146,7 +146,7 @@ def test_the_document_holds_the_whole_report(capsys: Captured) -> None:
     assert kernel["diagnostics"][0]["schema"] == "argus.diagnostic/1"
 
 
-def test_answers_are_kept_unless_told_otherwise(own_cache: Path, capsys: Captured) -> None:
+def test_answers_are_cached_unless_disabled(own_cache: Path, capsys: Captured) -> None:
     main(["verify", str(PROVED), "--no-cache"])
     assert not own_cache.exists()
 
@@ -196,7 +196,7 @@ def refused(arguments: list[str], code: str, capsys: Captured) -> None:
 
 
 @pytest.mark.parametrize("bug", [InternalError("two answers\nsecond line"), KeyError("surprise")])
-def test_a_bug_of_ours_is_saved_and_not_shown_raw(
+def test_an_internal_error_is_saved_and_shown_without_traceback(
     bug: Exception, own_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     def broken(*_given: object, **_named: object) -> None:
@@ -218,7 +218,7 @@ def test_a_bug_of_ours_is_saved_and_not_shown_raw(
     assert document(capsys)["exit_code"] == 4
 
 
-def test_a_bug_is_told_even_where_nothing_can_be_saved(
+def test_an_internal_error_is_reported_even_if_it_cannot_be_saved(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     def broken(*_given: object, **_named: object) -> None:
@@ -250,7 +250,7 @@ def test_a_reader_that_leaves_gets_no_traceback() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_disk_behind_the_output_is_said() -> None:
+def test_a_full_disk_is_reported() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full, start("verify", str(PROVED), stdout=full) as process:
         err = process.stderr.read() if process.stderr else ""
 

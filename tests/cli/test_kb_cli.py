@@ -36,12 +36,12 @@ def test_a_technique_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["technique"]["preconditions"] == ["I15", "I16"]
 
 
-def test_an_unknown_technique_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_technique_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "show", "wider-tile"]) == 3
-    assert "error[E906]: `wider-tile` is no technique" in capsys.readouterr().err
+    assert "error[E906]: there is no technique `wider-tile`" in capsys.readouterr().err
 
 
-def test_a_check_proves_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_check_proves_and_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "check", "vector-loads", "tma-multicast", "--prove", "--json"]) == 0
 
     document = json.loads(capsys.readouterr().out)
@@ -51,7 +51,7 @@ def test_a_check_proves_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.nightly
-def test_a_base_with_a_false_page_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_technique_file_fails_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = (kb_folder() / "tma-multicast.md").read_text(encoding="utf-8")
     (tmp_path / "tma-multicast.md").write_text(page.replace('"no_cluster"', '"no_roles"'), encoding="utf-8")
 

@@ -40,7 +40,7 @@ def test_a_layout_is_printed_as_a_grid(capsys: Captured) -> None:
 
 
 @pytest.mark.parametrize("text", ["(4,8)", "Sw<3,4,3>", "Sw<2,0,2> o 0 o (4,4):(4,1)"])
-def test_whatever_is_read_is_shown(text: str, capsys: Captured) -> None:
+def test_every_kind_of_layout_is_drawn(text: str, capsys: Captured) -> None:
     assert main([*SHOW, text]) == 0
     assert capsys.readouterr().out.count("+\n") > 4
 
@@ -63,7 +63,7 @@ def test_the_options_choose_the_view(capsys: Captured) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.svg", "x.png", "x.txt"])
-def test_files_are_written_after_their_ending(name: str, own_folder: Path, capsys: Captured) -> None:
+def test_the_suffix_decides_the_format(name: str, own_folder: Path, capsys: Captured) -> None:
     (own_folder / name).write_text("before", encoding="utf-8")
 
     assert main([*SHOW, "((4,8),2):((8,1),4)", "-o", name]) == 0

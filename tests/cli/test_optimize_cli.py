@@ -1,4 +1,4 @@
-"""`argus optimize` as a user starts it, interrupts it, kills it and goes on with it."""
+"""`argus optimize`: starting, interrupting, killing and resuming a search."""
 
 import fcntl
 import json
@@ -32,13 +32,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from argus.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
-"""The command line, which Ctrl-C reaches even where whoever runs tests ignores it."""
+"""The command line, with SIGINT enabled even if the test runner ignores it."""
 ATTACHED = f"""
 import fcntl, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 {STARTED}
 """
-"""The same with its standard input as the terminal that sends it Ctrl-C."""
+"""The same, with standard input as the controlling terminal that sends Ctrl-C."""
 
 
 def asked(journal: Path, *more: str) -> list[str]:
@@ -74,7 +74,7 @@ def names_of(journal: Path) -> list[str]:
         return judged(journal) if opened.runs() else []
 
 
-def test_a_search_tells_each_candidate_and_the_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_search_prints_each_candidate_and_the_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(asked(tmp_path / "runs.db", "--trials", "2")) == 0
 
     said = capsys.readouterr().out
@@ -104,14 +104,14 @@ def test_a_search_as_json_is_one_document(tmp_path: Path, capsys: pytest.Capture
         (["optimize", "--resume", "run-0009"], "E904"),
     ],
 )
-def test_what_cannot_be_searched_is_told(
+def test_what_cannot_be_searched_is_refused(
     arguments: list[str], code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*arguments, "--journal", str(tmp_path / "runs.db")]) == 3
     assert f"error[{code}]" in capsys.readouterr().err
 
 
-def test_ctrl_c_tells_the_best_and_ends_well(tmp_path: Path) -> None:
+def test_ctrl_c_prints_the_best_and_exits_cleanly(tmp_path: Path) -> None:
     journal = tmp_path / "runs.db"
     process = begun(journal)
     waited(journal, 1)
@@ -124,7 +124,7 @@ def test_ctrl_c_tells_the_best_and_ends_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_search_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_killed_search_resumes(tmp_path: Path) -> None:
     journal, whole = tmp_path / "runs.db", tmp_path / "whole.db"
     process = begun(journal, "--trials", "4")
     waited(journal, 2)
@@ -152,7 +152,7 @@ if "HANGS" in os.environ:
         return PASSED(problem, name, tools, text)
     run.judged = hanging
 """
-"""Of every process of Python that begins here: the gate hangs at one candidate."""
+"""A `sitecustomize` for child processes that makes the gate hang at one candidate."""
 
 
 @pytest.mark.nightly
@@ -198,10 +198,10 @@ def test_a_terminal_has_a_bar_and_gets_its_cursor_back(tmp_path: Path) -> None:
     assert shown.isascii()
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
     assert not re.search(r"\x1b\[[0-9;]*[34][0-7]m", shown)
-    assert shown.rstrip().endswith("go on with --resume run-0001")
+    assert shown.rstrip().endswith("continue it with --resume run-0001")
 
 
-def test_on_a_pipe_there_are_lines_alone(tmp_path: Path) -> None:
+def test_a_pipe_gets_plain_lines_only(tmp_path: Path) -> None:
     done = subprocess.run(  # noqa: S603 reason: our own command line
         [sys.executable, "-m", "argus", *asked(tmp_path / "runs.db", "--trials", "1")],
         capture_output=True,
@@ -217,7 +217,7 @@ def test_on_a_pipe_there_are_lines_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_ctrl_c_pressed_twice_on_a_terminal_tells_the_best(tmp_path: Path) -> None:
+def test_ctrl_c_pressed_twice_on_a_terminal_prints_the_best(tmp_path: Path) -> None:
     def press(shown: str, terminal: int) -> bool:
         if "the best so far" not in shown:
             return False
@@ -260,9 +260,7 @@ def on_terminal(
     return process.wait(60), written.decode()
 
 
-def test_what_a_run_has_from_its_beginning_is_not_asked_for_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_fixed_at_the_start_cannot_change_on_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     journal = tmp_path / "runs.db"
     resumed = ["optimize", "--resume", "run-0001", "--on", "model", "--trials", "1", "--workers", "0"]
     assert main(asked(journal, "--trials", "1", "--workers", "0")) == 0
@@ -273,12 +271,14 @@ def test_what_a_run_has_from_its_beginning_is_not_asked_for_again(
     assert main([*resumed, "--journal", str(journal), PROBLEM, "--planner", "bandit", "--seed", "0"]) == 0
 
 
-def test_what_is_of_another_planner_is_no_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_another_planner_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(asked(tmp_path / "runs.db", "--tokens", "9")) == 3
-    assert "--tokens is of the planner llm" in capsys.readouterr().err
+    assert "--tokens needs the planner llm" in capsys.readouterr().err
 
 
-def test_what_was_under_way_is_told_with_its_techniques(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_candidate_in_progress_is_shown_with_its_techniques(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     journal = tmp_path / "runs.db"
     with Journal(journal) as opened:
         name = opened.begin(Started(PROBLEM, "gfx942", "bandit", 0, 2.0, "launch", 610))
@@ -316,7 +316,7 @@ def test_a_journal_that_fills_its_disk_ends_the_search_with_its_best(
     assert main(asked(tmp_path / "runs.db", "--trials", "9", "--workers", "0")) == 3
 
     said = capsys.readouterr()
-    assert "best until then: cdna3" in said.out
+    assert "best so far: cdna3" in said.out
     assert "E904" in said.err
 
 

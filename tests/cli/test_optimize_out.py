@@ -1,4 +1,4 @@
-"""`argus optimize --out`: however a search ends, its best design is delivered and its run told."""
+"""`argus optimize --out`: however a search ends, its best design and a report are written."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_search_without_a_result_still_has_its_report(
     document = json.loads(capsys.readouterr().out)
     assert document["files"] == [str(tmp_path / "fast" / "report.html")]
     assert [each.name for each in (tmp_path / "fast").iterdir()] == ["report.html"]
-    assert "no answer was recorded" in (tmp_path / "fast" / "report.html").read_text(encoding="utf-8")
+    assert "no result was recorded" in (tmp_path / "fast" / "report.html").read_text(encoding="utf-8")
 
 
 def test_an_interrupt_while_it_delivers_leaves_the_folder_as_it_was(
@@ -98,7 +98,7 @@ def test_a_folder_with_somebody_elses_files_is_refused_before_the_search(
     assert not (tmp_path / "runs.db").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_told(
+def test_an_unwritable_folder_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")

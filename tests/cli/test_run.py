@@ -1,4 +1,4 @@
-"""`run` and `argus run` without a GPU: the interpreter, and launches through what stands for one."""
+"""`run` and `argus run` without a GPU: in the interpreter, and with a fake GPU."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ def test_a_wrong_element_is_counted(narrow: Kernel) -> None:
         (hopper, "interpreter", "as asked"),
     ],
 )
-def test_otherwise_it_is_interpreted_and_says_why(narrow: Kernel, gpu: Callable[[], Device], on: On, why: str) -> None:
+def test_without_a_gpu_it_is_interpreted_with_the_reason(
+    narrow: Kernel, gpu: Callable[[], Device], on: On, why: str
+) -> None:
     ran = run(narrow, SIZES, gpu=gpu, on=on)
 
     assert (ran.gpu, ran.why) == ("", why)
@@ -108,7 +110,7 @@ def test_otherwise_it_is_interpreted_and_says_why(narrow: Kernel, gpu: Callable[
 
 
 @pytest.mark.parametrize(("gpu", "code"), [(absent, "E406"), (ampere, "E407")])
-def test_a_gpu_that_is_asked_for_must_be_there(narrow: Kernel, gpu: Callable[[], Device], code: str) -> None:
+def test_a_required_gpu_must_exist(narrow: Kernel, gpu: Callable[[], Device], code: str) -> None:
     with pytest.raises(ArgusError) as refused:
         run(narrow, SIZES, gpu=gpu, on="gpu")
     assert refused.value.diagnostic.code == code
@@ -137,7 +139,7 @@ def test_a_seed_repeats_a_run(narrow: Kernel) -> None:
     ("sizes", "code"),
     [({"Q": 3}, "E701"), ({"K": 0}, "E402"), ({"M": 1 << 11, "N": 1 << 11, "K": MOST_WORK >> 21}, "E411")],
 )
-def test_sizes_that_do_not_do_are_refused(narrow: Kernel, sizes: dict[str, int], code: str) -> None:
+def test_bad_sizes_are_refused(narrow: Kernel, sizes: dict[str, int], code: str) -> None:
     with pytest.raises(ArgusError) as refused:
         run(narrow, sizes, on="interpreter")
     assert refused.value.diagnostic.code == code
@@ -169,7 +171,7 @@ NARROW = ["run", "argus.kernels.gemm:gemm_narrow", "--sizes", "M=33,N=20,K=41"]
 HOPPER = "argus.kernels.gemm"
 
 
-def test_the_command_tells_where_what_and_how_far_off(capsys: Captured) -> None:
+def test_the_command_prints_device_result_and_error(capsys: Captured) -> None:
     assert main([*NARROW, "--on", "interpreter"]) == 0
 
     out = capsys.readouterr().out
@@ -178,7 +180,7 @@ def test_the_command_tells_where_what_and_how_far_off(capsys: Captured) -> None:
     assert "660 elements with the sum over K of A * B in float64" in out
 
 
-def test_the_document_holds_the_run(capsys: Captured) -> None:
+def test_the_document_has_the_run(capsys: Captured) -> None:
     assert main([*NARROW, "--on", "interpreter", "--json"]) == 0
 
     found = json.loads(capsys.readouterr().out)
@@ -200,7 +202,7 @@ def test_a_wrong_result_ends_with_code_1(monkeypatch: pytest.MonkeyPatch, capsys
     assert "2 ms, the median of 3 launches (1 to 3)" in out
 
 
-def test_a_kernel_whose_claims_say_less_is_run_and_not_compared(tmp_path: Path, capsys: Captured) -> None:
+def test_a_kernel_with_incomplete_claims_is_run_but_not_compared(tmp_path: Path, capsys: Captured) -> None:
     text = (
         "from argus.language import *\n"
         "@kernel(target=gfx942, threads=64)\n"
@@ -252,7 +254,7 @@ def test_a_bad_run_gets_one_diagnostic_and_code_3(arguments: list[str], code: st
     assert err.count("error[") == 1
 
 
-def test_integers_that_are_promised_something_keep_it() -> None:
+def test_random_integers_satisfy_the_data_contracts() -> None:
     (template,) = templates(CORPUS / "proved" / "grouped_experts.py")
     ran = run(template.trace(), {"M": 256, "MB": 4, "G": 3, "K": 64, "N": 64}, on="interpreter")
     assert ran.gpu == ""

@@ -1,4 +1,4 @@
-"""`argus bench gemm` on machines without a GPU, and with one that is imagined."""
+"""`argus bench gemm` without a GPU, and with a fake one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def result(shape: Shape, best: str, *, wrong: tuple[str, ...] = ()) -> Result:
     return Result(shape, Medians(times, wrong=wrong), 2, "clustered_bands", finished=True)
 
 
-def test_without_options_it_says_what_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_options_it_prints_the_choice(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "gemm", "4096x4096x4096, 16x8192x8192"]) == 0
     assert capsys.readouterr().out.split() == ["4096x4096x4096", "clustered_bands", "16x8192x8192", "skinny"]
     assert main(["bench", "gemm", "1", "8", "7"]) == 0
@@ -44,16 +44,16 @@ def test_without_options_it_says_what_is_chosen(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     "arguments", [[], ["--tune"], ["4096"], ["4096x4096"], ["0x1x1"], ["--tune", "--prepare", "1x1x1"], ["1", "1", "x"]]
 )
-def test_what_names_no_shape_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_shape_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "gemm", *arguments]) == 3
     assert "E701" in capsys.readouterr().err
 
 
-def test_what_a_search_needs_is_prepared_without_a_gpu(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+def test_candidates_are_prepared_without_a_gpu(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     assert main(["bench", "gemm", "--prepare", "--processes", "1"]) == 0
 
     said = capsys.readouterr().out
-    assert "nothing: left out: it is not the name of a configuration" in said
+    assert "nothing: rejected: it is not the name of a configuration" in said
     assert "1 of 2 configurations are proved and compiled" in said
     assert len(list(folder.glob("kernels/*/*.cubin"))) == 1
 
@@ -65,7 +65,7 @@ def test_a_search_without_a_gpu_says_so(capsys: pytest.CaptureFixture[str], monk
     assert "E406" in capsys.readouterr().err
 
 
-def test_a_search_keeps_and_prints_what_it_finds(
+def test_a_search_stores_and_prints_its_results(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[Sequence[Shape], list[str], int]] = []
@@ -87,7 +87,7 @@ def test_a_search_keeps_and_prints_what_it_finds(
     assert {found.config for found in tuning_db.load_choices(CARD).values()} == {"columns_64"}
 
 
-def test_wrong_numbers_are_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_results_are_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def fake(*_: object) -> Iterator[Result]:
         yield result((64, 64, 64), "columns_64", wrong=("small",))
 
@@ -95,10 +95,10 @@ def test_wrong_numbers_are_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     monkeypatch.setattr(tune, "search_shapes", fake)
 
     assert main(["bench", "gemm", "--tune", "64x64x64", "--processes", "1"]) == 1
-    assert "small gives WRONG numbers" in capsys.readouterr().out
+    assert "small computes WRONG results" in capsys.readouterr().out
 
 
-def test_an_interrupted_search_has_kept_what_it_found(
+def test_an_interrupted_search_has_stored_its_results(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fake(*_: object) -> Iterator[Result]:
@@ -109,5 +109,5 @@ def test_an_interrupted_search_has_kept_what_it_found(
     monkeypatch.setattr(tune, "search_shapes", fake)
 
     assert main(["bench", "gemm", "--tune", "64x64x64,65x64x64", "--processes", "1"]) == 130
-    assert "interrupted: 1 of 2 shapes have a choice" in capsys.readouterr().out
+    assert "interrupted: 1 of 2 shapes have a result" in capsys.readouterr().out
     assert [key.shape for key in tuning_db.load_choices(CARD)] == [(64, 64, 64)]

@@ -14,7 +14,14 @@ from argus.core.layout.faults import LayoutError
 from argus.layout import IntTuple, Layout, Swizzle
 from argus.testing.laws import KINDS, LAWS, Law, Operand, composing, dividing, inverting, shaping
 from argus.testing.laws.law import Breach
-from argus.testing.laws.tabulated import completed, composable, images_of, passes, recovered, table
+from argus.testing.laws.tabulated import (
+    composable,
+    expected_complement,
+    images_of,
+    layout_exists_through,
+    layout_of_table,
+    table,
+)
 
 BY_NAME = {law.name: law for law in LAWS}
 EXAMPLES: dict[str, Operand] = {
@@ -135,7 +142,7 @@ DIVIDE = "divide is composition with a tile and its complement"
 PRODUCT = "product repeats a block without overlap"
 FLATTEN = "flatten and group keep the function"
 SABOTAGED: list[tuple[str, object, str, tuple[Operand, ...], Callable[..., object]]] = [
-    ("composition of what is in the domain", composing, "composition", (Layout(8), Layout(4, 2)), gives(4, 3)),
+    ("composition within the domain", composing, "composition", (Layout(8), Layout(4, 2)), gives(4, 3)),
     ("composition by mode", composing, "composition", (Layout((8, 8)), (4, None)), gives((4, 8), (2, 8))),
     ("a swizzle composes with every layout", composing, "composition", (Swizzle(1, 0, 1), Layout(8)), gives(8)),
     (DIVIDE, dividing, "logical_divide", (Layout(8), Layout(4)), gives((2, 4))),
@@ -210,7 +217,7 @@ def test_tables_go_on_in_the_last_mode() -> None:
     ],
 )
 def test_tables_are_recognised(images: list[int], modes: object) -> None:
-    assert recovered(images) == modes
+    assert layout_of_table(images) == modes
 
 
 def test_composable_is_what_the_paper_decides() -> None:
@@ -220,15 +227,15 @@ def test_composable_is_what_the_paper_decides() -> None:
 
 
 def test_greedy_tiling() -> None:
-    assert completed([0, 2, 4, 6], 24) == ((2, 1), (3, 8))
-    assert completed([0, 0, 1], 5) == ((3, 2),)
-    assert completed([0, 1, 3], 1) == ()
-    assert completed([0, 1, 3], 4) is None
-    assert completed([0, -1], 4) is None
+    assert expected_complement([0, 2, 4, 6], 24) == ((2, 1), (3, 8))
+    assert expected_complement([0, 0, 1], 5) == ((3, 2),)
+    assert expected_complement([0, 1, 3], 1) == ()
+    assert expected_complement([0, 1, 3], 4) is None
+    assert expected_complement([0, -1], 4) is None
 
 
 def test_layouts_through_points() -> None:
-    assert passes({0: 0, 2: 1, 4: 2})
-    assert passes({0: 0, -1: 1, 1: 2})
-    assert not passes({0: 0, 2: 1, 3: 5, 6: 7, 4: 4})
-    assert not passes({0: 1})
+    assert layout_exists_through({0: 0, 2: 1, 4: 2})
+    assert layout_exists_through({0: 0, -1: 1, 1: 2})
+    assert not layout_exists_through({0: 0, 2: 1, 3: 5, 6: 7, 4: 4})
+    assert not layout_exists_through({0: 1})

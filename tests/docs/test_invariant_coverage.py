@@ -8,7 +8,7 @@ import pytest
 
 from argus.core.invariants import INVARIANTS
 from argus.core.proof.applicability import CHECKED_INVARIANTS
-from benchmarks.invariants import PUBLISHED, Coverage, coverage, kernel_mutations, mutations, told
+from benchmarks.invariants import PUBLISHED, Coverage, coverage, kernel_mutations, mutations, table
 from tests.verifier.test_checks_matter import CASES, MADE
 from tests.verifier.test_programs import CASES as PROGRAM_CASES
 
@@ -40,7 +40,7 @@ def test_mutations_are_those_of_the_test() -> None:
 
 @pytest.mark.nightly
 def test_the_table_ends_in_the_count(rows: tuple[Coverage, ...]) -> None:
-    lines = list(told(rows))
+    lines = list(table(rows))
     covered = [row for row in rows if not row.lacks]
     published = [row for row in covered if int(row.invariant.id[1:]) <= PUBLISHED]
     assert len(lines) == len(INVARIANTS) + 3

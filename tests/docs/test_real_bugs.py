@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from benchmarks.real_bugs import CORPUS, Row, judged, rows, told, twins
+from benchmarks.real_bugs import CORPUS, Row, rows, table, twins, verdict_of
 
 ROWS = rows()
 WITH_KERNELS = [row for row in ROWS if row.kernel]
@@ -42,10 +42,10 @@ def test_right_kernels_are_proved() -> None:
 
 def test_the_counts_follow_from_the_verdicts() -> None:
     row = next(row for row in WITH_KERNELS if row.kernel == "real_fuser_4096")
-    refuted = judged(row.path, "z3")
+    refuted = verdict_of(row.path, "z3")
     assert refuted == row.verdict
     alarm = next(row for row in WITH_KERNELS if row.kernel == RIGHT[0])
-    lines = list(told([(row, refuted), (alarm, "refuted I7")], [(twins()[0], "proved")]))
+    lines = list(table([(row, refuted), (alarm, "refuted I7")], [(twins()[0], "proved")]))
     assert lines[-3:] == [
         "faults: 1; caught with the code of their row: 1",
         "right kernels: 2 (1 repaired twins); proved: 1",

@@ -1,4 +1,4 @@
-"""What is done to sums beside the products: proved with them, told in the verdict, refuted where it is of elsewhere."""
+"""Fused epilogues: proved with the GEMM, stated in the verdict, refuted if they use other elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from argus.kernels.epilogues import gemm_bias, gemm_bias_silu, gemm_scaled, silu
 from argus.kernels.gated import gemm_gated_silu
 from argus.kernels.residual import gemm_residual
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import Fetch, Hopper, Late, Place, hopper_cooperative
+from argus.kernels.schedules.hopper import Deferred, Fetch, Hopper, TileCoord, hopper_cooperative
 from argus.language import (
     Fragment,
     Int,
@@ -59,7 +59,7 @@ SIZES = {"M": 72, "N": 72, "K": 40}
     [(template, formula, config) for template, formula in FORMULAS for config in template.instances()],
     ids=[f"{template.name}-{config}" for template, _ in FORMULAS for config in template.instances()],
 )
-def test_the_formula_of_an_element_is_told(template: Template, formula: str, config: str) -> None:
+def test_the_verdict_states_the_formula_of_an_element(template: Template, formula: str, config: str) -> None:
     verdict = verify(template, config=config, solver="z3").verdict
 
     assert isinstance(verdict, Proved)
@@ -90,7 +90,7 @@ def residual(*, columns: int = 0, early: bool = False) -> Kernel:
                 for j in range(2):
                     copy(R.tile((128, 64), (m, 2 * n + j + columns)), slot.r[j], via=tma, edge=0)
 
-        def fuse(acc: Fragment, at: Place) -> Late:
+        def fuse(acc: Fragment, at: TileCoord) -> Deferred:
             def made() -> Fragment:
                 j = next(seen)
                 if early and j == 0:
@@ -110,7 +110,7 @@ def residual(*, columns: int = 0, early: bool = False) -> Kernel:
 
 
 @pytest.mark.nightly
-def test_a_residual_of_other_columns_or_given_back_early_is_not_proved() -> None:
+def test_a_residual_of_other_columns_or_released_early_is_not_proved() -> None:
     assert proved(residual())
     assert not proved(residual(columns=1))
     assert not proved(residual(early=True))
@@ -136,7 +136,7 @@ def drawn(*shape: int, seed: int = 0) -> np.ndarray[Any, np.dtype[Any]]:
     return np.random.default_rng(seed).standard_normal(shape).astype(bfloat16)
 
 
-def test_a_gate_lets_through_what_its_logistic_function_does() -> None:
+def test_a_gate_multiplies_by_silu() -> None:
     m, n, k = SIZES.values()
     a, w, v = drawn(m, k), drawn(n, k, seed=1), drawn(n, k, seed=2)
 

@@ -1,4 +1,4 @@
-"""8-bit GEMM: every configuration is proved and assembled without spills, the verdict tells what is scaled by what."""
+"""FP8 GEMM: every configuration is proved and assembled without spills; the verdict states the scales."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_sums_of_blocks_stay_in_registers(config: str, tmp_path: Path) -> None:
     assert not build(gemm_fp8_blocks.trace(config), directory=tmp_path).report.spills
 
 
-def test_what_a_block_adds_is_rounded_once() -> None:
+def test_the_promoted_sum_of_a_block_is_rounded_once() -> None:
     assert "__fmaf_rn(registers" in cuda_text(gemm_fp8_blocks.trace("by_rows")).text
 
 
@@ -58,7 +58,7 @@ def drawn(seed: int, *shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.flo
     return np.random.default_rng(seed).integers(-4, 5, shape) / 2
 
 
-def test_numbers_of_one_scale_a_matrix() -> None:
+def test_results_with_one_scale_per_matrix() -> None:
     """Exact: products and sums of few bits, scales that are powers of two."""
     m, n, k = 70, 24, 144
     a, b = drawn(0, m, k), drawn(1, n, k)
@@ -79,11 +79,11 @@ SLOTS = {
     "narrow": Blocks(bm=256, stages=4, narrow=True, slots=True, cluster=(2, 1)),
     "ordered": Blocks(slots=True, ordered=True),
 }
-"""Scales of rows with the slots and warpgroups in turn, each without the other and in a cluster."""
+"""Row scales in the stages, and ordered warpgroups: each alone, and in a cluster."""
 
 
 @pytest.mark.parametrize("config", SLOTS)
-def test_scales_that_come_with_slots_are_proved_and_their_sums_stay_in_registers(config: str, tmp_path: Path) -> None:
+def test_scales_in_the_stages_are_proved_and_accumulators_stay_in_registers(config: str, tmp_path: Path) -> None:
     kernel = gemm_fp8_blocks.instance(SLOTS[config], config)
 
     assert isinstance(verify(kernel, solver="z3").verdict, Proved)
@@ -99,15 +99,13 @@ def test_scales_that_come_with_slots_are_proved_and_their_sums_stay_in_registers
         ((512, 516, 512), "ragged"),
     ],
 )
-def test_scales_come_with_slots_where_the_copy_engine_takes_their_rows(
-    shape: tuple[int, int, int], chosen: str
-) -> None:
+def test_scales_are_in_the_stages_if_tma_supports_their_rows(shape: tuple[int, int, int], chosen: str) -> None:
     assert select_fp8_blocks(*shape) == chosen
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("config", ["by_rows", "rows_256_whole", "ordered_bands", *SLOTS])
-def test_numbers_of_scales_of_blocks(config: str) -> None:
+def test_results_with_block_scales(config: str) -> None:
     m, n, k = 72, 136, 400
     a, b = drawn(0, m, k), drawn(1, n, k)
     of_a = 2.0 ** np.random.default_rng(2).integers(-2, 3, (4, m))

@@ -1,4 +1,4 @@
-"""What follows products on their sums: proved with them, told in the verdict, refuted where it takes other columns."""
+"""The fused bias and GELU epilogue: proved with the GEMM, stated in the verdict, refuted if it uses other columns."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
 from argus.kernels.fused import gelu, gemm_bias_gelu
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import Hopper, Late, Place, hopper_cooperative
+from argus.kernels.schedules.hopper import Deferred, Hopper, TileCoord, hopper_cooperative
 from argus.language import Fragment, Tensor, bf16, copy, f32, fma, kernel, load, registers, sm_90a, spread, tag
 from argus.verifier.kernel import verify
 
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("config", gemm_bias_gelu.instances())
-def test_the_formula_of_an_element_is_told(config: str) -> None:
+def test_the_verdict_states_the_formula_of_an_element(config: str) -> None:
     verdict = verify(gemm_bias_gelu, config=config, solver="z3").verdict
 
     assert isinstance(verdict, Proved)
@@ -41,7 +41,7 @@ def test_a_bias_of_the_next_columns_is_refuted() -> None:
         tag(bias, lambda n: dict(n=n))
         problem = Contraction(A, B, C)
 
-        def fuse(acc: Fragment, at: Place) -> Late:
+        def fuse(acc: Fragment, at: TileCoord) -> Deferred:
             held = registers(f32, acc.layout.axis(1))
             copy(bias.tile((acc.shape[1],), (at[1] + 1,)), held, edge=0)
             return lambda: gelu(fma(acc, 0.5, held * 0.5))

@@ -1,4 +1,4 @@
-"""Products of operands that lie either way, single and in batches: each schedule proved, as it is emitted."""
+"""GEMM with row-major and column-major operands, single and batched: each schedule is proved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.ptxas import parse_report
 from argus.emit.cuda.text import cuda_text
 from argus.kernels import batched, layouts
-from argus.kernels.layouts import SHIPPED, TURNED
+from argus.kernels.layouts import NN_CONFIGS, NT_CONFIGS
 from argus.language import Template
 from argus.ops.choice import select_batched, select_transposed
 from argus.verifier.kernel import verify
@@ -51,7 +51,7 @@ def test_every_family_is_proved(name: str) -> None:
 # -- the text ------------------------------------------------------------------------------------------------
 
 
-def test_a_turned_operand_is_fetched_by_boxes_of_one_span_and_multiplied_as_it_lies() -> None:
+def test_an_mn_major_operand_is_loaded_by_boxes_of_one_span_and_multiplied_in_place() -> None:
     text = cuda_text(FAMILIES["gemm_tn"].trace("cooperative")).text
 
     assert text.count("tma_load_2d(ring_a") == 2
@@ -94,15 +94,17 @@ def test_compiled_without_spills(name: str, config: str) -> None:
         ((16, 4100, 4096), (False, False), "shares_16"),
     ],
 )
-def test_what_lies_along_rows_decides(shape: tuple[int, int, int], turned: tuple[bool, bool], config: str) -> None:
+def test_the_operand_layouts_decide_the_configuration(
+    shape: tuple[int, int, int], turned: tuple[bool, bool], config: str
+) -> None:
     assert select_transposed(*shape, a_transposed=turned[0], b_transposed=turned[1]) == config
 
 
-def test_batches_fill_the_processors_together() -> None:
+def test_the_products_of_a_batch_fill_the_sms_together() -> None:
     assert select_batched(512, 128, 128, 64) == "rows_64_128"
     assert select_batched(8, 4096, 4096, 4096) == "clustered_bands"
     assert select_batched(4, 100, 100, 100) == "narrow"
 
 
-def test_turned_tiles_are_whole_spans() -> None:
-    assert set(SHIPPED) - set(TURNED) == {"columns_224", "columns_160"}
+def test_mn_major_tiles_are_whole_spans() -> None:
+    assert set(NT_CONFIGS) - set(NN_CONFIGS) == {"columns_224", "columns_160"}

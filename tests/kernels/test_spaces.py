@@ -1,4 +1,4 @@
-"""The schedules whose techniques are fields: each field proved, and its product that of float64 on the interpreter."""
+"""The schedules with one field per technique: each is proved and agrees with float64 in the interpreter."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_each_technique_is_proved(config: Config) -> None:
 
 @pytest.mark.share(6)
 @each_config
-def test_each_technique_multiplies_as_float64_does(config: Config) -> None:
+def test_each_technique_agrees_with_float64(config: Config) -> None:
     kernel = gemm.instance(config, name_of(config))
     sizes = {"M": 72, "N": 136, "K": 200}
     random = np.random.default_rng(0)
@@ -75,7 +75,7 @@ def test_each_technique_multiplies_as_float64_does(config: Config) -> None:
 
 
 @pytest.mark.parametrize("config", [Staged(), Cdna3Staged(), Staged(vector=1, bk=64, stages=2)], ids=name_of)
-def test_the_first_kernel_takes_rows_of_any_length(config: Config) -> None:
+def test_the_naive_kernel_supports_rows_of_any_length(config: Config) -> None:
     sizes = {"M": 3, "N": 67, "K": 65}
     random = np.random.default_rng(1)
     a, b = (random.integers(-2, 3, (sizes[rows], sizes["K"])).astype(np.float32) for rows in "MN")
@@ -92,7 +92,7 @@ def test_the_first_kernel_takes_rows_of_any_length(config: Config) -> None:
     ],
     ids=str,
 )
-def test_what_a_swizzle_leaves_of_bank_conflicts_is_proved(config: Config, degree: int | None) -> None:
+def test_the_remaining_bank_conflicts_of_a_swizzle_are_proved(config: Config, degree: int | None) -> None:
     kernel = gemm.instance(config, name_of(config))
     declared = {s.buffer.banks for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.space == "shared"}
     report = verify(kernel, solver="z3")
@@ -115,7 +115,7 @@ def test_what_a_swizzle_leaves_of_bank_conflicts_is_proved(config: Config, degre
     ],
     ids=["copies of one element", "rows narrower than the swizzle", "columns", "rows of a wave", "depth of a slice"],
 )
-def test_points_that_are_no_program_say_why(config: Config, code: str) -> None:
+def test_invalid_configurations_are_diagnosed(config: Config, code: str) -> None:
     with pytest.raises(ArgusError) as refused:
         gemm.instance(config, name_of(config))
     assert refused.value.diagnostic.code == code
@@ -130,7 +130,7 @@ def test_points_that_are_no_program_say_why(config: Config, code: str) -> None:
     ],
     ids=["shared memory", "registers", "LDS"],
 )
-def test_points_that_do_not_fit_are_refuted(config: Config, code: str) -> None:
+def test_configurations_that_exceed_resources_are_refuted(config: Config, code: str) -> None:
     verdict = verify(gemm.instance(config, name_of(config)), solver="z3").verdict
     assert isinstance(verdict, Refuted)
     assert verdict.counterexample.code == code
@@ -149,7 +149,7 @@ WHOLE = (Hopper(), Hopper(cluster=(2, 1)), Hopper(cluster=(1, 2)), Hopper(bm=64,
     ],
     ids=str,
 )
-def test_a_technique_that_is_taken_away_is_gone(full: Hopper, away: str) -> None:
+def test_a_switched_off_technique_is_absent(full: Hopper, away: str) -> None:
     assert _program(evolve(full, **{away: False})) != _program(full)
 
 
@@ -158,7 +158,7 @@ def _program(config: Hopper) -> str:
     return made.text + str(made.plan.bytes)
 
 
-def test_a_launch_that_begins_late_waits_for_nothing_itself() -> None:
+def test_a_launch_without_pdl_has_no_grid_wait() -> None:
     early, late = (cuda_text(gemm.instance(Hopper(pdl=each), "one")) for each in (True, False))
     left = [line for line in early.text.splitlines() if "await_launch_before();" not in line]
     left = [line for line in left if "let_next_begin();" not in line]

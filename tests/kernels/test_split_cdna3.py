@@ -1,4 +1,4 @@
-"""K in parts on MI300X: a program of two launches, proved, and its product that of float64."""
+"""Split-K on MI300X: a program of two launches, proved and equal to the float64 product."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_each_number_of_parts_is_proved(config: str) -> None:
 
 
 @pytest.mark.parametrize("depth", [8, 72, 264])
-def test_parts_sum_to_the_product_of_float64(depth: int) -> None:
+def test_partial_sums_add_up_to_the_float64_product(depth: int) -> None:
     sizes = {"M": 70, "N": 132, "K": depth}
     random = np.random.default_rng(0)
     a, b = (random.integers(-2, 3, (sizes[rows], depth)).astype(np.float32) for rows in "MN")

@@ -1,4 +1,4 @@
-"""Stream-K: proved for any share, right in the interpreter for a few, built without spills, launched as two kernels."""
+"""Stream-K: proved for any split, correct in the interpreter for a few, built without spills, launched."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def streams(chunks: int, run: int, peers: int = 1) -> Program:
 @pytest.mark.share(4)
 @pytest.mark.parametrize("peers", [1, 2])
 @pytest.mark.parametrize(("chunks", "run"), SHARES)
-def test_any_share_of_a_tile_is_proved(chunks: int, run: int, peers: int) -> None:
+def test_any_split_of_a_tile_is_proved(chunks: int, run: int, peers: int) -> None:
     report = verify_program(streams(chunks, run, peers), solver="z3")
     assert isinstance(report.verdict, Proved), [each.diagnostics for each in report.launches]
 
@@ -69,7 +69,7 @@ def test_any_share_of_a_tile_is_proved(chunks: int, run: int, peers: int) -> Non
 @pytest.mark.share(4)
 @pytest.mark.parametrize(("chunks", "run", "peers"), [(3, 2, 1), (11, 7, 2), (2, 5, 1), (4, 1, 2)])
 @pytest.mark.parametrize("shape", [(70, 136, 200), (5, 8, 8), (130, 64, 704)], ids=str)
-def test_the_interpreter_multiplies(chunks: int, run: int, peers: int, shape: tuple[int, int, int]) -> None:
+def test_the_interpreter_computes_the_product(chunks: int, run: int, peers: int, shape: tuple[int, int, int]) -> None:
     m, n, k = shape
     random = np.random.default_rng(0)
     a, b = (random.integers(-2, 3, (rows, k)).astype(bfloat16) for rows in (m, n))
@@ -82,7 +82,7 @@ def test_the_interpreter_multiplies(chunks: int, run: int, peers: int, shape: tu
     assert np.array_equal(found.arrays["C"], wanted)
 
 
-def test_names_tell_configurations() -> None:
+def test_names_encode_configurations() -> None:
     config = Stream(64, 128, stages=5, chunks=11, run=7, peers=2)
     assert configuration(name_of(config)) == config
     assert all(configuration(name) == each for name, each in CONFIGS.items())
@@ -108,7 +108,7 @@ def test_names_tell_configurations() -> None:
     ],
     ids=str,
 )
-def test_parts_of_k_are_taken_where_they_pay(shape: tuple[int, int, int], config: Stream | None) -> None:
+def test_stream_k_is_chosen_where_it_is_faster(shape: tuple[int, int, int], config: Stream | None) -> None:
     found = select_stream_k(*shape)
     assert (None if found is None else configuration(found)) == config
 
@@ -135,7 +135,7 @@ def test_a_program_is_built_and_launched(tmp_path: Path) -> None:
     program.bind(tensors, sizes, stream=5)()
     program.synchronise()
 
-    assert [launch[0] for launch in fake.launches] == ["runs", "gathered"]
+    assert [launch[0] for launch in fake.launches] == ["partial_gemm", "reduce_tiles"]
     assert [launch[1:4] for launch in fake.launches] == [(9, 1, 1), (6, 4, 1)]
     assert [launch[8] for launch in fake.launches] == [5, 5]
     with pytest.raises(ArgusError, match="K % 8 == 0"):
@@ -147,7 +147,7 @@ def placed(*shape: int) -> Placed:
     return Placed(shape, strides)
 
 
-def test_a_description_that_is_damaged_is_told(tmp_path: Path) -> None:
+def test_a_damaged_description_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     path.write_text('{"program": "p"}', encoding="utf-8")
     with pytest.raises(ArgusError) as refused:
@@ -155,7 +155,7 @@ def test_a_description_that_is_damaged_is_told(tmp_path: Path) -> None:
     assert refused.value.diagnostic.code == "E405"
 
 
-def test_a_condition_that_always_holds_is_no_condition_of_a_launch(tmp_path: Path) -> None:
+def test_a_trivial_condition_is_no_launch_condition(tmp_path: Path) -> None:
     (first, _) = build_program(streams(1, 1), tmp_path).kernels
     assert "true" not in {check.condition for check in first.launch.checks}
 

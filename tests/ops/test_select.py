@@ -14,7 +14,7 @@ from attrs import evolve
 from argus.core.diagnostic import ArgusError
 from argus.kernels import cost_gfx942, fp8, layouts
 from argus.kernels.config_names import config_of, name_of
-from argus.kernels.cost_sm_90a import H200, Known, cheapest, is_exchanged, is_fitted, microseconds
+from argus.kernels.cost_sm_90a import H200, Known, cheapest, is_fitted, is_swap_ab, microseconds
 from argus.kernels.gemm import CONFIGS, KINDS, configuration
 from argus.kernels.schedules.cdna3 import Cdna3
 from argus.kernels.schedules.hopper import Hopper
@@ -90,8 +90,8 @@ def test_rows_that_tma_cannot_copy_get_schedules_without_tma() -> None:
 
 def test_swap_ab_is_for_few_rows_of_a() -> None:
     """Their sums leave by single elements."""
-    assert all(not is_exchanged(CONFIGS[select(m, n, 1024)]) for m in (1025, 4096) for n in (512, 8192))
-    assert is_exchanged(CONFIGS[select(4096, 4100, 1024)])
+    assert all(not is_swap_ab(CONFIGS[select(m, n, 1024)]) for m in (1025, 4096) for n in (512, 8192))
+    assert is_swap_ab(CONFIGS[select(4096, 4100, 1024)])
 
 
 SEARCHED = json.loads((RESULTS / "tuning.json").read_text(encoding="utf-8"))["results"]
@@ -149,7 +149,7 @@ def test_an_extent_that_no_schedule_supports_is_refused() -> None:
 
 @pytest.mark.parametrize("shape", [(4096, 4096, 4096), (16, 8192, 8192), (512, 7168, 2048)])
 def test_other_elements_choose_among_the_configurations_of_their_family(shape: tuple[int, int, int]) -> None:
-    assert select(*shape, "torch.float16") == select(*shape) in layouts.SHIPPED
+    assert select(*shape, "torch.float16") == select(*shape) in layouts.NT_CONFIGS
     assert select(*shape, "torch.float8_e4m3fn") in fp8.CONFIGS
 
 

@@ -25,7 +25,7 @@ def test_a_png_has_the_size_of_the_svg_times_the_scale() -> None:
     assert struct.unpack(">II", data[16:24]) == tuple(3 * length for length in picture.extent())
 
 
-def test_the_ending_decides_the_file(tmp_path: Path) -> None:
+def test_the_suffix_decides_the_file_format(tmp_path: Path) -> None:
     picture = grid(Layout((4, 8)))
     for name, data in (("a.svg", picture.svg().encode()), ("a.TXT", picture.txt().encode()), ("a.png", png(picture))):
         save(picture, tmp_path / name)

@@ -125,7 +125,7 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_black_text_is_read_on_every_fill() -> None:
+def test_black_text_is_readable_on_every_fill() -> None:
     fills = [shade(hue, tint) for hue in range(9) for tint in range(5)] + [ramp(part, 20) for part in range(21)]
 
     assert min((luminance(fill) + 0.05) / 0.05 for fill in fills) > 7  # WCAG AAA

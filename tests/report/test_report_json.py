@@ -1,4 +1,4 @@
-"""The JSON of a verification: its schema, and what a program finds in it. The corpus is held against it elsewhere."""
+"""The JSON report of a verification: its schema and its fields. test_corpus.py checks the corpus against the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of a counterexample: which tile, which window of it, and what is marked."""
+"""The picture of a counterexample: its tile, the window shown, and the marked elements."""
 
 from __future__ import annotations
 

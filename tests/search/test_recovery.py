@@ -267,10 +267,10 @@ def test_a_journal_of_other_designs_is_reported(event: Event) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["gemm:1024x512x512"], "is of gemm:512x512x512:bf16"),
-        (["--planner", "random"], "goes on with its own planner"),
-        (["--seed", "4"], "goes on with its own seed"),
-        (["--target", "sm_90a"], "goes on with its own target"),
+        (["gemm:1024x512x512"], "is for gemm:512x512x512:bf16"),
+        (["--planner", "random"], "has its own planner"),
+        (["--seed", "4"], "has its own seed"),
+        (["--target", "sm_90a"], "has its own target"),
         (["--on", "gpu"], "E406"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Draws are as stated, verdicts are those of tables, and a peer is run or said to be absent."""
+"""Differential tests: draws are as documented, verdicts follow from tables, absent peers are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels of one instruction: every instruction has one, and the interpreter gives what NumPy does."""
+"""The instruction tests: every instruction has one, and the interpreter agrees with NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of proved kernels: none may be proved and wrong. `benchmarks/mutants.py` judges all of them."""
+"""Mutants of proved kernels: none may be proved but wrong. `benchmarks/mutants.py` tests all of them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_judge_tells_a_survivor() -> None:
     judge = Judge(kernel)
     for mutant in drop(kernel):
         assert judge(mutant).fate == "refuted"
-        assert judge.of_proved(mutant, stated=True).fate == "survived"
+        assert judge.judge_proved(mutant, same_results=True).fate == "survived"
 
 
 @pytest.mark.nightly
@@ -81,7 +81,7 @@ def test_the_judge_tells_another_result() -> None:
     assert mutants
     judge = Judge(kernel)
     assert {judge(mutant).fate for mutant in mutants} == {"retold"}
-    assert {judge.of_proved(mutant, stated=True).fate for mutant in mutants} == {"survived"}
+    assert {judge.judge_proved(mutant, same_results=True).fate for mutant in mutants} == {"survived"}
 
 
 @pytest.mark.nightly
@@ -111,7 +111,7 @@ def test_numbers_that_the_original_rounds_are_compared_with_its_own() -> None:
     (negated,) = (operator for operator in OPERATORS if operator.name == "init_negated")
     drops = next(operator for operator in OPERATORS if operator.name == "drop_wait")
     wrong = [*negated(kernel), *drops(kernel)]
-    assert {judge.of_proved(mutant, stated=True).fate for mutant in wrong} == {"survived"}
+    assert {judge.judge_proved(mutant, same_results=True).fate for mutant in wrong} == {"survived"}
 
 
 def test_threads_that_hold_nothing_take_no_part() -> None:

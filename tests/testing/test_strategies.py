@@ -1,4 +1,4 @@
-"""Strategies draw what they promise, and shrink to the smallest case of a fault."""
+"""Strategies draw what they document, and shrink to the smallest failing case."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`argus bench`: solvers compared on recorded queries."""
+"""`argus bench`: compares solvers on recorded queries."""

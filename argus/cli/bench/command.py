@@ -1,4 +1,4 @@
-"""`argus bench solvers`: every query of the verifier, put to every backend."""
+"""`argus bench solvers`: runs every solver backend on the verifier's queries and compares them."""
 
 from __future__ import annotations
 
@@ -31,16 +31,14 @@ ASKS_OTHERS = "all"
     "sources",
     multiple=True,
     metavar="FILE|DIR",
-    help="Kernels whose queries are asked; again for more. By default those shipped, and in a checkout tests/corpus.",
+    help="Kernels whose queries are used; repeatable. Default: the shipped ones, and tests/corpus in a checkout.",
 )
-@click.option("--queries", "folder", metavar="DIR", help="Instead: the SMT-LIB scripts of this folder.")
-@click.option(
-    "--solver", "names", multiple=True, metavar="NAME", help="A backend; again for more. By default all installed."
-)
+@click.option("--queries", "folder", metavar="DIR", help="Use the SMT-LIB scripts of this folder instead.")
+@click.option("--solver", "names", multiple=True, metavar="NAME", help="A backend; repeatable. Default: all installed.")
 @budget_option
-@click.option("--narrowed", "small", is_flag=True, help="Also with each symbol within a few values: all can answer.")
-@click.option("--every", type=click.IntRange(1), default=1, metavar="N", help="Ask only every Nth query.")
-@click.option("-o", "--out", default="build/bench", show_default=True, metavar="DIR", help="Where files go.")
+@click.option("--narrowed", "small", is_flag=True, help="Also run queries restricted to few values per symbol.")
+@click.option("--every", type=click.IntRange(1), default=1, metavar="N", help="Use only every Nth query.")
+@click.option("-o", "--out", default="build/bench", show_default=True, metavar="DIR", help="Output folder.")
 @json_option
 def solvers(
     sources: tuple[str, ...],
@@ -52,9 +50,9 @@ def solvers(
     out: str,
     as_json: bool,
 ) -> Outcome:
-    """Put the queries of the verifier to several solvers: a table, a cactus plot, and every time.
+    """Compare solvers on the verifier's queries: a table, a cactus plot, and all times as CSV.
 
-    Fails if two backends contradict each other, if a model is wrong, or if a backend raises.
+    Exit code 1 if two backends contradict each other, a model is wrong, or a backend raises an exception.
     """
     if sources and folder is not None:
         raise click.UsageError("--corpus and --queries exclude each other")
@@ -90,7 +88,7 @@ def solvers(
 
 
 def _installed(say: Callable[[str], None]) -> Iterator[str]:
-    """The backends that load, but for the one that asks the others."""
+    """The backends that can be loaded, except the one that runs all others."""
     for name in registry.available():
         try:
             registry.get(name)
@@ -125,12 +123,12 @@ def _say(line: str) -> None:
 
 
 def _silent(line: str) -> None:
-    """For `--json`, where only the document is printed."""
+    """Print nothing: with `--json` only the document is printed."""
 
 
 def _introduce(corpus: Corpus, say: Callable[[str], None]) -> None:
     if corpus.kernels:
-        say(f"{corpus.kernels:,} kernels ask {corpus.asked:,} queries, {len(corpus.questions):,} of them distinct")
+        say(f"{corpus.kernels:,} kernels: {corpus.asked:,} queries, {len(corpus.questions):,} of them distinct")
     for name, reason in corpus.skipped:
         say(f"skipped {name}: {reason}")
 

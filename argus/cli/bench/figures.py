@@ -1,4 +1,4 @@
-"""Plots of kernels beside their peers: a roofline, and ratios shape by shape."""
+"""Draws kernels vs. a peer library as SVG: a roofline plot, and time ratios by shape."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BELOW = 60.0
 
 @frozen
 class Point:
-    """One kernel on one shape. intensity: operations a byte. rate: TFLOP/s. filled: ours, else a peer's."""
+    """One kernel on one shape. intensity: operations per byte. rate: TFLOP/s. filled: ours, else the peer's."""
 
     series: str
     intensity: float
@@ -28,7 +28,7 @@ class Point:
 
 @frozen
 class Roof:
-    """bandwidth: TB/s. peaks: TFLOP/s by what is multiplied."""
+    """The limits of a machine. bandwidth: TB/s. peaks: TFLOP/s by dtype."""
 
     bandwidth: float
     peaks: Sequence[tuple[str, float]]
@@ -36,16 +36,16 @@ class Roof:
 
 @frozen
 class Ratio:
-    """One row: the peer's time over ours, its quartiles, by series; above 1 where ours is faster."""
+    """One row: quartiles of the peer's time over ours, by series; above 1 if ours is faster."""
 
     label: str
     values: Sequence[tuple[str, float, float, float]]
 
 
 def roofline(title: str, points: Sequence[Point], roof: Roof, hollow: str = "its peer") -> str:
-    """The plot as an SVG document: what memory and the matrix unit allow, and what has been measured.
+    """The roofline plot as an SVG document: limits of memory and matrix unit, and the measured points.
 
-    hollow: what a point that is not filled stands for; empty where there is none.
+    hollow: label of points that are not filled; empty if there are none.
     """
     height = 460.0
     bottom = height - _BELOW
@@ -88,13 +88,13 @@ def _grid(root: ET.Element, x: LogAxis, y: LogAxis) -> None:
         line(root, [(x.begin, at), (x.end, at)], {"stroke": GRID, "stroke-width": "1" if whole else "0.5"})
         text(root, f"{value:,g}", x.begin - 8, at + 4, anchor="end")
     line(root, [(x.begin, y.end), (x.begin, y.begin), (x.end, y.begin)], {"stroke": INK})
-    text(root, "operations a byte of the operands and the result", (x.begin + x.end) / 2, y.begin + 42, anchor="middle")
-    turned = {"transform": f"translate(20 {number((y.begin + y.end) / 2)}) rotate(-90)"}
-    text(ET.SubElement(root, "g", turned), "TFLOP/s", 0, 0, anchor="middle")
+    text(root, "operations per byte of operands and result", (x.begin + x.end) / 2, y.begin + 42, anchor="middle")
+    rotated = {"transform": f"translate(20 {number((y.begin + y.end) / 2)}) rotate(-90)"}
+    text(ET.SubElement(root, "g", rotated), "TFLOP/s", 0, 0, anchor="middle")
 
 
 def ratios(title: str, rows: Sequence[Ratio]) -> str:
-    """The plot as an SVG document: one row a shape, a line from quartile to quartile, 1 where both are as fast."""
+    """The ratio plot as an SVG document: one row per shape, a line from the lower to the upper quartile."""
     bottom = _TOP + 10 + _ROW * max(1, len(rows))
     ends = [edge for row in rows for _, low, _, high in row.values for edge in (low, high)] or [1.0]
     low, high = min(0.9, *ends) - 0.02, max(1.1, *ends) + 0.02
@@ -117,10 +117,10 @@ def ratios(title: str, rows: Sequence[Ratio]) -> str:
         text(root, row.label, left - 10, down + 4, anchor="end")
         for name, least, middle, most in row.values:
             place = series.index(name)
-            beside = down + 5 * (place - (len(series) - 1) / 2)
+            offset = down + 5 * (place - (len(series) - 1) / 2)
             colour = COLOURS[place % len(COLOURS)]
-            line(root, [(across(least), beside), (across(most), beside)], {"stroke": colour, "stroke-width": "1.5"})
-            _mark(root, across(middle), beside, place)
+            line(root, [(across(least), offset), (across(most), offset)], {"stroke": colour, "stroke-width": "1.5"})
+            _mark(root, across(middle), offset, place)
     for place, name in enumerate(series):
         down = _TOP + 14 + _ROW * place
         _mark(root, right + 20, down, place)
@@ -130,6 +130,6 @@ def ratios(title: str, rows: Sequence[Ratio]) -> str:
 
 
 def _mark(root: ET.Element, x: float, y: float, series: int, *, filled: bool = True) -> None:
-    """Of a series by its number: discs in all colours, then squares."""
+    """Draw the marker of a series by its number: discs in all colours, then squares."""
     turn, colour = divmod(series, len(COLOURS))
     dot(root, x, y, COLOURS[colour], filled=filled, square=turn % 2 == 1)

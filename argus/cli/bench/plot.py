@@ -1,4 +1,4 @@
-"""Cactus plots: how many queries each backend answers within a time for each."""
+"""Draws cactus plots: the number of queries that each backend answers within a time limit per query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_POINTS = 400
 
 @frozen
 class _Axes:
-    """queries: at the right end of the horizontal axis. low, high: powers of ten of seconds, of the vertical one."""
+    """queries: end of the horizontal axis. low, high: range of the vertical axis, in powers of ten of seconds."""
 
     queries: int
     low: int
@@ -35,15 +35,15 @@ class _Axes:
 def cactus(times: Mapping[str, Sequence[float]], queries: int) -> str:
     """The plot as an SVG document.
 
-    times: by backend, the seconds of each query that it answered, least first. queries: how many were asked.
-    A point (n, t) of a line says that the backend answers n queries within t seconds each.
+    times: by backend, the seconds of each query that it answered, in ascending order. queries: number asked.
+    A point (n, t) of a line means that the backend answers n queries within t seconds each.
     """
     each = [seconds for series in times.values() for seconds in series if seconds > 0]
     low = floor(log10(min(each))) if each else -3
     high = max(low + 1, ceil(log10(max(each)))) if each else 0
     axes = _Axes(max(1, queries), low, high)
     root = canvas(WIDTH, HEIGHT)
-    text(root, f"{queries:,} queries: answered within a time for each", _LEFT, 26, size="15", weight="bold")
+    text(root, f"{queries:,} queries: answered within a time limit per query", _LEFT, 26, size="15", weight="bold")
     _draw_axes(root, axes)
     order = sorted(times, key=lambda name: (-len(times[name]), sum(times[name]), name))
     for place, name in enumerate(order):
@@ -64,12 +64,12 @@ def _draw_axes(root: ET.Element, axes: _Axes) -> None:
         text(root, f"{count:,}", at, _BOTTOM + 19, anchor="middle")
     line(root, [(_LEFT, _TOP), (_LEFT, _BOTTOM), (_RIGHT, _BOTTOM)], {"stroke": INK})
     text(root, "queries answered", (_LEFT + _RIGHT) / 2, _BOTTOM + 42, anchor="middle")
-    turned = {"transform": f"translate(20 {number((_TOP + _BOTTOM) / 2)}) rotate(-90)"}
-    text(ET.SubElement(root, "g", turned), "time for each", 0, 0, anchor="middle")
+    rotated = {"transform": f"translate(20 {number((_TOP + _BOTTOM) / 2)}) rotate(-90)"}
+    text(ET.SubElement(root, "g", rotated), "time per query", 0, 0, anchor="middle")
 
 
 def _ticks(queries: int) -> Iterator[int]:
-    """Round numbers from 0 to the count, five or so."""
+    """About five round numbers from 0 to the count."""
     rough = max(1.0, queries / 5)
     unit = 10 ** floor(log10(rough))
     step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
@@ -87,8 +87,8 @@ def _draw_line(root: ET.Element, axes: _Axes, times: Sequence[float], style: Map
     if not times:
         return
     step = max(1, len(times) // _MOST_POINTS)
-    kept = sorted({*range(0, len(times), step), len(times) - 1})
-    points = [(axes.x(index + 1), axes.y(times[index])) for index in kept]
+    shown = sorted({*range(0, len(times), step), len(times) - 1})
+    points = [(axes.x(index + 1), axes.y(times[index])) for index in shown]
     line(root, points, {"stroke-width": "2", **style})
 
 

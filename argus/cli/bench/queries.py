@@ -1,4 +1,4 @@
-"""The queries that the verifier asks: of kernels or from scripts, and narrowed so that every backend can answer."""
+"""Collects the verifier's solver queries, from kernels or SMT-LIB scripts, and narrows them for every backend."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from argus.verifier.kernel import verify
 from argus.verifier.loader import load
 
 POINTS = 1 << 14
-"""Assignments of a narrowed query, few enough for any enumeration."""
+"""Most assignments of a narrowed query: few enough to enumerate."""
 
 _NO_KERNEL = "E004"
 _WITHOUT_BOUND = 1 << 62
@@ -33,11 +33,11 @@ _WITHOUT_BOUND = 1 << 62
 
 @frozen
 class Question:
-    """A query with what is known of it.
+    """A query with its origin and its known answer.
 
-    asked_by: kernels whose verification asks it, or its script. times: how often they ask a backend.
-    status: the answer that its script states, or that the backend gave which verified the kernels.
-    near: values of its symbols that satisfy most of it, empty where none are known.
+    asked_by: kernels whose verification asks it, or its script. times: how often it is asked. status: the answer that
+    its script states, or that the solver gave during verification. near: values of its symbols that satisfy most
+    assertions; empty if none are known.
     """
 
     query: Query
@@ -49,7 +49,7 @@ class Question:
 
 @frozen
 class Corpus:
-    """Distinct queries in the order in which they were first asked; skipped: kernels that ask none, and why."""
+    """Distinct queries in the order of their first occurrence. skipped: kernels that could not be analysed, and why."""
 
     questions: tuple[Question, ...]
     kernels: int
@@ -61,22 +61,22 @@ class Corpus:
 
 
 def shipped() -> tuple[str, ...]:
-    """The modules of the kernels that the package ships."""
+    """The modules of the shipped kernels."""
     spec = importlib.util.find_spec("argus.kernels")
     folders = list(spec.submodule_search_locations or ()) if spec is not None else []
     return tuple(f"argus.kernels.{module.name}" for module in pkgutil.iter_modules(folders))
 
 
 def checkout() -> tuple[str, ...]:
-    """The folders of kernels with a known verdict beside the package, where it runs from a source checkout."""
+    """The folders of the test corpus, if the package runs from a source checkout."""
     corpus = Path(__file__).resolve().parents[3] / "tests" / "corpus"
     return tuple(str(corpus / kind) for kind in ("proved", "refuted", "unknown", "traced") if (corpus / kind).is_dir())
 
 
 def collect(sources: Iterable[str], solver: Solver, budget: Budget) -> Corpus:
-    """What the verifier asks of a backend about each kernel of files, modules and folders of files.
+    """The verifier's queries for each kernel of the given files, modules and folders.
 
-    A file without kernels asks nothing; a kernel that cannot be traced or analysed is skipped with the reason.
+    A file without kernels has no queries; a kernel that cannot be traced or analysed is skipped with the reason.
     """
     recorded: list[tuple[str, Query, Answer]] = []
     skipped: list[tuple[str, str]] = []
@@ -95,9 +95,9 @@ def collect(sources: Iterable[str], solver: Solver, budget: Budget) -> Corpus:
 
 
 def record(kernel: Kernel, solver: Solver, budget: Budget) -> Sequence[tuple[Query, Answer]]:
-    """Every query that verifying the kernel asks of the solver, with its answer; no counterexample is replayed.
+    """Every solver query of a kernel's verification, with its answer.
 
-    Queries alone matter here, and all are asked before the first run of the interpreter.
+    Counterexamples are not replayed: verification asks all its queries before it runs the interpreter.
     """
     recorder = _Recorder(solver, budget)
     verify(kernel, solver=recorder, budget=Budget(runs=0))
@@ -118,7 +118,7 @@ class _Recorder:
     def capabilities(self) -> Capabilities:
         return self.solver.capabilities
 
-    def check(self, query: Query, budget: Budget) -> Answer:  # noqa: ARG002 reason: that of the verifier has no time
+    def check(self, query: Query, budget: Budget) -> Answer:  # noqa: ARG002 reason: the verifier's budget has no time limit
         answer = self.solver.check(query, self.budget)
         self.asked.append((query, answer))
         return answer
@@ -153,7 +153,7 @@ def status_of(answer: Answer) -> Status:
 
 
 def scripts(folder: Path) -> Corpus:
-    """The queries of a folder of SMT-LIB scripts. Raises ArgusError: E603 for what is no query, OSError."""
+    """The queries of a folder of SMT-LIB scripts. Raises ArgusError (E603) for a script that is no query; OSError."""
     questions: list[Question] = []
     for path in sorted(folder.glob("*.smt2")):
         script = read_script(path.read_text(encoding="utf-8"), str(path))
@@ -165,10 +165,10 @@ def scripts(folder: Path) -> Corpus:
 
 
 def narrowed(question: Question, solver: Solver, budget: Budget, points: int = POINTS) -> Question:
-    """The query with each symbol within a few values, at most `points` assignments in all.
+    """The query with each symbol restricted to a few values, at most `points` assignments in all.
 
-    Where it has a model the values lie around that; else around one of all assertions but the last, which is the
-    goal denied, so that the hypotheses can hold.
+    The values lie around a model of the query, or else around a model of all assertions but the last, which is the
+    negated goal, so that the hypotheses are satisfiable.
     """
     query = question.query
     near: Mapping[Symbol, int] = question.near

@@ -1,4 +1,4 @@
-"""Solvers side by side: queries put to every backend, timed, and their answers compared."""
+"""Runs every backend on the same queries, measures the time, and compares the answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STATED = "stated"
 
 @frozen
 class Measured:
-    """What one backend made of one query. seconds: wall clock. reason: of what is no answer."""
+    """The result of one backend on one query. seconds: wall-clock time. reason: why there is no answer."""
 
     key: str
     backend: str
@@ -38,7 +38,7 @@ class Measured:
 
 @frozen
 class Tally:
-    """A backend over all queries. hits: answers found again on disk, within `cached_seconds` in all."""
+    """The results of one backend on all queries. hits: cache hits on a second pass, which took `cached_seconds`."""
 
     backend: str
     results: tuple[Measured, ...]
@@ -49,20 +49,20 @@ class Tally:
         return sum(result.outcome == outcome for result in self.results)
 
     def times(self) -> Sequence[float]:
-        """Seconds of each query that it answered, least first."""
+        """Seconds of each answered query, in ascending order."""
         return sorted(result.seconds for result in self.results if result.outcome in DEFINITE)
 
 
 @frozen
 class Disagreement:
-    """A query with the answers that contradict each other, by backend; STATED is what was known."""
+    """A query with contradictory answers, by backend; STATED is the answer known in advance."""
 
     question: Question
     answers: tuple[tuple[str, str], ...]
 
 
 def measure(questions: Sequence[Question], name: str, budget: Budget) -> Tally:
-    """Put every query to the backend of this name, then look its answers up in a fresh cache on disk.
+    """Run the named backend on every query, then look its answers up in a fresh cache on disk.
 
     Raises ArgusError: E601, E602.
     """
@@ -83,7 +83,7 @@ def measure(questions: Sequence[Question], name: str, budget: Budget) -> Tally:
 
 
 def ask(query: Query, name: str, solver: Solver, budget: Budget) -> tuple[Measured, Answer | None]:
-    """One query put to a backend that may be wrong, slow, or raise."""
+    """Run a backend on one query, tolerating wrong models, time-outs and exceptions."""
     start = perf_counter()
     try:
         answer = solver.check(query, budget)
@@ -102,13 +102,13 @@ def ask(query: Query, name: str, solver: Solver, budget: Budget) -> tuple[Measur
 
 
 def _found(cache: Cache, query: Query) -> bool:
-    """As a session takes answers from disk: a model only if it satisfies the query."""
-    kept = cache.get(query)
-    return kept is not None and (not isinstance(kept, Sat) or fault(query, kept.model) is None)
+    """Whether the cache has a valid answer, by a session's rule: a model must satisfy the query."""
+    cached = cache.get(query)
+    return cached is not None and (not isinstance(cached, Sat) or fault(query, cached.model) is None)
 
 
 def disagreements(questions: Sequence[Question], tallies: Sequence[Tally]) -> Iterator[Disagreement]:
-    """The queries that one backend refutes and another has a model of, or that a script says otherwise of."""
+    """The queries for which one backend answers unsat and another sat, or where an answer contradicts the script."""
     answers = answers_by_key(tallies)
     for question in questions:
         given = [*answers.get(question.query.key, ())]
@@ -119,7 +119,7 @@ def disagreements(questions: Sequence[Question], tallies: Sequence[Tally]) -> It
 
 
 def answers_by_key(tallies: Sequence[Tally]) -> Mapping[str, Sequence[tuple[str, str]]]:
-    """(backend, answer) of every definite answer, by the key of its query."""
+    """All definite answers as (backend, answer), by query key."""
     definite = [result for tally in tallies for result in tally.results if result.outcome in DEFINITE]
     ordered = sorted(definite, key=lambda result: result.key)
     return {

@@ -1,4 +1,4 @@
-"""What a comparison of solvers prints and writes: a table, rows, and a document."""
+"""Formats a comparison of solvers as a table, as CSV rows and as a JSON document."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLUMNS = ("median ms", "slowest ms", "total s", "cache hits", "cached s")
 
 @frozen
 class Comparison:
-    """One list of queries put to several backends. title: what the queries are."""
+    """The results of several backends on one list of queries. title: describes the queries."""
 
     title: str
     questions: tuple[Question, ...]
@@ -32,12 +32,12 @@ class Comparison:
 
     @property
     def answered_by_two(self) -> int:
-        """How many queries at least two backends answer."""
+        """Number of queries that at least two backends answer."""
         return sum(len(answers) > 1 for answers in answers_by_key(self.tallies).values())
 
     @property
     def faults(self) -> int:
-        """Wrong models and exceptions."""
+        """Number of wrong models and exceptions."""
         return sum(tally.count(outcome) for tally in self.tallies for outcome in FAULTS)
 
     @property
@@ -49,7 +49,7 @@ class Comparison:
 
 
 def table(comparison: Comparison) -> Iterator[str]:
-    """One line a backend, and whether they agree."""
+    """One line per backend, then the number of disagreements."""
     widest = max([7, *(len(tally.backend) for tally in comparison.tallies)])
     heads = [f"{name:>{_width(name)}}" for name in (*OUTCOMES, *_COLUMNS)]
     yield f"{comparison.title}: {len(comparison.questions):,} queries"
@@ -60,7 +60,7 @@ def table(comparison: Comparison) -> Iterator[str]:
         yield f"  {tally.backend:{widest}} {' '.join([*counts, *figures])}"
     found = len(comparison.disagreements)
     yield (
-        f"  {comparison.answered_by_two:,} queries have answers of two backends or more: "
+        f"  {comparison.answered_by_two:,} queries are answered by two or more backends: "
         f"{found or 'no'} disagreement{'' if found == 1 else 's'}"
     )
 
@@ -85,7 +85,7 @@ def _figures(tally: Tally) -> tuple[str, ...]:
 def contradictions(comparison: Comparison) -> Iterator[Diagnostic]:
     """E604 for the first few disagreements."""
     for each in comparison.disagreements[:_MOST_SHOWN]:
-        said = ", ".join(f"{'known is' if name == STATED else name} {answer}" for name, answer in each.answers)
+        said = ", ".join(f"{'expected' if name == STATED else name} {answer}" for name, answer in each.answers)
         yield Diagnostic(
             "E604",
             "error",
@@ -99,7 +99,7 @@ def contradictions(comparison: Comparison) -> Iterator[Diagnostic]:
 
 
 def rows(comparisons: Sequence[Comparison]) -> str:
-    """A CSV line for every query and backend."""
+    """A CSV table with one line for every query and backend."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("queries", "key", "backend", "outcome", "seconds", "reason", "times asked", "first asked by"))

@@ -1,4 +1,4 @@
-"""The main job from end to end on both targets: prove a kernel, refute a broken one, run it, compile it."""
+"""The demo: on both targets, proves a kernel, refutes a broken one, runs the kernel and compiles it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ Outcome = Literal["good", "open", "wrong", "not done"]
 CODES: dict[Outcome, int] = {"good": 0, "wrong": 1, "open": 2, "not done": 3}
 _WORST_FIRST: tuple[Outcome, ...] = ("wrong", "not done", "open")
 SIZES = {"M": 150, "N": 136, "K": 72}
-"""None is a multiple of a tile."""
+"""No size is a multiple of a tile."""
 STEPS = 4
 
 
 @frozen
 class Side:
-    """One target: its shipped kernel under the name that the commands take, and a broken twin with what refutes it."""
+    """One target: its shipped kernel with its name on the command line, and a broken twin.
+
+    fault, code: what is wrong with the twin, and the invariant that is refuted. text: the language emitted.
+    """
 
     machine: str
     named: str
@@ -43,7 +46,7 @@ class Side:
 
 
 def sides() -> tuple[Side, Side]:
-    """MI300X, then H200."""
+    """The demo on MI300X, then on H200."""
     here = Path(__file__)
     return (
         Side(
@@ -51,7 +54,7 @@ def sides() -> tuple[Side, Side]:
             "argus.kernels.gemm:gemm_cdna3",
             gemm.trace("cdna3"),
             here.with_name("broken.py"),
-            "without the barrier that ends a step",
+            "without the barrier at the end of a loop iteration",
             "I5",
             "HIP",
         ),
@@ -60,7 +63,7 @@ def sides() -> tuple[Side, Side]:
             "argus.kernels.gemm:gemm_pingpong",
             gemm.trace("pingpong"),
             here.with_name("broken_hopper.py"),
-            "that gives a stage back before the products that read it are waited for",
+            "that releases a stage before it waits for the wgmma that reads it",
             "I10",
             "CUDA",
         ),
@@ -68,9 +71,9 @@ def sides() -> tuple[Side, Side]:
 
 
 def run(screen: Screen, directory: Path) -> int:
-    """Show all steps; the exit code: 1 if one came out wrong, else 3 if one was not done, else 2 if one is open, or 0.
+    """Run all steps; returns 1 if one went wrong, else 3 if one was not done, else 2 if one is not proved, else 0.
 
-    directory: where the artefacts go.
+    directory: the folder for artefacts.
     """
     start = perf_counter()
     outcomes = list(_outcomes(screen, directory))
@@ -96,7 +99,7 @@ def _title(side: Side, place: int) -> str:
     return (
         "prove the shipped GEMM, C = A @ B^T in bf16, for every M, N and K that its launch accepts",
         f"refute a broken twin, a GEMM {side.fault}",
-        "run the GEMM with tails in every extent, and compare with float64",
+        "run the GEMM with a partial tile in every dimension, and compare with float64",
         f"emit {side.text} and compile it for {side.kernel.target}",
     )[place]
 

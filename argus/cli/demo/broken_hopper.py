@@ -1,4 +1,4 @@
-"""A GEMM for Hopper with one fault: a stage is given back before the products that read it are waited for."""
+"""A GEMM for Hopper with one fault: it releases a stage before it waits for the wgmma that reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`argus demo`."""
+"""`argus demo`: the command line of the demo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from argus.report.command_result import Outcome
 
 
 @click.command(name="demo")
-@click.option("-o", "--output", default="build/demo", show_default=True, metavar="DIR", help="Where artefacts go.")
+@click.option("-o", "--output", default="build/demo", show_default=True, metavar="DIR", help="Output folder.")
 def demo(output: str) -> Outcome:
     """Prove the shipped GEMM, refute a broken twin, interpret it, and compile it."""
     return Outcome(steps.run(Screen(), Path(output)), {})

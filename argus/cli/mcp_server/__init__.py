@@ -1,4 +1,4 @@
-"""Argus as tools of a coding agent, over the Model Context Protocol."""
+"""Serves Argus as tools for coding agents, over the Model Context Protocol."""
 
 from __future__ import annotations
 

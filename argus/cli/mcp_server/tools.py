@@ -1,7 +1,7 @@
-"""What each tool answers: one JSON document a call, of the schemas that the command line prints.
+"""The tools of the MCP server: each call returns one JSON document, in the schemas of the command line.
 
-The text of a kernel comes from an agent, and is contained as a model's is. An answer is a document in any case: what is
-wrong with the text is a diagnostic in it, with exit code 3, as on the command line.
+Kernel texts come from an agent and run in the sandbox. Every call returns a document: an error in the text becomes a
+diagnostic in it, with exit code 3, as on the command line.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ Document = dict[str, Any]
 SUGGESTIONS, RUN, BUILD, KNOWLEDGE = "argus.suggestions/1", "argus.interpreted/1", "argus.built/1", "argus.knowledge/1"
 _REFUTED, _OPEN, _REFUSED, _INTERNAL = 1, 2, 3, 4
 _SHOWN = 16
-"""Elements of an output that are told."""
+"""Number of elements listed per output."""
 
 
 class Contained(Protocol):
-    """`argus.runtime.sandbox.run`, or what stands for it."""
+    """The signature of `argus.runtime.sandbox.run`, for tests to replace."""
 
     def __call__(self, request: Request, /) -> Answer | Refused: ...
 
 
 @frozen
 class Tools:
-    """The tools, each a method: a document of plain data.
+    """The tools: each public method returns a document of plain data.
 
-    longest: seconds that one answer may take. at_once: texts that are looked at side by side. ask: how a text is run.
-    knowledge: the techniques that are searched. search: for designs. Raises nothing for what a text does.
+    longest: time limit per call, in seconds. at_once: concurrent calls. ask: runs a request in the sandbox. knowledge:
+    loads the techniques. search: searches for designs. Errors in a kernel text raise nothing.
     """
 
     longest: float = 300.0
@@ -79,11 +79,11 @@ class Tools:
         object.__setattr__(self, "_slots", BoundedSemaphore(self.at_once))
 
     def verify(self, text: str, kernel: str, solver: str, seconds: float) -> Document:
-        """Of the schema `argus.report/1`; `shown` is what a person would read."""
+        """Verify kernels; schema `argus.report/1`. `shown` is the text for people."""
         return self._asked(REPORT, text, kernel, lambda: Verify(solver, seconds), _verified)
 
     def interpret(self, text: str, kernel: str, sizes: Mapping[str, int], seed: int, reference: str = "") -> Document:
-        """reference: the text of one kernel whose outputs, on the same inputs, are the right ones; none if empty."""
+        """Interpret kernels. reference: the text of one kernel that computes the expected outputs; empty for none."""
         if not reference:
             return self._asked(RUN, text, kernel, lambda: Interpret(dict(sizes), seed), _interpreted)
         known = self._answer(
@@ -98,16 +98,16 @@ class Tools:
         return self._asked(RUN, text, kernel, lambda: Interpret(dict(sizes), seed, reference=plain), _interpreted)
 
     def build(self, text: str, kernel: str, target: str, with_code: bool) -> Document:
-        def told(judged: CheckedKernel, result: Result) -> tuple[int, Document]:
+        def describe(judged: CheckedKernel, result: Result) -> tuple[int, Document]:
             return _built(judged, result, with_code=with_code)
 
-        return self._asked(BUILD, text, kernel, lambda: Build(target), told)
+        return self._asked(BUILD, text, kernel, lambda: Build(target), describe)
 
     def suggest_invariants(self, text: str, kernel: str, seconds: float) -> Document:
         return self._asked(SUGGESTIONS, text, kernel, lambda: Suggest(seconds), _suggested)
 
     def search_knowledge(self, words: str, target: str, most: int) -> Document:
-        """Techniques of the knowledge base, the nearest first."""
+        """Techniques of the knowledge base, the closest match first."""
         try:
             found = related_techniques(tuple(self.knowledge()), words, target)
         except ArgusError as problem:
@@ -115,9 +115,9 @@ class Tools:
         return _document(KNOWLEDGE, 0, techniques=[asdict(each) for each in found[: max(0, most)]])
 
     def optimise(self, problem: str, target: str, seconds: float, trials: int) -> Document:
-        """A search over designs of a family: nothing that an agent wrote is run, so that no file is a problem here.
+        """Search the designs of a family. A problem cannot be a file here: an agent's code never runs in the search.
 
-        Candidates are judged in a process of their own, whose end is not the server's.
+        A worker process evaluates candidates, so that a crash does not end the server.
         """
         try:
             asked = gemm_of(problem, target)
@@ -133,22 +133,22 @@ class Tools:
             return _refused(OPTIMIZE, to_json(problem_found.diagnostic), "judged")
         return result_document(found) | {"version": __version__, "exit_code": 0 if found.best else _REFUTED}
 
-    def _asked(self, schema: str, text: str, kernel: str, task: Callable[[], Task], told: Told) -> Document:
+    def _asked(self, schema: str, text: str, kernel: str, task: Callable[[], Task], describe: Describe) -> Document:
         answer = self._answer(
             schema, lambda: Request(text, (task(),), kernel=kernel, judging=self._limits()), "the tool"
         )
         if isinstance(answer, dict):
             return answer
-        pairs = [told(each, each.results[0]) for each in answer.kernels]
+        pairs = [describe(each, each.results[0]) for each in answer.kernels]
         code = next((code for code in (_REFUSED, _REFUTED, _OPEN) if code in [each for each, _ in pairs]), 0)
         return _finished(_document(schema, code, kernels=[data for _, data in pairs]), answer.kernels)
 
     def _answer(self, schema: str, asked: Callable[[], Request], whose: str) -> Answer | Document:
-        """What is found of a text; a document where that is nothing."""
+        """Run a request in the sandbox; returns its answer, or a document with a diagnostic if it was refused."""
         try:
             request = asked()
         except (ValueError, TypeError) as problem:
-            message = f"an argument of {whose} is out of its bounds: {str(problem)[:200]}"
+            message = f"an argument of {whose} is out of range: {str(problem)[:200]}"
             return _refused(schema, to_json(Diagnostic("E701", "error", message, help="see the tool's description")))
         try:
             with self._slots:
@@ -164,8 +164,8 @@ class Tools:
         return evolve(JUDGING, wall_seconds=self.longest, cpu_seconds=cpu)
 
 
-Told = Callable[[CheckedKernel, Result], tuple[int, Document]]
-"""The exit code of one kernel, and what is said of it."""
+Describe = Callable[[CheckedKernel, Result], tuple[int, Document]]
+"""Returns the exit code of one kernel, and its part of the document."""
 
 
 def _document(schema: str, code: int, **parts: object) -> Document:
@@ -178,7 +178,7 @@ def _refused(schema: str, diagnostic: Mapping[str, Any], what: str = "kernels") 
 
 
 def _finished(result_document: Document, kernels: Sequence[CheckedKernel]) -> Document:
-    """With what failed, and with the text that a person would read."""
+    """The document with the diagnostics of failed kernels, and the text for people."""
     results = [result for each in kernels for result in each.results]
     failed = [dict(each.diagnostic) for each in results if isinstance(each, Failed)]
     shown = "\n\n".join(each.text for each in results if isinstance(each, Failed | Verified) and each.text)
@@ -206,7 +206,7 @@ def _interpreted(judged: CheckedKernel, result: Result) -> tuple[int, Document]:
 
 
 def _summary(array: Array) -> Document:
-    """Of an output: its type and extents, its first elements, and where its numbers lie."""
+    """An output's type, shape, first elements and range."""
     values = np.asarray(array.values, np.float64)
     finite = values[np.isfinite(values)]
     return {

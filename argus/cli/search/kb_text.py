@@ -1,4 +1,4 @@
-"""The knowledge base as lines for people and as documents for programs."""
+"""Formats techniques, their checks and mined skills as text and as JSON data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from argus.search.designs.mining import MiningResult, Rejected, Skill
 
 
 def listed(techniques: tuple[Technique, ...]) -> Iterator[str]:
-    """A line each, those of wider scope first."""
+    """One line per technique, those with the widest scope first."""
     width = max(len(each.name) for each in techniques)
     for each in sorted(techniques, key=lambda technique: technique.order):
         likely = f"{each.effect.likely:5.2f}x" if each.lineage else "  open"
@@ -20,14 +20,14 @@ def listed(techniques: tuple[Technique, ...]) -> Iterator[str]:
 
 
 def shown(technique: Technique) -> Iterator[str]:
-    """All of a file, in the order in which one asks."""
+    """All fields of a technique."""
     yield f"{technique.title} ({technique.name})"
     yield technique.intent
     yield ""
     yield f"scope          {technique.scope}, on {', '.join(technique.targets)}"
     yield f"applies        where `{technique.applies}`"
     yield f"preconditions  {', '.join(technique.preconditions)}"
-    yield f"effect         {technique.effect}" + ("" if technique.lineage else "; no experiment shows it yet")
+    yield f"effect         {technique.effect}" + ("" if technique.lineage else "; no experiment supports it yet")
     yield f"risk           {technique.risk}"
     yield f"signature      {technique.signature}"
     for place, row in enumerate(technique.lineage):
@@ -42,7 +42,7 @@ def as_json(technique: Technique) -> dict[str, object]:
 
 
 def checked_lines(checked: CheckResult) -> Iterator[str]:
-    """What was shown of a technique, or what is wrong with its file."""
+    """The examples that a technique was checked on, or the faults of its file."""
     name = checked.technique.name
     yield from (f"wrong  {name}: {fault}" for fault in checked.faults)
     if not checked.faults:
@@ -63,7 +63,7 @@ def checked_json(checked: CheckResult) -> dict[str, object]:
 
 
 def step_line(step: Skill | Rejected) -> str:
-    """One step backwards."""
+    """One mining step: the technique that was removed, or why it was not."""
     if isinstance(step, Rejected):
         return f"kept   {step.technique or step.design}: {step.why}"
     loss = "" if step.ratio is None else f", {step.ratio:.2f} times the time"

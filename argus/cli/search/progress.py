@@ -1,6 +1,6 @@
-"""One line at the foot of a terminal: how much of its budget a search has used, what it is at, and its best so far.
+"""Draws a progress bar below a search's output: budget used, candidates in evaluation, best time so far.
 
-It is drawn on terminals alone; where lines go to a file or a pipe, nothing of it does.
+It appears only on a terminal, never in output to a file or a pipe.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, S
 from argus.search.loop import Limits
 
 _WIDEST, _NARROWEST = 40, 8
-"""Columns of the bar itself."""
+"""Width of the bar, in columns."""
 _A_SECOND = 4
 _MINUTE, _HOUR = 60, 3600
 
 
 @define
 class Bar:
-    """What it says follows from the events of a search. clock: seconds; begun: what it showed at first.
+    """The state of the bar, updated by the events of a search.
 
-    number: candidates judged. designs: that there are to judge. at: under way, and since when. asks: of which model,
-    and since when.
+    clock: time in seconds. begun: clock at creation. number: candidates evaluated. designs: size of the search space.
+    at: start times of the candidates in evaluation, by name. asks: the language model being queried, and since when.
     """
 
     limits: Limits
@@ -48,7 +48,7 @@ class Bar:
     def __attrs_post_init__(self) -> None:
         self.begun = self.clock()
 
-    def saw(self, event: Update) -> None:
+    def update(self, event: Update) -> None:
         match event:
             case Started():
                 self.designs = event.choices
@@ -71,7 +71,7 @@ class Bar:
                 assert_never(event)
 
     def shares(self) -> tuple[tuple[float, str], ...]:
-        """Of each limit what is used of it, from 0 to 1, and in words; the nearest to its end first."""
+        """For each limit the fraction used and its text, the most used first."""
         spent = self.clock() - self.begun
         seconds, trials = self.limits.seconds, self.limits.trials or self.designs
         found = [(spent / seconds, f"{_span(min(spent, seconds))} of {_span(seconds)}")] if seconds else []
@@ -83,7 +83,7 @@ class Bar:
         return tuple((min(1.0, share), words) for share, words in sorted(found, reverse=True))
 
     def words(self) -> tuple[str, ...]:
-        """What else there is to say, the most important first."""
+        """The rest of the line, the most important part first."""
         found: list[str] = []
         if self.best is not None:
             found.append(f"best {self.best:.1f} us, {self.bounds.light / self.best:.0%} of light")
@@ -100,7 +100,7 @@ class Bar:
         return tuple(found)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """In one line, however narrow: words are left out from the last, then the bar."""
+        """Fit into one line: drop words from the last on, then the bar."""
         shares = self.shares()
         head = ", ".join(words for _, words in shares)
         room, words = options.max_width - 1, list(self.words())
@@ -112,7 +112,7 @@ class Bar:
             return
         bar = ProgressBar(total=1.0, completed=shares[0][0], width=width)
         shown = Text.assemble(*_segments(console, options, bar), no_wrap=True, end="")
-        shown.pad_right(width - shown.cell_len)  # without colours nothing marks the rest
+        shown.pad_right(width - shown.cell_len)  # without colours the unfilled part is invisible
         yield shown.append(f" {_line(head, words)}")
 
 
@@ -136,15 +136,15 @@ def _span(seconds: float) -> str:
     return f"{minutes // _MINUTE}:{minutes % _MINUTE:02}:{rest:02}"
 
 
-def shown_on(console: Console) -> bool:
-    """Whether lines can be drawn over: a terminal that is one, and not a file of which somebody says so."""
+def supports_live(console: Console) -> bool:
+    """Whether the console can redraw a line: it is a real terminal, even if colour is forced for a file."""
     return console.is_terminal and not console.is_dumb_terminal and console.is_interactive and console.file.isatty()
 
 
 @contextmanager
-def drawn(bar: Bar, console: Console) -> Generator[None]:
-    """The bar below whatever is printed meanwhile; gone afterwards."""
-    if not shown_on(console):
+def show_bar(bar: Bar, console: Console) -> Generator[None]:
+    """Show the bar below all output within the context, and remove it at the end."""
+    if not supports_live(console):
         yield
         return
     with Live(bar, console=console, transient=True, refresh_per_second=_A_SECOND):

@@ -1,4 +1,4 @@
-"""A search in words: one line a candidate, and what it came to."""
+"""Formats the events of a search as text: one line per candidate, then a summary."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from argus.search.problems.kernel_file import display_name
 from argus.search.run import SearchResult
 
 _FEW = 4
-"""Techniques that are all named in a line."""
+"""Most techniques that a line lists in full."""
 
 
 @define
-class Teller:
-    """Lines of a search as it goes.
+class SearchLog:
+    """Turns the events of a running search into lines of text.
 
-    bounds: of the problem. counted: what they rest on, in words. trials: most candidates, if there is a limit. model:
-    what a model that is asked may spend. best: so far, in microseconds, by a design of these steps. tokens, dollars:
-    spent on a model.
+    bounds: performance bounds of the problem. counted: what they count, in words. trials: limit of candidates, if any.
+    model: spending limits of the language model. best: lowest time so far in microseconds, with the design's name and
+    steps. tokens, dollars: spent on the language model.
     """
 
     bounds: Bounds
@@ -49,7 +49,7 @@ class Teller:
                     yield f"it counts {self.counted}"
             case Resumed(judged, best, techniques, tokens, cost):
                 self.number, self.best, self.best_steps = judged, best, techniques
-                self.best_name = "the one before"
+                self.best_name = "from before the resume"
                 self.tokens, self.dollars = tokens, cost
                 yield f"resumed after {judged:,} candidates{'' if best is None else f', best {best:.1f} us'}"
             case Proposed(name, techniques):
@@ -65,10 +65,10 @@ class Teller:
             case _:
                 assert_never(event)
 
-    def cut_off(self) -> Iterator[str]:
-        """What a search that ends by an error has found until then."""
+    def best_at_error(self) -> Iterator[str]:
+        """The best design so far, for a search that ends by an error."""
         if self.best is not None:
-            yield f"best until then: {self.best_name}, {self.best:.1f} us; what is in the journal is kept"
+            yield f"best so far: {self.best_name}, {self.best:.1f} us; the journal has all results"
 
     def _judged(self, judgement: Judgement) -> Iterator[str]:
         self.number += 1
@@ -86,25 +86,25 @@ class Teller:
             self.best, self.best_steps, self.best_name = judgement.microseconds, steps, judgement.name
         yield (
             f"{head}: proved, {judgement.reward} {judgement.microseconds:.1f} us,"
-            f" {standing(self.bounds, judgement.microseconds)},"
+            f" {bound_summary(self.bounds, judgement.microseconds)},"
             f" {'the best so far' if better else f'best {self.best:.1f} us'}, {judgement.took:.1f} s"
         )
 
     def _asked(self, event: Asked) -> str:
-        """What came of a question, what it cost, and what is left for others."""
+        """The outcome of a language-model call, its cost, and the budget left."""
         self.tokens += event.tokens
         self.dollars += event.cost
         supposed = event.reply.get("spent", {}).get("supposed", 0)
         parts = [
-            f"  {event.model} was asked: {_answer(event.reply)}",
+            f"  asked {event.model}: {_answer(event.reply)}",
             *([_cost(event.tokens, event.cost, supposed)] if event.tokens else []),
             budget(self.tokens, self.dollars, self.model),
         ]
         return "; ".join(parts)
 
 
-def standing(bounds: Bounds, microseconds: float) -> str:
-    """Where a time stands: share of the speed of light, gap, headroom, and what sets the bound."""
+def bound_summary(bounds: Bounds, microseconds: float) -> str:
+    """A time against its bounds: share of the speed of light, gap, headroom, and the bottleneck."""
     return (
         f"{bounds.light / microseconds:.0%} of light (gap {bounds.gap(microseconds):.2f},"
         f" headroom {bounds.headroom(microseconds):.0%}, {bounds.bottleneck})"
@@ -112,9 +112,9 @@ def standing(bounds: Bounds, microseconds: float) -> str:
 
 
 def change(steps: Sequence[str], best: Sequence[str]) -> str:
-    """The techniques of a design: all of them if they are few, else what tells it from the best so far, else the last.
+    """The techniques of a design: all if they are few, else the difference to the best so far, else the last one.
 
-    The last one is told with what it changes, others by their names.
+    The last one is shown with the parameters that it changes, the others by name.
     """
     if len(steps) <= _FEW:
         return _signed(steps, "+")
@@ -135,12 +135,12 @@ def _name(step: str) -> str:
 
 
 def _cost(tokens: int, dollars: float, supposed: int = 0) -> str:
-    """supposed: tokens, of these, of calls that ended without a count."""
-    return f"{tokens:,} tokens{f' ({supposed:,} of them supposed)' if supposed else ''}, ${dollars:.4f}"
+    """supposed: how many of the tokens are estimates, for calls that ended without a count."""
+    return f"{tokens:,} tokens{f' ({supposed:,} of them estimated)' if supposed else ''}, ${dollars:.4f}"
 
 
 def budget(tokens: int, dollars: float, limits: Limits, supposed: int = 0) -> str:
-    """What a model has cost in all, and what is left."""
+    """The total cost of the language model, and the budget left."""
     parts = [f"spent {_cost(tokens, dollars, supposed)}"]
     if limits.dollars is not None:
         parts.append(f"left ${max(0.0, limits.dollars - dollars):.4f} of ${limits.dollars:.2f}")
@@ -154,9 +154,9 @@ def _total(spent: Spent, limits: Limits) -> str:
 
 
 def _answer(reply: Mapping[str, Any]) -> str:
-    """Of a recorded reply; nothing of it but our own words and how many proposals it has."""
+    """The outcome of a recorded reply: our error text or the number of proposals, never the model's own text."""
     if reply.get("kind") == "trouble":
-        return f"no answer, {reply['code']}: {reply['message']}; the bandit goes on"
+        return f"no answer, {reply['code']}: {reply['message']}; continuing with the bandit"
     count = len(cast("Sequence[object]", reply.get("proposals", ())))
     return "1 proposal" if count == 1 else f"{count} proposals"
 
@@ -164,7 +164,7 @@ def _answer(reply: Mapping[str, Any]) -> str:
 def counterexample_lines(judgement: Judgement) -> Iterator[str]:
     """Where a claim fails, on one line: program point, block, thread, data element, sizes, and how it was replayed.
 
-    None where a limit of the machine is passed, which the whole kernel does.
+    No line if the kernel as a whole exceeds a hardware limit.
     """
     found = judgement.counterexample
     if found is None:
@@ -209,31 +209,31 @@ def _shown(value: object) -> str:
 
 
 def _elements(found: Mapping[str, Any]) -> Iterator[str]:
-    """Of the buffer that the claim speaks of, else those of the operands."""
+    """The elements of the buffer that the claim is about, and of the operands."""
     places: list[Mapping[str, Any]] = [
         {"buffer": found.get("buffer"), "element": found.get("element")},
         *(found.get("elements") or []),
     ]
-    told = [f"{each['buffer'] or ''}{list(each['element'])}" for each in places if each.get("element") is not None]
-    yield from dict.fromkeys(told)
+    shown = [f"{each['buffer'] or ''}{list(each['element'])}" for each in places if each.get("element") is not None]
+    yield from dict.fromkeys(shown)
 
 
 def _point(frame: Mapping[str, Any] | None) -> str:
-    """`file:line`, without the folder."""
+    """`file:line` of a program point, without the folder."""
     if not frame:
         return ""
     return f"{str(frame.get('file', '')).rpartition('/')[2]}:{frame.get('line')}"
 
 
 def outcome_lines(found: SearchResult, model: Limits | None = None) -> Iterator[str]:
-    """What a run came to. model: what one that was asked may spend."""
+    """The summary of a run. model: spending limits of the language model."""
     best, bounds = found.best, found.problem.bounds
     passed = sum(each.microseconds is not None for each in found.judged)
     stopped = len(found.judged) - passed
     early = sum(each.microseconds is None and not each.compiled for each in found.judged)
     yield (
-        f"{len(found.judged):,} candidates: {passed:,} passed, {stopped:,} were stopped, {early:,} of them before a"
-        " compiler was started"
+        f"{len(found.judged):,} candidates: {passed:,} passed, {stopped:,} were rejected, {early:,} of them before"
+        " compilation"
     )
     if found.spent is not None:
         calls = "1 call" if found.spent.calls == 1 else f"{found.spent.calls:,} calls"
@@ -246,4 +246,4 @@ def outcome_lines(found: SearchResult, model: Limits | None = None) -> Iterator[
         yield f"headroom {headroom:.0%}, bottleneck {bounds.bottleneck}"
         if best.reward == "predicted":
             yield "times are predicted by the static model: there was no GPU"
-    yield f"run {found.run} of {found.journal}; go on with --resume {found.run}"
+    yield f"run {found.run} in {found.journal}; continue it with --resume {found.run}"

@@ -1,1 +1,1 @@
-"""The schedules of GEMM: how a configuration tiles, stages, pipelines and stores."""
+"""The schedules of GEMM: tiling, stages, pipelining and epilogue of each kind of configuration."""

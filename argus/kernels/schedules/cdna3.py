@@ -1,4 +1,4 @@
-"""Schedules of the GEMM on MI300X."""
+"""The GEMM schedules on MI300X: double buffer and ping-pong."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from argus.language import (
 
 @frozen
 class Cdna3:
-    """MI300X: a bm x bn tile by four waves, bk of K at a time, two LDS buffers, the next tile prefetched.
+    """MI300X: a bm x bn tile by four waves, bk of K per iteration, two LDS buffers, the next tile prefetched.
 
-    agprs: sums are in accumulation registers.
+    agprs: accumulators are in AccVGPRs.
     """
 
     bm: int = 128
@@ -55,7 +55,7 @@ class Cdna3:
 
 
 def cdna3_double_buffer(problem: Contraction, cfg: Cdna3) -> None:
-    """One barrier a step: while the waves multiply from one LDS buffer, the other is refilled from registers."""
+    """One barrier per iteration: while the waves multiply from one LDS buffer, the other is refilled from registers."""
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     assume(A.shape[1] >= 1, A.shape[1] % 8 == 0)  # a product to sum; rows of 16-byte vectors
@@ -70,7 +70,7 @@ def cdna3_double_buffer(problem: Contraction, cfg: Cdna3) -> None:
     next_b = registers(bf16, spread((bn, bk), threads=cfg.threads, vector=8))
     a = registers(bf16, mm.A)
     b = registers(bf16, mm.B)
-    acc = registers(f32, mm.C, file=file_of(cfg.agprs))
+    acc = registers(f32, mm.C, file=register_file(cfg.agprs))
 
     def prefetch(k: Int | int) -> None:
         copy(A.tile((bm, bk), (m, k)), next_a, via=buffer_load, edge=0)
@@ -101,14 +101,14 @@ def cdna3_double_buffer(problem: Contraction, cfg: Cdna3) -> None:
 
 @frozen
 class Cdna3PingPong:
-    """MI300X: a bm x bn tile by two rows of four waves, bk of K at a time, one LDS buffer.
+    """MI300X: a bm x bn tile by two rows of four waves, bk of K per iteration, one LDS buffer.
 
     The second row runs one barrier behind the first, so that one multiplies while the other moves data.
 
-    Techniques that one may do without. group: rows of a band of tiles that one die takes, 0 for the hardware's order.
-    mfma: rows of the matrix instruction, 16 or 32. skew: the second row runs behind. priority: waves that multiply come
-    first. guarded: addresses are checked by the buffer's descriptor and not by masks. agprs: sums are in accumulation
-    registers.
+    Techniques that can be switched off. group: rows of a super-tile that one XCD takes, 0 for the hardware's order.
+    mfma: rows of the MFMA instruction, 16 or 32. skew: the second row runs behind. priority: raise the priority of
+    waves that multiply. guarded: bounds are checked by the buffer descriptor instead of masks. agprs: accumulators are
+    in AccVGPRs.
     """
 
     bm: int = 256
@@ -125,7 +125,7 @@ class Cdna3PingPong:
 
 
 def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: PLR0915 reason: a kernel reads from top to bottom
-    """Four clusters of loads and four of products a tile, a barrier between: what one row loads, the other awaits.
+    """Four phases of loads and four of MFMAs per iteration, with barriers between them, alternate between the two rows.
 
     A wave multiplies two halves of bm / 2 rows, each by two slices of bk / 2: registers for one slice are enough.
     """
@@ -143,7 +143,7 @@ def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: P
     depth = ceil_div(A.shape[1], bk)
     next_a = registers(bf16, spread((bm, bk), threads=cfg.threads, vector=8))
     next_b = registers(bf16, spread((bn, bk), threads=cfg.threads, vector=8))
-    acc = [zeros(f32, mm.C, file=file_of(cfg.agprs)) for _ in range(2)]
+    acc = [zeros(f32, mm.C, file=register_file(cfg.agprs)) for _ in range(2)]
     a = [registers(bf16, mm.A) for _ in range(2)]
     b = registers(bf16, mm.B)
 
@@ -190,7 +190,7 @@ def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: P
         multiply(1)
         fetch_b(1)
         fetch_a(0, 1)
-        fetch_a(1, 1)  # the tile is now wholly in registers
+        fetch_a(1, 1)  # the whole tile is now in registers
         multiply(0)
         with when(k + 1 < depth):
             stage()  # one barrier after both rows have read
@@ -203,8 +203,8 @@ def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: P
         copy(acc[i].to(bf16), C.tile((half, bn), (2 * m + i, n)), edge=0)
 
 
-def file_of(agprs: bool) -> RegisterFile:
-    """Where sums are."""
+def register_file(agprs: bool) -> RegisterFile:
+    """The register file of the accumulators."""
     return "accumulation" if agprs else "any"
 
 

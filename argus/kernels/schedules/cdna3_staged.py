@@ -1,7 +1,7 @@
-"""C = A @ B^T on MI300X from the first kernel that one writes, one technique after the other: all waves in step.
+"""The MI300X schedule from a naive kernel upwards, one technique per field: all waves run in step.
 
-Each field of the configuration is a technique that may be had alone: a planner begins at `Cdna3Staged()`, which loads
-element by element, waits, multiplies and meets.
+Each field of the configuration is a technique that can be switched on alone. A planner begins at `Cdna3Staged()`, which
+loads element by element, waits, multiplies, and has a barrier after each step.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 
 from attrs import frozen
 
-from argus.kernels.schedules.cdna3 import file_of
+from argus.kernels.schedules.cdna3 import register_file
 from argus.kernels.schedules.contraction import Contraction
 from argus.language import (
     Fragment,
@@ -54,20 +54,20 @@ from argus.language import (
 _WAVE, _CHUNK = 64, 8
 _PAIR = 2
 _MOST_BITS = 3
-"""Of a swizzle: 8 chunks of 16 bytes are a line of all banks."""
+"""Bits of a swizzle: 8 chunks of 16 bytes span all banks."""
 
 
 @frozen
 class Cdna3Staged:
-    """bm x bn tiles by waves[0] x waves[1] waves, bk of K a step, in one buffer of LDS or two that take turns.
+    """bm x bn tiles by waves[0] x waves[1] waves, bk of K per iteration, in one LDS buffer or two alternating ones.
 
-    mfma: rows of the matrix instruction, 32 or 16. run: neighbours along k that a lane reads at once, 4 or 8.
-    buffers: 2 loads the next step under the products of this one. vector: elements that a thread loads at once; of 1,
-    rows of any length are taken. swizzle: chunks of 16 bytes permuted, against bank conflicts. guarded: addresses are
-    checked by the buffer's descriptor and not by masks. direct: loads go past the registers. group: rows of a band of
-    tiles that one die takes, 0 for the hardware's order. stagger: blocks begin at as many different steps of k, and
-    wrap around; 0 for all at the first. unroll: steps written out in a trip of the loop. priority: waves that multiply
-    come first. pinned: the compiler moves nothing across products. agprs: sums are in accumulation registers.
+    mfma: rows of the MFMA instruction, 32 or 16. run: contiguous elements along k per LDS read of a lane, 4 or 8.
+    buffers: with 2, the next load overlaps the MFMAs. vector: elements per load of a thread; with 1, rows may have any
+    length. swizzle: permute chunks of 16 bytes against bank conflicts. guarded: bounds are checked by the buffer
+    descriptor instead of masks. direct: loads go to LDS without registers. group: rows of a super-tile that one XCD
+    takes, 0 for the hardware's order. stagger: number of different values of k at which blocks begin, wrapping around;
+    0 for none. unroll: unroll factor of the mainloop. priority: raise the priority of waves that multiply. pinned: the
+    compiler moves no instruction across the MFMAs. agprs: accumulators are in AccVGPRs.
     """
 
     bm: int = 64
@@ -95,25 +95,25 @@ class Cdna3Staged:
 
 
 def cdna3_staged(problem: Contraction, cfg: Cdna3Staged) -> None:
-    """One walk over k, or two where a block begins in the middle: from there to the end, then what came before."""
+    """One mainloop over k; with `stagger` two: from the block's start to the end, then from 0 to its start."""
     A, C = problem.A, problem.C
-    bounded(problem, cfg)
+    assume_bounds(problem, cfg)
     counts = problem.tiles(cfg.bm, cfg.bn)
     m, n = remap_xcd(block_id, counts, group=cfg.group) if cfg.group else block_id(counts)
     depth = ceil_div(A.shape[-1], cfg.bk)
-    step = Step.made(problem, cfg, m, n)
+    step = Step.create(problem, cfg, m, n)
     if cfg.stagger:
         start = minimum((m + n) % cfg.stagger, depth)
-        walk(step, start, depth)
-        walk(step, 0, start)
+        mainloop(step, start, depth)
+        mainloop(step, 0, start)
     else:
-        walk(step, 0, depth)
+        mainloop(step, 0, depth)
     problem.complete(step.acc)
     via = buffer_store if cfg.guarded else None
     copy(step.acc.to(C.dtype), C.tile((cfg.bm, cfg.bn), (m, n)), via=via, edge=0)
 
 
-def bounded(problem: Contraction, cfg: Cdna3Staged) -> None:
+def assume_bounds(problem: Contraction, cfg: Cdna3Staged) -> None:
     A, B, C = problem.A, problem.B, problem.C
     assume(A.shape[1] >= 1)
     if cfg.vector > 1 or cfg.direct:
@@ -122,36 +122,36 @@ def bounded(problem: Contraction, cfg: Cdna3Staged) -> None:
         assume(*(each.shape[0] * each.shape[1] < 1 << 31 for each in (A, B, C)))  # a buffer descriptor spans 4 GiB
 
 
-def walk(step: Step, low: IntLike, high: Int) -> None:
-    """All steps of [low, high): trips of several written out, then those that are left, one by one."""
+def mainloop(step: Step, low: IntLike, high: Int) -> None:
+    """The iterations [low, high): unrolled ones first, then the remainder."""
     cfg = step.cfg
     if cfg.buffers > 1:
         with when(low < high):
             step.fetch(low)
-            step.land(low)
-        step.meet()
+            step.store_to_lds(low)
+        step.barrier()
     left = low
     if cfg.unroll > 1:
         trips = (high - low) // cfg.unroll
         left = low + cfg.unroll * trips
         for trip in loop(trips):
             for j in range(cfg.unroll):
-                _one(step, low + cfg.unroll * trip + j, high, last=j == cfg.unroll - 1)
-        step.meet()
+                _iteration(step, low + cfg.unroll * trip + j, high, last=j == cfg.unroll - 1)
+        step.barrier()
     if cfg.unroll == _PAIR:
         with when(left < high):
-            _one(step, left, high, last=True)
+            _iteration(step, left, high, last=True)
         return
     for k in loop(left, high):
-        _one(step, k, high, last=True)
+        _iteration(step, k, high, last=True)
 
 
-def _one(step: Step, k: IntLike, high: Int, *, last: bool) -> None:
-    """last: of those written out, so that there need not be another."""
+def _iteration(step: Step, k: IntLike, high: Int, *, last: bool) -> None:
+    """One iteration. last: it is the last of its unrolled group, so that the next one may not exist."""
     if step.cfg.buffers == 1:
         step.fetch(k)
-        step.land(k)
-        step.meet()
+        step.store_to_lds(k)
+        step.barrier()
         step.multiply(k)
         sync()
         return
@@ -159,31 +159,31 @@ def _one(step: Step, k: IntLike, high: Int, *, last: bool) -> None:
         step.fetch(k + 1)
     step.multiply(k)
     with when(k + 1 < high) if last else nullcontext():
-        step.land(k + 1)
-    step.meet()
+        step.store_to_lds(k + 1)
+    step.barrier()
 
 
 @frozen
 class Step:
-    """What a step along k is made of. fetch: loads are begun. land: what was loaded is put into LDS."""
+    """The phases of an iteration. fetch: issue the loads. store_to_lds: write the tile to LDS. multiply: MFMAs."""
 
     cfg: Cdna3Staged
     acc: Fragment
     fetch: Callable[[IntLike], None]
-    land: Callable[[IntLike], None]
+    store_to_lds: Callable[[IntLike], None]
     multiply: Callable[[IntLike], None]
 
     @classmethod
-    def made(cls, problem: Contraction, cfg: Cdna3Staged, m: Int, n: Int) -> Step:
+    def create(cls, problem: Contraction, cfg: Cdna3Staged, m: Int, n: Int) -> Step:
         shapes = (cfg.bm, cfg.bk), (cfg.bn, cfg.bk)
         buffers = [_lds(problem, cfg, rows) for rows, _ in shapes]
 
         def tiles(k: IntLike) -> list[Tensor]:
             return [problem.A.tile(shapes[0], (m, k)), problem.B.tile(shapes[1], (n, k))]
 
-        fetch, land = (_direct if cfg.direct else _held)(cfg, tiles, buffers)
+        fetch, store_to_lds = (_direct_to_lds if cfg.direct else _through_registers)(cfg, tiles, buffers)
         mm = _instruction(cfg)
-        acc = zeros(f32, mm.C, file=file_of(cfg.agprs))
+        acc = zeros(f32, mm.C, file=register_file(cfg.agprs))
         a, b = registers(problem.A.dtype, mm.A), registers(problem.B.dtype, mm.B)
         via = ds_read_b128 if cfg.run == _CHUNK else ds_read_b64
 
@@ -194,10 +194,10 @@ class Step:
             with _scheduled(cfg):
                 mma(mm, acc, a, b)
 
-        return cls(cfg, acc, fetch, land, multiply)
+        return cls(cfg, acc, fetch, store_to_lds, multiply)
 
-    def meet(self) -> None:
-        """What this wave has put into LDS is there, and that of all others."""
+    def barrier(self) -> None:
+        """Wait until the LDS writes of all waves are visible."""
         (vmem if self.cfg.direct else lds).wait(0)
         sync()
 
@@ -206,8 +206,8 @@ Moves = tuple[Callable[[IntLike], None], Callable[[IntLike], None]]
 Tiles = Callable[[IntLike], list[Tensor]]
 
 
-def _held(cfg: Cdna3Staged, tiles: Tiles, buffers: list[Tensor]) -> Moves:
-    """Through registers."""
+def _through_registers(cfg: Cdna3Staged, tiles: Tiles, buffers: list[Tensor]) -> Moves:
+    """Loads by way of registers."""
     held = [
         registers(each.dtype, spread((int(each.shape[1]), cfg.bk), threads=cfg.threads, vector=max(2, cfg.vector)))
         for each in buffers
@@ -219,32 +219,32 @@ def _held(cfg: Cdna3Staged, tiles: Tiles, buffers: list[Tensor]) -> Moves:
         for tile, to in zip(tiles(k), held, strict=True):
             copy(tile, to, via=via, edge=0)
 
-    def land(k: IntLike) -> None:
+    def store_to_lds(k: IntLike) -> None:
         vmem.wait(0)
         for each, to in zip(held, buffers, strict=True):
             copy(each, to[k % cfg.buffers])
 
-    return fetch, land
+    return fetch, store_to_lds
 
 
-def _direct(cfg: Cdna3Staged, tiles: Tiles, buffers: list[Tensor]) -> Moves:
-    """Past the registers."""
+def _direct_to_lds(cfg: Cdna3Staged, tiles: Tiles, buffers: list[Tensor]) -> Moves:
+    """Loads directly to LDS."""
 
     def fetch(k: IntLike) -> None:
         for tile, to in zip(tiles(k), buffers, strict=True):
             by = spread((int(to.shape[1]), cfg.bk), threads=cfg.threads, vector=2)
             copy(tile, to[k % cfg.buffers], via=buffer_load_lds, by=by, edge=0)
 
-    def land(k: IntLike) -> None:
-        del k  # they land by themselves
+    def store_to_lds(k: IntLike) -> None:
+        del k  # the loads themselves write LDS
 
-    return fetch, land
+    return fetch, store_to_lds
 
 
 def _lds(problem: Contraction, cfg: Cdna3Staged, rows: int) -> Tensor:
-    """[buffer, row, k]; chunks of a row are permuted by the number of the line of banks that it lies in.
+    """LDS as [buffer, row, k]; the swizzle permutes the chunks of a row by the number of its 128-byte line.
 
-    What is left of conflicts is declared, and so proved: none where lanes read 16 bytes, two ways where they read 8.
+    The remaining bank conflicts are declared, and so proved: none if lanes read 16 bytes, two-way if they read 8.
     """
     bits = min(_MOST_BITS, (cfg.bk // _CHUNK).bit_length() - 1)
     swizzle = Swizzle(bits, _MOST_BITS, _MOST_BITS) if cfg.swizzle else None

@@ -1,4 +1,4 @@
-"""What every GEMM claims, whatever the machine: C = A @ B^T, each product once, each element written once."""
+"""The claims of every GEMM, for any target: C = A @ B^T, each product once, each element written once."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ from argus.language import (
 
 _AXES = 2
 _SPAN, _CHUNK = 128, 16
-"""Bytes: the widest rows of a matrix in shared memory, and what rows in memory begin at multiples of."""
+"""In bytes: the widest swizzle span, and the alignment of rows for TMA."""
 
 
 @frozen
 class Contraction:
     """C[m, n] = sum over k of A[m, k] * B[n, k]: names, tags and the final claim.
 
-    A is (M, K) and B (N, K), each as it lies in memory or turned: `A.mT` of a tensor (K, M) is read where it lies. With
-    an axis of C ahead of these, C[z] is the product of A[z] and B[z]; of an operand without that axis, always of it.
+    A is (M, K) and B is (N, K); either may be a transposed view, such as `A.mT` of a tensor (K, M), which is read in
+    place. If C has a leading batch axis, C[z] is the product of A[z] and B[z]; an operand without that axis is shared
+    by all products.
     """
 
     A: Tensor
@@ -45,25 +46,25 @@ class Contraction:
         _named(self.A, lambda m, k: dict(m=m, k=k))
         _named(self.B, lambda n, k: dict(n=n, k=k))
 
-    def aligned(self, *, stores: bool = True) -> None:
-        """There is a k, and rows in memory begin at multiples of 16 bytes, as the copy engine wants them.
+    def assume_aligned(self, *, stores: bool = True) -> None:
+        """Assume K >= 1, and that rows in memory begin at multiples of 16 bytes, as TMA requires.
 
-        stores: whether rows of C do, too.
+        stores: also assume it of C.
         """
         assume(self.A.shape[-1] >= 1)
         tensors = (self.A, self.B, self.C)[: 3 if stores else 2]
         rows = {(str(each.shape[each.fastest]), each.dtype.bits): each for each in tensors}
         assume(*(each.shape[each.fastest] % (_CHUNK * 8 // bits) == 0 for (_, bits), each in rows.items()))
 
-    def addressed(self) -> None:
-        """Bytes of many matrices are counted in 64 bits, as two extents of one matrix are by themselves."""
+    def assume_addressable(self) -> None:
+        """Assume that addresses within a batch of matrices fit 64 bits; within one matrix they always do."""
         for tensor in (self.A, self.B, self.C):
             if len(tensor.shape) > _AXES:
                 first, *others = tensor.shape
                 assume(reduce(mul, others, first) < 1 << 60)
 
     def tiles(self, bm: int, bn: int) -> tuple[Int, ...]:
-        """Along the rows and columns of C, and in how many products."""
+        """Number of tiles along the rows and columns of C, and number of products."""
         *batch, rows, columns = self.C.shape
         return ceil_div(rows, bm), ceil_div(columns, bn), *batch
 
@@ -72,27 +73,27 @@ class Contraction:
         return reduce(mul, others, first)
 
     def order(self, inner: Order = by_rows) -> Order:
-        """That order of the tiles of a product; one product after the other."""
+        """The given order of tiles within a product, extended to a batch: one product after the other."""
         return inner if len(self.C.shape) == _AXES else _one_by_one(inner)
 
     def tile_of_block(self, bm: int, bn: int, order: Order) -> tuple[Int, ...]:
-        """The tile that this block has alone, of as many blocks as there are tiles."""
+        """The tile of this block, in a grid with one block per tile."""
         count = self.count(bm, bn)
         assume(count < 1 << 24)
         (number,) = block_id((count,))
         return tuple(0 * number + each for each in order(number, self.tiles(bm, bn)))
 
-    def bounded(self, tiles: Int, depth: Int, stages: int) -> None:
-        """Uses of a ring are counted in 32 bits: slots that are no power of two lose their order where that wraps."""
+    def assume_ring_bounds(self, tiles: Int, depth: Int, stages: int) -> None:
+        """Assume that the 32-bit use count of a ring does not wrap, unless the number of stages is a power of two."""
         if stages & (stages - 1):
-            assume(tiles * (depth + 1) < 1 << 32)  # as often filled, and given back once more
+            assume(tiles * (depth + 1) < 1 << 32)  # fills, and one more release per tile
 
     def complete(self, acc: Fragment) -> None:
-        """Every product is in the sum, once."""
+        """Claim that the accumulator sums every product along K exactly once."""
         assert_covers(acc.tag.k, 0, self.A.shape[-1])
 
     def finish(self) -> None:
-        """Element (m, n) holds row m of A against row n of B."""
+        """Claim that each element (m, n) of C is written once, with row m of A and row n of B."""
         if len(self.C.shape) == _AXES:
             assert_written_once(self.C, lambda m, n: dict(m=m, n=n))
         else:
@@ -100,20 +101,20 @@ class Contraction:
 
 
 def _named(tensor: Tensor, names: Callable[[Int, Int], dict[str, Int]]) -> None:
-    """The tags of an operand, with the number of the product if each has one of its own."""
+    """Set the tags of an operand; with its batch index z if it has a batch axis."""
     if len(tensor.shape) == _AXES:
         tag(tensor, names)
     else:
         tag(tensor, lambda z, row, k: dict(z=z) | names(row, k))
 
 
-def one_of(tensor: Tensor, z: Sequence[Int]) -> Tensor:
-    """The matrix of product z; of a matrix for all products, that."""
+def matrix_of(tensor: Tensor, z: Sequence[Int]) -> Tensor:
+    """The matrix of product z; the tensor itself if all products share it."""
     return tensor if len(tensor.shape) == _AXES else tensor[tuple(z)]
 
 
 def _one_by_one(inner: Order) -> Order:
-    """The tiles of each product in the order given, product after product."""
+    """Order tiles of a batch product by product, within each product as given."""
 
     def order(number: Int, counts: tuple[Int, ...]) -> tuple[IntLike, ...]:
         rows, columns, _ = counts
@@ -123,19 +124,19 @@ def _one_by_one(inner: Order) -> Order:
 
 
 def slot_for(tensor: Tensor, rows: int, bk: int) -> Tensor:
-    """Shared memory for a tile (rows, bk) of A or B, its elements side by side as they are in the tensor."""
-    turned = is_turned(tensor)
-    span = min(_SPAN, (rows if turned else bk) * tensor.dtype.bits // 8)
-    made = shared(tensor.dtype, (bk, rows) if turned else (rows, bk), swizzle=span)
-    return made.T if turned else made
+    """Shared memory for a tile (rows, bk) of A or B, contiguous along the same axis as the tensor."""
+    transposed = is_transposed(tensor)
+    span = min(_SPAN, (rows if transposed else bk) * tensor.dtype.bits // 8)
+    made = shared(tensor.dtype, (bk, rows) if transposed else (rows, bk), swizzle=span)
+    return made.T if transposed else made
 
 
-def is_turned(tensor: Tensor) -> bool:
-    """Whether neighbours in memory are neighbours along the last axis but one."""
+def is_transposed(tensor: Tensor) -> bool:
+    """Whether the matrix is column-major: contiguous along the last axis but one."""
     return tensor.fastest != len(tensor.shape) - 1
 
 
 def part(tile: Tensor, i: Int, of: int) -> Tensor:
-    """Part i of a tile (rows, bk), in whole spans where its rows in memory are rows of the operand's K."""
-    across = is_turned(tile) and int(tile.shape[0]) // of % (_SPAN * 8 // tile.dtype.bits)
+    """Part i of a tile (rows, bk); along K if a column-major tile's parts of rows were not whole swizzle spans."""
+    across = is_transposed(tile) and int(tile.shape[0]) // of % (_SPAN * 8 // tile.dtype.bits)
     return tile.part(1 if across else 0, i, of)

@@ -1,11 +1,11 @@
-"""C = A @ B^T on Hopper for rows of C of any length: elements are stored one by one, so that none need be aligned."""
+"""The Hopper schedule for rows of C of any length: it stores single elements, which need no alignment."""
 
 from __future__ import annotations
 
 from attrs import frozen
 
 from argus.kernels.schedules.contraction import Contraction, slot_for
-from argus.kernels.schedules.hopper import Fuse
+from argus.kernels.schedules.hopper import Epilogue
 from argus.language import (
     Ring,
     assume,
@@ -31,7 +31,7 @@ from argus.language import (
 
 @frozen
 class Ragged:
-    """Tiles of 128 x bn, bk of K a slot, by a role that loads and two warpgroups that multiply."""
+    """Tiles of 128 x bn, bk of K per stage; one producer warpgroup and two consumer warpgroups."""
 
     bn: int = 128
     bk: int = 64
@@ -40,18 +40,18 @@ class Ragged:
     threads = 384
 
 
-def hopper_ragged(problem: Contraction, cfg: Ragged, fuse: Fuse) -> None:
-    """As `hopper_cooperative`, and from registers to global memory."""
+def hopper_ragged(problem: Contraction, cfg: Ragged, epilogue: Epilogue) -> None:
+    """As `hopper_cooperative`, but with stores from registers to global memory."""
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = 128, cfg.bn, cfg.bk
     rows, columns = problem.tiles(bm, bn)
-    problem.aligned(stores=False)
-    assume(rows * columns < 1 << 24)  # tiles, whose coordinates then fit 32 bits
+    problem.assume_aligned(stores=False)
+    assume(rows * columns < 1 << 24)  # so that coordinates of tiles fit 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
     tiles = persistent((rows, columns), order=by_rows)
     depth = ceil_div(A.shape[1], bk)
-    problem.bounded(rows * columns, depth, cfg.stages)
+    problem.assume_ring_bounds(rows * columns, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n in tiles:
@@ -71,8 +71,8 @@ def hopper_ragged(problem: Contraction, cfg: Ragged, fuse: Fuse) -> None:
                 with when(k > 0):
                     ring.release()
             at = 2 * m + wg, n
-            late = fuse(acc.tile((64, bn), (0, 0)), at)
+            deferred = epilogue(acc.tile((64, bn), (0, 0)), at)
             wgmma.wait(pending=0)
             ring.release()
             problem.complete(acc)
-            copy(late().to(C.dtype), C.tile((64, bn), at), via=st_global_b16, edge=0)
+            copy(deferred().to(C.dtype), C.tile((64, bn), at), via=st_global_b16, edge=0)

@@ -1,4 +1,4 @@
-"""C = A @ B^T on Hopper where tiles are few: blocks of a cluster share out K, then each sums up a part of the tile."""
+"""The split-K schedule on Hopper, for few tiles: CTAs of a cluster split K, then each reduces a part of the tile."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from argus.language import (
 
 @frozen
 class Split:
-    """bm x bn tiles (bm 64 or 128), each by `splits` blocks that take as many parts of K, bk of it a slot.
+    """bm x bn tiles (bm 64 or 128), each by `splits` CTAs of a cluster; bk of K per stage.
 
-    Each block sums up the others' sums of bn / splits columns, which lie in its shared memory until all have come:
-    bm x bn numbers of 32 bits beside the slots.
-    swap_ab: tiles are of C^T = B A^T, so that rows of B fill the matrix unit's and bn, any multiple of 8 splits, is
-    rows of A; sums then leave by single elements.
+    Each CTA reduces the partial sums of bn / splits columns, which all CTAs store into its shared memory: bm x bn f32
+    elements in addition to the stages.
+    swap_ab: swap A and B: tiles are of C^T = B A^T, so that rows of B fill the M dimension of wgmma, and bn, a multiple
+    of 8 splits, counts rows of A; the epilogue then stores single elements.
     """
 
     bm: int = 128
@@ -59,7 +59,7 @@ class Split:
 
     @property
     def bytes(self) -> int:
-        """Of shared memory, but for barriers and what aligns it."""
+        """Shared memory in bytes, without barriers and alignment."""
         return 2 * self.stages * (self.bm + self.bn) * self.bk + 4 * self.bm * self.bn
 
     @property
@@ -68,20 +68,20 @@ class Split:
 
 
 def hopper_split(problem: Contraction, cfg: Split) -> None:
-    """A part of K is as many slots for every block; those beyond the end of K are zeros."""
+    """Every CTA takes the same number of stages of K; those beyond the end of K are zeros."""
     A, B, C = (problem.B, problem.A, problem.C.T) if cfg.swap_ab else (problem.A, problem.B, problem.C)
     bm, bn, bk, splits = cfg.bm, cfg.bn, cfg.bk, cfg.splits
     agents, width = bm // 64, bn // splits
     rows, columns = ceil_div(C.shape[0], bm), ceil_div(C.shape[1], bn)
-    problem.aligned(stores=not cfg.swap_ab)
+    problem.assume_aligned(stores=not cfg.swap_ab)
     assume(rows * columns < 1 << 20)
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
     sums = shared(f32, (splits, agents, 64, width), swizzle=gcd(128, 4 * width))
-    come = barrier(splits, of=agents)
+    arrived = barrier(splits, of=agents)
     rank, m, n = block_id((splits, rows, columns))
     depth = ceil_div(A.shape[-1], bk * splits)
-    problem.bounded(rows * columns * splits, depth, cfg.stages)
+    problem.assume_ring_bounds(rows * columns * splits, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected):
         for k in loop(depth):
@@ -94,9 +94,9 @@ def hopper_split(problem: Contraction, cfg: Split) -> None:
         for k in loop(depth):
             slot = ring.wait()
             mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))
-            wgmma.wait(pending=1)  # k - 1 has finished reading its slot ...
+            wgmma.wait(pending=1)  # the wgmma of k - 1 has read its stage ...
             with when(k > 0):
-                ring.release()  # ... which goes back
+                ring.release()  # ... so release that stage
         wgmma.wait(pending=0)
         ring.release()
         for to in range(splits):
@@ -104,8 +104,8 @@ def hopper_split(problem: Contraction, cfg: Split) -> None:
         sync()
         with elected():
             for to in range(splits):
-                come[wg].of(to).arrive()
-        come[wg].wait(0)  # all blocks' sums of this one's columns are here
+                arrived[wg].of(to).arrive()
+        arrived[wg].wait(0)  # all CTAs have stored their partial sums of this CTA's columns
         parts = [sums[each, wg] for each in range(splits)]
         out = C.tile((64, width), (agents * m + wg, splits * n + rank))
         if cfg.swap_ab:

@@ -1,7 +1,7 @@
-"""C = A @ B^T on Hopper from the first kernel that one writes, technique after technique: no ring, no tiles in turn.
+"""The Hopper schedule from a naive kernel upwards, one technique per field: one warpgroup, one tile per CTA.
 
-Each field of the configuration is a technique that may be had alone: a planner begins at `Staged()`, which loads
-element by element, waits, multiplies and meets.
+Each field of the configuration is a technique that can be switched on alone. A planner begins at `Staged()`, which
+loads element by element, waits, multiplies, and has a barrier after each step.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import identity, parts_of, store_by_tma
+from argus.kernels.schedules.hopper import epilogue_parts, identity, store_by_tma
 from argus.language import (
     Fragment,
     Int,
@@ -48,17 +48,17 @@ from argus.language import (
 
 _ROWS, _THREADS, _WARP = 64, 128, 32
 _CHUNK = 16
-"""Bytes of the slabs that rows lie in without a swizzle."""
+"""Bytes: the span of rows without a swizzle."""
 
 
 @frozen
 class Staged:
-    """bm x bn tiles (bm a multiple of 64) by one warpgroup, bk of K a step, in `stages` buffers.
+    """bm x bn tiles (bm a multiple of 64) by one warpgroup, bk of K per iteration, in `stages` buffers.
 
-    vector: elements that a thread loads at once; of 1, rows of any length are taken. asynchronous: by `cp.async`, past
-    the registers. tma: by the copy engine, which a warp of its own starts. swizzle: bytes over which chunks are
-    permuted, 128, 64, 32, or 0 for none. group: rows of a super-tile, 0 for tiles by rows. box: a tile leaves through
-    boxes in shared memory and the copy engine, not by stores of registers.
+    vector: elements per load of a thread; with 1, rows may have any length. asynchronous: loads by `cp.async` without
+    registers. tma: loads by TMA, issued by a warp of its own. swizzle: span in bytes, 128, 64, 32, or 0 for none.
+    group: rows of a super-tile, 0 for row-major tiles. box: the epilogue stores by TMA through shared memory, not from
+    registers.
     """
 
     bm: int = 64
@@ -79,34 +79,34 @@ class Staged:
 
     @property
     def of_any_rows(self) -> bool:
-        """Whether rows of matrices may begin anywhere: they are loaded and stored element by element."""
+        """Whether rows need no alignment: they are loaded and stored element by element."""
         return self.vector == 1 and not (self.asynchronous or self.tma or self.box)
 
 
 def hopper_staged(problem: Contraction, cfg: Staged) -> None:
-    """The schedule of a configuration; the copy engine goes before `asynchronous`, and that before plain loads."""
+    """Apply the configuration's schedule; `tma` takes precedence over `asynchronous`, and that over plain loads."""
     if cfg.of_any_rows:
         assume(problem.A.shape[-1] >= 1)
     else:
-        problem.aligned()
+        problem.assume_aligned()
     if cfg.tma:
-        _by_the_copy_engine(problem, cfg)
+        _by_tma(problem, cfg)
     elif cfg.asynchronous:
-        _past_the_registers(problem, cfg)
+        _by_cp_async(problem, cfg)
     else:
-        _through_registers(problem, cfg)
+        _by_registers(problem, cfg)
 
 
-def _through_registers(problem: Contraction, cfg: Staged) -> None:
-    """Global to registers to shared memory; of several buffers, the next is loaded under the product on this one."""
+def _by_registers(problem: Contraction, cfg: Staged) -> None:
+    """Global memory to registers to shared memory; with several buffers, the next load overlaps the wgmma."""
     A, B, stages = problem.A, problem.B, cfg.stages
     a, b = _buffers(problem, cfg)
-    leaving = _Leaving.made(problem, cfg)
+    tile_store = _TileStore.create(problem, cfg)
     held = [registers(each.dtype, spread(_tile(each), threads=_THREADS, vector=max(2, cfg.vector))) for each in (a, b)]
     via = ld_global_b16 if cfg.vector == 1 else None
-    m, n = _place(problem, cfg)
+    m, n = _tile_of_block(problem, cfg)
     depth = ceil_div(A.shape[-1], cfg.bk)
-    acc = _sums(problem, cfg)
+    acc = _accumulators(problem, cfg)
 
     def fetch(k: IntLike) -> None:
         copy(A.tile(_tile(a), (m, k)), held[0], via=via, edge=0)
@@ -115,7 +115,7 @@ def _through_registers(problem: Contraction, cfg: Staged) -> None:
     def put(k: IntLike) -> None:
         copy(held[0], a[k % stages])
         copy(held[1], b[k % stages])
-        fence("async proxy")  # by every writer, then the meeting
+        fence("async proxy")  # by every writer, before the barrier
 
     if stages > 1:
         fetch(0)
@@ -134,19 +134,19 @@ def _through_registers(problem: Contraction, cfg: Staged) -> None:
             with when(k + 1 < depth):
                 put(k + 1)
         wgmma.wait(0)  # the buffer has been read ...
-        sync()  # ... whole, also if each warp's wait speaks for this warp alone
-    leaving.leave(acc, (m, n))
+        sync()  # ... by all warps, even if each warp's wait covers only that warp
+    tile_store.store(acc, (m, n))
 
 
-def _past_the_registers(problem: Contraction, cfg: Staged) -> None:
-    """Groups of `cp.async`; of several buffers, as many groups but one are under way while a product runs."""
+def _by_cp_async(problem: Contraction, cfg: Staged) -> None:
+    """Loads by groups of `cp.async`; with several buffers, all groups but one are in flight during a wgmma."""
     A, B, stages = problem.A, problem.B, cfg.stages
     a, b = _buffers(problem, cfg)
-    leaving = _Leaving.made(problem, cfg)
+    tile_store = _TileStore.create(problem, cfg)
     by = [spread(_tile(each), threads=_THREADS, vector=cfg.vector) for each in (a, b)]
-    m, n = _place(problem, cfg)
+    m, n = _tile_of_block(problem, cfg)
     depth = ceil_div(A.shape[-1], cfg.bk)
-    acc = _sums(problem, cfg)
+    acc = _accumulators(problem, cfg)
 
     def start(k: IntLike) -> None:
         copy(A.tile(_tile(a), (m, k)), a[k % stages], via=cp_async, by=by[0], edge=0)
@@ -164,7 +164,7 @@ def _past_the_registers(problem: Contraction, cfg: Staged) -> None:
             cp_async.commit()
         cp_async.wait(max(0, stages - 2))
         fence("async proxy")
-        sync()  # what came is there for all, and products on the buffer that is filled next are over
+        sync()  # all threads' copies have arrived, and the wgmma on the buffer to be filled next is complete
         _multiply(acc, a[k % stages], b[k % stages], k)
         if stages > 1:
             with when(k + stages - 1 < depth):
@@ -173,34 +173,34 @@ def _past_the_registers(problem: Contraction, cfg: Staged) -> None:
         wgmma.wait(0)
         if stages == 1:
             sync()
-    leaving.leave(acc, (m, n))
+    tile_store.store(acc, (m, n))
 
 
-def _by_the_copy_engine(problem: Contraction, cfg: Staged) -> None:
-    """One thread of a warp beside the warpgroup starts copies; a buffer goes back when the product on it is over."""
+def _by_tma(problem: Contraction, cfg: Staged) -> None:
+    """Loads by TMA, issued by one thread of an extra warp; a stage is released when its wgmma is complete."""
     A, B, bm, bn, bk = problem.A, problem.B, cfg.bm, cfg.bn, cfg.bk
     span = cfg.swizzle or _CHUNK
     ring = Ring(cfg.stages, a=shared(A.dtype, (bm, bk), swizzle=span), b=shared(B.dtype, (bn, bk), swizzle=span))
-    leaving = _Leaving.made(problem, cfg)
-    m, n = _place(problem, cfg)
+    tile_store = _TileStore.create(problem, cfg)
+    m, n = _tile_of_block(problem, cfg)
     depth = ceil_div(A.shape[-1], bk)
-    problem.bounded(problem.count(bm, bn), depth, cfg.stages)
+    problem.assume_ring_bounds(problem.count(bm, bn), depth, cfg.stages)
     with role("load", warp(_THREADS // _WARP).elected):
         for k in loop(depth):
             with ring.fill() as slot:
                 copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
                 copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
     with role("math", warpgroup(0)):
-        acc = _sums(problem, cfg)
+        acc = _accumulators(problem, cfg)
         for k in loop(depth):
             slot = ring.wait()
             _multiply(acc, slot.a, slot.b, k)
             wgmma.wait(0)
             ring.release()
-        leaving.leave(acc, (m, n))
+        tile_store.store(acc, (m, n))
 
 
-def _place(problem: Contraction, cfg: Staged) -> tuple[Int, ...]:
+def _tile_of_block(problem: Contraction, cfg: Staged) -> tuple[Int, ...]:
     """The tile of this block."""
     if not cfg.group:
         return block_id(problem.tiles(cfg.bm, cfg.bn))
@@ -208,7 +208,7 @@ def _place(problem: Contraction, cfg: Staged) -> tuple[Int, ...]:
 
 
 def _buffers(problem: Contraction, cfg: Staged) -> tuple[Tensor, Tensor]:
-    """Of A and of B, [buffer, row, k]; a swizzle over whole rows leaves no bank conflict, which is declared."""
+    """Buffers of A and B, [buffer, row, k]; a swizzle over whole rows is declared free of bank conflicts."""
     span, banks = cfg.swizzle or _CHUNK, 1 if cfg.swizzle == 2 * cfg.bk else None
     a, b = (
         shared(each.dtype, (cfg.stages, rows, cfg.bk), swizzle=span, banks=banks)
@@ -222,8 +222,8 @@ def _tile(buffers: Tensor) -> tuple[int, int]:
     return rows, columns
 
 
-def _sums(problem: Contraction, cfg: Staged) -> list[Fragment]:
-    """Of 64 rows each."""
+def _accumulators(problem: Contraction, cfg: Staged) -> list[Fragment]:
+    """The accumulators, of 64 rows each."""
     mm = wgmma(problem.A.dtype, n=cfg.bn)
     return [registers(f32, mm.C) for _ in range(cfg.bm // _ROWS)]
 
@@ -235,21 +235,21 @@ def _multiply(acc: Sequence[Fragment], a: Tensor, b: Tensor, k: Int) -> None:
 
 
 @frozen
-class _Leaving:
-    """How a tile goes to memory: by stores of registers, or through two boxes."""
+class _TileStore:
+    """The epilogue: stores a tile from registers, or by TMA through two boxes."""
 
     problem: Contraction
     cfg: Staged
     boxes: Tensor | None
 
     @classmethod
-    def made(cls, problem: Contraction, cfg: Staged) -> _Leaving:
+    def create(cls, problem: Contraction, cfg: Staged) -> _TileStore:
         if not cfg.box:
             return cls(problem, cfg, None)
         width = 64 if cfg.bn % 64 == 0 else 32
         return cls(problem, cfg, shared(problem.C.dtype, (min(2, cfg.bn // width), _ROWS, width), swizzle=2 * width))
 
-    def leave(self, acc: Sequence[Fragment], at: tuple[Int, ...]) -> None:
+    def store(self, acc: Sequence[Fragment], at: tuple[Int, ...]) -> None:
         C, cfg, (m, n) = self.problem.C, self.cfg, at
         for i, each in enumerate(acc):
             row = len(acc) * m + i
@@ -258,7 +258,7 @@ class _Leaving:
                 via = st_global_b16 if cfg.of_any_rows else None
                 copy(each.to(C.dtype), C.tile((_ROWS, cfg.bn), (row, n)), via=via, edge=0)
             else:
-                store_by_tma(parts_of(identity, each, (row, n), self.boxes), C, self.boxes)
+                store_by_tma(epilogue_parts(identity, each, (row, n), self.boxes), C, self.boxes)
         if self.boxes is not None:
             with elected():
-                bulk.wait(0, of="reads")  # what is on its way out arrives by itself
+                bulk.wait(0, of="reads")  # the stores have read the boxes; they complete without the CTA

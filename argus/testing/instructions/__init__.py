@@ -1,4 +1,4 @@
-"""A kernel around each instruction of sm_90a, made from its entry in the table, with inputs and what must come out.
+"""A test kernel for each instruction of sm_90a, generated from its table entry, with inputs and expected results.
 
 Operands come from global memory by ordinary loads, the instruction runs once, and ordinary stores write the result `C`.
 """

@@ -1,4 +1,4 @@
-"""Kernels of one element-wise operation on registers: not in the table of instructions, and as exact as they are."""
+"""Test kernels of one element-wise operation each: these are not in the instruction table, but must be as exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All kernels of one instruction."""
+"""The list of all instruction tests."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from argus.testing.instructions.trial import Trial
 
 
 def trials() -> tuple[Trial, ...]:
-    """In the order of their families."""
+    """All instruction tests, by family."""
     return (*move_trials(), *arithmetic_trials(), *warp_trials(), *warpgroup_trials())

@@ -1,4 +1,4 @@
-"""Kernels of one copy instruction."""
+"""Test kernels of one copy instruction each."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def _loads_and_stores() -> Iterator[Trial]:
 
 
 _ELEMENTS = {16: bf16, 32: f16, 64: f32, 128: e4m3}
-"""Which elements an access of so many bits is tried on."""
+"""The dtype on which an access of this many bits is tested."""
 
 
 def _global(atom: Atom, *, cut: bool) -> Trial:
-    """C = A by way of registers; cut: the second tile of 64 rows, of which there are 36: 1.5 is read beyond."""
+    """C = A by way of registers; cut: the second tile of 64 rows, of which 36 exist; the rest reads 1.5."""
     dtype, at = _ELEMENTS[atom.vector_bits], (1, 0) if cut else (0, 0)
     by = spread(_TILE, threads=128, vector=atom.vector_bits // dtype.bits)
     loads = atom in warp.ld_global
@@ -79,7 +79,7 @@ def _global(atom: Atom, *, cut: bool) -> Trial:
 
 
 def _shared(atom: Atom) -> Trial:
-    """C = A by way of a swizzled tile."""
+    """C = A by way of a swizzled tile in shared memory."""
     dtype = _ELEMENTS[atom.vector_bits]
     span = 64 * dtype.bits // 8
     by = spread(_TILE, threads=128, vector=atom.vector_bits // dtype.bits)
@@ -94,11 +94,11 @@ def _shared(atom: Atom) -> Trial:
     return trial(atom.name, "ld st", move, {"A": ("64 64", dtype), "C": ("64 64", dtype)})
 
 
-# -- matrices of a warp --------------------------------------------------------------------------------------
+# -- ldmatrix and stmatrix -----------------------------------------------------------------------------------
 
 
 def _fragment(rows: int, transposed: bool) -> TV:
-    """What lanes hold of 8 columns: pairs along a row or, transposed, along a column; a quarter of the rows a warp."""
+    """The fragment of 8 columns: pairs along a row or, transposed, along a column; a quarter of the rows per warp."""
     matrices = rows // 32
     if transposed:
         return TV(Layout((4, 8, 4), (2, rows, rows // 4)), Layout((2, matrices), (1, 8)), (rows, 8))
@@ -106,7 +106,7 @@ def _fragment(rows: int, transposed: bool) -> TV:
 
 
 def _matrices(atom: Atom, span: int) -> Trial:
-    """The last 8 columns of a tile under a swizzle: from it to registers, or the other way."""
+    """Copy the last 8 columns of a swizzled tile to registers, or back."""
     memory = next(operand for operand in atom.operands.values() if operand.space == "shared")
     rows, columns = 4 * memory.tile[1], span // 2
     fragment, whole = _fragment(rows, atom.name.endswith("_trans")), spread((rows, columns), threads=128, vector=2)
@@ -135,7 +135,7 @@ def _matrices(atom: Atom, span: int) -> Trial:
     return trial(f"{atom.name} span {span}", family, read if loads else write, tensors)
 
 
-# -- past the registers --------------------------------------------------------------------------------------
+# -- cp.async and TMA ----------------------------------------------------------------------------------------
 
 
 def _staged(atom: Atom, *, cut: bool) -> Trial:
@@ -154,7 +154,7 @@ def _staged(atom: Atom, *, cut: bool) -> Trial:
 
 
 def _box(atom: Atom) -> tuple[int, str, tuple[int, ...]]:
-    """Columns of a box, the shape of a tensor whose second box along both axes is cut, and where that tensor lies."""
+    """Columns of a box, the shape of a tensor whose second box along both axes is partial, and the matrix's index."""
     assert atom.box is not None
     columns = (atom.box.span or 64) // 2
     before = atom.box.axes - 2

@@ -1,4 +1,4 @@
-"""Kernels of one matrix instruction."""
+"""Test kernels of one matrix instruction each."""
 
 from __future__ import annotations
 
@@ -31,38 +31,38 @@ from argus.testing.instructions.trial import Trial, trial
 
 _SPANS = (32, 64, 128)
 _ACROSS = 2048
-"""Bytes that 128 threads load at a time, 16 each."""
+"""Bytes that 128 threads load at once, 16 each."""
 
 
 @frozen
 class _Placed:
-    """A matrix (rows, k) in shared memory: within a tile of `extents`, part `part`, under a swizzle of `span` bytes.
+    """A matrix (rows, k) in shared memory: part `part` of a tile of `extents`, with a swizzle of `span` bytes.
 
-    turned: the tile is (k, rows). span 16: no swizzle. slabs: of one span each, side by side.
+    mn_major: the tile is MN-major, (k, rows). span 16: no swizzle. slabs: number of adjacent swizzle spans per row.
     """
 
     rows: int
     k: int
     size: int
     span: int
-    turned: bool
+    mn_major: bool
     slabs: int = 1
 
     @property
     def extents(self) -> tuple[int, int]:
-        """Rows that 128 threads load evenly, twice those of the matrix where it is small."""
-        across, down = self.slabs * self.span // self.size, self.k if self.turned else self.rows
+        """Extents that 128 threads load evenly; twice the rows of a small matrix."""
+        across, down = self.slabs * self.span // self.size, self.k if self.mn_major else self.rows
         needed = 2 * down if down <= 128 else down
         step = _ACROSS // self.span
         return -(-needed // step) * step, across
 
     @property
     def shape(self) -> tuple[int, int]:
-        return (self.k, self.rows) if self.turned else (self.rows, self.k)
+        return (self.k, self.rows) if self.mn_major else (self.rows, self.k)
 
     @property
     def part(self) -> tuple[int, int]:
-        """The second from the top where there is one, the last along the rows."""
+        """The second part from the top, if there is one, and the last along the rows."""
         (down, across), (rows, columns) = self.extents, self.shape
         return (1 if down >= 2 * rows else 0), across // columns - 1
 
@@ -70,7 +70,7 @@ class _Placed:
         return " ".join(map(str, self.extents))
 
     def staged(self, source: Tensor) -> Tensor:
-        """The matrix in shared memory, by way of registers."""
+        """Copy the matrix to shared memory by way of registers."""
         dtype, vector = source.dtype, 16 // self.size
         tile = shared(dtype, self.extents, swizzle=None if self.span == 16 else self.span)
         copy(load(source, spread(self.extents, threads=128, vector=vector)), tile)
@@ -78,7 +78,7 @@ class _Placed:
 
 
 def warpgroup_trials() -> Iterator[Trial]:
-    """Every instruction of the table once, and the layouts of its operands on some."""
+    """Every wgmma instruction once, and some with all layouts of operands."""
     for place, atom in enumerate(table.ATOMS):
         yield _warpgroup(atom, span=_SPANS[place % 3], init=place % 2 == 0)
     for atom in table.ATOMS:
@@ -88,17 +88,17 @@ def warpgroup_trials() -> Iterator[Trial]:
             yield _warpgroup(atom, span=64, init=False, steps=64 // 32)
             yield _warpgroup(atom, span=128, init=True, steps=2 * (128 // 32), slabs=2)
         if k == 16 and n in (128, 256):
-            yield _warpgroup(atom, span=128, init=True, b_turned=True, steps=2, slabs=n // 64)
+            yield _warpgroup(atom, span=128, init=True, b_mn=True, steps=2, slabs=n // 64)
         if k == 16 and n in (8, 16, 32, 64):
-            yield _warpgroup(atom, span=128, init=False, b_turned=True)
+            yield _warpgroup(atom, span=128, init=False, b_mn=True)
         if k == 16 and n == 64:
-            yield _warpgroup(atom, span=128, init=True, b_turned=True, steps=4)
+            yield _warpgroup(atom, span=128, init=True, b_mn=True, steps=4)
         if k == 16 and n in (8, 64) and atom.operands["a"].space == "shared":
-            yield _warpgroup(atom, span=128, init=True, a_turned=True)
-            yield _warpgroup(atom, span=128, init=False, a_turned=True, b_turned=True, steps=2)
+            yield _warpgroup(atom, span=128, init=True, a_mn=True)
+            yield _warpgroup(atom, span=128, init=False, a_mn=True, b_mn=True, steps=2)
         if k == 16 and n in (64, 128, 256) and atom.operands["a"].space == "shared":
-            yield _warpgroup(atom, span=128, init=True, a_turned=True, steps=4, wide=2)
-            yield _warpgroup(atom, span=128, init=True, a_turned=True, b_turned=True, steps=4, slabs=n // 64, wide=2)
+            yield _warpgroup(atom, span=128, init=True, a_mn=True, steps=4, wide=2)
+            yield _warpgroup(atom, span=128, init=True, a_mn=True, b_mn=True, steps=4, slabs=n // 64, wide=2)
 
 
 def _mnk(atom: Atom) -> tuple[int, int, int]:
@@ -113,13 +113,13 @@ def _warpgroup(
     init: bool,
     steps: int = 1,
     slabs: int = 1,
-    a_turned: bool = False,
-    b_turned: bool = False,
+    a_mn: bool = False,
+    b_mn: bool = False,
     wide: int = 1,
 ) -> Trial:
-    """steps: executions along k. slabs: of B, and of A where B is not turned. init: whether the sum begins anew.
+    """steps: wgmmas along k. slabs: of B, and of A if B is K-major. init: whether the accumulator starts at zero.
 
-    wide: slabs of the tile that a turned A is the last of.
+    wide: number of slabs of the tile of which an M-major A is the last.
     """
     _, n, k = _mnk(atom)
     dtype = atom.operands["b"].dtype
@@ -127,10 +127,15 @@ def _warpgroup(
     size, depth = dtype.bits // 8, k * steps
     in_registers = atom.operands["a"].space == "register"
     a = _Placed(
-        64, depth, size, 64 * size if a_turned else span, a_turned, wide if a_turned else 1 if b_turned else slabs
+        64,
+        depth,
+        size,
+        64 * size if a_mn else span,
+        a_mn,
+        wide if a_mn else 1 if b_mn else slabs,
     )
-    b = _Placed(n, depth, size, n * size // slabs if b_turned else span, b_turned, slabs)
-    mm = wgmma(dtype, n=n, a="registers" if in_registers else "shared", b_major="n" if b_turned else "k", k=depth)
+    b = _Placed(n, depth, size, n * size // slabs if b_mn else span, b_mn, slabs)
+    mm = wgmma(dtype, n=n, a="registers" if in_registers else "shared", b_major="n" if b_mn else "k", k=depth)
     assert mm.atom is atom
 
     def multiply(A: Tensor, B: Tensor, C: Tensor, D: Tensor | None) -> None:  # noqa: N803 reason: matrices
@@ -141,7 +146,7 @@ def _warpgroup(
             copy(D, acc)
         fence("async proxy")
         sync()
-        mma(mm, acc, left.T if a_turned and isinstance(left, Tensor) else left, right, init=init)
+        mma(mm, acc, left.T if a_mn and isinstance(left, Tensor) else left, right, init=init)
         wgmma.wait(0)
         copy(acc, C)
 
@@ -151,12 +156,12 @@ def _warpgroup(
     def adds(A: Tensor, B: Tensor, D: Tensor, C: Tensor) -> None:  # noqa: N803 reason: matrices
         multiply(A, B, C, D)
 
-    forms = [f"span {span}" if not (a_turned and b_turned) else "", f"steps {steps}" if steps > 1 else ""]
+    forms = [f"span {span}" if not (a_mn and b_mn) else "", f"steps {steps}" if steps > 1 else ""]
     forms += [f"slabs {slabs}" if slabs > 1 else ""]
     forms += [
         f"of {wide}" if wide > 1 else "",
-        "a mn" if a_turned else "",
-        "b mn" if b_turned else "",
+        "a mn" if a_mn else "",
+        "b mn" if b_mn else "",
         "" if init else "adds",
     ]
     what = " ".join([atom.name, *(form for form in forms if form)])

@@ -1,4 +1,4 @@
-"""One instruction's kernel, its inputs, and what the interpreter says must come out."""
+"""The test of one instruction: its kernel, its inputs, and the result expected by the interpreter."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from argus.language import Tensor, kernel, sm_90a
 Array = npt.NDArray[Any]
 Draw = Literal["integers", "floats", "bits"]
 Determined = Literal["bits", "values", "sums"]
-"""What of a result is determined: every bit; every bit, but that any NaN stands for all; a sum of products, which is
-exact for small integers and for others as close as their sizes allow."""
+"""How exact a result is. bits: every bit. values: every bit, except that all NaNs are equal. sums: a sum of products,
+exact for small integers, and otherwise within a rounding-error bound."""
 _DRAWS: Mapping[Determined, tuple[Draw, ...]] = {
     "sums": ("integers", "floats"),
     "values": ("bits", "floats"),
     "bits": ("bits",),
 }
 SIZES = {"M": 100, "K": 24, "N": 1504}
-"""Of tensors whose edge an access reaches."""
+"""Sizes of tensors that an access exceeds."""
 
 
 @frozen
 class Trial:
-    """A kernel that runs one instruction; the tensor `C` is what it gives. what: the instruction, and its use."""
+    """A kernel that runs one instruction, with its result in the tensor `C`. what: the instruction and its operands."""
 
     name: str
     family: str
@@ -54,9 +54,9 @@ class Trial:
 
 @frozen
 class Expected:
-    """result: what `C` holds at the end, NaN where nothing is written. scale: the sums of the products' sizes.
+    """result: the final `C`, NaN where nothing is written. scale: sums of the absolute products.
 
-    faults: what the interpreter found wrong with the kernel.
+    faults: violations found by the interpreter.
     """
 
     result: Array
@@ -73,15 +73,15 @@ def trial(
     threads: int = 128,
     determined: Determined = "bits",
 ) -> Trial:
-    """Trace a function over tensors of these shapes, as a kernel named after what it tries."""
+    """Trace a function over tensors of these shapes, as a kernel named `what`."""
     body.__name__ = what.replace(" ", "_")
     body.__annotations__ = {name: Tensor[shape] for name, shape in tensors.items()}
     return Trial(body.__name__, family, what, kernel(target=sm_90a, threads=threads)(body).trace(), determined)
 
 
 def drawn(made: Trial, draw: Draw, seed: int = 0) -> dict[str, Array]:
-    """Inputs by name. integers: small, so that sums are exact; floats: normal, for sums multiples of 1/256; bits: any,
-    NaN among them.
+    """Inputs by name. integers: small, so that sums are exact; floats: normal, for sums rounded to multiples of 1/256;
+    bits: any bit pattern, including NaN.
     """
     random = np.random.default_rng([seed, len(draw), *made.name.encode()])
     rounded = made.determined == "sums"
@@ -105,7 +105,7 @@ def _values(dtype: DType, shape: tuple[int, ...], draw: Draw, random: np.random.
 
 
 def expected(made: Trial, inputs: Mapping[str, Array]) -> Expected:
-    """What the interpreter gives, and for sums how large the sums of absolute products are."""
+    """The interpreter's result, and for sums the scale of rounding errors."""
     outcome = run(made.kernel, made.sizes, inputs)
     scale = None
     if made.determined == "sums":

@@ -1,7 +1,7 @@
-"""The laws of the layout algebra as values: stated, sourced, and decidable for concrete operands.
+"""The laws of the layout algebra as data: statement, source, and a decision procedure for concrete operands.
 
-The documentation lists them, the property tests draw operands for each, and a few are proved by the solvers for
-symbolic sizes. `law` says what a law is, `tabulated` holds the oracles.
+The documentation lists them, property tests draw operands for each, and solvers prove a few for symbolic sizes. `law`
+defines the types, `tabulated` has the oracles.
 """
 
 from __future__ import annotations

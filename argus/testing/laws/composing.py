@@ -8,8 +8,17 @@ from argus.core.layout.faults import LayoutError
 from argus.core.layout.inverse import left_inverse
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import Layout
-from argus.testing.laws.law import Breach, Law, modes, needless, unequal, unfounded, unlike, unrefined
-from argus.testing.laws.tabulated import composable, images_of, passes, table
+from argus.testing.laws.law import (
+    Breach,
+    Law,
+    mismatch,
+    modes,
+    needless_refusal,
+    shape_mismatch,
+    table_mismatch,
+    unfounded_result,
+)
+from argus.testing.laws.tabulated import composable, images_of, layout_exists_through, table
 
 _CECKA = "Cecka 2026, CuTe layout representation and algebra, section 3.3"
 
@@ -21,14 +30,14 @@ def _composed(a: Layout, b: Layout) -> Breach | None:
         found = composition(a, b)
     except LayoutError as error:
         if exists:
-            return needless((a, b), error)
-        # The witness must be one: the value there is that of A after B, and not what a layout gives.
+            return needless_refusal((a, b), error)
+        # The error's witness must be valid: the expected value is A(B(i)), and it differs from the layout's value.
         if error.index is None or error.expected == error.found:
             return Breach((a, b), error.index, "two values that differ at an index", str(error))
-        return unequal((a, b), int(wanted[error.index]), error.expected)
+        return mismatch((a, b), int(wanted[error.index]), error.expected)
     if not exists:
-        return unfounded((a, b), found)
-    return unrefined((a, b), b.shape, found) or unlike((a, b), wanted, table(modes(found)))
+        return unfounded_result((a, b), found)
+    return shape_mismatch((a, b), b.shape, found) or table_mismatch((a, b), wanted, table(modes(found)))
 
 
 def _associative(a: Layout, b: Layout, c: Layout) -> Breach | None:
@@ -36,8 +45,8 @@ def _associative(a: Layout, b: Layout, c: Layout) -> Breach | None:
         inner, outer = composition(b, c), composition(a, b)
         left, right = composition(outer, c), composition(a, inner)
     except LayoutError:
-        return None  # The law of composition says which of these exist.
-    return unlike((a, b, c), table(modes(left)), table(modes(right)))
+        return None  # The law of composition checks which of these exist.
+    return table_mismatch((a, b, c), table(modes(left)), table(modes(right)))
 
 
 def _by_mode(a: Layout, tiler: Tiler) -> Breach | None:
@@ -47,25 +56,25 @@ def _by_mode(a: Layout, tiler: Tiler) -> Breach | None:
         wanted: list[LayoutLike] = [composition(*pair) for pair in zip(a, tiler, strict=False)]
     except LayoutError as refusal:
         try:
-            return unfounded((a, tiler), composition(a, tiler))
+            return unfounded_result((a, tiler), composition(a, tiler))
         except LayoutError as error:
-            return unequal((a, tiler), refusal.code, error.code)
-    return unequal((a, tiler), [*wanted, *list(a)[len(tiler) :]], list(composition(a, tiler)))
+            return mismatch((a, tiler), refusal.code, error.code)
+    return mismatch((a, tiler), [*wanted, *list(a)[len(tiler) :]], list(composition(a, tiler)))
 
 
 def _swizzled(swizzle: Swizzle, layout: Layout) -> Breach | None:
     images = table(modes(layout))
     composed = composition(swizzle, layout)
-    wrong = unlike((swizzle, layout), swizzle.images(images), composed.table())
+    wrong = table_mismatch((swizzle, layout), swizzle.images(images), composed.table())
     if wrong is not None:
         return wrong
     indices: dict[int, int] = dict(zip(images.tolist(), range(len(images)), strict=True))
     try:
         inverse = left_inverse(composed)
     except LayoutError as error:
-        exists = len(indices) == len(images) and passes(indices)
-        return needless((swizzle, layout), error) if exists else None
-    return unlike((swizzle, layout), table(((len(images), 1),)), inverse.images(composed.table()))
+        exists = len(indices) == len(images) and layout_exists_through(indices)
+        return needless_refusal((swizzle, layout), error) if exists else None
+    return table_mismatch((swizzle, layout), table(((len(images), 1),)), inverse.images(composed.table()))
 
 
 LAWS = (
@@ -77,7 +86,7 @@ LAWS = (
         _composed,
     ),
     Law(
-        "composition of what is in the domain",
+        "composition within the domain",
         "R = A o B with image(B) in [0, size(A)): as composition",
         _CECKA,
         ("layout", "inner"),

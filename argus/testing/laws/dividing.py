@@ -23,8 +23,25 @@ from argus.core.layout.divide import (
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.inttuple import IntTuple
 from argus.core.layout.values import Layout
-from argus.testing.laws.law import Breach, Law, modes, needless, unequal, unfounded, unlike, unrefined
-from argus.testing.laws.tabulated import completed, composable, count, divided, images_of, repeats, table
+from argus.testing.laws.law import (
+    Breach,
+    Law,
+    mismatch,
+    modes,
+    needless_refusal,
+    shape_mismatch,
+    table_mismatch,
+    unfounded_result,
+)
+from argus.testing.laws.tabulated import (
+    composable,
+    count,
+    expected_complement,
+    images_of,
+    product_complement,
+    table,
+    tile_and_complement,
+)
 
 _PAPER = "Cecka 2026, CuTe layout representation and algebra, section "
 _Split = Callable[[Layout, Tiler], Layout]
@@ -32,60 +49,60 @@ _Parts = tuple[list[IntTuple], list[IntTuple]]
 
 
 def _complement(a: Layout, cotarget: int) -> Breach | None:
-    wanted = completed(table(modes(a)), cotarget)
+    wanted = expected_complement(table(modes(a)), cotarget)
     try:
         found = complement(a, cotarget)
     except LayoutError as error:
-        return None if wanted is None else needless((a, cotarget), error)
+        return None if wanted is None else needless_refusal((a, cotarget), error)
     if wanted is None:
-        return unfounded((a, cotarget), found)
+        return unfounded_result((a, cotarget), found)
     images = table(modes(found))
     sums = np.sort((np.unique(table(modes(a)))[:, None] + images).ravel())
-    distinct = unequal((a, cotarget), len(sums), len(np.unique(sums)))
+    distinct = mismatch((a, cotarget), len(sums), len(np.unique(sums)))
     start = sums[:cotarget]
-    covered = unlike((a, cotarget), np.arange(cotarget, dtype=np.int64), start)
-    return distinct or covered or unlike((a, cotarget), table(wanted), images)
+    covered = table_mismatch((a, cotarget), np.arange(cotarget, dtype=np.int64), start)
+    return distinct or covered or table_mismatch((a, cotarget), table(wanted), images)
 
 
 def _divide(a: Layout, tile: Layout) -> Breach | None:
-    pair = divided(modes(a), modes(tile))
+    pair = tile_and_complement(modes(a), modes(tile))
     exists = pair is not None and composable(modes(a), pair)
     try:
         found = logical_divide(a, tile)
     except LayoutError as error:
-        return needless((a, tile), error) if exists else None
+        return needless_refusal((a, tile), error) if exists else None
     if pair is None or not exists:
-        return unfounded((a, tile), found)
+        return unfounded_result((a, tile), found)
     coarse = (tile.shape, count(pair) // tile.size())
-    return unrefined((a, tile), coarse, found) or unlike(
+    return shape_mismatch((a, tile), coarse, found) or table_mismatch(
         (a, tile), images_of(modes(a), table(pair)), table(modes(found))
     )
 
 
 def _product(block: Layout, tiler: Layout) -> Breach | None:
-    rest = repeats(modes(block), modes(tiler))
+    rest = product_complement(modes(block), modes(tiler))
     exists = rest is not None and composable(rest, modes(tiler))
     try:
         found = logical_product(block, tiler)
     except LayoutError as error:
-        return needless((block, tiler), error) if exists else None
+        return needless_refusal((block, tiler), error) if exists else None
     if rest is None or not exists:
-        return unfounded((block, tiler), found)
+        return unfounded_result((block, tiler), found)
     starts = images_of(rest, table(modes(tiler)))
-    wrong = unequal((block, tiler), block, found[0]) or unlike((block, tiler), starts, table(modes(found[1])))
+    wrong = mismatch((block, tiler), block, found[0]) or table_mismatch((block, tiler), starts, table(modes(found[1])))
     if wrong is not None:
         return wrong
     cells = (np.unique(starts)[:, None] + np.unique(table(modes(block)))).ravel()
     apart = len(np.unique(cells))
     distinct = len(set(table(modes(tiler)).tolist()))
-    return unequal((block, tiler), distinct * len(np.unique(table(modes(block)))), apart)
+    return mismatch((block, tiler), distinct * len(np.unique(table(modes(block)))), apart)
 
 
-# -- regrouped -----------------------------------------------------------------------------------------------
+# -- regroupings ---------------------------------------------------------------------------------------------
 
 
 def _gathered(split: _Split, layout: Layout, tiler: Tiler) -> tuple[list[Layout], list[Layout]]:
-    """First parts and second parts of what a splitter makes of each mode that the tiler names, nested as the tiler."""
+    """Apply a splitter to each mode that the tiler names; returns first parts and second parts, nested as the tiler."""
     parts = tiler if isinstance(tiler, tuple) else (tiler,)
     given = list(layout) if isinstance(tiler, tuple) else [layout]
     firsts: list[Layout] = []
@@ -118,14 +135,14 @@ def _regrouping(split: _Split, zipped: _Split, tiled: _Split, flat: _Split) -> C
             firsts, rests = _gathered(split, layout, tiler)
         except LayoutError as refusal:
             try:
-                return unfounded(operands, zipped(layout, tiler))
+                return unfounded_result(operands, zipped(layout, tiler))
             except LayoutError as error:
-                return unequal(operands, refusal.code, error.code)
+                return mismatch(operands, refusal.code, error.code)
         first, rest = (_joined(firsts), _joined(rests)) if isinstance(tiler, tuple) else (firsts[0], rests[0])
         return (
-            unequal(operands, _joined([first, rest]), zipped(layout, tiler))
-            or unequal(operands, _joined([first, *rest]), tiled(layout, tiler))
-            or unequal(operands, _joined([*first, *rest]), flat(layout, tiler))
+            mismatch(operands, _joined([first, rest]), zipped(layout, tiler))
+            or mismatch(operands, _joined([first, *rest]), tiled(layout, tiler))
+            or mismatch(operands, _joined([*first, *rest]), flat(layout, tiler))
         )
 
     return breach
@@ -137,11 +154,11 @@ def _interleaved(block: Layout, tiler: Layout) -> Breach | None:
     try:
         parts, copies = logical_product(*padded)
     except LayoutError:
-        return None  # The law of logical_product says whether it exists.
+        return None  # The law of logical_product checks whether it exists.
     pairs = list(zip(parts, copies, strict=True))
-    return unequal(
+    return mismatch(
         (block, tiler), _joined([_joined([a, b]) for a, b in pairs]), blocked_product(block, tiler)
-    ) or unequal((block, tiler), _joined([_joined([b, a]) for a, b in pairs]), raked_product(block, tiler))
+    ) or mismatch((block, tiler), _joined([_joined([b, a]) for a, b in pairs]), raked_product(block, tiler))
 
 
 LAWS = (

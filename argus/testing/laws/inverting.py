@@ -1,4 +1,4 @@
-"""Laws of inverses and of what two layouts have in common."""
+"""Laws of inverses, nullspace and the common layout."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.inverse import left_inverse, max_common_layout, nullspace, pseudo_inverse, right_inverse
 from argus.core.layout.values import Layout
-from argus.testing.laws.law import Breach, Law, modes, needless, unequal, unlike, unmet
-from argus.testing.laws.tabulated import Modes, images_of, passes, recovered, table
+from argus.testing.laws.law import Breach, Law, failed_condition, mismatch, modes, needless_refusal, table_mismatch
+from argus.testing.laws.tabulated import Modes, images_of, layout_exists_through, layout_of_table, table
 
 _SOURCE = "Cecka 2026, CuTe layout representation and algebra, section 3.5"
 
@@ -23,14 +23,14 @@ def _right(a: Layout) -> Breach | None:
     inside = (images >= 0) & (images < a.size())
     indices = np.arange(found.size(), dtype=np.int64)
     return (
-        unmet((a,), inside, "an index of the domain")
-        or unlike((a,), indices, images_of(modes(a), images))
-        or unequal((a,), longest(modes(a)), found.size())
+        failed_condition((a,), inside, "an index of the domain")
+        or table_mismatch((a,), indices, images_of(modes(a), images))
+        or mismatch((a,), longest(modes(a)), found.size())
     )
 
 
 def longest(given: Modes) -> int:
-    """The size of the longest right inverse that takes modes whole: over all orders of the modes."""
+    """The size of the longest right inverse made of whole modes, by trying all orders of the modes."""
     steps = [mode for mode in given if mode[0] > 1 and mode[1] > 0]
     best = 1
     for order in permutations(steps):
@@ -53,9 +53,9 @@ def _undone(*, injective: bool) -> Callable[[Layout], Breach | None]:
             found = left_inverse(a) if injective else pseudo_inverse(a)
         except LayoutError as error:
             possible = len(first) == len(images) or not injective
-            return needless((a,), error) if possible and passes(first) else None
+            return needless_refusal((a,), error) if possible and layout_exists_through(first) else None
         wanted = [index if injective else first[image] for index, image in enumerate(images.tolist())]
-        return unlike((a,), np.array(wanted, np.int64), found.images(images))
+        return table_mismatch((a,), np.array(wanted, np.int64), found.images(images))
 
     return breach
 
@@ -65,9 +65,9 @@ def _nullspace(a: Layout) -> Breach | None:
     images = table(modes(found))
     zero = images_of(modes(a), images)
     return (
-        unequal((a,), prod(extent for extent, stride in modes(a) if stride == 0), found.size())
-        or unlike((a,), np.zeros(len(images), np.int64), zero)
-        or unequal((a,), len(images), len(set(images.tolist()) & set(range(a.size()))))
+        mismatch((a,), prod(extent for extent, stride in modes(a) if stride == 0), found.size())
+        or table_mismatch((a,), np.zeros(len(images), np.int64), zero)
+        or mismatch((a,), len(images), len(set(images.tolist()) & set(range(a.size()))))
     )
 
 
@@ -76,19 +76,19 @@ def _common(a: Layout, b: Layout) -> Breach | None:
     images = table(modes(found))
     indices = np.arange(len(images), dtype=np.int64)
     wrong = (
-        unlike((a, b), indices, images_of(modes(a), images))
-        or unlike((a, b), indices, images_of(modes(b), images))
-        or unmet((a, b), (images >= 0) & (images < min(a.size(), b.size())), "an index of both domains")
+        table_mismatch((a, b), indices, images_of(modes(a), images))
+        or table_mismatch((a, b), indices, images_of(modes(b), images))
+        or failed_condition((a, b), (images >= 0) & (images < min(a.size(), b.size())), "an index of both domains")
     )
-    return wrong or unequal((a, b), _agreed(a, b), found.size())
+    return wrong or mismatch((a, b), _agreed(a, b), found.size())
 
 
 def _agreed(a: Layout, b: Layout) -> int:
-    """The longest start of the right inverse of `b` that is a layout and that `a` undoes as well, within its size."""
+    """Length of the longest prefix of b's right inverse that is a layout and that `a` also maps to the indices."""
     inverse = right_inverse(b).table()
     wrong = (inverse >= a.size()) | (images_of(modes(a), inverse) != np.arange(len(inverse)))
     longest_start = int(wrong.argmax()) if wrong.any() else len(inverse)
-    return next(n for n in range(longest_start, 0, -1) if recovered(inverse[:n].tolist()) is not None)
+    return next(n for n in range(longest_start, 0, -1) if layout_of_table(inverse[:n].tolist()) is not None)
 
 
 LAWS = (

@@ -1,4 +1,4 @@
-"""What a law is, what breaks one, and how a table is compared."""
+"""The types `Law` and `Breach`, and comparisons that return a `Breach` or None."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS: dict[Kind, str] = {
     "shape": "an int-tuple of positive extents",
     "swizzle": "any swizzle",
 }
-"""What a law quantifies over, closed."""
+"""The kinds of operands that laws quantify over."""
 
 Operand = Union[Layout, Swizzle, Tiler, IntTuple]
 
@@ -35,7 +35,7 @@ Operand = Union[Layout, Swizzle, Tiler, IntTuple]
 class Breach:
     """Operands for which a law does not hold.
 
-    index: the smallest at which values differ; None where the fault is a size, a structure or a refusal.
+    index: the smallest index at which values differ; None if the fault is a size, a structure or a refusal.
     """
 
     operands: tuple[Operand, ...]
@@ -50,10 +50,10 @@ class Breach:
 
 @frozen
 class Law:
-    """A statement that is true for all operands of the kinds given.
+    """A statement that is true for all operands of the given kinds.
 
-    breach: decides it for concrete operands by tables, and gives None where it holds. A refusal (LayoutError)
-    breaks a law unless an independent search confirms that no admissible result exists.
+    breach: decides it for concrete operands by tables, and returns None if it holds. A refusal (LayoutError) breaks a
+    law unless an independent search confirms that no admissible result exists.
     """
 
     name: str
@@ -70,8 +70,8 @@ def modes(layout: Layout) -> Modes:
     return flat(layout.shape, layout.stride)
 
 
-def unlike(operands: tuple[Operand, ...], wanted: IntArray, found: IntArray) -> Breach | None:
-    """Two tables of one function: where they differ first."""
+def table_mismatch(operands: tuple[Operand, ...], wanted: IntArray, found: IntArray) -> Breach | None:
+    """The first index at which two tables differ; None if they are equal."""
     if len(wanted) != len(found):
         return Breach(operands, None, f"size {len(wanted)}", f"size {len(found)}")
     wrong = np.flatnonzero(wanted != found)
@@ -81,27 +81,27 @@ def unlike(operands: tuple[Operand, ...], wanted: IntArray, found: IntArray) -> 
     return Breach(operands, index, int(wanted[index]), int(found[index]))
 
 
-def unmet(operands: tuple[Operand, ...], met: npt.NDArray[np.bool_], what: str) -> Breach | None:
+def failed_condition(operands: tuple[Operand, ...], met: npt.NDArray[np.bool_], what: str) -> Breach | None:
     """The first index at which a condition fails."""
     return None if met.all() else Breach(operands, int(met.argmin()), what, "not so")
 
 
-def unequal(operands: tuple[Operand, ...], wanted: object, found: object) -> Breach | None:
+def mismatch(operands: tuple[Operand, ...], wanted: object, found: object) -> Breach | None:
     return None if wanted == found else Breach(operands, None, str(wanted), str(found))
 
 
-def needless(operands: tuple[Operand, ...], error: LayoutError) -> Breach:
-    """A refusal of what exists."""
+def needless_refusal(operands: tuple[Operand, ...], error: LayoutError) -> Breach:
+    """A refusal although a result exists."""
     return Breach(operands, None, "a layout, which exists", str(error))
 
 
-def unfounded(operands: tuple[Operand, ...], result: object) -> Breach:
-    """A result where none exists."""
+def unfounded_result(operands: tuple[Operand, ...], result: object) -> Breach:
+    """A result although none exists."""
     return Breach(operands, None, "a refusal, since there is no such layout", str(result))
 
 
-def unrefined(operands: tuple[Operand, ...], coarse: IntTuple, layout: Layout) -> Breach | None:
-    """Whether the layout's shape refines a shape leaf by leaf, by positive extents."""
+def shape_mismatch(operands: tuple[Operand, ...], coarse: IntTuple, layout: Layout) -> Breach | None:
+    """A breach unless the layout's shape refines `coarse` leaf by leaf, with positive extents."""
     if min(flatten(layout.shape), default=1) < 1 or not _refines(coarse, layout.shape):
         return Breach(operands, None, f"a shape that refines {coarse}", str(layout))
     return None

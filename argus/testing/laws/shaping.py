@@ -1,4 +1,4 @@
-"""Laws of single layouts: what they are as functions, and what keeps the function."""
+"""Laws of single layouts: evaluation, coordinates, coalesce, filter, flatten, notation, swizzles, recast."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from argus.core.layout.notation import parse
 from argus.core.layout.recast import downcast, upcast
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import Layout
-from argus.testing.laws.law import Breach, Law, modes, needless, unequal, unlike
-from argus.testing.laws.tabulated import IntArray, count, images_of, recovered, table
+from argus.testing.laws.law import Breach, Law, mismatch, modes, needless_refusal, table_mismatch
+from argus.testing.laws.tabulated import IntArray, count, images_of, layout_of_table, table
 
 _REPRESENTATION = "Cecka 2026, CuTe layout representation and algebra, section 2.2"
 _COALESCE = "Cecka 2026, CuTe layout representation and algebra, section 3.2"
@@ -27,11 +27,11 @@ def _function(a: Layout) -> Breach | None:
     beyond = np.arange(-a.size(), 3 * a.size(), dtype=np.int64)
     called = np.array([a(index) for index in beyond.tolist()], np.int64)
     return (
-        unlike((a,), wanted, a.table())
-        or unlike((a,), images_of(modes(a), beyond), called)
-        or unlike((a,), called, a.images(beyond))
-        or unequal((a,), 1 + int(wanted.max()), a.cosize())
-        or unequal((a,), len(wanted), a.size())
+        table_mismatch((a,), wanted, a.table())
+        or table_mismatch((a,), images_of(modes(a), beyond), called)
+        or table_mismatch((a,), called, a.images(beyond))
+        or mismatch((a,), 1 + int(wanted.max()), a.cosize())
+        or mismatch((a,), len(wanted), a.size())
     )
 
 
@@ -41,7 +41,7 @@ def _coordinates(shape: IntTuple) -> Breach | None:
     order = [leaves[::-1] for leaves in every(*map(range, extents[::-1]))]
     for index, leaves in enumerate(order):
         crd = idx2crd(index, shape)
-        wrong = unequal((shape,), leaves, flatten(crd)) or unequal((shape,), index, crd2idx(crd, shape))
+        wrong = mismatch((shape,), leaves, flatten(crd)) or mismatch((shape,), index, crd2idx(crd, shape))
         if wrong is not None:
             return wrong
     return None
@@ -51,10 +51,10 @@ def _coalesced(a: Layout, b: Layout) -> Breach | None:
     first, second = coalesce(a), coalesce(b)
     same = table(modes(a)).tolist() == table(modes(b)).tolist()
     return (
-        unlike((a, b), table(modes(a)), table(modes(first)))
-        or unequal((a, b), recovered(table(modes(a)).tolist()), tuple(m for m in modes(first) if m != (1, 0)))
-        or unequal((a, b), first, coalesce(first))
-        or unequal((a, b), same, first == second)
+        table_mismatch((a, b), table(modes(a)), table(modes(first)))
+        or mismatch((a, b), layout_of_table(table(modes(a)).tolist()), tuple(m for m in modes(first) if m != (1, 0)))
+        or mismatch((a, b), first, coalesce(first))
+        or mismatch((a, b), same, first == second)
     )
 
 
@@ -62,23 +62,23 @@ def _filtered(a: Layout) -> Breach | None:
     found = filter(a)
     images = [np.unique(table(modes(each))) for each in (a, found)]
     moving = prod(extent for extent, stride in modes(a) if stride)
-    return unlike((a,), *images) or unequal((a,), moving, found.size())
+    return table_mismatch((a,), *images) or mismatch((a,), moving, found.size())
 
 
 def _regrouped(a: Layout) -> Breach | None:
     images = table(modes(a))
     grouped = [group(a, 0, end) for end in range(1, len(a) + 1)]
     flat = flatten_layout(a)
-    wrong = unlike((a,), images, table(modes(flat))) or unequal((a,), modes(a), modes(flat))
-    return wrong or next((w for each in grouped if (w := unequal((a,), modes(a), modes(each))) is not None), None)
+    wrong = table_mismatch((a,), images, table(modes(flat))) or mismatch((a,), modes(a), modes(flat))
+    return wrong or next((w for each in grouped if (w := mismatch((a,), modes(a), modes(each))) is not None), None)
 
 
 def _printed(a: Layout) -> Breach | None:
-    return unequal((a,), a, parse(str(a)))
+    return mismatch((a,), a, parse(str(a)))
 
 
 def _swizzle_printed(swizzle: Swizzle) -> Breach | None:
-    return unequal((swizzle,), swizzle, parse(str(swizzle)))
+    return mismatch((swizzle,), swizzle, parse(str(swizzle)))
 
 
 def _swizzle(swizzle: Swizzle) -> Breach | None:
@@ -87,10 +87,10 @@ def _swizzle(swizzle: Swizzle) -> Breach | None:
     called = np.array([swizzle(offset) for offset in offsets.tolist()], np.int64)
     blocks = np.sort(images.reshape(3, -1), axis=1).ravel()
     return (
-        unlike((swizzle,), _bit_by_bit(swizzle, offsets), images)
-        or unlike((swizzle,), images, called)
-        or unlike((swizzle,), offsets, swizzle.images(images))
-        or unlike((swizzle,), offsets, blocks)
+        table_mismatch((swizzle,), _bit_by_bit(swizzle, offsets), images)
+        or table_mismatch((swizzle,), images, called)
+        or table_mismatch((swizzle,), offsets, swizzle.images(images))
+        or table_mismatch((swizzle,), offsets, blocks)
     )
 
 
@@ -111,7 +111,7 @@ def _upcast(a: Layout, vector: int) -> Breach | None:
     try:
         found = upcast(a, vector)
     except LayoutError as error:
-        return None if widths is None else needless((a, vector), error)
+        return None if widths is None else needless_refusal((a, vector), error)
     if widths is None:
         return Breach((a, vector), None, "a refusal: the modes do not split into vectors", str(found))
     # In the order of A's elements: each coordinate of the result is A's over the width.
@@ -119,13 +119,13 @@ def _upcast(a: Layout, vector: int) -> Breach | None:
     for (extent, _), (_, stride), width in zip(modes(a), modes(found), widths, strict=True):
         vectors = (np.arange(extent)[:, None] // width * stride + vectors).ravel()
     sizes = [extent // width for (extent, _), width in zip(modes(a), widths, strict=True)]
-    return unequal((a, vector), sizes, list(flatten(found.shape))) or unlike(
+    return mismatch((a, vector), sizes, list(flatten(found.shape))) or table_mismatch(
         (a, vector), table(modes(a)) // vector, vectors
     )
 
 
 def _widths(a: Layout, vector: int) -> list[int] | None:
-    """For each leaf the elements of it in one vector; None where they are no runs."""
+    """For each leaf the number of its elements in one vector; None if they are not contiguous."""
     widths: list[int] = []
     for extent, stride in modes(a):
         run = [x for x in range(extent) if 0 <= x * stride < vector]
@@ -145,16 +145,16 @@ def _downcast(a: Layout, vector: int) -> Breach | None:
     for extent, stride in modes(a):
         parts += [(vector, 1), (extent, vector)] if stride == 1 else [(extent, stride * vector)]
     found = downcast(a, vector)
-    wrong = unlike((a, vector), table(tuple(parts)), table(modes(found)))
+    wrong = table_mismatch((a, vector), table(tuple(parts)), table(modes(found)))
     if wrong is not None or count(modes(found)) == 1:
         return wrong
-    return unequal((a, vector), a, upcast(found, vector))
+    return mismatch((a, vector), a, upcast(found, vector))
 
 
 LAWS = (
     Law(
         "a layout is its strides",
-        "A(i) = sum of x_k d_k for the digits x_k of i, first fastest; the last digit takes what is left",
+        "A(i) = sum of x_k d_k for the digits x_k of i, the first fastest; the last digit is unbounded",
         _REPRESENTATION,
         ("layout",),
         _function,

@@ -1,8 +1,8 @@
-"""What operations on layouts must give, by tables alone: the oracles of the laws and of the differential mode.
+"""Test oracles: the expected results of layout operations, computed from explicit tables.
 
-Nothing here uses the algebra that it judges. Layouts are flat modes, ((extent, stride), ...), or trees of shape and
-stride; functions are tables. A table with first image 0 is a layout's if and only if cutting it at its first break,
-again and again, gives the modes back: the coalesced layout of a function is unique.
+Nothing here uses the algebra under test. Layouts are flat modes, ((extent, stride), ...), or trees of shape and stride;
+functions are tables. A table with first image 0 is a layout's if and only if splitting it repeatedly at its first
+discontinuity yields modes with that table: the coalesced layout of a function is unique.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ IntArray = npt.NDArray[np.int64]
 Modes = tuple[tuple[int, int], ...]
 
 CHAINS = 200_000
-"""Chains of extents after which the search for a layout through points is undecided."""
+"""Limit of chains of extents in the search for a layout through points."""
 
 
 def flat(shape: IntTuple, stride: IntTuple) -> Modes:
-    """(extent, stride) of every leaf, first fastest."""
+    """(extent, stride) of every leaf, the fastest first."""
     if not isinstance(shape, tuple):
         return ((shape, cast(int, stride)),)
     found: list[tuple[int, int]] = []
@@ -46,7 +46,7 @@ def table(modes: Modes) -> IntArray:
 
 
 def images_of(modes: Modes, indices: IntArray) -> IntArray:
-    """The images of any integers: the last mode goes on without end."""
+    """The images of any integers: the last mode is unbounded."""
     total = np.zeros(indices.shape, np.int64)
     rest = indices
     for place, (extent, stride) in enumerate(modes):
@@ -57,8 +57,8 @@ def images_of(modes: Modes, indices: IntArray) -> IntArray:
     return total
 
 
-def recovered(images: Sequence[int]) -> Modes | None:
-    """The coalesced modes of the only layout with this table, or None if no layout has it."""
+def layout_of_table(images: Sequence[int]) -> Modes | None:
+    """The coalesced modes of the unique layout with this table; None if there is none."""
     rest = list(images)
     if rest[0] != 0:
         return None
@@ -81,19 +81,19 @@ def composable(a: Modes, b: Modes) -> bool:
     total = np.zeros(1, np.int64)
     for extent, stride in b:
         along = images_of(a, np.arange(extent, dtype=np.int64) * stride)
-        if recovered(along.tolist()) is None:
+        if layout_of_table(along.tolist()) is None:
             return False
         total = (along[:, None] + total).ravel()
     return np.array_equal(total, images_of(a, table(b)))
 
 
-def completed(images: Sequence[int] | IntArray, cotarget: int) -> Modes | None:
-    """The ascending R whose sums with the images are distinct, cover [0, cotarget), and leave no gap if they can.
+def expected_complement(images: Sequence[int] | IntArray, cotarget: int) -> Modes | None:
+    """The ascending R whose sums with the images are distinct, cover [0, cotarget), and have no gap if possible.
 
-    Greedy: the least integer that is not yet covered must itself be in R. A set that tiles any interval tiles one of
-    at most twice its largest element [de Bruijn 1950, On bases for the set of integers], and then its multiples.
-    Another set covers until it meets itself; of its covers the first that is a layout counts, and that has less than
-    twice as many elements as the first cover.
+    Greedy: the least integer not yet covered must itself be in R. A set that tiles any interval tiles one of at most
+    twice its largest element [de Bruijn 1950, On bases for the set of integers], and then its multiples. Any other set
+    covers until its copies overlap; the result is the first of its covers that is a layout and has less than twice as
+    many elements as the first cover.
     """
     tile = np.unique(np.asarray(images, np.int64))
     last = int(tile[-1])
@@ -111,38 +111,38 @@ def completed(images: Sequence[int] | IntArray, cotarget: int) -> Modes | None:
         chosen.append(filled)
         filled += int(covered[filled:].argmin())
         if len(chosen) * len(tile) == filled:
-            modes, copies = recovered(chosen), -(-cotarget // filled)
+            modes, copies = layout_of_table(chosen), -(-cotarget // filled)
             return modes if modes is None or copies == 1 else (*modes, (copies, filled))
         if filled >= cotarget and (not covers or len(chosen) < 2 * len(covers[0])):
             covers.append(list(chosen))
-    return next((modes for modes in map(recovered, covers) if modes is not None), None)
+    return next((modes for modes in map(layout_of_table, covers) if modes is not None), None)
 
 
-def divided(a: Modes, tile: Modes) -> Modes | None:
-    """The tile and its complement in the size of `a`: what a divide composes with. None without a complement."""
-    rest = completed(table(tile), count(a))
+def tile_and_complement(a: Modes, tile: Modes) -> Modes | None:
+    """The tile and its complement in the size of `a`, with which a divide composes; None without a complement."""
+    rest = expected_complement(table(tile), count(a))
     return None if rest is None else (*tile, *rest)
 
 
-def repeats(block: Modes, tiler: Modes) -> Modes | None:
-    """The complement of a block that the copies of its product with a tiler are taken from.
+def product_complement(block: Modes, tiler: Modes) -> Modes | None:
+    """The complement of a block from which its product with a tiler takes the copies.
 
-    None also for a tiler with images below 0, where the complement has nothing.
+    None also for a tiler with negative images, for which the complement is not defined.
     """
     if any(stride < 0 < extent - 1 for extent, stride in tiler):
         return None
     cosize = 1 + sum([(extent - 1) * stride for extent, stride in tiler if stride > 0])
-    return completed(table(block), count(block) * cosize)
+    return expected_complement(table(block), count(block) * cosize)
 
 
 # -- a layout through points ---------------------------------------------------------------------------------
 
 
-def passes(points: Mapping[int, int]) -> bool | None:
-    """Whether some layout has these images at these indices; None after CHAINS chains of extents.
+def layout_exists_through(points: Mapping[int, int]) -> bool | None:
+    """Whether some layout has these images at these indices; None if undecided after CHAINS chains of extents.
 
-    The strides of given extents are the coefficients that make the images an integer combination of the digits of
-    the indices. Extents may be split into primes, and an extent counts only if some index has a digit beyond it.
+    For given extents, the strides are the coefficients of the images as an integer combination of the indices' digits.
+    It suffices to try prime extents, each only if some index has a digit beyond it.
     """
     indices = np.array(sorted(points, key=abs), np.int64)
     images = [points[index] for index in indices.tolist()]
@@ -179,7 +179,7 @@ def _spanned(columns: list[list[int]], wanted: list[int]) -> bool:
     lattice = [list(column) for column in columns]
     for row in range(len(left)):
         pivot: list[int] | None = None
-        kept: list[list[int]] = []
+        remaining: list[list[int]] = []
         for column in lattice:
             while column[row] and pivot is not None:
                 ratio = pivot[row] // column[row]
@@ -187,8 +187,8 @@ def _spanned(columns: list[list[int]], wanted: list[int]) -> bool:
             if column[row]:
                 pivot = column
             else:
-                kept.append(column)
-        lattice = kept
+                remaining.append(column)
+        lattice = remaining
         if pivot is not None:
             if left[row] % pivot[row]:
                 return False

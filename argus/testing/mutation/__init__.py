@@ -1,8 +1,8 @@
-"""Small changes to kernels, by name: what a verifier must notice.
+"""Mutation operators on kernels, for measuring the verifier.
 
-An operator is data: a name, what it does in a clause, and a pure function from a kernel to kernels that differ from it
-at one place. Most mutants are wrong, some mean the same as before, some are not well formed. Symbols of loops and
-agents have the ranges that the changed bounds give them, since proofs believe these.
+An operator is data: a name, a description, and a pure function from a kernel to kernels that differ from it at one
+place. Most mutants are wrong, some are equivalent, some are ill-formed. The ranges of loop and agent symbols follow the
+mutated bounds, since proofs rely on them.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ OPERATORS: tuple[Operator, ...] = tuple(operator for module in _MODULES for oper
 
 
 def named(names: Sequence[str]) -> tuple[Operator, ...]:
-    """The operators of these names. Raises KeyError for a name that is none."""
+    """The operators of these names. Raises KeyError for an unknown name."""
     known = {operator.name: operator for operator in OPERATORS}
     return tuple(known[name] for name in names)
 
 
 def mutated(kernel: Kernel, operators: Sequence[Operator] = OPERATORS) -> Iterator[Mutant]:
-    """The kernel under each operator, at every place where it applies."""
+    """The mutants of a kernel: each operator at every place where it applies."""
     for operator in operators:
         yield from operator(kernel)

@@ -1,4 +1,4 @@
-"""Barriers with phases: other phases, slots, counts and bytes; releases early, late, twice or never."""
+"""Mutation operators on mbarriers: other phases, stages, counts and bytes; early, late or missing releases."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _bytes(_: Kernel, stmt: Arrive) -> Iterator[Change]:
 
 
 def _is_release(stmt: Stmt) -> bool:
-    """Whether it does nothing but give back slots: an arrival without bytes, perhaps of one thread or under a guard."""
+    """Whether it only releases stages: arrivals without bytes, possibly by one thread or under a guard."""
     inner = [s for s in walk((stmt,)) if not isinstance(s, One | If)]
     return bool(inner) and all(isinstance(s, Arrive) and s.bytes is const(0) for s in inner)
 
@@ -156,19 +156,19 @@ OPERATORS: tuple[Operator, ...] = (
     Operator("drop_arrive", "an arrival is left out", each(Arrive, _drop)),
     Operator("repeat_arrive", "an arrival is made twice", each(Arrive, _twice)),
     Operator("phase_ahead", "a wait is for the next phase", each(Await, _phase_ahead)),
-    Operator("phase_behind", "a wait is for the phase before", each(Await, _phase_behind)),
+    Operator("phase_behind", "a wait is for the previous phase", each(Await, _phase_behind)),
     Operator("phase_by_parity", "a wait names another phase of the same parity", each(Await, _phase_of_parity)),
     Operator("phase_by_other_rule", "a wait's phase follows another rule", each(Await, _phase_of_the_use)),
-    Operator("barrier_of_another_slot", "a barrier is that of a neighbouring slot", each(_AT_EVENTS, _other_slot)),
-    Operator("barrier_of_one_slot", "a barrier is always that of the first slot", each(_AT_EVENTS, _one_slot)),
+    Operator("barrier_of_another_slot", "a barrier is that of a neighbouring stage", each(_AT_EVENTS, _other_slot)),
+    Operator("barrier_of_one_slot", "a barrier is always that of the first stage", each(_AT_EVENTS, _one_slot)),
     Operator("another_barrier", "a statement uses another barrier", each(_AT_EVENTS, _other_barrier)),
-    Operator("arrive_count", "an arrival counts otherwise", each(Arrive, _count)),
-    Operator("set_up_count", "a barrier is set up for other numbers of arrivals", each(Alloc, _set_up)),
-    Operator("announced_bytes", "other numbers of bytes are announced", each(Arrive, _bytes)),
-    Operator("release_early", "a slot is given back a statement earlier", _early),
-    Operator("release_late", "a slot is given back a statement later", _late),
+    Operator("arrive_count", "an arrival has another count", each(Arrive, _count)),
+    Operator("set_up_count", "a barrier is initialised with another count", each(Alloc, _set_up)),
+    Operator("announced_bytes", "another number of bytes is expected", each(Arrive, _bytes)),
+    Operator("release_early", "a stage is released one statement earlier", _early),
+    Operator("release_late", "a stage is released one statement later", _late),
     Operator("drop_advance", "a counter is not advanced", each(Advance, _drop)),
     Operator("advance_otherwise", "a counter is advanced by another number", each(Advance, _advance)),
-    Operator("fewer_barriers", "a barrier for fewer slots", each_buffer(_fewer, "barrier")),
-    Operator("more_barriers", "a barrier for more slots", each_buffer(_more, "barrier")),
+    Operator("fewer_barriers", "barriers for fewer stages", each_buffer(_fewer, "barrier")),
+    Operator("more_barriers", "barriers for more stages", each_buffer(_more, "barrier")),
 )

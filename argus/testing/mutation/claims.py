@@ -1,4 +1,4 @@
-"""Tags, claims, assumptions and promises: changed, weakened, left out."""
+"""Mutation operators on tags, claims, assumptions and data contracts: change, weaken, or drop one."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def _promised(kernel: Kernel) -> Iterator[Made]:
     for buffer in kernel.parameters:
         if buffer.promise is TRUE:
             continue
-        kept = [(TRUE, "promises nothing"), *compared_otherwise(buffer.promise)]
-        for cond, what in kept:
+        weaker = [(TRUE, "promises nothing"), *compared_otherwise(buffer.promise)]
+        for cond, what in weaker:
             made = kernel_with_objects(kernel, {id(buffer): evolve(buffer, promise=cond)})
             yield Made(made, f"`{buffer.name}`: {what}", buffer.span)
 
@@ -94,5 +94,5 @@ OPERATORS: tuple[Operator, ...] = (
     Operator("claim_otherwise", "a claim is another", each(Assert, _claimed), claims=False),
     Operator("drop_assumption", "an assumption is left out", each(Assume, _drop)),
     Operator("assume_otherwise", "an assumption has another comparison", each(Assume, _assumed)),
-    Operator("weaken_promise", "integers from memory are promised less", _promised),
+    Operator("weaken_promise", "the data contract of integers in memory is weaker", _promised),
 )

@@ -1,4 +1,4 @@
-"""Loops of other trips, and branches of other conditions."""
+"""Mutation operators on loops and branches: other bounds, other conditions."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def _step(_: Kernel, loop: For) -> Iterator[Change]:
 
 
 def _descending(_: Kernel, loop: For) -> Iterator[Change]:
-    """The same values of the variable, in reverse, where its step is one."""
+    """Reverse the order of the variable's values, if its step is 1 or -1."""
     if loop.step in (1, -1):
         start, stop = sub(loop.stop, loop.step), sub(loop.start, loop.step)
         yield from _bounds(loop, "in the other direction", start=start, stop=stop, step=-loop.step)
 
 
 def _off_inside(_: Kernel, loop: For) -> Iterator[Change]:
-    """The body sees the variable of the next trip."""
+    """Let the body use the variable of the next iteration."""
     k = sym(loop.symbol)
     body = substitute_symbols(loop.body, {loop.symbol: add(k, loop.step)})
     yield (evolve(loop, body=body),), "sees the next trip's variable"
@@ -62,7 +62,7 @@ def _unguarded(_: Kernel, stmt: If) -> Iterator[Change]:
 
 
 def _never(_: Kernel, stmt: If) -> Iterator[Change]:
-    yield stmt.otherwise, "what is guarded is left out"
+    yield stmt.otherwise, "the guarded statement is dropped"
 
 
 def _negated(_: Kernel, stmt: If) -> Iterator[Change]:
@@ -100,7 +100,7 @@ def _strictness(_: Kernel, stmt: If) -> Iterator[Change]:
 
 
 def compared_otherwise(cond: Cond) -> Iterator[tuple[Cond, str]]:
-    """The condition with one comparison strict, or not strict, or an inequality where it was an equality."""
+    """The conditions with one comparison made strict, non-strict, or an inequality instead of an equality."""
     for node in topological([cond]):
         if not isinstance(node, Cmp):
             continue
@@ -115,19 +115,19 @@ def _with(cond: Cond, old: Node, new: Node) -> Cond:
 
 
 OPERATORS: tuple[Operator, ...] = (
-    Operator("start_later", "a loop misses its first trip", each(For, _start_later)),
-    Operator("start_earlier", "a loop makes a trip before its first", each(For, _start_earlier)),
-    Operator("stop_later", "a loop makes a trip after its last", each(For, _stop_later)),
-    Operator("stop_earlier", "a loop misses its last trip", each(For, _stop_earlier)),
-    Operator("double_step", "a loop makes every second trip", each(For, _step)),
+    Operator("start_later", "a loop skips its first iteration", each(For, _start_later)),
+    Operator("start_earlier", "a loop makes an iteration before its first", each(For, _start_earlier)),
+    Operator("stop_later", "a loop makes an iteration after its last", each(For, _stop_later)),
+    Operator("stop_earlier", "a loop skips its last iteration", each(For, _stop_earlier)),
+    Operator("double_step", "a loop makes every second iteration", each(For, _step)),
     Operator("descend", "a loop runs in the other direction", each(For, _descending)),
-    Operator("variable_ahead", "a loop's body sees the next trip's variable", each(For, _off_inside)),
-    Operator("one_trip", "a loop makes one trip", each(For, _once)),
-    Operator("drop_guard", "what was guarded always happens", each(If, _unguarded)),
-    Operator("drop_guarded", "what was guarded never happens", each(If, _never)),
+    Operator("variable_ahead", "a loop's body uses the next iteration's variable", each(For, _off_inside)),
+    Operator("one_trip", "a loop makes one iteration", each(For, _once)),
+    Operator("drop_guard", "a guarded statement is always executed", each(If, _unguarded)),
+    Operator("drop_guarded", "a guarded statement is never executed", each(If, _never)),
     Operator("negate_guard", "a guard is negated", each(If, _negated)),
     Operator("exchange_branches", "a guard's branches are exchanged", each(If, _branches)),
-    Operator("guard_ahead", "a guard speaks of a later trip or a larger size", each(If, _guard_ahead)),
-    Operator("guard_behind", "a guard speaks of an earlier trip or a smaller size", each(If, _guard_behind)),
-    Operator("guard_strictness", "a guard's comparison is strict, or no longer", each(If, _strictness)),
+    Operator("guard_ahead", "a guard tests a later iteration or a larger size", each(If, _guard_ahead)),
+    Operator("guard_behind", "a guard tests an earlier iteration or a smaller size", each(If, _guard_behind)),
+    Operator("guard_strictness", "a guard's comparison becomes strict, or non-strict", each(If, _strictness)),
 )

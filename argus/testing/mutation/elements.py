@@ -1,4 +1,4 @@
-"""Element-wise arithmetic and folds: other operations, numbers, coordinates, axes, groups."""
+"""Mutation operators on element-wise arithmetic and reductions: operations, numbers, coordinates, axes, groups."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _with(elem: Elem, part: str, new: Elem) -> Elem:
 
 
 def _rewritten(elem: Elem, of: Rewrite) -> Iterator[tuple[Elem, str]]:
-    """The expression with one of its parts changed by `of`, at every place in turn."""
+    """The expressions that result from applying `of` to one of its parts, for every part."""
     yield from of(elem)
     for part, inner in _below(elem):
         for made, what in _rewritten(inner, of):
@@ -180,13 +180,13 @@ OPERATORS: tuple[Operator, ...] = (
     Operator("exchange_arguments", "an operation's arguments are exchanged", _mapped(_order)),
     Operator("drop_argument", "an operation's argument is left out", _mapped(_one_side)),
     Operator("other_number", "a number is another", _mapped(_number)),
-    Operator("neighbouring_element", "the neighbouring element is computed with", _mapped(_place)),
-    Operator("constant_element", "a number stands for an element", _mapped(_constant)),
-    Operator("other_choice", "a choice is turned round, or made for good", _mapped(_choice)),
+    Operator("neighbouring_element", "the neighbouring element is used", _mapped(_place)),
+    Operator("constant_element", "an element is replaced by a constant", _mapped(_constant)),
+    Operator("other_choice", "a choice is reversed, or constant", _mapped(_choice)),
     Operator("other_mask", "a mask has another comparison", _mapped(_mask)),
-    Operator("fold_by_another", "a fold has another operation", each(Fold, _fold_op)),
-    Operator("fold_another_axis", "a fold is along another axis", each(Fold, _fold_axis)),
-    Operator("fold_within_others", "a fold is within other threads", each(Fold, _fold_within)),
-    Operator("fold_keeps_other", "a fold keeps prefixes for totals, or the reverse", each(Fold, _fold_keep)),
-    Operator("fold_one_element", "a fold is of one element", each(Fold, _fold_source)),
+    Operator("fold_by_another", "a reduction has another operation", each(Fold, _fold_op)),
+    Operator("fold_another_axis", "a reduction is along another axis", each(Fold, _fold_axis)),
+    Operator("fold_within_others", "a reduction is within another group of threads", each(Fold, _fold_within)),
+    Operator("fold_keeps_other", "a reduction becomes a scan, or the reverse", each(Fold, _fold_keep)),
+    Operator("fold_one_element", "a reduction is of one element", each(Fold, _fold_source)),
 )

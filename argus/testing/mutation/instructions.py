@@ -1,4 +1,4 @@
-"""Copies and products themselves: instruction, padding, how they join, which registers, when a sum begins."""
+"""Mutation operators on copy and matrix instructions: atom, padding, combination, registers, initialisation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _padded(_: Kernel, stmt: Copy) -> Iterator[Change]:
 
 
 def _other_atom(_: Kernel, stmt: Copy) -> Iterator[Change]:
-    """Another width, another proxy, another swizzle: any instruction between the same spaces."""
+    """Use any other instruction between the same memory spaces: other width, proxy or swizzle."""
     spaces = (stmt.source.buffer.space, stmt.target.buffer.space)
     for atom in ATOMS:
         if atom.mnk is not None or not atom.targets & stmt.atom.targets or atom is stmt.atom:
@@ -76,7 +76,7 @@ def _elsewhen(kernel: Kernel, stmt: Mma) -> Iterator[Change]:
 
 
 def _registers(_: Kernel, stmt: Mma) -> Iterator[Change]:
-    """Other registers feed, or take, the executions of the instruction: its repeats in another order."""
+    """Permute the registers that the executions of the instruction read or write."""
     for role in ("a", "b", "c"):
         layout: Layout = getattr(stmt.tiling, role)
         size = layout.size()
@@ -109,17 +109,17 @@ def _unsignalled(_: Kernel, stmt: Copy) -> Iterator[Change]:
 
 
 OPERATORS: tuple[Operator, ...] = (
-    Operator("drop_edge", "a copy is not padded at the tensor's end", each(Copy, _unpadded)),
+    Operator("drop_edge", "a copy does not pad at the tensor's edge", each(Copy, _unpadded)),
     Operator("other_edge", "a copy is padded with another number", each(Copy, _padded)),
     Operator("other_instruction", "a copy is by another instruction or width", each(Copy, _other_atom)),
     Operator("join_otherwise", "a copy overwrites, adds or takes the larger", each(Copy, _joined)),
-    Operator("drop_signal", "a copy tells no barrier", each(Copy, _unsignalled)),
+    Operator("drop_signal", "a copy signals no barrier", each(Copy, _unsignalled)),
     Operator("swap_operands", "a product's operands are exchanged", each(Mma, _operands)),
     Operator("one_operand_twice", "a product of one operand with itself", each(Mma, _one_operand)),
-    Operator("init_always", "a sum begins anew with each product", each(Mma, _always)),
-    Operator("init_never", "a sum never begins", each(Mma, _never)),
-    Operator("init_negated", "a sum begins in all other trips", each(Mma, _negated)),
-    Operator("init_elsewhen", "a sum begins in another trip", each(Mma, _elsewhen)),
+    Operator("init_always", "the accumulator is initialised by each product", each(Mma, _always)),
+    Operator("init_never", "the accumulator is never initialised", each(Mma, _never)),
+    Operator("init_negated", "the accumulator is initialised in all other iterations", each(Mma, _negated)),
+    Operator("init_elsewhen", "the accumulator is initialised in another iteration", each(Mma, _elsewhen)),
     Operator("permute_registers", "a product reads or writes registers in another order", each(Mma, _registers)),
-    Operator("swap_waves", "a product's waves lie along the other axis", each(Mma, _waves)),
+    Operator("swap_waves", "a product's waves are along the other axis", each(Mma, _waves)),
 )

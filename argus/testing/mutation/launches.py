@@ -1,4 +1,4 @@
-"""Grids, threads, clusters and roles: how many there are, and who does what."""
+"""Mutation operators on grids, threads, clusters and roles: their numbers and assignment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from argus.testing.mutation.operator import Made, Operator
 
 
 def _with_grid(kernel: Kernel, grid: tuple[Index, ...], what: str) -> Iterator[Made]:
-    """Another grid, with block coordinates of the ranges that follow from it."""
+    """The kernel with another grid, and block coordinates of matching ranges."""
     blocks = tuple(_within(symbol, extent) for symbol, extent in zip(kernel.blocks, grid, strict=True))
     names = {old: sym(new) for old, new in zip(kernel.blocks, blocks, strict=True) if old != new}
     made = _named(kernel, names) if names else kernel
@@ -139,15 +139,15 @@ def _cluster(kernel: Kernel) -> Iterator[Made]:
 
 
 OPERATORS: tuple[Operator, ...] = (
-    Operator("fewer_blocks", "an axis of the grid has a block less", _fewer_blocks),
-    Operator("more_blocks", "an axis of the grid has a block more", _more_blocks),
+    Operator("fewer_blocks", "an axis of the grid has one block less", _fewer_blocks),
+    Operator("more_blocks", "an axis of the grid has one block more", _more_blocks),
     Operator("swap_grid", "the axes of the grid are exchanged", _swapped_grid),
     Operator("swap_blocks", "the block's coordinates are exchanged", _swapped_blocks),
     Operator("next_block", "a block takes the coordinate of the next", _next_block),
     Operator("other_threads_count", "a block has half or twice the threads", _threads),
-    Operator("other_agents", "a role has an agent less or more", _agents),
-    Operator("number_agents", "a role's agents are numbered otherwise", _other_agent),
-    Operator("move_role", "a role is of other warps", _first_warp),
+    Operator("other_agents", "a role has one agent less or more", _agents),
+    Operator("number_agents", "a role's agents are numbered differently", _other_agent),
+    Operator("move_role", "a role runs on other warps", _first_warp),
     Operator("other_registers", "a role has fewer or more registers", _registers),
     Operator("reorder_roles", "roles are written in reverse", _order),
     Operator("drop_cluster", "blocks are launched without a cluster", _cluster),

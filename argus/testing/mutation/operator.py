@@ -1,4 +1,4 @@
-"""What an operator is: a named family of small changes to a kernel, each at one place."""
+"""The type of mutation operators, and helpers to define them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from argus.core.ir.surgery import kernel_with_objects, with_stmts
 from argus.core.span import Span
 
 Change = tuple[Sequence[Stmt], str]
-"""Statements that stand for one, and what is different."""
+"""The statements that replace one, and a description of the change."""
 
 
 @frozen(eq=False)
 class Mutant:
-    """A kernel after one change. place: of the statement or the storage changed.
+    """A kernel after one change. place: the changed statement or allocation.
 
-    claims: whether what the kernel claims, and the tags of its inputs, are as they were.
+    claims: whether the kernel's claims and the tags of its inputs are unchanged.
     """
 
     operator: str
@@ -39,7 +39,7 @@ Make = Callable[[Kernel], Iterable["Made"]]
 
 @frozen(eq=False)
 class Made:
-    """A changed kernel, before it has its operator's name."""
+    """A changed kernel, without its operator's name."""
 
     kernel: Kernel
     what: str
@@ -48,7 +48,7 @@ class Made:
 
 @frozen(eq=False)
 class Operator:
-    """A named change. does: in one clause. claims: whether it leaves the kernel's claims alone."""
+    """A named change. does: describes it. claims: whether it leaves the kernel's claims unchanged."""
 
     name: str
     does: str
@@ -56,13 +56,13 @@ class Operator:
     claims: bool = True
 
     def __call__(self, kernel: Kernel) -> Iterator[Mutant]:
-        """The kernel changed at every place where the operator applies, in program order."""
+        """The mutants at every place where the operator applies, in program order."""
         for made in self.make(kernel):
             yield Mutant(self.name, made.kernel, made.what, made.place, self.claims)
 
 
 def each(kind: type[Any] | tuple[type[Any], ...], change: Callable[[Kernel, Any], Iterable[Change]]) -> Make:
-    """Change every statement of some kinds, one at a time. change: of statements of these kinds."""
+    """Change every statement of some kinds, one at a time. change: yields the changes of one statement."""
 
     def make(kernel: Kernel) -> Iterator[Made]:
         for stmt in walk(kernel.body):
@@ -74,7 +74,7 @@ def each(kind: type[Any] | tuple[type[Any], ...], change: Callable[[Kernel, Any]
 
 
 def each_buffer(change: Callable[[Buffer], Iterable[tuple[Buffer, str]]], *spaces: str) -> Make:
-    """Change every buffer of some spaces, one at a time, wherever it is named."""
+    """Replace every buffer of some memory spaces, one at a time, in the whole kernel."""
 
     def make(kernel: Kernel) -> Iterator[Made]:
         for buffer in allocated(kernel, *spaces):
@@ -85,19 +85,19 @@ def each_buffer(change: Callable[[Buffer], Iterable[tuple[Buffer, str]]], *space
 
 
 def allocated(kernel: Kernel, *spaces: str) -> list[Buffer]:
-    """The buffers of these spaces that statements allocate, in program order."""
+    """The buffers allocated in these memory spaces, in program order."""
     buffers = [stmt.buffer for stmt in walk(kernel.body) if isinstance(stmt, Alloc)]
     return [buffer for buffer in buffers if buffer.space in spaces]
 
 
 def other(stmt: Any, what: str, **fields: object) -> Iterator[Change]:  # noqa: ANN401 reason: any statement
-    """The statement with other fields; nothing where they are what they were."""
+    """The statement with other fields; nothing if they are unchanged."""
     if any(getattr(stmt, name) is not value and getattr(stmt, name) != value for name, value in fields.items()):
         yield (evolve(stmt, **fields),), what
 
 
 def lists(kernel: Kernel) -> Iterator[tuple[Stmt, ...]]:
-    """Every list of statements: what is before roles, after them, and in each body."""
+    """Every list of statements: prologue, epilogue, and each body."""
     yield kernel.prologue
     yield kernel.epilogue
     for stmt in walk(kernel.body):
@@ -105,7 +105,7 @@ def lists(kernel: Kernel) -> Iterator[tuple[Stmt, ...]]:
 
 
 def around(kernel: Kernel, wanted: Stmt) -> tuple[Stmt, ...]:
-    """The statements that hold one, outermost first."""
+    """The statements that enclose one, outermost first."""
 
     def search(body: Sequence[Stmt]) -> tuple[Stmt, ...] | None:
         for stmt in body:
@@ -121,12 +121,12 @@ def around(kernel: Kernel, wanted: Stmt) -> tuple[Stmt, ...]:
 
 
 def loops_around(kernel: Kernel, stmt: Stmt) -> list[Symbol]:
-    """Variables of the loops that hold a statement, outermost first."""
+    """Variables of the loops around a statement, outermost first."""
     return [each.symbol for each in around(kernel, stmt) if isinstance(each, For)]
 
 
 def counted(kernel: Kernel, stmt: Stmt) -> list[Symbol]:
-    """Loop variables and counters' values in the statement's own role that it may speak of."""
+    """The loop variables and counter values that are in scope at a statement."""
     holders = around(kernel, stmt)
     own: list[Symbol] = []
     for holder in holders:
@@ -141,7 +141,7 @@ def at_axis(view: View, axis: int, index: Index) -> View:
 
 
 def around_the_end(view: View, axis: int, index: Index) -> Index:
-    """An index kept within the buffer's extent, where that is a number."""
+    """An index wrapped into the buffer's extent, if that is a constant."""
     extent = view.buffer.shape[axis]
     return mod(index, extent.value) if isinstance(extent, Const) else index
 

@@ -1,4 +1,4 @@
-"""Programs of several launches: another order, one left out, one repeated, other tensors."""
+"""Mutation operators on programs: drop, repeat or exchange launches, or exchange their tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from argus.core.ir import Launch, Program
 
 @frozen(eq=False)
 class ProgramMutant:
-    """A program after one change. what: in words."""
+    """A program after one change. what: describes the change."""
 
     operator: str
     program: Program
@@ -19,7 +19,7 @@ class ProgramMutant:
 
 
 def _drop(program: Program) -> Iterator[tuple[Program, str]]:
-    """A launch that is not the only one to touch some tensor."""
+    """Drop a launch, unless it is the only one that uses some tensor."""
     for at, launch in enumerate(program.launches):
         rest = (*program.launches[:at], *program.launches[at + 1 :])
         used = {buffer for other in rest for buffer in other.arguments.values()}
@@ -46,7 +46,7 @@ def _exchange(program: Program) -> Iterator[tuple[Program, str]]:
 
 
 def _arguments(program: Program) -> Iterator[tuple[Program, str]]:
-    """Two tensors of one launch exchanged, where they are alike."""
+    """Exchange two tensors of one launch that have equal shape and type."""
     for at, launch in enumerate(program.launches):
         held = list(launch.arguments.items())
         for place, (one, first) in enumerate(held):
@@ -66,7 +66,7 @@ PROGRAM_OPERATORS: tuple[tuple[str, Callable[[Program], Iterator[tuple[Program, 
 
 
 def mutated(program: Program) -> Iterator[ProgramMutant]:
-    """The program under every operator, at every place."""
+    """The mutants of a program: every operator at every place."""
     for name, make in PROGRAM_OPERATORS:
         for made, what in make(program):
             yield ProgramMutant(name, made, what)

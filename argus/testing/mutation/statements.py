@@ -1,4 +1,4 @@
-"""Statements left out, repeated, or put elsewhere."""
+"""Mutation operators on statements: drop, repeat, or move one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _twice(_: Kernel, stmt: Stmt) -> Iterator[Change]:
 
 
 def _in_lists(change: Callable[[tuple[Stmt, ...]], Iterable[tuple[tuple[Stmt, ...], str, Stmt]]]) -> Make:
-    """Change every list of statements, one at a time: another list, what is different, the statement to name."""
+    """Change every list of statements, one at a time. change: yields the new list, a description, the statement."""
 
     def make(kernel: Kernel) -> Iterator[Made]:
         for body in lists(kernel):
@@ -73,7 +73,7 @@ def _with_list(kernel: Kernel, old: tuple[Stmt, ...], new: tuple[Stmt, ...]) -> 
 
 
 def _carried(body: tuple[Stmt, ...], by: int) -> Iterator[tuple[tuple[Stmt, ...], str, Stmt]]:
-    """Each statement so many places on."""
+    """Move each statement `by` places later."""
     for at, stmt in enumerate(body):
         if at + by >= len(body) or any(isinstance(s, _FIXED) for s in body[at : at + by + 1]):
             continue
@@ -96,7 +96,7 @@ def _to_the_end(body: tuple[Stmt, ...]) -> Iterator[tuple[tuple[Stmt, ...], str,
 
 
 def _leave(kernel: Kernel) -> Iterator[Made]:
-    """The first statement of a loop before it, the last one after it."""
+    """Move the first statement of a loop before it, or the last one after it."""
     for loop in walk(kernel.body):
         if not isinstance(loop, For) or len(loop.body) < 2:
             continue
@@ -115,7 +115,7 @@ def _mentioned(stmt: Stmt) -> set[Symbol]:
 
 
 def _enter(kernel: Kernel) -> Iterator[Made]:
-    """The statement before a loop becomes its first one, the statement after it its last."""
+    """Move the statement before a loop to its start, or the one after it to its end."""
     for body in lists(kernel):
         for at, loop in enumerate(body):
             if not isinstance(loop, For):
@@ -162,15 +162,17 @@ OPERATORS: tuple[Operator, ...] = (
     Operator("repeat_product", "a product is added twice", each(Mma, _twice)),
     Operator("repeat_map", "an assignment of elements is made twice", each(Map, _twice)),
     Operator("repeat_fold", "a fold is made twice", each(Fold, _twice)),
-    Operator("exchange_neighbours", "a statement changes places with the next", _in_lists(_exchange)),
-    Operator("carry_on", "a statement stands two places later", _in_lists(_two_later)),
-    Operator("carry_to_the_end", "a statement stands at the end of its body", _in_lists(_to_the_end)),
-    Operator("leave_loop", "a statement at an end of a loop stands outside", _leave),
-    Operator("enter_loop", "a statement next to a loop stands inside", _enter),
-    Operator("skip_first_trip", "a statement is not executed in the first trip", each(_MOVING, _not_in_the_first_trip)),
-    Operator("skip_odd_trips", "a statement is executed in every second trip", each(_MOVING, _in_every_second_trip)),
+    Operator("exchange_neighbours", "a statement is exchanged with the next", _in_lists(_exchange)),
+    Operator("carry_on", "a statement is moved two places later", _in_lists(_two_later)),
+    Operator("carry_to_the_end", "a statement is moved to the end of its body", _in_lists(_to_the_end)),
+    Operator("leave_loop", "the first or last statement of a loop is moved out", _leave),
+    Operator("enter_loop", "a statement next to a loop is moved in", _enter),
+    Operator("skip_first_trip", "a statement is skipped in the first iteration", each(_MOVING, _not_in_the_first_trip)),
+    Operator(
+        "skip_odd_trips", "a statement is skipped in every second iteration", each(_MOVING, _in_every_second_trip)
+    ),
     Operator(
         "one_thread_alone", "a statement is executed by one thread", each((Copy, Fence, Wait, Await), _by_one_thread)
     ),
-    Operator("all_threads", "what one thread did is done by all", each(One, _by_all)),
+    Operator("all_threads", "a statement of one thread is executed by all", each(One, _by_all)),
 )

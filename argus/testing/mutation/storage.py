@@ -1,4 +1,4 @@
-"""Layouts of shared memory and of registers: other swizzles, other strides, other threads."""
+"""Mutation operators on layouts of shared memory and registers: swizzles, strides, threads, aliasing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _unswizzled(buffer: Buffer) -> Iterator[tuple[Buffer, str]]:
 
 
 def _modes(buffer: Buffer) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Extents and strides of a shared buffer, one an axis."""
+    """Extents and strides of a shared buffer, one per axis."""
     layout = buffer.layout
     if not isinstance(layout, Staged) or not isinstance(layout.layout.stride, tuple):
         return None
@@ -54,7 +54,7 @@ def _transposed(buffer: Buffer) -> Iterator[tuple[Buffer, str]]:
         extents, strides = found
         swapped = (*strides[:-2], 1, extents[-2])
         if swapped != strides:
-            yield _restrided(buffer, extents, swapped), "by columns"
+            yield _restrided(buffer, extents, swapped), "column-major"
 
 
 def _overlapping(buffer: Buffer) -> Iterator[tuple[Buffer, str]]:
@@ -90,7 +90,7 @@ def _unaligned(buffer: Buffer) -> Iterator[tuple[Buffer, str]]:
 
 
 def _other_vectors(kernel: Kernel) -> Iterator[Made]:
-    """A register tile that only copies touch, spread over the threads in other vectors."""
+    """Distribute a register tile that only copies access over the threads in other vectors."""
     for buffer in _free(kernel):
         layout = buffer.layout
         assert isinstance(layout, TV)
@@ -100,18 +100,18 @@ def _other_vectors(kernel: Kernel) -> Iterator[Made]:
             except ValueError:
                 continue
             if made != layout:
-                yield _held(kernel, buffer, made, f"in vectors of {vector}")
+                yield _with_layout(kernel, buffer, made, f"in vectors of {vector}")
 
 
 def _other_threads(kernel: Kernel) -> Iterator[Made]:
-    """A register tile that only copies touch, its threads numbered otherwise."""
+    """Reorder the threads of a register tile that only copies access."""
     for buffer in _free(kernel):
         layout = buffer.layout
         assert isinstance(layout, TV)
         modes = layout.threads.flat_modes
         if len(modes) > 1:
             turned = Layout(tuple(e for e, _ in modes[::-1]), tuple(s for _, s in modes[::-1]))
-            yield _held(kernel, buffer, TV(turned, layout.values, layout.tile), "by threads in another order")
+            yield _with_layout(kernel, buffer, TV(turned, layout.values, layout.tile), "by threads in another order")
 
 
 def _free(kernel: Kernel) -> Iterator[Buffer]:
@@ -126,8 +126,8 @@ def _free(kernel: Kernel) -> Iterator[Buffer]:
             yield buffer
 
 
-def _held(kernel: Kernel, buffer: Buffer, layout: TV, what: str) -> Made:
-    """The kernel with the buffer, and the copies that touch it, under another layout."""
+def _with_layout(kernel: Kernel, buffer: Buffer, layout: TV, what: str) -> Made:
+    """The kernel with another layout of the buffer, also in the copies that access it."""
     made = evolve(buffer, layout=layout)
     exchange: dict[int, Any] = {id(buffer): made}
     for stmt in walk(kernel.body):
@@ -137,16 +137,16 @@ def _held(kernel: Kernel, buffer: Buffer, layout: TV, what: str) -> Made:
 
 
 def _shared_storage(kernel: Kernel) -> Iterator[Made]:
-    """Two buffers of one shape are one."""
+    """Alias two buffers of equal shape, type and layout."""
     for space in ("shared", "register"):
         found = allocated(kernel, space)
         for at, one in enumerate(found):
             for two in found[at + 1 :]:
                 if one.shape == two.shape and one.dtype == two.dtype and one.layout == two.layout:
-                    kept = kernel_with_objects(kernel, {id(two): one})
-                    first = next(s for s in walk(kept.body) if isinstance(s, Alloc) and s.buffer is one)
-                    body = tuple(s for s in kept.prologue if not _again(s, one, first))
-                    yield Made(evolve(kept, prologue=body), f"`{two.name}` is `{one.name}`", two.span)
+                    merged = kernel_with_objects(kernel, {id(two): one})
+                    first = next(s for s in walk(merged.body) if isinstance(s, Alloc) and s.buffer is one)
+                    body = tuple(s for s in merged.prologue if not _again(s, one, first))
+                    yield Made(evolve(merged, prologue=body), f"`{two.name}` is `{one.name}`", two.span)
 
 
 def _again(stmt: object, buffer: Buffer, first: Alloc) -> bool:
@@ -156,11 +156,11 @@ def _again(stmt: object, buffer: Buffer, first: Alloc) -> bool:
 OPERATORS: tuple[Operator, ...] = (
     Operator("other_swizzle", "a shared tile has another swizzle", each_buffer(_swizzled, "shared")),
     Operator("drop_swizzle", "a shared tile has no swizzle", each_buffer(_unswizzled, "shared")),
-    Operator("tile_by_columns", "a shared tile lies by columns", each_buffer(_transposed, "shared")),
+    Operator("tile_by_columns", "a shared tile is column-major", each_buffer(_transposed, "shared")),
     Operator("overlap_rows", "rows or slots of a shared tile overlap", each_buffer(_overlapping, "shared")),
-    Operator("pad_rows", "rows of a shared tile are further apart", each_buffer(_padded, "shared")),
-    Operator("fewer_slots", "a shared buffer has a slot less", each_buffer(_fewer_slots, "shared")),
-    Operator("less_alignment", "a shared buffer is aligned to less", each_buffer(_unaligned, "shared")),
+    Operator("pad_rows", "rows of a shared tile are padded", each_buffer(_padded, "shared")),
+    Operator("fewer_slots", "a shared buffer has one stage less", each_buffer(_fewer_slots, "shared")),
+    Operator("less_alignment", "a shared buffer has half its alignment", each_buffer(_unaligned, "shared")),
     Operator("other_vectors", "a register tile is held in vectors of another width", _other_vectors),
     Operator("other_threads", "a register tile is held by threads in another order", _other_threads),
     Operator("one_storage", "two buffers share storage", _shared_storage),

@@ -1,4 +1,4 @@
-"""What copies and products touch: another place, another order, another buffer."""
+"""Mutation operators on the views of copies and products: another place, another order, another buffer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from argus.testing.mutation.operator import Change, Operator, around_the_end, at
 
 
 def _views(stmt: Any) -> Iterator[tuple[str, View]]:  # noqa: ANN401 reason: any statement
-    """The views of tiles outside registers that a statement names, by field."""
+    """The global and shared views of a statement, by field."""
     for name in ("source", "target", "a", "b"):
         view = getattr(stmt, name, None)
         if isinstance(view, View) and view.buffer.space in ("global", "shared"):
@@ -55,7 +55,7 @@ def _by_a_tile(_: Kernel, stmt: Copy | Mma) -> Iterator[Change]:
 
 
 def _wrapped(_: Kernel, stmt: Copy | Mma) -> Iterator[Change]:
-    """Another slot, or the tile's own elements rotated, within the buffer."""
+    """Move a view of a shared buffer by one along an axis, wrapping around: another stage, or rotated elements."""
     for name, view in _views(stmt):
         if view.buffer.space == "shared":
             for axis, at in enumerate(view.at):
@@ -189,17 +189,17 @@ OPERATORS: tuple[Operator, ...] = (
     Operator("shift_by_one", "an index of a view is off by one", each(_PLACED, _by_one)),
     Operator("shift_by_a_vector", "the last index of a view is off by 8", each(_PLACED, _by_a_vector)),
     Operator("shift_by_a_tile", "an index of a view is off by a tile", each(_PLACED, _by_a_tile)),
-    Operator("next_slot", "an index of a shared tile is the next, round the end", each(_PLACED, _wrapped)),
-    Operator("slot_by_other_rule", "a slot is always the first, or in descending order", each(_PLACED, _first_slot)),
+    Operator("next_slot", "an index of a shared tile is the next, with wrap-around", each(_PLACED, _wrapped)),
+    Operator("slot_by_other_rule", "a stage is always the first, or in descending order", each(_PLACED, _first_slot)),
     Operator("swap_axes", "a tile's elements are taken in the other order of axes", each(_PLACED, _swapped_axes)),
     Operator("reverse_axis", "a tile's rows or columns are taken in reverse", each(_PLACED, _reversed)),
     Operator("rotate_axis", "a tile's rows or columns are rotated", each(_PLACED, _rotated)),
     Operator("permute_elements", "a tile's elements are permuted by xor", each(_PLACED, _permuted)),
     Operator("collapse_rows", "two rows of a tile are one", each(_PLACED, _collapsed)),
-    Operator("freeze_symbol", "a view takes 0 for a block, a trip or an agent", each(_PLACED, _frozen)),
-    Operator("step_symbol", "a view takes the next or the last block, trip or agent", each(_PLACED, _stepped)),
-    Operator("scale_symbol", "a view takes half or twice a block, a trip or an agent", each(_PLACED, _scaled)),
-    Operator("exchange_symbols", "a view takes one symbol for another", each(_PLACED, _exchanged_symbols)),
+    Operator("freeze_symbol", "a view uses 0 for a block, an iteration or an agent", each(_PLACED, _frozen)),
+    Operator("step_symbol", "a view uses the next or the previous block, iteration or agent", each(_PLACED, _stepped)),
+    Operator("scale_symbol", "a view uses half or twice a block, an iteration or an agent", each(_PLACED, _scaled)),
+    Operator("exchange_symbols", "a view uses one symbol for another", each(_PLACED, _exchanged_symbols)),
     Operator("another_buffer", "a view is of another buffer of its kind", each((*_PLACED, Fold), _other_buffer)),
     Operator("drop_mask", "a view's mask is left out", each((*_PLACED, Map, Fold), _unmasked)),
 )

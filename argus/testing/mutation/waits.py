@@ -1,4 +1,4 @@
-"""Waits for queues, meetings of threads, and fences: left out, weaker, elsewhere."""
+"""Mutation operators on waits for queues, barriers and fences: drop, weaken, or replace one."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ OPERATORS: tuple[Operator, ...] = (
     Operator("wait_for_reads", "a wait for stores is one for their reads, or the reverse", each(Wait, _of_reads)),
     Operator("group_products", "a product joins the group of the next commit", each(Mma, _grouped)),
     Operator("drop_commit", "a commit is left out", each(Commit, _drop)),
-    Operator("repeat_commit", "an empty group follows a group", each(Commit, _twice)),
-    Operator("drop_meeting", "a meeting is left out", each(Sync, _drop)),
-    Operator("repeat_meeting", "a meeting is held twice", each(Sync, _twice)),
-    Operator("meeting_of_others", "other numbers of threads meet", each(Sync, _of_fewer)),
-    Operator("meeting_without_waiting", "a meeting is an arrival only", each(Sync, _without_waiting)),
-    Operator("meeting_elsewhere", "a meeting is at another barrier", each(Sync, _elsewhere)),
-    Operator("partial_meeting", "some waves, or some trips, skip a meeting", each(Sync, _of_some_waves)),
+    Operator("repeat_commit", "a commit is repeated, which adds an empty group", each(Commit, _twice)),
+    Operator("drop_meeting", "a barrier is left out", each(Sync, _drop)),
+    Operator("repeat_meeting", "a barrier is executed twice", each(Sync, _twice)),
+    Operator("meeting_of_others", "a barrier is for another number of threads", each(Sync, _of_fewer)),
+    Operator("meeting_without_waiting", "a barrier is an arrival only", each(Sync, _without_waiting)),
+    Operator("meeting_elsewhere", "a barrier is another one", each(Sync, _elsewhere)),
+    Operator("partial_meeting", "some waves, or some iterations, skip a barrier", each(Sync, _of_some_waves)),
     Operator("drop_fence", "a fence is left out", each(Fence, _drop)),
     Operator("fence_of_another_kind", "a fence orders something else", each(Fence, _of_another_kind)),
 )

@@ -1,1 +1,1 @@
-"""Ring protocols as an explicit-state machine: the oracle of the graph and the obligations of `core.protocol`."""
+"""An explicit-state model checker for ring protocols: the test oracle of `core.protocol`'s graph and obligations."""

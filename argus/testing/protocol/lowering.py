@@ -1,4 +1,4 @@
-"""A protocol at one size, as what a machine runs: straight-line programs over numbered barriers and cells."""
+"""Lowers a protocol at one size to straight-line programs over numbered barriers and cells."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from argus.core.protocol.ring import (
 )
 
 Tag = tuple[int, int]
-"""Which data: tile, and use within it."""
+"""Identifies data: tile, and use within it."""
 Cell = tuple[int, int, int]
 """Ring, slot, part."""
 
@@ -37,8 +37,8 @@ class Await:
 
 
 @frozen
-class Give:
-    """`count` arrivals, `size` bytes announced first."""
+class ArriveBarrier:
+    """`count` arrivals, after an expect-tx of `size` bytes."""
 
     barrier: int
     count: int
@@ -46,8 +46,8 @@ class Give:
 
 
 @frozen
-class Issue:
-    """A copy sets out; it writes the cell until it lands on the barrier."""
+class StartCopy:
+    """Start an asynchronous copy; it writes the cell until it completes on the barrier."""
 
     cell: Cell
     tag: Tag
@@ -56,8 +56,8 @@ class Issue:
 
 
 @frozen
-class Look:
-    """A read of cells that should hold the data `tag`."""
+class ReadCells:
+    """Read cells that must hold the data `tag`. late: by a wgmma group, which completes later."""
 
     cells: tuple[Cell, ...]
     tag: Tag
@@ -65,30 +65,30 @@ class Look:
 
 
 @frozen
-class Groups:
+class DrainGroups:
     pending: int
 
 
 @frozen
-class Arrived:
+class ArriveNamed:
     """Arrival at a named barrier."""
 
     meeting: int
 
 
 @frozen
-class Left:
-    """Until the generation of the named barrier that this role arrived in is complete."""
+class AwaitNamed:
+    """Wait until the generation of the named barrier in which this role arrived is complete."""
 
     meeting: int
 
 
-Step = Await | Give | Issue | Look | Groups | Arrived | Left
+Step = Await | ArriveBarrier | StartCopy | ReadCells | DrainGroups | ArriveNamed | AwaitNamed
 
 
 @frozen
 class Program:
-    """counts: arrivals a phase of each barrier. names: of the barriers. steps: per role, with the trip of each."""
+    """counts: arrivals per phase, by barrier. names: of the barriers. steps: (trip, step) per role."""
 
     counts: tuple[int, ...]
     names: tuple[str, ...]
@@ -98,7 +98,7 @@ class Program:
 
 
 class _Barriers:
-    """Numbers of the barriers: full and empty of each ring, then one a turn."""
+    """Assigns numbers to barriers: full and empty of each ring, then those that order agents."""
 
     def __init__(self, protocol: Protocol) -> None:
         self.counts: list[int] = []
@@ -129,7 +129,7 @@ class _Barriers:
 
 
 class _Writer:
-    """Writes the program of one role."""
+    """Lowers one role."""
 
     def __init__(self, protocol: Protocol, role: Role, barriers: _Barriers) -> None:
         self.protocol = protocol
@@ -141,7 +141,7 @@ class _Writer:
     def steps(self, size: Size) -> Iterator[tuple[int, Step]]:
         role = self.role
         for meeting in role.seeds:
-            yield self.trip, Arrived(meeting)
+            yield self.trip, ArriveNamed(meeting)
         trips = max(0, size.trips + role.trips)
         agent, agents = role.share
         for tile in range(size.tiles):
@@ -159,8 +159,8 @@ class _Writer:
     def _uses(ring: Ring, trips: int) -> int:
         return 1 if ring.per_tile else max(0, trips - ring.fewer)
 
-    def _made(self, op: Op, use: int, trips: int) -> bool:
-        """Whether a trip makes the operation, which is of that use of a tile."""
+    def _is_executed(self, op: Op, use: int, trips: int) -> bool:
+        """Whether the operation on this use of a tile is executed."""
         most = trips if isinstance(op, WaitGroups | NamedBarrierOp) else self._uses(self.protocol.rings[op.ring], trips)
         return 0 <= use < most
 
@@ -175,17 +175,17 @@ class _Writer:
         for trip in range(-max(ahead), trips - min(ahead) + 1):
             if trip == trips:
                 if role.turn:
-                    yield self.trip, Give(self.barriers.turn((agent + 1) % agents), 1, 0)
-                yield self.trip, Groups(0)
+                    yield self.trip, ArriveBarrier(self.barriers.turn((agent + 1) % agents), 1, 0)
+                yield self.trip, DrainGroups(0)
             self.trip += 1
             for op in role.body:
-                if self._made(op, trip + op.ahead, trips):
+                if self._is_executed(op, trip + op.ahead, trips):
                     for step in self._op(op, (tile, trip + op.ahead)):
                         yield self.trip, step
         yield from self._once(tile, role.after)
 
     def _once(self, tile: int, ops: tuple[Op, ...]) -> Iterator[tuple[int, Step]]:
-        """What is done once a tile: of each ring, use 0 of the tile."""
+        """Operations executed once per tile, on use 0 of each ring."""
         self.trip += 1
         for op in ops:
             for step in self._op(op, (tile, 0)):
@@ -209,22 +209,22 @@ class _Writer:
             case WaitFull(ring=ring):
                 yield Await(self.barriers.full(ring, self._slot(ring, op.slot, use)), self._phase(ring, op.phase, use))
             case ArriveFull(ring=ring):
-                yield Give(self.barriers.full(ring, self._slot(ring, op.slot, use)), op.count, op.size)
+                yield ArriveBarrier(self.barriers.full(ring, self._slot(ring, op.slot, use)), op.count, op.size)
             case Release(ring=ring):
-                yield Give(self.barriers.empty(ring, self._slot(ring, op.slot, use)), op.count, 0)
+                yield ArriveBarrier(self.barriers.empty(ring, self._slot(ring, op.slot, use)), op.count, 0)
             case Copy(ring=ring):
                 signal = self.barriers.full(ring, self._slot(ring, op.signal, use))
-                yield Issue((ring, self._slot(ring, op.slot, use), op.part), tag, signal, op.size)
+                yield StartCopy((ring, self._slot(ring, op.slot, use), op.part), tag, signal, op.size)
             case Read(ring=ring):
                 slot = self._slot(ring, op.slot, use)
                 parts = range(len(self.protocol.rings[ring].parts))
-                yield Look(tuple((ring, slot, part) for part in parts), tag, op.late)
+                yield ReadCells(tuple((ring, slot, part) for part in parts), tag, op.late)
             case WaitGroups(pending=pending):
-                yield Groups(pending)
+                yield DrainGroups(pending)
             case NamedBarrierOp(barrier=barrier, waits=waits):
-                yield Arrived(barrier)
+                yield ArriveNamed(barrier)
                 if waits:
-                    yield Left(barrier)
+                    yield AwaitNamed(barrier)
 
     def _slot(self, ring: int, cursor: Cursor, use: int) -> int:
         return self._value(ring, cursor, use) % self.protocol.rings[ring].stages
@@ -234,7 +234,7 @@ class _Writer:
 
 
 def program(protocol: Protocol, size: Size) -> Program:
-    """What each role runs at the size."""
+    """The steps of each role at the given size."""
     barriers = _Barriers(protocol)
     steps = tuple(tuple(_Writer(protocol, role, barriers).steps(size)) for role in protocol.roles)
     names = tuple(role.name for role in protocol.roles)

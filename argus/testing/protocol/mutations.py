@@ -1,4 +1,4 @@
-"""Ways to get a ring wrong: every single edit of a protocol, and the seeded bugs of proof-methods 5."""
+"""Mutations of ring protocols: every single edit, and the seeded bugs of proof-methods 5."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ Edit = tuple[str, Protocol]
 
 
 def edits(protocol: Protocol) -> tuple[Edit, ...]:
-    """Every single edit, named; some leave the protocol right."""
+    """Every single edit, with its name; some leave the protocol correct."""
     return (*_of_rings(protocol), *_of_roles(protocol), *_of_all(protocol))
 
 
-def edited(protocol: Protocol, picks: Sequence[int]) -> Edit:
-    """The protocol after some edits, each picked by number from those of the protocol so far."""
+def apply_edits(protocol: Protocol, picks: Sequence[int]) -> Edit:
+    """The protocol after some edits, each chosen by number among the edits of the protocol so far."""
     names: list[str] = []
     for pick in picks:
         every = edits(protocol)
         name, protocol = every[pick % len(every)]
-        protocol = alike(protocol)
+        protocol = with_equal_consumers(protocol)
         names.append(name)
     return "; ".join(names), protocol
 
 
-def alike(protocol: Protocol) -> Protocol:
-    """With roles that share out the tiles all doing what the first of them does."""
+def with_equal_consumers(protocol: Protocol) -> Protocol:
+    """Make all roles that divide the tiles among them do what the first one does."""
     first = next((role for role in protocol.roles if role.share[1] > 1), None)
     if first is None:
         return protocol
@@ -69,7 +69,7 @@ def _of_roles(protocol: Protocol) -> Iterator[Edit]:
 
 
 def _of_all(protocol: Protocol) -> Iterator[Edit]:
-    """The same edit of every role: mostly another way to write the same protocol."""
+    """The same edit of every role, which often yields an equivalent protocol."""
     for by in (-1, 1):
         roles = tuple(evolve(role, trips=role.trips + by) for role in protocol.roles)
         yield f"all: trips {by:+}", evolve(protocol, roles=roles)
@@ -117,14 +117,14 @@ def _edits_of(ops: tuple[Op, ...], *, once: bool) -> Iterator[tuple[str, tuple[O
 
 
 def _shifted(op: Op) -> Op:
-    """With the slot of the next use, the phase as it was."""
+    """Use the next use's slot with an unchanged phase."""
     if isinstance(op, WaitGroups | NamedBarrierOp):
         return op
     return evolve(op, slot=evolve(op.slot, offset=op.slot.offset + 1))
 
 
 def _restarted(op: Op) -> Op:
-    """With cursors that start again at each tile."""
+    """Restart cursors at each tile."""
     if isinstance(op, WaitGroups | NamedBarrierOp):
         return op
     op = evolve(op, slot=evolve(op.slot, restarts=True))
@@ -176,13 +176,13 @@ def _wait_edits(op: WaitEmpty | WaitFull) -> Iterator[tuple[str, Op]]:
 
 
 def _with(protocol: Protocol, name: str, **changes: object) -> Protocol:
-    """With some fields of one role changed."""
+    """The protocol with some fields of one role changed."""
     roles = tuple(evolve(role, **changes) if role.name == name else role for role in protocol.roles)
     return evolve(protocol, roles=roles)
 
 
-def _put(protocol: Protocol, name: str, place: int, op: Op) -> Protocol:
-    """With another operation at one place of one role's body."""
+def _replace_op(protocol: Protocol, name: str, place: int, op: Op) -> Protocol:
+    """The protocol with one operation of one role's body replaced."""
     role = next(role for role in protocol.roles if role.name == name)
     return _with(protocol, name, body=(*role.body[:place], op, *role.body[place + 1 :]))
 
@@ -193,14 +193,14 @@ def seeded(stages: int = 3) -> tuple[Edit, ...]:
     halves = plain(stages, consumers=2, lag=1, parts=(1, 1))
     restarted = tuple(_restarted(op) for op in good.roles[1].body)
     return (
-        ("stale parity", _put(good, "C0", 0, WaitFull(phase=Phase(plus=-1)))),
-        ("wrong stage", _put(good, "C0", 0, WaitFull(slot=Cursor(1)))),
+        ("stale parity", _replace_op(good, "C0", 0, WaitFull(phase=Phase(plus=-1)))),
+        ("wrong stage", _replace_op(good, "C0", 0, WaitFull(slot=Cursor(1)))),
         ("missing empty wait", _with(good, "P", body=good.roles[0].body[1:])),
-        ("release before wgmma wait", _put(good, "C0", 3, Release())),
+        ("release before wgmma wait", _replace_op(good, "C0", 3, Release())),
         ("off-by-one trip (P: K-1)", _with(good, "P", trips=-1)),
         ("off-by-one trip (P: K+1)", _with(good, "P", trips=1)),
         ("phase not carried", _with(good, "C0", body=restarted)),
-        ("expect_tx half", _put(halves, "P", 1, ArriveFull(1))),
+        ("expect_tx half", _replace_op(halves, "P", 1, ArriveFull(1))),
         ("empty init 1 for 2 consumers", evolve(good, rings=(evolve(good.rings[0], empty=1),))),
         ("consumer exits early", _with(good, "C1", trips=-1)),
         ("lag not below the stages", plain(stages, consumers=2, lag=stages)),

@@ -1,6 +1,6 @@
-"""The machine's meaning: run the protocol at small sizes, first along fixed priorities, then exhaustively.
+"""Model-checks a ring protocol at small sizes, first under fixed priorities, then exhaustively.
 
-Complete for the sizes and states it says it has seen, and for no others. Source: proof-methods 5.
+Complete only for the sizes and states that its result names. Source: proof-methods 5.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from attrs import evolve, frozen
 
 from argus.core.protocol.outcome import Fails, Holds, Outcome, Size, Unknown
 from argus.core.protocol.ring import Protocol
-from argus.testing.protocol.blocked import cycle_of
-from argus.testing.protocol.lowering import Issue, Program, program
+from argus.testing.protocol.blocked import wait_cycle
+from argus.testing.protocol.lowering import Program, StartCopy, program
 from argus.testing.protocol.state import Fault, Machine, State, age
 
-Move = int | Issue
+Move = int | StartCopy
 _ENGINE = -1
 _ORDERS = 24
 
 
 @frozen
 class Bound:
-    """trips, tiles: the largest size, trips by default so many that roles make two more than there are
-    stages. states: explored in all.
+    """Limits of a search.
 
+    trips, tiles: the largest size; by default two more trips than there are stages. states: total states explored.
     shortest: states that the search for a shortest schedule may visit, 0 for none.
     """
 
@@ -37,14 +37,14 @@ class Bound:
 
 
 def sizes(protocol: Protocol, bound: Bound) -> list[Size]:
-    """Sizes in order of their uses, then of their trips."""
+    """The sizes to search, ordered by uses, then by trips."""
     fewer = max(0, -max((role.trips for role in protocol.roles), default=0))
     enough = max((ring.stages for ring in protocol.rings), default=1) + 2 + fewer
     most = bound.trips if bound.trips is not None else enough
     tiles = bound.tiles if protocol.persistent else 1
     every = [Size(trips, n) for trips in range(protocol.min_trips, most + 1) for n in range(1, tiles + 1)]
     if protocol.persistent and any(ring.per_tile or ring.fewer for ring in protocol.rings):
-        # Where tiles are uses, or uses of rings drift apart from tile to tile, it takes more of them, of few trips.
+        # If a tile is one use, or the rings' use counts diverge from tile to tile, more tiles of few trips are needed.
         every.extend(
             Size(trips, n)
             for trips in range(protocol.min_trips, protocol.min_trips + 2)
@@ -53,8 +53,8 @@ def sizes(protocol: Protocol, bound: Bound) -> list[Size]:
     return sorted(every, key=lambda size: (size.uses, size.trips))
 
 
-def search_on(protocol: Protocol, bound: Bound, other: Outcome) -> Outcome:
-    """`search`; where it holds and another meaning fails, once more over so many tiles that one slip a tile shows."""
+def search_deeper(protocol: Protocol, bound: Bound, other: Outcome) -> Outcome:
+    """`search`; if only `other` has a failure, search again with enough tiles to show one error per tile."""
     found = search(protocol, bound)
     if not isinstance(found, Holds) or not isinstance(other, Fails):
         return found
@@ -63,7 +63,7 @@ def search_on(protocol: Protocol, bound: Bound, other: Outcome) -> Outcome:
 
 
 def search(protocol: Protocol, bound: Bound) -> Outcome:
-    """Fails with a schedule that `replay` repeats; Holds up to the bound; Unknown if there is nothing to run."""
+    """Fails with a schedule for `replay`; Holds up to the bound; Unknown if no size is within the bound."""
     every = sizes(protocol, bound)
     if not every:
         return Unknown("no size within the bound satisfies the assumptions")
@@ -86,7 +86,7 @@ def search(protocol: Protocol, bound: Bound) -> Outcome:
 
 
 def _directed(machine: Machine, size: Size) -> Fails | None:
-    """The first failure along the priority orders, the engine landing the oldest copy or the youngest first."""
+    """The first failure under fixed priorities, with the oldest or the youngest copy completing first."""
     actors = (*range(len(machine.program.roles)), _ENGINE)
     for order in islice(permutations(actors), _ORDERS):
         for oldest in (True, False):
@@ -111,9 +111,9 @@ def _along(machine: Machine, size: Size, order: Sequence[int], *, oldest: bool) 
 def _first(machine: Machine, state: State, order: Sequence[int], *, oldest: bool) -> Move | None:
     for actor in order:
         if actor == _ENGINE:
-            if state.flights:
+            if state.in_flight:
                 pick = min if oldest else max
-                return pick(state.flights, key=age)
+                return pick(state.in_flight, key=age)
         elif machine.enabled(state, actor):
             return actor
     return None
@@ -122,30 +122,30 @@ def _first(machine: Machine, state: State, order: Sequence[int], *, oldest: bool
 def _explore(machine: Machine, size: Size, most: int) -> tuple[Fails | bool | None, int]:
     """A failure with the fewest moves; None if there is none, False if `most` states did not suffice."""
     start = machine.start()
-    came: dict[State, tuple[State, Move] | None] = {start: None}
+    parents: dict[State, tuple[State, Move] | None] = {start: None}
     queue = deque([start])
     while queue:
         state = queue.popleft()
         moves = machine.moves(state)
         if not moves:
-            hang = _hang(machine, size, state, _path(came, state))
+            hang = _hang(machine, size, state, _path(parents, state))
             if hang is not None:
-                return hang, len(came)
+                return hang, len(parents)
         for move in moves:
             following = machine.after(state, move)
             if isinstance(following, Fault):
-                return _failed(machine, size, following, [*_path(came, state), move]), len(came)
-            if following not in came:
-                if len(came) >= most:
-                    return False, len(came)
-                came[following] = (state, move)
+                return _failed(machine, size, following, [*_path(parents, state), move]), len(parents)
+            if following not in parents:
+                if len(parents) >= most:
+                    return False, len(parents)
+                parents[following] = (state, move)
                 queue.append(following)
-    return None, len(came)
+    return None, len(parents)
 
 
-def _path(came: dict[State, tuple[State, Move] | None], state: State) -> list[Move]:
+def _path(parents: dict[State, tuple[State, Move] | None], state: State) -> list[Move]:
     moves: list[Move] = []
-    while (step := came[state]) is not None:
+    while (step := parents[state]) is not None:
         state, move = step
         moves.append(move)
     return moves[::-1]
@@ -159,21 +159,21 @@ def _hang(machine: Machine, size: Size, state: State, schedule: Sequence[Move]) 
     waiting = machine.waiting(state)
     if not waiting:
         return None
-    cycle = cycle_of(machine, state)
+    cycle = wait_cycle(machine, state)
     return Fails("hang", "; ".join(cycle), size, tuple(_names(machine.program, schedule)), cycle)
 
 
 def _names(program_: Program, schedule: Sequence[Move]) -> Iterator[str]:
     for move in schedule:
-        yield _landing(move) if isinstance(move, Issue) else program_.roles[move]
+        yield _landing(move) if isinstance(move, StartCopy) else program_.roles[move]
 
 
-def _landing(flight: Issue) -> str:
+def _landing(flight: StartCopy) -> str:
     return f"engine:{flight.tag[0]}.{flight.tag[1]}:{'.'.join(map(str, flight.cell))}"
 
 
 def replay(protocol: Protocol, size: Size, schedule: Sequence[str]) -> Fails | None:
-    """What the schedule leads to; None if nothing fails along it, or a choice is not possible."""
+    """The failure that a schedule leads to; None if there is none, or a move of it is not enabled."""
     machine = Machine(program(protocol, size))
     state = machine.start()
     done: list[Move] = []

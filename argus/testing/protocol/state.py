@@ -1,9 +1,9 @@
-"""States of a machine that runs a program, and its moves.
+"""The states and transitions of the protocol machine.
 
-A move of a role is one step that others can see. Two kinds of step are not moves of their own, which loses no
-failure: a copy, an announcement or a read that follows a move in the same trip is made at once (the earlier, the
-more it can clash with), and a wait for groups is made just before the role's next move (the later, the longer its
-reads last). A read on its own thread lasts until the role's next move.
+A move of a role is one step that other roles can observe. Two kinds of step are merged into other moves, which hides no
+failure: a copy, an expect-tx or a read that follows a move in the same trip is executed with it (the earlier, the more
+it can conflict with), and a wait for wgmma groups is executed just before the role's next move (the later, the longer
+its reads last). A synchronous read lasts until the role's next move.
 """
 
 from __future__ import annotations
@@ -13,14 +13,26 @@ from typing import TypeVar, assert_never
 from attrs import evolve, frozen
 
 from argus.core.barriers import Mbarrier, NamedBarrier, arrive, arrive_named, complete_tx, passes
-from argus.testing.protocol.lowering import Arrived, Await, Cell, Give, Groups, Issue, Left, Look, Program, Step, Tag
+from argus.testing.protocol.lowering import (
+    ArriveBarrier,
+    ArriveNamed,
+    Await,
+    AwaitNamed,
+    Cell,
+    DrainGroups,
+    Program,
+    ReadCells,
+    StartCopy,
+    Step,
+    Tag,
+)
 
 T = TypeVar("T")
 
 
 @frozen
 class Actor:
-    """at: steps done. groups: cells of the wgmma groups under way. reading: cells of a read of its own thread."""
+    """at: steps done. groups: cells read by each wgmma group in flight. reading: cells of a synchronous read."""
 
     at: int = 0
     groups: tuple[tuple[Cell, ...], ...] = ()
@@ -28,8 +40,8 @@ class Actor:
 
 
 @frozen
-class Meeting:
-    """A named barrier, who has arrived in its current generation, and the generation each role waits for."""
+class NamedBarrierState:
+    """A named barrier, the roles arrived in its current generation, and the generation each role waits for."""
 
     barrier: NamedBarrier
     here: frozenset[int] = frozenset()
@@ -38,12 +50,12 @@ class Meeting:
 
 @frozen(cache_hash=True, slots=True)
 class State:
-    """flights: copies under way. content: what each cell written so far holds."""
+    """in_flight: copies not yet complete. content: the tag of each cell written so far."""
 
     actors: tuple[Actor, ...]
     barriers: tuple[Mbarrier, ...]
-    meetings: tuple[Meeting, ...]
-    flights: frozenset[Issue] = frozenset()
+    meetings: tuple[NamedBarrierState, ...]
+    in_flight: frozenset[StartCopy] = frozenset()
     content: frozenset[tuple[Cell, Tag]] = frozenset()
 
 
@@ -55,7 +67,7 @@ class Fault:
 
 @frozen
 class Machine:
-    """The moves of a program. A move is the number of a role, or a copy that lands."""
+    """The transitions of a program. A move is the number of a role, or a copy that completes."""
 
     program: Program
 
@@ -65,14 +77,16 @@ class Machine:
 
     def start(self) -> State:
         barriers = tuple(Mbarrier(count) for count in self.program.counts)
-        rooms = tuple(Meeting(NamedBarrier(n), awaited=(0,) * len(self._roles)) for n in self.program.meetings)
+        rooms = tuple(
+            NamedBarrierState(NamedBarrier(n), awaited=(0,) * len(self._roles)) for n in self.program.meetings
+        )
         return State(tuple(Actor() for _ in self._roles), barriers, rooms)
 
     def next_step(self, state: State, role: int) -> tuple[int, Step] | None:
-        """The step that the role's next move is, waits for groups passed over."""
+        """The step of the role's next move, skipping waits for wgmma groups."""
         steps = self.program.steps[role]
         at = state.actors[role].at
-        while at < len(steps) and isinstance(steps[at][1], Groups):
+        while at < len(steps) and isinstance(steps[at][1], DrainGroups):
             at += 1
         return steps[at] if at < len(steps) else None
 
@@ -84,41 +98,41 @@ class Machine:
                 return False
             case (_, Await(barrier=barrier, phase=phase)):
                 return passes(state.barriers[barrier], phase)
-            case (_, Left(meeting=meeting)):
+            case (_, AwaitNamed(meeting=meeting)):
                 room = state.meetings[meeting]
                 return room.barrier.generation >= room.awaited[role]
             case _:
                 return True
 
-    def moves(self, state: State) -> list[int | Issue]:
-        """What can happen next: landings last, oldest data first."""
-        roles: list[int | Issue] = [role for role in self._roles if self.enabled(state, role)]
-        roles.extend(sorted(state.flights, key=age))
+    def moves(self, state: State) -> list[int | StartCopy]:
+        """The enabled moves: roles first, then completions of copies, oldest data first."""
+        roles: list[int | StartCopy] = [role for role in self._roles if self.enabled(state, role)]
+        roles.extend(sorted(state.in_flight, key=age))
         return roles
 
     def at_exit(self, state: State) -> Fault | None:
-        """Whether all roles have ended and left a copy under way: it lands in memory of somebody else."""
-        if self.waiting(state) or not state.flights:
+        """A fault if all roles have ended with a copy in flight, which may then write another block's memory."""
+        if self.waiting(state) or not state.in_flight:
             return None
-        flight = min(state.flights, key=age)
+        flight = min(state.in_flight, key=age)
         return Fault("exit", f"all roles have ended, {_data(flight.tag)} is still being copied to {_cell(flight.cell)}")
 
     def waiting(self, state: State) -> list[int]:
         """The roles that have not finished."""
         return [role for role in self._roles if self.next_step(state, role) is not None]
 
-    def after(self, state: State, move: int | Issue) -> State | Fault:
-        """The state after a move that is enabled, or what goes wrong in it."""
+    def after(self, state: State, move: int | StartCopy) -> State | Fault:
+        """The state after an enabled move, or the fault that it causes."""
         following = self._after(state, move)
         return following if isinstance(following, Fault) else self.at_exit(following) or following
 
-    def _after(self, state: State, move: int | Issue) -> State | Fault:
-        if isinstance(move, Issue):
-            return self._landed(state, move)
+    def _after(self, state: State, move: int | StartCopy) -> State | Fault:
+        if isinstance(move, StartCopy):
+            return self._complete_copy(state, move)
         steps = self.program.steps[move]
         state = self._act(state, move, evolve(state.actors[move], reading=()))
         actor = state.actors[move]
-        while isinstance(steps[actor.at][1], Groups):
+        while isinstance(steps[actor.at][1], DrainGroups):
             actor = self._waited(actor, steps[actor.at][1])
         trip = steps[actor.at][0]
         found = self._step(self._act(state, move, evolve(actor, at=actor.at + 1)), move, steps[actor.at][1])
@@ -136,47 +150,47 @@ class Machine:
 
     @staticmethod
     def _waited(actor: Actor, step: Step) -> Actor:
-        assert isinstance(step, Groups)
+        assert isinstance(step, DrainGroups)
         keep = actor.groups[max(0, len(actor.groups) - step.pending) :]
         return evolve(actor, at=actor.at + 1, groups=keep)
 
     @staticmethod
-    def _landed(state: State, flight: Issue) -> State:
+    def _complete_copy(state: State, flight: StartCopy) -> State:
         barriers = _replaced(state.barriers, flight.barrier, complete_tx(state.barriers[flight.barrier], flight.size))
         content = frozenset({*((c, t) for c, t in state.content if c != flight.cell), (flight.cell, flight.tag)})
-        return evolve(state, barriers=barriers, flights=state.flights - {flight}, content=content)
+        return evolve(state, barriers=barriers, in_flight=state.in_flight - {flight}, content=content)
 
     def _step(self, state: State, role: int, step: Step) -> State | Fault:
         match step:
-            case Await() | Left() | Groups():
+            case Await() | AwaitNamed() | DrainGroups():
                 return state
-            case Give(barrier=number):
+            case ArriveBarrier(barrier=number):
                 barrier = arrive(state.barriers[number], step.count, step.size)
                 if barrier.overrun:
                     return Fault("arrivals", f"{self.program.names[number]} gets more arrivals than a phase takes")
                 return evolve(state, barriers=_replaced(state.barriers, number, barrier))
-            case Issue():
-                return self._issued(state, step)
-            case Look():
-                return self._looked(state, role, step)
-            case Arrived(meeting=number):
-                return self._met(state, role, number)
+            case StartCopy():
+                return self._start_copy(state, step)
+            case ReadCells():
+                return self._read(state, role, step)
+            case ArriveNamed(meeting=number):
+                return self._arrive_named(state, role, number)
         assert_never(step)
 
-    def _issued(self, state: State, step: Issue) -> State | Fault:
+    def _start_copy(self, state: State, step: StartCopy) -> State | Fault:
         for role, actor in enumerate(state.actors):
             if step.cell in actor.reading or any(step.cell in cells for cells in actor.groups):
                 reader = self._name(role)
                 return Fault("WAR", f"{_data(step.tag)} overwrites {_cell(step.cell)} while {reader} reads it")
-        if any(flight.cell == step.cell for flight in state.flights):
+        if any(flight.cell == step.cell for flight in state.in_flight):
             return Fault("WAW", f"{_data(step.tag)} is copied to {_cell(step.cell)} while another copy writes it")
-        return evolve(state, flights=state.flights | {step})
+        return evolve(state, in_flight=state.in_flight | {step})
 
-    def _looked(self, state: State, role: int, step: Look) -> State | Fault:
+    def _read(self, state: State, role: int, step: ReadCells) -> State | Fault:
         held = dict(state.content)
         for cell in step.cells:
             reads = f"{self._name(role)} reads {_cell(cell)} for {_data(step.tag)}"
-            if any(flight.cell == cell for flight in state.flights):
+            if any(flight.cell == cell for flight in state.in_flight):
                 return Fault("RAW", f"{reads} while a copy writes it")
             if held.get(cell) != step.tag:
                 found = held.get(cell)
@@ -185,27 +199,27 @@ class Machine:
         changed = evolve(actor, groups=(*actor.groups, step.cells)) if step.late else evolve(actor, reading=step.cells)
         return self._act(state, role, changed)
 
-    def _met(self, state: State, role: int, number: int) -> State | Fault:
+    def _arrive_named(self, state: State, role: int, number: int) -> State | Fault:
         room = state.meetings[number]
         if role in room.here:
             return Fault("meeting", f"{self._name(role)} arrives twice at one filling of named barrier {number}")
         awaited = _replaced(room.awaited, role, room.barrier.generation + 1)
         barrier = arrive_named(room.barrier, 1)
         here = frozenset[int]() if barrier.arrived == 0 else room.here | {role}
-        return evolve(state, meetings=_replaced(state.meetings, number, Meeting(barrier, here, awaited)))
+        return evolve(state, meetings=_replaced(state.meetings, number, NamedBarrierState(barrier, here, awaited)))
 
     def _name(self, role: int) -> str:
         return self.program.roles[role]
 
 
-def age(flight: Issue) -> tuple[Tag, Cell]:
-    """Orders copies by the data they carry, then by where it goes."""
+def age(flight: StartCopy) -> tuple[Tag, Cell]:
+    """Sort key of copies: their data, then their target cell."""
     return flight.tag, flight.cell
 
 
 def _at_once(step: Step) -> bool:
-    """An announcement, a copy or a read; not a release."""
-    return isinstance(step, Issue | Look) or (isinstance(step, Give) and step.size > 0)
+    """Whether the step is merged into the previous move: an expect-tx, a copy or a read, but not a release."""
+    return isinstance(step, StartCopy | ReadCells) or (isinstance(step, ArriveBarrier) and step.size > 0)
 
 
 def _replaced(values: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:

@@ -1,4 +1,4 @@
-"""Solvers compared: faults of backends are seen, counted and told apart; what is drawn and written holds them."""
+"""The comparison of solvers: faults of backends are detected, classified and counted, in all output formats."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_contradicting_answers_are_found_and_reported() -> None:
     assert not comparison.right
     (diagnostic,) = contradictions(comparison)
     assert diagnostic.code == "E604"
-    assert "right sat, wrong unsat, known is sat" in diagnostic.message
+    assert "right sat, wrong unsat, expected sat" in diagnostic.message
 
 
 def test_an_answer_other_than_the_stated_one_is_a_contradiction() -> None:
@@ -114,7 +114,7 @@ def test_answers_are_found_again_in_the_cache() -> None:
     assert len(found.times()) == 2
 
 
-def test_the_table_the_rows_and_the_document_say_the_same() -> None:
+def test_table_csv_and_json_agree() -> None:
     comparison = Comparison(
         "a test", (POSSIBLE, IMPOSSIBLE), (tally("one", "sat", "unsat"), tally("two", "sat", "timed out"))
     )
@@ -122,7 +122,7 @@ def test_the_table_the_rows_and_the_document_say_the_same() -> None:
     lines = list(table(comparison))
     assert lines[0] == "a test: 2 queries"
     assert lines[2].split() == ["one", "1", "1", "0", "0", "0", "0", "10.00", "10.0", "0.02", "1", "0.50"]
-    assert lines[-1] == "  1 queries have answers of two backends or more: no disagreements"
+    assert lines[-1] == "  1 queries are answered by two or more backends: no disagreements"
     parsed = list(csv.DictReader(io.StringIO(rows([comparison]))))
     assert [(row["backend"], row["outcome"], row["times asked"]) for row in parsed] == [
         ("one", "sat", "2"),
@@ -164,7 +164,7 @@ def test_what_is_compared_by_default() -> None:
     assert [path.rsplit("/", 1)[1] for path in checkout()] == ["proved", "refuted", "unknown", "traced"]
 
 
-def test_files_without_kernels_ask_nothing_and_broken_ones_are_skipped(tmp_path: Path) -> None:
+def test_files_without_kernels_have_no_queries_and_broken_ones_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("x = 1\n", encoding="utf-8")
     (tmp_path / "broken.py").write_text("raise ValueError('no')\n", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""The tools as an agent has them: the client of the package `mcp`, and a real server as its child process."""
+"""The MCP tools end to end: the client of the package `mcp`, with a real server as its child process."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_agent_sees_the_tools_and_what_they_take() -> None:
 
 @pytest.mark.nightly
 @isolated
-def test_a_wrong_kernel_is_refuted_and_mended() -> None:
+def test_a_wrong_kernel_is_refuted_and_repaired() -> None:
     async def say(client: Client) -> None:
         refuted = await answer(client, "verify", text=WRONG)
         assert refuted["schema"] == SCHEMA
@@ -129,7 +129,7 @@ def test_a_hostile_text_gets_an_answer_and_the_server_goes_on() -> None:
     talk(say, "--seconds", "120")
 
 
-def test_without_the_package_the_repair_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_diagnostic_names_the_repair(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     with pytest.raises(ArgusError) as caught:
         server(Tools())

@@ -1,4 +1,4 @@
-"""What each tool answers, without a server and without running any text."""
+"""The documents of each tool, without a server and without running kernel texts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_refusal_is_a_document_of_the_schema() -> None:
     assert complaints({key: value for key, value in found.items() if key != "shown"}) == []
 
 
-def test_what_fails_is_told_beside_what_does_not() -> None:
+def test_failures_and_successes_are_both_reported() -> None:
     why = to_json(Diagnostic("E501", "error", "not built yet", help="wait"))
     found = answering(Failed("E501", "not built yet", why, "text"), Built("gfx942", {"k.hip": b"x"}, {}, ("spills",)))
     document = found.build("", "", "", with_code=False)
@@ -73,7 +73,7 @@ def test_what_fails_is_told_beside_what_does_not() -> None:
     assert "code" not in document["kernels"][0]
 
 
-def test_outputs_are_summed_up() -> None:
+def test_outputs_are_summarised() -> None:
     values = np.array([1.0, np.nan, -np.inf, 4.0], np.float32)
     for compared, code in ((None, 2), (Compared("c", 4, 0.0, 1.0, 0.0, 0), 0), (Compared("c", 4, 2.0, 1.0, 2.0, 1), 1)):
         found = answering(Interpreted({"Y": Array.of(values)}, compared, 0.1)).interpret("", "", {}, 0)
@@ -89,7 +89,7 @@ def test_outputs_are_summed_up() -> None:
         }
 
 
-def test_a_fault_of_argus_is_no_fault_of_the_text() -> None:
+def test_an_internal_error_is_reported_as_one() -> None:
     def ask(_: Request) -> Answer:
         raise InternalError("judging failed")
 
@@ -133,7 +133,7 @@ def test_a_search_answers_with_its_best_and_what_was_judged(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("problem", ["{file}", "{file}:doubled", "file:0123456789abcdef:M=4:{file}", "this"])
-def test_a_file_is_no_problem_of_an_agent(problem: str, tmp_path: Path) -> None:
+def test_an_agent_cannot_search_a_file(problem: str, tmp_path: Path) -> None:
     """It would run in the server's own process."""
     file, ran = tmp_path / "kernel.py", tmp_path / "ran"
     file.write_text(f"open({str(ran)!r}, 'w')\n", encoding="utf-8")
@@ -144,13 +144,13 @@ def test_a_file_is_no_problem_of_an_agent(problem: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "trials"), [(float("nan"), 5), (float("inf"), 5), (-1.0, 5), (10.0, 0)])
-def test_a_search_without_an_end_is_refused(seconds: float, trials: int) -> None:
+def test_a_search_without_limits_is_refused(seconds: float, trials: int) -> None:
     found = Tools().optimise("gemm:64x64x64", "gfx942", seconds, trials)
 
     assert (found["exit_code"], found["diagnostics"][0]["code"]) == (3, "E701")
 
 
-def test_a_reference_that_cannot_be_asked_for_is_data_too() -> None:
+def test_a_bad_reference_gets_a_document() -> None:
     def fails(_: Request) -> Answer:
         raise InternalError("no answer")
 

@@ -1,1 +1,1 @@
-"""A run of a search as one page that a browser shows without any other file: from its journal alone."""
+"""Writes a search run as one self-contained HTML page, from its journal alone."""

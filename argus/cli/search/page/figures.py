@@ -1,4 +1,4 @@
-"""The plots of a run, as SVG documents."""
+"""Draws the plots of a search run as SVG documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BLUE, _RED, _GREEN = COLOURS[0], COLOURS[1], COLOURS[2]
 
 
 def progress(story: Story) -> str:
-    """The time of each candidate, the best until then, and the speed of light; crosses are those that were stopped."""
+    """Plot each candidate's time, the best so far, and the speed of light; crosses mark rejected candidates."""
     light = story.problem.bounds.light
     times = [each.microseconds for each in story.passed if each.microseconds is not None]
     y = LogAxis(log10(min(light, *times, light) / 1.1), log10(max(light, *times, light) * 1.3), _BOTTOM, _TOP)
@@ -58,12 +58,12 @@ def _axes(root: ET.Element, y: LogAxis) -> None:
         line(root, [(_LEFT, y.at(value)), (_RIGHT, y.at(value))], {"stroke": GRID})
         text(root, f"{value:,g}", _LEFT - 8, y.at(value) + 4, anchor="end")
     line(root, [(_LEFT, _TOP), (_LEFT, _BOTTOM), (_RIGHT, _BOTTOM)], {"stroke": INK})
-    turned = ET.SubElement(root, "g", {"transform": f"translate(20 {(_TOP + _BOTTOM) / 2:g}) rotate(-90)"})
-    text(turned, "microseconds", 0, 0, anchor="middle")
+    rotated = ET.SubElement(root, "g", {"transform": f"translate(20 {(_TOP + _BOTTOM) / 2:g}) rotate(-90)"})
+    text(rotated, "microseconds", 0, 0, anchor="middle")
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two: of a narrow axis evenly apart, else 1, 2 and 5 of each power of ten."""
+    """Round tick values: evenly spaced on a narrow axis, else 1, 2 and 5 times each power of ten."""
     if high / low > 8:
         return [value for value, _ in LogAxis(log10(low), log10(high), 0, 1).ticks()]
     power = 10.0 ** floor(log10(high - low))
@@ -77,7 +77,7 @@ def _cross(root: ET.Element, x: float, y: float) -> None:
 
 
 def techniques(uses: Sequence[Use]) -> str:
-    """A bar a technique: its share of the designs that passed; and their mean time beside that of the others."""
+    """Bar chart of techniques: share of the designs that passed, and mean time relative to the other designs."""
     bottom = _TOP + 10 + _ROW * max(1, len(uses))
     root = canvas(_WIDTH, bottom + 20)
     text(root, "Techniques among the designs that passed", 20, 26, size="15", weight="bold")
@@ -87,18 +87,18 @@ def techniques(uses: Sequence[Use]) -> str:
         text(root, use.technique, left - 10, down + 4, anchor="end")
         end = left + (right - left) * use.share
         line(root, [(left, down), (end, down)], {"stroke": _BLUE, "stroke-width": "12"})
-        effect = "no design is without it" if use.effect is None else f"time {use.effect - 1:+.1%} beside the others"
+        effect = "used by every design" if use.effect is None else f"time {use.effect - 1:+.1%} vs. the others"
         text(root, f"{use.share:.0%}; {effect}", right + 10, down + 4)
     return document(root)
 
 
 def roofline(story: Story) -> str:
-    """Candidates under what memory and the matrix unit allow. Raises KeyError for a type without a rate."""
+    """Roofline plot of the candidates. Raises KeyError for a dtype without a recorded peak rate."""
     ceilings, work = CEILINGS[story.problem.target], story.problem.work
     operations = sum(count for _, count in work.flops)
     peaks = [(f"{dtype}, data sheet", ceilings.peak[dtype].value / 1e6) for dtype, _ in work.flops]
     peaks += [
-        (f"{dtype}, reached", ceilings.reached[dtype].value / 1e6)
+        (f"{dtype}, measured", ceilings.reached[dtype].value / 1e6)
         for dtype, _ in work.flops
         if dtype in ceilings.reached
     ]
@@ -114,7 +114,7 @@ def roofline(story: Story) -> str:
 
 
 def stage_times(stages: Sequence[StageUse]) -> str:
-    """A bar a stage: the seconds that all candidates spent there."""
+    """Bar chart of the total seconds that candidates spent in each stage."""
     root = canvas(_WIDTH, _TOP + 30 + _ROW * len(stages))
     text(root, "Where the time went", 20, 26, size="15", weight="bold")
     left, right = 110.0, 490.0

@@ -1,4 +1,4 @@
-"""The page itself. Names, reasons and what a model said come from anywhere: all of it is escaped."""
+"""Renders the HTML page of a search run. Names, reasons and model output are untrusted: all of them are escaped."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from markupsafe import Markup
 
 from argus.cli.search.page.figures import progress, roofline, stage_times, techniques
-from argus.cli.search.page.story import Story, saved, stages, told, tree, uses
+from argus.cli.search.page.story import Story, saved, stages, story_of, tree, uses
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.report.atomic_write import write_whole
 from argus.search.journal import Journal
 
 
 def page(story: Story) -> str:
-    """HTML with all plots in it, and nothing that a browser would fetch or run."""
+    """The page as HTML, with all plots inline, no scripts and no external resources."""
     used = uses(story)
     drawn = [progress(story), *([techniques(used)] if used else [])]
     drawn += [*([roofline(story)] if story.problem.work.known else []), stage_times(stages(story))]
@@ -26,14 +26,14 @@ def page(story: Story) -> str:
         best=best,
         predicted=any(each.judgement and each.judgement.reward == "predicted" for each in story.passed),
         saved=saved(story),
-        # An element tree writes these: texts in them are escaped there.
+        # Serialised by ElementTree, which escapes the texts in them.
         figures=[Markup(_visible(each)) for each in drawn],  # noqa: S704 reason: as above
         tree=list(tree(story)),
     )
 
 
 def _rendered(**given: object) -> str:
-    """The template with these in their places."""
+    """The template filled with these values."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 reason: no other command needs it
 
     made = Environment(
@@ -55,13 +55,13 @@ def _data(value: object) -> str:
 
 
 def _visible(text: str) -> str:
-    """Without characters that no page may hold."""
+    """The text with characters that HTML forbids replaced."""
     return "".join(each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def write_report(journal: Journal, run: str, path: Path) -> Story:
-    """The page of a run into a file. Raises ArgusError: E903, E904, E302."""
-    story = told(run, journal.events(run))
+    """Write the page of a run to a file. Raises ArgusError: E903, E904, E302."""
+    story = story_of(run, journal.events(run))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:

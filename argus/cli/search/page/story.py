@@ -1,4 +1,4 @@
-"""What the events of a run amount to, for people to read: also of a run that has not ended."""
+"""Summarises the events of a search run, finished or not, for the HTML page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from argus.search.problems.problem import Problem, problem_of
 
 @frozen
 class Candidate:
-    """number: from 1, in the order of proposals. judgement: None where none was recorded. best: of all until then."""
+    """A candidate of a run.
+
+    number: from 1, in the order of proposals. judgement: None if none was recorded. best: lowest time so far, in
+    microseconds.
+    """
 
     number: int
     name: str
@@ -34,7 +38,11 @@ class Candidate:
 
 @frozen
 class Story:
-    """ended: why; empty where the run goes on or was cut off. asked: calls of a model, and their tokens and dollars."""
+    """A run.
+
+    ended: the reason; empty while the run continues, or if it was cut off. asked: calls of a language model, with
+    their tokens and dollars.
+    """
 
     run: str
     started: Started
@@ -46,12 +54,12 @@ class Story:
 
     @property
     def name(self) -> str:
-        """Of the problem, without a folder of the machine that it was searched on."""
+        """The problem's name, without the folder of its file."""
         return display_name(str(self.problem))
 
     @property
     def counted(self) -> str:
-        """What the speed of light of a kernel file rests on."""
+        """What the speed of light of a kernel file counts."""
         return self.problem.counted.description if isinstance(self.problem, KernelFile) else ""
 
     @property
@@ -60,15 +68,15 @@ class Story:
 
     @property
     def best(self) -> Candidate | None:
-        """The fastest; of equals the first."""
+        """The fastest candidate; the first one of equals."""
         return min(self.passed, key=lambda each: each.microseconds or 0.0, default=None)
 
 
-def told(run: str, events: Sequence[Event]) -> Story:
-    """Raises ArgusError (E903) for a problem that this version does not know."""
+def story_of(run: str, events: Sequence[Event]) -> Story:
+    """The summary of a run's events. Raises ArgusError (E903) for a problem that this version does not know."""
     first = events[0]
     if not isinstance(first, Started):
-        raise InternalError("a journal's run begins with something else than its start")
+        raise InternalError("the first event of a journal's run is not `Started`")
     story = Story(run, first, problem_of(first.problem, first.target), ())
     for event in events:
         story = _after(story, event)
@@ -96,7 +104,7 @@ def _after(story: Story, event: Event) -> Story:
 
 
 def _judged(candidates: tuple[Candidate, ...], judgement: Judgement) -> tuple[Candidate, ...]:
-    """With the answer to the first that waits for one under this name."""
+    """Record a judgement on the first candidate of its name that has none."""
     before = [each.microseconds for each in candidates if each.microseconds is not None]
     times = [*before, *([] if judgement.microseconds is None else [judgement.microseconds])]
     best = min(times, default=None)
@@ -111,8 +119,10 @@ def _judged(candidates: tuple[Candidate, ...], judgement: Judgement) -> tuple[Ca
 
 @frozen
 class Use:
-    """A technique among the designs that passed. effect: mean time of those with it over those without, None where
-    either are none; geometric means, and such designs differ in more than this.
+    """A technique among the designs that passed.
+
+    share: fraction of the designs that use it. effect: geometric mean time of designs with it over that of designs
+    without it; None if all use it. The two groups differ in other techniques too.
     """
 
     technique: str
@@ -122,12 +132,12 @@ class Use:
 
 
 def technique_of(step: str) -> str:
-    """The name of a step such as `more-stages (stages 3 -> 4)`."""
+    """The name of the technique in a step such as `more-stages (stages 3 -> 4)`."""
     return step.partition(" (")[0]
 
 
 def uses(story: Story) -> tuple[Use, ...]:
-    """The most common first."""
+    """Use of each technique, the most common first."""
     times = [(each.microseconds or 0.0, {technique_of(step) for step in each.techniques}) for each in story.passed]
     names = dict.fromkeys(name for _, has in times for name in sorted(has))
     found = [_use(name, times) for name in names]
@@ -150,7 +160,7 @@ def _mean(times: Sequence[float]) -> float:
 
 @frozen
 class Node:
-    """A row of the tree: the step that leads there from the row above it of one level less, and who is there."""
+    """A row of the tree: its depth, the step that leads to it from its parent, and the candidates at it."""
 
     depth: int
     step: str
@@ -158,7 +168,7 @@ class Node:
 
 
 def tree(story: Story) -> Iterator[Node]:
-    """From the first design, which has no technique, each row before those below it."""
+    """The tree's rows in preorder, from the first design, which has no techniques."""
     at: dict[tuple[str, ...], list[Candidate]] = {(): []}
     for each in story.candidates:
         for cut in range(len(each.techniques) + 1):
@@ -173,7 +183,7 @@ def tree(story: Story) -> Iterator[Node]:
 
 @frozen
 class StageUse:
-    """entered, stopped: candidates. seconds: of all that entered."""
+    """A stage of the gate. entered, stopped: numbers of candidates. seconds: total time spent in the stage."""
 
     stage: Stage
     entered: int
@@ -196,8 +206,10 @@ def stages(story: Story) -> tuple[StageUse, ...]:
 
 @frozen
 class Saved:
-    """early: candidates stopped before a compiler was started. seconds: that compiling, running and timing them would
-    have taken, if as long as of those that passed on average; None where none passed.
+    """Time saved by rejecting candidates before compilation.
+
+    early: candidates rejected before a compiler was started. seconds: estimated time to compile, run and time them,
+    from the average of the candidates that passed; None if none passed.
     """
 
     judged: int

@@ -1,4 +1,4 @@
-"""The page of a run: what it says, of runs that ended or not, and that nothing in it is ever run by a browser."""
+"""The HTML page of a finished or unfinished run; it contains nothing that a browser would execute."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 
 from argus.cli.main import main
 from argus.cli.search.page.page import page
-from argus.cli.search.page.story import Story, saved, stages, told, tree, uses
+from argus.cli.search.page.story import Story, saved, stages, story_of, tree, uses
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
 from argus.search.journal import Journal
@@ -84,7 +84,7 @@ def read(story: Story) -> Reader:
 
 
 def test_the_story_of_a_run() -> None:
-    story = told("run-0001", EVENTS)
+    story = story_of("run-0001", EVENTS)
 
     assert [each.best for each in story.candidates] == [400.0, 200.0, 200.0, 200.0]
     assert story.best is not None
@@ -101,7 +101,7 @@ def test_the_story_of_a_run() -> None:
 
 
 def test_the_tree_leads_from_the_first_design_step_by_step() -> None:
-    rows = [(each.depth, each.step, [one.name for one in each.candidates]) for each in tree(told("run", EVENTS))]
+    rows = [(each.depth, each.step, [one.name for one in each.candidates]) for each in tree(story_of("run", EVENTS))]
 
     assert rows == [
         (0, "the first design", ["plain"]),
@@ -111,13 +111,13 @@ def test_the_tree_leads_from_the_first_design_step_by_step() -> None:
     ]
 
 
-def test_the_page_says_what_the_run_came_to() -> None:
-    found = read(told("run-0001", EVENTS))
+def test_the_page_summarises_the_run() -> None:
+    found = read(story_of("run-0001", EVENTS))
     words = re.sub(r"\s+", " ", found.words)
 
     assert sum(tag == "svg" for tag, _ in found.elements) == 4
     assert "deep, predicted 200.0 us, 69% of the speed of light" in words
-    assert "1 of 4 were stopped, which saved about 3.0 s of compiling and timing" in words
+    assert "1 of 4 were rejected, which saved about 3.0 s of compiling and timing" in words
     assert "endedinterrupted" in words
     assert "refuted at invariants" in words
     assert "two threads meet" in words
@@ -127,16 +127,16 @@ def test_the_page_says_what_the_run_came_to() -> None:
 
 @pytest.mark.parametrize("count", range(1, len(EVENTS)))
 def test_a_run_that_was_cut_off_anywhere_has_a_page(count: int) -> None:
-    words = re.sub(r"\s+", " ", read(told("run-0001", EVENTS[:count])).words)
+    words = re.sub(r"\s+", " ", read(story_of("run-0001", EVENTS[:count])).words)
 
-    assert "endednot ended: it goes on, or was cut off" in words
+    assert "endednot ended: still running, or cut off" in words
     assert ("nothing has passed the gate" in words) == (count < 3)
     waiting = isinstance(EVENTS[count - 1], Proposed)
-    assert ("no answer was recorded" in words) == waiting
+    assert ("no result was recorded" in words) == waiting
 
 
 def test_a_resumed_run_goes_on() -> None:
-    story = told("run-0001", (*EVENTS, Resumed(4), proposed("more"), timed("more", 150.0), Ended("trials spent")))
+    story = story_of("run-0001", (*EVENTS, Resumed(4), proposed("more"), timed("more", 150.0), Ended("trials spent")))
 
     assert (story.ended, story.resumed, len(story.candidates)) == ("trials spent", 1, 5)
     assert "resumed 1 times" in read(story).words
@@ -147,11 +147,11 @@ HOSTILE = "</svg></style></pre>--><script>alert(1)</script><img src=x onerror=al
 
 @pytest.mark.nightly
 @given(some.lists(some.text(max_size=40), min_size=6, max_size=6))
-def test_nothing_that_a_journal_says_is_more_than_text(texts: list[str]) -> None:
+def test_text_from_a_journal_is_escaped(texts: list[str]) -> None:
     hostile(*texts)
 
 
-def test_scripts_are_text() -> None:
+def test_scripts_are_escaped() -> None:
     found = hostile(*[HOSTILE] * 6)
 
     assert "<script>alert(1)</script>" in found.words
@@ -171,7 +171,7 @@ def hostile(name: str, technique: str, why: str, message: str, planner: str, rea
         Proposed(f"{name}!", (technique,), 0.1, planner, why),
         Judged(fine),
     ]
-    story = told(reason, events)
+    story = story_of(reason, events)
     for each in re.findall(r"<svg.*?</svg>", page(story), re.DOTALL):
         ET.fromstring(each)  # noqa: S314 reason: our own text
     return read(story)
@@ -197,7 +197,7 @@ def test_the_command_takes_a_journal_alone(tmp_path: Path, capsys: pytest.Captur
     assert f"{last}, 4 candidates" in capsys.readouterr().out
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs, out = tmp_path / "runs.db", str(tmp_path / "page.html")
     assert main(["report", "--journal", str(runs), "--out", out]) == 3
     assert not runs.exists()

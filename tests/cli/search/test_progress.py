@@ -1,4 +1,4 @@
-"""The bar at the foot of a terminal: what it says, that it fits, and that nothing of it is anywhere else."""
+"""The progress bar: its text, its width, and its absence outside a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
-from argus.cli.search.progress import Bar, drawn, shown_on
+from argus.cli.search.progress import Bar, show_bar, supports_live
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Update
 from argus.search.loop import Limits
@@ -33,7 +33,7 @@ def bar(limits: Limits, seconds: float, *events: Update) -> Bar:
     clock = Clock()
     made = Bar(limits, BOUNDS, clock)
     for event in events:
-        made.saw(event)
+        made.update(event)
     clock.now += seconds
     return made
 
@@ -59,18 +59,18 @@ def words(shares: Sequence[tuple[float, str]]) -> list[str]:
         (9999.0, 1.0, ["10:00 of 10:00", "1 of 50 trials"]),
     ],
 )
-def test_the_limit_that_is_nearer_comes_first(seconds: float, share: float, expected: list[str]) -> None:
+def test_the_nearest_limit_comes_first(seconds: float, share: float, expected: list[str]) -> None:
     found = bar(Limits(600.0, 50), seconds, STARTED, FAST).shares()
 
     assert words(found) == expected
     assert found[0][0] == share
 
 
-def test_without_a_limit_it_is_the_designs_that_end() -> None:
+def test_without_a_limit_the_designs_are_counted() -> None:
     assert words(bar(Limits(), 4000.0, STARTED, FAST).shares()) == ["1 of 200 designs", "1:06:40"]
 
 
-def test_it_says_what_the_search_is_at_and_its_best() -> None:
+def test_the_bar_shows_the_current_candidate_and_the_best() -> None:
     begun = (STARTED, Proposed("fast", (), 0.5, "bandit"), Proposed("next", (), 0.5, "bandit"))
 
     assert bar(Limits(60.0), 12.0, *begun).words() == ("at fast 12 s and 1 more",)
@@ -83,7 +83,7 @@ def test_it_says_what_the_search_is_at_and_its_best() -> None:
     assert bar(Limits(60.0), 1.0, *begun, Ended("interrupted")).words() == ("ending",)
 
 
-def test_a_resumed_run_counts_on() -> None:
+def test_a_resumed_run_continues_the_count() -> None:
     found = bar(Limits(None, 10), 1.0, Resumed(4, 3 * BOUNDS.light))
 
     assert words(found.shares()) == ["4 of 10 trials", "1 s"]
@@ -91,7 +91,7 @@ def test_a_resumed_run_counts_on() -> None:
 
 
 @pytest.mark.parametrize("width", [1, 5, 12, 20, 30, 40, 60, 80, 120, 300])
-def test_it_is_one_line_however_narrow_the_terminal(width: int) -> None:
+def test_the_bar_is_one_line_in_any_terminal_width(width: int) -> None:
     shown = line(bar(Limits(600.0, 50), 300.0, STARTED, FAST, Proposed("n" * 70, (), 0.1, "bandit")), width)
 
     assert "\n" not in shown
@@ -105,7 +105,7 @@ def test_half_of_the_bar_is_full_at_half_of_the_budget() -> None:
     assert line(bar(Limits(600.0), 300.0, STARTED), 200) == "━" * 20 + " " * 20 + " 5:00 of 10:00, 0 of 200 designs"
 
 
-def test_an_encoding_without_its_signs_gets_others() -> None:
+def test_an_encoding_without_the_bar_characters_gets_ascii() -> None:
     made = bar(Limits(600.0), 300.0, STARTED, FAST)
 
     assert "-----" in line(made, 120, "cp1252")
@@ -121,19 +121,19 @@ def console(file: io.StringIO, **environment: str) -> Console:
     return Console(file=file, _environ={"TERM": "xterm", "COLUMNS": "100", **environment})
 
 
-def test_only_a_terminal_has_one() -> None:
-    assert shown_on(console(Terminal()))
-    assert shown_on(console(Terminal(), NO_COLOR="1"))
-    assert not shown_on(console(Terminal(), TERM="dumb"))
-    assert not shown_on(console(Terminal(), TTY_INTERACTIVE="0"))
-    assert not shown_on(console(io.StringIO()))
-    assert not shown_on(console(io.StringIO(), FORCE_COLOR="1"))
+def test_only_a_terminal_has_a_bar() -> None:
+    assert supports_live(console(Terminal()))
+    assert supports_live(console(Terminal(), NO_COLOR="1"))
+    assert not supports_live(console(Terminal(), TERM="dumb"))
+    assert not supports_live(console(Terminal(), TTY_INTERACTIVE="0"))
+    assert not supports_live(console(io.StringIO()))
+    assert not supports_live(console(io.StringIO(), FORCE_COLOR="1"))
 
 
-def test_it_is_gone_afterwards_and_the_cursor_is_back() -> None:
+def test_the_bar_is_removed_and_the_cursor_restored() -> None:
     file = Terminal()
     shown = console(file, NO_COLOR="1")
-    with drawn(bar(Limits(60.0), 30.0, STARTED), shown):
+    with show_bar(bar(Limits(60.0), 30.0, STARTED), shown):
         shown.print("a line above")
     written = file.getvalue()
 
@@ -143,9 +143,9 @@ def test_it_is_gone_afterwards_and_the_cursor_is_back() -> None:
     assert written.endswith("\x1b[1A\x1b[2K")
 
 
-def test_elsewhere_nothing_is_written() -> None:
+def test_nothing_is_written_to_a_file_or_pipe() -> None:
     file = io.StringIO()
-    with drawn(bar(Limits(60.0), 30.0, STARTED), console(file, FORCE_COLOR="1")):
+    with show_bar(bar(Limits(60.0), 30.0, STARTED), console(file, FORCE_COLOR="1")):
         pass
 
     assert file.getvalue() == ""

@@ -1,4 +1,4 @@
-"""Lines of a search: where each candidate stands, what tells it from others, and why one was stopped."""
+"""Lines of a search: each candidate's time against the bounds, its techniques, and why it was rejected."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from attrs import evolve
 
-from argus.cli.search.text import Teller, change, counterexample_lines, outcome_lines
+from argus.cli.search.text import SearchLog, change, counterexample_lines, outcome_lines
 from argus.policy.llm.budget import Limits, Spent
 from argus.report.json_document import report_json
 from argus.search.evaluation.judgement import Judgement
@@ -24,7 +24,7 @@ MODEL = Limits(0.01, 1_000)
 
 
 def lines(*events: Update) -> list[str]:
-    teller = Teller(BOUNDS, 9, MODEL)
+    teller = SearchLog(BOUNDS, 9, MODEL)
     return [line for event in events for line in teller.lines(event)]
 
 
@@ -32,7 +32,7 @@ def timed(name: str, microseconds: float) -> Judged:
     return Judged(Judgement(name, "timed", "timing", microseconds=microseconds))
 
 
-def test_a_resumed_run_counts_on_and_knows_its_best() -> None:
+def test_a_resumed_run_continues_the_count_and_the_best() -> None:
     assert lines(Resumed(4, 200.0), timed("slow", 300.0), timed("fast", 150.0)) == [
         "resumed after 4 candidates, best 200.0 us",
         (
@@ -46,7 +46,7 @@ def test_a_resumed_run_counts_on_and_knows_its_best() -> None:
     ]
 
 
-def test_a_line_says_where_its_time_stands() -> None:
+def test_a_line_compares_its_time_with_the_bounds() -> None:
     (line,) = lines(timed("x", 2 * BOUNDS.reachable))
 
     gap = 2 * BOUNDS.reachable / BOUNDS.light
@@ -68,7 +68,7 @@ def test_a_kernel_that_was_written_is_not_named_twice() -> None:
     assert lines(*events)[0].startswith("   1/9 text-1 [+larger-bn +kernel-text]: proved")
 
 
-def test_many_techniques_are_told_beside_the_best() -> None:
+def test_many_techniques_are_shown_as_a_difference_to_the_best() -> None:
     best = tuple(f"t{n} (x {n} -> {n + 1})" for n in range(7))
 
     assert change((*best, "deep (stages 1 -> 2)"), best) == "the best +deep (stages 1 -> 2)"
@@ -78,7 +78,7 @@ def test_many_techniques_are_told_beside_the_best() -> None:
     assert change(best, ()) == "7 techniques, +t6 (x 6 -> 7)"
 
 
-def test_the_best_of_a_resumed_run_is_what_candidates_are_told_beside() -> None:
+def test_candidates_of_a_resumed_run_are_compared_with_its_best() -> None:
     steps = tuple(f"t{n}" for n in range(7))
     told = lines(Resumed(4, 200.0, steps), Proposed("a", (*steps, "deep"), 0.5, "bandit"), timed("a", 300.0))
 
@@ -102,7 +102,7 @@ REFUTED: dict[str, object] = {
 }
 
 
-def test_a_rejection_is_told_with_its_counterexample() -> None:
+def test_a_rejection_is_shown_with_its_counterexample() -> None:
     refuted = Judgement("x", "refuted", "invariants", "I5: two threads meet", counterexample=REFUTED)
     static = Judgement("y", "over limits", "invariants", "I22: too large", counterexample={"message": "too large"})
 
@@ -129,27 +129,27 @@ def test_a_real_counterexample_has_its_thread_element_and_program_point() -> Non
     assert line.endswith("; replayed in the interpreter")
 
 
-def test_a_question_says_what_it_cost_and_what_is_left() -> None:
+def test_a_model_call_shows_its_cost_and_the_budget_left() -> None:
     reply: Mapping[str, Any] = {"kind": "reply", "proposals": [{}, {}]}
     trouble = {"kind": "trouble", "code": "E923", "message": "the endpoint did not answer"}
 
     assert lines(Resumed(0, None, (), 100, 0.001), Asks("m"), Asked("m", reply, 120, 0.002)) == [
         "resumed after 0 candidates",
         (
-            "  m was asked: 2 proposals; 120 tokens, $0.0020;"
+            "  asked m: 2 proposals; 120 tokens, $0.0020;"
             " spent 220 tokens, $0.0030, left $0.0070 of $0.01, left 780 of 1,000 tokens"
         ),
     ]
     (line,) = lines(Asked("m", trouble, 0, 0.0))
-    assert "no answer, E923: the endpoint did not answer; the bandit goes on; spent 0 tokens" in line
+    assert "no answer, E923: the endpoint did not answer; continuing with the bandit; spent 0 tokens" in line
 
 
-def test_what_a_broken_question_may_have_cost_is_told_as_supposed() -> None:
+def test_the_cost_of_a_failed_call_is_shown_as_estimated() -> None:
     reply = {"kind": "trouble", "code": "E923", "message": "late", "spent": {"supposed": 300}}
 
     (line,) = lines(Asked("m", reply, 320, 0.005))
 
-    assert "; 320 tokens (300 of them supposed), $0.0050; spent 320 tokens" in line
+    assert "; 320 tokens (300 of them estimated), $0.0050; spent 320 tokens" in line
 
 
 def asked(spent: Spent | None) -> SearchResult:
@@ -163,11 +163,11 @@ def test_the_summary_says_what_the_model_cost() -> None:
     assert not any("the model:" in line for line in outcome_lines(asked(None), MODEL))
 
 
-def test_a_search_that_breaks_off_has_told_its_best() -> None:
-    teller = Teller(BOUNDS)
-    assert list(teller.cut_off()) == []
+def test_a_search_that_ends_by_an_error_shows_its_best() -> None:
+    teller = SearchLog(BOUNDS)
+    assert list(teller.best_at_error()) == []
 
     list(teller.lines(timed("x", 200.0)))
     list(teller.lines(Ended("interrupted")))
 
-    assert list(teller.cut_off()) == ["best until then: x, 200.0 us; what is in the journal is kept"]
+    assert list(teller.best_at_error()) == ["best so far: x, 200.0 us; the journal has all results"]

@@ -1,4 +1,4 @@
-"""Programs of several kernels: launches in stream order, on tensors and with tags that cross from one to the next."""
+"""Interprets programs of several kernels: launches in stream order, with tensors and tags passed between them."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def run_program(
     seed: int = 0,
     limit: int = 20,
 ) -> Outcome:
-    """Run the launches of a program one after the other and report what they violate.
+    """Run the launches of a program in order and report what they violate.
 
-    arrays: inputs by name, random from `seed` where absent. Violations are those of the launches, in order; a
-    workspace is uninitialised at first. A tensor that no launch is given is handed back as it came, if it came.
-    Raises KeyError for a size without a value, ArgusError (E501) for a construct without a meaning here.
+    arrays: inputs by name, random from `seed` where absent. Violations are listed in launch order; workspaces start
+    uninitialised. A tensor that no launch uses is returned unchanged if it was given.
+    Raises KeyError for a size without a value, ArgusError (E501) for a construct that the interpreter does not support.
     """
     env = {symbol: sizes[symbol.name] for symbol in program.sizes}
     values = values or any(needs_values(step.kernel) for step in program.launches)
@@ -76,7 +76,7 @@ def run_program(
 
 
 def launch_sizes(step: Step, env: Mapping[Symbol, int]) -> dict[Symbol, int]:
-    """The sizes of a launch's kernel."""
+    """The values of the kernel's sizes at a launch."""
     return {symbol: _number(size, env) for symbol, size in step.sizes}
 
 
@@ -85,7 +85,7 @@ def _number(size: Index, env: Mapping[Symbol, int]) -> int:
 
 
 def _users(program: Program, launches: list[Launch], buffer: Buffer) -> list[tuple[Launch, Buffer]]:
-    """The launches that are given a tensor, each with the parameter that it is there."""
+    """The launches that use a tensor, each with the parameter that it is passed to."""
     return [
         (launch, parameter)
         for step, launch in zip(program.launches, launches, strict=True)
@@ -95,7 +95,7 @@ def _users(program: Program, launches: list[Launch], buffer: Buffer) -> list[tup
 
 
 def _memory(program: Program, launches: list[Launch], arrays: Mapping[str, Array], seed: int) -> dict[Buffer, Cells]:
-    """The tensors of the program: inputs, and what nobody has written yet."""
+    """The tensors of the program at its start: filled inputs, uninitialised outputs and workspaces."""
     random = np.random.default_rng(seed)
     memory: dict[Buffer, Cells] = {}
     for buffer in (*program.parameters, *program.workspaces):
@@ -119,7 +119,7 @@ def _contents(launch: Launch, buffer: Buffer, cells: Cells) -> Array:
 
 
 def _forget(step: Step, launch: Launch, written: set[Buffer]) -> None:
-    """Inputs have the tags that the kernel gives them, whatever those of the kernels before were."""
+    """Remove tags of tensors that no launch has written: each kernel assigns the tags of its own inputs."""
     for buffer in step.kernel.parameters:
         marks = launch.tensors[buffer].marks
         if marks is not None and step.arguments[buffer.name] not in written:

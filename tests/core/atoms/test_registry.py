@@ -61,9 +61,9 @@ def test_an_unknown_operand_is_refused_with_the_names() -> None:
     ("atom", "operand", "bits", "message"),
     [
         ("mfma_f32_16x16x16_bf16", "c", 16, "has elements of 32 bits, not 16"),
-        ("ds_read_b64", "source", 128, "moves 64 bits a lane"),
-        ("ds_read_b64", "source", 24, "no whole elements of 24 bits"),
-        ("ds_read_b64", "source", 0, "no whole elements of 0 bits"),
+        ("ds_read_b64", "source", 128, "moves 64 bits per lane"),
+        ("ds_read_b64", "source", 24, "not a multiple of 24-bit elements"),
+        ("ds_read_b64", "source", 0, "not a multiple of 0-bit elements"),
     ],
 )
 def test_elements_of_another_size_are_refused(atom: str, operand: str, bits: int, message: str) -> None:

@@ -15,7 +15,7 @@ from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.memory.cells import PLAIN, Cells, Records, blank
 from argus.interp.memory.loading import begin, extent, fill, inputs, outputs
-from argus.interp.run import Outcome, go, needs_values
+from argus.interp.run import Outcome, needs_values, run_blocks
 from argus.interp.search.schedule import Adversary, Schedule
 from argus.interp.state import Launch
 from argus.interp.values.tensor_claims import array_of
@@ -66,7 +66,7 @@ def run_program(
             launch.tensors.update({b: memory[step.arguments[b.name]] for b in step.kernel.parameters})
             _forget(step, launch, written)
             begin(launch)
-            go(launch)
+            run_blocks(launch)
             coverage.update(launch.coverage)
             written |= {step.arguments[buffer.name] for buffer in outputs(step.kernel)}
     found = {b.name: _array(program, launches, b) for b in program.parameters if b in memory} if values else {}

@@ -27,7 +27,7 @@ from argus.interp.machine import idle_blocks
 from argus.interp.machine.blocks import run_agents
 from argus.interp.memory.loading import contents_of, load
 from argus.interp.memory.trace import Journal
-from argus.interp.search.schedule import Adversary, Met, Schedule
+from argus.interp.search.schedule import Adversary, EnabledSets, Schedule
 from argus.interp.state import Launch
 from argus.interp.step import run_block
 from argus.interp.values import distinct
@@ -43,13 +43,13 @@ class Outcome:
     """The result of one run.
 
     arrays: final contents of every parameter, by name (none without values). coverage: how often any wave executed
-    each statement. met: the sets of enabled actors that a priority schedule chose from.
+    each statement. enabled_sets: the sets of enabled actors that a priority schedule chose from.
     """
 
     arrays: Mapping[str, Array]
     violations: tuple[Violation, ...]
     coverage: Mapping[Stmt, int]
-    met: Met = frozenset()
+    enabled_sets: EnabledSets = frozenset()
 
 
 def run(
@@ -97,9 +97,9 @@ def run_prepared(
     launch = Launch(prepared, env, tensors, values, tags, adversary, Reporter(limit), keeps=keeps, journal=journal)
     with np.errstate(all="ignore"):
         load(launch, arrays or {}, (seed, schedule.draw) if schedule.draw else seed)
-        go(launch, blocks)
+        run_blocks(launch, blocks)
     found = {buffer.name: array_of(launch, buffer) for buffer in kernel.parameters} if values else {}
-    return Outcome(found, launch.reporter.violations, dict(launch.coverage), adversary.met)
+    return Outcome(found, launch.reporter.violations, dict(launch.coverage), adversary.enabled_sets)
 
 
 def promised_integers(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
@@ -114,28 +114,28 @@ def promised_integers(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> di
     }
 
 
-def violated(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:
+def find_violations(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:
     """The violations of a run on random inputs; none if no inputs are found that satisfy the promises."""
     try:
-        return violations(prepared, sizes, schedule)
+        return find_violations_strictly(prepared, sizes, schedule)
     except UnsatisfiedPromiseError:
         return ()
 
 
-def violations(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:
-    """As `violated`, but raises UnsatisfiedPromiseError if no inputs are found that satisfy the promises."""
+def find_violations_strictly(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:
+    """As `find_violations`, but raises UnsatisfiedPromiseError if no inputs are found that satisfy the promises."""
 
-    def made() -> tuple[tuple[Violation, ...], Met]:
+    def made() -> tuple[tuple[Violation, ...], EnabledSets]:
         outcome = run_prepared(prepared, sizes, None, schedule, tags=True, values=False)
-        return outcome.violations, outcome.met
+        return outcome.violations, outcome.enabled_sets
 
-    return prepared.runs.violated(tuple(sizes[each.name] for each in prepared.kernel.sizes), schedule, made)
+    return prepared.runs.violations(tuple(sizes[each.name] for each in prepared.kernel.sizes), schedule, made)
 
 
-def go(launch: Launch, blocks: Sequence[tuple[int, ...]] | None = None) -> None:
+def run_blocks(launch: Launch, blocks: Sequence[tuple[int, ...]] | None = None) -> None:
     """Run blocks of a launch whose tensors are loaded, all by default, and check claims about whole tensors."""
     every = _grid(launch)
-    if by_events(launch.prepared.kernel):
+    if uses_agents(launch.prepared.kernel):
         groups = _clusters(launch, every, every if blocks is None else blocks)
         for together in groups if blocks is not None else idle_blocks.without_repeats(launch, groups):
             run_agents(launch, together)
@@ -151,7 +151,7 @@ def needs_values(kernel: Kernel) -> bool:
     return any(isinstance(stmt, Map) and _compares(stmt.elem) for stmt in walk(kernel.body))
 
 
-def by_events(kernel: Kernel) -> bool:
+def uses_agents(kernel: Kernel) -> bool:
     """Whether the kernel runs on the machine with agents, mbarriers and named barriers, rather than the one with waves
     and a single block barrier.
     """

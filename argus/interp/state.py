@@ -15,7 +15,7 @@ from argus.core.layout import TV
 from argus.interp.compiled_kernel import Prepared, Scalars, registers_of
 from argus.interp.machine.waves import Operation, SharedAccess, Wave
 from argus.interp.memory.cells import Cells, IntArray, Records, Written, blank, unravel
-from argus.interp.memory.trace import Asked, Journal, Spot
+from argus.interp.memory.trace import FaultContext, Journal, Spot
 from argus.interp.search.schedule import Adversary
 from argus.interp.values.tag_sources import TagSources
 from argus.interp.violation import Event, Reporter
@@ -182,7 +182,7 @@ class Block:
         journal = self.launch.journal
         if kept and journal is not None:
             fault = code, event.stmt, None if other is None else other.stmt
-            journal.asked[fault] = Asked(journal.moment, self.cells, self.base, origins, alike)
+            journal.contexts[fault] = FaultContext(journal.moment, self.cells, self.base, origins, alike)
 
     def cells(self, buffer: Buffer) -> Cells:
         """The storage of a buffer, allocated uninitialised on first use."""

@@ -18,7 +18,7 @@ from argus.interp.search.diagnosis import Witness
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import assumed, sizes_in_order, work
 from argus.interp.search.shrink import RUNS, descend
-from argus.interp.violation import UnkeptError, Violation
+from argus.interp.violation import UnsatisfiedPromiseError, Violation
 from argus.verifier.refute import Refutation, Suspect, is_static, shown, static_fault
 
 Sizes = Mapping[str, int]
@@ -145,7 +145,7 @@ def _violations(place: Place, size: Sizes, schedule: Schedule, *, split: frozens
     own = set(walk(launch.kernel.body))
     try:
         outcome = run_program(place.program, size, None, schedule, tags=True, values=False)
-    except UnkeptError:
+    except UnsatisfiedPromiseError:
         return []
     after = (
         set(_users(place.program.launches[place.number + 1 :], set(launch.arguments.values())))

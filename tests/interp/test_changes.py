@@ -1,4 +1,4 @@
-"""The change that takes a fault of the data flow away is told, for each kind of mistake; none is invented."""
+"""The change that takes a fault of the data flow away is repairs, for each kind of mistake; none is invented."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from attrs import evolve
 from argus.core.algebra import const
 from argus.core.ir import For, walk
 from argus.core.verdict import Refuted
-from argus.interp.search.dataflow_repairs import bounds, changed
+from argus.interp.search.dataflow_repairs import loop_bounds, replace
 from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
 
@@ -53,6 +53,6 @@ def test_no_loop_is_told_to_start_below_zero(start: int, falls: bool) -> None:
     kernel = template.trace()
     (loop,) = [stmt for stmt in walk(kernel.body) if isinstance(stmt, For)]
     moved = evolve(loop, start=const(start))
-    told = [change.help for change in bounds(changed(kernel, {loop: moved}))]
-    assert any("start at `-1`" in each for each in told) is False
-    assert any("start at" in each for each in told) is not falls
+    repairs = [change.help for change in loop_bounds(replace(kernel, {loop: moved}))]
+    assert any("start at `-1`" in each for each in repairs) is False
+    assert any("start at" in each for each in repairs) is not falls

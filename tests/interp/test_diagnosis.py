@@ -13,7 +13,7 @@ from argus.core.ir import Alloc, Arrive, Await, Kernel, Stmt, bodies, walk, with
 from argus.core.query import Budget
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import run
-from argus.interp.search.advice import advised
+from argus.interp.search.advice import advice_for
 from argus.interp.search.budget import RunBudget
 from argus.interp.search.diagnosis import Witness, diagnose
 from argus.interp.search.protocol_repairs import repairs
@@ -117,7 +117,7 @@ def test_the_search_names_the_cause_and_replays_it(fault: str, code: str) -> Non
     found = refuted(kernel)
     assert found.counterexample.code == code, found.counterexample.message
     assert isinstance(found.diagnostic, Diagnostic)
-    assert found.diagnostic.help == advised(code) or code in ("I1", "I6", "I8")
+    assert found.diagnostic.help == advice_for(code) or code in ("I1", "I6", "I8")
     assert code != "I1" or "take the tile from `16*k` on" in found.diagnostic.help
     assert found.counterexample.replayed == "interpreter"
 

@@ -39,14 +39,14 @@ def all_of(_: Launch, groups: Groups) -> Groups:
 def groups_run(kernel: Kernel, sizes: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> int:
     """How many groups of blocks a run takes."""
     seen: list[object] = []
-    every = idle_blocks.once
+    every = idle_blocks.without_repeats
 
     def counted(launch: Launch, found: Groups) -> Groups:
         for each in every(launch, found):
             seen.append(each)
             yield each
 
-    monkeypatch.setattr(idle_blocks, "once", counted)
+    monkeypatch.setattr(idle_blocks, "without_repeats", counted)
     run(kernel, sizes)
     return len(seen)
 
@@ -74,7 +74,7 @@ def test_blocks_that_store_outside_of_loops_are_all_run(monkeypatch: pytest.Monk
 def test_numbers_and_findings_are_those_of_all_blocks(config: str, monkeypatch: pytest.MonkeyPatch) -> None:
     traced = gemm.trace(config)
     few = run(traced, SIZES)
-    monkeypatch.setattr(idle_blocks, "once", all_of)
+    monkeypatch.setattr(idle_blocks, "without_repeats", all_of)
     every = run(traced, SIZES)
 
     assert few.violations == every.violations == ()

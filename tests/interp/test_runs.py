@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import violated
+from argus.interp.run import find_violations
 from argus.interp.search.runs import Runs
-from argus.interp.search.schedule import ROLES_DIRECTED, Met, Schedule
+from argus.interp.search.schedule import ROLES_DIRECTED, EnabledSets, Schedule
 from argus.interp.search.search import sizes_in_order
 from argus.interp.violation import Violation
 from property_tests.programs import CORPUS, templates
@@ -33,21 +33,21 @@ def test_a_run_stands_for_others_that_choose_alike(name: str) -> None:
     found: list[tuple[Violation, ...]] = []
     for size in list(sizes_in_order(kernel, []))[:2]:
         for schedule in ROLES_DIRECTED:
-            found.append(violated(shared, size, schedule))
-            assert found[-1] == violated(Prepared(kernel), size, schedule), (size, schedule)
+            found.append(find_violations(shared, size, schedule))
+            assert found[-1] == find_violations(Prepared(kernel), size, schedule), (size, schedule)
     assert len(set(found)) > 1
     assert len({id(each) for each in found}) < len(found)
 
 
-def counted(runs: Runs, schedule: Schedule, met: Met, size: int = 4) -> bool:
+def counted(runs: Runs, schedule: Schedule, met: EnabledSets, size: int = 4) -> bool:
     """Whether a run was made."""
     made: list[Schedule] = []
 
-    def run() -> tuple[tuple[Violation, ...], Met]:
+    def run() -> tuple[tuple[Violation, ...], EnabledSets]:
         made.append(schedule)
         return (), met
 
-    runs.violated((size,), schedule, run)
+    runs.violations((size,), schedule, run)
     return bool(made)
 
 

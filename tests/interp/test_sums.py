@@ -10,7 +10,7 @@ import pytest
 
 from argus.core.ir import Kernel
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import run, violated
+from argus.interp.run import find_violations, run
 from argus.interp.search.schedule import DIRECTED
 from argus.interp.search.search import sizes_in_order
 from argus.language import (
@@ -57,7 +57,7 @@ def test_correct_kernels_violate_nothing(path: Path) -> None:
     sizes = list(sizes_in_order(traced))
     for size in (*islice(sizes, 2), sizes[len(sizes) // 2]):
         for schedule in DIRECTED:
-            assert violated(prepared, size, schedule) == (), (size, schedule)
+            assert find_violations(prepared, size, schedule) == (), (size, schedule)
 
 
 @pytest.mark.parametrize("name", ["zeroed_sum", "zeroed_sum_unguarded"])

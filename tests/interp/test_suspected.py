@@ -7,15 +7,15 @@ import pytest
 
 from argus.core.algebra import add, eq, floordiv, le, sym
 from argus.core.index import Cond, Symbol
-from argus.interp.values.joint_relations import suspected
-from argus.interp.values.sets import LOOSE, MISSING, Sets
+from argus.interp.values.joint_relations import needs_check
+from argus.interp.values.sets import MISSING, UNTRACKED, Sets
 
 M, N, SIZE = Symbol("m", "fresh", None, None), Symbol("n", "fresh", None, None), Symbol("S", "size", 1, None)
 
 
 def judged(cond: Cond, *columns: tuple[int, int], size: int = 3) -> list[bool]:
     kinds = np.array(columns, np.int64).reshape(-1, 2).T
-    return suspected(cond, (M, N), kinds, {SIZE: size}, {}).tolist()
+    return needs_check(cond, (M, N), kinds, {SIZE: size}, {}).tolist()
 
 
 def test_integers_are_compared_together() -> None:
@@ -26,7 +26,7 @@ def test_integers_are_compared_together() -> None:
     assert judged(le(sym(SIZE), 2), (1, 2), (3, 4)) == [True, True]
 
 
-@pytest.mark.parametrize("other", [MISSING, LOOSE, Sets().of([1, 2])])
+@pytest.mark.parametrize("other", [MISSING, UNTRACKED, Sets().of([1, 2])])
 def test_what_is_no_integer_has_its_turn(other: int) -> None:
     assert judged(le(sym(M), sym(N)), (0, 0), (other, 0), (0, other), (0, 1)) == [False, True, True, False]
     assert judged(le(sym(M), sym(N)), (other, other)) == [True]

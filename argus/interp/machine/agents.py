@@ -9,19 +9,19 @@ from attrs import define, field
 
 from argus.core.ir import Buffer, Role, Stmt
 from argus.interp.compiled_kernel import Scalars
-from argus.interp.machine.asynchrony import Engine, Flight, Groups
-from argus.interp.machine.barriers import Barriers, Meeting, Phased
+from argus.interp.machine.asynchrony import AsyncOp, Engine, Groups
+from argus.interp.machine.barriers import Barriers, TrackedMbarrier, TrackedNamedBarrier
 from argus.interp.machine.clocks import Clock, Mark, Strands
 from argus.interp.machine.waves import Wave
 from argus.interp.memory.cells import Cells
-from argus.interp.memory.shadow import Shadow
+from argus.interp.memory.shadow import ShadowMemory
 from argus.interp.search.schedule import Actor
 from argus.interp.state import Block, Launch, coordinates
 from argus.interp.violation import Event
 
 
 @define(eq=False)
-class Mapped:
+class TensorMapState:
     """A tensor map in memory. tensor: the buffer it describes and the offset in it, None along axes of the map.
 
     edited, released: timestamps of the editing strands; released is None before the release. acquired: the strands
@@ -33,7 +33,7 @@ class Mapped:
     edited: tuple[Mark, ...]
     released: tuple[Mark, ...] | None = None
     acquired: set[int] = field(factory=set[int])
-    flights: list[Flight] = field(factory=list[Flight])
+    flights: list[AsyncOp] = field(factory=list[AsyncOp])
 
 
 @define(eq=False)
@@ -41,7 +41,7 @@ class Machine:
     """The state that the agents of one block share.
 
     rank: in its cluster. strands, engine: of the whole cluster, in which this block's threads begin at `first`.
-    visits: accesses by other blocks to this block's memory and barriers. ended: all of its threads have ended.
+    remote_accesses: accesses by other blocks to this block's memory and barriers. ended: all of its threads have ended.
     """
 
     launch: Launch
@@ -51,14 +51,16 @@ class Machine:
     first: int
     strands: Strands
     barriers: Barriers
-    shadow: Shadow
+    shadow: ShadowMemory
     engine: Engine
-    visits: list[Visit] = field(factory=lambda: list[Visit]())  # noqa: PLW0108 reason: `Visit` is below
+    remote_accesses: list[RemoteAccess] = field(factory=lambda: list[RemoteAccess]())  # noqa: PLW0108 reason: `RemoteAccess` is below
     ended: bool = False
-    meetings: dict[tuple[str, int], Meeting] = field(factory=dict[tuple[str, int], Meeting])
+    named_barriers: dict[tuple[str, int], TrackedNamedBarrier] = field(
+        factory=dict[tuple[str, int], TrackedNamedBarrier]
+    )
     shared: dict[Buffer, Cells] = field(factory=dict[Buffer, Cells])
     groups: dict[tuple[str, int], Groups] = field(factory=dict[tuple[str, int], Groups])
-    maps: dict[Buffer, Mapped] = field(factory=dict[Buffer, Mapped])
+    maps: dict[Buffer, TensorMapState] = field(factory=dict[Buffer, TensorMapState])
     units: list[Unit] = field(factory=lambda: list[Unit]())  # noqa: PLW0108 reason: `Unit` is below
 
     def queue_of(self, queue: str, strand: int) -> Groups:
@@ -72,7 +74,7 @@ class Machine:
 
 
 @define(eq=False)
-class Visit:
+class RemoteAccess:
     """An access by another block to this block's memory or barriers.
 
     Its completion happens before a thread whose clock contains `mark` (a release of the strand) or `bit` (of an
@@ -93,7 +95,7 @@ class Visit:
 
 
 @define(eq=False)
-class Sent:
+class Multicast:
     """One multicast. place: the tensor coordinates of the first element of the whole shared tile; mask: receivers."""
 
     event: Event
@@ -104,18 +106,20 @@ class Sent:
 
 @define(eq=False)
 class Cluster:
-    """The blocks of a cluster, by rank; a single block without clusters. meetings: barriers of the whole cluster.
+    """The blocks of a cluster, by rank; a single block without clusters. named_barriers: barriers of the whole cluster.
 
-    sent: what the first block sent, by multicast statement, agent number and execution count. times: the number of
-    executions, by multicast statement, rank and agent number.
+    multicasts: what the first block sent, by multicast statement, agent number and execution count. times: the number
+    of executions, by multicast statement, rank and agent number.
     """
 
     launch: Launch
     strands: Strands
     engine: Engine = field(factory=Engine)
     machines: list[Machine] = field(factory=list[Machine])
-    meetings: dict[tuple[str, int], Meeting] = field(factory=dict[tuple[str, int], Meeting])
-    sent: dict[tuple[Stmt, int, int], Sent] = field(factory=dict[tuple[Stmt, int, int], Sent])
+    named_barriers: dict[tuple[str, int], TrackedNamedBarrier] = field(
+        factory=dict[tuple[str, int], TrackedNamedBarrier]
+    )
+    multicasts: dict[tuple[Stmt, int, int], Multicast] = field(factory=dict[tuple[Stmt, int, int], Multicast])
     times: Counter[tuple[Stmt, int, int]] = field(factory=Counter[tuple[Stmt, int, int]])
 
     @property
@@ -128,25 +132,25 @@ class Waiting:
     """What blocks a unit: an incomplete phase of an mbarrier, or an incomplete generation of a named barrier."""
 
     event: Event
-    on: Phased | Meeting
+    on: TrackedMbarrier | TrackedNamedBarrier
     phase: int
 
     def over(self) -> bool:
         """Whether the wait returns."""
-        if isinstance(self.on, Phased):
+        if isinstance(self.on, TrackedMbarrier):
             return self.on.passes(self.phase)
         return self.on.state.generation > self.phase
 
     @property
     def missed(self) -> bool:
         """Whether a later phase is complete too, so that the parity no longer identifies the phase waited for."""
-        return isinstance(self.on, Phased) and self.on.state.phases > self.phase + 1
+        return isinstance(self.on, TrackedMbarrier) and self.on.state.phases > self.phase + 1
 
     def describe(self) -> str:
         """What is waited for and what is missing: phase 3 of `full[0]` (in phase 3, 1 of 1 arrivals missing)."""
-        if isinstance(self.on, Phased) and self.missed:
+        if isinstance(self.on, TrackedMbarrier) and self.missed:
             return f"phase {self.phase} of {self.on.name}, although phase {self.on.state.phases - 1} is complete"
-        if isinstance(self.on, Phased):
+        if isinstance(self.on, TrackedMbarrier):
             return f"phase {self.phase} of {self.on.name} ({self.on.missing()})"
         return f"the barrier `{self.on.name}` ({self.on.missing()})"
 
@@ -215,7 +219,7 @@ class Unit(Wave):
     waiting: Waiting | None = None
     arrived: int | None = None
     counters: dict[Buffer, int] = field(factory=dict[Buffer, int])
-    pending_registers: dict[Buffer, list[Flight]] = field(factory=dict[Buffer, list[Flight]])
+    pending_registers: dict[Buffer, list[AsyncOp]] = field(factory=dict[Buffer, list[AsyncOp]])
     touched: dict[Buffer, Event] = field(factory=dict[Buffer, Event])
     waited: dict[tuple[Buffer, int], int] = field(factory=dict[tuple[Buffer, int], int])
     skipped_waits: dict[tuple[Buffer, int], tuple[Event, int]] = field(
@@ -244,12 +248,12 @@ class Unit(Wave):
         iteration = ((role.number.name, self.agent.number), *event.iteration)
         return Event(stmt, event.block, event.wave, event.path, iteration, event.epoch)
 
-    def follows_last_wait(self, barrier: Phased, phase: int) -> bool:
+    def follows_last_wait(self, barrier: TrackedMbarrier, phase: int) -> bool:
         """Whether a wait is for the phase after the previous wait's; the first must be for phase 0 or -1."""
         before = self.waited.get((barrier.buffer, barrier.index))
         return phase in (-1, 0) if before is None else phase == before + 1
 
-    def launch(self, flight: Flight) -> None:
+    def launch(self, flight: AsyncOp) -> None:
         """Issue an operation to the engine; under an early schedule it completes at once."""
         machine = self.agent.machine
         machine.engine.issue(flight)

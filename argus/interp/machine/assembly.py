@@ -12,7 +12,7 @@ from argus.interp.machine.agents import Agent, Cluster, Machine, Unit
 from argus.interp.machine.barriers import Barriers
 from argus.interp.machine.clocks import Strands
 from argus.interp.machine.waves import Frame
-from argus.interp.memory.shadow import Shadow
+from argus.interp.memory.shadow import ShadowMemory
 from argus.interp.search.schedule import Actor
 from argus.interp.state import Launch
 from argus.interp.values.nodes import parts_first
@@ -31,7 +31,7 @@ def assemble(launch: Launch, indices: Sequence[tuple[int, ...]]) -> Cluster:
     for rank, index in enumerate(indices):
         owner = f" of rank {rank}" if len(indices) > 1 else ""
         barriers = Barriers(len(cluster.strands.bounds), owner)
-        shadow = Shadow(launch.prepared, launch.reporter)
+        shadow = ShadowMemory(launch.prepared, launch.reporter)
         first = rank * kernel.threads
         machine = Machine(launch, index, cluster, rank, first, cluster.strands, barriers, shadow, cluster.engine)
         cluster.machines.append(machine)

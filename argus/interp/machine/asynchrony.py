@@ -15,7 +15,7 @@ Kind = Literal["wgmma", "bulk", "cp_async", "tma"]
 
 
 @define(eq=False)
-class Flight:
+class AsyncOp:
     """An asynchronous operation. moments: its remaining effects, the first of which reads its sources.
 
     number: its number in the cluster. lane: operations of one lane take effect in order; kind: of its queue.
@@ -56,7 +56,7 @@ class Flight:
 class Engine:
     """Executes asynchronous operations. lanes: the incomplete operations, oldest first in each lane."""
 
-    lanes: dict[tuple[object, ...], deque[Flight]] = field(factory=dict[tuple[object, ...], deque[Flight]])
+    lanes: dict[tuple[object, ...], deque[AsyncOp]] = field(factory=dict[tuple[object, ...], deque[AsyncOp]])
     issued: int = 0
 
     def number(self) -> int:
@@ -64,15 +64,15 @@ class Engine:
         self.issued += 1
         return self.issued - 1
 
-    def issue(self, flight: Flight) -> None:
+    def issue(self, flight: AsyncOp) -> None:
         """Append an operation to its lane."""
         self.lanes.setdefault(flight.lane, deque()).append(flight)
 
-    def heads(self) -> list[Flight]:
+    def heads(self) -> list[AsyncOp]:
         """Operations that can make progress: the oldest of each lane; TMA copies first, then by age."""
         return sorted((lane[0] for lane in self.lanes.values()), key=lambda f: (f.kind != "tma", f.number))
 
-    def advance(self, flight: Flight) -> None:
+    def advance(self, flight: AsyncOp) -> None:
         """Perform the next effect of an operation that is the oldest of its lane."""
         flight.advance()
         if flight.done:
@@ -81,7 +81,7 @@ class Engine:
             if not lane:
                 del self.lanes[flight.lane]
 
-    def complete(self, flight: Flight, *, reads: bool = False) -> None:
+    def complete(self, flight: AsyncOp, *, reads: bool = False) -> None:
         """Complete an operation and the ones before it in its lane; with `reads`, only until it has read."""
         lane = self.lanes.get(flight.lane)
         while lane and not (flight.done or (reads and flight.has_read)):
@@ -97,10 +97,10 @@ class Engine:
 class Groups:
     """The pending groups of one owner on a queue. closed: committed groups, oldest first; open: uncommitted ops."""
 
-    closed: deque[list[Flight]] = field(factory=deque[list[Flight]])
-    open: list[Flight] = field(factory=list[Flight])
+    closed: deque[list[AsyncOp]] = field(factory=deque[list[AsyncOp]])
+    open: list[AsyncOp] = field(factory=list[AsyncOp])
 
-    def add(self, flight: Flight, *, alone: bool) -> None:
+    def add(self, flight: AsyncOp, *, alone: bool) -> None:
         """Add an operation to the open group; if `alone`, as a committed group of its own."""
         if alone:
             self.closed.append([flight])
@@ -112,7 +112,7 @@ class Groups:
         self.closed.append(self.open)
         self.open = []
 
-    def cover(self, pending: int, *, reads: bool) -> list[Flight]:
+    def cover(self, pending: int, *, reads: bool) -> list[AsyncOp]:
         """The operations covered by a wait for all but the youngest `pending` groups, which it removes.
 
         A wait for reads only does not remove them.
@@ -123,13 +123,13 @@ class Groups:
             self.closed.popleft()
         return covered
 
-    def __iter__(self) -> Iterator[Flight]:
+    def __iter__(self) -> Iterator[AsyncOp]:
         for group in self.closed:
             yield from group
         yield from self.open
 
 
-def bits(flights: Iterable[Flight], *, reads: bool) -> int:
+def bits(flights: Iterable[AsyncOp], *, reads: bool) -> int:
     """The clock bits that a wait covering these operations acquires."""
     known = 0
     for flight in flights:

@@ -12,7 +12,7 @@ from argus.interp.violation import Event, HaltError
 
 
 @define(eq=False)
-class Phased:
+class TrackedMbarrier:
     """One mbarrier with its clocks.
 
     owner: a suffix that identifies its block in a cluster. arrived: the joined clock of the arrivals of the current
@@ -93,17 +93,19 @@ class Phased:
 
 @define(eq=False)
 class Barriers:
-    """All mbarriers of a block, by buffer and element. owner: as in `Phased`."""
+    """All mbarriers of a block, by buffer and element. owner: as in `TrackedMbarrier`."""
 
     strands: int
     owner: str = ""
-    table: dict[tuple[Buffer, int], Phased] = field(factory=dict[tuple[Buffer, int], Phased])
+    table: dict[tuple[Buffer, int], TrackedMbarrier] = field(factory=dict[tuple[Buffer, int], TrackedMbarrier])
 
     def set_up(self, buffer: Buffer, elements: int, count: int, mark: Mark) -> None:
         """Initialise all elements of a buffer for `count` arrivals per phase."""
         for index in range(elements):
             clocks = Clock.of(self.strands), Clock.of(self.strands)
-            self.table[buffer, index] = Phased(buffer, index, semantics.Mbarrier(count), mark, *clocks, self.owner)
+            self.table[buffer, index] = TrackedMbarrier(
+                buffer, index, semantics.Mbarrier(count), mark, *clocks, self.owner
+            )
 
     def fence(self, marks: tuple[Mark, ...]) -> None:
         """Fence the initialisations that these strands have executed."""
@@ -112,7 +114,7 @@ class Barriers:
                 if barrier.fenced is None and barrier.set_up[0] == mark[0]:
                     barrier.fenced = mark
 
-    def find(self, block: Block, event: Event, thread: int, key: tuple[Buffer, int], clock: Clock) -> Phased:
+    def find(self, block: Block, event: Event, thread: int, key: tuple[Buffer, int], clock: Clock) -> TrackedMbarrier:
         """The mbarrier that a statement uses. Reports I14 unless its fenced initialisation happens before `clock`."""
         buffer, index = key
         found = self.table.get(key)
@@ -132,7 +134,7 @@ class Barriers:
 
 
 @define(eq=False)
-class Meeting:
+class TrackedNamedBarrier:
     """One named barrier with its clocks.
 
     arrived: the joined clock of the threads that have arrived; released: the clock that a wait acquires.

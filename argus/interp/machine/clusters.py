@@ -9,7 +9,7 @@ import numpy as np
 from argus.core.index import Index
 from argus.core.ir import Copy, Stmt, View
 from argus.core.walk import evaluate
-from argus.interp.machine.agents import Machine, Sent, Unit, Visit
+from argus.interp.machine.agents import Machine, Multicast, RemoteAccess, Unit
 from argus.interp.machine.barriers import HaltError
 from argus.interp.machine.clocks import Mark
 from argus.interp.violation import Event
@@ -35,11 +35,11 @@ def record_access(
     """Record an access of a unit to another block, which must not end before the access completes (I15)."""
     if machine is unit.agent.machine:
         return
-    visit = Visit(unit.agent, event, unit.first, mark, bit)
+    access = RemoteAccess(unit.agent, event, unit.first, mark, bit)
     if machine.ended:
-        _report_ended(machine, visit)
+        _report_ended(machine, access)
         raise HaltError
-    machine.visits.append(visit)
+    machine.remote_accesses.append(access)
 
 
 def end_block(machine: Machine) -> None:
@@ -47,16 +47,16 @@ def end_block(machine: Machine) -> None:
     machine.ended = True
     strands = machine.strands.within(machine.first, machine.first + machine.launch.prepared.kernel.threads)
     clocks = [machine.strands.clocks[strand] for strand in strands]
-    for visit in machine.visits:
-        if not any(visit.known(clock) for clock in clocks):
-            _report_ended(machine, visit)
+    for access in machine.remote_accesses:
+        if not any(access.known(clock) for clock in clocks):
+            _report_ended(machine, access)
             raise HaltError
 
 
-def _report_ended(machine: Machine, visit: Visit) -> None:
-    doing = "copies into its shared memory" if isinstance(visit.event.stmt, Copy) else "arrives at its barrier"
-    message = f"the block of rank {machine.rank} may have ended when {visit.agent.name} {doing}"
-    visit.agent.report("I15", message, visit.event, thread=visit.thread)
+def _report_ended(machine: Machine, access: RemoteAccess) -> None:
+    doing = "copies into its shared memory" if isinstance(access.event.stmt, Copy) else "arrives at its barrier"
+    message = f"the block of rank {machine.rank} may have ended when {access.agent.name} {doing}"
+    access.agent.report("I15", message, access.event, thread=access.thread)
 
 
 def check_multicast(unit: Unit, stmt: Copy, event: Event) -> None:
@@ -68,8 +68,8 @@ def check_multicast(unit: Unit, stmt: Copy, event: Event) -> None:
     times = cluster.times[stmt, own.rank, agent]
     cluster.times[stmt, own.rank, agent] += 1
     mask = unit.agent.scalars.number(stmt.peers, unit.env, unit.number, stmt)
-    own_send = Sent(event, own.rank, _place(unit, stmt), mask)
-    other = cluster.sent.setdefault((stmt, agent, times), own_send)
+    own_send = Multicast(event, own.rank, _place(unit, stmt), mask)
+    other = cluster.multicasts.setdefault((stmt, agent, times), own_send)
     if other is own_send or (other.place == own_send.place and other.mask == own_send.mask):
         return
     name, target = stmt.source.buffer.name, stmt.target.buffer.name

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from argus.core.ir import Copy, Stmt
 from argus.interp.machine.agents import Cluster, Unit, Waiting
-from argus.interp.machine.barriers import Phased
+from argus.interp.machine.barriers import TrackedMbarrier
 from argus.interp.machine.remaining_ops import Key, arrivals, key_of
 
 
@@ -31,7 +31,7 @@ class _Blocked:
     def overtaken(self) -> Stmt | None:
         """The statement that completed the phase after the one waited for; None if the waits skipped a phase."""
         on, phase = self.waiting.on, self.waiting.phase
-        if not isinstance(on, Phased) or not self.waiting.missed:
+        if not isinstance(on, TrackedMbarrier) or not self.waiting.missed:
             return None
         return on.ended[phase + 1].stmt if self.unit.follows_last_wait(on, phase) else None
 
@@ -95,7 +95,7 @@ def _from(start: _Blocked, blocked: list[_Blocked]) -> tuple[list[_Blocked], boo
 
 def _settled(waiting: Waiting) -> bool:
     """Whether no arrival can end the wait: its phase was missed, or only bytes are missing."""
-    if not isinstance(waiting.on, Phased):
+    if not isinstance(waiting.on, TrackedMbarrier):
         return False
     return waiting.missed or waiting.on.state.arrived == waiting.on.state.count
 
@@ -131,7 +131,7 @@ def _related(chain: list[_Blocked], blocked: list[_Blocked], *, closed: bool) ->
 def _code(blocked: list[_Blocked]) -> str:
     """I7 for mismatched byte counts; for a missed phase I8 if it completed too early, else I6; otherwise I9."""
     for each in blocked:
-        if isinstance(each.waiting.on, Phased):
+        if isinstance(each.waiting.on, TrackedMbarrier):
             state = each.waiting.on.state
             if state.bytes < 0 or (state.bytes > 0 and state.arrived == state.count and not each.waiting.on.underway):
                 return "I7"

@@ -40,7 +40,7 @@ from argus.core.ir import (
 from argus.interp.machine import clusters, tensor_maps, warpgroup
 from argus.interp.machine.agents import Unit, Waiting
 from argus.interp.machine.asynchrony import bits
-from argus.interp.machine.barriers import Meeting, Phased
+from argus.interp.machine.barriers import TrackedMbarrier, TrackedNamedBarrier
 from argus.interp.machine.clocks import Clock, meet
 from argus.interp.machine.waves import Frame
 from argus.interp.memory import agent_copies
@@ -187,7 +187,7 @@ def _allocate(unit: Unit, stmt: Alloc, buffer: Buffer, count: int | None) -> Non
         raise not_built(f"storage of kind {buffer.space}", stmt)
 
 
-def _barrier(unit: Unit, view: View, event: Event) -> Phased:
+def _barrier(unit: Unit, view: View, event: Event) -> TrackedMbarrier:
     if len(view.at) != 1 or view.buffer.space != "barrier":
         raise not_built("barrier of several axes", event.stmt)
     key = view.buffer, _number(unit, event.stmt, view.at[0])
@@ -213,13 +213,13 @@ def _sync(unit: Unit, stmt: Sync, event: Event) -> None:
     own = agent.role is not None and stmt.barrier == agent.role.name
     threads = stmt.threads if stmt.threads is not None else agent.launch.prepared.kernel.threads
     key = stmt.barrier, agent.number if own else -1
-    meetings = machine.meetings
+    named_barriers = machine.named_barriers
     if stmt.barrier == "cluster":
-        meetings, threads = machine.cluster.meetings, threads * len(machine.cluster.machines)
-    found = meetings.get(key)
+        named_barriers, threads = machine.cluster.named_barriers, threads * len(machine.cluster.machines)
+    found = named_barriers.get(key)
     if found is None:
         clocks = Clock.of(len(machine.strands.bounds)), Clock.of(len(machine.strands.bounds))
-        found = meetings[key] = Meeting(stmt.barrier, NamedBarrier(threads), *clocks)
+        found = named_barriers[key] = TrackedNamedBarrier(stmt.barrier, NamedBarrier(threads), *clocks)
     if stmt.how == "wait":
         _second_half(unit, stmt, event, found)
         return
@@ -231,7 +231,7 @@ def _sync(unit: Unit, stmt: Sync, event: Event) -> None:
         _wait_on(unit, Waiting(event, found, generation))
 
 
-def _second_half(unit: Unit, stmt: Sync, event: Event, found: Meeting) -> None:
+def _second_half(unit: Unit, stmt: Sync, event: Event, found: TrackedNamedBarrier) -> None:
     if unit.arrived is None:
         raise not_built(f"wait at the barrier `{stmt.barrier}` without an arrival before it", stmt)
     generation, unit.arrived = unit.arrived, None
@@ -249,7 +249,7 @@ def _leave(unit: Unit, waiting: Waiting) -> None:
     unit.waiting = None
     agent = unit.agent
     agent.machine.strands.acquire(unit.active_strands, waiting.on.released)
-    if isinstance(waiting.on, Phased):
+    if isinstance(waiting.on, TrackedMbarrier):
         key = waiting.on.buffer, waiting.on.index
         if not unit.follows_last_wait(waiting.on, waiting.phase):
             unit.skipped_waits[key] = waiting.event, waiting.phase

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from argus.core.ir import Advance, Arrive, Buffer, Copy, Let, Peek, Stmt, Sync, View
 from argus.interp.machine.agents import Unit
-from argus.interp.machine.barriers import Meeting, Phased
+from argus.interp.machine.barriers import TrackedMbarrier, TrackedNamedBarrier
 from argus.interp.machine.clusters import owner_of, receivers
 from argus.interp.machine.events import enter
 
@@ -20,9 +20,9 @@ suffix that identifies its block in a cluster."""
 _MOST = 20_000
 
 
-def key_of(unit: Unit, on: Phased | Meeting) -> Key:
+def key_of(unit: Unit, on: TrackedMbarrier | TrackedNamedBarrier) -> Key:
     """The key of the barrier that a unit waits for."""
-    if isinstance(on, Phased):
+    if isinstance(on, TrackedMbarrier):
         return on.buffer, on.index, on.owner
     return on.name, _owner(unit, on.name), _block(unit, on.name)
 

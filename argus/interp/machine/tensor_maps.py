@@ -5,8 +5,8 @@ from __future__ import annotations
 from argus.core.index import Coord
 from argus.core.ir import Buffer, Copy, Edit, View
 from argus.core.walk import mentions
-from argus.interp.machine.agents import Mapped, Unit
-from argus.interp.machine.asynchrony import Flight
+from argus.interp.machine.agents import TensorMapState, Unit
+from argus.interp.machine.asynchrony import AsyncOp
 from argus.interp.violation import Event
 
 
@@ -19,7 +19,7 @@ def edit(unit: Unit, stmt: Edit, event: Event) -> None:
             if found is not None:
                 _check_unused(unit, stmt.map, found, event)
             tensor = stmt.tensor.buffer, _place(unit, event, stmt.tensor)
-            machine.maps[stmt.map] = Mapped(tensor, event, machine.strands.now(unit.active_strands))
+            machine.maps[stmt.map] = TensorMapState(tensor, event, machine.strands.now(unit.active_strands))
         case "release":
             if found is not None and _knows(unit, found.edited):
                 found.released = machine.strands.now(unit.active_strands)
@@ -28,7 +28,7 @@ def edit(unit: Unit, stmt: Edit, event: Event) -> None:
                 found.acquired |= set(unit.active_strands)
 
 
-def use(unit: Unit, stmt: Copy, event: Event, strand: int, flight: Flight) -> None:
+def use(unit: Unit, stmt: Copy, event: Event, strand: int, flight: AsyncOp) -> None:
     """Check a copy through a tensor map as it is issued, and record it as a pending use of the map."""
     assert stmt.through is not None
     found = unit.agent.machine.maps.get(stmt.through)
@@ -54,7 +54,7 @@ def _knows(unit: Unit, marks: tuple[tuple[int, int], ...]) -> bool:
     return all(clocks[strand].knows(marks) for strand in unit.active_strands)
 
 
-def _check_unused(unit: Unit, buffer: Buffer, found: Mapped, event: Event) -> None:
+def _check_unused(unit: Unit, buffer: Buffer, found: TensorMapState, event: Event) -> None:
     """Report an edit of a tensor map while a copy through it may be in flight."""
     clocks = unit.agent.machine.strands.clocks
     for flight in found.flights:
@@ -72,7 +72,7 @@ def _place(unit: Unit, event: Event, view: View) -> tuple[int | None, ...]:
     )
 
 
-def _within(found: Mapped, target: View, place: tuple[int | None, ...]) -> bool:
+def _within(found: TensorMapState, target: View, place: tuple[int | None, ...]) -> bool:
     buffer, described = found.tensor
     return buffer is target.buffer and all(a is None or a == b for a, b in zip(described, place, strict=True))
 

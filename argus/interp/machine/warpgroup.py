@@ -7,10 +7,10 @@ from collections import deque
 from argus.core.ir import Mma, View
 from argus.interp.compiled_kernel import first_where
 from argus.interp.machine.agents import Unit
-from argus.interp.machine.asynchrony import Flight
+from argus.interp.machine.asynchrony import AsyncOp
 from argus.interp.machine.clocks import Clock, meet
 from argus.interp.memory.cells import IntArray
-from argus.interp.memory.shadow import Touch
+from argus.interp.memory.shadow import StrandAccess
 from argus.interp.state import coordinates
 from argus.interp.values.mma import add, fetch
 from argus.interp.values.operands import Operands, Source
@@ -25,7 +25,9 @@ def multiply(unit: Unit, stmt: Mma, event: Event) -> None:
     init = bool(agent.scalars.number(stmt.init, unit.env, unit.number, stmt))
     held = tuple(view.buffer for view in (stmt.target, stmt.a, stmt.b) if view.buffer.space == "register")
     _check_registers(unit, stmt, event)
-    flight = Flight(machine.engine.number(), "wgmma", ("wgmma", machine.first + agent.base), event, stmt, deque(), held)
+    flight = AsyncOp(
+        machine.engine.number(), "wgmma", ("wgmma", machine.first + agent.base), event, stmt, deque(), held
+    )
     known = meet([machine.strands.clocks[strand] for strand in unit.active_strands])
     a, b = (_cells(unit, stmt, role, view, (flight, known)) for role, view in (("a", stmt.a), ("b", stmt.b)))
     accumulators = agent.launch.prepared.registers(stmt, "c", stmt.target)
@@ -69,7 +71,7 @@ def _report(unit: Unit, view: View, event: Event, message: str, other: Event) ->
     unit.agent.report("I11", message, event, thread=thread, value=0, element=element, buffer=buffer.name, other=other)
 
 
-def _cells(unit: Unit, stmt: Mma, role: str, view: View, issue: tuple[Flight, Clock]) -> IntArray:
+def _cells(unit: Unit, stmt: Mma, role: str, view: View, issue: tuple[AsyncOp, Clock]) -> IntArray:
     """The cells of an operand, (row, k); records its reads of shared memory."""
     agent, machine = unit.agent, unit.agent.machine
     prepared, (flight, known) = agent.launch.prepared, issue
@@ -87,7 +89,7 @@ def _cells(unit: Unit, stmt: Mma, role: str, view: View, issue: tuple[Flight, Cl
     if agent.launch.tags:
         marks = machine.strands.now(unit.active_strands)
         cells = place.cell_set(0, 1)
-        touch = Touch(flight.event, agent.name, agent.base, view.buffer, False, cells, place, (0, 1), marks)
+        touch = StrandAccess(flight.event, agent.name, agent.base, view.buffer, False, cells, place, (0, 1), marks)
         touch.bit, touch.queue, touch.proxied, touch.skipped_waits = flight.read, flight.kind, True, unit.skipped_waits
         machine.shadow.note(touch, known)
     return place.address[0].reshape(locator.by.tile, order="F")

@@ -12,13 +12,13 @@ from argus.core.ir import Copy, View
 from argus.interp.compiled_kernel import CopyPlan, first_where
 from argus.interp.machine import clusters, tensor_maps
 from argus.interp.machine.agents import Agent, Machine, Unit
-from argus.interp.machine.asynchrony import Flight, Kind
-from argus.interp.machine.barriers import Phased
+from argus.interp.machine.asynchrony import AsyncOp, Kind
+from argus.interp.machine.barriers import TrackedMbarrier
 from argus.interp.machine.clocks import Clock, Mark
 from argus.interp.memory.atomic_stores import Part
 from argus.interp.memory.cells import BOTTOM, TOP
 from argus.interp.memory.copies import Mover, Staged, check_place, note_stores
-from argus.interp.memory.shadow import Touch
+from argus.interp.memory.shadow import StrandAccess
 from argus.interp.memory.views import Place
 from argus.interp.state import shared_element
 from argus.interp.violation import Event, not_built
@@ -36,7 +36,7 @@ class _Move:
     plan: CopyPlan
     places: tuple[Place, Place]
     rows: Rows
-    lands: Phased | None = None
+    lands: TrackedMbarrier | None = None
     into: Machine | None = None
 
     @property
@@ -70,12 +70,12 @@ class _Move:
             marks = np.where(marks == BOTTOM, TOP, marks)
         return values, marks
 
-    def touches(self, marks: tuple[Mark, ...], flight: Flight | None) -> Iterator[Touch]:
+    def touches(self, marks: tuple[Mark, ...], flight: AsyncOp | None) -> Iterator[StrandAccess]:
         """The accesses of the copy to shared memory."""
         sides = ((self.plan.source, self.places[0], False), (self.plan.target, self.places[1], True))
         for side, place, writes in sides:
             if side.buffer.space == "shared":
-                yield Touch(
+                yield StrandAccess(
                     self.event,
                     self.agent.name,
                     self.agent.base,
@@ -134,7 +134,7 @@ def _destinations(unit: Unit, stmt: Copy) -> list[Machine]:
     return [unit.agent.machine] if stmt.peers is None else clusters.receivers(unit, stmt, stmt.peers)
 
 
-def _signal(unit: Unit, into: Machine, view: View, event: Event, known: Clock) -> Phased:
+def _signal(unit: Unit, into: Machine, view: View, event: Event, known: Clock) -> TrackedMbarrier:
     """The mbarrier of a destination block that a copy signals."""
     if len(view.at) != 1 or view.buffer.space != "barrier" or view.peer is not None:
         raise not_built("mbarrier of several axes, or of a named other block", event.stmt)
@@ -179,7 +179,7 @@ def _issue(move: _Move, strand: int) -> None:
     number = machine.engine.number()
     kind: Kind = "tma" if barrier is not None else "cp_async" if atom.completion.queue == "cp_async" else "bulk"
     lane = (kind, number) if barrier is not None else (kind, strand)
-    flight = Flight(number, kind, lane, move.event, move.stmt, deque())
+    flight = AsyncOp(number, kind, lane, move.event, move.stmt, deque())
     clusters.record_access(into, unit, move.event, bit=flight.complete)
     mover, staged = move.mover(), list[Staged]()
     flight.moments.append(lambda: staged.append(move.read(mover)))

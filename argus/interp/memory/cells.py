@@ -10,7 +10,7 @@ import numpy.typing as npt
 from attrs import define
 
 from argus.core.dtype import DType
-from argus.interp.values.sets import LOOSE, MISSING, BoolArray, IntArray, Sets, is_set, is_single
+from argus.interp.values.sets import MISSING, UNTRACKED, BoolArray, IntArray, Sets, is_set, is_single
 from argus.interp.values.softmax_shadow import ValueKinds
 
 AnyArray = npt.NDArray[Any]
@@ -44,9 +44,9 @@ def padding_of(edge: float) -> int:
 class Records:
     """The tag records: a table with one row per record and one column per tag name.
 
-    A component (entry) is an integer or a set of integers. sets: the sets. loose: names with an untracked component.
-    folded: names with a component that is a set. The last rows, one per state, stay empty, so that a column can be
-    indexed by any mark, negative ones included.
+    A component (entry) is an integer or a set of integers. sets: the sets. untracked: names with an untracked
+    component. set_names: names with a component that is a set. The last rows, one per state, stay empty, so that a
+    column can be indexed by any mark, negative ones included.
     """
 
     def __init__(self) -> None:
@@ -58,8 +58,8 @@ class Records:
         self._with_kind: dict[tuple[int, int], int] = {}
         self.sets = Sets()
         self.kinds = ValueKinds()
-        self.loose: set[str] = set()
-        self.folded: set[str] = set()
+        self.untracked: set[str] = set()
+        self.set_names: set[str] = set()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class Records:
     def unwrapped(self, name: str, marks: IntArray) -> IntArray:
         """As `get`, with a set of one element replaced by that element."""
         column = self.get(name, marks)
-        if name not in self.folded:
+        if name not in self.set_names:
             return column
         column = column.copy()
         sets = is_set(column)
@@ -158,11 +158,11 @@ class Records:
         return "nothing" if component == MISSING else self.sets.text(component)
 
     def note(self, name: str, components: IntArray) -> None:
-        """Update `folded` and `loose` for new components of a name."""
-        if name not in self.folded and is_set(components).any():
-            self.folded.add(name)
-        if name not in self.loose and (components == LOOSE).any():
-            self.loose.add(name)
+        """Update `set_names` and `untracked` for new components of a name."""
+        if name not in self.set_names and is_set(components).any():
+            self.set_names.add(name)
+        if name not in self.untracked and (components == UNTRACKED).any():
+            self.untracked.add(name)
 
     def union(self, left: IntArray, right: IntArray, *, summing: bool = False, over: Collection[str] = ()) -> IntArray:
         """Records with the components of both sides, the left side's where both have one; all marks are values.
@@ -176,7 +176,7 @@ class Records:
         for name in self.names:
             one, other = self.get(name, ours), self.get(name, theirs)
             found = np.where(one == MISSING, other, one)
-            if name in self.folded or name in self.loose or name in over:
+            if name in self.set_names or name in self.untracked or name in over:
                 found = self._unite(name, one, other, found, summing=summing, over=name in over)
             columns[name] = found
             gains |= found != one
@@ -206,29 +206,29 @@ class Records:
             sets |= unlike
         for at in np.flatnonzero(sets):
             pair = (int(one[at]), int(other[at]))
-            found[at] = self.sets.union(pair) if summing else LOOSE
-        found[unlike & ((one == LOOSE) | (other == LOOSE))] = LOOSE
+            found[at] = self.sets.union(pair) if summing else UNTRACKED
+        found[unlike & ((one == UNTRACKED) | (other == UNTRACKED))] = UNTRACKED
         self.note(name, found)
         return found
 
     def without_sets(self, marks: IntArray) -> IntArray:
         """The records without their set components, for a sum that is complete."""
         result = marks
-        for name in self.folded:
+        for name in self.set_names:
             column = self.get(name, result)
             sets = is_set(column) & (result > 0)
             if sets.any():
                 result = self._without(name, result, sets)
         return result
 
-    def untracked(self, marks: IntArray, where: BoolArray) -> IntArray:
+    def without_tracked_sets(self, marks: IntArray, where: BoolArray) -> IntArray:
         """The records with their set components made untracked where `where` holds."""
         where = where & (marks > 0)
         if not where.any():
             return marks
         old, back = np.unique(marks[where], return_inverse=True)
         columns = {name: self.get(name, old) for name in self.names}
-        columns = {name: np.where(is_set(column), LOOSE, column) for name, column in columns.items()}
+        columns = {name: np.where(is_set(column), UNTRACKED, column) for name, column in columns.items()}
         for name, column in columns.items():
             self.note(name, column)
         first = self.add(old.size, columns, self._summed[old])

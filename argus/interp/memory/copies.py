@@ -12,7 +12,7 @@ from argus.interp.compiled_kernel import CopyPlan, Side, first_where, registers_
 from argus.interp.machine.waves import Operation, SharedAccess, Wave
 from argus.interp.memory.atomic_stores import Part, combine
 from argus.interp.memory.cells import BOTTOM, TOP, AnyArray, Cells, IntArray, padding_of, poison
-from argus.interp.memory.trace import Journal, Taken
+from argus.interp.memory.trace import Journal, SourceCells
 from argus.interp.memory.views import MISALIGNED, SCATTERED, STRADDLING, Locator, Place
 from argus.interp.state import Block, coordinates
 from argus.interp.values import contributions
@@ -104,8 +104,8 @@ class Mover:
     def _record(self, journal: Journal, cells: Cells) -> None:
         """Record the write, with the source cell of each element."""
         source = self.plan.source.buffer
-        taken = Taken(source, self.block.cells(source), self.source.address, self.moment, self.source.inside)
-        wrote = Taken(self.plan.target.buffer, cells, self.target.address, journal.moment, self.target.inside)
+        taken = SourceCells(source, self.block.cells(source), self.source.address, self.moment, self.source.inside)
+        wrote = SourceCells(self.plan.target.buffer, cells, self.target.address, journal.moment, self.target.inside)
         journal.record_elementwise(self.event, self.block.base + self.target.first, wrote, (taken,))
 
     def _check_initialised(self, buffer: Buffer, marks: IntArray) -> None:

@@ -23,7 +23,7 @@ Key = tuple[Buffer, int]
 
 
 @define(eq=False)
-class Touch:
+class StrandAccess:
     """One statement's reads or writes of one shared buffer, by one strand or by one asynchronous operation.
 
     agent: its name for messages. base: the agent's first thread in the block. rows: the threads of the agent, rows of
@@ -67,16 +67,18 @@ class Touch:
 
 
 @define(eq=False)
-class Shadow:
-    """Shadow memory: the accesses of one block that may still conflict with later ones."""
+class ShadowMemory:
+    """ShadowMemory memory: the accesses of one block that may still conflict with later ones."""
 
     prepared: Prepared
     reporter: Reporter
-    _live: dict[Buffer, list[Touch]] = field(factory=lambda: defaultdict[Buffer, list[Touch]](list), init=False)
+    _live: dict[Buffer, list[StrandAccess]] = field(
+        factory=lambda: defaultdict[Buffer, list[StrandAccess]](list), init=False
+    )
 
-    def note(self, touch: Touch, clock: Clock) -> None:
+    def note(self, touch: StrandAccess, clock: Clock) -> None:
         """Check an access with this clock against all earlier ones, then record it."""
-        kept: list[Touch] = []
+        kept: list[StrandAccess] = []
         for earlier in self._live[touch.buffer]:
             both = earlier.cells & touch.cells
             if both and (earlier.event is not touch.event or earlier.bit is None):
@@ -86,7 +88,7 @@ class Shadow:
         kept.append(touch)
         self._live[touch.buffer] = kept
 
-    def _against(self, earlier: Touch, touch: Touch, clock: Clock, both: int) -> None:
+    def _against(self, earlier: StrandAccess, touch: StrandAccess, clock: Clock, both: int) -> None:
         ordered = earlier.ordered(clock)
         if earlier.writes or touch.writes:
             unseen = touch.proxied and earlier.writes and not earlier.proxied and not earlier.published(clock)
@@ -99,7 +101,7 @@ class Shadow:
         if touch.writes or (ordered and not earlier.writes):
             earlier.cells &= ~both
 
-    def _report(self, code: str, message: str, earlier: Touch, touch: Touch, cells: int) -> None:
+    def _report(self, code: str, message: str, earlier: StrandAccess, touch: StrandAccess, cells: int) -> None:
         cell = (cells & -cells).bit_length() - 1
         thread, value = touch.holder(cell)
         other_thread, other_value = earlier.holder(cell)
@@ -121,17 +123,17 @@ class Shadow:
         )
 
 
-def _describe(touch: Touch, thread: int, value: int) -> tuple[str, str]:
+def _describe(touch: StrandAccess, thread: int, value: int) -> tuple[str, str]:
     verb = "write" if touch.writes else "read"
     how = f", asynchronous ({touch.queue})" if touch.queue else f", its element {value}"
     return verb, f"{touch.agent}, thread {thread}{how}"
 
 
-def _async_use(touch: Touch) -> str:
+def _async_use(touch: StrandAccess) -> str:
     return "overwritten by an asynchronous copy" if touch.writes else "read by an asynchronous operation"
 
 
-def _skipped_wait(earlier: Touch, touch: Touch) -> tuple[tuple[Stmt, str], ...]:
+def _skipped_wait(earlier: StrandAccess, touch: StrandAccess) -> tuple[tuple[Stmt, str], ...]:
     """The reader's wait that skipped a phase of the mbarrier that the copy signals, if there is one."""
     found = None if touch.writes or earlier.lands is None else touch.skipped_waits.get(earlier.lands)
     if found is None:
@@ -140,7 +142,7 @@ def _skipped_wait(earlier: Touch, touch: Touch) -> tuple[tuple[Stmt, str], ...]:
     return ((event.stmt, f"waits for phase {phase} out of order"),)
 
 
-def _conflict(earlier: Touch, touch: Touch, clock: Clock, *, fenced: bool) -> tuple[str, str]:
+def _conflict(earlier: StrandAccess, touch: StrandAccess, clock: Clock, *, fenced: bool) -> tuple[str, str]:
     """The invariant that two unordered accesses violate, and the message."""
     name = touch.buffer.name
     if earlier.queue and not earlier.writes:

@@ -38,7 +38,7 @@ MOST = 256
 
 
 @frozen(eq=False)
-class Taken:
+class SourceCells:
     """The source cells of a write in one buffer, element by element, just before write number `moment`.
 
     inside: the elements that have a source cell; None for all.
@@ -81,7 +81,7 @@ class Write:
 
 
 @frozen(eq=False)
-class Asked:
+class FaultContext:
     """The state in which a violation was reported. moment: number of the next write; base: the block's first thread.
 
     cells: the block's storage. origins: the faulty cells; if empty, the element that the report names. alike: further
@@ -97,18 +97,18 @@ class Asked:
 
 @define(eq=False)
 class Journal:
-    """The writes of one run in the order in which they took effect. asked: the state when each fault was reported."""
+    """The writes of one run in the order in which they took effect. contexts: the state at the report of each fault."""
 
     tensors: dict[Buffer, Cells] = field(factory=dict[Buffer, Cells])
     writes: list[Write] = field(factory=list[Write])
-    asked: dict[Fault, Asked] = field(factory=dict[Fault, Asked])
+    contexts: dict[Fault, FaultContext] = field(factory=dict[Fault, FaultContext])
 
     @property
     def moment(self) -> int:
         """The number of the next write."""
         return len(self.writes)
 
-    def record_elementwise(self, event: Event, first: int, target: Taken, sources: Sequence[Taken]) -> None:
+    def record_elementwise(self, event: Event, first: int, target: SourceCells, sources: Sequence[SourceCells]) -> None:
         """Record an element-wise write, one row per thread. first: the thread of the first row."""
         width = target.at.shape[1]
         taken = tuple(sources)
@@ -122,7 +122,7 @@ class Journal:
         self.writes.append(Write(event, target.buffer, target.cells, target.at, target.inside, thread, origins))
 
     def record_product(
-        self, event: Event, base: int, target: Taken, operands: tuple[tuple[Source, Cells], tuple[Source, Cells]]
+        self, event: Event, base: int, target: SourceCells, operands: tuple[tuple[Source, Cells], tuple[Source, Cells]]
     ) -> None:
         """Record a matrix product into accumulators (m, n); the sources are those of the first k with two values."""
         (a, _), (b, _) = operands

@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Await, Kernel
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import violated
+from argus.interp.run import find_violations
 from argus.interp.search.budget import RunBudget
 from argus.interp.search.protocol_repairs import Repair, repairs
 from argus.interp.search.schedule import Schedule, directed
@@ -77,7 +77,7 @@ def diagnose(prepared: Prepared, size: Size, sizes: Sequence[Size], budget: RunB
 
 
 def _violations(prepared: Prepared, size: Size, schedule: Schedule) -> tuple[Violation, ...]:
-    return violated(prepared, size, schedule)
+    return find_violations(prepared, size, schedule)
 
 
 def _most_likely_cause(found: Sequence[Found]) -> Found:

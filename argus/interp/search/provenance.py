@@ -11,7 +11,7 @@ from argus.core.ir import Alloc, Buffer, Copy, Mma, Strided, walk
 from argus.core.verdict import Hop, HopKind, Place
 from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import Prepared, registers_of
-from argus.interp.memory.trace import Asked, Journal, Spot, Write
+from argus.interp.memory.trace import FaultContext, Journal, Spot, Write
 from argus.interp.run import run_prepared
 from argus.interp.search.schedule import Schedule
 from argus.interp.state import coordinates, shared_element
@@ -69,23 +69,23 @@ class _Follower:
     def starts(self, violation: Violation) -> tuple[Spot, ...]:
         """The faulty cells: those that the report names as origins, else the cell of the reported element."""
         fault = violation.code, violation.stmt, violation.other
-        asked = self.journal.asked.get(fault)
-        if asked is not None and asked.origins:
-            return asked.origins
+        context = self.journal.contexts.get(fault)
+        if context is not None and context.origins:
+            return context.origins
         buffer = self._buffer(violation.buffer)
         if buffer is None or violation.element is None:
             return ()
         if buffer.space == "global":
             tensor = self.journal.tensors[buffer]
             return (Spot(buffer, tensor, self._offset(buffer, violation.element), self.journal.moment),)
-        if asked is None or buffer.space != "register" or violation.value is None:
+        if context is None or buffer.space != "register" or violation.value is None:
             return ()
-        return (_register(asked, buffer, violation.thread, violation.value),)
+        return (_register(context, buffer, violation.thread, violation.value),)
 
     def alike(self, violation: Violation) -> tuple[Spot, ...]:
         """Further cells that fail in the same way."""
-        asked = self.journal.asked.get((violation.code, violation.stmt, violation.other))
-        return () if asked is None else asked.alike
+        context = self.journal.contexts.get((violation.code, violation.stmt, violation.other))
+        return () if context is None else context.alike
 
     def follow(self, spot: Spot) -> Iterator[Hop]:
         """The hops that lead to a cell; hops of the sources come first."""
@@ -139,9 +139,9 @@ class _Follower:
         return next((buffer for buffer in (*kernel.parameters, *made) if buffer.name == name), None)
 
 
-def _register(asked: Asked, buffer: Buffer, thread: int, value: int) -> Spot:
-    cell = (thread - asked.base) * registers_of(buffer)[1] + value
-    return Spot(buffer, asked.cells(buffer), cell, asked.moment)
+def _register(context: FaultContext, buffer: Buffer, thread: int, value: int) -> Spot:
+    cell = (thread - context.base) * registers_of(buffer)[1] + value
+    return Spot(buffer, context.cells(buffer), cell, context.moment)
 
 
 def _kind(write: Write) -> HopKind:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from attrs import define, evolve, field, frozen
 
 from argus.core.ir import Kernel
-from argus.interp.search.schedule import Met, Schedule, first_of
+from argus.interp.search.schedule import EnabledSets, Schedule, first_of
 from argus.interp.violation import Violation
 
 Sizes = tuple[int, ...]
@@ -15,17 +15,17 @@ Sizes = tuple[int, ...]
 
 @frozen
 class _Made:
-    """A finished run. met: the sets of enabled actors that the schedule chose from."""
+    """A finished run. enabled_sets: the sets of enabled actors that the schedule chose from."""
 
     schedule: Schedule
-    met: Met
+    enabled_sets: EnabledSets
     violations: tuple[Violation, ...]
 
     def is_run_of(self, schedule: Schedule) -> bool:
         """Whether a schedule that differs in its priority alone would have made the same choices."""
         mine, other = self.schedule.priority, schedule.priority
         return mine == other or (
-            bool(mine and other) and all(first_of(mine, able) == first_of(other, able) for able in self.met)
+            bool(mine and other) and all(first_of(mine, able) == first_of(other, able) for able in self.enabled_sets)
         )
 
 
@@ -34,7 +34,7 @@ class Runs:
     """The violations of one kernel's runs, by sizes and by schedule without its priority.
 
     A priority chooses by the set of enabled actors alone. As long as two priorities choose the same actor, the machine
-    is in the same state under both; so a run that met no set on which they differ is the run of both.
+    is in the same state under both; so a run without a set on which they differ is the run of both.
     """
 
     _kernel: Kernel | None = field(default=None, init=False)
@@ -45,14 +45,14 @@ class Runs:
         assert self._kernel in (None, kernel), f"runs of another kernel than `{kernel.name}`"
         self._kernel = kernel
 
-    def violated(
-        self, sizes: Sizes, schedule: Schedule, run: Callable[[], tuple[tuple[Violation, ...], Met]]
+    def violations(
+        self, sizes: Sizes, schedule: Schedule, run: Callable[[], tuple[tuple[Violation, ...], EnabledSets]]
     ) -> tuple[Violation, ...]:
         """The violations at these sizes under this schedule: cached, or of `run()`. Exceptions are not cached."""
         cached = self._made.setdefault((sizes, evolve(schedule, priority=())), [])
         for made in cached:
             if made.is_run_of(schedule):
                 return made.violations
-        violations, met = run()
-        cached.append(_Made(schedule, met, violations))
+        violations, enabled_sets = run()
+        cached.append(_Made(schedule, enabled_sets, violations))
         return violations

@@ -15,7 +15,7 @@ from argus.core.ir import Kernel, walk
 Style = Literal["early", "late", "mixed"]
 Order = Literal["random", "lowest", "highest", "round_robin"]
 Actor = Literal["producer", "first", "rest", "engine"]
-Met = frozenset[frozenset[Actor]]
+EnabledSets = frozenset[frozenset[Actor]]
 """The sets of enabled actors from which a run chose one."""
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ class Adversary:
         return bool(self.schedule.priority) and self.schedule.order == "lowest"
 
     @property
-    def met(self) -> Met:
+    def enabled_sets(self) -> EnabledSets:
         """The sets of enabled actors so far."""
         return frozenset(self._met)
 

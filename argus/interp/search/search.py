@@ -15,7 +15,7 @@ from argus.core.index import And, Cond, Const, Coord, Index, Sym, Symbol
 from argus.core.ir import Assert, Assume, Copy, Fold, For, Kernel, Products, Stmt, View, bodies, trips, walk
 from argus.core.walk import IntArray, evaluate, symbols, topological
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import by_events, violated
+from argus.interp.run import find_violations, uses_agents
 from argus.interp.search.diagnosis import Witness
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.violation import Violation
@@ -44,7 +44,7 @@ def find(
     chosen = directed(kernel) if schedules is None else tuple(schedules)
     for size in sizes:
         for schedule in chosen:
-            for violation in violated(prepared, size, schedule):
+            for violation in find_violations(prepared, size, schedule):
                 if want(violation):
                     return Witness(dict(size), schedule, violation)
     return None
@@ -57,10 +57,10 @@ def sizes_in_order(kernel: Kernel, extra: Sequence[Mapping[str, int]] = ()) -> I
     """
     assumption = assumed(kernel)
     ladders = {symbol: _ladder(kernel, symbol, assumption) for symbol in kernel.sizes}
-    chosen = _of_each_shape if by_events(kernel) else _combinations
+    chosen = _of_each_shape if uses_agents(kernel) else _combinations
     derived = [{symbol.name: n for symbol, n in each} for each in chosen(kernel.sizes, ladders)]
     allowed = _allowed(kernel, assumption, derived)
-    if by_events(kernel):
+    if uses_agents(kernel):
         parts = _allowed(kernel, assumption, _parts_of_tiles(kernel, assumption))
         yield from _of_shapes(kernel, allowed, [*parts, *_allowed(kernel, assumption, extra)])
         return

@@ -11,7 +11,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.index import Cond, Symbol
 from argus.core.walk import IntArray, evaluate
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import violated
+from argus.interp.run import find_violations
 from argus.interp.search.budget import RunBudget
 from argus.interp.search.diagnosis import Witness
 from argus.interp.search.schedule import Schedule
@@ -61,7 +61,7 @@ def shrink(prepared: Prepared, witness: Witness, budget: RunBudget) -> tuple[Wit
 
 def _violations(prepared: Prepared, sizes: Sizes, schedule: Schedule) -> tuple[Violation, ...]:
     try:
-        return violated(prepared, sizes, schedule)
+        return find_violations(prepared, sizes, schedule)
     except (ArgusError, ZeroDivisionError):
         return ()
 

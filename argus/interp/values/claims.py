@@ -32,7 +32,7 @@ from argus.interp.state import Block, Contribution, coordinates, shared_element
 from argus.interp.values import statistics
 from argus.interp.values.distinct import gather
 from argus.interp.values.joint_relations import needs_check
-from argus.interp.values.sets import LOOSE, is_set, is_single
+from argus.interp.values.sets import UNTRACKED, is_set, is_single
 from argus.interp.values.stored_sums import with_sets
 from argus.interp.values.sums import Group, deviation, groups, same_accumulators
 from argus.interp.violation import Event, not_built
@@ -125,7 +125,7 @@ class _ClaimCheck:
         checked = needs_check(stated.cond, tuple(components), kinds, self.wave.env, self.block.launch.prepared.integers)
         for at in (each for each in np.argsort(first) if checked[each]):
             found = kinds[:, at]
-            if ((found == MISSING) | (found == LOOSE)).any():
+            if ((found == MISSING) | (found == UNTRACKED)).any():
                 continue
             members = [np.array(self.records.sets.members(int(one)), np.int64) for one in found]
             grid = np.meshgrid(*members, indexing="ij")
@@ -212,7 +212,7 @@ class _ClaimCheck:
         cells = log[0].cells - first
         wanted = judged.reshape(-1)[cells], low.reshape(-1)[cells], high.reshape(-1)[cells]
         worst: tuple[int, str] | None = None
-        if stated.of.name in self.records.loose:
+        if stated.of.name in self.records.untracked:
             return
         for group in groups(self.records, stated.of.name, log, *wanted):
             text = deviation(stated.of.name, group.components, group.low, group.high)
@@ -288,7 +288,7 @@ class _ClaimCheck:
         if sets and _is_tile(of):
             marks = with_sets(self.block, self.wave, of.view.buffer, marks)
         column = self.records.get(of.name, marks)
-        untagged = (column == MISSING) & (marks >= 0) & (of.name not in self.records.loose)
+        untagged = (column == MISSING) & (marks >= 0) & (of.name not in self.records.untracked)
         if untagged.any():
             at = first_where(untagged)
             facts = (("found", self.records.text(int(marks[at]))),)

@@ -28,7 +28,7 @@ from argus.interp.memory.cells import (
     BoolArray,
     IntArray,
 )
-from argus.interp.memory.trace import Spot, Taken
+from argus.interp.memory.trace import SourceCells, Spot
 from argus.interp.memory.views import is_whole
 from argus.interp.state import Block, Factors, Sum, coordinates
 from argus.interp.values import shadow_states as rules
@@ -75,7 +75,7 @@ def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
         cells.marks[rows] = result.marks.reshape(-1)
     if block.launch.journal is not None:
         at = np.arange(rows.start, rows.stop, dtype=np.int64).reshape(result.marks.shape)
-        target = Taken(buffer, cells, at, block.launch.moment)
+        target = SourceCells(buffer, cells, at, block.launch.moment)
         block.launch.journal.record_elementwise(event, block.base + wave.first, target, evaluation.taken)
     block.forget(wave, buffer)
     if result.products is not None:
@@ -95,7 +95,7 @@ class _Evaluation:
         self.shape = (self.rows.stop - self.rows.start, self.layout.values.size())
         self.lanes: dict[Node, _Lane] = {}
         self.tests: dict[Node, BoolArray] = {}
-        self.taken: list[Taken] = []
+        self.taken: list[SourceCells] = []
 
     def run(self) -> _Lane:
         """The elements assigned to the target."""
@@ -169,7 +169,7 @@ class _Evaluation:
         flying = self.block.check_in_flight(self.wave, buffer, self.event, "read")
         at = self.block.launch.prepared.held(get.view, self.layout, get.at, self.stmt)[self.rows]
         cells = self.block.cells(buffer)
-        self.taken.append(Taken(buffer, cells, at, self.block.launch.moment))
+        self.taken.append(SourceCells(buffer, cells, at, self.block.launch.moment))
         marks = np.full(self.shape, PLAIN, np.int64) if cells.marks is None else cells.marks[at]
         if flying:
             marks = np.full(self.shape, TOP, np.int64)
@@ -211,9 +211,9 @@ class _Evaluation:
                 marks = records.with_kind(marks, records.kinds.mapped(name, records.kind(lanes[0].marks)))
             return _Lane(values, marks, weak=weak)
         marks = self._combine(name, lanes)
-        if records.folded:
+        if records.set_names:
             weights.note_operation(records, name, lanes[0].marks, lanes[1].marks)
-        if records.kinds.any or (records.folded and self._may_make_mean(name)):
+        if records.kinds.any or (records.set_names and self._may_make_mean(name)):
             marks = self._classify(name, lanes, marks)
         products = _products_of(name, lanes) if self.block.launch.prepared.contributed else None
         return _Lane(values, marks, weak=weak, sum=_sum_of(name, lanes), products=products)
@@ -242,7 +242,7 @@ class _Evaluation:
         found, bad = np.where(known, made, found), bad & ~known
         neutral = ((left == LOW) | (left == OUTSIDE) | (left == ZERO)) & (right > 0) & (name in ("add", "max"))
         neutral |= ((right == LOW) | (right == OUTSIDE) | (right == ZERO)) & (left > 0) & (name in ("add", "max"))
-        marks = records.untracked(marks, lost & ~neutral)
+        marks = records.without_tracked_sets(marks, lost & ~neutral)
         return records.with_kind(marks, np.where(neutral, np.maximum(one, two), found))
 
     def _where(self, condition: Test, then: _Lane, other: _Lane) -> _Lane:

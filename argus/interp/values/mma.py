@@ -8,7 +8,7 @@ from argus.core.ir import Mma, View
 from argus.core.tiling import Tiling
 from argus.interp.machine.waves import Wave
 from argus.interp.memory.cells import TOP, AnyArray, IntArray
-from argus.interp.memory.trace import Taken
+from argus.interp.memory.trace import SourceCells
 from argus.interp.state import Block
 from argus.interp.values.operands import Operands, Source
 from argus.interp.values.products import Products
@@ -51,7 +51,7 @@ def add(block: Block, wave: Wave, stmt: Mma, event: Event, operands: Operands, *
     if journal is not None and block.launch.tags:
         a, b = ((source, block.cells(source.view.buffer)) for source in (operands.a, operands.b))
         buffer = stmt.target.buffer
-        target = Taken(buffer, block.cells(buffer), operands.cells, journal.moment)
+        target = SourceCells(buffer, block.cells(buffer), operands.cells, journal.moment)
         journal.record_product(event, block.base, target, (a, b))
     if block.launch.values:
         _arithmetic(block, stmt, operands)

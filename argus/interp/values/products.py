@@ -200,7 +200,7 @@ class Products:
         """The components of the products' records, broadcastable over (m, n), without untracked names."""
         kept: dict[str, IntArray] = {}
         for name in self.records.names:
-            if name in self.records.loose:
+            if name in self.records.untracked:
                 continue
             a, b = self.a.column(self.block, name), self.b.column(self.block, name)
             if a is not None and b is not None:
@@ -274,7 +274,7 @@ class Products:
         absent = np.full((1, 1), MISSING, np.int64)
         strict = self.sum.open
         for name in self.records.names if strict else kept:
-            if name in self.records.loose or (name not in kept and self.status.get(name) == "contracted"):
+            if name in self.records.untracked or (name not in kept and self.status.get(name) == "contracted"):
                 continue
             known, column = self.records.get(name, old), kept.get(name, absent)
             named = (known != MISSING) & (column != MISSING)

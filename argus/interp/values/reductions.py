@@ -33,10 +33,10 @@ from argus.interp.memory.cells import (
     BoolArray,
     IntArray,
 )
-from argus.interp.memory.trace import Taken
+from argus.interp.memory.trace import SourceCells
 from argus.interp.state import Block, coordinates
 from argus.interp.values import statistics
-from argus.interp.values.sets import LOOSE, MISSING, is_set
+from argus.interp.values.sets import MISSING, UNTRACKED, is_set
 from argus.interp.values.softmax_shadow import Elements, ValueKind
 from argus.interp.violation import Event
 
@@ -73,8 +73,10 @@ def fold(block: Block, wave: Wave, stmt: Fold, event: Event) -> None:
     journal = block.launch.journal
     if journal is not None:
         at = np.arange(rows.start, rows.stop, dtype=np.int64).reshape(-1, registers)
-        taken = Taken(source, held, cells[:, 0].reshape(at.shape), journal.moment)
-        journal.record_elementwise(event, block.base + wave.first, Taken(target, made, at, journal.moment), (taken,))
+        taken = SourceCells(source, held, cells[:, 0].reshape(at.shape), journal.moment)
+        journal.record_elementwise(
+            event, block.base + wave.first, SourceCells(target, made, at, journal.moment), (taken,)
+        )
 
 
 def _values(stmt: Fold, cells: IntArray, values: AnyArray) -> AnyArray:
@@ -141,7 +143,7 @@ class _Marks:
             return kind
         for at in np.flatnonzero(several).tolist():
             row = marks[at]
-            found = statistics.folded(records, sorted(set(row[row > 0].tolist())), int(result[at]))
+            found = statistics.classify_sum(records, sorted(set(row[row > 0].tolist())), int(result[at]))
             kind[at] = records.kinds.number(found) if found is not None else kind[at]
         return kind
 
@@ -199,7 +201,7 @@ class _Marks:
             elif summing and not varying and is_set(column[targets]).any():
                 found = self._repeated(column[targets], every[targets])
             elif name not in launch.prepared.kept and self._undecided(column, every):
-                found = np.full(targets.size, LOOSE, np.int64)
+                found = np.full(targets.size, UNTRACKED, np.int64)
             else:
                 found = column[targets].max(axis=1)
             records.note(name, found)
@@ -248,7 +250,7 @@ class _Marks:
         if not kinds.scaled and bool((kinds.without_statistics(known) == known).all()):
             return self._union(column)
         several = (column != MISSING).sum(axis=1) > 1
-        return np.where(several, LOOSE, column.max(axis=1))
+        return np.where(several, UNTRACKED, column.max(axis=1))
 
     @staticmethod
     def _undecided(column: IntArray, every: IntArray) -> bool:
@@ -263,7 +265,7 @@ class _Marks:
     def _union(self, column: IntArray) -> IntArray:
         sets = self.block.launch.records.sets
         known: dict[bytes, int] = {}
-        found = np.full(len(column), LOOSE, np.int64)
+        found = np.full(len(column), UNTRACKED, np.int64)
         for at, components in enumerate(column):
             key = components.tobytes()
             if key not in known:

@@ -17,7 +17,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 MISSING = int(np.iinfo(np.int64).min)
 """The component of a record without that name."""
-LOOSE = MISSING + 1
+UNTRACKED = MISSING + 1
 """A component that is not tracked, and therefore not checked."""
 _FIRST = MISSING + 2
 _LEAST = MISSING + (1 << 48)
@@ -45,11 +45,11 @@ class Sets:
     )
 
     def of(self, members: Iterable[int]) -> int:
-        """The component of the multiset of these integers; LOOSE if one is negative or too large."""
+        """The component of the multiset of these integers; UNTRACKED if one is negative or too large."""
         once, again = 0, 0
         for member in members:
             if not 0 <= member < _LARGEST:
-                return LOOSE
+                return UNTRACKED
             again |= once & 1 << member
             once |= 1 << member
         return self._intern(once, again)
@@ -58,8 +58,8 @@ class Sets:
         """The multiset union of sets and integers: members of two of them are contained more than once."""
         once, again = 0, 0
         for component in components:
-            if component == LOOSE or component >= _LARGEST or _LEAST <= component < 0:
-                return LOOSE
+            if component == UNTRACKED or component >= _LARGEST or _LEAST <= component < 0:
+                return UNTRACKED
             if component == MISSING:
                 continue
             members, repeated = (1 << component, 0) if component >= 0 else self._all[component - _FIRST]
@@ -97,7 +97,7 @@ class Sets:
 
     def text(self, component: int) -> str:
         """A component as text."""
-        if component == LOOSE:
+        if component == UNTRACKED:
             return "(not tracked)"
         if component >= _LEAST:
             return str(component)

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from attrs import evolve
 
 from argus.interp.memory.cells import AnyArray, Records
-from argus.interp.values.sets import LOOSE, is_set
+from argus.interp.values.sets import UNTRACKED, is_set
 from argus.interp.values.softmax_shadow import (
     NONE,
     STATISTICS,
@@ -264,7 +264,7 @@ def _elements(records: Records, mark: int) -> Elements:
     if not bool(records.summed(np.array([mark]))[0]):
         return _NOTHING
     sets = {name: c for name, c in records.of(mark).items() if bool(is_set(np.array([c]))[0])}
-    if LOOSE in records.of(mark).values():
+    if UNTRACKED in records.of(mark).values():
         return _NOTHING
     parts = [records.sets.named(name, c) for name, c in sets.items()]
     if not all(parts):
@@ -272,7 +272,7 @@ def _elements(records: Records, mark: int) -> Elements:
     return parts[0] if len(parts) == 1 else _NOTHING.union(*parts)
 
 
-def folded(records: Records, marks: Sequence[int], result: int) -> ValueKind | None:
+def classify_sum(records: Records, marks: Sequence[int], result: int) -> ValueKind | None:
     """The value kind of a sum of values with these marks. result: the mark of the sum so far."""
     known = [records.kinds.of(int(number)) for number in records.kind(np.array(marks, np.int64)).tolist()]
     kinds = [each for each in known if each is not None and each.kind in STATISTICS - {"minus_mean_squared"}]

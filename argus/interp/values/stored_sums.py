@@ -9,7 +9,7 @@ from argus.interp.compiled_kernel import registers_of
 from argus.interp.machine.waves import Wave
 from argus.interp.memory.cells import BoolArray, IntArray
 from argus.interp.state import Block, Sum
-from argus.interp.values.sets import LOOSE
+from argus.interp.values.sets import UNTRACKED
 from argus.interp.values.sums import groups, same_accumulators
 
 
@@ -41,9 +41,9 @@ def _components(block: Block, known: Sum, judged: BoolArray, held: IntArray) -> 
     nothing = np.zeros(held.shape, np.int64)
     columns: dict[str, IntArray] = {}
     for name, status in list(known.name_status.items()):
-        if status != "contracted" or name in records.loose:
+        if status != "contracted" or name in records.untracked:
             continue
-        column = np.full(held.shape, LOOSE, np.int64)
+        column = np.full(held.shape, UNTRACKED, np.int64)
         for group in groups(records, name, known.log, judged, nothing, nothing):
             column[group.members] = records.sets.of(group.components.tolist())
         records.note(name, column[judged])

@@ -14,10 +14,10 @@ from argus.core.ir import Assert, Buffer, Strided, View, WrittenOnce, whole
 from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import grid
 from argus.interp.memory.cells import BOTTOM, MISSING, OUTSIDE, PADDING, TOP, AnyArray, BoolArray, IntArray, Written
-from argus.interp.memory.trace import Asked, spots
+from argus.interp.memory.trace import FaultContext, spots
 from argus.interp.memory.views import is_whole
 from argus.interp.state import Launch
-from argus.interp.values.sets import LOOSE
+from argus.interp.values.sets import UNTRACKED
 from argus.interp.violation import END, Event, not_built
 
 
@@ -103,7 +103,7 @@ class _WriteCheck:
         wrong = np.zeros(judged.shape, np.bool_)
         records = self.launch.records
         for name, column in wanted.items():
-            if name not in records.loose:
+            if name not in records.untracked:
                 wrong |= judged & (records.unwrapped(name, self.marks) != column)
         if not wrong.any():
             return
@@ -170,7 +170,7 @@ class _WriteCheck:
             tensor = self.launch.tensors[self.buffer]
             alike = spots(self.buffer, tensor, self.every.cell[bad], journal.moment)
             fault = "I4", event.stmt, None if other is None else other.stmt
-            journal.asked[fault] = Asked(journal.moment, lambda _: tensor, 0, alike=alike)
+            journal.contexts[fault] = FaultContext(journal.moment, lambda _: tensor, 0, alike=alike)
 
 
 def _tuple(numbers: Sequence[int]) -> str:
@@ -198,8 +198,8 @@ def tag(launch: Launch, view: View, names: tuple[tuple[str, Index], ...], *, mor
     coordinates = tuple(axis[where] for axis in every.coordinates)
     columns = {name: evaluate_at(node, launch, coordinates) for name, node in names}
     if several:
-        columns = {name: np.full(cells.shape, LOOSE, np.int64) for name in columns}
-        launch.records.loose |= columns.keys()
+        columns = {name: np.full(cells.shape, UNTRACKED, np.int64) for name in columns}
+        launch.records.untracked |= columns.keys()
     if more:
         old = np.maximum(marks[cells], 0)
         columns = {name: launch.records.get(name, old) for name in launch.records.names} | columns

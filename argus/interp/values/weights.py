@@ -34,7 +34,7 @@ def tracks_weights(kernel: Kernel) -> bool:
 def holds_sets(records: Records, marks: IntArray) -> BoolArray:
     """Which of these values are sums over sets."""
     found = np.zeros(marks.shape, np.bool_)
-    for name in records.folded:
+    for name in records.set_names:
         found |= is_set(records.get(name, np.maximum(marks, 0)))
     return found
 

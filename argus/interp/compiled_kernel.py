@@ -134,9 +134,10 @@ class Prepared:
     """A kernel with everything precomputed that does not depend on sizes. It holds caches: use it in one thread.
 
     read: integer tensors whose elements its expressions read; integers: their contents, set for each run.
-    chosen: names of tags selected by such integers (indirect indexing). kept: names that every output is claimed to
-    hold and that no claimed sum reduces over. weighs: whether weights of statistics are tracked. counted: claims that
-    a tensor is written once. contributed: claims about the products of each tensor. runs: cached violations of runs.
+    indirect_names: names of tags selected by such integers (indirect indexing). stored_names: names that every output
+    is claimed to hold and that no claimed sum reduces over. tracks_weights: whether weights of statistics are tracked.
+    write_claims: claims that a tensor is written once. product_claims: claims about the products of each tensor.
+    runs: cached violations of runs.
     """
 
     kernel: Kernel
@@ -145,13 +146,13 @@ class Prepared:
     read: frozenset[str] = field(init=False)
     integers: dict[str, IntArray] = field(factory=dict[str, IntArray], init=False)
     scalars: Scalars = field(init=False)
-    chosen: frozenset[str] = field(init=False)
+    indirect_names: frozenset[str] = field(init=False)
     covers: bool = field(init=False)
     masked: bool = field(init=False)
-    weighs: bool = field(init=False)
-    kept: frozenset[str] = field(init=False)
-    counted: tuple[WrittenOnce, ...] = field(init=False)
-    contributed: dict[Buffer, tuple[tuple[Assert, Products], ...]] = field(init=False)
+    tracks_weights: bool = field(init=False)
+    stored_names: frozenset[str] = field(init=False)
+    write_claims: tuple[WrittenOnce, ...] = field(init=False)
+    product_claims: dict[Buffer, tuple[tuple[Assert, Products], ...]] = field(init=False)
     _lanes: dict[Symbol, IntArray] = field(init=False)
     _copies: dict[Stmt, CopyPlan] = field(factory=dict[Stmt, CopyPlan], init=False)
     _mmas: dict[Stmt, MmaPlan] = field(factory=dict[Stmt, MmaPlan], init=False)
@@ -169,28 +170,28 @@ class Prepared:
         kernel = self.kernel
         self.runs.bind(kernel)
         self.read = frozenset(term.array for stmt in walk(kernel.body) for term in read_terms(stmt))
-        self.chosen = indirect_tags(kernel) if self.read else frozenset()
+        self.indirect_names = indirect_tags(kernel) if self.read else frozenset()
         self.unit = kernel.target.unit
         self.scalars = Scalars(kernel.thread, kernel.threads, self.unit, self.integers)
         claims = [stmt.claim for stmt in walk(kernel.body) if isinstance(stmt, Assert)]
         self.covers = any(isinstance(claim, Covers | Relation | Products | Order) for claim in claims)
         self.masked = has_masks(kernel)
-        self.weighs = tracks_weights(kernel)
-        self.counted = tuple(claim for claim in claims if isinstance(claim, WrittenOnce))
-        stored = [frozenset(name for name, _ in claim.record) for claim in self.counted]
+        self.tracks_weights = tracks_weights(kernel)
+        self.write_claims = tuple(claim for claim in claims if isinstance(claim, WrittenOnce))
+        stored = [frozenset(name for name, _ in claim.record) for claim in self.write_claims]
         summed = {claim.of.name for claim in claims if isinstance(claim, Covers)}
-        self.kept = frozenset[str]() if not stored else stored[0].intersection(*stored[1:]) - summed
-        self.contributed = {}
+        self.stored_names = frozenset[str]() if not stored else stored[0].intersection(*stored[1:]) - summed
+        self.product_claims = {}
         for stmt in walk(kernel.body):
             if isinstance(stmt, Assert) and isinstance(stmt.claim, Products):
                 buffer = stmt.claim.view.buffer
-                self.contributed[buffer] = (*self.contributed.get(buffer, ()), (stmt, stmt.claim))
+                self.product_claims[buffer] = (*self.product_claims.get(buffer, ()), (stmt, stmt.claim))
         threads = np.arange(kernel.threads, dtype=np.int64)[:, None]
         self._lanes = {kernel.thread: threads}
         used = {s for stmt in walk(kernel.body) if isinstance(stmt, Copy) for s in _view_symbols(stmt)}
         self._lanes |= {s: threads if s.kind == "thread" else threads // self.unit for s in used}
 
-    def give(self, integers: Mapping[str, IntArray]) -> None:
+    def set_integers(self, integers: Mapping[str, IntArray]) -> None:
         """Set the integer tensors that expressions read, and drop everything cached for their old contents."""
         if self.read:
             self.integers.clear()
@@ -200,7 +201,7 @@ class Prepared:
             self._matrices.clear()
 
     @cached_property
-    def sends(self) -> bool:
+    def stores_to_peers(self) -> bool:
         """Whether blocks store registers into another block's shared memory (DSMEM)."""
         return any(isinstance(stmt, Copy) and stmt.target.peer is not None for stmt in walk(self.kernel.body))
 

@@ -52,7 +52,7 @@ def run_program(
             tags,
             Adversary(schedule),
             Reporter(limit),
-            keeps=position + 1 < len(program.launches),
+            records_sets=position + 1 < len(program.launches),
         )
         for position, step in enumerate(program.launches)
     ]

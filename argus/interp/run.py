@@ -90,11 +90,13 @@ def run_prepared(
 ) -> Outcome:
     """`run`, for a kernel that is run many times. journal: records the writes of the run."""
     kernel = prepared.kernel
-    values = values or needs_values(kernel) or (tags and prepared.weighs)
+    values = values or needs_values(kernel) or (tags and prepared.tracks_weights)
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
     tensors = {} if journal is None else journal.tensors
-    keeps, adversary = prepared.sends, Adversary(schedule)
-    launch = Launch(prepared, env, tensors, values, tags, adversary, Reporter(limit), keeps=keeps, journal=journal)
+    records_sets, adversary = prepared.stores_to_peers, Adversary(schedule)
+    launch = Launch(
+        prepared, env, tensors, values, tags, adversary, Reporter(limit), records_sets=records_sets, journal=journal
+    )
     with np.errstate(all="ignore"):
         load(launch, arrays or {}, (seed, schedule.draw) if schedule.draw else seed)
         run_blocks(launch, blocks)

@@ -29,10 +29,10 @@ class Launch:
     """One run of a kernel: its sizes, global memory, tag records, and violations.
 
     halted: some block did not run to its end. widths: per role, the number of threads that execute in lockstep, once
-    checked. kept: names that some matrix instruction kept in its accumulators. varying: names that vary along the axis
-    of a reduction. keeps: whether stores record the sets that a sum ranges over, for other launches or blocks.
-    tag_sources: the elements that the inputs' records belong to, once computed. gathered: elements of claims that
-    compare several waves. journal: the trace of all writes, if requested.
+    checked. kept_names: names that some matrix instruction kept in its accumulators. varying: names that vary along the
+    axis of a reduction. records_sets: whether stores record the sets that a sum ranges over, for other launches or
+    blocks. tag_sources: the elements that the inputs' records belong to, once computed. distinct_elements: elements of
+    claims of distinctness, which compare several waves. journal: the trace of all writes, if requested.
     """
 
     prepared: Prepared
@@ -48,17 +48,17 @@ class Launch:
     coverage: Counter[Stmt] = field(factory=Counter[Stmt])
     halted: bool = False
     widths: dict[str, int] = field(factory=dict[str, int])
-    kept: set[str] = field(factory=set[str])
+    kept_names: set[str] = field(factory=set[str])
     varying: set[tuple[Stmt, str]] = field(factory=set[tuple[Stmt, str]])
-    keeps: bool = False
+    records_sets: bool = False
     tag_sources: TagSources | None = None
     journal: Journal | None = None
-    gathered: dict[Compared, Gathered] = field(factory=dict["Compared", "Gathered"])
+    distinct_elements: dict[Compared, Gathered] = field(factory=dict["Compared", "Gathered"])
 
     @property
-    def weighs(self) -> bool:
+    def tracks_weights(self) -> bool:
         """Whether the weights of statistics (means, sums of squares) are tracked."""
-        return self.values and self.prepared.weighs
+        return self.values and self.prepared.tracks_weights
 
     @property
     def moment(self) -> int:

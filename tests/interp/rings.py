@@ -1,4 +1,4 @@
-"""A ring GEMM of Hopper built statement by statement, with knobs, and the one thing in it that may be wrong."""
+"""A Hopper GEMM with a stage ring, built statement by statement, with parameters and optional faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search offers sizes of several blocks of keys: what shows in the second block alone is found in the listings."""
+"""The search tries sizes with several blocks of keys, so that faults of the second block are found in the listings."""
 
 import runpy
 from pathlib import Path

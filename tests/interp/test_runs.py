@@ -1,4 +1,4 @@
-"""Runs that are not made again violate what they would have violated."""
+"""Cached runs have the violations that the skipped runs would have."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KERNELS = (
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_run_stands_for_others_that_choose_alike(name: str) -> None:
+def test_a_run_is_shared_by_schedules_with_the_same_choices(name: str) -> None:
     kernel = templates(REFUTED / f"{name}.py")[0].trace()
     shared = Prepared(kernel)
     found: list[tuple[Violation, ...]] = []
@@ -55,7 +55,7 @@ FIRST = Schedule(priority=("producer", "first", "rest", "engine"))
 LATER = Schedule(priority=("producer", "rest", "first", "engine"))
 
 
-def test_schedules_that_choose_otherwise_among_those_who_could_move_are_run() -> None:
+def test_schedules_with_different_choices_are_run() -> None:
     runs = Runs()
     assert counted(runs, FIRST, frozenset([frozenset(["producer", "first"]), frozenset(["rest", "engine"])]))
     assert not counted(runs, LATER, frozenset())
@@ -75,7 +75,7 @@ def test_schedules_that_differ_in_more_than_their_priority_are_run() -> None:
     assert not counted(runs, FIRST, frozenset())
 
 
-def test_runs_serve_one_kernel() -> None:
+def test_a_cache_of_runs_is_bound_to_one_kernel() -> None:
     path = REFUTED / "wrong_slot.py"
     one, other = (templates(path)[0].trace() for _ in range(2))
     runs = Runs()

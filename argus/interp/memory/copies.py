@@ -58,7 +58,7 @@ class Mover:
         at, inside = self.source.address, self.source.inside
         values = None if cells.values is None else cells.values[at]
         held = cells.marks
-        if held is not None and (self.block.launch.keeps or self.stmt.combine is not None):
+        if held is not None and (self.block.launch.records_sets or self.stmt.combine is not None):
             held = self._with_sets(buffer, held)
         marks = None if held is None else held[at]
         if inside is not None:
@@ -170,7 +170,7 @@ def _accesses(
 def note_stores(block: Block, plan: CopyPlan, places: tuple[Place, Place], rows: slice, event: Event) -> None:
     """Record stores to tensors with claims, and check claims about their products."""
     place = places[1]
-    if plan.target.buffer in block.launch.prepared.contributed:
+    if plan.target.buffer in block.launch.prepared.product_claims:
         contributions.check_store(block, block.waves[event.wave], plan, place, rows, event)
     written = block.launch.written.get(plan.target.buffer)
     if written is None:

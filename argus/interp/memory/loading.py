@@ -53,7 +53,7 @@ def load(launch: Launch, arrays: Mapping[str, Array], seed: int | tuple[int, int
 
 def begin(launch: Launch) -> None:
     """Assign the kernel's tags to the tensors of a launch, and start recording its writes."""
-    claims = [claim.view.buffer for claim in launch.prepared.counted] if launch.tags else []
+    claims = [claim.view.buffer for claim in launch.prepared.write_claims] if launch.tags else []
     launch.written = {buffer: Written.of(extent(launch, buffer)) for buffer in claims if buffer in launch.tensors}
     tagged: set[Buffer] = set()
     for stmt in walk(launch.prepared.kernel.body):
@@ -90,7 +90,7 @@ def fill(launch: Launch, buffer: Buffer, cells: Cells, given: Array | None, rand
     if cells.values is not None:
         cells.values[every.cell] = contents.reshape(-1)
     if buffer.name in launch.prepared.read:
-        launch.prepared.give({**launch.prepared.integers, buffer.name: Integers(buffer, contents).guarded})
+        launch.prepared.set_integers({**launch.prepared.integers, buffer.name: Integers(buffer, contents).guarded})
 
 
 def contents_of(

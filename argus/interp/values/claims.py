@@ -178,21 +178,21 @@ class _ClaimCheck:
         """Each element is a sum of products over exactly the claimed range of the component (I3, I25)."""
         view = stated.of.view
         marks = self._marks(view)
-        judged = marks >= 0
+        checked = marks >= 0
         low, high = self._bound(stated.low, view), self._bound(stated.high, view)
         if stated.where is not TRUE:
-            judged &= self._bound(stated.where, view).astype(np.bool_)
+            checked &= self._bound(stated.where, view).astype(np.bool_)
         known = self.block.sums.get((view.buffer, self.wave.number))
         if known is not None and known.open and same_accumulators(known.log):
-            self._check_groups(stated, known.log, judged, low, high, code=self._sum_code(marks))
+            self._check_groups(stated, known.log, checked, low, high, code=self._sum_code(marks))
             return
         components = self.records.get(stated.of.name, np.maximum(marks, 0))
         summed = self.records.summed(np.maximum(marks, 0))
-        held = judged & summed & (is_set(components) | is_single(components))
+        held = checked & summed & (is_set(components) | is_single(components))
         if held.any():
             self._check_sets(stated, held, components, low, high, code=self._sum_code(marks))
             self._check_mean(stated, held, marks)
-        not_summed = judged & ~summed
+        not_summed = checked & ~summed
         if not_summed.any():
             message = f"`{view.buffer.name}` is not a sum of products"
             self._report("I3", message, stated.of, first_where(not_summed), ())
@@ -201,16 +201,16 @@ class _ClaimCheck:
         self,
         stated: Covers,
         log: list[Contribution],
-        judged: BoolArray,
+        checked: BoolArray,
         low: IntArray,
         high: IntArray,
         *,
         code: str,
     ) -> None:
-        width = judged.shape[1]
+        width = checked.shape[1]
         first = self._rows(stated.of.view).start * width
         cells = log[0].cells - first
-        wanted = judged.reshape(-1)[cells], low.reshape(-1)[cells], high.reshape(-1)[cells]
+        wanted = checked.reshape(-1)[cells], low.reshape(-1)[cells], high.reshape(-1)[cells]
         worst: tuple[int, str] | None = None
         if stated.of.name in self.records.untracked:
             return

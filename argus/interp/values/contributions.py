@@ -37,7 +37,7 @@ class _Stored:
 
 def check_store(block: Block, wave: Wave, plan: CopyPlan, place: Place, rows: slice, event: Event) -> None:
     """Check the claims about the tensor that a store writes; sums with unknown products are skipped."""
-    for stmt, claim in block.launch.prepared.contributed.get(plan.target.buffer, ()):
+    for stmt, claim in block.launch.prepared.product_claims.get(plan.target.buffer, ()):
         products = block.products.get((plan.source.buffer, wave.number))
         if products and plan.source.fixed is not None:
             _check_elementwise(_ProductsCheck(block, wave, event, stmt, claim), products, plan, place, rows)
@@ -106,7 +106,7 @@ class _ProductsCheck:
     def _tag_sources(self) -> TagSources:
         launch = self.launch
         if launch.tag_sources is None:
-            written = {*launch.written, *launch.prepared.contributed}
+            written = {*launch.written, *launch.prepared.product_claims}
             read = {b: launch.tensors[b] for b in launch.prepared.kernel.parameters if b not in written}
             launch.tag_sources = TagSources.of(read, launch.records.size)
         return launch.tag_sources

@@ -25,7 +25,7 @@ def gather(block: Block, event: Event, claim: Distinct, columns: Sequence[IntArr
     same = [(name, number) for name, number in event.iteration if name not in over]
     same += [(symbol.name, number) for symbol, number in blocks if symbol.name not in over]
     share = Share(block, event, tuple(column[known] for column in columns), block.launch.moment)
-    gathered = block.launch.gathered.setdefault((event.stmt, block.base, tuple(same)), Gathered())
+    gathered = block.launch.distinct_elements.setdefault((event.stmt, block.base, tuple(same)), Gathered())
     gathered.shares.append(share)
 
 
@@ -34,7 +34,7 @@ def check(launch: Launch) -> None:
 
     Registers that replicate one element of a tile count once.
     """
-    for (stmt, *_), gathered in launch.gathered.items():
+    for (stmt, *_), gathered in launch.distinct_elements.items():
         assert isinstance(stmt, Assert)
         assert isinstance(stmt.claim, Distinct)
         _check_one(stmt.claim, gathered)

@@ -215,12 +215,12 @@ class _Evaluation:
             weights.note_operation(records, name, lanes[0].marks, lanes[1].marks)
         if records.kinds.any or (records.set_names and self._may_make_mean(name)):
             marks = self._classify(name, lanes, marks)
-        products = _products_of(name, lanes) if self.block.launch.prepared.contributed else None
+        products = _products_of(name, lanes) if self.block.launch.prepared.product_claims else None
         return _Lane(values, marks, weak=weak, sum=_sum_of(name, lanes), products=products)
 
     def _may_make_mean(self, name: str) -> bool:
         """Whether an operation of a sum and a number may make a mean."""
-        return name == "div" or (name == "mul" and self.block.launch.weighs)
+        return name == "div" or (name == "mul" and self.block.launch.tracks_weights)
 
     def _classify(self, name: str, lanes: list[_Lane], marks: IntArray) -> IntArray:
         """The records with the value kinds of the results; reports mismatched softmax references (I23).
@@ -231,18 +231,18 @@ class _Evaluation:
         left, right = lanes[0].marks, lanes[1].marks
         one, two = records.kind(left), records.kind(right)
         found, bad = records.kinds.combined(name, one, two)
-        judged = (left > 0) & (right > 0)
-        bad &= judged
+        checked = (left > 0) & (right > 0)
+        bad &= checked
         if bad.any():
             message = f"`{name}` combines exponentials relative to different row maxima"
             self._report("I23", message, self.stmt.target.buffer, bad)
         numbers = lanes[0].values, lanes[1].values
-        values = cast(tuple[AnyArray, AnyArray], numbers) if self.block.launch.weighs else None
-        made, known, lost = statistics.classify(records, name, left, right, values)
+        values = cast(tuple[AnyArray, AnyArray], numbers) if self.block.launch.tracks_weights else None
+        made, known, untracked = statistics.classify(records, name, left, right, values)
         found, bad = np.where(known, made, found), bad & ~known
         neutral = ((left == LOW) | (left == OUTSIDE) | (left == ZERO)) & (right > 0) & (name in ("add", "max"))
         neutral |= ((right == LOW) | (right == OUTSIDE) | (right == ZERO)) & (left > 0) & (name in ("add", "max"))
-        marks = records.without_tracked_sets(marks, lost & ~neutral)
+        marks = records.without_tracked_sets(marks, untracked & ~neutral)
         return records.with_kind(marks, np.where(neutral, np.maximum(one, two), found))
 
     def _where(self, condition: Test, then: _Lane, other: _Lane) -> _Lane:
@@ -294,7 +294,7 @@ class _Evaluation:
         records = self.block.launch.records
         if not (records.summed(left[both]) & records.summed(right[both])).all():
             return frozenset()
-        return frozenset(records.names) - self.block.launch.kept
+        return frozenset(records.names) - self.block.launch.kept_names
 
     def _agree(self, code: str, left: IntArray, right: IntArray, both: BoolArray, summed: frozenset[str]) -> None:
         records = self.block.launch.records

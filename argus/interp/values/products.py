@@ -91,7 +91,7 @@ class Products:
         self._check_initialised(self.stmt.target, self.cells, old)
         new = self._marks(old)
         target.marks[self.cells] = self._with_references(old, new) if self.records.kinds.any else new
-        if self.sum.open and (self.block.launch.prepared.covers or self.block.launch.keeps):
+        if self.sum.open and (self.block.launch.prepared.covers or self.block.launch.records_sets):
             self.sum.log.append(Contribution(self._accumulators, self.cells, self.a.marks, self.b.marks))
 
     def _with_references(self, old: IntArray, new: IntArray) -> IntArray:
@@ -211,7 +211,7 @@ class Products:
                 kept[name] = self._own(name, a, self.a)[:, None]
             elif b is not None:
                 kept[name] = self._own(name, b, self.b)[None, :]
-        self.block.launch.kept.update(kept)
+        self.block.launch.kept_names.update(kept)
         return kept
 
     def _own(self, name: str, column: IntArray, operand: Operand) -> IntArray:
@@ -299,7 +299,7 @@ class Products:
 
     def _code(self, name: str) -> str:
         """The invariant for a kept name that differs: I27 for names selected by indirect indexing, else I2."""
-        return "I27" if name in self.block.launch.prepared.chosen else "I2"
+        return "I27" if name in self.block.launch.prepared.indirect_names else "I2"
 
     def _check_contracted(self, both: BoolArray) -> None:
         """All products of one sum must contract the same names (I2)."""

@@ -200,7 +200,7 @@ class _Marks:
                 found = self._union(column[targets]) if summing else np.full(targets.size, MISSING, np.int64)
             elif summing and not varying and is_set(column[targets]).any():
                 found = self._repeated(column[targets], every[targets])
-            elif name not in launch.prepared.kept and self._undecided(column, every):
+            elif name not in launch.prepared.stored_names and self._undecided(column, every):
                 found = np.full(targets.size, UNTRACKED, np.int64)
             else:
                 found = column[targets].max(axis=1)

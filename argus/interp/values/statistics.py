@@ -184,13 +184,13 @@ def _close(one: float, other: float) -> bool:
 def classify(
     records: Records, name: str, left: IntArray, right: IntArray, values: tuple[AnyArray, AnyArray] | None
 ) -> tuple[IntArray, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """The value kinds of results, by number; where they are determined here; and where the results' sets are lost.
+    """The value kinds of results, by number; where they are determined here; and where their sets become untracked.
 
     values: of both operands, if weights are tracked.
     """
     one, two = (np.where(marks > 0, records.kind(marks), NUMBER) for marks in (left, right))
     found = np.full(left.shape, NONE, np.int64)
-    decided, lost = (np.zeros(left.shape, np.bool_) for _ in range(2))
+    decided, untracked = (np.zeros(left.shape, np.bool_) for _ in range(2))
     numbers = _numbers(one, two, values)
     first, back = distinct_combinations(one.ravel(), two.ravel(), numbers.ravel())
     for at, place in enumerate(first.tolist()):
@@ -202,7 +202,7 @@ def classify(
             found[where], decided[where] = records.kinds.number(made), True
         elif _is_statistic(mine) or _is_statistic(theirs):
             shifted = NUMBER in (mine, theirs) and name in ("add", "sub")
-            lost[where] = not shifted and not _twice(name, mine, theirs)
+            untracked[where] = not shifted and not _twice(name, mine, theirs)
         elif _scales(name, a, b, weighed=values is not None):
             marks = left if b == NUMBER else right
             for mark in np.unique(marks[where]).tolist():
@@ -213,7 +213,7 @@ def classify(
                     same = where & (marks == mark)
                     made = ValueKind("mean", own, scale=scale if known else None)
                     found[same], decided[same] = records.kinds.number(made), True
-    return found, decided, lost
+    return found, decided, untracked
 
 
 def _scales(name: str, one: int, two: int, *, weighed: bool) -> bool:

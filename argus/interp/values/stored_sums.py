@@ -22,20 +22,20 @@ def with_sets(block: Block, wave: Wave, buffer: Buffer, marks: IntArray) -> IntA
     cells = known.log[0].cells - wave.first * width
     flat = marks.reshape(-1).copy()
     held = flat[cells]
-    judged = held > 0
-    columns = _components(block, known, judged, held)
-    if not columns or not judged.any():
+    checked = held > 0
+    columns = _components(block, known, checked, held)
+    if not columns or not checked.any():
         return marks
     records = block.launch.records
-    old = held[judged]
+    old = held[checked]
     kept = {name: records.get(name, old) for name in records.names}
-    first = records.add(old.size, kept | {name: column[judged] for name, column in columns.items()}, summed=True)
-    held[judged] = np.arange(first, first + old.size, dtype=np.int64)
+    first = records.add(old.size, kept | {name: column[checked] for name, column in columns.items()}, summed=True)
+    held[checked] = np.arange(first, first + old.size, dtype=np.int64)
     flat[cells] = held
     return flat.reshape(marks.shape)
 
 
-def _components(block: Block, known: Sum, judged: BoolArray, held: IntArray) -> dict[str, IntArray]:
+def _components(block: Block, known: Sum, checked: BoolArray, held: IntArray) -> dict[str, IntArray]:
     """For each contracted name, the set of every accumulator."""
     records = block.launch.records
     nothing = np.zeros(held.shape, np.int64)
@@ -44,8 +44,8 @@ def _components(block: Block, known: Sum, judged: BoolArray, held: IntArray) -> 
         if status != "contracted" or name in records.untracked:
             continue
         column = np.full(held.shape, UNTRACKED, np.int64)
-        for group in groups(records, name, known.log, judged, nothing, nothing):
+        for group in groups(records, name, known.log, checked, nothing, nothing):
             column[group.members] = records.sets.of(group.components.tolist())
-        records.note(name, column[judged])
+        records.note(name, column[checked])
         columns[name] = column
     return columns

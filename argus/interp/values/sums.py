@@ -59,7 +59,7 @@ class Group:
 
 
 def groups(
-    records: Records, name: str, log: Sequence[Contribution], judged: BoolArray, low: IntArray, high: IntArray
+    records: Records, name: str, log: Sequence[Contribution], checked: BoolArray, low: IntArray, high: IntArray
 ) -> Iterator[Group]:
     """The accumulators of one wave, grouped by the components that they summed; products have the tag of `a`."""
     column = np.concatenate([records.get(name, entry.a) for entry in log], axis=1)
@@ -70,11 +70,11 @@ def groups(
     others, other = _classes(valid_b.astype(np.int64))
     bounds, bound = _bounds(low, high)
     code = (row[:, None] * len(others) + other) * len(bounds) + bound
-    for key in np.unique(code[judged]):
+    for key in np.unique(code[checked]):
         pair, which = divmod(int(key), len(bounds))
         i, j = rows[pair // len(others)], others[pair % len(others)]
         components = column[i][valid_a[i] & valid_b[j]]
-        yield Group(judged & (code == key), components, *bounds[which])
+        yield Group(checked & (code == key), components, *bounds[which])
 
 
 def _bounds(low: IntArray, high: IntArray) -> tuple[list[tuple[int, int]], IntArray]:

@@ -91,20 +91,20 @@ class _WriteCheck:
             self._report(~never & ~claimed, "is written, but the claim excludes it")
         if complete and (never & claimed).any():
             self._report(never & claimed, "is never written")
-        empty = self.buffer in self.launch.prepared.contributed  # that claim covers elements that are empty sums
+        empty = self.buffer in self.launch.prepared.product_claims  # that claim covers elements that are empty sums
         spoiled = ~never & np.isin(self.marks, (BOTTOM, TOP, *PADDING)) & ~(empty & (self.marks == OUTSIDE))
         if spoiled.any():
             at = int(spoiled.argmax())
             self._report(spoiled, "holds padding" if self.marks[at] in PADDING else "holds garbage")
         self._check_records(claim, ~never & (self.marks >= 0))
 
-    def _check_records(self, claim: WrittenOnce, judged: BoolArray) -> None:
+    def _check_records(self, claim: WrittenOnce, checked: BoolArray) -> None:
         wanted = {name: evaluate_at(node, self.launch, self.every.coordinates) for name, node in claim.record}
-        wrong = np.zeros(judged.shape, np.bool_)
+        wrong = np.zeros(checked.shape, np.bool_)
         records = self.launch.records
         for name, column in wanted.items():
             if name not in records.untracked:
-                wrong |= judged & (records.unwrapped(name, self.marks) != column)
+                wrong |= checked & (records.unwrapped(name, self.marks) != column)
         if not wrong.any():
             return
         at = int(wrong.argmax())

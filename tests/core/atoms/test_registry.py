@@ -1,4 +1,4 @@
-"""Instructions by name, and who holds what in their operands."""
+"""Lookup of instructions by name, and thread-value layouts of their operands."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_operand_of_a_matrix_instruction() -> None:
     assert thread_values(atom_named("mfma_f32_16x16x16_bf16"), "a", element_bits=16).tile == (16, 16)
 
 
-def test_an_operand_of_a_copy_is_a_vector_a_lane() -> None:
+def test_an_operand_of_a_copy_is_one_vector_per_lane() -> None:
     assert thread_values("ds_read_b128", "target", element_bits=16) == TV(Layout(64, 8), Layout(8, 1), (8, 64))
     assert thread_values("ds_read_b128", "source").tile == (128, 64)
 

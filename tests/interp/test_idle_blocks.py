@@ -1,4 +1,4 @@
-"""Blocks without a tile: one is run for all of them, and what a run reports stays what it was."""
+"""Blocks without a tile: one is run for all of them, and reports stay the same."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def groups_run(kernel: Kernel, sizes: dict[str, int], monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("config", "tiles"), [("small", 2), ("columns_64", 2), ("pingpong", 3)])
-def test_one_block_without_a_tile_stands_for_all(config: str, tiles: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_block_without_a_tile_is_run_for_all(config: str, tiles: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert groups_run(gemm.trace(config), SIZES, monkeypatch) == tiles + 1
 
 

@@ -1,4 +1,4 @@
-"""Kernels as data: every one of the corpus comes back as it was, and what is no kernel is refused with its reason."""
+"""Serialisation: every kernel of the corpus round-trips, and data that is not a kernel is rejected with a reason."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def text_of(thing: Kernel | Program) -> str:
 
 @pytest.mark.share(8)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_every_kernel_of_the_corpus_comes_back_as_it_was(path: Path) -> None:
+def test_every_kernel_of_the_corpus_round_trips(path: Path) -> None:
     given = list(things(path))
     document = write(given)
     made = read(json.loads(json.dumps(document, allow_nan=False)))
@@ -111,14 +111,14 @@ def with_field(kind: str, at: int, value: object, path: Path = PLAIN, which: int
 
 
 @pytest.mark.parametrize("data", [None, [], {}, "x", 1, {"schema": 1, "rows": [], "exported": []}])
-def test_what_is_no_document(data: object) -> None:
+def test_data_that_is_no_document_is_rejected(data: object) -> None:
     assert "expected" in why(data)
 
 
 def test_what_is_exported_is_a_kernel() -> None:
     data = document()
     for wrong in ([0], [-1], [10**9], ["x"], [None], [True]):
-        assert "what is exported is no kernel" in why(data | {"exported": wrong})
+        assert "an exported row is neither a kernel nor a program" in why(data | {"exported": wrong})
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_what_is_exported_is_a_kernel() -> None:
         (["Lit", "1e3"], "expected an integer"),
     ],
 )
-def test_a_row_that_is_none(row: object, reason: str) -> None:
+def test_an_invalid_row_is_rejected(row: object, reason: str) -> None:
     assert reason in why({"schema": "argus.kernels/2", "rows": [row], "exported": []})
 
 
@@ -184,7 +184,7 @@ def symbols(kind: str, path: Path = PLAIN) -> list[int]:
 @pytest.mark.parametrize("kind", ["block", "thread", "loop"])
 def test_bounds_of_symbols_follow_from_where_they_are_bound(kind: str) -> None:
     (which, *_) = symbols(kind)
-    assert re.search(r"says that `\w+` lies in \[.*, 0\], found", with_field("Symbol", 4, 0, which=which))
+    assert re.search(r"declares `\w+` in \[.*, 0\], found", with_field("Symbol", 4, 0, which=which))
 
 
 def test_sizes_may_be_as_large_as_any_tensor_s() -> None:
@@ -212,7 +212,7 @@ def test_parameters_have_names_of_parameters(name: str) -> None:
     assert "name" in with_field("Buffer", 1, name)
 
 
-def test_buffers_are_made_once_and_told_apart() -> None:
+def test_buffers_are_allocated_once_with_distinct_names() -> None:
     data = document()
     rows_of(data, "Buffer")[1][1] = rows_of(data, "Buffer")[0][1]
     assert "two buffers of the same name" in why(data)
@@ -222,7 +222,7 @@ def test_buffers_are_made_once_and_told_apart() -> None:
     assert "does not allocate" in why(data)
 
 
-def test_a_statement_stands_once() -> None:
+def test_a_statement_occurs_once() -> None:
     data = document()
     (kernel,) = rows_of(data, "Kernel")
     field = place("Kernel", "prologue")
@@ -242,7 +242,7 @@ def test_a_counter_does_not_go_back() -> None:
     assert "may decrement a counter" in forged(Advance, by=const(-1))
 
 
-def test_words_are_those_of_the_language() -> None:
+def test_names_and_options_are_those_of_the_language() -> None:
     assert "name of a Policy: expected one of registers" in forged(Policy, name="asm volatile")
     assert "gives unknown advice" in forged(Policy, name="priority", args=())
     assert "a copy with an unsupported instruction" in forged(Copy, cache='"); system("')
@@ -257,7 +257,7 @@ def test_what_is_ill_formed_is_refused_as_tracing_refuses_it() -> None:
     unequal = evolve(old, stop=algebra.sym(kernel.thread), symbol=evolve(old.symbol, high=None))
     with pytest.raises((ArgusError, MalformedError)) as caught:
         read(write([with_stmts(kernel, old, [unequal])]))
-    assert "differs between threads" in str(caught.value) or "binds" in str(caught.value)
+    assert "differs between threads" in str(caught.value) or "bound" in str(caught.value)
 
 
 def test_what_is_assumed_can_be_checked_by_a_launcher() -> None:

@@ -111,7 +111,7 @@ def through_shared(edit: str = "") -> Kernel:
     ]
     body += [] if edit == "no commit" else [Commit("cp_async")]
     body += [] if edit == "no wait" else [Wait("cp_async", 1 if edit == "weak wait" else 0)]
-    body += [] if edit == "no rendezvous" else [Sync()]
+    body += [] if edit == "no barrier" else [Sync()]
     flip = view(target, (64, 32), add(63, mul(coord(0), -1)), coord(1))
     body += [Copy(atom_named("ld_shared_b128"), flipped, whole(held), turned)]
     body += [Copy(atom_named("st_global_b128"), whole(held), flip, turned, edge=0)]
@@ -128,7 +128,7 @@ def test_cp_async_is_waited_for_before_the_barrier() -> None:
         for edit in ("no commit", "no wait", "weak wait"):
             found = run(through_shared(edit), SIZES, schedule=schedule, values=False).violations
             assert "I31" in {violation.code for violation in found}, (edit, schedule)
-        found = run(through_shared("no rendezvous"), SIZES, schedule=schedule, values=False).violations
+        found = run(through_shared("no barrier"), SIZES, schedule=schedule, values=False).violations
         assert "I5" in {violation.code for violation in found}
 
 
@@ -155,7 +155,7 @@ def test_a_barrier_that_too_many_arrive_at_is_reported() -> None:
     body = Arrive(event(full, const(0)), 1, const(0))
     (found,) = run(kernel(setup, (role("one", 0, 4, 128, body),)), SIZES, values=False).violations
     assert found.code == "I8"
-    assert found.message == "`full[0]` is arrived at 32 times in phase 0, set up for 3"
+    assert found.message == "`full[0]` gets 32 arrivals in phase 0, but expects 3"
 
 
 def test_a_barrier_that_is_not_initialised_is_reported() -> None:

@@ -24,7 +24,7 @@ REPAIRS = {
     "k_counted_twice": "line 49: remove this product into `acc`",
     "output_stored_twice": "line 52: remove this store to `C`",
 }
-GENERAL = {"neighbour_in_one_operand": "both operands of a product must carry", "missing_barrier_raw": "put a `sync()`"}
+GENERAL = {"neighbour_in_one_operand": "the two operands must bring the same", "missing_barrier_raw": "put a `sync()`"}
 
 
 @pytest.mark.share(3)

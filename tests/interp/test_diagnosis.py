@@ -109,7 +109,7 @@ def test_a_wrong_phase_is_the_cause_of_races_and_hangs(by: int, where: str, text
         ("no final wait", "I11"),
         ("B backwards", "I1"),
         ("no init fence", "I14"),
-        ("no init rendezvous", "I14"),
+        ("no init barrier", "I14"),
     ],
 )
 def test_the_search_names_the_cause_and_replays_it(fault: str, code: str) -> None:

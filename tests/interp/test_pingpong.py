@@ -82,7 +82,7 @@ def test_redundant_synchronisation_may_be_removed(edit: str) -> None:
 def test_a_deadlock_report_names_the_waiting_waves() -> None:
     (found,) = run(pingpong("unskew"), SIZES, None, DIRECTED[0], values=False).violations
     assert found.code == "I32"
-    assert found.message == "wave 4 waits at its barrier 26, wave 0 ends after 25"
+    assert found.message == "wave 4 waits at barrier 26, but wave 0 ended after 25"
     assert found.facts == (
         ("waves 0 to 3", "ended after 25 barriers"),
         ("waves 4 to 7", "at barrier 26, which the others never reach"),

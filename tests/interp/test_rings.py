@@ -96,9 +96,9 @@ def test_ragged_sizes_are_right(depth: int) -> None:
         ("early release", "I10", "is overwritten while a wgmma may still read it"),
         ("no final wait", "I11", "`acc` is read while an operation on it is in flight"),
         ("B backwards", "I1", "multiplies elements whose `k` differs: 0 and 32"),
-        ("consumer leaves early", "I9", "nobody ends it: `load` waits for phase"),
-        ("no init fence", "I14", "is used while its initialisation is not fenced"),
-        ("no init rendezvous", "I14", "no barrier lies between the fence of its initialisation and this use"),
+        ("consumer leaves early", "I9", "the wait never ends: `load` waits for phase"),
+        ("no init fence", "I14", "is used, but its initialisation is not fenced"),
+        ("no init barrier", "I14", "no barrier lies between the fence of its initialisation and this use"),
     ],
 )
 def test_fault_of_the_ring_is_caught(fault: str, code: str, text: str) -> None:
@@ -112,10 +112,10 @@ def test_fault_of_the_ring_is_caught(fault: str, code: str, text: str) -> None:
         ("no proxy fence", "I12", "no proxy fence by the writer followed by a barrier lies between"),
         ("fence before the writes", "I12", "no proxy fence by the writer followed by a barrier lies between"),
         ("fence by the issuer only", "I12", "no proxy fence by the writer followed by a barrier lies between"),
-        ("no rendezvous before the store", "I12", "while generic-proxy writes to it may be in flight"),
+        ("no barrier before the store", "I12", "while generic-proxy writes to it may be in flight"),
         ("no bulk wait", "I13", "is overwritten while a bulk store may still read it"),
         ("wait by the wrong thread", "I13", "is overwritten while a bulk store may still read it"),
-        ("no rendezvous after the wait", "I13", "is overwritten while a bulk store may still read it"),
+        ("no barrier after the wait", "I13", "is overwritten while a bulk store may still read it"),
         ("no wait at the end", "I13", "ends without a wait for its reads"),
     ],
 )

@@ -184,7 +184,7 @@ def test_unequal_barrier_counts_are_named() -> None:
     extra = If(eq(floordiv(sym(whole.thread), 64), 2), (Sync(),))
     for schedule in SCHEDULES:
         found = primary(evolve(whole, prologue=(*whole.prologue, extra)), schedule)["I32"]
-        assert found.message == "wave 2 waits at its barrier 5, wave 0 ends after 4"
+        assert found.message == "wave 2 waits at barrier 5, but wave 0 ended after 4"
         assert (found.thread, found.other_thread) == (128, 0)
 
 

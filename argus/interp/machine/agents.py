@@ -25,7 +25,7 @@ class TensorMapState:
     """A tensor map in memory. tensor: the buffer it describes and the offset in it, None along axes of the map.
 
     edited, released: timestamps of the editing strands; released is None before the release. acquired: the strands
-    that have acquired the edit. flights: copies issued through the map.
+    that have acquired the edit. ops: copies issued through the map.
     """
 
     tensor: tuple[Buffer, tuple[int | None, ...]]
@@ -33,7 +33,7 @@ class TensorMapState:
     edited: tuple[Mark, ...]
     released: tuple[Mark, ...] | None = None
     acquired: set[int] = field(factory=set[int])
-    flights: list[AsyncOp] = field(factory=list[AsyncOp])
+    ops: list[AsyncOp] = field(factory=list[AsyncOp])
 
 
 @define(eq=False)
@@ -185,8 +185,8 @@ class Agent(Block):
 
     def check_in_flight(self, wave: Wave, buffer: Buffer, event: Event, use: str) -> bool:
         """Report a use of registers of a pending asynchronous operation (I11); returns whether there is one."""
-        flights = cast(Unit, wave).pending_registers.get(buffer)
-        if not flights:
+        ops = cast(Unit, wave).pending_registers.get(buffer)
+        if not ops:
             return False
         self.report(
             "I11",
@@ -196,9 +196,9 @@ class Agent(Block):
             value=0,
             element=coordinates(buffer, wave.first, 0),
             buffer=buffer.name,
-            other=flights[0].event,
+            other=ops[0].event,
             other_thread=wave.first,
-            facts=(("queue", flights[0].kind),),
+            facts=(("queue", ops[0].kind),),
         )
         return True
 
@@ -253,10 +253,10 @@ class Unit(Wave):
         before = self.waited.get((barrier.buffer, barrier.index))
         return phase in (-1, 0) if before is None else phase == before + 1
 
-    def launch(self, flight: AsyncOp) -> None:
+    def launch(self, op: AsyncOp) -> None:
         """Issue an operation to the engine; under an early schedule it completes at once."""
         machine = self.agent.machine
-        machine.engine.issue(flight)
+        machine.engine.issue(op)
         schedule = machine.launch.adversary.schedule
         if schedule.style == "early" and not schedule.priority:
-            machine.engine.complete(flight)
+            machine.engine.complete(op)

@@ -64,27 +64,27 @@ class Engine:
         self.issued += 1
         return self.issued - 1
 
-    def issue(self, flight: AsyncOp) -> None:
+    def issue(self, op: AsyncOp) -> None:
         """Append an operation to its lane."""
-        self.lanes.setdefault(flight.lane, deque()).append(flight)
+        self.lanes.setdefault(op.lane, deque()).append(op)
 
     def heads(self) -> list[AsyncOp]:
         """Operations that can make progress: the oldest of each lane; TMA copies first, then by age."""
         return sorted((lane[0] for lane in self.lanes.values()), key=lambda f: (f.kind != "tma", f.number))
 
-    def advance(self, flight: AsyncOp) -> None:
+    def advance(self, op: AsyncOp) -> None:
         """Perform the next effect of an operation that is the oldest of its lane."""
-        flight.advance()
-        if flight.done:
-            lane = self.lanes[flight.lane]
+        op.advance()
+        if op.done:
+            lane = self.lanes[op.lane]
             lane.popleft()
             if not lane:
-                del self.lanes[flight.lane]
+                del self.lanes[op.lane]
 
-    def complete(self, flight: AsyncOp, *, reads: bool = False) -> None:
+    def complete(self, op: AsyncOp, *, reads: bool = False) -> None:
         """Complete an operation and the ones before it in its lane; with `reads`, only until it has read."""
-        lane = self.lanes.get(flight.lane)
-        while lane and not (flight.done or (reads and flight.has_read)):
+        lane = self.lanes.get(op.lane)
+        while lane and not (op.done or (reads and op.has_read)):
             self.advance(lane[0])
 
     def drain(self) -> None:
@@ -100,12 +100,12 @@ class Groups:
     closed: deque[list[AsyncOp]] = field(factory=deque[list[AsyncOp]])
     open: list[AsyncOp] = field(factory=list[AsyncOp])
 
-    def add(self, flight: AsyncOp, *, alone: bool) -> None:
+    def add(self, op: AsyncOp, *, alone: bool) -> None:
         """Add an operation to the open group; if `alone`, as a committed group of its own."""
         if alone:
-            self.closed.append([flight])
+            self.closed.append([op])
         else:
-            self.open.append(flight)
+            self.open.append(op)
 
     def commit(self) -> None:
         """Close the open group."""
@@ -118,7 +118,7 @@ class Groups:
         A wait for reads only does not remove them.
         """
         count = max(0, len(self.closed) - pending)
-        covered = [flight for group in list(self.closed)[:count] for flight in group]
+        covered = [op for group in list(self.closed)[:count] for op in group]
         for _ in range(0 if reads else count):
             self.closed.popleft()
         return covered
@@ -129,11 +129,11 @@ class Groups:
         yield from self.open
 
 
-def bits(flights: Iterable[AsyncOp], *, reads: bool) -> int:
+def bits(ops: Iterable[AsyncOp], *, reads: bool) -> int:
     """The clock bits that a wait covering these operations acquires."""
     known = 0
-    for flight in flights:
-        known |= 1 << flight.read
+    for op in ops:
+        known |= 1 << op.read
         if not reads:
-            known |= 1 << flight.complete
+            known |= 1 << op.complete
     return known

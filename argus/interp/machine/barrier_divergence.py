@@ -21,7 +21,7 @@ def check(block: Block) -> None:
     last = None if done.barrier is None else done.barrier.stmt
     block.launch.reporter.report(
         "I32",
-        f"wave {wave.number} waits at its barrier {wave.arrivals}, wave {done.number} ends after {done.arrivals}",
+        f"wave {wave.number} waits at barrier {wave.arrivals}, but wave {done.number} ended after {done.arrivals}",
         wave.barrier,
         thread=block.base + wave.first,
         other_thread=block.base + done.first,

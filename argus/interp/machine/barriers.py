@@ -42,15 +42,15 @@ class TrackedMbarrier:
         before = self.state.phases
         self.state = semantics.arrive(self.state, count, count * expected)
         if self.state.overrun:
-            text = f"{self.name} is arrived at {self.state.arrived} times in phase {before}, set up for"
-            block.report("I8", f"{text} {self.state.count}", event, thread=thread, buffer=self.buffer.name)
+            text = f"{self.name} gets {self.state.arrived} arrivals in phase {before}, but expects {self.state.count}"
+            block.report("I8", text, event, thread=thread, buffer=self.buffer.name)
             raise HaltError
         self._settle(block, event, thread, before)
 
-    def land(self, block: Block, event: Event, thread: int, flight: int, bits: int, count: int) -> None:
+    def land(self, block: Block, event: Event, thread: int, op: int, bits: int, count: int) -> None:
         """Complete `count` bytes of a copy; waits for the phase acquire its clock bits. Reports I7."""
         before = self.state.phases
-        del self.underway[flight]
+        del self.underway[op]
         self.arrived.done |= bits
         self.state = semantics.complete_tx(self.state, count)
         self._settle(block, event, thread, before)

@@ -32,7 +32,7 @@ def _check_end(machine: Machine) -> None:
     """Shared memory ends with the block, so a thread that issued a bulk store must have waited for its reads (I13)."""
     for (queue, strand), groups in machine.groups.items():
         known = machine.strands.clocks[strand].done
-        late = [flight for flight in groups if not known >> flight.read & 1]
+        late = [op for op in groups if not known >> op.read & 1]
         if queue == "bulk" and late:
             message = "the thread that issued a bulk store ends without a wait for its reads"
             thread = machine.strands.bounds[strand][0] - machine.first
@@ -43,7 +43,7 @@ def _run(cluster: Cluster) -> None:
     adversary, engine, units = cluster.launch.adversary, cluster.engine, cluster.units
     live = _live(units)
     while live:
-        ready = _lowest(live) if adversary.looks_at_the_lowest else _ready(live)
+        ready = _lowest(live) if adversary.only_lowest_matters else _ready(live)
         chosen = adversary.next_actor(ready, engine=bool(engine.lanes))
         if chosen is not None:
             unit = units[chosen]

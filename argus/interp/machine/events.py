@@ -271,12 +271,12 @@ def _wait(unit: Unit, stmt: Wait) -> None:
     reads = stmt.of == "reads"
     for strand in _owners(unit, stmt.queue):
         covered = machine.queue_of(stmt.queue, strand).cover(stmt.pending, reads=reads)
-        for flight in covered:
-            machine.engine.complete(flight, reads=reads)
-            for buffer in flight.registers:
-                flights = unit.pending_registers[buffer]
-                if flight in flights:
-                    flights.remove(flight)
+        for op in covered:
+            machine.engine.complete(op, reads=reads)
+            for buffer in op.registers:
+                ops = unit.pending_registers[buffer]
+                if op in ops:
+                    ops.remove(op)
         waiting = unit.active_strands if stmt.queue == "wgmma" else (strand,)
         machine.strands.complete(waiting, bits(covered, reads=reads))
 

@@ -28,7 +28,7 @@ def edit(unit: Unit, stmt: Edit, event: Event) -> None:
                 found.acquired |= set(unit.active_strands)
 
 
-def use(unit: Unit, stmt: Copy, event: Event, strand: int, flight: AsyncOp) -> None:
+def use(unit: Unit, stmt: Copy, event: Event, strand: int, op: AsyncOp) -> None:
     """Check a copy through a tensor map as it is issued, and record it as a pending use of the map."""
     assert stmt.through is not None
     found = unit.agent.machine.maps.get(stmt.through)
@@ -36,7 +36,7 @@ def use(unit: Unit, stmt: Copy, event: Event, strand: int, flight: AsyncOp) -> N
     if found is None:
         _report(unit, stmt.through, f"a copy uses the tensor map `{name}` before it describes a tensor", event, None)
         return
-    found.flights.append(flight)
+    found.ops.append(op)
     if found.released is None:
         why = "the edit was not released"
         _report(unit, stmt.through, f"a copy through `{name}` may use the old tensor map: {why}", event, found.event)
@@ -57,10 +57,10 @@ def _knows(unit: Unit, marks: tuple[tuple[int, int], ...]) -> bool:
 def _check_unused(unit: Unit, buffer: Buffer, found: TensorMapState, event: Event) -> None:
     """Report an edit of a tensor map while a copy through it may be in flight."""
     clocks = unit.agent.machine.strands.clocks
-    for flight in found.flights:
-        if not all(clocks[strand].done >> flight.read & 1 for strand in unit.active_strands):
+    for op in found.ops:
+        if not all(clocks[strand].done >> op.read & 1 for strand in unit.active_strands):
             message = f"`{buffer.name}` is edited while a copy through it may be in flight"
-            _report(unit, buffer, message, event, flight.event)
+            _report(unit, buffer, message, event, op.event)
             return
 
 

@@ -25,11 +25,9 @@ def multiply(unit: Unit, stmt: Mma, event: Event) -> None:
     init = bool(agent.scalars.number(stmt.init, unit.env, unit.number, stmt))
     held = tuple(view.buffer for view in (stmt.target, stmt.a, stmt.b) if view.buffer.space == "register")
     _check_registers(unit, stmt, event)
-    flight = AsyncOp(
-        machine.engine.number(), "wgmma", ("wgmma", machine.first + agent.base), event, stmt, deque(), held
-    )
+    op = AsyncOp(machine.engine.number(), "wgmma", ("wgmma", machine.first + agent.base), event, stmt, deque(), held)
     known = meet([machine.strands.clocks[strand] for strand in unit.active_strands])
-    a, b = (_cells(unit, stmt, role, view, (flight, known)) for role, view in (("a", stmt.a), ("b", stmt.b)))
+    a, b = (_cells(unit, stmt, role, view, (op, known)) for role, view in (("a", stmt.a), ("b", stmt.b)))
     accumulators = agent.launch.prepared.registers(stmt, "c", stmt.target)
     if accumulators[0].shape != (a.shape[0], b.shape[0]) or a.shape[1] != b.shape[1]:
         raise not_built(f"product of {a.shape} and {b.shape} elements into {accumulators[0].shape}", stmt)
@@ -41,11 +39,11 @@ def multiply(unit: Unit, stmt: Mma, event: Event) -> None:
     def write() -> None:
         add(agent, unit, stmt, event, Operands(staged[0], staged[1], accumulators[0], accumulators, init))
 
-    flight.moments.extend((read, write))
+    op.moments.extend((read, write))
     for buffer in held:
-        unit.pending_registers.setdefault(buffer, []).append(flight)
-    machine.queue_of("wgmma", unit.active_strands[0]).add(flight, alone=not stmt.grouped)
-    unit.launch(flight)
+        unit.pending_registers.setdefault(buffer, []).append(op)
+    machine.queue_of("wgmma", unit.active_strands[0]).add(op, alone=not stmt.grouped)
+    unit.launch(op)
 
 
 def _check_registers(unit: Unit, stmt: Mma, event: Event) -> None:
@@ -58,11 +56,11 @@ def _check_registers(unit: Unit, stmt: Mma, event: Event) -> None:
         if before is not None:
             why = "no `wgmma` fence lies between"
             _report(unit, view, event, f"`{buffer.name}` is used by a wgmma after generic code used it: {why}", before)
-        for flight in unit.pending_registers.get(buffer, ()):
-            assert isinstance(flight.stmt, Mma)
-            same = (flight.stmt.target.buffer is buffer) == (view is stmt.target)
+        for op in unit.pending_registers.get(buffer, ()):
+            assert isinstance(op.stmt, Mma)
+            same = (op.stmt.target.buffer is buffer) == (view is stmt.target)
             if not same:
-                _report(unit, view, event, f"`{buffer.name}` is used while a wgmma on it is in flight", flight.event)
+                _report(unit, view, event, f"`{buffer.name}` is used while a wgmma on it is in flight", op.event)
 
 
 def _report(unit: Unit, view: View, event: Event, message: str, other: Event) -> None:
@@ -74,7 +72,7 @@ def _report(unit: Unit, view: View, event: Event, message: str, other: Event) ->
 def _cells(unit: Unit, stmt: Mma, role: str, view: View, issue: tuple[AsyncOp, Clock]) -> IntArray:
     """The cells of an operand, (row, k); records its reads of shared memory."""
     agent, machine = unit.agent, unit.agent.machine
-    prepared, (flight, known) = agent.launch.prepared, issue
+    prepared, (op, known) = agent.launch.prepared, issue
     if view.buffer.space == "register":
         return prepared.registers(stmt, role, view)[0]
     if view.buffer.space != "shared":
@@ -85,11 +83,11 @@ def _cells(unit: Unit, stmt: Mma, role: str, view: View, issue: tuple[AsyncOp, C
         _, element = first_where(place.out_of_bounds)
         at = locator.coordinates(unit.env, 0, element)
         text = f"access outside `{view.buffer.name}`: element {list(at)}"
-        agent.report("I37", text, flight.event, thread=unit.first, element=at, buffer=view.buffer.name)
+        agent.report("I37", text, op.event, thread=unit.first, element=at, buffer=view.buffer.name)
     if agent.launch.tags:
         marks = machine.strands.now(unit.active_strands)
         cells = place.cell_set(0, 1)
-        touch = StrandAccess(flight.event, agent.name, agent.base, view.buffer, False, cells, place, (0, 1), marks)
-        touch.bit, touch.queue, touch.proxied, touch.skipped_waits = flight.read, flight.kind, True, unit.skipped_waits
+        touch = StrandAccess(op.event, agent.name, agent.base, view.buffer, False, cells, place, (0, 1), marks)
+        touch.bit, touch.queue, touch.proxied, touch.skipped_waits = op.read, op.kind, True, unit.skipped_waits
         machine.shadow.note(touch, known)
     return place.address[0].reshape(locator.by.tile, order="F")

@@ -70,7 +70,7 @@ class _Move:
             marks = np.where(marks == BOTTOM, TOP, marks)
         return values, marks
 
-    def touches(self, marks: tuple[Mark, ...], flight: AsyncOp | None) -> Iterator[StrandAccess]:
+    def touches(self, marks: tuple[Mark, ...], op: AsyncOp | None) -> Iterator[StrandAccess]:
         """The accesses of the copy to shared memory."""
         sides = ((self.plan.source, self.places[0], False), (self.plan.target, self.places[1], True))
         for side, place, writes in sides:
@@ -85,8 +85,8 @@ class _Move:
                     place,
                     self.rows,
                     marks,
-                    None if flight is None else flight.complete if writes else flight.read,
-                    "" if flight is None else flight.kind,
+                    None if op is None else op.complete if writes else op.read,
+                    "" if op is None else op.kind,
                     self.stmt.atom.proxy == "async",
                     None if self.lands is None else (self.lands.buffer, self.lands.index),
                     self.unit.skipped_waits,
@@ -179,21 +179,21 @@ def _issue(move: _Move, strand: int) -> None:
     number = machine.engine.number()
     kind: Kind = "tma" if barrier is not None else "cp_async" if atom.completion.queue == "cp_async" else "bulk"
     lane = (kind, number) if barrier is not None else (kind, strand)
-    flight = AsyncOp(number, kind, lane, move.event, move.stmt, deque())
-    clusters.record_access(into, unit, move.event, bit=flight.complete)
+    op = AsyncOp(number, kind, lane, move.event, move.stmt, deque())
+    clusters.record_access(into, unit, move.event, bit=op.complete)
     mover, staged = move.mover(), list[Staged]()
-    flight.moments.append(lambda: staged.append(move.read(mover)))
-    flight.moments.append(lambda: mover.write(staged.pop()))
+    op.moments.append(lambda: staged.append(move.read(mover)))
+    op.moments.append(lambda: mover.write(staged.pop()))
     if barrier is not None:
         size = move.stmt.by.threads.size() * move.stmt.by.values.size() * move.plan.target.buffer.dtype.bits // 8
-        known = 1 << flight.read | 1 << flight.complete
+        known = 1 << op.read | 1 << op.complete
         barrier.underway[number] = (barrier.state.phases, move.event)
-        flight.moments.append(lambda: barrier.land(move.agent, move.event, move.rows[0], number, known, size))
+        op.moments.append(lambda: barrier.land(move.agent, move.event, move.rows[0], number, known, size))
     else:
-        machine.queue_of(kind, strand).add(flight, alone=atom.completion.group == "each")
+        machine.queue_of(kind, strand).add(op, alone=atom.completion.group == "each")
     if move.stmt.through is not None:
-        tensor_maps.use(unit, move.stmt, move.event, strand, flight)
+        tensor_maps.use(unit, move.stmt, move.event, strand, op)
     if move.agent.launch.tags:
-        for touch in move.touches(machine.strands.now((strand,)), flight):
+        for touch in move.touches(machine.strands.now((strand,)), op):
             into.shadow.note(touch, machine.strands.clocks[strand])
-    unit.launch(flight)
+    unit.launch(op)

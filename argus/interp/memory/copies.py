@@ -201,7 +201,7 @@ _WHY = {
 
 def check_place(block: Block, wave: Wave, side: Side, place: Place, rows: slice, event: Event) -> None:
     """Report accesses out of bounds (I37), misaligned or split vectors (I19), and invalid indirect indices (I27)."""
-    if side.locator is not None and side.locator.chosen:
+    if side.locator is not None and side.locator.indirect_axes:
         _check_indirect(block, wave, side.locator, rows, event)
     if place.out_of_bounds is not None and (beyond := place.out_of_bounds[rows]).any():
         lane, value = first_where(beyond)
@@ -239,7 +239,7 @@ def _check_indirect(block: Block, wave: Wave, locator: Locator, rows: slice, eve
     """Report an index that is read from memory and is out of bounds (I27)."""
     buffer = locator.view.buffer
     element = locator.coordinates(wave.env, rows.start, 0)
-    for axis in locator.chosen:
+    for axis in locator.indirect_axes:
         extent = int(block.scalars.number(buffer.shape[axis], wave.env, 0, event.stmt))
         if not 0 <= element[axis] < extent:
             name = show(locator.view.at[axis])

@@ -88,7 +88,7 @@ class Access:
 class Locator:
     """Computes the places of one view under one thread-value layout, for given symbol values.
 
-    chosen: the axes whose coordinate is read from memory.
+    indirect_axes: the axes whose coordinate is read from memory.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Locator:
         self._scalar_memo: dict[tuple[int, tuple[int, ...]], int] = {}
         self._places: dict[tuple[int, ...], Place] = {}
         self._table = _shared_table(view.buffer, stmt)
-        self.chosen = tuple(
+        self.indirect_axes = tuple(
             axis for axis, at in enumerate(view.at) if mentions(at, (Read,)) and not mentions(at, (Coord,))
         )
 

@@ -89,7 +89,7 @@ class Adversary:
         self._met: set[frozenset[Actor]] = set()
 
     @property
-    def looks_at_the_lowest(self) -> bool:
+    def only_lowest_matters(self) -> bool:
         """Whether a choice depends only on the lowest enabled unit of each actor."""
         return bool(self.schedule.priority) and self.schedule.order == "lowest"
 

@@ -64,7 +64,7 @@ def run_program(
         for step, launch in zip(program.launches, launches, strict=True):
             launch.records = records
             launch.tensors.update({b: memory[step.arguments[b.name]] for b in step.kernel.parameters})
-            _forget(step, launch, written)
+            _clear_tags(step, launch, written)
             begin(launch)
             run_blocks(launch)
             coverage.update(launch.coverage)
@@ -118,7 +118,7 @@ def _contents(launch: Launch, buffer: Buffer, cells: Cells) -> Array:
     return array_of(launch, buffer)
 
 
-def _forget(step: Step, launch: Launch, written: set[Buffer]) -> None:
+def _clear_tags(step: Step, launch: Launch, written: set[Buffer]) -> None:
     """Remove tags of tensors that no launch has written: each kernel assigns the tags of its own inputs."""
     for buffer in step.kernel.parameters:
         marks = launch.tensors[buffer].marks

@@ -198,7 +198,7 @@ class Block:
             self.local[buffer] = found
         return found
 
-    def forget(self, wave: Wave, buffer: Buffer) -> None:
+    def drop_sums(self, wave: Wave, buffer: Buffer) -> None:
         """Discard the known sums of this wave's registers of `buffer`, which are overwritten."""
         self.sums.pop((buffer, wave.number), None)
         self.products.pop((buffer, wave.number), None)

@@ -204,7 +204,7 @@ def clear(block: Block, wave: Wave, buffer: Buffer) -> None:
         cells.values[rows] = poison(buffer.dtype)
     if cells.marks is not None:
         cells.marks[rows] = BOTTOM
-    block.forget(wave, buffer)
+    block.drop_sums(wave, buffer)
 
 
 def _reset(block: Block, wave: Wave, stmt: Reset, buffer: Buffer) -> None:
@@ -261,4 +261,4 @@ def retag(block: Block, wave: Wave, stmt: Tag) -> None:
     first = records.add(held.size, columns, records.summed(held).reshape(-1))
     fresh = np.arange(first, first + held.size, dtype=np.int64).reshape(held.shape)
     held[:] = np.where((held >= 0) | (held == ZERO) | (held == OPAQUE), fresh, held)
-    block.forget(wave, buffer)
+    block.drop_sums(wave, buffer)

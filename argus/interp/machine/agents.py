@@ -239,7 +239,7 @@ class Unit(Wave):
             self.env = {**self.after[0].env, **self.env}
             self.counters = dict(self.after[0].counters)
 
-    def occurrence(self, stmt: Stmt) -> Event:
+    def execution_event(self, stmt: Stmt) -> Event:
         """The event of this execution of a statement; its iteration includes the agent's number."""
         event = self.event(stmt, self.agent.index)
         role = self.agent.role

@@ -19,7 +19,7 @@ class _Blocked:
     unit: Unit
     waiting: Waiting
     wanted: Key
-    gives: dict[Key, Stmt]
+    remaining: dict[Key, Stmt]
 
     @property
     def name(self) -> str:
@@ -69,10 +69,10 @@ def _ended(cluster: Cluster) -> Iterator[tuple[str, str]]:
 
 
 def _blocked(unit: Unit, waiting: Waiting) -> _Blocked:
-    gives: dict[Key, Stmt] = {}
+    remaining: dict[Key, Stmt] = {}
     for key, stmt in arrivals(unit):
-        gives.setdefault(key, stmt)
-    return _Blocked(unit, waiting, key_of(unit, waiting.on), gives)
+        remaining.setdefault(key, stmt)
+    return _Blocked(unit, waiting, key_of(unit, waiting.on), remaining)
 
 
 def _chain(blocked: list[_Blocked]) -> tuple[list[_Blocked], bool]:
@@ -84,8 +84,12 @@ def _chain(blocked: list[_Blocked]) -> tuple[list[_Blocked], bool]:
 def _from(start: _Blocked, blocked: list[_Blocked]) -> tuple[list[_Blocked], bool]:
     chain = [start]
     while True:
-        givers = [] if _settled(chain[-1].waiting) else [each for each in blocked if chain[-1].wanted in each.gives]
-        following = next((each for each in givers if each is not chain[-1]), givers[0] if givers else None)
+        arriving = (
+            []
+            if _not_ended_by_arrivals(chain[-1].waiting)
+            else [each for each in blocked if chain[-1].wanted in each.remaining]
+        )
+        following = next((each for each in arriving if each is not chain[-1]), arriving[0] if arriving else None)
         if following is None:
             return chain, False
         if following in chain:
@@ -93,7 +97,7 @@ def _from(start: _Blocked, blocked: list[_Blocked]) -> tuple[list[_Blocked], boo
         chain.append(following)
 
 
-def _settled(waiting: Waiting) -> bool:
+def _not_ended_by_arrivals(waiting: Waiting) -> bool:
     """Whether no arrival can end the wait: its phase was missed, or only bytes are missing."""
     if not isinstance(waiting.on, TrackedMbarrier):
         return False
@@ -108,18 +112,22 @@ def _end(each: _Blocked) -> str:
     text = f"{each.name} waits for {each.waiting.describe()}"
     if each.waiting.missed:
         return f"{text}, by an arrival that came too early" if each.overtaken else text
-    return f"{text}: the bytes announced do not arrive" if _settled(each.waiting) else f"{text}: nobody arrives there"
+    return (
+        f"{text}: the bytes announced do not arrive"
+        if _not_ended_by_arrivals(each.waiting)
+        else f"{text}: nobody arrives there"
+    )
 
 
 def _related(chain: list[_Blocked], blocked: list[_Blocked], *, closed: bool) -> tuple[tuple[Stmt, str], ...]:
     """The waits of the other units of the chain, and the arrivals that would end them."""
     found = [(each.waiting.event.stmt, f"{each.name} waits here{each.when}") for each in chain[1:]]
     for place, each in enumerate(chain):
-        giver = chain[(place + 1) % len(chain)]
-        arrival = giver.gives.get(each.wanted)
+        arriving = chain[(place + 1) % len(chain)]
+        arrival = arriving.remaining.get(each.wanted)
         if arrival is not None and (closed or place + 1 < len(chain)):
             verb = "copy" if isinstance(arrival, Copy) else "arrive"
-            found.append((arrival, f"where {giver.name} would {verb}, for {each.name}"))
+            found.append((arrival, f"where {arriving.name} would {verb}, for {each.name}"))
     early = None if closed else chain[-1].overtaken
     if early is not None:
         found.append((early, f"completes phase {chain[-1].waiting.phase + 1} before {chain[-1].name} has waited"))

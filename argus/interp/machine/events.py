@@ -70,9 +70,9 @@ def step(unit: Unit) -> None:
         if stmt is None:
             unit.finished = True
             return
-        _execute(unit, stmt, unit.occurrence(stmt))
+        _execute(unit, stmt, unit.execution_event(stmt))
     except OutOfBoundsReadError as beyond:
-        raise report_out_of_bounds_read(unit.agent, unit, stmt, unit.occurrence, beyond) from beyond
+        raise report_out_of_bounds_read(unit.agent, unit, stmt, unit.execution_event, beyond) from beyond
 
 
 def enter(unit: Unit, stmt: Stmt) -> bool:

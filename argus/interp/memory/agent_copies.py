@@ -157,7 +157,7 @@ def _at_once(move: _Move) -> None:
     source, target = move.plan.source.buffer, move.plan.target.buffer
     flying = source.space == "register" and agent.check_in_flight(unit, source, move.event, "read")
     if target.space == "register":
-        agent.forget(unit, target)
+        agent.drop_sums(unit, target)
         agent.check_in_flight(unit, target, move.event, "written")
     if agent.launch.tags and "shared" in (source.space, target.space):
         machine = agent.machine

@@ -138,7 +138,7 @@ def _issue(block: Block, wave: Wave, stmt: Copy, plan: CopyPlan, operation: Oper
             marks = np.full_like(marks, TOP)
         operation.staged = (values, marks)
     if target.space == "register":
-        block.forget(wave, target)
+        block.drop_sums(wave, target)
         same = [other for other in wave.pending_loads.get(target, ()) if other.stmt.atom.completion.queue == queue]
         if not same:
             block.check_in_flight(wave, target, operation.event, "written")

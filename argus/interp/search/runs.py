@@ -14,7 +14,7 @@ Sizes = tuple[int, ...]
 
 
 @frozen
-class _Made:
+class _Run:
     """A finished run. enabled_sets: the sets of enabled actors that the schedule chose from."""
 
     schedule: Schedule
@@ -38,7 +38,7 @@ class Runs:
     """
 
     _kernel: Kernel | None = field(default=None, init=False)
-    _made: dict[tuple[Sizes, Schedule], list[_Made]] = field(factory=dict[tuple[Sizes, Schedule], list[_Made]])
+    _made: dict[tuple[Sizes, Schedule], list[_Run]] = field(factory=dict[tuple[Sizes, Schedule], list[_Run]])
 
     def bind(self, kernel: Kernel) -> None:
         """Bind the cache to a kernel, whose statements violations refer to; it must not be used for another."""
@@ -54,5 +54,5 @@ class Runs:
             if made.is_run_of(schedule):
                 return made.violations
         violations, enabled_sets = run()
-        cached.append(_Made(schedule, enabled_sets, violations))
+        cached.append(_Run(schedule, enabled_sets, violations))
         return violations

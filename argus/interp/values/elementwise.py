@@ -77,7 +77,7 @@ def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
         at = np.arange(rows.start, rows.stop, dtype=np.int64).reshape(result.marks.shape)
         target = SourceCells(buffer, cells, at, block.launch.moment)
         block.launch.journal.record_elementwise(event, block.base + wave.first, target, evaluation.taken)
-    block.forget(wave, buffer)
+    block.drop_sums(wave, buffer)
     if result.products is not None:
         block.products[buffer, wave.number] = result.products
     if result.sum is not None:

@@ -69,7 +69,7 @@ def fold(block: Block, wave: Wave, stmt: Fold, event: Event) -> None:
     if made.marks is not None and held.marks is not None:
         marks = np.where(cells >= 0, TOP if flying else held.marks[cells], MISSING)
         made.marks[rows] = _Marks(block, stmt, event, rows.start, registers).run(cells, marks, found.row[rows])
-    block.forget(wave, target)
+    block.drop_sums(wave, target)
     journal = block.launch.journal
     if journal is not None:
         at = np.arange(rows.start, rows.stop, dtype=np.int64).reshape(-1, registers)

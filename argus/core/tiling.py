@@ -131,15 +131,18 @@ class TiledMma:
 
     @property
     def repeat(self) -> tuple[int, int, int]:
+        """Executions per wave along m, n and k."""
         m, n, k = _mnk(self.atom)
         return self.tile[0] // (m * self.waves[0]), self.tile[1] // (n * self.waves[1]), self.k // k
 
     @property
     def A(self) -> TV:  # noqa: N802 reason: the operand's name in every manual
+        """The fragment of A, (m, k)."""
         return self._operand("a", 0)
 
     @property
     def B(self) -> TV:  # noqa: N802 reason: the operand's name in every manual
+        """The fragment of B, (n, k)."""
         return self._operand("b", 1)
 
     def _operand(self, role: str, axis: int) -> TV:
@@ -155,6 +158,7 @@ class TiledMma:
 
     @property
     def C(self) -> TV:  # noqa: N802 reason: the operand's name in every manual
+        """The fragment of C, (m, n): the accumulators."""
         tv = self.atom.operands["c"].tv
         assert tv is not None
         rows = self.tile[0]
@@ -214,6 +218,7 @@ class WarpgroupMma:
 
     @property
     def a_in_registers(self) -> bool:
+        """Whether A is read from registers rather than shared memory."""
         return self.atom.operands["a"].space == "register"
 
     @property
@@ -228,6 +233,7 @@ class WarpgroupMma:
 
     @property
     def C(self) -> TV:  # noqa: N802 reason: the operand's name in every manual
+        """The fragment of C, (64, n): the accumulators."""
         tv = self.atom.operands["c"].tv
         assert tv is not None
         return tv

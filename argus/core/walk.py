@@ -138,6 +138,7 @@ def _quotient(node: Node, unit: int) -> bool:
 
 
 def mentions(root: Node, kinds: tuple[type[Node], ...]) -> bool:
+    """Whether the root or one of its descendants is a node of one of these kinds."""
     return isinstance(root, kinds) or any(isinstance(node, kinds) for node in below(root))
 
 

@@ -145,6 +145,7 @@ class Block:
 
     @property
     def scalars(self) -> Scalars:
+        """The evaluator of uniform expressions for the block's threads."""
         return self.launch.prepared.scalars
 
     def report(

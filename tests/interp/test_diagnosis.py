@@ -70,7 +70,7 @@ def test_a_correct_kernel_has_no_diagnosis() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_wrong_count_is_the_cause_of_races_and_hangs(count: int) -> None:
+def test_a_wrong_count_is_the_cause_of_races_and_deadlocks(count: int) -> None:
     witness = diagnosed(with_count(gemm(SMALL), "empty", count))
     assert witness is not None
     found = witness.violation
@@ -79,18 +79,18 @@ def test_a_wrong_count_is_the_cause_of_races_and_hangs(count: int) -> None:
     assert found.stmt.buffer.name == "empty"
     many = "1 arrival" if count == 1 else "3 arrivals"
     assert found.message == f"`empty` expects {many} per phase, but the 2 agents of `math` arrive 2 times"
-    assert witness.help == "set `empty` up for 2 arrivals, or let as many arrive as it counts"
+    assert witness.help == "make `empty` expect 2 arrivals, or let as many threads arrive as it expects"
     assert found.facts[0][0] == "consequence"
     assert found.related[0] == (found.stmt, witness.help)
 
 
 @pytest.mark.parametrize(("by", "where", "text"), [(-1, "before", "add 1 to"), (1, "after", "subtract 1 from")])
-def test_a_wrong_phase_is_the_cause_of_races_and_hangs(by: int, where: str, text: str) -> None:
+def test_a_wrong_phase_is_the_cause_of_races_and_deadlocks(by: int, where: str, text: str) -> None:
     witness = diagnosed(with_phase(gemm(SMALL), "full", by))
     assert witness is not None
     assert witness.violation.code == "I6"
     assert witness.violation.message == f"a wait on `full` is for the phase {where} the one of its use"
-    assert witness.help == f"{text} the phase waited for"
+    assert witness.help == f"{text} the phase of the wait"
     assert isinstance(witness.violation.stmt, Await)
 
 

@@ -124,6 +124,7 @@ class Cluster:
 
     @property
     def units(self) -> list[Unit]:
+        """The units of all blocks."""
         return [unit for machine in self.machines for unit in machine.units]
 
 
@@ -173,9 +174,11 @@ class Agent(Block):
 
     @property
     def scalars(self) -> Scalars:
+        """The evaluator of uniform expressions for the agent's threads."""
         return self.own_scalars
 
     def cells(self, buffer: Buffer) -> Cells:
+        """The storage of a buffer; shared memory is common to the agents of a block."""
         if buffer.space != "shared":
             return super().cells(buffer)
         found = self.machine.shared.get(buffer)

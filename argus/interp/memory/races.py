@@ -2,7 +2,7 @@
 
 An access of wave w lasts from the epoch in which it was issued to the epoch in which a wait covered it; x happens
 before y of another wave iff x ended in an earlier epoch than y began. One wave's accesses are in program order, except
-that a load to LDS is unordered with later accesses until the wave waits for it.
+that a load to LDS and another access are unordered unless a wait covers the earlier of them before the later is issued.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from attrs import frozen
 
 from argus.core.ir import Kernel
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import by_events, violations
+from argus.interp.run import find_violations_strictly, uses_agents
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
 from argus.interp.violation import Violation
@@ -51,7 +51,7 @@ def right_kernels(files: Sequence[Path]) -> Iterator[Kernel]:
     for file in files:
         for exported in load(str(file)):
             kernel = exported.trace()
-            if by_events(kernel):
+            if uses_agents(kernel):
                 yield kernel
 
 
@@ -68,7 +68,7 @@ def count(kernel: Kernel, sizes: int, random: int, seed: int) -> Count:
     alarms = [
         Alarm(size, schedule, violation)
         for size, schedule in (*planned, *drawn)
-        for violation in violations(prepared, size, schedule)
+        for violation in find_violations_strictly(prepared, size, schedule)
     ]
     return Count(len(planned), len(drawn), tuple(alarms))
 

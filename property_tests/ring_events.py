@@ -34,7 +34,7 @@ from argus.core.query import Budget
 from argus.core.walk import evaluate, symbols
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.machine.agents import Agent
-from argus.interp.machine.barriers import Phased
+from argus.interp.machine.barriers import TrackedMbarrier
 from argus.interp.run import run_prepared
 from argus.interp.search.schedule import Schedule
 from argus.interp.state import Block
@@ -161,29 +161,31 @@ def recorded(
 
 @contextmanager
 def _noted(mine: set[Buffer], events: dict[Who, list[Happened]]) -> Generator[None]:
-    arrive, wait, land = Phased.arrive, Phased.judge_wait, Phased.land
+    arrive, wait, land = TrackedMbarrier.arrive, TrackedMbarrier.check_wait, TrackedMbarrier.land
 
-    def note(block: Block, thread: int, barrier: Phased, what: str, number: int) -> None:
+    def note(block: Block, thread: int, barrier: TrackedMbarrier, what: str, number: int) -> None:
         if isinstance(block, Agent) and block.role is not None and thread == 0 and barrier.buffer in mine:
             who = block.role.name, block.number
             events.setdefault(who, []).append((what, barrier.buffer.name, barrier.index, number))
 
-    def arriving(self: Phased, block: Block, event: Event, thread: int, count: int, expected: int) -> None:
+    def arriving(self: TrackedMbarrier, block: Block, event: Event, thread: int, count: int, expected: int) -> None:
         note(block, thread, self, "arrive", expected)
         arrive(self, block, event, thread, count, expected)
 
-    def waiting(self: Phased, block: Block, event: Event, thread: int, phase: int) -> None:
+    def waiting(self: TrackedMbarrier, block: Block, event: Event, thread: int, phase: int) -> None:
         note(block, thread, self, "wait", phase)
         wait(self, block, event, thread, phase)
 
-    def landing(self: Phased, block: Block, event: Event, thread: int, flight: int, bits: int, count: int) -> None:
+    def landing(
+        self: TrackedMbarrier, block: Block, event: Event, thread: int, flight: int, bits: int, count: int
+    ) -> None:
         note(block, 0, self, "land", count)
         land(self, block, event, thread, flight, bits, count)
 
     with (
-        patch.object(Phased, "arrive", arriving),
-        patch.object(Phased, "judge_wait", waiting),
-        patch.object(Phased, "land", landing),
+        patch.object(TrackedMbarrier, "arrive", arriving),
+        patch.object(TrackedMbarrier, "check_wait", waiting),
+        patch.object(TrackedMbarrier, "land", landing),
     ):
         yield
 

@@ -1,4 +1,4 @@
-"""Instructions as data: one `Atom` is all that Argus knows of an instruction."""
+"""Instructions as data: an `Atom` records an instruction's operands, arithmetic, completion, cost and spelling."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Queue = Literal["cp_async", "bulk", "wgmma", "vmem", "lds"]
 
 
 Major = Literal["k", "mn"]
-"""The index of a matrix whose neighbours are neighbours in memory; "mn": rows of A, rows of B."""
+"""The index of a matrix along which elements are contiguous in memory: k, or m of A and n of B ("mn")."""
 
 
 @frozen
 class Canonical:
-    """A layout of shared memory that a matrix descriptor can name.
+    """A canonical shared-memory layout that a matrix descriptor can encode [PTX ISA, matrix descriptors].
 
-    swizzle: bytes of one row of a slab, whose 16-byte chunks are permuted within 8 rows; 16: rows of one chunk, none
-    permuted.
+    swizzle: the swizzle mode in bytes, which is the length of a row: 16-byte chunks of 8 rows are permuted.
+    16 means rows of one chunk, no permutation.
     """
 
     major: Major
@@ -32,12 +32,12 @@ class Canonical:
 
 @frozen
 class Operand:
-    """One operand.
+    """One operand of an instruction.
 
     dtype: None accepts any type whose elements fill `vector_bits`.
-    tile: extents, coordinates numbered first axis fastest; tv: who holds what, None for one address a thread.
-    vector_bits: contiguous bits that one thread moves; align: bytes its address must be a multiple of.
-    canonical: for a matrix in shared memory, the layouts that the instruction reads.
+    tile: extents, coordinates numbered first axis fastest; tv: its thread-value layout, None for one address per
+    thread. vector_bits: contiguous bits that one thread moves; align: required alignment of its address, in bytes.
+    canonical: for a matrix in shared memory, the layouts that the instruction can read.
     """
 
     space: Space
@@ -51,12 +51,12 @@ class Operand:
 
 @frozen
 class Box:
-    """What a copy of one thread asks of the tile that it moves.
+    """The tile that a copy issued by one thread (TMA, bulk) can move.
 
-    axes: axes of the tensor; the box lies along the last ones, at one coordinate of each before. extent: the largest
-    extent along one of them (0: any). multiple: bytes that a row of the box, and the distance of the tensor's rows, are
-    multiples of. span: bytes that a row of the box may have at most (0: any); where there is a span, chunks of 16 bytes
-    are permuted as in Sw<log2(span/16),4,3> of the address.
+    axes: axes of the tensor; the box extends along the last two (of one axis: along it), with extent 1 along the
+    others. extent: the largest extent along an axis of the box (0: any). multiple: row length of the box and row
+    stride of the tensor must be multiples of this many bytes. span: the largest row length in bytes (0: any); with a
+    span, 16-byte chunks are swizzled by Sw<log2(span/16),4,3> of the address.
     """
 
     axes: int
@@ -69,10 +69,10 @@ class Box:
 class Completion:
     """When an operation takes effect.
 
-    queue: the completion queue that counts it; None: done when the next statement starts.
-    signal: it completes on a barrier instead, with its bytes.
-    group: whether a `Commit` makes what was issued one entry of the queue, or each statement is one.
-    tracked: the hardware or compiler waits before a register result is used.
+    queue: the completion queue that counts it; None: complete before the next statement.
+    signal: it completes on an mbarrier instead, by transaction bytes.
+    group: "commit": a `Commit` closes a group, one entry of the queue; "each": every statement is an entry.
+    tracked: the hardware or the compiler waits before a register result is used.
     """
 
     queue: Queue | None = None
@@ -83,7 +83,7 @@ class Completion:
 
 @frozen
 class Arithmetic:
-    """What a matrix instruction computes: products exact in `accumulate`, sums in `accumulate`, any order."""
+    """What a matrix instruction computes: products exact in `accumulate`, summed in `accumulate` in any order."""
 
     product: DType
     accumulate: DType
@@ -91,13 +91,14 @@ class Arithmetic:
 
 @frozen
 class Atom:
-    """One instruction: operands, arithmetic, moments, cost and spelling.
+    """One instruction: operands, arithmetic, completion, cost and spelling.
 
-    unit: threads that execute it together. mnk: extents of a matrix instruction. edge: what the hardware
-    does outside a tensor. phases: lanes served together, for the bank model. issue_cycles: cycles the issuing
-    unit is busy. spelling: per target, a format string over operand names. box: what a copy of one thread moves.
-    combine: the operation by which a copy joins what it moves with what is there, each element by itself.
-    direct: lanes of a wave write neighbouring addresses of shared memory, in order, whatever each reads.
+    unit: threads that execute it together. mnk: extents of a matrix instruction. edge: what the hardware does outside
+    a tensor. phases: lanes whose shared-memory accesses are served together, for the bank model. issue_cycles: cycles
+    for which it occupies the issuing unit. spelling: per target, a format string over operand names. box: the tile
+    that a copy issued by one thread can move. combine: the operation of a reduction to memory, atomic per element.
+    direct: a load to LDS: the lanes of a wave write consecutive addresses of shared memory, whatever address each
+    reads.
     """
 
     name: str
@@ -118,7 +119,7 @@ class Atom:
 
     @property
     def vector_bits(self) -> int:
-        """Contiguous bits that one thread moves in one execution of a copy."""
+        """Contiguous bits that one thread moves when a copy executes once."""
         return max(operand.vector_bits for operand in self.operands.values())
 
     def __str__(self) -> str:

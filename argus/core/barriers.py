@@ -1,6 +1,6 @@
-"""The barrier of a machine with transaction bytes: what arrivals, landings and waits do, and nothing else.
+"""Semantics of mbarriers and named barriers: the effect of arrivals, transaction bytes and waits on their state.
 
-One meaning, shared by the interpreter and the bounded search for schedules. Source: PTX ISA, mbarrier objects.
+The interpreter and the bounded search of schedules share it. Source: PTX ISA, mbarrier objects and `barrier`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from attrs import evolve, frozen
 
 @frozen
 class Mbarrier:
-    """An mbarrier: expected arrivals a phase, phases completed, arrivals and bytes pending in the current one.
+    """An mbarrier. count: expected arrivals per phase; phases: completed phases; arrived, bytes: of the current phase.
 
-    bytes may be negative for a while: data may land before the arrival that announces it.
+    bytes: the transaction count (tx-count); negative while data has landed that no arrival has announced yet.
     """
 
     count: int
@@ -22,35 +22,35 @@ class Mbarrier:
 
     @property
     def overrun(self) -> bool:
-        """More arrivals in one phase than were declared: the hardware's count is undefined from here on."""
+        """More arrivals in one phase than expected: from here on the hardware's count is undefined."""
         return self.arrived > self.count
 
 
 def arrive(barrier: Mbarrier, count: int = 1, expected: int = 0) -> Mbarrier:
-    """`count` arrivals, the announcement of `expected` bytes first."""
-    return _settled(evolve(barrier, arrived=barrier.arrived + count, bytes=barrier.bytes + expected))
+    """`expect_tx` of `expected` bytes, then `count` arrivals."""
+    return _complete_phase(evolve(barrier, arrived=barrier.arrived + count, bytes=barrier.bytes + expected))
 
 
 def complete_tx(barrier: Mbarrier, count: int) -> Mbarrier:
-    """`count` bytes have been written."""
-    return _settled(evolve(barrier, bytes=barrier.bytes - count))
+    """`complete_tx`: `count` bytes have been written."""
+    return _complete_phase(evolve(barrier, bytes=barrier.bytes - count))
 
 
-def _settled(barrier: Mbarrier) -> Mbarrier:
-    """The phase is complete once all have arrived and all announced bytes have landed."""
+def _complete_phase(barrier: Mbarrier) -> Mbarrier:
+    """Advance to the next phase once all arrivals were made and all announced bytes have landed."""
     if barrier.arrived == barrier.count and barrier.bytes == 0:
         return Mbarrier(barrier.count, barrier.phases + 1)
     return barrier
 
 
 def passes(barrier: Mbarrier, phase: int) -> bool:
-    """Whether a wait for `phase` ends now. Parities are compared, so a wait two phases off is not told apart."""
+    """Whether a wait for `phase` returns now. It compares parities, so it can't distinguish phases two apart."""
     return barrier.phases % 2 != phase % 2
 
 
 @frozen
 class NamedBarrier:
-    """A named barrier: all `threads` arrive, then those that wait leave. generation: times it has filled."""
+    """A named barrier: waiting threads are released once `threads` have arrived. generation: completed rounds."""
 
     threads: int
     arrived: int = 0
@@ -58,7 +58,7 @@ class NamedBarrier:
 
 
 def arrive_named(barrier: NamedBarrier, threads: int) -> NamedBarrier:
-    """`threads` more have arrived."""
+    """The barrier after the arrival of `threads` more threads."""
     total = barrier.arrived + threads
     if total == barrier.threads:
         return NamedBarrier(barrier.threads, 0, barrier.generation + 1)

@@ -1,4 +1,4 @@
-"""Errors as data: what is said, where, and how to repair it. Rendering is elsewhere."""
+"""Diagnostics as data: code, severity, message, source locations and repair; `argus.report` renders them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Severity = Literal["error", "warning", "unknown", "note"]
 
 @frozen
 class Label:
-    """A remark on one place of the user's source."""
+    """A remark on one location in the user's source."""
 
     span: Span
     text: str
@@ -21,13 +21,13 @@ class Label:
 
 @frozen
 class Diagnostic:
-    """One report.
+    """One diagnostic.
 
-    code: an invariant's id (`I5`) or a code of the catalogue (`E102`).
-    message: names the thing, with what was expected and what was found; lower case, no final period.
-    primary: the place that is wrong and what is wrong there; secondary: places that explain why.
+    code: an invariant's id (`I5`) or an error code (`E102`).
+    message: names the object, what was expected and what was found; lower case, no final period.
+    primary: the faulty location and what is wrong there; secondary: locations that explain why.
     facts: named values of the witness, in reading order (`("launch", "M=1, N=1, K=40")`).
-    notes: further sentences. help: the repair. kernel: the kernel's name, if one is concerned.
+    notes: further sentences. help: the repair. kernel: the kernel's name, if there is one.
     """
 
     code: str
@@ -49,7 +49,7 @@ class Diagnostic:
 
 
 class ArgusError(Exception):
-    """The user's input is at fault, and the diagnostic says how."""
+    """An error in the user's input, described by `diagnostic`."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(f"{diagnostic.code}: {diagnostic.message}")
@@ -57,4 +57,4 @@ class ArgusError(Exception):
 
 
 class InternalError(Exception):
-    """Argus contradicts itself: a bug of ours, never the user's."""
+    """A bug in Argus: two of its results contradict each other. Never the user's fault."""

@@ -1,4 +1,4 @@
-"""Element types: a name, a width, a family, and the NumPy type that computes like it."""
+"""Element types: name, width in bits, family (float or int), and the NumPy dtype with the same arithmetic."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ Family = Literal["float", "int"]
 
 @frozen
 class DType:
+    """An element type. bits: width of one element."""
+
     name: str
     bits: int
     family: Family
@@ -24,12 +26,12 @@ class DType:
         return np.dtype(_NUMPY[self.name])
 
     def holds(self, number: float) -> bool:
-        """Whether it is a number of this type, up to rounding: not all types have infinities."""
+        """Whether the type can represent `number` up to rounding; not every type has infinities."""
         if self.family == "int":
             return isfinite(number) and number == int(number) and abs(number) < 1 << (self.bits - 1)
         with np.errstate(over="ignore"):
-            kept = float(np.asarray(number, np.float64).astype(self.numpy))
-        return kept == number if isinf(number) else isfinite(kept) or isnan(number)
+            rounded = float(np.asarray(number, np.float64).astype(self.numpy))
+        return rounded == number if isinf(number) else isfinite(rounded) or isnan(number)
 
     def __str__(self) -> str:
         return self.name

@@ -1,4 +1,4 @@
-"""Element-wise arithmetic: the closed table of named operations, one entry each."""
+"""Element-wise operations: a closed table of name, arity, NumPy semantics and spelling per target."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ FloatArray = npt.NDArray[Any]
 
 @frozen
 class ElementOp:
-    """One operation on elements of one type. `max` and `min` give the other operand for NaN, as the hardware does.
+    """One operation on elements of one type. `max` and `min` return the other operand for NaN, as the hardware does.
 
-    meaning: on NumPy arrays of the operands' dtype. tags: "combine" demands that tagged operands agree on
-    every shared name and gives the union; sets of contributions pass "linear" operations only.
-    spelling: per target, a format string over positional operands. linear: f(x) scales a sum of products.
+    meaning: its semantics, on NumPy arrays of the operands' dtype. tags: "combine" requires tagged operands to agree
+    on every shared name and yields the union; sets of contributions survive "linear" operations only.
+    spelling: per target, a format string over positional operands. linear: it may scale a sum of products.
     """
 
     name: str
@@ -38,7 +38,7 @@ def _rsqrt(x: FloatArray) -> FloatArray:
 
 
 def _fma(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
-    """a * b + c in single precision, rounded once: doubles hold the product, and their sum is rounded to odd."""
+    """a * b + c in single precision, rounded once: the product is exact in double, the sum is rounded to odd."""
     product, other = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
     total = product + other
     rest = total - product
@@ -84,6 +84,6 @@ ELEMENT_OPS: Mapping[str, ElementOp] = {entry.name: entry for entry in _ENTRIES}
 
 
 def evaluate_op(name: str, *numbers: float) -> float:
-    """An operation on numbers; not a number where the operation has none for them, as infinity less infinity."""
+    """The value of an operation on numbers, NaN where it is undefined (infinity minus infinity)."""
     with np.errstate(all="ignore"):
         return float(ELEMENT_OPS[name].meaning(*map(np.float64, numbers)))

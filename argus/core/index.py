@@ -1,4 +1,4 @@
-"""Integer index expressions and conditions: the nodes, interned and in normal form.
+"""Integer index expressions and conditions: hash-consed nodes in normal form.
 
     Index = Const(n) | Sym(symbol) | Coord(axis) | Sum(terms, constant) | Bin(op, a, b)
           | Pick(cond, a, b) | Read(array, at) | Held(view, at)
@@ -6,8 +6,8 @@
 
 Build them with the functions of `argus.core.algebra` only: they normalise, and equal normal forms are the
 same object, so `is` decides equality of forms. `Sum` is the normal form of `+`, `-` and multiplication by a
-number; `Bin` holds what is left: `* // % min max & | ^ << >>`. Division and remainder are floor division and
-modulus (Python's), for every sign.
+constant; `Bin` holds the other operators: `* // % min max & | ^ << >>`. Division and remainder are floor division
+and modulus (Python's), for every sign.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DERIVED = {"digest", "range"}
 
 
 class _Interned:
-    """A node. A copy is the node itself, and so is what a pickle of it loads, where the node is alive."""
+    """A hash-consed node: copying returns the node itself, and so does unpickling while the node is alive."""
 
     __slots__ = ()
 
@@ -60,11 +60,13 @@ class _Interned:
             tuple(getattr(self, each.name) for each in fields(kind) if (each.name in _DERIVED) is wanted)
             for wanted in (False, True)
         )
-        return _loaded, (kind, own, derived)
+        return _intern_loaded, (kind, own, derived)
 
 
 @frozen(eq=False, weakref_slot=True)
 class Const(_Interned):
+    """An integer constant."""
+
     value: int
     digest: bytes = field(repr=False)
     range: Range = field(repr=False)
@@ -72,6 +74,8 @@ class Const(_Interned):
 
 @frozen(eq=False, weakref_slot=True)
 class Sym(_Interned):
+    """The value of a symbol."""
+
     symbol: Symbol
     digest: bytes = field(repr=False)
     range: Range = field(repr=False)
@@ -79,7 +83,7 @@ class Sym(_Interned):
 
 @frozen(eq=False, weakref_slot=True)
 class Coord(_Interned):
-    """The coordinate `axis` of the element under consideration, in views and tags."""
+    """Coordinate `axis` of the current element, in views and tags."""
 
     axis: int
     digest: bytes = field(repr=False)
@@ -98,6 +102,8 @@ class Sum(_Interned):
 
 @frozen(eq=False, weakref_slot=True)
 class Bin(_Interned):
+    """`left op right`."""
+
     op: BinOp
     left: Index
     right: Index
@@ -118,7 +124,7 @@ class Pick(_Interned):
 
 @frozen(eq=False, weakref_slot=True)
 class Read(_Interned):
-    """An element of a read-only integer array: an uninterpreted function of its index."""
+    """An element of a read-only integer tensor: an uninterpreted function of its index."""
 
     array: str
     at: tuple[Index, ...]
@@ -128,7 +134,7 @@ class Read(_Interned):
 
 @frozen(eq=False, weakref_slot=True)
 class Held(_Interned):
-    """An element of an integer register fragment held by the same thread."""
+    """An element of an integer register fragment of the same thread."""
 
     fragment: str
     at: tuple[Index, ...]
@@ -141,7 +147,7 @@ Index = Const | Sym | Coord | Sum | Bin | Pick | Read | Held
 
 @frozen(eq=False, weakref_slot=True)
 class Cmp(_Interned):
-    """`left <= right` or `left == right`: no term stands on both sides, coefficients are positive."""
+    """`left <= right` or `left == right`; no term occurs on both sides, all coefficients are positive."""
 
     op: CmpOp
     left: Index
@@ -167,6 +173,8 @@ class Or(_Interned):
 
 @frozen(eq=False, weakref_slot=True)
 class Not(_Interned):
+    """The negation of an equation."""
+
     part: Cond
     digest: bytes = field(repr=False)
 
@@ -175,14 +183,14 @@ Cond = Cmp | And | Or | Not
 Node = Index | Cond
 NodeT = TypeVar("NodeT", bound=Node)
 
-# Interning makes identity the equality of forms. The key holds its children, so no child is collected while
-# a parent lives, and an entry goes when its node does.
+# Hash-consing makes identity the equality of forms. The key holds its children, so no child is collected while
+# a parent lives, and an entry is dropped with its node.
 _table: WeakValueDictionary[tuple[object, ...], Node] = WeakValueDictionary()
 _lock = Lock()
 
 
 def digest_of(tag: str, *parts: object) -> bytes:
-    """A hash of structure alone: equal in every process, used for canonical order and query keys."""
+    """A hash of the structure alone, equal in every process: for the canonical order and query keys."""
     hasher = hashlib.blake2b(tag.encode(), digest_size=12)
     for part in parts:
         data = part if isinstance(part, bytes) else repr(part).encode()
@@ -197,7 +205,7 @@ def lookup(key: tuple[object, ...]) -> Node | None:
 
 
 def intern(key: tuple[object, ...], node: NodeT) -> NodeT:
-    """The one node with this key: `node` unless another thread was first."""
+    """The unique node with this key: `node`, unless another thread interned one first."""
     with _lock:
         found = _table.get(key)
         if found is None:
@@ -206,6 +214,6 @@ def intern(key: tuple[object, ...], node: NodeT) -> NodeT:
     return cast(NodeT, found)
 
 
-def _loaded(kind: Callable[..., Node], own: tuple[object, ...], derived: tuple[object, ...]) -> Node:
-    """The node with these fields. Its key is the own ones: the digest and the range follow from them."""
+def _intern_loaded(kind: Callable[..., Node], own: tuple[object, ...], derived: tuple[object, ...]) -> Node:
+    """The node with these fields. Its key consists of `own`, from which digest and range are derived."""
     return intern((kind.__name__.lower(), *own), kind(*own, *derived))

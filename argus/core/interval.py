@@ -1,4 +1,4 @@
-"""Arithmetic on integer intervals `(low, high)`, inclusive, None for unbounded: always an enclosure."""
+"""Interval arithmetic on integers: `(low, high)`, inclusive, None for unbounded; every result is an enclosure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ ANY: Range = (None, None)
 
 
 def add(a: Range, b: Range) -> Range:
+    """The interval of `x + y` for x in a, y in b."""
     low = None if a[0] is None or b[0] is None else a[0] + b[0]
     high = None if a[1] is None or b[1] is None else a[1] + b[1]
     return low, high
 
 
 def scale(a: Range, factor: int) -> Range:
+    """The interval of `factor * x` for x in a."""
     if factor == 0:
         return 0, 0
     low = None if a[0] is None else a[0] * factor
@@ -22,6 +24,7 @@ def scale(a: Range, factor: int) -> Range:
 
 
 def hull(a: Range, b: Range) -> Range:
+    """The smallest interval that contains both."""
     low = None if a[0] is None or b[0] is None else min(a[0], b[0])
     high = None if a[1] is None or b[1] is None else max(a[1], b[1])
     return low, high

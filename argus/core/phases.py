@@ -1,6 +1,6 @@
-"""Phases: the lanes of a wave or warp that shared memory serves together, one row an access width.
+"""Phases of shared-memory accesses: groups of lanes whose accesses are served together, per target and access width.
 
-Lanes of different phases never conflict. A width without a row is not modelled: nothing is said of it.
+Lanes of different phases never cause a bank conflict. A width without an entry is not modelled.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Literal
 
 Phases = tuple[tuple[int, ...], ...]
-"""Groups of lane numbers; each lane of the wave or warp is in one group."""
+"""Groups of lane numbers that partition the wave or warp."""
 Direction = Literal["read", "write", "ldmatrix", "stmatrix"]
-"""What is done. For ldmatrix and stmatrix (four matrices) a lane's vector is the matrix row that it addresses."""
+"""Kind of access. For ldmatrix and stmatrix (four matrices) a lane's vector is the matrix row that it addresses."""
 
 
 def runs(lanes: int, length: int) -> Phases:
@@ -31,16 +31,16 @@ _CDNA3_READ_B128: Phases = tuple(
 )
 
 PHASES: Mapping[tuple[str, Direction, int], Phases] = {
-    # 128 bytes a clock [AMD CDNA3 ISA, data share]: 32 lanes of 4 bytes.
+    # 128 bytes per clock [AMD CDNA3 ISA, data share]: 32 lanes of 4 bytes.
     ("gfx942", "read", 32): runs(64, 32),
     ("gfx942", "write", 32): runs(64, 32),
-    # Groups that fill the 32 banks once [Triton, AMD backend, remarks on LDS banks].
+    # Groups that cover the 32 banks once [Triton, AMD backend, remarks on LDS banks].
     ("gfx942", "read", 64): runs(64, 16),
     ("gfx942", "write", 64): runs(64, 16),
     # [Composable Kernel documentation, LDS bank conflicts].
     ("gfx942", "read", 128): _CDNA3_READ_B128,
     ("gfx942", "write", 128): runs(64, 8),
-    # Whole warp, half-warps and quarter-warps of 128 bytes [NVIDIA developer forum, thread 77228].
+    # Whole warp, half-warps and quarter-warps: 128 bytes each [NVIDIA developer forum, thread 77228].
     ("sm_90a", "read", 32): runs(32, 32),
     ("sm_90a", "write", 32): runs(32, 32),
     ("sm_90a", "read", 64): runs(32, 16),
@@ -51,4 +51,4 @@ PHASES: Mapping[tuple[str, Direction, int], Phases] = {
     ("sm_90a", "ldmatrix", 128): runs(32, 8),
     ("sm_90a", "stmatrix", 128): runs(32, 8),
 }
-"""By target, direction and bits of a lane's vector."""
+"""By target, kind of access and width of a lane's vector in bits."""

@@ -1,4 +1,4 @@
-"""What a solver is asked and what it answers: conditions over symbols, nothing of GPUs."""
+"""Satisfiability queries over integer symbols, their budgets and their answers; independent of GPUs."""
 
 from __future__ import annotations
 
@@ -12,60 +12,61 @@ from argus.core.walk import symbols
 
 @frozen
 class Query:
-    """Is there an assignment of the symbols, within their ranges, under which all assertions hold?"""
+    """A satisfiability query: is there an assignment of the symbols, within their ranges, satisfying all assertions?"""
 
     assertions: tuple[Cond, ...]
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:
-        """The symbols to assign, by name."""
+        """The symbols to assign, sorted by name."""
         return tuple(sorted(symbols(*self.assertions), key=lambda s: (s.name, s.kind)))
 
     @property
     def key(self) -> str:
-        """A name for the question, equal in every process: its structure, not the order it was built in."""
+        """A hash of the query's structure, independent of the process and of the order of assertions."""
         return digest_of("query", *sorted(a.digest for a in self.assertions)).hex()
 
 
 STEPS_PER_SECOND = 5_000_000
-"""Resource units (`rlimit`) that Z3 spends in about one second of an idle core."""
+"""Resource units (`rlimit`) that Z3 spends in about one second on an idle core."""
 RUNS_PER_SECOND = 50
-"""Runs of the interpreter that a search makes in about one second of an idle core."""
+"""Runs of the interpreter that a search makes in about one second on an idle core."""
 NOMINAL_SECONDS = 10.0
-"""What the default budget comes to on an idle core, for a query and for a search."""
-_NET = 12
-"""How much longer than on an idle core a query or a search may take."""
+"""Duration of the default budget on an idle core, of a query and of a search."""
+_TIMEOUT_FACTOR = 12
+"""The timeout of a query or a search, as a multiple of its nominal duration on an idle core."""
 
 
 @frozen
 class Budget:
-    """How much one query may cost, and the search for one counterexample.
+    """Limits of one query and of the search for one counterexample.
 
-    Resources are counted, not timed, so that a verdict is the same on a busy machine. The clock is a safety net.
+    Resources are counted, not timed, so that a verdict does not depend on the load of the machine. The timeout is
+    only a safety net.
 
-    steps: resource units of Z3 (`rlimit`) that a query may use; a backend with other units scales them.
-    runs: runs of the interpreter that may look for a counterexample.
+    steps: resource units of Z3 (`rlimit`) per query; a backend with other units scales them.
+    runs: runs of the interpreter per search for a counterexample.
     points: assignments that the enumerating backend may try.
-    seconds: wall clock after which a query or a search is given up, whatever it has counted.
+    seconds: timeout (wall clock) of a query or a search, whatever it has counted.
     seed: the seed of every randomised heuristic.
     """
 
     steps: int = round(NOMINAL_SECONDS * STEPS_PER_SECOND)
     runs: int = round(NOMINAL_SECONDS * RUNS_PER_SECOND)
     points: int = 1 << 20
-    seconds: float = _NET * NOMINAL_SECONDS
+    seconds: float = _TIMEOUT_FACTOR * NOMINAL_SECONDS
     seed: int = 0
 
     @classmethod
     def about(cls, seconds: float) -> Budget:
-        """What an idle core uses up in about so many seconds a query, and in about as many for a counterexample."""
+        """The budget that an idle core uses up in about `seconds` per query and per search for a counterexample."""
         counts = (max(1, round(seconds * each)) for each in (STEPS_PER_SECOND, RUNS_PER_SECOND))
-        return cls(*counts, seconds=_NET * max(seconds, NOMINAL_SECONDS))
+        return cls(*counts, seconds=_TIMEOUT_FACTOR * max(seconds, NOMINAL_SECONDS))
 
 
 @frozen
 class Unsat:
-    """No assignment exists: the negated goal is impossible."""
+    """No assignment exists, so the negated goal is impossible."""
 
     solver: str
 
@@ -76,7 +77,7 @@ def _copied(model: Mapping[Symbol, int]) -> Mapping[Symbol, int]:
 
 @frozen
 class Sat:
-    """An assignment, one integer for every symbol of the query."""
+    """A model: one integer for every symbol of the query."""
 
     solver: str
     model: Mapping[Symbol, int] = field(converter=_copied)
@@ -84,7 +85,7 @@ class Sat:
 
 @frozen
 class GaveUp:
-    """Neither: out of budget (`exhausted`), or a construct the backend has no meaning for."""
+    """Undecided: the budget is spent (`exhausted`), or the backend does not support a construct."""
 
     solver: str
     reason: str

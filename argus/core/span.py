@@ -1,4 +1,4 @@
-"""Where in the user's program something was written."""
+"""Source locations in the user's program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from attrs import frozen
 
 @frozen
 class Frame:
-    """One source line of one function; lines count from 1, columns from 0, the end is exclusive."""
+    """A range of one source line; lines count from 1, columns from 0, `end_column` is exclusive."""
 
     file: str
     line: int
@@ -18,12 +18,13 @@ class Frame:
 
 @frozen
 class Span:
-    """The place of a statement and the calls that led there, innermost first."""
+    """The location of a statement and its call stack, innermost first."""
 
     frames: tuple[Frame, ...] = ()
 
     @property
     def frame(self) -> Frame | None:
+        """The innermost frame; None without a source."""
         return self.frames[0] if self.frames else None
 
     def __str__(self) -> str:

@@ -1,11 +1,11 @@
-"""The machines: one row of limits each.
+"""Targets (gfx942, sm_90a) and their architectural limits: threads, shared memory, registers, banks, queues.
 
 Sources: AMD CDNA3 ISA; NVIDIA H100 tuning guide. Processors: 304 [AMD CDNA 3 white paper], 132 of the SXM parts [NVIDIA
 H100 white paper]. Segments of gfx942: lines of 128 bytes [AMD CDNA 3 white paper, vector cache]. Segments of sm_90a:
-sectors of 32 bytes, four in a line [NVIDIA CUDA C++ best practices guide, coalesced access]. Four schedulers share the
-waves of a block: of gfx942 each has 512 registers for every lane of 64 [AMD CDNA3 ISA, vector registers], of sm_90a
-each has 16,384 [NVIDIA H100 tuning guide, occupancy]. The file of gfx942 is one for both kinds of vector registers: of
-the 512 of a lane up to 256 are accumulation registers, and a wave has what it takes of both [ibid.].
+sectors of 32 bytes, four per line [NVIDIA CUDA C++ best practices guide, coalesced access]. Four schedulers share the
+waves of a block: on gfx942 each has 512 registers for each of 64 lanes [AMD CDNA3 ISA, vector registers], on sm_90a
+each has 16,384 [NVIDIA H100 tuning guide, occupancy]. gfx942 has a unified register file: of the 512 registers of a
+lane, up to 256 are accumulation registers, and a wave's allocation counts both kinds [ibid.].
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ class Target:
     """Limits of one architecture.
 
     unit: threads that run in lockstep (wave, warp). shared_bytes: shared memory of one block.
-    registers: 32-bit registers one thread may hold. banks: shared banks of 4 bytes.
-    queues: the largest number of pending operations that a wait can name, per queue.
-    segment_bytes: global memory moves in aligned segments of this many bytes. processors: compute units or
-    multiprocessors, the blocks of a persistent kernel. file: 32-bit registers of each of the four schedulers.
-    accumulation: of `registers`, those of a file that matrix instructions sum into; 0 where there is one file only.
+    registers: the most 32-bit registers of one thread. banks: shared-memory banks of 4 bytes.
+    queues: per queue, the largest number of pending operations that a wait can name.
+    segment_bytes: size of an aligned global-memory transaction. processors: compute units or multiprocessors, which
+    is the number of blocks of a persistent kernel. file: 32-bit registers in the file of each of the four schedulers.
+    accumulation: of `registers`, the accumulation registers, which matrix instructions accumulate into; 0 if there
+    are none.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Target:
         return self.name
 
     def registers_of(self, threads: int) -> int:
-        """32-bit registers that a thread of a block of so many may hold, in grains of 8."""
+        """32-bit registers available to each thread of a block of `threads`, allocated in multiples of 8."""
         waves = -(-threads // self.unit)
         resident = -(-waves // _SCHEDULERS)
         return min(self.registers, self.file // (resident * self.unit) // 8 * 8)

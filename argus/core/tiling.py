@@ -1,4 +1,4 @@
-"""A matrix instruction spread over waves: the fragments it wants and the registers each execution reads."""
+"""Tiled matrix instructions (CuTe's TiledMMA): fragments of an MMA over several waves, and registers per execution."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ IntArray = npt.NDArray[np.int64]
 
 @frozen
 class Operands:
-    """For one operand of an `Mma`, who holds what: thread and value index, both of shape `shape`.
+    """For each element of one operand of an `Mma`, the thread and the register that hold it.
 
-    Axes: (wave, repeat along the rows, repeat along k, row, k) for A and B, where the rows of B are n;
+    Axes of both arrays: (wave, repeat along the rows, repeat along k, row, k) for A and B, where the rows of B are n;
     (wave, repeat along m, repeat along n, m, n) for C.
     """
 
@@ -31,7 +31,7 @@ class Operands:
 class Tiling:
     """How one `Mma` repeats its atom, in terms of registers alone.
 
-    waves: waves along m and n, n fastest. repeat: executions a wave along m, n and k.
+    waves: waves along m and n, n fastest. repeat: executions per wave along m, n and k.
     a, b, c: first register of the operand for repeat (row, k), (row, k), (m, n); 1:0 for one in shared memory.
     """
 
@@ -43,12 +43,12 @@ class Tiling:
 
     @property
     def threads(self) -> int:
-        """Waves needed, times the lanes of one, is what the agent must have."""
+        """The number of waves; the agent must have this many times the threads of one execution."""
         return prod(self.waves)
 
 
 def _holders(tv: TV, unit: int) -> tuple[IntArray, IntArray]:
-    """Lane and register that hold each element of an atom's operand, shaped like its tile."""
+    """The lane and the register that hold each element of an atom's operand, shaped like its tile."""
     numbers = tv.elements()
     lane = np.empty(prod(tv.tile), np.int64)
     value = np.empty(prod(tv.tile), np.int64)
@@ -79,7 +79,7 @@ def operands(atom: Atom, tiling: Tiling, role: str) -> Operands:
 def _spread(tv: TV, tile: tuple[int, int], units: tuple[int, int]) -> list[tuple[int, int]]:
     """The modes (extent, stride) of an atom's threads, renumbered for a larger tile.
 
-    units: distance in the tile between neighbours along the rows and along the columns of the atom.
+    units: distance in the larger tile between elements adjacent along the rows and along the columns of the atom.
     """
     modes: list[tuple[int, int]] = []
     for extent, stride in tv.threads.flat_modes:
@@ -96,10 +96,10 @@ def _layout(modes: list[tuple[int, int]]) -> Layout:
 
 @frozen
 class TiledMma:
-    """An atom over several waves and a tile: `A` (m, k), `B` (n, k) and `C` (m, n) are its fragments.
+    """An atom tiled over several waves; `A` (m, k), `B` (n, k) and `C` (m, n) are its fragments.
 
-    k_run: consecutive k that one lane holds and feeds to successive executions; A and B permute their k
-    slots alike, which the tags prove. k: extent of the fragments along k, a multiple of the run of all lanes.
+    k_run: consecutive k that one lane holds and feeds to successive executions; A and B permute k in the same way,
+    which tags prove. k: extent of the fragments along k, a multiple of `k_step`.
     """
 
     atom: Atom
@@ -126,20 +126,23 @@ class TiledMma:
 
     @property
     def k_step(self) -> int:
-        """k that all lanes hold in one run each: the smallest extent of a fragment along k."""
+        """The smallest extent of a fragment along k: all lanes hold one run of `k_run` each."""
         return smallest_k(self.atom, self.k_run)
 
     @property
     def repeat(self) -> tuple[int, int, int]:
+        """Executions per wave along m, n and k."""
         m, n, k = _mnk(self.atom)
         return self.tile[0] // (m * self.waves[0]), self.tile[1] // (n * self.waves[1]), self.k // k
 
     @property
     def A(self) -> TV:  # noqa: N802 reason: the operand's name in every manual
+        """The fragment of A, (m, k)."""
         return self._operand("a", 0)
 
     @property
     def B(self) -> TV:  # noqa: N802 reason: the operand's name in every manual
+        """The fragment of B, (n, k)."""
         return self._operand("b", 1)
 
     def _operand(self, role: str, axis: int) -> TV:
@@ -155,6 +158,7 @@ class TiledMma:
 
     @property
     def C(self) -> TV:  # noqa: N802 reason: the operand's name in every manual
+        """The fragment of C, (m, n): the accumulators."""
         tv = self.atom.operands["c"].tv
         assert tv is not None
         rows = self.tile[0]
@@ -167,10 +171,10 @@ class TiledMma:
 
     @property
     def tiling(self) -> Tiling:
-        """The registers of the fragments above, execution by execution."""
+        """The registers of the fragments above for each execution."""
         e, runs = self._per_lane, self.k // self.k_step
         per_run = self.k_run // e
-        held = self.k_run * runs
+        registers = self.k_run * runs
         size = self.atom.operands["c"].tv
         assert size is not None
         c_values = size.values.size()
@@ -178,29 +182,29 @@ class TiledMma:
         return Tiling(
             self.waves,
             self.repeat,
-            Layout((rm, (per_run, runs)), (held, (e, self.k_run))),
-            Layout((rn, (per_run, runs)), (held, (e, self.k_run))),
+            Layout((rm, (per_run, runs)), (registers, (e, self.k_run))),
+            Layout((rn, (per_run, runs)), (registers, (e, self.k_run))),
             Layout((rm, rn), (c_values, c_values * rm)),
         )
 
 
 def smallest_k(atom: Atom, k_run: int) -> int:
-    """k that all lanes of an instruction hold in runs of `k_run` each."""
+    """The extent along k that the lanes of an instruction hold together, in runs of `k_run` each."""
     tv = atom.operands["a"].tv
     assert tv is not None
     return _mnk(atom)[2] // tv.values.size() * k_run
 
 
 IN_SHARED = Layout(1, 0)
-"""The registers of an operand that has none."""
+"""The register layout of an operand in shared memory, which has no registers."""
 
 
 @frozen
 class WarpgroupMma:
-    """An instruction of a warpgroup along k: a (64, k) in shared memory or registers, b (n, k) in shared memory.
+    """A wgmma repeated along k: A (64, k) in shared memory or registers, B (n, k) in shared memory.
 
-    b_major: the index whose neighbours are neighbours in memory, "k" or "n". `k` is the extent of a fragment of A;
-    with A in shared memory every product may have its own.
+    b_major: the index along which B is contiguous in memory, "k" or "n". `k` is the extent of a fragment of A; with A
+    in shared memory, each product may have a different one.
     """
 
     atom: Atom
@@ -214,6 +218,7 @@ class WarpgroupMma:
 
     @property
     def a_in_registers(self) -> bool:
+        """Whether A is read from registers rather than shared memory."""
         return self.atom.operands["a"].space == "register"
 
     @property
@@ -228,42 +233,43 @@ class WarpgroupMma:
 
     @property
     def C(self) -> TV:  # noqa: N802 reason: the operand's name in every manual
+        """The fragment of C, (64, n): the accumulators."""
         tv = self.atom.operands["c"].tv
         assert tv is not None
         return tv
 
     def tiling(self, k: int) -> Tiling:
-        """The executions of a product over k. Raises ValueError unless they are whole."""
+        """The executions of a product over k. Raises ValueError if k is not a multiple of the instruction's."""
         step = _mnk(self.atom)[2]
         if k < 1 or k % step != 0:
             raise ValueError(f"{self.atom}: k {k} is not a multiple of {step}")
         times = k // step
         tv = self.atom.operands["a"].tv
         assert tv is not None
-        held = tv.values.size()
-        a = Layout((1, times), (held * times, held)) if self.a_in_registers else IN_SHARED
+        registers = tv.values.size()
+        a = Layout((1, times), (registers * times, registers)) if self.a_in_registers else IN_SHARED
         return Tiling((1, 1), (1, 1, times), a, IN_SHARED, Layout((1, 1), (0, 0)))
 
 
 def subtile(tv: TV, shape: tuple[int, ...]) -> TV:
-    """Who holds what in a tile of `shape` cut from a fragment at any multiple of it, in the order of the registers.
+    """The thread-value layout of a tile of `shape` cut from a fragment at any multiple of it, in register order.
 
-    Raises ValueError unless each thread holds a part of every such tile, the same in each.
+    Raises ValueError unless each thread holds a part of every such tile, and the same part of each.
     """
     if len(shape) != len(tv.tile) or any(whole % extent != 0 for whole, extent in zip(tv.tile, shape, strict=True)):
         raise ValueError(f"a fragment of {tv.tile} has no whole tiles of {shape}")
     threads = [_cut(mode, tv.tile, shape) for mode in tv.threads.flat_modes]
-    if any(len(kept) != 1 or kept[0][0] != mode[0] for kept, mode in zip(threads, tv.threads.flat_modes, strict=True)):
+    if any(len(cut) != 1 or cut[0][0] != mode[0] for cut, mode in zip(threads, tv.threads.flat_modes, strict=True)):
         raise ValueError(f"tiles of {shape} are not held by all threads of {tv}")
-    values = [kept for mode in tv.values.flat_modes for kept in _cut(mode, tv.tile, shape)]
-    found = TV(_layout([kept[0] for kept in threads]), _layout(values or [(1, 0)]), shape)
+    values = [cut for mode in tv.values.flat_modes for cut in _cut(mode, tv.tile, shape)]
+    found = TV(_layout([cut[0] for cut in threads]), _layout(values or [(1, 0)]), shape)
     if len(np.unique(found.elements())) != prod(shape):
         raise ValueError(f"tiles of {shape} are not held by all threads of {tv}")
     return found
 
 
 def _cut(mode: tuple[int, int], tile: tuple[int, ...], shape: tuple[int, ...]) -> list[tuple[int, int]]:
-    """What is left of a mode of a fragment within a smaller tile: nothing, or one mode. Raises ValueError otherwise."""
+    """A fragment's mode restricted to a smaller tile: no mode or one. Raises ValueError if it is neither."""
     extent, stride = mode
     if extent == 1 or stride == 0:
         return [(extent, 0)]
@@ -272,11 +278,11 @@ def _cut(mode: tuple[int, int], tile: tuple[int, ...], shape: tuple[int, ...]) -
         if stride < below * whole:
             step = stride // below
             if stride % below != 0 or step * (extent - 1) >= whole:
-                raise ValueError(f"{mode} runs over rows of {tile}")
+                raise ValueError(f"mode {mode} crosses rows of {tile}")
             if step % part == 0:
                 return []
             if step * extent > part and part % step != 0:
-                raise ValueError(f"{mode} does not divide at {part}")
+                raise ValueError(f"mode {mode} does not divide at {part}")
             return [(min(extent, part // step), step * smaller)]
         below, smaller = below * whole, smaller * part
     return []
@@ -289,10 +295,10 @@ def _mnk(atom: Atom) -> tuple[int, int, int]:
 
 
 def spread(tile: tuple[int, int], threads: int, vector: int) -> TV:
-    """Threads over the rows of a row-major tile, `vector` consecutive columns each.
+    """A thread-value layout over a row-major tile: each thread holds vectors of `vector` consecutive columns.
 
-    Neighbouring threads take neighbouring columns, then the next row; the pattern repeats down the tile.
-    Raises ValueError unless rows of threads tile it exactly.
+    Consecutive threads cover a row, then the next row; the pattern repeats down the tile.
+    Raises ValueError unless the threads tile it exactly.
     """
     rows, columns = tile
     if columns % vector != 0 or threads % (columns // vector) != 0:

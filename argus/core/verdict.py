@@ -1,4 +1,4 @@
-"""What verification says: one of four verdicts, never a bool, with what it rests on."""
+"""Results of verification: verdicts (proved, refuted, unknown, vacuous) with their evidence, and a kernel's report."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class _Verdict:
 class Proved(_Verdict):
     """Every invariant that applies holds for all sizes that satisfy the assumptions.
 
-    obligations: how many statements were proved. methods: what proved them, with counts.
-    coverage: per invariant, how many elements its obligations compared, per block and iteration.
+    obligations: the number of statements proved. methods: decision methods, with the number of statements each proved.
+    coverage: per invariant, the number of elements that its obligations compared, per block and iteration.
     results: what each output holds, in words.
     """
 
@@ -51,9 +51,9 @@ class Place:
 
 @frozen
 class Hop:
-    """One statement that an element came through, as one thread executed it.
+    """One step of an element's provenance: a statement that produced it, as one thread executed it.
 
-    target: where it left the element; sources: what it took. thread: of the block.
+    target: the element written; sources: the elements read. thread: its number in the block.
     """
 
     kind: HopKind
@@ -70,11 +70,11 @@ class Counterexample:
     """A concrete failure. replayed: by the interpreter under `schedule`, or recomputed for a static fault.
 
     thread, element and iteration are the first in the order of blocks, program and threads.
-    place, at: the statement that fails; other_at: the one that it conflicts with. tags: of the elements concerned,
-    by what they are (`expected`, `found`, `tags of ...`). elements: those at fault, the first as `element` or beside
-    it; alike: more that fail as it does. chain: the statements that brought `elements` there from global memory,
-    earlier ones first.
-    smallest: with no single size one admissible step smaller does the statement still fail.
+    place, at: the statement that fails; other_at: the statement that it conflicts with. tags: of the elements
+    concerned, by their role (`expected`, `found`, `tags of ...`). elements: the faulty elements, the first one as
+    `element` or in addition to it; alike: further elements that fail in the same way. chain: the provenance of
+    `elements`: the statements that brought them from global memory, in program order.
+    smallest: reducing any single size by one admissible step makes the failure disappear.
     """
 
     code: str
@@ -102,6 +102,8 @@ class Counterexample:
 
 @frozen
 class Refuted(_Verdict):
+    """An invariant fails, as the counterexample shows."""
+
     counterexample: Counterexample
 
     __bool__ = _Verdict.__bool__
@@ -109,7 +111,7 @@ class Refuted(_Verdict):
 
 @frozen
 class Unknown(_Verdict):
-    """Neither proved nor refuted: what is missing, and what to try."""
+    """Neither proved nor refuted. reason: what is missing; attempt: what to try."""
 
     reason: str
     attempt: str
@@ -119,7 +121,7 @@ class Unknown(_Verdict):
 
 @frozen
 class Vacuous(_Verdict):
-    """The assumptions contradict each other: anything would follow."""
+    """The assumptions contradict each other, so that any statement would follow from them."""
 
     assumptions: tuple[str, ...]
 
@@ -132,10 +134,10 @@ Standing = Literal["proved", "refuted", "unknown", "not applicable", "not built 
 
 @frozen
 class Finding:
-    """How one invariant stands for a kernel.
+    """The result for one invariant of a kernel.
 
-    checked: its check ran. obligations, compared: statements and elements it consisted of. reason: why it does
-    not apply, or is not known.
+    obligations, compared: the numbers of statements and elements that its check comprised. reason: why the invariant
+    does not apply or is unknown.
     """
 
     invariant: str
@@ -147,12 +149,15 @@ class Finding:
 
     @property
     def checked(self) -> bool:
+        """Whether the invariant's check ran."""
         return self.standing in ("proved", "refuted", "unknown")
 
 
 @frozen
 class Cost:
-    """seconds: wall clock of the verification. asked: questions; smt: those that reached an SMT solver."""
+    """The cost of a verification. seconds: wall clock. asked: queries, of which `by_normal_form` were decided by
+    normalisation, `remembered` by the cache, and `smt` reached an SMT solver.
+    """
 
     seconds: float
     asked: int
@@ -163,10 +168,10 @@ class Cost:
 
 @frozen
 class Report:
-    """The verdict on one kernel, invariant by invariant.
+    """The verdict on one kernel and the result for each invariant.
 
-    diagnostics: the primary one first; further ones are other invariants that fail. uncovered: outputs that
-    no non-trivial assertion reaches.
+    diagnostics: the primary one first; the others are of further invariants that fail. uncovered: outputs that no
+    non-trivial assertion covers.
     """
 
     kernel: str
@@ -195,7 +200,7 @@ class Report:
 
 @frozen
 class Crossing:
-    """A tensor between launches. writers, readers: kernels, in the order of launches. holds: what, in words."""
+    """A tensor passed between launches. writers, readers: kernels, in launch order. holds: its content, in words."""
 
     tensor: str
     writers: tuple[str, ...]
@@ -205,9 +210,9 @@ class Crossing:
 
 @frozen
 class ProgramReport:
-    """The verdict on a program: that of the launch that fares worst, in order refuted, open, proved.
+    """The verdict on a program, which is the worst of its launches': refuted before undecided before proved.
 
-    launches: a report each, in order, of what the kernel does where it is launched.
+    launches: the report of each launch, in launch order.
     """
 
     program: str
@@ -217,7 +222,7 @@ class ProgramReport:
 
     @property
     def exit_code(self) -> int:
-        """1 if any launch is refuted, else 2 if any is open, else 0."""
+        """1 if any launch is refuted, else 2 if any is undecided, else 0."""
         codes = [report.exit_code for report in self.launches]
         return next((code for code in (1, 2) if code in codes), 0)
 

@@ -1,4 +1,4 @@
-"""Walks over index expressions and conditions: iterative, memoised, so depth and sharing cost nothing."""
+"""Traversals of index expressions: fold, substitute, evaluate, print; iterative, and linear in the size of the DAG."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ Value = int | IntArray
 
 
 def children(node: Node) -> tuple[Node, ...]:
+    """The direct operands of a node, in order."""
     match node:
         case Const() | Sym() | Coord():
             return ()
@@ -57,11 +58,11 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 _BELOW: WeakKeyDictionary[Node, tuple[Node, ...]] = WeakKeyDictionary()
-"""What lies below a node, children first and itself left out: a value must not keep its own key alive."""
+"""The descendants of a node, children first, without the node itself: a value must not keep its own key alive."""
 
 
 def below(root: Node) -> tuple[Node, ...]:
-    """Every node under the root, once, children before parents, the root itself left out."""
+    """The descendants of the root in topological order, children first, without the root."""
     known = _BELOW.get(root)
     if known is None:
         known = tuple(topological(children(root)))
@@ -70,13 +71,13 @@ def below(root: Node) -> tuple[Node, ...]:
 
 
 def topological(roots: Iterable[Node]) -> list[Node]:
-    """Every node below the roots, once, children before parents."""
+    """The roots and their descendants in topological order, children first, each once."""
     order: list[Node] = []
     seen: set[Node] = set()
     stack: list[Node | None] = list(roots)
     while stack:
         node = stack.pop()
-        if node is None:  # what follows has all its children listed
+        if node is None:  # all children of the node below it on the stack are in `order`
             order.append(cast(Node, stack.pop()))
         elif node not in seen:
             seen.add(node)
@@ -89,12 +90,12 @@ def topological(roots: Iterable[Node]) -> list[Node]:
 
 
 def within(root: Node) -> tuple[Node, ...]:
-    """Every node under the root and the root, once, children before parents."""
+    """The root and its descendants in topological order, children first."""
     return *below(root), root
 
 
 def fold(root: Node, visit: Callable[[Node, Sequence[T]], T]) -> T:
-    """The value of `visit(node, values of its children)` at the root."""
+    """Bottom-up fold: the value of `visit(node, values of its children)` at the root."""
     values: dict[Node, T] = {}
     for node in below(root):
         values[node] = visit(node, [values[child] for child in children(node)])
@@ -102,11 +103,11 @@ def fold(root: Node, visit: Callable[[Node, Sequence[T]], T]) -> T:
 
 
 _SYMBOLS: WeakKeyDictionary[Node, frozenset[Symbol]] = WeakKeyDictionary()
-"""What was found of a node: a pure function of it, and nodes are interned."""
+"""A cache: the symbols of a node are a pure function of it, and nodes are hash-consed."""
 
 
 def symbols(*roots: Node) -> frozenset[Symbol]:
-    """Every symbol mentioned."""
+    """All symbols that occur in the roots."""
     return frozenset[Symbol]().union(*map(_symbols_of, roots))
 
 
@@ -119,9 +120,9 @@ def _symbols_of(root: Node) -> frozenset[Symbol]:
 
 
 def only_as_quotient(root: Node, symbol: Symbol, unit: int) -> bool:
-    """Whether `symbol` occurs only divided by multiples of `unit`.
+    """Whether `symbol` occurs only as the dividend of a floor division by a multiple of `unit`.
 
-    Such an expression of a thread's number is one of its wave's number, if the unit is a wave's size.
+    For a thread number and the wave size as `unit`, the expression is then uniform within a wave.
     """
     for node in within(root):
         for child in children(node):
@@ -137,11 +138,12 @@ def _quotient(node: Node, unit: int) -> bool:
 
 
 def mentions(root: Node, kinds: tuple[type[Node], ...]) -> bool:
+    """Whether the root or one of its descendants is a node of one of these kinds."""
     return isinstance(root, kinds) or any(isinstance(node, kinds) for node in below(root))
 
 
 def rebuild(node: Node, parts: Sequence[Node]) -> Node:
-    """The node with other children, through the normalising constructors."""
+    """The node with its children replaced by `parts`, in normal form."""
     match node:
         case Const() | Sym() | Coord():
             return node
@@ -184,6 +186,7 @@ _APPLY: dict[BinOp, Callable[[Index, Index], Index]] = {
 
 
 def apply(op: BinOp, left: Index, right: Index) -> Index:
+    """`left op right`, in normal form."""
     return _APPLY[op](left, right)
 
 
@@ -195,7 +198,7 @@ def substitute(
     symbols: Mapping[Symbol, Index],
     coords: Sequence[Index] | None = None,
 ) -> NodeT:
-    """The expression with symbols (and coordinates, if given) replaced all at once."""
+    """The expression with symbols (and coordinates, if given) replaced simultaneously."""
     if coords is None and symbols.keys().isdisjoint(_symbols_of(root)):
         return root
 
@@ -217,6 +220,7 @@ def evaluate(
 ) -> Value | bool | npt.NDArray[np.bool_]:
     """The value of an expression (integers) or a condition (booleans), element-wise over NumPy arrays.
 
+    env: values of symbols; coords: of coordinates; arrays: contents of tensors and fragments by name.
     Raises KeyError for a symbol without a value and ZeroDivisionError for a zero divisor.
     """
 
@@ -234,7 +238,7 @@ def evaluate(
                     total = total + value * factor
                 return total
             case Bin(op=op):
-                return number(op, parts[0], parts[1])
+                return apply_number(op, parts[0], parts[1])
             case Pick():
                 if isinstance(parts[0], bool | np.bool_):
                     return parts[1] if parts[0] else parts[2]
@@ -264,13 +268,13 @@ def _junction(combine: np.ufunc, parts: Sequence[Value], *, start: bool) -> Valu
     return cast(Value, result)
 
 
-def number(op: BinOp, a: Value, b: Value) -> Value:
-    """`a op b` on numbers or arrays: the one meaning of every operator."""
+def apply_number(op: BinOp, a: Value, b: Value) -> Value:
+    """`a op b` on numbers or arrays: the semantics of every operator. Raises ZeroDivisionError for a zero divisor."""
     match op:
         case "*":
             return a * b
         case "//" | "%":
-            if np.any(np.equal(b, 0)) and np.size(a):  # of no elements, nothing is divided
+            if np.any(np.equal(b, 0)) and np.size(a):  # without elements there is no division
                 raise ZeroDivisionError(f"{op} by zero in an index expression")
             return a // b if op == "//" else a % b
         case "min":
@@ -295,7 +299,7 @@ def number(op: BinOp, a: Value, b: Value) -> Value:
 
 
 def show(root: Node) -> str:
-    """The expression as a person writes it: `128*m0 + 3`, `k < K`; parts of thousands of characters as `...`."""
+    """The expression as source text, `128*m0 + 3`, `k < K`; parts of more than 4000 characters are shown as `...`."""
     known = _SHOWN.get(root)
     if known is None:
         known = fold(root, _show_short).text
@@ -304,16 +308,16 @@ def show(root: Node) -> str:
 
 
 _SHOWN: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
-"""The texts of nodes: a pure function of them, asked for by every report."""
+"""A cache of texts, which every report needs."""
 
 
 _LOOSE, _TIGHT, _ATOM = 0, 1, 2
-# Sharing makes the text exponentially longer than the expression; nobody reads so far.
+# With shared subexpressions, the text can be exponentially longer than the DAG.
 _LONGEST = 4000
 
 
 class _Shown(NamedTuple):
-    """A text, how tightly it binds, and for an equation the text of its opposite."""
+    """A text, its precedence level, and for an equation the text of its negation."""
 
     text: str
     level: int

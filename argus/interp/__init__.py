@@ -1,1 +1,1 @@
-"""The concrete meaning of a kernel: NumPy values and tags, adversarial moments, no solver."""
+"""The interpreter: executes kernels on concrete sizes with NumPy values and tags, under adversarial schedules."""

@@ -1,4 +1,4 @@
-"""What one kernel's runs share, whatever the sizes: index tables and memoised scalar expressions."""
+"""A kernel prepared for many runs: index tables and memoised scalar expressions that do not depend on the sizes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from argus.interp.memory.views import (
     shared_cells,
 )
 from argus.interp.search.runs import Runs
-from argus.interp.values.weights import weighs
+from argus.interp.values.weights import tracks_weights
 from argus.interp.violation import not_built
 
 _SCALARS = 4096
@@ -53,13 +53,14 @@ _COMBINED = ("add", "max", "min")
 
 @frozen(eq=False)
 class Side:
-    """One side of a copy: a fixed place in registers, or a locator of places in memory."""
+    """One side of a copy: fixed cells in registers, or a locator of cells in memory."""
 
     buffer: Buffer
     fixed: Place | None
     locator: Locator | None
 
     def locate(self, env: Env) -> Place:
+        """The cells of this side for the given symbol values."""
         if self.fixed is not None:
             return self.fixed
         assert self.locator is not None
@@ -68,13 +69,15 @@ class Side:
 
 @frozen(eq=False)
 class CopyPlan:
+    """Both sides of a copy."""
+
     source: Side
     target: Side
 
 
 @frozen(eq=False)
 class MmaPlan:
-    """Cells of the operands: (wave, row, k) for a and b, (wave, m, n) for c, repeats folded in."""
+    """Register cells of the operands: (wave, row, k) for a and b, (wave, m, n) for c, over all repeats."""
 
     a: IntArray
     b: IntArray
@@ -82,14 +85,14 @@ class MmaPlan:
 
 
 def registers_of(buffer: Buffer) -> tuple[int, int]:
-    """Threads and registers a thread of a fragment."""
+    """The number of threads of a fragment, and of registers per thread."""
     layout = buffer.layout
     assert isinstance(layout, TV), buffer.name
     return layout.threads.size(), layout.values.size()
 
 
 class Scalars:
-    """Uniform expressions: one evaluation for each value of their symbols."""
+    """Evaluates expressions that are uniform within a wave, once for each combination of symbol values."""
 
     def __init__(self, thread: Symbol, threads: int, unit: int, integers: Mapping[str, IntArray]) -> None:
         self.threads, self.unit, self.integers = threads, unit, integers
@@ -130,9 +133,11 @@ class Scalars:
 class Prepared:
     """A kernel with everything precomputed that does not depend on sizes. It holds caches: use it in one thread.
 
-    read: tensors of integers whose elements its expressions read; integers: what they hold, set for each run.
-    chosen: names of tags that tell what such integers choose. kept: names that every output is claimed to hold, and no
-    sum to be over. weighs: whether weights of statistics are followed. runs: what they have violated so far.
+    read: integer tensors whose elements its expressions read; integers: their contents, set for each run.
+    indirect_names: names of tags selected by such integers (indirect indexing). stored_names: names that every output
+    is claimed to hold and that no claimed sum reduces over. tracks_weights: whether weights of statistics are tracked.
+    write_claims: claims that a tensor is written once. product_claims: claims about the products of each tensor.
+    runs: cached violations of runs.
     """
 
     kernel: Kernel
@@ -141,13 +146,13 @@ class Prepared:
     read: frozenset[str] = field(init=False)
     integers: dict[str, IntArray] = field(factory=dict[str, IntArray], init=False)
     scalars: Scalars = field(init=False)
-    chosen: frozenset[str] = field(init=False)
+    indirect_names: frozenset[str] = field(init=False)
     covers: bool = field(init=False)
     masked: bool = field(init=False)
-    weighs: bool = field(init=False)
-    kept: frozenset[str] = field(init=False)
-    counted: tuple[WrittenOnce, ...] = field(init=False)
-    contributed: dict[Buffer, tuple[tuple[Assert, Products], ...]] = field(init=False)
+    tracks_weights: bool = field(init=False)
+    stored_names: frozenset[str] = field(init=False)
+    write_claims: tuple[WrittenOnce, ...] = field(init=False)
+    product_claims: dict[Buffer, tuple[tuple[Assert, Products], ...]] = field(init=False)
     _lanes: dict[Symbol, IntArray] = field(init=False)
     _copies: dict[Stmt, CopyPlan] = field(factory=dict[Stmt, CopyPlan], init=False)
     _mmas: dict[Stmt, MmaPlan] = field(factory=dict[Stmt, MmaPlan], init=False)
@@ -163,31 +168,31 @@ class Prepared:
 
     def __attrs_post_init__(self) -> None:
         kernel = self.kernel
-        self.runs.belong(kernel)
+        self.runs.bind(kernel)
         self.read = frozenset(term.array for stmt in walk(kernel.body) for term in read_terms(stmt))
-        self.chosen = indirect_tags(kernel) if self.read else frozenset()
+        self.indirect_names = indirect_tags(kernel) if self.read else frozenset()
         self.unit = kernel.target.unit
         self.scalars = Scalars(kernel.thread, kernel.threads, self.unit, self.integers)
         claims = [stmt.claim for stmt in walk(kernel.body) if isinstance(stmt, Assert)]
         self.covers = any(isinstance(claim, Covers | Relation | Products | Order) for claim in claims)
         self.masked = has_masks(kernel)
-        self.weighs = weighs(kernel)
-        self.counted = tuple(claim for claim in claims if isinstance(claim, WrittenOnce))
-        stored = [frozenset(name for name, _ in claim.record) for claim in self.counted]
+        self.tracks_weights = tracks_weights(kernel)
+        self.write_claims = tuple(claim for claim in claims if isinstance(claim, WrittenOnce))
+        stored = [frozenset(name for name, _ in claim.record) for claim in self.write_claims]
         summed = {claim.of.name for claim in claims if isinstance(claim, Covers)}
-        self.kept = frozenset[str]() if not stored else stored[0].intersection(*stored[1:]) - summed
-        self.contributed = {}
+        self.stored_names = frozenset[str]() if not stored else stored[0].intersection(*stored[1:]) - summed
+        self.product_claims = {}
         for stmt in walk(kernel.body):
             if isinstance(stmt, Assert) and isinstance(stmt.claim, Products):
                 buffer = stmt.claim.view.buffer
-                self.contributed[buffer] = (*self.contributed.get(buffer, ()), (stmt, stmt.claim))
+                self.product_claims[buffer] = (*self.product_claims.get(buffer, ()), (stmt, stmt.claim))
         threads = np.arange(kernel.threads, dtype=np.int64)[:, None]
         self._lanes = {kernel.thread: threads}
         used = {s for stmt in walk(kernel.body) if isinstance(stmt, Copy) for s in _view_symbols(stmt)}
         self._lanes |= {s: threads if s.kind == "thread" else threads // self.unit for s in used}
 
-    def give(self, integers: Mapping[str, IntArray]) -> None:
-        """The tensors of integers whose elements expressions read; what was computed with others is forgotten."""
+    def set_integers(self, integers: Mapping[str, IntArray]) -> None:
+        """Set the integer tensors that expressions read, and drop everything cached for their old contents."""
         if self.read:
             self.integers.clear()
             self.integers.update(integers)
@@ -196,16 +201,17 @@ class Prepared:
             self._matrices.clear()
 
     @cached_property
-    def sends(self) -> bool:
-        """Whether blocks store registers into each other's memory."""
+    def stores_to_peers(self) -> bool:
+        """Whether blocks store registers into another block's shared memory (DSMEM)."""
         return any(isinstance(stmt, Copy) and stmt.target.peer is not None for stmt in walk(self.kernel.body))
 
     @property
     def waves(self) -> int:
+        """The number of waves of a block."""
         return -(-self.kernel.threads // self.unit)
 
     def copy(self, stmt: Copy) -> CopyPlan:
-        """Where a copy's elements are. Raises ArgusError for what the interpreter cannot run."""
+        """The cells of a copy. Raises ArgusError (E501) for a copy that the interpreter does not support."""
         plan = self._copies.get(stmt)
         if plan is None:
             known = stmt.combine in _COMBINED and stmt.target.buffer.space == "global"
@@ -230,7 +236,7 @@ class Prepared:
         return Side(view.buffer, None, Locator(view, stmt.by, access, stmt, self._lanes, self.integers))
 
     def matrix(self, stmt: Mma, view: View) -> Locator:
-        """Where a matrix operand in shared memory is: one row of all its elements, first axis fastest."""
+        """The cells of a matrix operand in shared memory: one row of all elements, first axis fastest."""
         key = (stmt, view)
         found = self._matrices.get(key)
         if found is None:
@@ -245,10 +251,11 @@ class Prepared:
         key = (id(stmt.atom), stmt.tiling, role, size)
         known = self._fragments.get(key)
         if known is None:
-            known = self._fragments[key] = (stmt.atom, _held(stmt, role, size))
+            known = self._fragments[key] = (stmt.atom, _operand_cells(stmt, role, size))
         return known[1]
 
     def mma(self, stmt: Mma) -> MmaPlan:
+        """The register cells of all operands of a matrix instruction."""
         plan = self._mmas.get(stmt)
         if plan is None:
             roles = (("a", stmt.a), ("b", stmt.b), ("c", stmt.target))
@@ -256,13 +263,14 @@ class Prepared:
         return plan
 
     def shared_cells(self, buffer: Buffer) -> IntArray:
+        """The cell of each element of a shared buffer, first axis fastest."""
         found = self._shared.get(buffer)
         if found is None:
             found = self._shared[buffer] = shared_cells(buffer)
         return found
 
     def loop_around(self, stmt: Stmt) -> For | None:
-        """The innermost loop that a statement stands in."""
+        """The innermost loop that contains a statement; None outside loops."""
         if stmt not in self._loops:
             for outer in walk(self.kernel.body):
                 if isinstance(outer, For) and any(inner is stmt for inner in walk(outer.body)):
@@ -270,9 +278,9 @@ class Prepared:
         return self._loops.get(stmt)
 
     def held(self, view: View, by: TV, at: tuple[Index, ...], stmt: Stmt) -> IntArray:
-        """Register cells of a fragment's view that hold, in each thread, its elements `at` those of `by`.
+        """The register cells, (thread, value), of the elements `at` of a fragment's view, for each coordinate of `by`.
 
-        `by` is the same in every execution of the statement.
+        `by` must be the same in every execution of the statement, since the result is cached.
         """
         key = (stmt, view, at)
         found = self._gets.get(key)
@@ -285,16 +293,16 @@ class Prepared:
         return found
 
 
-def _held(stmt: Mma, role: str, registers: int) -> IntArray:
-    """Cells of an operand's registers, the repeats of the instruction folded in: (wave, rows, columns)."""
-    held = tiling.operands(stmt.atom, stmt.tiling, role)
-    flat = (held.thread * registers + held.value).transpose(0, 1, 3, 2, 4)
+def _operand_cells(stmt: Mma, role: str, registers: int) -> IntArray:
+    """The register cells of an operand over all repeats of the instruction: (wave, rows, columns)."""
+    holders = tiling.operands(stmt.atom, stmt.tiling, role)
+    flat = (holders.thread * registers + holders.value).transpose(0, 1, 3, 2, 4)
     waves, repeats, rows, others, columns = flat.shape
     return np.ascontiguousarray(flat.reshape(waves, repeats * rows, others * columns))
 
 
 def _sharers(atom: Atom) -> int:
-    """Threads that make their accesses to memory together, as for matrices of a warp; 1 if each makes its own."""
+    """The number of threads that access memory collectively (ldmatrix, stmatrix); 1 if each thread does on its own."""
     return atom.unit if all(operand.tv is not None for operand in atom.operands.values()) else 1
 
 
@@ -304,19 +312,19 @@ def _view_symbols(stmt: Copy) -> set[Symbol]:
 
 
 def lane_values(node: Node, rows: slice, unit: int) -> dict[Symbol, IntArray]:
-    """Values, one a row of threads, of the symbols below `node` that differ between threads."""
+    """The values, one row per thread, of the symbols in `node` that differ between threads."""
     threads = np.arange(rows.start, rows.stop, dtype=np.int64)[:, None]
-    moving = [symbol for symbol in symbols(node) if symbol.kind in ("thread", "wave")]
-    return {symbol: threads if symbol.kind == "thread" else threads // unit for symbol in moving}
+    varying = [symbol for symbol in symbols(node) if symbol.kind in ("thread", "wave")]
+    return {symbol: threads if symbol.kind == "thread" else threads // unit for symbol in varying}
 
 
 def first_where(flags: BoolArray) -> tuple[int, ...]:
-    """The first true entry in row-major order."""
+    """The indices of the first true entry in row-major order."""
     return tuple(int(x) for x in np.unravel_index(int(flags.argmax()), flags.shape))
 
 
 def grid(extents: Sequence[int]) -> tuple[IntArray, ...]:
-    """Coordinates of every element of a tile, flat, last axis fastest."""
+    """The coordinates of every element of a tile, one flat array per axis, last axis fastest."""
     if prod(extents) == 0:
         return tuple(np.zeros(0, np.int64) for _ in extents)
     return tuple(axis.reshape(-1) for axis in np.indices(tuple(extents), dtype=np.int64))

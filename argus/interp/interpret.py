@@ -1,4 +1,4 @@
-"""The user's entry: run a kernel on arrays, as a launch would."""
+"""Public entry points: interpret a kernel or a program on NumPy arrays, as a launch would run it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from argus.core.ir import Assume, Buffer, Kernel, Program, walk
 from argus.core.span import Span
 from argus.core.walk import evaluate, show, symbols
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.memory.loading import keeps, outputs
+from argus.interp.memory.loading import outputs, satisfies_promise
 from argus.interp.programs import launch_sizes, run_program
 from argus.interp.run import run_prepared
 from argus.interp.search.schedule import Schedule
@@ -24,11 +24,11 @@ Array = npt.NDArray[Any]
 
 
 def interpret(kernel: Kernel, *arrays: Array, schedule: Schedule = Schedule("late", 0, "lowest")) -> dict[str, Array]:  # noqa: B008 reason: frozen
-    """Run `kernel` on one array for each parameter, in order; the outputs, by name, as new arrays.
+    """Run `kernel` on one array per parameter, in order; returns the outputs, by name, as new arrays.
 
-    An output's contents are ignored (unless the kernel reads them too); its shape binds sizes.
+    An output's contents are ignored (unless the kernel also reads them); its shape binds sizes.
     Raises ArgusError: E401 for a count, rank, shape or type that does not fit, E402 for an assumption that
-    the sizes break, E501 for a construct without a meaning here.
+    the sizes violate, E501 for a construct that the interpreter does not support.
     """
     sizes = bind(kernel, arrays)
     given = {buffer.name: array for buffer, array in zip(kernel.parameters, arrays, strict=True)}
@@ -42,7 +42,7 @@ def interpret_program(
     *arrays: Array,
     schedule: Schedule = Schedule("late", 0, "lowest"),  # noqa: B008 reason: frozen
 ) -> dict[str, Array]:
-    """Run a program on one array for each parameter, in order; what its launches write, by name, as new arrays.
+    """Run a program on one array per parameter, in order; returns the tensors that its launches write, as new arrays.
 
     Raises ArgusError as `interpret` does; the assumptions and promises of all launches are checked before the first.
     """
@@ -60,21 +60,21 @@ def interpret_program(
 
 
 def _check_promises(kernel: Kernel, sizes: Mapping[str, int], given: Mapping[str, Array]) -> None:
-    """The integers that expressions read are as promised: E402 with the first that is not."""
+    """Check promises about the integers that expressions read. Raises E402 for the first element that violates one."""
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
     integers = {name: array.astype(np.int64) for name, array in given.items() if array.dtype.kind == "i"}
     for buffer in kernel.parameters:
         if buffer.promise is TRUE or buffer.name not in given:
             continue
-        kept = keeps(buffer, given[buffer.name], env, integers)
+        kept = satisfies_promise(buffer, given[buffer.name], env, integers)
         if not kept.all():
             at = tuple(int(axis[0]) for axis in np.nonzero(~kept))
             element = f"{buffer.name}[{', '.join(map(str, at))}]"
-            _unkept(kernel, buffer, element, int(given[buffer.name][at]))
+            _promise_violated(kernel, buffer, element, int(given[buffer.name][at]))
 
 
 def bind(kernel: Kernel | Program, arrays: Sequence[Array]) -> dict[str, int]:
-    """The sizes that the arrays' shapes give, checked against types, shapes and assumptions."""
+    """The sizes bound by the arrays' shapes, after checking types, shapes and assumptions."""
     if len(arrays) != len(kernel.parameters):
         names = ", ".join(buffer.name for buffer in kernel.parameters)
         _mismatch(
@@ -119,20 +119,22 @@ def _check_shape(kernel: Kernel | Program, buffer: Buffer, array: Array, sizes: 
 def _check_assumptions(kernel: Kernel, sizes: Mapping[Symbol, int]) -> None:
     for symbol, value in sizes.items():
         if (symbol.low is not None and value < symbol.low) or (symbol.high is not None and value > symbol.high):
-            _broken(kernel, f"{symbol.low} <= {symbol.name} <= {symbol.high}", {symbol: value}, kernel.span)
+            _assumption_violated(
+                kernel, f"{symbol.low} <= {symbol.name} <= {symbol.high}", {symbol: value}, kernel.span
+            )
     for stmt in walk(kernel.body):
         if not isinstance(stmt, Assume) or not symbols(stmt.cond) <= sizes.keys():
             continue
         if not bool(evaluate(stmt.cond, sizes)):
             named = {symbol: sizes[symbol] for symbol in sorted(symbols(stmt.cond), key=lambda s: s.name)}
-            _broken(kernel, show(stmt.cond), named, stmt.span)
+            _assumption_violated(kernel, show(stmt.cond), named, stmt.span)
 
 
 def _shape(extents: Sequence[Index]) -> str:
     return ", ".join(show(extent) for extent in extents)
 
 
-def _unkept(kernel: Kernel, buffer: Buffer, element: str, value: int) -> NoReturn:
+def _promise_violated(kernel: Kernel, buffer: Buffer, element: str, value: int) -> NoReturn:
     message = f"`{kernel.name}` is promised `{show(buffer.promise)}` of `{buffer.name}`, found {element} = {value}"
     raise ArgusError(
         Diagnostic(
@@ -152,7 +154,7 @@ def _mismatch(kernel: Kernel | Program, span: Span, message: str, repair: str = 
     raise ArgusError(Diagnostic("E401", "error", message, label, help=repair, kernel=kernel.name))
 
 
-def _broken(kernel: Kernel, condition: str, named: Mapping[Symbol, int], span: Span) -> NoReturn:
+def _assumption_violated(kernel: Kernel, condition: str, named: Mapping[Symbol, int], span: Span) -> NoReturn:
     values = ", ".join(f"{symbol.name} = {value}" for symbol, value in named.items())
     raise ArgusError(
         Diagnostic(

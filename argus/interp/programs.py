@@ -1,4 +1,4 @@
-"""Programs of several kernels: launches in stream order, on tensors and with tags that cross from one to the next."""
+"""Interprets programs of several kernels: launches in stream order, with tensors and tags passed between them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.memory.cells import PLAIN, Cells, Records, blank
 from argus.interp.memory.loading import begin, extent, fill, inputs, outputs
-from argus.interp.run import Outcome, go, needs_values
+from argus.interp.run import Outcome, needs_values, run_blocks
 from argus.interp.search.schedule import Adversary, Schedule
 from argus.interp.state import Launch
 from argus.interp.values.tensor_claims import array_of
@@ -35,11 +35,11 @@ def run_program(
     seed: int = 0,
     limit: int = 20,
 ) -> Outcome:
-    """Run the launches of a program one after the other and report what they violate.
+    """Run the launches of a program in order and report what they violate.
 
-    arrays: inputs by name, random from `seed` where absent. Violations are those of the launches, in order; a
-    workspace is uninitialised at first. A tensor that no launch is given is handed back as it came, if it came.
-    Raises KeyError for a size without a value, ArgusError (E501) for a construct without a meaning here.
+    arrays: inputs by name, random from `seed` where absent. Violations are listed in launch order; workspaces start
+    uninitialised. A tensor that no launch uses is returned unchanged if it was given.
+    Raises KeyError for a size without a value, ArgusError (E501) for a construct that the interpreter does not support.
     """
     env = {symbol: sizes[symbol.name] for symbol in program.sizes}
     values = values or any(needs_values(step.kernel) for step in program.launches)
@@ -52,7 +52,7 @@ def run_program(
             tags,
             Adversary(schedule),
             Reporter(limit),
-            keeps=position + 1 < len(program.launches),
+            records_sets=position + 1 < len(program.launches),
         )
         for position, step in enumerate(program.launches)
     ]
@@ -64,9 +64,9 @@ def run_program(
         for step, launch in zip(program.launches, launches, strict=True):
             launch.records = records
             launch.tensors.update({b: memory[step.arguments[b.name]] for b in step.kernel.parameters})
-            _forget(step, launch, written)
+            _clear_tags(step, launch, written)
             begin(launch)
-            go(launch)
+            run_blocks(launch)
             coverage.update(launch.coverage)
             written |= {step.arguments[buffer.name] for buffer in outputs(step.kernel)}
     found = {b.name: _array(program, launches, b) for b in program.parameters if b in memory} if values else {}
@@ -76,7 +76,7 @@ def run_program(
 
 
 def launch_sizes(step: Step, env: Mapping[Symbol, int]) -> dict[Symbol, int]:
-    """The sizes of a launch's kernel."""
+    """The values of the kernel's sizes at a launch."""
     return {symbol: _number(size, env) for symbol, size in step.sizes}
 
 
@@ -85,7 +85,7 @@ def _number(size: Index, env: Mapping[Symbol, int]) -> int:
 
 
 def _users(program: Program, launches: list[Launch], buffer: Buffer) -> list[tuple[Launch, Buffer]]:
-    """The launches that are given a tensor, each with the parameter that it is there."""
+    """The launches that use a tensor, each with the parameter that it is passed to."""
     return [
         (launch, parameter)
         for step, launch in zip(program.launches, launches, strict=True)
@@ -95,7 +95,7 @@ def _users(program: Program, launches: list[Launch], buffer: Buffer) -> list[tup
 
 
 def _memory(program: Program, launches: list[Launch], arrays: Mapping[str, Array], seed: int) -> dict[Buffer, Cells]:
-    """The tensors of the program: inputs, and what nobody has written yet."""
+    """The tensors of the program at its start: filled inputs, uninitialised outputs and workspaces."""
     random = np.random.default_rng(seed)
     memory: dict[Buffer, Cells] = {}
     for buffer in (*program.parameters, *program.workspaces):
@@ -118,8 +118,8 @@ def _contents(launch: Launch, buffer: Buffer, cells: Cells) -> Array:
     return array_of(launch, buffer)
 
 
-def _forget(step: Step, launch: Launch, written: set[Buffer]) -> None:
-    """Inputs have the tags that the kernel gives them, whatever those of the kernels before were."""
+def _clear_tags(step: Step, launch: Launch, written: set[Buffer]) -> None:
+    """Remove tags of tensors that no launch has written: each kernel assigns the tags of its own inputs."""
     for buffer in step.kernel.parameters:
         marks = launch.tensors[buffer].marks
         if marks is not None and step.arguments[buffer.name] not in written:

@@ -1,4 +1,4 @@
-"""Run a kernel: concrete sizes, concrete inputs, one schedule."""
+"""Runs a kernel at concrete sizes, on concrete inputs, under one schedule, and collects its violations."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from argus.interp.machine import idle_blocks
 from argus.interp.machine.blocks import run_agents
 from argus.interp.memory.loading import contents_of, load
 from argus.interp.memory.trace import Journal
-from argus.interp.search.schedule import Adversary, Met, Schedule
+from argus.interp.search.schedule import Adversary, EnabledSets, Schedule
 from argus.interp.state import Launch
 from argus.interp.step import run_block
 from argus.interp.values import distinct
 from argus.interp.values.nodes import parts_first
 from argus.interp.values.tensor_claims import array_of, number, written_once
-from argus.interp.violation import Reporter, UnkeptError, Violation
+from argus.interp.violation import Reporter, UnsatisfiedPromiseError, Violation
 
 Array = npt.NDArray[Any]
 
 
 @frozen
 class Outcome:
-    """What one run gave.
+    """The result of one run.
 
-    arrays: every parameter's contents at the end, by name (none without values). coverage: how often some
-    wave executed each statement. met: what a schedule with a priority chose from.
+    arrays: final contents of every parameter, by name (none without values). coverage: how often any wave executed
+    each statement. enabled_sets: the sets of enabled actors that a priority schedule chose from.
     """
 
     arrays: Mapping[str, Array]
     violations: tuple[Violation, ...]
     coverage: Mapping[Stmt, int]
-    met: Met = frozenset()
+    enabled_sets: EnabledSets = frozenset()
 
 
 def run(
@@ -66,9 +66,9 @@ def run(
 ) -> Outcome:
     """Run `kernel` and report what it violates.
 
-    arrays: inputs by name, random from `seed` where absent. tags: track tags and judge what depends on them.
-    values: compute. blocks: those to run, all by default. limit: distinct violations kept.
-    Raises KeyError for a size without a value, ArgusError (E501) for a construct without a meaning here.
+    arrays: inputs by name, random from `seed` where absent. tags: track tags and check the invariants about them.
+    values: compute values. blocks: the blocks to run, all by default. limit: the number of distinct violations to keep.
+    Raises KeyError for a size without a value, ArgusError (E501) for a construct that the interpreter does not support.
     """
     return run_prepared(
         Prepared(kernel), sizes, arrays, schedule, tags=tags, values=values, seed=seed, blocks=blocks, limit=limit
@@ -88,22 +88,24 @@ def run_prepared(
     limit: int = 20,
     journal: Journal | None = None,
 ) -> Outcome:
-    """`run`, for a kernel that is run many times. journal: to be filled with its writes."""
+    """`run`, for a kernel that is run many times. journal: records the writes of the run."""
     kernel = prepared.kernel
-    values = values or needs_values(kernel) or (tags and prepared.weighs)
+    values = values or needs_values(kernel) or (tags and prepared.tracks_weights)
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
     tensors = {} if journal is None else journal.tensors
-    keeps, adversary = prepared.sends, Adversary(schedule)
-    launch = Launch(prepared, env, tensors, values, tags, adversary, Reporter(limit), keeps=keeps, journal=journal)
+    records_sets, adversary = prepared.stores_to_peers, Adversary(schedule)
+    launch = Launch(
+        prepared, env, tensors, values, tags, adversary, Reporter(limit), records_sets=records_sets, journal=journal
+    )
     with np.errstate(all="ignore"):
         load(launch, arrays or {}, (seed, schedule.draw) if schedule.draw else seed)
-        go(launch, blocks)
+        run_blocks(launch, blocks)
     found = {buffer.name: array_of(launch, buffer) for buffer in kernel.parameters} if values else {}
-    return Outcome(found, launch.reporter.violations, dict(launch.coverage), adversary.met)
+    return Outcome(found, launch.reporter.violations, dict(launch.coverage), adversary.enabled_sets)
 
 
 def promised_integers(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
-    """Tensors of integers, by name, that keep what is promised of them. Raises ArgusError (E402) if none are known."""
+    """Random integer tensors, by name, that satisfy their promises. Raises ArgusError (E402) if none are found."""
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
     launch = Launch(Prepared(kernel), env, {}, True, False, Adversary(Schedule()), Reporter(1))
     random = np.random.default_rng(seed)
@@ -114,45 +116,47 @@ def promised_integers(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> di
     }
 
 
-def violated(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:
-    """What a run at these sizes violates, on inputs of its own; nothing where none are known that keep the promises."""
+def find_violations(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:
+    """The violations of a run on random inputs; none if no inputs are found that satisfy the promises."""
     try:
-        return violations(prepared, sizes, schedule)
-    except UnkeptError:
+        return find_violations_strictly(prepared, sizes, schedule)
+    except UnsatisfiedPromiseError:
         return ()
 
 
-def violations(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:
-    """As `violated`. Raises UnkeptError where no inputs are known that keep the promises."""
+def find_violations_strictly(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:
+    """As `find_violations`, but raises UnsatisfiedPromiseError if no inputs are found that satisfy the promises."""
 
-    def made() -> tuple[tuple[Violation, ...], Met]:
+    def made() -> tuple[tuple[Violation, ...], EnabledSets]:
         outcome = run_prepared(prepared, sizes, None, schedule, tags=True, values=False)
-        return outcome.violations, outcome.met
+        return outcome.violations, outcome.enabled_sets
 
-    return prepared.runs.violated(tuple(sizes[each.name] for each in prepared.kernel.sizes), schedule, made)
+    return prepared.runs.violations(tuple(sizes[each.name] for each in prepared.kernel.sizes), schedule, made)
 
 
-def go(launch: Launch, blocks: Sequence[tuple[int, ...]] | None = None) -> None:
-    """Run the blocks of a launch whose tensors are loaded, all by default, and judge what they leave."""
+def run_blocks(launch: Launch, blocks: Sequence[tuple[int, ...]] | None = None) -> None:
+    """Run blocks of a launch whose tensors are loaded, all by default, and check claims about whole tensors."""
     every = _grid(launch)
-    if by_events(launch.prepared.kernel):
+    if uses_agents(launch.prepared.kernel):
         groups = _clusters(launch, every, every if blocks is None else blocks)
-        for together in groups if blocks is not None else idle_blocks.once(launch, groups):
+        for together in groups if blocks is not None else idle_blocks.without_repeats(launch, groups):
             run_agents(launch, together)
     else:
         for index in every if blocks is None else blocks:
             run_block(launch, index)
     if launch.tags:
-        _judge_tensors(launch, complete=blocks is None and not launch.halted)
+        _check_tensors(launch, complete=blocks is None and not launch.halted)
 
 
 def needs_values(kernel: Kernel) -> bool:
-    """Whether comparisons of elements decide what it does."""
+    """Whether the kernel's behaviour depends on comparisons of values."""
     return any(isinstance(stmt, Map) and _compares(stmt.elem) for stmt in walk(kernel.body))
 
 
-def by_events(kernel: Kernel) -> bool:
-    """Whether its threads meet at barriers with phases and named ones, and not at one barrier of all waves."""
+def uses_agents(kernel: Kernel) -> bool:
+    """Whether the kernel runs on the machine with agents, mbarriers and named barriers, rather than the one with waves
+    and a single block barrier.
+    """
     return kernel.roles is not None or "vmem" not in kernel.target.queues
 
 
@@ -163,7 +167,7 @@ def _grid(launch: Launch) -> list[tuple[int, ...]]:
 def _clusters(
     launch: Launch, every: list[tuple[int, ...]], wanted: Sequence[tuple[int, ...]]
 ) -> Iterator[list[tuple[int, ...]]]:
-    """Those of the grid that run together with one wanted, each by rank, in the order of the first of them."""
+    """The clusters that contain a wanted block, each ordered by rank; clusters in the order of their first block."""
     kernel = launch.prepared.kernel
     if kernel.peers == 1:
         yield from ([index] for index in wanted)
@@ -180,8 +184,8 @@ def _compares(elem: Elem | Test) -> bool:
     return any(isinstance(node, Compare) for node in parts_first(elem))
 
 
-def _judge_tensors(launch: Launch, *, complete: bool) -> None:
-    distinct.judge(launch)
+def _check_tensors(launch: Launch, *, complete: bool) -> None:
+    distinct.check(launch)
     for stmt in walk(launch.prepared.kernel.body):
         if isinstance(stmt, Assert) and isinstance(stmt.claim, WrittenOnce):
             written_once(launch, stmt, stmt.claim, complete=complete)

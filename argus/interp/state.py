@@ -1,4 +1,4 @@
-"""The state of one launch and of one of its blocks."""
+"""The mutable state of an interpreted launch and of one of its blocks."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from argus.core.layout import TV
 from argus.interp.compiled_kernel import Prepared, Scalars, registers_of
 from argus.interp.machine.waves import Operation, SharedAccess, Wave
 from argus.interp.memory.cells import Cells, IntArray, Records, Written, blank, unravel
-from argus.interp.memory.trace import Asked, Journal, Spot
+from argus.interp.memory.trace import FaultContext, Journal, Spot
 from argus.interp.search.schedule import Adversary
-from argus.interp.values.tag_sources import Givers
+from argus.interp.values.tag_sources import TagSources
 from argus.interp.violation import Event, Reporter
 
 Compared = tuple[Stmt, int, tuple[tuple[str, int], ...]]
-"""A claim, the agent that makes it by its first thread, and the variables that its executions have in common."""
+"""A claim, the first thread of the agent that makes it, and the values of the variables that its executions share."""
 
 
 @define(eq=False)
 class Launch:
-    """One run of a kernel: its sizes, global memory, records, and what it found.
+    """One run of a kernel: its sizes, global memory, tag records, and violations.
 
-    halted: a block has not run to its end. widths: threads of each role that step together, once it has been checked.
-    kept: names that some matrix instruction kept in its accumulators. varying: names that vary along the axis of a
-    fold. keeps: whether what is stored keeps the sets of what it sums, for other launches or blocks. givers: of the
-    inputs' records, once somebody has asked. gathered: what claims compare that no wave can judge alone.
-    journal: of all writes, if it is wanted.
+    halted: some block did not run to its end. widths: per role, the number of threads that execute in lockstep, once
+    checked. kept_names: names that some matrix instruction kept in its accumulators. varying: names that vary along the
+    axis of a reduction. records_sets: whether stores record the sets that a sum ranges over, for other launches or
+    blocks. tag_sources: the elements that the inputs' records belong to, once computed. distinct_elements: elements of
+    claims of distinctness, which compare several waves. journal: the trace of all writes, if requested.
     """
 
     prepared: Prepared
@@ -48,29 +48,29 @@ class Launch:
     coverage: Counter[Stmt] = field(factory=Counter[Stmt])
     halted: bool = False
     widths: dict[str, int] = field(factory=dict[str, int])
-    kept: set[str] = field(factory=set[str])
+    kept_names: set[str] = field(factory=set[str])
     varying: set[tuple[Stmt, str]] = field(factory=set[tuple[Stmt, str]])
-    keeps: bool = False
-    givers: Givers | None = None
+    records_sets: bool = False
+    tag_sources: TagSources | None = None
     journal: Journal | None = None
-    gathered: dict[Compared, Gathered] = field(factory=dict["Compared", "Gathered"])
+    distinct_elements: dict[Compared, Gathered] = field(factory=dict["Compared", "Gathered"])
 
     @property
-    def weighs(self) -> bool:
-        """Whether weights of statistics are followed."""
-        return self.values and self.prepared.weighs
+    def tracks_weights(self) -> bool:
+        """Whether the weights of statistics (means, sums of squares) are tracked."""
+        return self.values and self.prepared.tracks_weights
 
     @property
     def moment(self) -> int:
-        """The number of the next write, if a journal is kept."""
+        """The number of the next write in the journal; 0 without one."""
         return 0 if self.journal is None else self.journal.moment
 
 
 @define(eq=False)
 class Contribution:
-    """The marks that one matrix instruction fed to the accumulators `cells` (m, n): a (m, k), b (n, k).
+    """The marks of the operands that one matrix instruction multiplied into the accumulators `cells` (m, n).
 
-    tiling: the cells of all waves, the same object for the same tiling.
+    a: (m, k); b: (n, k). tiling: the accumulator cells of all waves, the same object for the same tiling.
     """
 
     tiling: IntArray
@@ -79,28 +79,28 @@ class Contribution:
     b: IntArray
 
 
-Standing = Literal["contracted", "kept", "unsure"]
-"""What a sum made of a name that both operands of its products carry."""
+NameStatus = Literal["contracted", "kept", "unsure"]
+"""The status in a sum of a tag name that both operands carry: reduced over, the same for all products, or undecided."""
 
 
 @define(eq=False)
 class Sum:
-    """What is known of the sum in one wave's registers of a fragment.
+    """The sum that one wave's registers of a fragment hold, as far as it is known.
 
-    log: the products, counted only if some claim asks. standing: of their common names. open: nothing but those
-    products was added, so that their records are the sum's. scaled: by a number, so that later products weigh
-    otherwise than earlier ones.
+    log: the products, evaluated only if a claim needs them. name_status: the status of their common tag names. open:
+    nothing but these products was added, so that their records determine the sum's. scaled: the sum was multiplied by
+    a number, so that later products have another weight than earlier ones.
     """
 
     log: list[Contribution] = field(factory=list[Contribution])
-    standing: dict[str, Standing] = field(factory=dict[str, Standing])
+    name_status: dict[str, NameStatus] = field(factory=dict[str, NameStatus])
     open: bool = True
     scaled: bool = False
 
 
 @define(eq=False)
 class Share:
-    """What one wave holds at one execution of a claim about all elements, before write number `moment`."""
+    """The elements of one wave at one execution of a claim about all elements, before write number `moment`."""
 
     block: Block
     event: Event
@@ -110,16 +110,16 @@ class Share:
 
 @define(eq=False)
 class Gathered:
-    """What all waves hold at the executions that one claim compares."""
+    """The elements of all waves at the executions that one claim compares."""
 
     shares: list[Share] = field(factory=list[Share])
 
 
 Past = tuple[Stmt, Symbol, int, tuple[int, ...]]
-"""A claim, its name for a component, a wave and the values of the loop variables around."""
+"""A claim, its symbol for a component, a wave, and the values of the enclosing loop variables."""
 
 Factors = tuple[tuple[IntArray, IntArray], ...]
-"""The marks of both factors of each product that one wave's elements are the sum of, element by element."""
+"""For each product in the sums of one wave's elements, the marks of its two factors, element by element."""
 
 Held = tuple[Buffer, int]
 """The registers of one fragment in one wave."""
@@ -127,10 +127,10 @@ Held = tuple[Buffer, int]
 
 @define(eq=False)
 class Block:
-    """One block: shared memory, registers, waves, and the accesses that races are judged by.
+    """One block: shared memory, registers, waves, and the shared-memory accesses for race detection.
 
-    base: the first of its threads in the launched block, for reports; `scalars`: of its threads. past: what claims
-    about earlier iterations found in them.
+    base: the number of its first thread in the launched block, for reports. past: components that claims about earlier
+    iterations recorded.
     """
 
     launch: Launch
@@ -145,6 +145,7 @@ class Block:
 
     @property
     def scalars(self) -> Scalars:
+        """The evaluator of uniform expressions for the block's threads."""
         return self.launch.prepared.scalars
 
     def report(
@@ -163,9 +164,9 @@ class Block:
         origins: tuple[Spot, ...] = (),
         alike: tuple[Spot, ...] = (),
     ) -> None:
-        """Report a violation; threads count from the first of this block's. origins: the cells at fault, if several.
+        """Report a violation; threads are numbered from this block's first. origins: the faulty cells, if several.
 
-        alike: more that fail as the element does.
+        alike: further cells that fail in the same way.
         """
         kept = self.launch.reporter.report(
             code,
@@ -182,10 +183,10 @@ class Block:
         journal = self.launch.journal
         if kept and journal is not None:
             fault = code, event.stmt, None if other is None else other.stmt
-            journal.asked[fault] = Asked(journal.moment, self.cells, self.base, origins, alike)
+            journal.contexts[fault] = FaultContext(journal.moment, self.cells, self.base, origins, alike)
 
     def cells(self, buffer: Buffer) -> Cells:
-        """The storage of a buffer, uninitialised at first."""
+        """The storage of a buffer, allocated uninitialised on first use."""
         launch = self.launch
         found = launch.tensors.get(buffer) if buffer.space == "global" else self.local.get(buffer)
         if found is None:
@@ -198,14 +199,17 @@ class Block:
             self.local[buffer] = found
         return found
 
-    def forget(self, wave: Wave, buffer: Buffer) -> None:
-        """The sums in this wave's registers of `buffer` are no longer there."""
+    def drop_sums(self, wave: Wave, buffer: Buffer) -> None:
+        """Discard the known sums of this wave's registers of `buffer`, which are overwritten."""
         self.sums.pop((buffer, wave.number), None)
         self.products.pop((buffer, wave.number), None)
 
-    def settle(self, wave: Wave, buffer: Buffer, event: Event, use: str) -> bool:
-        """Whether registers about to be `use`d (read, written) are in flight, which is reported."""
-        flying = wave.flying.get(buffer)
+    def check_in_flight(self, wave: Wave, buffer: Buffer, event: Event, use: str) -> bool:
+        """Report a `use` (read, written) of registers that a pending copy writes (I31); returns whether there is one.
+
+        Operations that the hardware or the compiler tracks are completed instead.
+        """
+        flying = wave.pending_loads.get(buffer)
         if not flying:
             return False
         tracked = [operation for operation in flying if operation.stmt.atom.completion.tracked]
@@ -232,13 +236,13 @@ class Block:
 
 
 def coordinates(buffer: Buffer, thread: int, value: int) -> tuple[int, ...]:
-    """Which element of a fragment's tile a register holds."""
+    """The coordinates in a fragment's tile of the element that a register holds."""
     layout = cast(TV, buffer.layout)
     number = layout.threads(thread) + layout.values(value)
     return unravel(number, layout.tile)
 
 
 def shared_element(prepared: Prepared, buffer: Buffer, cell: int) -> tuple[int, ...]:
-    """Which element of a shared buffer a cell holds."""
+    """The coordinates in a shared buffer of the element that a cell holds."""
     number = int(np.flatnonzero(prepared.shared_cells(buffer) == cell)[0])
     return unravel(number, [int(extent.range[0] or 0) for extent in buffer.shape])

@@ -1,4 +1,4 @@
-"""One statement of one wave, and one block from start to end."""
+"""Executes statements of waves, and runs one block with a single block barrier from start to end."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from argus.interp.values import claims
 from argus.interp.values.elementwise import assign
 from argus.interp.values.mma import multiply
 from argus.interp.values.reductions import fold
-from argus.interp.violation import BeyondError, Event, HaltError, not_built
+from argus.interp.violation import Event, HaltError, OutOfBoundsReadError, not_built
 
 
 def run_block(launch: Launch, index: tuple[int, ...]) -> None:
-    """Run one block to its end and judge what can be judged only then."""
+    """Run one block to its end, then check for races and barrier divergence."""
     block = _start(launch, index)
     ready = [wave.number for wave in block.waves]
     while ready:
@@ -66,12 +66,12 @@ def run_block(launch: Launch, index: tuple[int, ...]) -> None:
             _let_time_pass(block)
         if wave.blocked or wave.finished:
             ready = _ready(block)
-    barrier_divergence.judge(block)
+    barrier_divergence.check(block)
     for wave in block.waves:
         for queue in wave.queues.values():
             queue.complete()
     if launch.tags:
-        races.judge(block)
+        races.check(block)
 
 
 def _start(launch: Launch, index: tuple[int, ...]) -> Block:
@@ -86,7 +86,7 @@ def _start(launch: Launch, index: tuple[int, ...]) -> Block:
 
 
 def _ready(block: Block) -> list[int]:
-    """Waves that can move: a barrier holds those that arrived more often than somebody else."""
+    """Waves that can execute: the barrier blocks those that have arrived more often than the slowest wave."""
     least = min(wave.arrivals for wave in block.waves)
     for wave in block.waves:
         wave.blocked = wave.arrivals > least
@@ -101,7 +101,7 @@ def _let_time_pass(block: Block) -> None:
 
 
 def _step(block: Block, wave: Wave) -> None:
-    """The wave's next statement; entering loops and branches is part of it."""
+    """Execute the wave's next statement, after entering the loops and branches that lead to it."""
     stmt = wave.next()
     try:
         while stmt is not None:
@@ -113,18 +113,23 @@ def _step(block: Block, wave: Wave) -> None:
             wave.finished = True
             return
         _execute(block, wave, stmt, wave.event(stmt, block.index))
-    except BeyondError as beyond:
-        raise beyond_its_tensor(block, wave, stmt, lambda each: wave.event(each, block.index), beyond) from beyond
+    except OutOfBoundsReadError as beyond:
+        raise report_out_of_bounds_read(
+            block, wave, stmt, lambda each: wave.event(each, block.index), beyond
+        ) from beyond
 
 
-def beyond_its_tensor(
+def report_out_of_bounds_read(
     block: Block,
     wave: Wave,
     stmt: Stmt | None,
     event: Callable[[Stmt], Event],
-    found: BeyondError,
-) -> HaltError | BeyondError:
-    """Report an integer read beyond its tensor, by what computes with it; what tags and claims say is no access."""
+    found: OutOfBoundsReadError,
+) -> HaltError | OutOfBoundsReadError:
+    """Report an out-of-bounds read of an integer by the statement that uses it (I37); returns the exception to raise.
+
+    In tags and claims it is no access, so nothing is reported.
+    """
     if stmt is None or isinstance(stmt, Tag | Assert):
         return found
     name, element = found.buffer.name, ", ".join(map(str, found.element))
@@ -173,7 +178,7 @@ def _execute(block: Block, wave: Wave, stmt: Stmt, event: Event) -> None:
             _reset(block, wave, stmt, buffer)
         case Assert():
             if block.launch.tags:
-                claims.claim(block, wave, stmt, event)
+                claims.check_claim(block, wave, stmt, event)
         case For() | If() | Policy() | Assume():
             pass
         case Let() | Arrive() | Await() | Commit() | Fence() | Edit() | Advance() | Roles() | One():
@@ -191,6 +196,7 @@ def _allocate(block: Block, wave: Wave, stmt: Stmt, buffer: Buffer, count: int |
 
 
 def clear(block: Block, wave: Wave, buffer: Buffer) -> None:
+    """Make this wave's registers of a fragment uninitialised."""
     cells = block.cells(buffer)
     registers = registers_of(buffer)[1]
     rows = slice(wave.first * registers, wave.last * registers)
@@ -198,7 +204,7 @@ def clear(block: Block, wave: Wave, buffer: Buffer) -> None:
         cells.values[rows] = poison(buffer.dtype)
     if cells.marks is not None:
         cells.marks[rows] = BOTTOM
-    block.forget(wave, buffer)
+    block.drop_sums(wave, buffer)
 
 
 def _reset(block: Block, wave: Wave, stmt: Reset, buffer: Buffer) -> None:
@@ -221,13 +227,13 @@ def _wait(wave: Wave, stmt: Wait, event: Event) -> None:
     for operation in wave.queue(stmt.queue).cover(stmt.pending):
         for access in operation.accesses:
             access.drained, access.over = wave.arrivals, event.path
-        flying = wave.flying.get(operation.stmt.target.buffer)
+        flying = wave.pending_loads.get(operation.stmt.target.buffer)
         if flying and operation in flying:
             flying.remove(operation)
 
 
 def retag(block: Block, wave: Wave, stmt: Tag) -> None:
-    """Tags of tensors are given before the launch; here those of registers."""
+    """Execute a `Tag` statement on registers; tags of tensors are assigned before the launch."""
     buffer = stmt.view.buffer
     if buffer.space == "global":
         return
@@ -255,4 +261,4 @@ def retag(block: Block, wave: Wave, stmt: Tag) -> None:
     first = records.add(held.size, columns, records.summed(held).reshape(-1))
     fresh = np.arange(first, first + held.size, dtype=np.int64).reshape(held.shape)
     held[:] = np.where((held >= 0) | (held == ZERO) | (held == OPAQUE), fresh, held)
-    block.forget(wave, buffer)
+    block.drop_sums(wave, buffer)

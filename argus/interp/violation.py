@@ -1,4 +1,4 @@
-"""What a run may find wrong, as data, and the collection of what one run found."""
+"""Violations of invariants as data, and the collection of those that one run finds."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ END: Path = (1 << 62,)
 class Event:
     """One execution of a statement by one wave.
 
-    path: its place in program order, comparable between waves. iteration: values of the loop symbols around
-    it. epoch: barriers that the wave had passed.
+    path: its position in program order, comparable between waves. iteration: values of the enclosing loop symbols.
+    epoch: the number of barriers that the wave had passed.
     """
 
     stmt: Stmt
@@ -32,11 +32,11 @@ class Event:
 
 @frozen
 class Violation:
-    """One invariant that one element of one execution breaks.
+    """A violation of one invariant by one element in one execution of a statement.
 
-    code: the invariant. other: the statement it conflicts with. thread: of the block. value: the register.
+    code: the invariant. other: the statement it conflicts with. thread: its number in the block. value: the register.
     element: coordinates in `buffer`. facts: named texts, such as two tags that differ. related: further statements
-    that explain it, each with a remark; one of `other` takes the place of the usual.
+    that explain it, each with a remark; a remark on `other` replaces the default one.
     """
 
     code: str
@@ -58,7 +58,10 @@ class Violation:
 
 @define(eq=False)
 class Reporter:
-    """Keeps the first violation, by block, program order, thread and value, of each (code, stmt, other)."""
+    """Collects violations: for each (code, stmt, other) the first by block, program order, thread and value.
+
+    limit: the number of distinct violations to keep.
+    """
 
     limit: int
     _found: dict[tuple[str, Stmt, Stmt | None], tuple[tuple[object, ...], Violation]] = field(
@@ -80,7 +83,7 @@ class Reporter:
         facts: tuple[tuple[str, str], ...] = (),
         related: tuple[tuple[Stmt, str], ...] = (),
     ) -> bool:
-        """Take note of a violation; whether it is kept, so far."""
+        """Record a violation; returns whether it is the first of its kind so far, and thus kept."""
         violation = Violation(
             code,
             message,
@@ -112,17 +115,17 @@ class Reporter:
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        """In program order of the blocks, whatever the schedule was."""
+        """The violations, by block and program order, independent of the schedule."""
         ordered = sorted(self._found.values(), key=lambda pair: pair[0])
         return tuple(violation for _, violation in ordered)
 
 
 class HaltError(Exception):
-    """The run has broken what gives the rest of it a meaning; the fault has been reported."""
+    """Ends a run after a fault that leaves the rest of it without a meaning; the fault has been reported."""
 
 
-class BeyondError(ArgusError):
-    """An expression reads an integer that its tensor does not have."""
+class OutOfBoundsReadError(ArgusError):
+    """An expression reads an integer tensor out of bounds."""
 
     def __init__(self, buffer: Buffer, element: tuple[int, ...], extents: tuple[int, ...]) -> None:
         message = f"not built yet: an element of `{buffer.name}` beyond its extents in the interpreter"
@@ -130,15 +133,15 @@ class BeyondError(ArgusError):
         self.buffer, self.element, self.extents = buffer, element, extents
 
 
-class UnkeptError(ArgusError):
-    """No integers are known that keep a promise at the sizes at hand, so that no launch is either."""
+class UnsatisfiedPromiseError(ArgusError):
+    """No integers were found that satisfy a promise at the given sizes, so no launch can be made."""
 
     def __init__(self, buffer: Buffer) -> None:
-        message = f"no integers were found that keep what is promised of `{buffer.name}` at these sizes"
+        message = f"no integers were found that satisfy the promise about `{buffer.name}` at these sizes"
         super().__init__(Diagnostic("E402", "error", message, Label(buffer.span, "promised of its elements")))
 
 
 def not_built(what: str, stmt: Stmt) -> ArgusError:
-    """The error for a construct that has a place in the IR and no meaning here yet."""
+    """The error (E501) for a construct of the IR that the interpreter does not support yet."""
     message = f"not built yet: `{what}` in the interpreter"
     return ArgusError(Diagnostic("E501", "error", message, Label(stmt.span, "the interpreter cannot run this")))

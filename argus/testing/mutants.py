@@ -23,7 +23,7 @@ from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import Outcome, promised_integers, run_prepared
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
-from argus.interp.violation import UnkeptError
+from argus.interp.violation import UnsatisfiedPromiseError
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
 from argus.testing.mutation import Mutant
@@ -136,7 +136,7 @@ class Judge:
         def known(size: Sizes) -> bool:
             try:
                 promised_integers(self.original, size, 7)
-            except UnkeptError:
+            except UnsatisfiedPromiseError:
                 return False
             return True
 

@@ -20,12 +20,12 @@ from argus.core.span import NOWHERE, Span
 from argus.core.verdict import Counterexample
 from argus.core.walk import evaluate, mentions, symbols
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import by_events, run_prepared, violated
-from argus.interp.search.advice import advised
+from argus.interp.run import find_violations, run_prepared, uses_agents
+from argus.interp.search.advice import advice_for
 from argus.interp.search.budget import RunBudget
-from argus.interp.search.dataflow_repairs import Change, repaired
+from argus.interp.search.dataflow_repairs import Change, find_repair
 from argus.interp.search.diagnosis import Witness, diagnose
-from argus.interp.search.provenance import DATA_FLOW, Way, way
+from argus.interp.search.provenance import DATA_FLOW, Provenance, trace_provenance
 from argus.interp.search.runs import Runs
 from argus.interp.search.schedule import directed
 from argus.interp.search.search import assumed, sizes_in_order
@@ -66,7 +66,7 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], budget: Budget, runs: Ru
     sizes = list(sizes_in_order(kernel, [model for model in models if _affordable(kernel, model)]))
     try:
         prepared = Prepared(kernel, runs or Runs())
-        if by_events(kernel):
+        if uses_agents(kernel):
             witness = search_events(prepared, sizes, left)
         else:
             stages = (search(prepared, sizes, codes, left) for codes in _search_stages(suspects))
@@ -91,7 +91,7 @@ def _change(kernel: Kernel, witness: Witness, sizes: Sequence[Mapping[str, int]]
     if violation.code == "I5" and violation.other is not None:
         return None
     tried = [witness.sizes, *_extreme_sizes(kernel, sizes)]
-    return repaired(kernel, violation.code, tried, witness.schedule)
+    return find_repair(kernel, violation.code, tried, witness.schedule)
 
 
 def _describe_change(change: Change) -> str:
@@ -132,7 +132,7 @@ def search(
         for size in sizes:
             if not budget.spend():
                 return None
-            found = [each for each in violated(prepared, size, schedule) if each.code in codes]
+            found = [each for each in find_violations(prepared, size, schedule) if each.code in codes]
             if found:
                 return Witness(size, schedule, min(found, key=lambda v: INVARIANT_PRIORITY.index(v.code)))
     return None
@@ -144,7 +144,7 @@ def search_events(prepared: Prepared, sizes: Sequence[Mapping[str, int]], budget
         for place, size in enumerate(sizes):
             if not budget.spend():
                 return None
-            if violated(prepared, size, schedule):
+            if find_violations(prepared, size, schedule):
                 smaller = sizes[: min(place, _SMALLER)]
                 found = (diagnose(prepared, each, sizes, budget) for each in (*smaller, size))
                 return next(filter(None, found), None)
@@ -243,7 +243,7 @@ def _measured(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) 
 def _refutation(
     prepared: Prepared, witness: Witness, smallest: bool, suspects: Sequence[Obligation], change: Change | None
 ) -> Refutation:
-    came = way(prepared, witness.sizes, witness.schedule, witness.violation)
+    came = trace_provenance(prepared, witness.sizes, witness.schedule, witness.violation)
     data = _integers(prepared, witness)
     return refutation_of_run(prepared.kernel, witness, smallest, suspects, RunEvidence(came, data, change))
 
@@ -256,7 +256,7 @@ class RunEvidence:
     control the kernel. change: a change to the kernel that repairs it.
     """
 
-    came: Way = field(factory=Way)
+    came: Provenance = field(factory=Provenance)
     data: tuple[tuple[str, str], ...] = ()
     change: Change | None = None
 
@@ -272,9 +272,9 @@ def refutation_of_run(
     violation, came, change = witness.violation, known.came, known.change
     advice = [o for o in suspects if o.invariant == violation.code]
     exact = [o for o in advice if o.stmt.span == violation.stmt.span]
-    usual = advised(violation.code) if by_events(kernel) else ""
+    usual = advice_for(violation.code) if uses_agents(kernel) else ""
     obligation_help = next((o.help for o in (*exact, *advice) if o.help), "")
-    general = witness.help or usual or obligation_help or advised(violation.code)
+    general = witness.help or usual or obligation_help or advice_for(violation.code)
     help_text = general if change is None else _describe_change(change)
     counterexample = Counterexample(
         code=violation.code,

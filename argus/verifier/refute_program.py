@@ -18,7 +18,7 @@ from argus.interp.search.diagnosis import Witness
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import assumed, sizes_in_order, work
 from argus.interp.search.shrink import RUNS, descend
-from argus.interp.violation import UnkeptError, Violation
+from argus.interp.violation import UnsatisfiedPromiseError, Violation
 from argus.verifier.refute import Refutation, Suspect, is_static, refutation_of_run, static_fault
 
 Sizes = Mapping[str, int]
@@ -151,7 +151,7 @@ def _violations(site: ProgramLaunch, size: Sizes, schedule: Schedule, *, split: 
     own = set(walk(launch.kernel.body))
     try:
         outcome = run_program(site.program, size, None, schedule, tags=True, values=False)
-    except UnkeptError:
+    except UnsatisfiedPromiseError:
         return []
     after = (
         set(_users(site.program.launches[site.number + 1 :], set(launch.arguments.values()))) if split else set[Stmt]()

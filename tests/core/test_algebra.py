@@ -1,4 +1,4 @@
-"""Normal forms that other readings rely on, and what the constructors refuse."""
+"""Normal forms that later analyses rely on, and the errors of the constructors."""
 
 from __future__ import annotations
 

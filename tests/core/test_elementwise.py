@@ -1,4 +1,4 @@
-"""`fma`: one rounding, as the hardware does it."""
+"""`fma` rounds once, as the hardware does."""
 
 from __future__ import annotations
 

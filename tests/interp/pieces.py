@@ -1,4 +1,4 @@
-"""Pieces of kernels of Hopper built statement by statement."""
+"""Helpers that build Hopper kernels statement by statement."""
 
 from __future__ import annotations
 

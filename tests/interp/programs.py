@@ -1,4 +1,4 @@
-"""A small GEMM and its one-edit twins, and kernels of one instruction."""
+"""A small GEMM and its single-edit mutants, and kernels with one instruction."""
 
 from __future__ import annotations
 

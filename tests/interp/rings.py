@@ -1,4 +1,4 @@
-"""A ring GEMM of Hopper built statement by statement, with knobs, and the one thing in it that may be wrong."""
+"""A Hopper GEMM with a stage ring, built statement by statement, with parameters and optional faults."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def gemm(config: Config) -> Kernel:
     setup += [Alloc(ring.a), Alloc(ring.b), Alloc(ring.boxes), Alloc(ring.full, 1), Alloc(ring.empty, arrivals)]
     if not ring.has("no init fence"):
         setup.append(Fence("barrier_init"))
-    if not ring.has("no init rendezvous"):
+    if not ring.has("no init barrier"):
         setup.append(Sync())
     roles = (_producer(ring), _consumer(ring))
     done = Assert(WrittenOnce(whole(tensors[2]), (("m", coord(0)), ("n", coord(1)))))
@@ -260,7 +260,7 @@ def _part(ring: Ring, acc: Buffer, number: Symbol, j: int) -> Body:
     wait: list[Stmt] = [One((Wait("bulk", 1, "reads"),)), sync]
     if ring.has("no bulk wait"):
         wait = [sync]
-    elif ring.has("no rendezvous after the wait"):
+    elif ring.has("no barrier after the wait"):
         wait = wait[:1]
     elif ring.has("wait by the wrong thread"):
         both = Sync("both", "meet", 128 * ring.config.consumers)
@@ -272,7 +272,7 @@ def _part(ring: Ring, acc: Buffer, number: Symbol, j: int) -> Body:
         write = [*write, One((proxy,))]
     elif not ring.has("no proxy fence"):
         write = [*write, proxy]
-    if not ring.has("no rendezvous before the store"):
+    if not ring.has("no barrier before the store"):
         write.append(sync)
     store = Copy(atom_named("tma_store_2d"), box, target, one_thread(64, BOX), edge=0)
     cast = Map(whole(out), Cast(bf16, Get(part, (coord(0), coord(1)))))

@@ -1,4 +1,4 @@
-"""The ping-pong GEMM of gfx942 in tiles of 64 x 64 x 64, with one thing changed."""
+"""The ping-pong GEMM of gfx942 in tiles of 64 x 64 x 64, with optional single edits."""
 
 from __future__ import annotations
 

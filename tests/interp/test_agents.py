@@ -1,4 +1,4 @@
-"""What the ring GEMM does not show: ordinary reads of a slot, copies of single threads, rendezvous, registers."""
+"""Agents beyond the ring GEMM: generic reads of a stage, single-thread copies, named barriers, registers."""
 
 from __future__ import annotations
 
@@ -111,14 +111,14 @@ def through_shared(edit: str = "") -> Kernel:
     ]
     body += [] if edit == "no commit" else [Commit("cp_async")]
     body += [] if edit == "no wait" else [Wait("cp_async", 1 if edit == "weak wait" else 0)]
-    body += [] if edit == "no rendezvous" else [Sync()]
+    body += [] if edit == "no barrier" else [Sync()]
     flip = view(target, (64, 32), add(63, mul(coord(0), -1)), coord(1))
     body += [Copy(atom_named("ld_shared_b128"), flipped, whole(held), turned)]
     body += [Copy(atom_named("st_global_b128"), whole(held), flip, turned, edge=0)]
     return Kernel("k", sm_90a, (source, target), (M, N), 128, (), (), Symbol("thread", "thread", 0), tuple(body))
 
 
-def test_asynchronous_copies_of_threads_are_waited_for_and_then_told() -> None:
+def test_cp_async_is_waited_for_before_the_barrier() -> None:
     a = np.arange(64 * 32).reshape(64, 32).astype(ml_dtypes.bfloat16)
     for style in ("early", "late", "mixed"):
         schedule = Schedule(style, 3)
@@ -128,21 +128,21 @@ def test_asynchronous_copies_of_threads_are_waited_for_and_then_told() -> None:
         for edit in ("no commit", "no wait", "weak wait"):
             found = run(through_shared(edit), SIZES, schedule=schedule, values=False).violations
             assert "I31" in {violation.code for violation in found}, (edit, schedule)
-        found = run(through_shared("no rendezvous"), SIZES, schedule=schedule, values=False).violations
+        found = run(through_shared("no barrier"), SIZES, schedule=schedule, values=False).violations
         assert "I5" in {violation.code for violation in found}
 
 
-def test_a_rendezvous_that_somebody_misses_hangs() -> None:
+def test_a_barrier_that_some_threads_miss_deadlocks() -> None:
     number = Symbol("i", "agent", 0, 1)
     some = If(eq(sym(number), 0), (Sync("both", "meet", 256),))
     pair = Role("pair", 0, 8, 128, None, (some,), number, Symbol("t", "thread", 0))
     (found,) = run(kernel((), (pair,), 256), SIZES, values=False).violations
     assert found.code == "I9"
-    text = "nobody ends it: `pair` 0, thread 0 waits for the rendezvous `both` (128 of 256 threads missing)"
+    text = "the wait never ends: `pair` 0, thread 0 waits for the barrier `both` (128 of 256 threads missing)"
     assert text in found.message
 
 
-def test_a_rendezvous_of_other_numbers_of_threads_is_reported() -> None:
+def test_a_barrier_with_different_thread_counts_is_reported() -> None:
     one = role("one", 0, 4, 128, Sync("both", "arrive", 256))
     two = role("two", 4, 4, 128, Sync("both", "meet", 128))
     (found,) = run(kernel((), (one, two), 256), SIZES, values=False).violations
@@ -155,7 +155,7 @@ def test_a_barrier_that_too_many_arrive_at_is_reported() -> None:
     body = Arrive(event(full, const(0)), 1, const(0))
     (found,) = run(kernel(setup, (role("one", 0, 4, 128, body),)), SIZES, values=False).violations
     assert found.code == "I8"
-    assert found.message == "`full[0]` is arrived at 32 times in phase 0, set up for 3"
+    assert found.message == "`full[0]` gets 32 arrivals in phase 0, but expects 3"
 
 
 def test_a_barrier_that_is_not_initialised_is_reported() -> None:
@@ -165,7 +165,7 @@ def test_a_barrier_that_is_not_initialised_is_reported() -> None:
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_registers_of_a_product_under_way_are_left_alone(early: bool) -> None:
+def test_registers_of_a_wgmma_in_flight_must_not_be_used(early: bool) -> None:
     """The fragment of A is read late: it must not be reloaded before the wait."""
     source, target = tensor("A", bf16, M, N), tensor("B", bf16, M, N)
     mm = WarpgroupMma(atom_named("wgmma_m64n32k16_f32_bf16_rs"), "k", 32)
@@ -194,7 +194,7 @@ def test_registers_of_a_product_under_way_are_left_alone(early: bool) -> None:
         assert messages == (wanted if early else [])
 
 
-def test_the_thread_of_the_block_has_no_meaning_in_a_role() -> None:
+def test_the_block_thread_number_is_rejected_in_a_role() -> None:
     thread = Symbol("thread", "thread", 0)
     body = If(eq(sym(thread), 0), ())
     with pytest.raises(ArgusError) as caught:

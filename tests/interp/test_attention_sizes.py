@@ -1,4 +1,4 @@
-"""The search offers sizes of several blocks of keys: what shows in the second block alone is found in the listings."""
+"""The search tries sizes with several blocks of keys, so that faults of the second block are found in the listings."""
 
 import runpy
 from pathlib import Path
@@ -10,7 +10,7 @@ from argus.core.ir import Kernel
 from argus.core.proof.outputs.launch_context import launch_contexts
 from argus.core.query import Budget
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import violated
+from argus.interp.run import find_violations
 from argus.interp.search.schedule import Schedule
 from argus.interp.search.search import sizes_in_order
 from argus.verifier.refute_program import ProgramLaunch, refute_launch
@@ -48,7 +48,7 @@ def test_rows_and_keys_of_more_than_a_tile_are_offered_between_roles(tmp_path: P
     assert isinstance(kernel, Kernel)
     offered = [size for size in sizes_in_order(kernel) if size == {"B": 1, "H": 1, "S": 192, "G": 1, "T": 192}]
     assert len(offered) == 1
-    assert [each.code for each in violated(Prepared(kernel), offered[0], Schedule())] == ["I23"]
+    assert [each.code for each in find_violations(Prepared(kernel), offered[0], Schedule())] == ["I23"]
 
 
 def test_without_folds_no_parts_of_tiles_are_offered() -> None:

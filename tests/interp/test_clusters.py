@@ -1,4 +1,4 @@
-"""The GEMM of a pair of blocks against float64 under many schedules, and its faults."""
+"""The GEMM of a cluster of two blocks against float64 under many schedules, and its faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a run shows to its cause: one wrong count or phase is found by what takes the fault away."""
+"""Diagnosis of causes: a wrong arrival count or phase is found by the edit that removes the fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from argus.core.ir import Alloc, Arrive, Await, Kernel, Stmt, bodies, walk, with
 from argus.core.query import Budget
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import run
-from argus.interp.search.advice import advised
+from argus.interp.search.advice import advice_for
 from argus.interp.search.budget import RunBudget
 from argus.interp.search.diagnosis import Witness, diagnose
 from argus.interp.search.protocol_repairs import repairs
@@ -64,13 +64,13 @@ def with_count(kernel: Kernel, name: str, count: int) -> Kernel:
     return edited(kernel, change)
 
 
-def test_nothing_is_diagnosed_of_a_right_kernel() -> None:
+def test_a_correct_kernel_has_no_diagnosis() -> None:
     assert diagnosed(gemm(SMALL)) is None
     assert refute(gemm(Config(2, 1)), (), Budget.about(2.0)) is None
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_wrong_count_is_the_cause_of_races_and_hangs(count: int) -> None:
+def test_a_wrong_count_is_the_cause_of_races_and_deadlocks(count: int) -> None:
     witness = diagnosed(with_count(gemm(SMALL), "empty", count))
     assert witness is not None
     found = witness.violation
@@ -78,19 +78,19 @@ def test_a_wrong_count_is_the_cause_of_races_and_hangs(count: int) -> None:
     assert isinstance(found.stmt, Alloc)
     assert found.stmt.buffer.name == "empty"
     many = "1 arrival" if count == 1 else "3 arrivals"
-    assert found.message == f"`empty` is set up for {many} a phase, the 2 agents of `math` arrive 2 times"
-    assert witness.help == "set `empty` up for 2 arrivals, or let as many arrive as it counts"
+    assert found.message == f"`empty` expects {many} per phase, but the 2 agents of `math` arrive 2 times"
+    assert witness.help == "make `empty` expect 2 arrivals, or let as many threads arrive as it expects"
     assert found.facts[0][0] == "consequence"
     assert found.related[0] == (found.stmt, witness.help)
 
 
-@pytest.mark.parametrize(("by", "where", "text"), [(-1, "before", "add 1 to"), (1, "after", "take 1 from")])
-def test_a_wrong_phase_is_the_cause_of_races_and_hangs(by: int, where: str, text: str) -> None:
+@pytest.mark.parametrize(("by", "where", "text"), [(-1, "before", "add 1 to"), (1, "after", "subtract 1 from")])
+def test_a_wrong_phase_is_the_cause_of_races_and_deadlocks(by: int, where: str, text: str) -> None:
     witness = diagnosed(with_phase(gemm(SMALL), "full", by))
     assert witness is not None
     assert witness.violation.code == "I6"
-    assert witness.violation.message == f"a wait on `full` names the phase {where} that of its use"
-    assert witness.help == f"{text} the phase waited for"
+    assert witness.violation.message == f"a wait on `full` is for the phase {where} the one of its use"
+    assert witness.help == f"{text} the phase of the wait"
     assert isinstance(witness.violation.stmt, Await)
 
 
@@ -109,7 +109,7 @@ def test_a_wrong_phase_is_the_cause_of_races_and_hangs(by: int, where: str, text
         ("no final wait", "I11"),
         ("B backwards", "I1"),
         ("no init fence", "I14"),
-        ("no init rendezvous", "I14"),
+        ("no init barrier", "I14"),
     ],
 )
 def test_the_search_names_the_cause_and_replays_it(fault: str, code: str) -> None:
@@ -117,8 +117,8 @@ def test_the_search_names_the_cause_and_replays_it(fault: str, code: str) -> Non
     found = refuted(kernel)
     assert found.counterexample.code == code, found.counterexample.message
     assert isinstance(found.diagnostic, Diagnostic)
-    assert found.diagnostic.help == advised(code) or code in ("I1", "I6", "I8")
-    assert code != "I1" or "take the tile from `16*k` on" in found.diagnostic.help
+    assert found.diagnostic.help == advice_for(code) or code in ("I1", "I6", "I8")
+    assert code != "I1" or "start the tile at `16*k`" in found.diagnostic.help
     assert found.counterexample.replayed == "interpreter"
 
 
@@ -134,7 +134,7 @@ def test_repairs_are_single_changes_of_barriers_that_the_kernel_has() -> None:
         assert sum(one is not other for one, other in zip(before, changed, strict=True)) == 1
 
 
-def test_a_hang_tells_who_has_ended_and_who_would_arrive_where() -> None:
+def test_a_deadlock_report_names_ended_agents_and_missing_arrivals() -> None:
     kernel = gemm(Config(2, fault="consumer leaves early"))
     violations = run(kernel, {"M": 64, "N": 16, "K": 96}, values=False).violations
     (found,) = (violation for violation in violations if violation.code == "I9")
@@ -144,7 +144,7 @@ def test_a_hang_tells_who_has_ended_and_who_would_arrive_where() -> None:
     assert "nobody arrives there" in found.message
 
 
-def test_an_arrival_before_its_turn_is_blamed_and_not_the_wait_that_it_overtakes() -> None:
+def test_an_early_arrival_is_the_cause_and_not_the_wait_that_it_overtakes() -> None:
     def released_twice(stmt: Stmt) -> Stmt:
         mine = isinstance(stmt, Arrive) and stmt.event.buffer.name == "empty"
         return evolve(stmt, count=2) if mine else stmt

@@ -1,4 +1,4 @@
-"""The GEMM for Hopper on the interpreter: exact sums of small integers, tails in every extent, no violation."""
+"""The Hopper GEMM in the interpreter: exact sums of small integers, tails in every extent, no violations."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _no_turns(_agents: int) -> Callable[[Int], nullcontext[None]]:
 
 
 @pytest.mark.nightly
-def test_without_turns_a_parity_is_taken_for_another_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_agent_order_a_wait_mistakes_the_parity(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second warpgroup's first wait passes at once on a fresh barrier."""
     _on_one_block(monkeypatch)
     monkeypatch.setattr(hopper, "Turns", _no_turns)

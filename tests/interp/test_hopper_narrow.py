@@ -1,4 +1,4 @@
-"""The narrow-load GEMM on the interpreter: no size need be a multiple of anything; its steps need their order."""
+"""The narrow-load GEMM in the interpreter: arbitrary sizes; its steps need their order."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""`interpret`: outputs are new arrays, and arrays that do not fit are rejected."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The listings of tests/corpus/traced on the interpreter: against float64, without a violation; and spoiled ones."""
+"""The listings of tests/corpus/traced in the interpreter: against float64, without violations; and with faults."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_padding_that_a_maximum_sees_is_reported() -> None:
     made = kernel("softmax", "softmax", "hopper", ("edge=-inf", "edge=0"))
     found = run(made, {"R": 1, "N": 12}, values=False).violations
     messages = [violation.message for violation in found if violation.code == "I3"]
-    assert messages[0] == "padding of 0 in `v` goes into a maximum, to which it is not neutral"
+    assert messages[0] == "padding of 0 in `v` enters a maximum, for which it is not neutral"
 
 
 def test_a_fold_of_registers_that_hold_nothing_is_reported() -> None:

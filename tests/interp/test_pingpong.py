@@ -1,4 +1,4 @@
-"""The ping-pong GEMM of gfx942, and what each part of it is for: the table of its one-edit twins."""
+"""The ping-pong GEMM of gfx942 and the purpose of each of its parts: a table of single-edit mutants."""
 
 from __future__ import annotations
 
@@ -73,16 +73,16 @@ def test_a_twin_is_caught_on_every_schedule_and_refuted(edit: str, code: str) ->
 
 
 @pytest.mark.parametrize("edit", ["operand wait 0 1", *(f"barrier {number}" for number in range(4))])
-def test_what_orders_nothing_may_go(edit: str) -> None:
+def test_redundant_synchronisation_may_be_removed(edit: str) -> None:
     """A wait that the next one covers, and the barriers that are schedule and not safety."""
     assert all(codes(edit, schedule) == set() for schedule in FEW)
     assert judged(edit) == "proved"
 
 
-def test_a_hang_says_who_waits_for_whom() -> None:
+def test_a_deadlock_report_names_the_waiting_waves() -> None:
     (found,) = run(pingpong("unskew"), SIZES, None, DIRECTED[0], values=False).violations
     assert found.code == "I32"
-    assert found.message == "wave 4 waits at its barrier 26, wave 0 ends after 25"
+    assert found.message == "wave 4 waits at barrier 26, but wave 0 ended after 25"
     assert found.facts == (
         ("waves 0 to 3", "ended after 25 barriers"),
         ("waves 4 to 7", "at barrier 26, which the others never reach"),

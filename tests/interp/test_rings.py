@@ -1,4 +1,4 @@
-"""A ring GEMM: right under every schedule; with one thing wrong, caught by a directed one."""
+"""A ring GEMM: correct under every schedule; each fault is caught by a directed schedule."""
 
 from __future__ import annotations
 
@@ -87,18 +87,18 @@ def test_ragged_sizes_are_right(depth: int) -> None:
     ("fault", "code", "text"),
     [
         ("no empty wait", "I5", "is written by `load` while `math` 0 reads it"),
-        ("wrong parity", "I6", "the wait for phase 1 of `full[0]` ends though 0 phases are complete"),
-        ("phase restarted", "I6", "the wait for phase 0 of `full[1]` ends though 3 phases are complete"),
+        ("wrong parity", "I6", "the wait for phase 1 of `full[0]` returns although 0 phases are complete"),
+        ("phase restarted", "I6", "the wait for phase 0 of `full[1]` returns although 3 phases are complete"),
         ("wrong slot", "I5", "is read by `math` 0 while `load` writes it"),
         ("half the bytes", "I7", "more than announced"),
         ("bytes of B alone", "I7", "more than announced"),
-        ("empty count 1", "I10", "is overwritten while a multiplication may still read it"),
-        ("early release", "I10", "is overwritten while a multiplication may still read it"),
+        ("empty count 1", "I10", "is overwritten while a wgmma may still read it"),
+        ("early release", "I10", "is overwritten while a wgmma may still read it"),
         ("no final wait", "I11", "`acc` is read while an operation on it is in flight"),
         ("B backwards", "I1", "multiplies elements whose `k` differs: 0 and 32"),
-        ("consumer leaves early", "I9", "nobody ends it: `load` waits for phase"),
-        ("no init fence", "I14", "is used while its initialisation is not fenced"),
-        ("no init rendezvous", "I14", "is used while no rendezvous has told of its fence"),
+        ("consumer leaves early", "I9", "the wait never ends: `load` waits for phase"),
+        ("no init fence", "I14", "is used, but its initialisation is not fenced"),
+        ("no init barrier", "I14", "no barrier lies between the fence of its initialisation and this use"),
     ],
 )
 def test_fault_of_the_ring_is_caught(fault: str, code: str, text: str) -> None:
@@ -109,13 +109,13 @@ def test_fault_of_the_ring_is_caught(fault: str, code: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("fault", "code", "text"),
     [
-        ("no proxy fence", "I12", "no proxy fence of the writer and rendezvous lie between"),
-        ("fence before the writes", "I12", "no proxy fence of the writer and rendezvous lie between"),
-        ("fence by the issuer only", "I12", "no proxy fence of the writer and rendezvous lie between"),
-        ("no rendezvous before the store", "I12", "while ordinary writes to it may be under way"),
+        ("no proxy fence", "I12", "no proxy fence by the writer followed by a barrier lies between"),
+        ("fence before the writes", "I12", "no proxy fence by the writer followed by a barrier lies between"),
+        ("fence by the issuer only", "I12", "no proxy fence by the writer followed by a barrier lies between"),
+        ("no barrier before the store", "I12", "while generic-proxy writes to it may be in flight"),
         ("no bulk wait", "I13", "is overwritten while a bulk store may still read it"),
         ("wait by the wrong thread", "I13", "is overwritten while a bulk store may still read it"),
-        ("no rendezvous after the wait", "I13", "is overwritten while a bulk store may still read it"),
+        ("no barrier after the wait", "I13", "is overwritten while a bulk store may still read it"),
         ("no wait at the end", "I13", "ends without a wait for its reads"),
     ],
 )
@@ -132,20 +132,20 @@ def test_a_phase_that_ends_before_its_copies_land_is_caught() -> None:
     schedules = [Schedule("mixed", seed) for seed in range(10)]
     outcomes = [run_prepared(prepared, SIZES, None, each, tags=True, values=False) for each in schedules]
     found = {violation.message for outcome in outcomes for violation in outcome.violations if violation.code == "I7"}
-    early = "phase 0 of `full[0]` completes while a copy that lands on it is under way"
-    assert f"{early}: fewer bytes were announced than arrive" in found
+    early = "phase 0 of `full[0]` completes while a copy that signals it is in flight"
+    assert f"{early}: fewer bytes were announced than are copied" in found
 
 
-def test_a_lag_that_is_not_below_the_stages_hangs_in_a_circle() -> None:
+def test_a_lag_that_is_not_below_the_stages_deadlocks_in_a_cycle() -> None:
     prepared = Prepared(gemm(Config(1, 2, 1)))
     for schedule in (*ROLES_DIRECTED, Schedule("mixed", 1)):
         (found,) = run_prepared(prepared, SIZES, None, schedule, tags=True, values=False).violations
         assert found.code == "I9"
         assert found.message == (
-            "no agent can move, a circle of waits: "
-            "`load` waits for phase 0 of `empty[0]` (phase 0 is under way, 2 of 2 arrivals missing), "
+            "deadlock, the waits form a cycle: "
+            "`load` waits for phase 0 of `empty[0]` (in phase 0, 2 of 2 arrivals missing), "
             "where `math` 0 would arrive; "
-            "`math` 0 waits for phase 1 of `full[0]` (phase 1 is under way, 1 of 1 arrivals missing), "
+            "`math` 0 waits for phase 1 of `full[0]` (in phase 1, 1 of 1 arrivals missing), "
             "where `load` would arrive"
         )
         assert isinstance(found.stmt, Await)
@@ -158,7 +158,7 @@ def test_products_without_their_fence_are_caught() -> None:
     prepared = Prepared(unfenced(gemm(Config())))
     outcome = run_prepared(prepared, SIZES, None, ROLES_DIRECTED[0], tags=True, values=False)
     assert {violation.code for violation in outcome.violations} == {"I11"}
-    assert "no `wgmma` fence lies between it and ordinary code" in outcome.violations[0].message
+    assert "no `wgmma` fence lies between" in outcome.violations[0].message
 
 
 def test_a_race_names_agents_threads_and_the_element() -> None:

@@ -1,13 +1,13 @@
-"""Runs that are not made again violate what they would have violated."""
+"""Cached runs have the violations that the skipped runs would have."""
 
 from __future__ import annotations
 
 import pytest
 
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import violated
+from argus.interp.run import find_violations
 from argus.interp.search.runs import Runs
-from argus.interp.search.schedule import ROLES_DIRECTED, Met, Schedule
+from argus.interp.search.schedule import ROLES_DIRECTED, EnabledSets, Schedule
 from argus.interp.search.search import sizes_in_order
 from argus.interp.violation import Violation
 from property_tests.programs import CORPUS, templates
@@ -27,27 +27,27 @@ KERNELS = (
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_run_stands_for_others_that_choose_alike(name: str) -> None:
+def test_a_run_is_shared_by_schedules_with_the_same_choices(name: str) -> None:
     kernel = templates(REFUTED / f"{name}.py")[0].trace()
     shared = Prepared(kernel)
     found: list[tuple[Violation, ...]] = []
     for size in list(sizes_in_order(kernel, []))[:2]:
         for schedule in ROLES_DIRECTED:
-            found.append(violated(shared, size, schedule))
-            assert found[-1] == violated(Prepared(kernel), size, schedule), (size, schedule)
+            found.append(find_violations(shared, size, schedule))
+            assert found[-1] == find_violations(Prepared(kernel), size, schedule), (size, schedule)
     assert len(set(found)) > 1
     assert len({id(each) for each in found}) < len(found)
 
 
-def counted(runs: Runs, schedule: Schedule, met: Met, size: int = 4) -> bool:
+def counted(runs: Runs, schedule: Schedule, met: EnabledSets, size: int = 4) -> bool:
     """Whether a run was made."""
     made: list[Schedule] = []
 
-    def run() -> tuple[tuple[Violation, ...], Met]:
+    def run() -> tuple[tuple[Violation, ...], EnabledSets]:
         made.append(schedule)
         return (), met
 
-    runs.violated((size,), schedule, run)
+    runs.violations((size,), schedule, run)
     return bool(made)
 
 
@@ -55,7 +55,7 @@ FIRST = Schedule(priority=("producer", "first", "rest", "engine"))
 LATER = Schedule(priority=("producer", "rest", "first", "engine"))
 
 
-def test_schedules_that_choose_otherwise_among_those_who_could_move_are_run() -> None:
+def test_schedules_with_different_choices_are_run() -> None:
     runs = Runs()
     assert counted(runs, FIRST, frozenset([frozenset(["producer", "first"]), frozenset(["rest", "engine"])]))
     assert not counted(runs, LATER, frozenset())
@@ -75,7 +75,7 @@ def test_schedules_that_differ_in_more_than_their_priority_are_run() -> None:
     assert not counted(runs, FIRST, frozenset())
 
 
-def test_runs_serve_one_kernel() -> None:
+def test_a_cache_of_runs_is_bound_to_one_kernel() -> None:
     path = REFUTED / "wrong_slot.py"
     one, other = (templates(path)[0].trace() for _ in range(2))
     runs = Runs()

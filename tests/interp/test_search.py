@@ -1,3 +1,5 @@
+"""The search for a violating run: derived sizes, and the smallest failing size."""
+
 from __future__ import annotations
 
 from math import prod

@@ -1,4 +1,4 @@
-"""Counterexamples at sizes that cannot be smaller one by one."""
+"""Counterexamples are shrunk until no single size can be reduced."""
 
 from __future__ import annotations
 

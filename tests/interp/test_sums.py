@@ -1,4 +1,4 @@
-"""Sums of products: from zeros, added to each other, of unlike products; and nothing is said of what is not tracked."""
+"""Sums of products: from zeros, added to each other, of different products; untracked values are not checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from argus.core.ir import Kernel
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import run, violated
+from argus.interp.run import find_violations, run
 from argus.interp.search.schedule import DIRECTED
 from argus.interp.search.search import sizes_in_order
 from argus.language import (
@@ -57,7 +57,7 @@ def test_correct_kernels_violate_nothing(path: Path) -> None:
     sizes = list(sizes_in_order(traced))
     for size in (*islice(sizes, 2), sizes[len(sizes) // 2]):
         for schedule in DIRECTED:
-            assert violated(prepared, size, schedule) == (), (size, schedule)
+            assert find_violations(prepared, size, schedule) == (), (size, schedule)
 
 
 @pytest.mark.parametrize("name", ["zeroed_sum", "zeroed_sum_unguarded"])
@@ -120,7 +120,7 @@ def finished(how: Callable[[Fragment], Fragment]) -> Step:
         finished(lambda x: maximum(where(x.index[0] < 3, 1.0, x), 0.0) + 1.0),
     ],
 )
-def test_nothing_is_said_of_what_is_not_tracked(step: Step) -> None:
+def test_untracked_values_are_not_checked(step: Step) -> None:
     for k in (0, 1, 16):
         assert messages(summed(step), k) == []
 
@@ -143,7 +143,7 @@ def scaled_between(acc: Fragment, a: Fragment, b: Fragment) -> Fragment:
     return acc
 
 
-def test_products_of_unlike_weight_are_not_counted() -> None:
+def test_products_of_different_weights_are_not_counted() -> None:
     assert messages(summed(scaled_between)) == []
 
 
@@ -186,7 +186,7 @@ def test_data_without_a_sum_covers_nothing() -> None:
         assert_covers(held.tag.k, 0, C.shape[0])
 
     found = run(loaded.trace(), {"M": 3, "N": 4}, values=False).violations
-    assert [(v.code, v.message) for v in found] == [("I3", "`held` holds no sum of products")]
+    assert [(v.code, v.message) for v in found] == [("I3", "`held` is not a sum of products")]
 
 
 def only_k(_: Int, k: Int) -> dict[str, Int]:
@@ -231,14 +231,14 @@ def mixed(first: str, second: str) -> Kernel:
         ("q", "k", "products without `q` are added to a sum of products over it"),
     ],
 )
-def test_unlike_products_do_not_add_up(first: str, second: str, message: str) -> None:
+def test_products_over_different_names_do_not_add_up(first: str, second: str, message: str) -> None:
     found = {v.code: v.message for v in run(mixed(first, second), {}, values=False).violations}
     assert found["I2"] == message
 
 
 def test_products_without_the_name_are_named() -> None:
     found = {v.code: v.message for v in run(mixed("k", "q"), {}, values=False).violations}
-    assert found["I3"] == "the sum over `k` is not [0, 16): products without `k` are in it"
+    assert found["I3"] == "the sum over `k` is not [0, 16): it contains products without `k`"
 
 
 @pytest.mark.parametrize("tags", ["none", "own", "wrong"])

@@ -1,4 +1,4 @@
-"""How tags travel: views, element-wise operations, sums over a loop, and tails of one k."""
+"""Propagation of tags: views, element-wise operations, sums over a loop, and tails of one k."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_linear_operations_keep_the_sum(finish: str) -> None:
 
 
 @pytest.mark.parametrize("finish", ["squared", "raised"])
-def test_nothing_is_said_of_a_sum_after_other_operations(finish: str) -> None:
+def test_a_sum_is_not_checked_after_other_operations(finish: str) -> None:
     assert run(looped(finish), {"M": 16, "N": 16, "K": 20}, values=False).violations == ()
 
 
@@ -182,7 +182,7 @@ def test_registers_can_be_tagged() -> None:
     assert found.message == "two elements of `held` have the components (0)"
 
 
-def test_without_tags_nothing_about_tags_is_judged() -> None:
+def test_without_tags_no_claim_about_tags_is_checked() -> None:
     outcome = run(looped("raised"), {"M": 16, "N": 16, "K": 20}, tags=False)
     assert outcome.violations == ()
     found: npt.NDArray[Any] = outcome.arrays["C"]

@@ -1,4 +1,4 @@
-"""Every violation, from one-edit twins of a small GEMM, on every directed schedule."""
+"""Every kind of violation, from single-edit mutants of a small GEMM, under every directed schedule."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def primary(twin: Kernel, schedule: Schedule, sizes: dict[str, int] | None = Non
         ("C transposed", "I4", "holds m=0, n=1, expected m=1, n=0"),
         ("no first barrier", "I5", "no barrier lies between"),
         ("no barrier", "I5", "no barrier lies between"),
-        ("stale buffer", "I5", "is read where nothing was written"),
-        ("late drain", "I30", "the read was not waited for before the barrier"),
+        ("stale buffer", "I5", "is read where it was never written"),
+        ("late drain", "I30", "no wait for the read lies before the barrier"),
         ("no load wait", "I31", "while the copy into it is in flight"),
         ("weak load wait", "I31", "while the copy into it is in flight"),
         ("no read wait", "I31", "while the copy into it is in flight"),
         ("weak read wait", "I31", "while the copy into it is in flight"),
-        ("no store wait", "I31", "the write was not waited for before the barrier"),
+        ("no store wait", "I31", "no wait for the write lies before the barrier"),
         ("one buffer", "I36", "is overwritten by one wave while another reads it"),
         ("no edge", "I37", "access outside `A`: element [0, 36] of extents [65, 36]"),
         ("no init", "I38", "`acc` is accumulated into while uninitialised"),
@@ -184,11 +184,11 @@ def test_unequal_barrier_counts_are_named() -> None:
     extra = If(eq(floordiv(sym(whole.thread), 64), 2), (Sync(),))
     for schedule in SCHEDULES:
         found = primary(evolve(whole, prologue=(*whole.prologue, extra)), schedule)["I32"]
-        assert found.message == "wave 2 waits at its barrier 5, wave 0 ends after 4"
+        assert found.message == "wave 2 waits at barrier 5, but wave 0 ended after 4"
         assert (found.thread, found.other_thread) == (128, 0)
 
 
-def test_what_is_not_built_says_so() -> None:
+def test_unsupported_constructs_are_rejected() -> None:
     whole = gemm()
     acc = next(stmt.buffer for stmt in walk(whole.body) if isinstance(stmt, Alloc) and stmt.buffer.name == "acc")
     commit: Stmt = Commit("bulk", span=acc.span)
@@ -207,5 +207,5 @@ def test_a_branch_that_divides_a_wave_is_refused() -> None:
     assert caught.value.diagnostic.code == "E501"
 
 
-def test_the_number_kept_is_bounded() -> None:
+def test_the_number_of_violations_is_bounded() -> None:
     assert len(run(gemm("no load wait"), SIZES, values=False, limit=2).violations) == 2

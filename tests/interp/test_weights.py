@@ -1,4 +1,4 @@
-"""Weights of means and squared distances: other formulas of a right kernel break nothing, weights that differ do."""
+"""Weights of means and squared deviations: equivalent formulas are accepted, different weights are reported."""
 
 import runpy
 from pathlib import Path
@@ -58,4 +58,4 @@ def test_other_formulas_break_nothing(tmp_path: Path, change: tuple[str, str]) -
 @pytest.mark.share(2)
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG.keys())
 def test_weights_that_differ_are_reported(tmp_path: Path, change: tuple[str, str]) -> None:
-    assert "the elements of the sum over `n` do not weigh alike" in violations(tmp_path, change)
+    assert "the elements of the sum over `n` have different weights" in violations(tmp_path, change)

@@ -1,7 +1,7 @@
-"""The only constructors of index expressions and conditions: they normalise while they build.
+"""Normalising constructors of index expressions and conditions, the only ones that build such nodes.
 
-Every rewrite is an identity of the integers under floor division; ranges of symbols are used as facts.
-`integers` holds arithmetic, `conditions` comparisons and what depends on them; import from here.
+Every rewrite is an identity of the integers under floor division, given the ranges of the symbols.
+`integers` holds arithmetic; `conditions` holds comparisons, boolean operators and selection. Import from here.
 """
 
 from __future__ import annotations

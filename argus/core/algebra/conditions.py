@@ -1,4 +1,4 @@
-"""Comparisons, junctions of them, and choices between integers, in normal form."""
+"""Constructors of comparisons, conjunctions, disjunctions, negations and selections, in normal form."""
 
 from __future__ import annotations
 
@@ -40,15 +40,17 @@ FALSE = _make_junction(Or, "or", ())
 
 
 def all_of(parts: Iterable[Cond]) -> Cond:
+    """The conjunction; true without parts."""
     return _junction(And, parts)
 
 
 def any_of(parts: Iterable[Cond]) -> Cond:
+    """The disjunction; false without parts."""
     return _junction(Or, parts)
 
 
 def negate(cond: Cond) -> Cond:
-    """The opposite, pushed down to comparisons; each part of a shared condition is turned once."""
+    """The negation, in negation normal form; shared parts are negated once."""
     done: dict[Cond, Cond] = {}
     stack = [cond]
     while stack:
@@ -70,7 +72,7 @@ def _junction_parts(cond: Cond) -> tuple[Cond, ...]:
 
 @lru_cache(maxsize=4096)
 def _greater(left: Index, right: Index) -> Cond:
-    """The opposite of `left <= right`, which every junction asks for."""
+    """The negation of `left <= right`; cached, since every junction needs it."""
     return lt(right, left)
 
 
@@ -92,7 +94,7 @@ def _negate_one(cond: Cond, done: dict[Cond, Cond]) -> Cond:
 
 @lru_cache(maxsize=1 << 13)
 def _compare(op: CmpOp, difference: Index) -> Cond:
-    """`difference <= 0` or `difference == 0`, terms divided by their common factor and set apart by sign."""
+    """`difference <= 0` or `difference == 0`, divided by the gcd of the coefficients; positive terms on the left."""
     low, high = difference.range
     if op == "<=":
         if high is not None and high <= 0:
@@ -120,22 +122,27 @@ def _compare(op: CmpOp, difference: Index) -> Cond:
 
 
 def le(a: IndexLike, b: IndexLike) -> Cond:
+    """`a <= b`."""
     return _compare("<=", sub(a, b))
 
 
 def lt(a: IndexLike, b: IndexLike) -> Cond:
+    """`a < b`, as `a + 1 <= b`."""
     return _compare("<=", linear([(index(a), 1), (index(b), -1)], 1))
 
 
 def eq(a: IndexLike, b: IndexLike) -> Cond:
+    """`a == b`."""
     return _compare("==", sub(a, b))
 
 
 def implies(a: Cond, b: Cond) -> Cond:
+    """`not a or b`."""
     return any_of((negate(a), b))
 
 
 def pick(cond: Cond, then: IndexLike, other: IndexLike) -> Index:
+    """`then if cond else other`."""
     yes, no = index(then), index(other)
     if cond is TRUE or yes is no:
         return yes

@@ -1,4 +1,4 @@
-"""Arithmetic on index expressions, in normal form."""
+"""Constructors of integer arithmetic on index expressions, in normal form."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ _DISTRIBUTE_LIMIT = 64
 
 
 def const(value: int) -> Const:
+    """A constant."""
     key = ("const", value)
     found = lookup(key)
     if found is not None:
@@ -37,6 +38,7 @@ def const(value: int) -> Const:
 
 
 def sym(symbol: Symbol) -> Sym:
+    """The value of a symbol."""
     key = ("sym", symbol)
     found = lookup(key)
     if found is not None:
@@ -46,6 +48,7 @@ def sym(symbol: Symbol) -> Sym:
 
 
 def coord(axis: int) -> Coord:
+    """Coordinate `axis` of the current element."""
     key = ("coord", axis)
     found = lookup(key)
     if found is not None:
@@ -54,6 +57,7 @@ def coord(axis: int) -> Coord:
 
 
 def index(value: IndexLike) -> Index:
+    """The expression itself, or the constant of an int."""
     return const(value) if isinstance(value, int) else value
 
 
@@ -68,7 +72,7 @@ def _order(atom: Index) -> tuple[int, str, bytes]:
 
 
 def linear_terms(expression: Index) -> tuple[tuple[tuple[Index, int], ...], int]:
-    """((atom, coefficient), ...) and constant: the expression as a linear form over its atoms."""
+    """The expression as a linear form over its atoms: ((atom, coefficient), ...) and the constant."""
     match expression:
         case Const(value=value):
             return (), value
@@ -110,14 +114,17 @@ def _linear(terms: tuple[tuple[Index, int], ...], constant: int) -> Index:
 
 
 def add(*parts: IndexLike) -> Index:
+    """The sum of the parts."""
     return linear([(index(part), 1) for part in parts], 0)
 
 
 def sub(a: IndexLike, b: IndexLike) -> Index:
+    """`a - b`."""
     return linear([(index(a), 1), (index(b), -1)], 0)
 
 
 def neg(a: IndexLike) -> Index:
+    """`-a`."""
     return linear([(index(a), -1)], 0)
 
 
@@ -153,7 +160,7 @@ def _product_of_atoms(a: Index, b: Index) -> Index:
 
 
 def mul(a: IndexLike, b: IndexLike) -> Index:
-    """The product, multiplied out: a polynomial has one form."""
+    """`a * b`, expanded, so that equal polynomials have one normal form (up to a limit on the number of terms)."""
     left, right = index(a), index(b)
     left_terms, left_constant = linear_terms(left)
     right_terms, right_constant = linear_terms(right)
@@ -166,7 +173,7 @@ def mul(a: IndexLike, b: IndexLike) -> Index:
 
 
 def _split(expression: Index, divisor: int) -> tuple[Index, Index]:
-    """`(q, r)` with `expression == divisor * q + r`, all that is a visible multiple in q."""
+    """`(q, r)` with `expression == divisor * q + r`; q takes whole multiples out of each coefficient."""
     terms, constant = linear_terms(expression)
     multiples = [(atom, abs(factor) // divisor * (1 if factor > 0 else -1)) for atom, factor in terms]
     quotient = linear(multiples, constant // divisor)
@@ -247,14 +254,17 @@ def _unnest_mod(rest: Index, divisor: int) -> Index:
 
 
 def ceil_div(a: IndexLike, b: IndexLike) -> Index:
+    """`(a + b - 1) // b`: the quotient rounded up, for positive `b`."""
     return floordiv(add(a, sub(b, 1)), b)
 
 
 def minimum(a: IndexLike, b: IndexLike) -> Index:
+    """`min(a, b)`."""
     return _extremum("min", index(a), index(b))
 
 
 def maximum(a: IndexLike, b: IndexLike) -> Index:
+    """`max(a, b)`."""
     return _extremum("max", index(a), index(b))
 
 
@@ -268,6 +278,7 @@ def _extremum(op: BinOp, left: Index, right: Index) -> Index:
 
 
 def bit_and(a: IndexLike, b: IndexLike) -> Index:
+    """`a & b`; with a constant 2^n - 1 it is `mod`."""
     left, right = _sorted_pair(index(a), index(b))
     for mask, other in ((left, right), (right, left)):
         if isinstance(mask, Const) and mask.value >= 0 and (mask.value & (mask.value + 1)) == 0:
@@ -278,6 +289,7 @@ def bit_and(a: IndexLike, b: IndexLike) -> Index:
 
 
 def bit_or(a: IndexLike, b: IndexLike) -> Index:
+    """`a | b`."""
     left, right = _sorted_pair(index(a), index(b))
     if isinstance(left, Const) and isinstance(right, Const):
         return const(left.value | right.value)
@@ -287,6 +299,7 @@ def bit_or(a: IndexLike, b: IndexLike) -> Index:
 
 
 def bit_xor(a: IndexLike, b: IndexLike) -> Index:
+    """`a ^ b`."""
     left, right = _sorted_pair(index(a), index(b))
     if isinstance(left, Const) and isinstance(right, Const):
         return const(left.value ^ right.value)
@@ -298,11 +311,13 @@ def bit_xor(a: IndexLike, b: IndexLike) -> Index:
 
 
 def shift_left(a: IndexLike, b: IndexLike) -> Index:
+    """`a << b`; a multiplication for a constant `b`."""
     left, right = index(a), index(b)
     return mul(left, 1 << right.value) if isinstance(right, Const) and right.value >= 0 else _bin("<<", left, right)
 
 
 def shift_right(a: IndexLike, b: IndexLike) -> Index:
+    """`a >> b`; a floor division for a constant `b`."""
     left, right = index(a), index(b)
     return (
         floordiv(left, 1 << right.value) if isinstance(right, Const) and right.value >= 0 else _bin(">>", left, right)
@@ -310,6 +325,7 @@ def shift_right(a: IndexLike, b: IndexLike) -> Index:
 
 
 def read(array: str, at: Iterable[IndexLike]) -> Read:
+    """The element `at` of a read-only integer tensor."""
     where = tuple(index(x) for x in at)
     key = ("read", array, where)
     found = lookup(key)
@@ -319,6 +335,7 @@ def read(array: str, at: Iterable[IndexLike]) -> Read:
 
 
 def held(fragment: str, at: Iterable[IndexLike]) -> Held:
+    """The element `at` of an integer fragment, held by the same thread."""
     where = tuple(index(x) for x in at)
     key = ("held", fragment, where)
     found = lookup(key)

@@ -1,1 +1,1 @@
-"""The instruction tables, one file an architecture."""
+"""Instruction tables, one module per architecture."""

@@ -1,4 +1,4 @@
-"""CDNA3 instructions (MI300X).
+"""CDNA3 instructions (MI300X): MFMA, global and buffer copies, LDS reads and writes.
 
 Sources: AMD Instinct MI300 ISA reference; AMD matrix instruction calculator (operand layouts). Phases are
 those of `argus.core.phases`.
@@ -67,14 +67,14 @@ buffer_load_lds = Atom(
     spelling={"gfx942": "buffer_load_lds_b32({target}, {source})"},
     direct=True,
 )
-"""Global to shared memory without registers, a dword a lane: lane l of a wave writes base + 4 l [MI300 ISA, buffer
-loads to LDS]. A swizzle of shared memory therefore lands on the addresses that lanes read: within what
-one wave writes at a time, which lane moves which dword is the emitter's to choose.
+"""Global memory to LDS without registers, one dword per lane: lane l of a wave writes base + 4 l [MI300 ISA, buffer
+loads to LDS]. A swizzle of shared memory is therefore applied to the global addresses that lanes read: the emitter
+chooses which lane moves which dword among those that a wave writes at once.
 """
 
 
 def _move(name: str, source: Space, target: Space, bits: int, spelling: str) -> Atom:
-    """A copy of `bits` contiguous bits a thread between registers and memory, completed by its counter."""
+    """A copy of `bits` contiguous bits per thread between registers and memory, completed by a wait counter."""
     memory_align = bits // 8
     shared = "shared" in (source, target)
     return Atom(

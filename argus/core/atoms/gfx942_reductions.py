@@ -1,4 +1,4 @@
-"""Reductions of CDNA3 on global memory: each lane adds one number to what is there, in no order and without a result.
+"""CDNA3 atomic reductions to global memory: each lane adds one number, in no defined order, and nothing is returned.
 
 Source: AMD Instinct MI300 ISA reference, global memory atomics.
 """

@@ -1,6 +1,6 @@
-"""Instructions that move registers between the lanes of a warp.
+"""Shuffles: instructions that move registers between the lanes of a warp or wave.
 
-[LLVM, AMDGPU usage: ds_bpermute; NVIDIA PTX ISA, shfl.sync]
+Sources: LLVM, AMDGPU usage, ds_bpermute; NVIDIA PTX ISA, shfl.sync.
 """
 
 from __future__ import annotations
@@ -31,4 +31,4 @@ shfl_sync_b32 = Atom(
 )
 
 SHUFFLES: Mapping[str, Atom] = {"gfx942": ds_bpermute_b32, "sm_90a": shfl_sync_b32}
-"""By target. They have no spelling yet: nothing emits them."""
+"""By target. They have no spelling, since nothing emits them yet."""

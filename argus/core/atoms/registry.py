@@ -1,4 +1,4 @@
-"""All instructions of all targets, by name, and who holds what in their operands."""
+"""Registry of the instructions of all targets: lookup by name, and thread-value layouts of their operands."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _BY_NAME = {atom.name: atom for atom in ATOMS}
 
 
 def atom_named(name: str) -> Atom:
-    """Raises LayoutError (E803) for a name that is none, with those like it."""
+    """The instruction of this name. Raises LayoutError (E803) for an unknown name, with similar names."""
     found = _BY_NAME.get(name)
     if found is not None:
         return found
-    alike = get_close_matches(name, list(_BY_NAME), n=8, cutoff=0.0)
+    similar = get_close_matches(name, list(_BY_NAME), n=8, cutoff=0.0)
     raise LayoutError(
         "E803",
         f"no instruction is called `{name}`",
-        help=f"use one of the {len(ATOMS)} in `argus.core.atoms`, such as {', '.join(alike)}",
+        help=f"use one of the {len(ATOMS)} in `argus.core.atoms`, such as {', '.join(similar)}",
     )
 
 
 def thread_values(atom: Atom | str, operand: str, *, element_bits: int | None = None) -> TV:
     """The thread-value layout of an operand, for one execution.
 
-    An operand of a matrix instruction: lane and register -> element of its tile, first axis fastest.
-    An operand of a copy: its tile is (elements of a vector, lanes), the vectors side by side; where they lie in
-    memory is for the access to say. Elements are bits, as in CuTe's traits of copies, or of `element_bits`.
-    Raises LayoutError (E803) for an unknown instruction or operand, or elements that are not the operand's.
+    For an operand of a matrix instruction: (lane, register) -> element of its tile, first axis fastest.
+    For an operand of a copy: the tile is (elements of a vector, lanes), one vector after the other; their addresses
+    are given by the access, not by the instruction. Elements are bits, as in CuTe's copy traits, or `element_bits`
+    wide. Raises LayoutError (E803) for an unknown instruction or operand, or another width than the operand's.
     """
     found = atom_named(atom) if isinstance(atom, str) else atom
     chosen = found.operands.get(operand)
@@ -56,7 +56,7 @@ def _vectors(atom: Atom, operand: Operand, element_bits: int) -> TV:
     if element_bits < 1 or operand.vector_bits % element_bits != 0:
         raise LayoutError(
             "E803",
-            f"`{atom}` moves {operand.vector_bits} bits a lane, which are no whole elements of {element_bits} bits",
+            f"`{atom}` moves {operand.vector_bits} bits per lane, not a multiple of {element_bits}-bit elements",
             help=f"give a divisor of {operand.vector_bits}",
         )
     count = operand.vector_bits // element_bits

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from argus.core.index import Bin, Cmp, Cond, Const, Index, Sum, Sym, Symbol
-from argus.core.walk import evaluate, number
+from argus.core.walk import apply_number, evaluate
 
 Function = Callable[[Mapping[Symbol, int]], int]
 
@@ -49,4 +49,4 @@ def _operation(node: Bin) -> Function:
         case "*":
             return lambda numbers: first(numbers) * second(numbers)
         case _:
-            return lambda numbers: int(np.asarray(number(op, first(numbers), second(numbers))))
+            return lambda numbers: int(np.asarray(apply_number(op, first(numbers), second(numbers))))

@@ -1,14 +1,14 @@
-"""Kernels and programs as plain data, and back: what one process may tell another that does not trust it.
+"""Serialisation of kernels and programs as plain data, for exchange between processes that do not trust each other.
 
     document = {"schema": "argus.kernels/2", "rows": [row*], "exported": [row number*]}
     row      = [kind, field*]
 
-A row is one object: an expression, a view, a statement, a kernel. Its fields are numbers, texts, lists of such, or the
-numbers of rows before it, so that what is shared is written once and nothing contains itself. Instructions, targets and
-element types are names of what Argus knows; expressions are made by the constructors that every kernel goes through.
+A row is one object: an expression, a view, a statement, a kernel. Its fields are numbers, texts, lists of these, or
+numbers of earlier rows, so that a shared object is written once and no object contains itself. Instructions, targets
+and element types are given by name, out of the tables of Argus; expressions are built by the normalising constructors.
 
-`write` makes a document, `read` parses one strictly: closed unions, each field of its type, and then the facts that a
-kernel states of itself (`facts`) and its well-formedness (`check`), as nothing else has looked at them.
+`write` makes a document; `read` parses one strictly: closed unions, typed fields, then the invariants that tracing
+would have established (`trace_invariants`) and well-formedness (`check`), since nothing has validated the data before.
 """
 
 from __future__ import annotations

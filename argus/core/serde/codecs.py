@@ -1,4 +1,4 @@
-"""What a field of a row may hold, read off the annotation of the attribute that it fills."""
+"""Codecs: the type of a row's field, derived from the annotation of the attribute that it fills."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Real:
 
 @frozen
 class Text:
-    pass
+    """A text."""
 
 
 @frozen
 class Flag:
-    pass
+    """A bool."""
 
 
 @frozen
 class Choice:
-    """One of some texts."""
+    """One of a fixed set of texts."""
 
     values: tuple[str, ...]
 
@@ -43,7 +43,7 @@ class Tree:
 
 @frozen
 class Reference:
-    """The number of a row of one of these kinds."""
+    """The number of an earlier row whose object is of one of these classes."""
 
     classes: tuple[type, ...]
 
@@ -57,14 +57,14 @@ class Many:
 
 @frozen
 class Several:
-    """A list of just these."""
+    """A tuple: a list of fixed length with one codec per item."""
 
     items: tuple[Codec, ...]
 
 
 @frozen
 class Named:
-    """A list of pairs of a text and a value, no text twice."""
+    """A mapping: a list of pairs of a unique text and a value."""
 
     item: Codec
 
@@ -82,7 +82,7 @@ _SIMPLE: Mapping[object, Codec] = {int: Whole(), float: Real(), str: Text(), boo
 
 
 def codec_of(annotation: Any) -> Codec:  # noqa: ANN401 reason: a type is any object
-    """Of an annotation. Raises TypeError for one that no row can hold: a new attribute may need a new codec."""
+    """The codec of an annotation. Raises TypeError for an unsupported one: a new attribute may need a new codec."""
     if annotation in _SIMPLE:
         return _SIMPLE[annotation]
     origin, arguments = get_origin(annotation), get_args(annotation)
@@ -100,8 +100,8 @@ def codec_of(annotation: Any) -> Codec:  # noqa: ANN401 reason: a type is any ob
 
 
 def _of_union(members: tuple[Any, ...]) -> Codec:
-    kept = tuple(member for member in members if member is not NoneType)
-    found = codec_of(kept[0]) if len(kept) == 1 else _of_classes(kept)
+    others = tuple(member for member in members if member is not NoneType)
+    found = codec_of(others[0]) if len(others) == 1 else _of_classes(others)
     return found if NoneType not in members else Optional(found)
 
 

@@ -1,6 +1,6 @@
-"""The kinds of rows: every class of the IR and of what it is made of, each with its fields and its constructor.
+"""The kinds of rows: every class of the IR and of its parts, with the fields and the constructor of each.
 
-The kinds are read off the closed unions and the attributes of their members, so that none can be forgotten.
+Kinds are derived from the closed unions and the attributes of their members, so that none can be omitted.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ Exportable = Kernel | Program
 
 @frozen
 class Kind:
-    """fields: names and codecs, in the order of a row. make: the object of the values of its fields."""
+    """The schema of one class. fields: names and codecs, in row order. make: constructs the object from its fields."""
 
     name: str
     of: type
     fields: tuple[tuple[str, Codec], ...]
     make: Callable[..., object]
-    """Takes the values by position. Raises ValueError, LookupError, ArithmeticError or ArgusError for bad ones."""
+    """Takes values by position. Raises ValueError, LookupError, ArithmeticError or ArgusError for invalid ones."""
 
 
 _DERIVED = {"digest", "range"}
 
 
 def _plain(of: type) -> Kind:
-    """A class that is made of just what it holds."""
+    """The kind of a class whose constructor takes its attributes."""
     hints = get_type_hints(of)
     attributes = [each for each in fields(cast("Any", of)) if each.init]
     found = tuple((each.name, codec_of(hints[each.name])) for each in attributes)
@@ -72,19 +72,19 @@ def _plain(of: type) -> Kind:
 
 
 def _named(of: type, known: Sequence[object], name_of: Callable[[Any], str]) -> Kind:
-    """A class of which Argus knows all objects that there are, by name."""
+    """The kind of a class whose instances are a fixed table, given by name."""
     by_name = {name_of(each): each for each in known}
     return Kind(of.__name__, of, (("name", Text()),), by_name.__getitem__)
 
 
 def _node(of: type, make: Callable[..., object]) -> Kind:
-    """An interned expression: its constructor puts it in normal form."""
+    """The kind of a hash-consed expression; its constructor normalises."""
     hints = get_type_hints(of)
     own = [each.name for each in fields(cast("Any", of)) if each.name not in _DERIVED]
     return Kind(of.__name__, of, tuple((name, codec_of(hints[name])) for name in own), make)
 
 
-def _compared(op: str, left: Index, right: Index) -> Cond:
+def _compare(op: str, left: Index, right: Index) -> Cond:
     return algebra.le(left, right) if op == "<=" else algebra.eq(left, right)
 
 
@@ -97,7 +97,7 @@ _MAKERS: Mapping[str, Callable[..., object]] = {
     "Pick": algebra.pick,
     "Read": algebra.read,
     "Held": algebra.held,
-    "Cmp": _compared,
+    "Cmp": _compare,
     "And": algebra.all_of,
     "Or": algebra.any_of,
     "Not": algebra.negate,
@@ -117,4 +117,4 @@ _TOPS = (Role, Kernel, Launch, Program)
 KINDS: tuple[Kind, ...] = (*_LEAVES, *_NODES, _LAYOUT, *map(_plain, (*_PARTS, *_UNIONS, *_TOPS)))
 BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
 BY_CLASS: Mapping[type, Kind] = {kind.of: kind for kind in KINDS}
-assert len(BY_NAME) == len(BY_CLASS) == len(KINDS), "two kinds of one name"
+assert len(BY_NAME) == len(BY_CLASS) == len(KINDS), "two kinds have the same name"

@@ -1,8 +1,8 @@
-"""Statements of a kernel that came as data: what the language sees to where they are written.
+"""Checks statements of a deserialised kernel against the rules that the language enforces while tracing.
 
-Most of it keeps a reading from meaning two things: a copy moves elements of one type between tiles of one shape, each
-thread's own registers among them, by an instruction that moves just these; an assumption is one that a launcher can
-check.
+Most of them exclude ambiguous meanings: a copy moves elements between tiles of equal shape, its registers belong to
+the thread that executes it, and its instruction is the one that the language would choose; a launcher can check every
+assumption.
 """
 
 from __future__ import annotations
@@ -53,24 +53,24 @@ from argus.core.walk import mentions, symbols, topological
 _LARGEST_CLUSTER = 8
 
 
-def refused_operations(kernel: Kernel, things: Iterable[object]) -> Iterator[str]:
-    """Why tracing could not have given these statements."""
+def operation_violations(kernel: Kernel, things: Iterable[object]) -> Iterator[str]:
+    """Reasons why tracing cannot have produced the statements of this kernel; `things`: all its objects."""
     yield from _grid(kernel)
-    counters = _where_counters_are_made(kernel)
+    top_level = _top_level_statements(kernel)
     for stmt in walk(kernel.body):
-        why = _refused(kernel, stmt)
+        why = _violation(kernel, stmt)
         if why:
             yield f"{why}, line {stmt.span}"
-        if isinstance(stmt, Alloc) and stmt.buffer.space == "counter" and id(stmt) not in counters:
-            yield f"makes the counter `{stmt.buffer.name}` anew in a loop or a branch"
+        if isinstance(stmt, Alloc) and stmt.buffer.space == "counter" and id(stmt) not in top_level:
+            yield f"allocates the counter `{stmt.buffer.name}` inside a loop or a branch"
     for thing in things:
         match thing:
             case Bin(op="<<" | ">>", right=right) if (right.range[0] is None) or right.range[0] < 0:
-                yield "shifts by a distance that may be negative"
+                yield "shifts by a possibly negative amount"
             case View(peer=peer) if peer is not None and not _within(peer, 0, kernel.peers - 1):
-                yield "names a block that may be none of its cluster"
+                yield "addresses a block rank that may be outside its cluster"
             case TagOf(back=back) if back < 0:
-                yield "speaks of an iteration to come"
+                yield "refers to tags of a later iteration"
             case _:
                 pass
 
@@ -78,17 +78,17 @@ def refused_operations(kernel: Kernel, things: Iterable[object]) -> Iterator[str
 def _grid(kernel: Kernel) -> Iterator[str]:
     clustered = kernel.peers > 1
     if not 1 <= len(kernel.grid) <= 3 or any(size < 1 for size in kernel.cluster):
-        yield "has a grid, or a cluster, of other axes than there are"
+        yield "has an invalid grid or cluster: one to three axes, positive extents"
     if kernel.peers > _LARGEST_CLUSTER or len(kernel.cluster) > len(kernel.grid):
-        yield "has a cluster that no device runs"
+        yield f"has a cluster of more than {_LARGEST_CLUSTER} blocks, or of more axes than its grid"
     if clustered and "wgmma" not in kernel.target.queues:
-        yield f"has clusters, which {kernel.target} has not"
+        yield f"has clusters, which {kernel.target} does not support"
     if not clustered and kernel.cluster != (1,):
-        yield "has a cluster of one block that is written otherwise"
+        yield "has a cluster of one block that is not written as (1,)"
 
 
-def _where_counters_are_made(kernel: Kernel) -> set[int]:
-    """The statements at the level of an agent's body."""
+def _top_level_statements(kernel: Kernel) -> set[int]:
+    """The statements of the prologue and of the roles' bodies, outside loops and branches; by identity."""
     roles = () if kernel.roles is None else kernel.roles.roles
     return {id(stmt) for body in (kernel.prologue, *(role.body for role in roles)) for stmt in body}
 
@@ -97,35 +97,36 @@ def _within(node: Index, low: int, high: int) -> bool:
     return node.range[0] is not None and node.range[1] is not None and low <= node.range[0] and node.range[1] <= high
 
 
-def _refused(kernel: Kernel, stmt: Stmt) -> str:
+def _violation(kernel: Kernel, stmt: Stmt) -> str:
+    """Why tracing cannot have produced a statement; empty if it can."""
     match stmt:
         case Copy():
             return _copy(kernel, stmt)
         case Assume(cond=cond):
             known = all(symbol.kind == "size" for symbol in symbols(cond)) and not mentions(cond, (Coord, Read))
-            return "" if known else "assumes what no launcher can check"
+            return "" if known else "has an assumption that no launcher can check"
         case Let(value=Peek(view=view)):
-            return "" if view.buffer.space == "counter" and view.shape == () else "reads what is no counter"
+            return "" if view.buffer.space == "counter" and view.shape == () else "reads a counter that is not one"
         case Advance(counter=counter):
-            return "" if counter.space == "counter" else "counts in what is no counter"
+            return "" if counter.space == "counter" else "advances a counter that is not one"
         case Map(target=target, elem=elem):
             return _coordinates(indices(elem), len(target.shape))
         case Tag(view=view, names=names):
             named = all(not name.startswith("_") for name, _ in names)
-            return _coordinates([value for _, value in names], len(view.shape)) if named else "has a tag of no name"
+            return _coordinates([value for _, value in names], len(view.shape)) if named else "has a tag without a name"
         case Assert(claim=claim):
             return _claim(claim)
         case Sync():
-            return _meeting(kernel, stmt)
+            return _sync(kernel, stmt)
         case Commit(queue=queue):
-            return "" if queue in kernel.target.queues else f"has a queue that {kernel.target} has not"
+            return "" if queue in kernel.target.queues else f"uses a queue that {kernel.target} does not have"
         case Wait(queue=queue, pending=pending, of=of):
             fine = queue in kernel.target.queues and pending >= 0 and (of == "all" or queue == "bulk")
-            return "" if fine else f"waits in a way that {kernel.target} has not"
+            return "" if fine else f"has a wait that {kernel.target} does not have"
         case Arrive(count=count):
-            return "" if count >= 1 else "arrives less than once"
+            return "" if count >= 1 else "has an arrival with a count below 1"
         case Edit(map=buffer):
-            return "" if buffer.space == "map" else "edits what is no tensor map"
+            return "" if buffer.space == "map" else "edits a tensor map that is not one"
         case Policy():
             return _policy(kernel, stmt)
         case _:
@@ -137,22 +138,22 @@ def _refused(kernel: Kernel, stmt: Stmt) -> str:
 
 def _copy(kernel: Kernel, copy: Copy) -> str:
     if copy.source.shape != copy.target.shape or copy.source.shape != tuple(map(algebra.const, copy.by.tile)):
-        return "copies between tiles of other shapes"
-    # Between the lanes of a warp, what is read lies in another lane.
+        return "copies between tiles of different shapes"
+    # A shuffle reads registers of another lane.
     shuffled = copy.atom in SHUFFLES.values()
     for view in (copy.target,) if shuffled else (copy.source, copy.target):
         if view.buffer.space == "register" and not _held(view, copy.by):
-            return f"copies registers of `{view.buffer.name}` that other threads hold"
+            return f"copies registers of `{view.buffer.name}` that another thread holds"
     if copy.edge is not None and copy.atom.unit == 1 and (copy.edge != 0 or copy.atom.edge != "box_zero"):
-        return f"has `{copy.atom}` read {copy.edge} outside of a tensor"
+        return f"makes `{copy.atom}` read {copy.edge} outside a tensor"
     why = _completion(kernel, copy)
     if why or shuffled:
         return why
     try:
         chosen = choose(kernel.target, copy.source, copy.target, copy.by, copy.atom, copy.combine)
     except ArgusError as problem:
-        return f"has a copy that no instruction makes ({problem.diagnostic.message[:200]})"
-    return "" if chosen is copy.atom else "has a copy by another instruction than it names"
+        return f"has a copy that no instruction implements ({problem.diagnostic.message[:200]})"
+    return "" if chosen is copy.atom else "has a copy whose instruction is not the one that the language chooses"
 
 
 def _held(view: View, by: TV) -> bool:
@@ -160,21 +161,21 @@ def _held(view: View, by: TV) -> bool:
 
 
 def _completion(kernel: Kernel, copy: Copy) -> str:
-    """Where it lands, and what tells so."""
+    """Why tracing cannot have given a copy this signal, these receivers or this tensor map; empty if it can."""
     if copy.signal is not None and copy.signal.peer is not None:
-        return "completes on a barrier of another block"
+        return "has a copy that completes on a barrier of another block"
     if copy.peers is not None:
         landing = copy.atom.completion.signal and kernel.peers > 1 and _names_blocks(copy.peers, kernel.peers)
-        return "" if landing else "has a copy land in blocks that may be none of its cluster"
+        return "" if landing else "has a multicast to blocks that may be outside its cluster"
     if copy.through is not None:
         boxed = copy.atom.box is not None and copy.atom.box.axes >= 2
         mapped = copy.through.space == "map" and copy.target.buffer.space == "global"
-        return "" if boxed and mapped else "has a copy by a tensor map that does not serve it"
+        return "" if boxed and mapped else "has a copy with a tensor map that its instruction cannot use"
     return ""
 
 
 def _names_blocks(mask: Index, peers: int) -> bool:
-    """Whether a mask is made of the bits of ranks that blocks of the cluster have."""
+    """Whether a multicast mask has bits only for ranks of the cluster."""
     pending = [mask]
     while pending:
         match pending.pop():
@@ -189,20 +190,20 @@ def _names_blocks(mask: Index, peers: int) -> bool:
     return True
 
 
-# -- claims, meetings, advice ------------------------------------------------------------------------------------------
+# -- claims, barriers, advice ------------------------------------------------------------------------------------------
 
 
 def _coordinates(nodes: Iterable[Node], axes: int) -> str:
-    """Coordinates are those of the elements that are spoken of."""
+    """Expressions about an element of `axes` axes may use its coordinates only."""
     used = {node.axis for node in topological(tuple(nodes)) if isinstance(node, Coord)}
-    return "" if all(0 <= axis < axes for axis in used) else "speaks of a coordinate that its elements have not"
+    return "" if all(0 <= axis < axes for axis in used) else "uses a coordinate that its elements do not have"
 
 
 def _claim(claim: Claim) -> str:
     match claim:
         case Distinct(components=components, over=over):
             fine = bool(components) and all(symbol.kind in ("loop", "block") for symbol in over)
-            return "" if fine else "claims that nothing is distinct, or over what does not iterate"
+            return "" if fine else "has a claim of distinctness without components, or over symbols that do not iterate"
         case Relation(names=names, cond=cond):
             return _coordinates([cond], min((len(of.view.shape) for _, of in names), default=0))
         case Covers(of=of, low=low, high=high, where=where):
@@ -215,11 +216,11 @@ def _claim(claim: Claim) -> str:
             return ""
 
 
-def _meeting(kernel: Kernel, stmt: Sync) -> str:
+def _sync(kernel: Kernel, stmt: Sync) -> str:
     if stmt.barrier in ("cta", "cluster"):
-        return "" if stmt.threads is None or stmt.origin is not None else "has a part of the block meet as a whole"
+        return "" if stmt.threads is None or stmt.origin is not None else "has a block barrier for part of the threads"
     if stmt.threads is None or not 0 < stmt.threads <= kernel.threads or stmt.threads % kernel.target.unit:
-        return "has a meeting of other threads than whole warps of the block"
+        return "has a named barrier whose thread count is not a number of whole warps of the block"
     return ""
 
 
@@ -239,4 +240,4 @@ def _policy(kernel: Kernel, stmt: Policy) -> str:
             fine = group >= 1 and alone and plain and stmt in kernel.prologue
         case _:
             fine = False
-    return "" if fine else f"has advice `{stmt.name}` that means something else"
+    return "" if fine else f"has invalid arguments or placement of advice `{stmt.name}`"

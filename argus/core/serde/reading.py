@@ -1,4 +1,4 @@
-"""Rows read strictly: nothing is taken that no kernel of the language is made of."""
+"""Strict deserialisation: parses a document, and rejects any kernel that tracing cannot have produced."""
 
 from __future__ import annotations
 
@@ -25,13 +25,17 @@ from argus.core.serde.codecs import (
     Whole,
 )
 from argus.core.serde.kinds import BY_NAME, Exportable
-from argus.core.serde.trace_invariants import refused_by
+from argus.core.serde.trace_invariants import trace_violation
 from argus.core.serde.writing import SCHEMA
 
 
 @frozen
 class Bounds:
-    """rows: of a document. text: characters of one text. items: of one list. bits: of an integer. depth: of a tree."""
+    """Limits of a document.
+
+    rows, exported: their numbers in a document; text: characters of a text; items: of a list; bits: of an integer;
+    depth: of a tree.
+    """
 
     rows: int = 400_000
     text: int = 400
@@ -42,14 +46,14 @@ class Bounds:
 
 
 class MalformedError(ValueError):
-    """The data is no kernel: what was expected, what was found, and in which row."""
+    """The data is not a kernel; the message says what was expected, what was found, and in which row."""
 
 
 def read(document: object, bounds: Bounds = Bounds()) -> tuple[Exportable, ...]:
-    """The kernels and programs of a document, from whomever it comes.
+    """The kernels and programs of a document from an untrusted source.
 
-    Raises MalformedError for what is none, and ArgusError (E1xx, E2xx) for a kernel that is not well-formed, as tracing
-    it would have.
+    Raises MalformedError if the data is not a kernel that tracing can produce, and ArgusError (E1xx, E2xx), as tracing
+    does, for a kernel that is not well-formed.
     """
     rows, exported = _parts(document, bounds)
     made: list[object] = []
@@ -57,7 +61,7 @@ def read(document: object, bounds: Bounds = Bounds()) -> tuple[Exportable, ...]:
         made.append(_row(row, made, bounds))
     found = tuple(_exported(number, made) for number in exported)
     for each in found:
-        why = _judged(each)
+        why = _violation(each)
         if why:
             raise MalformedError(f"`{each.name[:60]}` {why}")
     return found
@@ -65,34 +69,34 @@ def read(document: object, bounds: Bounds = Bounds()) -> tuple[Exportable, ...]:
 
 def _parts(document: object, bounds: Bounds) -> tuple[list[object], list[object]]:
     if not isinstance(document, dict) or set(cast("dict[object, object]", document)) != {"schema", "rows", "exported"}:
-        raise MalformedError("expected a document of `schema`, `rows` and `exported`")
+        raise MalformedError("expected a document with the keys `schema`, `rows` and `exported`")
     given = cast("dict[str, object]", document)
     rows, exported = given["rows"], given["exported"]
     if given["schema"] != SCHEMA:
         raise MalformedError(f"expected the schema {SCHEMA}")
     if not isinstance(rows, list) or not isinstance(exported, list):
-        raise MalformedError("expected lists of rows and of what is exported")
+        raise MalformedError("expected `rows` and `exported` to be lists")
     if len(cast("list[object]", rows)) > bounds.rows or len(cast("list[object]", exported)) > bounds.exported:
-        raise MalformedError(f"more than {bounds.rows} rows, or than {bounds.exported} kernels")
+        raise MalformedError(f"more than {bounds.rows} rows or {bounds.exported} kernels")
     return cast("list[object]", rows), cast("list[object]", exported)
 
 
 def _exported(number: object, made: Sequence[object]) -> Exportable:
     found = made[number] if type(number) is int and 0 <= number < len(made) else None
     if not isinstance(found, Kernel | Program):
-        raise MalformedError("what is exported is no kernel")
+        raise MalformedError("an exported row is neither a kernel nor a program")
     return found
 
 
-def _judged(found: Exportable) -> str:
-    """Why it is none that tracing could have given; empty if it may be. Raises ArgusError for ill-formed ones."""
+def _violation(found: Exportable) -> str:
+    """Why tracing cannot have produced it; empty if it can. Raises ArgusError if it is not well-formed."""
     try:
-        why = refused_by(found)
+        why = trace_violation(found)
         faults = () if why else _faults(found)
     except (ArgusError, MemoryError):
         raise
-    except Exception as problem:  # noqa: BLE001 reason: the checks rely on what tracing establishes, this came otherwise
-        return f"is nothing that can be checked: {type(problem).__name__}"
+    except Exception as problem:  # noqa: BLE001 reason: the checks rely on invariants of tracing, which may not hold
+        return f"cannot be checked: {type(problem).__name__}"
     if faults:
         raise ArgusError(faults[0])
     return why
@@ -111,34 +115,36 @@ def _faults(found: Exportable) -> tuple[Diagnostic, ...]:
 def _row(row: object, made: Sequence[object], bounds: Bounds) -> object:
     at = f"row {len(made)}"
     if not isinstance(row, list) or not row:
-        raise MalformedError(f"{at} is no list")
+        raise MalformedError(f"{at} is not a list")
     name, *values = cast("list[object]", row)
     kind = BY_NAME.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise MalformedError(f"{at} is of no kind that there is")
+        raise MalformedError(f"{at} is of an unknown kind")
     if len(values) != len(kind.fields):
         raise MalformedError(f"{at}: a {kind.name} has {len(kind.fields)} fields, found {len(values)}")
     decoder = _Decoder(made, bounds)
-    taken: list[object] = []
+    values_read: list[object] = []
     for (field, codec), value in zip(kind.fields, values, strict=True):
         try:
-            taken.append(decoder.value(codec, value))
+            values_read.append(decoder.value(codec, value))
         except _UnfitError as problem:
             raise MalformedError(f"{at}: {field} of a {kind.name}: expected {problem}") from None
     try:
-        return kind.make(*taken)
+        return kind.make(*values_read)
     except MemoryError:
         raise
-    except Exception as problem:  # noqa: BLE001 reason: whatever a constructor says to values that nobody has checked
+    except Exception as problem:  # noqa: BLE001 reason: a constructor may raise anything for unchecked values
         raise MalformedError(f"{at}: no {kind.name} has these fields: {type(problem).__name__}") from None
 
 
 class _UnfitError(Exception):
-    """What was expected."""
+    """A value does not fit its codec; the message says what was expected."""
 
 
 @frozen
 class _Decoder:
+    """Decodes values by codec. made: the objects of earlier rows."""
+
     made: Sequence[object]
     bounds: Bounds
 

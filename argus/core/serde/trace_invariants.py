@@ -1,8 +1,8 @@
-"""What tracing establishes and no reading checks again: looked at where a kernel comes as data.
+"""Checks the invariants that tracing establishes, and that later analyses trust, on a deserialised kernel.
 
-A symbol's bounds are taken for granted by every question about it, a tensor's strides by every proof of what is stored,
-a construct's name by what reads it. A kernel that states such facts falsely could be "proved", so each is derived here
-from where the thing is bound, and compared.
+Every query trusts a symbol's bounds, every proof about stores trusts a tensor's strides, and analyses trust the names
+of constructs. A kernel that states such facts falsely could be "proved", so each fact is derived here from the binding
+and compared.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from collections.abc import Iterable, Iterator
 
 from argus.core.index import Coord, Held, Index, Read, Sym, Symbol
 from argus.core.ir import Assert, Atomic, For, Kernel, Launch, Let, Products, Program, Relation, Roles, walk
-from argus.core.serde.operations import refused_operations
-from argus.core.serde.storage import refused_storage
-from argus.core.serde.texts import refused_texts
+from argus.core.serde.operations import operation_violations
+from argus.core.serde.storage import storage_violations
+from argus.core.serde.texts import text_violations
 from argus.core.serde.writing import parts
 from argus.core.walk import show, substitute, topological
 
 LARGEST_SIZE = 1 << 30
-"""As of every tensor that is declared."""
+"""The upper bound of every size, as for declared tensors."""
 _NAME = re.compile(r"[\w.]+( [\w.]+)*")
 
 Bounds = tuple[int | None, int | None]
 
 
-def refused_by(found: Kernel | Program) -> str:
-    """Why tracing could not have given it; empty if it may have. Not what `check` says, which comes afterwards."""
+def trace_violation(found: Kernel | Program) -> str:
+    """Why tracing cannot have produced it; empty if it can. Well-formedness is left to `check`, which runs later."""
     if isinstance(found, Kernel):
         return next(_of_kernel(found), "")
     return next(_of_program(found), "")
 
 
-def reached(root: object) -> list[object]:
-    """Everything that an object is made of, itself included, each once."""
+def reachable(root: object) -> list[object]:
+    """The object and all its transitive parts, each once."""
     seen: dict[int, object] = {id(root): root}
     stack = [root]
     while stack:
@@ -46,48 +46,49 @@ def reached(root: object) -> list[object]:
 
 
 def _of_kernel(kernel: Kernel) -> Iterator[str]:
-    things = reached(kernel)
+    things = reachable(kernel)
     if any(isinstance(each, Kernel) for each in things if each is not kernel):
-        yield "holds another kernel"
+        yield "contains another kernel"
     if not kernel.name.isidentifier():
         yield "has a name that is no identifier"
     if len(kernel.grid) != len(kernel.blocks):
-        yield "has other blocks than its grid"
+        yield "has a different number of block indices than grid axes"
     if any(mentions_memory(extent) for extent in kernel.grid):
-        yield "has a grid that depends on what memory holds"
+        yield "has a grid that depends on the contents of memory"
     yield from _repeated(kernel)
     yield from _symbols(kernel, things)
-    yield from refused_storage(kernel, things)
-    yield from refused_texts(kernel, things)
-    yield from refused_operations(kernel, things)
+    yield from storage_violations(kernel, things)
+    yield from text_violations(kernel, things)
+    yield from operation_violations(kernel, things)
 
 
 def mentions_memory(*nodes: Index) -> bool:
+    """Whether an expression depends on memory, registers or coordinates of an element."""
     return any(isinstance(node, Read | Held | Coord) for node in topological(nodes))
 
 
 def _repeated(kernel: Kernel) -> Iterator[str]:
-    """Statements are told apart by identity, so each stands once."""
+    """Statements are distinguished by identity, so each may occur only once."""
     if len(kernel.body) != len({id(stmt) for stmt in kernel.body}):
-        yield "holds a statement twice"
-    often = Counter(id(stmt) for stmt in walk(kernel.body))
-    if any(count > 1 for count in often.values()):
-        yield "holds a statement twice"
+        yield "contains a statement twice"
+    occurrences = Counter(id(stmt) for stmt in walk(kernel.body))
+    if any(count > 1 for count in occurrences.values()):
+        yield "contains a statement twice"
 
 
 # -- symbols -------------------------------------------------------------------------------------------------
 
 
 def _symbols(kernel: Kernel, things: Iterable[object]) -> Iterator[str]:
-    """Each is bound once, of its kind, within the bounds that follow from where it is; none is there unbound."""
+    """Every symbol used is bound exactly once, with the kind and the bounds that follow from its binding."""
     bound: dict[Symbol, Bounds] = {}
     for symbol, kind, bounds in _bindings(kernel):
         if symbol in bound:
             yield f"binds `{symbol.name}` twice"
         if symbol.kind != kind:
-            yield f"has `{symbol.name}` as a {symbol.kind}, which is a {kind}"
+            yield f"has `{symbol.name}` as a {symbol.kind}, although it is bound as a {kind}"
         if not _encloses((symbol.low, symbol.high), bounds):
-            yield f"says that `{symbol.name}` lies in {_text(symbol.low, symbol.high)}, found {_text(*bounds)}"
+            yield f"declares `{symbol.name}` in {_text(symbol.low, symbol.high)}, found {_text(*bounds)}"
         bound[symbol] = bounds
     names = Counter(symbol.name for symbol in bound)
     used = {each for each in things if isinstance(each, Symbol)} | bound.keys()
@@ -95,14 +96,14 @@ def _symbols(kernel: Kernel, things: Iterable[object]) -> Iterator[str]:
     for symbol in used:
         if symbol in bound:
             if names[symbol.name] > 1 or not symbol.name.isidentifier():
-                yield f"has two symbols `{symbol.name}`, or one that is no identifier"
+                yield f"has two symbols `{symbol.name}`, or one whose name is no identifier"
         elif symbol not in claimed:
-            yield f"uses `{symbol.name}`, which nothing binds"
+            yield f"uses `{symbol.name}`, which is not bound"
     for symbol in claimed:
         if symbol in bound or (symbol.kind, symbol.low, symbol.high) != ("fresh", None, None):
-            yield f"claims `{symbol.name}` to be more than a component of a tag"
+            yield f"uses `{symbol.name}` as a component of a tag in a claim, although it is bound or bounded"
         if symbol.name in names or not _NAME.fullmatch(symbol.name):
-            yield "has a claim about a component under the name of something else"
+            yield "has a claim that gives a component of a tag the name of another symbol, or an invalid name"
 
 
 def _text(low: int | None, high: int | None) -> str:
@@ -115,7 +116,7 @@ def _encloses(stated: Bounds, known: Bounds) -> bool:
 
 
 def _bindings(kernel: Kernel) -> Iterator[tuple[Symbol, str, Bounds]]:
-    """Every symbol that has a value, its kind, and bounds that hold whenever it has one."""
+    """Every bound symbol with the kind and the bounds that follow from its binding."""
     for size in kernel.sizes:
         yield size, "size", (0, LARGEST_SIZE)
     for block, count in zip(kernel.blocks, kernel.grid, strict=True):
@@ -143,7 +144,7 @@ def _before(count: Index) -> int | None:
 
 
 def _of_loop(stmt: For) -> Bounds:
-    """Between the first value and the one before the end, whichever way it goes."""
+    """The range of a loop variable, for steps of either sign."""
     if stmt.step > 0:
         return stmt.start.range[0], _before(stmt.stop)
     low = stmt.stop.range[0]
@@ -151,7 +152,7 @@ def _of_loop(stmt: For) -> Bounds:
 
 
 def _claimed(kernel: Kernel) -> Iterator[Symbol]:
-    """Symbols that stand for components of tags, each within its claim alone."""
+    """Symbols that stand for components of tags within one claim."""
     for stmt in walk(kernel.body):
         if isinstance(stmt, Assert) and isinstance(stmt.claim, Relation):
             for symbol, _ in stmt.claim.names:
@@ -169,27 +170,27 @@ def _of_program(program: Program) -> Iterator[str]:
     if len(set(names)) != len(names) or len({launch.kernel.name for launch in program.launches}) != len(
         program.launches
     ):
-        yield "has two tensors, or two kernels, of one name"
+        yield "has two tensors, or two kernels, of the same name"
     if any((size.kind, size.low, size.high) != ("size", 0, LARGEST_SIZE) for size in program.sizes):
-        yield "has sizes that are none"
+        yield "has a size of another kind, or with other bounds, than a size has"
     for launch in program.launches:
         yield from (f"launches `{launch.kernel.name[:60]}`, which {why}" for why in _of_kernel(launch.kernel))
         yield from _of_launch(program, launch)
 
 
 def _of_launch(program: Program, launch: Launch) -> Iterator[str]:
-    """Each parameter gets a tensor of its type and shape, with the sizes that the launch says."""
+    """Each parameter gets a tensor of its element type and of its shape at the launch's sizes."""
     known = {id(buffer) for buffer in (*program.parameters, *program.workspaces)}
     sizes = dict(launch.sizes)
     wanted = {buffer.name: buffer for buffer in launch.kernel.parameters}
     if wanted.keys() != launch.arguments.keys() or set(launch.kernel.sizes) != sizes.keys():
-        yield "launches a kernel on other tensors or sizes than it has"
+        yield "launches a kernel with other tensors or sizes than its parameters"
         return
     for name, buffer in launch.arguments.items():
-        meant = tuple(substitute(extent, sizes) for extent in wanted[name].shape)
-        if id(buffer) not in known or buffer.dtype != wanted[name].dtype or buffer.shape != meant:
-            shape = ", ".join(show(extent) for extent in meant)
+        expected = tuple(substitute(extent, sizes) for extent in wanted[name].shape)
+        if id(buffer) not in known or buffer.dtype != wanted[name].dtype or buffer.shape != expected:
+            shape = ", ".join(show(extent) for extent in expected)
             yield f"passes `{buffer.name[:60]}` for a tensor of shape ({shape})"
-    spoken = {node.symbol for value in sizes.values() for node in topological((value,)) if isinstance(node, Sym)}
-    if not spoken <= set(program.sizes):
-        yield "launches a kernel with sizes that are not the program's"
+    mentioned = {node.symbol for value in sizes.values() for node in topological((value,)) if isinstance(node, Sym)}
+    if not mentioned <= set(program.sizes):
+        yield "launches a kernel with sizes that are not sizes of the program"

@@ -1,4 +1,4 @@
-"""Kernels and programs as rows: each object once, what it is made of before it."""
+"""Serialisation of kernels and programs as rows: each object once, after its parts."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ SCHEMA = "argus.kernels/2"
 
 
 def write(exported: Sequence[Exportable]) -> dict[str, object]:
-    """The document of some kernels and programs: what `json.dumps` takes.
+    """The document of kernels and programs, ready for `json.dumps`.
 
-    Raises TypeError for an object that is no part of the IR, LookupError for an instruction, a target or an element
-    type that Argus does not know.
+    Raises TypeError for an object that is no part of the IR, LookupError for an unknown instruction, target or element
+    type.
     """
     writer = _Writer()
     numbers = [writer.number(each) for each in exported]
@@ -44,10 +44,11 @@ class _Writer:
     def __init__(self) -> None:
         self.rows: list[list[object]] = []
         self._numbers: dict[object, int] = {}
-        self._kept: list[object] = []
+        # Keeps written objects alive, since their identities are keys.
+        self._written: list[object] = []
 
     def number(self, root: object) -> int:
-        """The row of an object, written with all that it is made of unless it is there."""
+        """The row number of an object; writes it and its parts first if it has none."""
         stack = [root]
         while stack:
             top = stack[-1]
@@ -64,12 +65,12 @@ class _Writer:
     def _write(self, thing: object, key: object) -> None:
         kind = kind_of(thing)
         row: list[object] = [kind.name]
-        row += [self._encoded(codec, value) for codec, value in _values(kind, thing)]
+        row += [self._encode(codec, value) for codec, value in _values(kind, thing)]
         self._numbers[key] = len(self.rows)
-        self._kept.append(thing)
+        self._written.append(thing)
         self.rows.append(row)
 
-    def _encoded(self, codec: Codec, value: Any) -> object:  # noqa: ANN401 reason: of the codec's type
+    def _encode(self, codec: Codec, value: Any) -> object:  # noqa: ANN401 reason: of the codec's type
         match codec:
             case Whole():
                 return operator.index(value)
@@ -84,27 +85,27 @@ class _Writer:
             case Reference():
                 return self._numbers[_key(value)]
             case Many(item=item):
-                return [self._encoded(item, each) for each in value]
+                return [self._encode(item, each) for each in value]
             case Several(items=items):
-                return [self._encoded(item, each) for item, each in zip(items, value, strict=True)]
+                return [self._encode(item, each) for item, each in zip(items, value, strict=True)]
             case Named(item=item):
-                return [[name, self._encoded(item, each)] for name, each in cast("Mapping[str, object]", value).items()]
+                return [[name, self._encode(item, each)] for name, each in cast("Mapping[str, object]", value).items()]
             case Optional(item=item):
-                return None if value is None else self._encoded(item, value)
+                return None if value is None else self._encode(item, value)
             case _:
                 assert_never(codec)
 
 
 def _key(thing: object) -> object:
-    """Places of the source and symbols are values, all else is itself."""
+    """Source locations and symbols are compared by value, other objects by identity."""
     return thing if isinstance(thing, Span | Frame | Symbol) else id(thing)
 
 
 def kind_of(thing: object) -> Kind:
-    """Raises TypeError for what is no part of the IR."""
+    """The kind of an object. Raises TypeError for an object that is no part of the IR."""
     found = BY_CLASS.get(type(thing))
     if found is None:
-        raise TypeError(f"no kernel is made of a {type(thing).__name__}")
+        raise TypeError(f"a {type(thing).__name__} is not part of a kernel")
     return found
 
 
@@ -113,26 +114,26 @@ def _values(kind: Kind, thing: object) -> list[tuple[Codec, object]]:
 
 
 def parts(thing: object) -> list[object]:
-    """The objects that an object is made of, in the order of its fields."""
-    return [part for codec, value in _values(kind_of(thing), thing) for part in _referred(codec, value)]
+    """The objects to which an object's fields refer, in the order of its fields."""
+    return [part for codec, value in _values(kind_of(thing), thing) for part in _references(codec, value)]
 
 
-def _referred(codec: Codec, value: Any) -> Iterator[object]:  # noqa: ANN401 reason: of the codec's type
+def _references(codec: Codec, value: Any) -> Iterator[object]:  # noqa: ANN401 reason: of the codec's type
     match codec:
         case Reference():
             yield value
         case Many(item=item):
             for each in value:
-                yield from _referred(item, each)
+                yield from _references(item, each)
         case Several(items=items):
             for item, each in zip(items, value, strict=True):
-                yield from _referred(item, each)
+                yield from _references(item, each)
         case Named(item=item):
             for each in value.values():
-                yield from _referred(item, each)
+                yield from _references(item, each)
         case Optional(item=item):
             if value is not None:
-                yield from _referred(item, value)
+                yield from _references(item, value)
         case Whole() | Real() | Text() | Flag() | Choice() | Tree():
             return
         case _:

@@ -1,1 +1,1 @@
-"""The machine of the interpreter: agents and waves, barriers, queues of asynchronous operations, clocks, deadlock."""
+"""The interpreter's machine model: agents, waves, barriers, asynchronous operations, vector clocks, deadlocks."""

@@ -1,4 +1,4 @@
-"""The agents and units of blocks that run together, from the roles of their kernel."""
+"""Builds the agents and units of the blocks of a cluster from the roles of their kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from argus.interp.machine.agents import Agent, Cluster, Machine, Unit
 from argus.interp.machine.barriers import Barriers
 from argus.interp.machine.clocks import Strands
 from argus.interp.machine.waves import Frame
-from argus.interp.memory.shadow import Shadow
+from argus.interp.memory.shadow import ShadowMemory
 from argus.interp.search.schedule import Actor
 from argus.interp.state import Launch
 from argus.interp.values.nodes import parts_first
@@ -22,7 +22,7 @@ Body = tuple[Stmt, ...]
 
 
 def assemble(launch: Launch, indices: Sequence[tuple[int, ...]]) -> Cluster:
-    """The blocks with these indices, by rank."""
+    """The cluster of the blocks with these indices, ordered by rank."""
     kernel = launch.prepared.kernel
     roles = () if kernel.roles is None else kernel.roles.roles
     leaders = {0, *(_first(role, number) for role in roles for number in range(role.agents))}
@@ -31,7 +31,7 @@ def assemble(launch: Launch, indices: Sequence[tuple[int, ...]]) -> Cluster:
     for rank, index in enumerate(indices):
         owner = f" of rank {rank}" if len(indices) > 1 else ""
         barriers = Barriers(len(cluster.strands.bounds), owner)
-        shadow = Shadow(launch.prepared, launch.reporter)
+        shadow = ShadowMemory(launch.prepared, launch.reporter)
         first = rank * kernel.threads
         machine = Machine(launch, index, cluster, rank, first, cluster.strands, barriers, shadow, cluster.engine)
         cluster.machines.append(machine)
@@ -41,7 +41,7 @@ def assemble(launch: Launch, indices: Sequence[tuple[int, ...]]) -> Cluster:
 
 
 def _populate(machine: Machine) -> None:
-    """Units in the order of the program: the prologue's, those of the roles, the epilogue's."""
+    """Create units in program order: the prologue's, the roles', the epilogue's."""
     launch, index = machine.launch, machine.index
     kernel = launch.prepared.kernel
     roles = () if kernel.roles is None else kernel.roles.roles
@@ -63,7 +63,7 @@ def _populate(machine: Machine) -> None:
 
 
 def _first(role: Role, number: int) -> int:
-    """The first thread of an agent, in the block."""
+    """The number in the block of an agent's first thread."""
     return role.first_warp * role.unit + (0 if role.agent == 1 else number * role.agent)
 
 
@@ -78,7 +78,7 @@ def _block_agent(machine: Machine, kernel: Kernel) -> Agent:
         machine.index,
         [],
         machine=machine,
-        name=f"block{machine.told}",
+        name=f"block{machine.suffix}",
         role=None,
         number=0,
         threads=kernel.threads,
@@ -90,7 +90,7 @@ def _block_agent(machine: Machine, kernel: Kernel) -> Agent:
 
 def _agent(machine: Machine, role: Role, position: int, number: int) -> Agent:
     width = machine.launch.widths[role.name]
-    # Of a cluster, the first block is as one without it, and all others are the rest.
+    # In a cluster, the first block's agents have the actors of a single block; all other blocks are "rest".
     own: Actor = "producer" if position == 0 else "first" if position == 1 and number == 0 else "rest"
     actor: Actor = own if machine.rank == 0 else "rest"
     return Agent(
@@ -99,7 +99,7 @@ def _agent(machine: Machine, role: Role, position: int, number: int) -> Agent:
         [],
         base=_first(role, number),
         machine=machine,
-        name=(f"`{role.name}`" if role.agents == 1 else f"`{role.name}` {number}") + machine.told,
+        name=(f"`{role.name}`" if role.agents == 1 else f"`{role.name}` {number}") + machine.suffix,
         role=role,
         number=number,
         threads=role.agent,
@@ -110,7 +110,7 @@ def _agent(machine: Machine, role: Role, position: int, number: int) -> Agent:
 
 
 def _width(body: Body, threads: int, warp: int) -> int:
-    """Threads that step together: the most that one instruction of the body needs, a warp at least."""
+    """Threads that execute in lockstep: as many as the widest instruction of the body needs, at least a warp."""
     if threads == 1:
         return 1
     needed = [stmt.atom.unit for stmt in walk(body) if isinstance(stmt, Copy | Mma)]
@@ -122,7 +122,7 @@ def _width(body: Body, threads: int, warp: int) -> int:
 
 
 def _units(agent: Agent, body: Body, path: Path, env: Mapping[Symbol, int], earlier: Sequence[Unit]) -> list[Unit]:
-    """One unit for each `width` threads; each begins when those of `earlier` with threads in common have ended."""
+    """One unit per `width` threads; each begins when the units of `earlier` that share threads with it have ended."""
     units: list[Unit] = []
     for number, first in enumerate(range(0, agent.threads, agent.width)):
         last = min(first + agent.width, agent.threads)
@@ -139,7 +139,7 @@ def _overlap(span: range, unit: Unit) -> bool:
 
 
 def _check(kernel: Kernel, role: Role) -> None:
-    """In a role, threads are those of the agent: the block's thread and a wave's number have no meaning here."""
+    """Reject the block's thread number and wave numbers in a role, where threads are numbered within the agent."""
     for stmt in walk(role.body):
         for node in _nodes(stmt):
             for symbol in symbols(node):

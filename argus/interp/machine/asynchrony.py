@@ -1,4 +1,4 @@
-"""Operations under way: each takes its moments when the adversary says so, in order within its queue only."""
+"""Asynchronous operations: each reads and writes when the adversary decides, in order only within its queue."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Kind = Literal["wgmma", "bulk", "cp_async", "tma"]
 
 
 @define(eq=False)
-class Flight:
-    """An asynchronous operation: its moments, the first of which reads its sources.
+class AsyncOp:
+    """An asynchronous operation. moments: its remaining effects, the first of which reads its sources.
 
-    number: of the block's operations. lane: what keeps it in order of others; kind: of its queue. registers: what it
-    reads or writes late. writes: to shared memory.
+    number: its number in the cluster. lane: operations of one lane take effect in order; kind: of its queue.
+    registers: fragments that it reads or writes after issue.
     """
 
     number: int
@@ -33,97 +33,107 @@ class Flight:
 
     @property
     def read(self) -> int:
-        """The bit of its number that says that it has read its sources."""
+        """The bit of a clock that says that it has read its sources."""
         return 2 * self.number
 
     @property
     def complete(self) -> int:
-        """The bit that says that all of it is done."""
+        """The bit of a clock that says that it is complete."""
         return 2 * self.number + 1
 
     @property
     def done(self) -> bool:
+        """Whether all its effects have happened."""
         return not self.moments
 
     def advance(self) -> None:
+        """Perform its next effect."""
         self.moments.popleft()()
         self.has_read = True
 
 
 @define(eq=False)
 class Engine:
-    """What executes asynchronous operations: all that are not complete, oldest first in each lane."""
+    """Executes asynchronous operations. lanes: the incomplete operations, oldest first in each lane."""
 
-    lanes: dict[tuple[object, ...], deque[Flight]] = field(factory=dict[tuple[object, ...], deque[Flight]])
+    lanes: dict[tuple[object, ...], deque[AsyncOp]] = field(factory=dict[tuple[object, ...], deque[AsyncOp]])
     issued: int = 0
 
     def number(self) -> int:
+        """A fresh operation number."""
         self.issued += 1
         return self.issued - 1
 
-    def issue(self, flight: Flight) -> None:
-        self.lanes.setdefault(flight.lane, deque()).append(flight)
+    def issue(self, op: AsyncOp) -> None:
+        """Append an operation to its lane."""
+        self.lanes.setdefault(op.lane, deque()).append(op)
 
-    def heads(self) -> list[Flight]:
-        """Those that can take their next moment: the oldest of each lane, oldest first, copies before products."""
+    def heads(self) -> list[AsyncOp]:
+        """Operations that can make progress: the oldest of each lane; TMA copies first, then by age."""
         return sorted((lane[0] for lane in self.lanes.values()), key=lambda f: (f.kind != "tma", f.number))
 
-    def advance(self, flight: Flight) -> None:
-        """The oldest of a lane takes its next moment."""
-        flight.advance()
-        if flight.done:
-            lane = self.lanes[flight.lane]
+    def advance(self, op: AsyncOp) -> None:
+        """Perform the next effect of an operation that is the oldest of its lane."""
+        op.advance()
+        if op.done:
+            lane = self.lanes[op.lane]
             lane.popleft()
             if not lane:
-                del self.lanes[flight.lane]
+                del self.lanes[op.lane]
 
-    def complete(self, flight: Flight, *, reads: bool = False) -> None:
-        """An operation, and those before it in its lane, complete, or at least read."""
-        lane = self.lanes.get(flight.lane)
-        while lane and not (flight.done or (reads and flight.has_read)):
+    def complete(self, op: AsyncOp, *, reads: bool = False) -> None:
+        """Complete an operation and the ones before it in its lane; with `reads`, only until it has read."""
+        lane = self.lanes.get(op.lane)
+        while lane and not (op.done or (reads and op.has_read)):
             self.advance(lane[0])
 
     def drain(self) -> None:
+        """Complete all operations."""
         while self.lanes:
             self.advance(self.heads()[0])
 
 
 @define(eq=False)
 class Groups:
-    """One owner's groups on a queue that no wait has covered yet, oldest first, and what is not committed."""
+    """The pending groups of one owner on a queue. closed: committed groups, oldest first; open: uncommitted ops."""
 
-    closed: deque[list[Flight]] = field(factory=deque[list[Flight]])
-    open: list[Flight] = field(factory=list[Flight])
+    closed: deque[list[AsyncOp]] = field(factory=deque[list[AsyncOp]])
+    open: list[AsyncOp] = field(factory=list[AsyncOp])
 
-    def add(self, flight: Flight, *, alone: bool) -> None:
+    def add(self, op: AsyncOp, *, alone: bool) -> None:
+        """Add an operation to the open group; if `alone`, as a committed group of its own."""
         if alone:
-            self.closed.append([flight])
+            self.closed.append([op])
         else:
-            self.open.append(flight)
+            self.open.append(op)
 
     def commit(self) -> None:
+        """Close the open group."""
         self.closed.append(self.open)
         self.open = []
 
-    def cover(self, pending: int, *, reads: bool) -> list[Flight]:
-        """What a wait for all groups but the youngest `pending` covers. A wait for reads alone keeps them."""
+    def cover(self, pending: int, *, reads: bool) -> list[AsyncOp]:
+        """The operations covered by a wait for all but the youngest `pending` groups, which it removes.
+
+        A wait for reads only does not remove them.
+        """
         count = max(0, len(self.closed) - pending)
-        covered = [flight for group in list(self.closed)[:count] for flight in group]
+        covered = [op for group in list(self.closed)[:count] for op in group]
         for _ in range(0 if reads else count):
             self.closed.popleft()
         return covered
 
-    def __iter__(self) -> Iterator[Flight]:
+    def __iter__(self) -> Iterator[AsyncOp]:
         for group in self.closed:
             yield from group
         yield from self.open
 
 
-def bits(flights: Iterable[Flight], *, reads: bool) -> int:
-    """What a wait that covers these tells."""
+def bits(ops: Iterable[AsyncOp], *, reads: bool) -> int:
+    """The clock bits that a wait covering these operations acquires."""
     known = 0
-    for flight in flights:
-        known |= 1 << flight.read
+    for op in ops:
+        known |= 1 << op.read
         if not reads:
-            known |= 1 << flight.complete
+            known |= 1 << op.complete
     return known

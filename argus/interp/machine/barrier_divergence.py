@@ -1,4 +1,4 @@
-"""A block whose waves do not all meet as many barriers: who waits, and for whom."""
+"""Detects barrier divergence (I32): waves of a block that execute different numbers of block barriers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from argus.interp.machine.waves import Wave
 from argus.interp.state import Block
 
 
-def judge(block: Block) -> None:
-    """Report waves that wait at a barrier when nobody can move: the others have ended."""
+def check(block: Block) -> None:
+    """Report waves that still wait at a barrier after all other waves have ended."""
     waiting = [wave for wave in block.waves if wave.blocked]
     if not waiting:
         return
@@ -21,26 +21,26 @@ def judge(block: Block) -> None:
     last = None if done.barrier is None else done.barrier.stmt
     block.launch.reporter.report(
         "I32",
-        f"wave {wave.number} waits at its barrier {wave.arrivals}, wave {done.number} ends after {done.arrivals}",
+        f"wave {wave.number} waits at barrier {wave.arrivals}, but wave {done.number} ended after {done.arrivals}",
         wave.barrier,
         thread=block.base + wave.first,
         other_thread=block.base + done.first,
-        facts=tuple((_named(alike), _told(alike[0])) for alike in _alike(block.waves)),
+        facts=tuple((_name(run), _describe(run[0])) for run in _runs_of_equal_state(block.waves)),
         related=() if last is None or last is wave.barrier.stmt else ((last, f"the last of wave {done.number}"),),
     )
 
 
-def _alike(waves: Sequence[Wave]) -> list[list[Wave]]:
-    """Neighbouring waves that are in one state."""
-    return [list(alike) for _, alike in groupby(waves, lambda wave: (wave.blocked, wave.arrivals))]
+def _runs_of_equal_state(waves: Sequence[Wave]) -> list[list[Wave]]:
+    """Runs of consecutive waves in the same state."""
+    return [list(run) for _, run in groupby(waves, lambda wave: (wave.blocked, wave.arrivals))]
 
 
-def _named(waves: Sequence[Wave]) -> str:
+def _name(waves: Sequence[Wave]) -> str:
     first, last = waves[0].number, waves[-1].number
     return f"wave {first}" if first == last else f"waves {first} to {last}"
 
 
-def _told(wave: Wave) -> str:
+def _describe(wave: Wave) -> str:
     if wave.blocked:
         return f"at barrier {wave.arrivals}, which the others never reach"
     return f"ended after {wave.arrivals} barriers"

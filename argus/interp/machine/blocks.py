@@ -1,4 +1,4 @@
-"""Blocks of agents that run together, from start to end, under an adversary."""
+"""Runs the blocks of a cluster from start to end, interleaving agents as the adversary decides."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Live = tuple[int, Unit, Actor]
 
 
 def run_agents(launch: Launch, indices: Sequence[tuple[int, ...]]) -> None:
-    """Run the blocks of one cluster, by rank, and judge what can be judged only at their end."""
+    """Run the blocks of one cluster, given by rank, then check that every bulk store has read its source (I13)."""
     cluster = assemble(launch, indices)
     try:
         _run(cluster)
@@ -24,15 +24,15 @@ def run_agents(launch: Launch, indices: Sequence[tuple[int, ...]]) -> None:
         launch.halted = True
         return
     for machine in cluster.machines:
-        _judge_end(machine)
+        _check_end(machine)
     cluster.engine.drain()
 
 
-def _judge_end(machine: Machine) -> None:
-    """Shared memory ends with the block: whoever issued a bulk store has waited for its reads."""
+def _check_end(machine: Machine) -> None:
+    """Shared memory ends with the block, so a thread that issued a bulk store must have waited for its reads (I13)."""
     for (queue, strand), groups in machine.groups.items():
         known = machine.strands.clocks[strand].done
-        late = [flight for flight in groups if not known >> flight.read & 1]
+        late = [op for op in groups if not known >> op.read & 1]
         if queue == "bulk" and late:
             message = "the thread that issued a bulk store ends without a wait for its reads"
             thread = machine.strands.bounds[strand][0] - machine.first
@@ -43,14 +43,14 @@ def _run(cluster: Cluster) -> None:
     adversary, engine, units = cluster.launch.adversary, cluster.engine, cluster.units
     live = _live(units)
     while live:
-        ready = _lowest(live) if adversary.looks_at_the_lowest else _ready(live)
+        ready = _lowest(live) if adversary.only_lowest_matters else _ready(live)
         chosen = adversary.next_actor(ready, engine=bool(engine.lanes))
         if chosen is not None:
             unit = units[chosen]
             step(unit)
             if unit.finished:
                 live = _live(units)
-                _end_of(unit.agent.machine)
+                _end_if_finished(unit.agent.machine)
             if adversary.schedule.style == "mixed":
                 _let_time_pass(cluster)
         elif engine.lanes:
@@ -60,9 +60,9 @@ def _run(cluster: Cluster) -> None:
             raise HaltError
 
 
-def _end_of(machine: Machine) -> None:
+def _end_if_finished(machine: Machine) -> None:
     if all(unit.finished for unit in machine.units):
-        clusters.end(machine)
+        clusters.end_block(machine)
 
 
 def _ready(live: Sequence[Live]) -> list[tuple[int, Actor]]:
@@ -70,7 +70,7 @@ def _ready(live: Sequence[Live]) -> list[tuple[int, Actor]]:
 
 
 def _lowest(live: Sequence[Live]) -> list[tuple[int, Actor]]:
-    """Of each actor the first that can move."""
+    """The first unit of each actor that can execute."""
     found: dict[Actor, int] = {}
     for number, unit, actor in live:
         if actor not in found and (unit.waiting is None or unit.waiting.over()):
@@ -79,7 +79,7 @@ def _lowest(live: Sequence[Live]) -> list[tuple[int, Actor]]:
 
 
 def _live(units: Sequence[Unit]) -> list[Live]:
-    """Units that have not ended, and whose turn has come."""
+    """Units that have not ended and may begin, since all units before them have ended."""
     return [
         (number, unit, unit.agent.actor)
         for number, unit in enumerate(units)
@@ -95,5 +95,5 @@ def _let_time_pass(cluster: Cluster) -> None:
 
 
 def _queue(lane: tuple[object, ...]) -> str:
-    """What a completion rate is drawn for: a warpgroup's products, a thread's groups, all loads of boxes."""
+    """The queue that shares a completion rate: a warpgroup's wgmma, a thread's groups, or all TMA loads."""
     return "tma" if lane[0] == "tma" else " ".join(map(str, lane))

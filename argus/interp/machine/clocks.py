@@ -1,9 +1,9 @@
-"""Happens-before in a kernel whose agents meet at barriers: vector clocks of strands, bits of asynchronous operations.
+"""Vector clocks for happens-before: one entry per strand, and bits for the progress of asynchronous operations.
 
-A strand is threads whose statements are in program order of each other: the first thread of an agent, the rest of its
-warp, any other warp. What a strand knows is a clock: of every strand, up to which of its releases; of every
-asynchronous operation, whether it has read its sources and whether it is complete. The order is that of the barriers'
-meaning, not of what one schedule happened to do.
+A strand is a set of threads in program order of each other: the first thread of an agent, the rest of its warp, any
+other warp. A strand's clock says, for every strand, which of its releases happen before; and for every asynchronous
+operation, whether its reads, and its completion, happen before. The order follows from the semantics of barriers, not
+from the schedule of one run.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from itertools import pairwise
 from attrs import define, field
 
 Mark = tuple[int, int]
-"""A strand, and its time."""
+"""A timestamp: a strand and its logical time."""
 
 
 @define(eq=False)
 class Clock:
-    """What is known to have happened.
+    """A vector clock.
 
-    times: of each strand, the last time known. done: bits of asynchronous operations. fenced, fenced_done: the part
-    of both that a proxy fence has passed since, so that the asynchronous proxy sees what was written there.
+    times: per strand, the latest time that happens before. done: bits of asynchronous operations. fenced, fenced_done:
+    the part of both that a proxy fence covers, so that the asynchronous proxy sees those writes.
     """
 
     times: list[int]
@@ -32,35 +32,39 @@ class Clock:
 
     @classmethod
     def of(cls, strands: int) -> Clock:
+        """The zero clock of this number of strands."""
         return cls([0] * strands, [0] * strands)
 
     def copy(self) -> Clock:
+        """An independent copy."""
         return Clock(self.times.copy(), self.fenced.copy(), self.done, self.fenced_done)
 
     def join(self, other: Clock) -> None:
+        """The least upper bound, in place."""
         self.times = list(map(max, self.times, other.times))
         self.fenced = list(map(max, self.fenced, other.fenced))
         self.done |= other.done
         self.fenced_done |= other.fenced_done
 
     def fence(self) -> None:
-        """Everything known is visible to the asynchronous proxy from here on."""
+        """A proxy fence: everything that happens before becomes visible to the asynchronous proxy."""
         self.fenced, self.fenced_done = self.times.copy(), self.done
 
     def knows(self, marks: Iterable[Mark]) -> bool:
+        """Whether all these timestamps happen before."""
         return all(time <= self.times[strand] for strand, time in marks)
 
-    def knows_of(self, marks: Iterable[Mark]) -> bool:
-        """Whether something that several strands did together is known to have begun: one of them has told."""
+    def knows_any(self, marks: Iterable[Mark]) -> bool:
+        """Whether one of these timestamps happens before, so that a collective operation has begun."""
         return any(time <= self.times[strand] for strand, time in marks)
 
     def published(self, marks: Iterable[Mark]) -> bool:
-        """Whether the asynchronous proxy sees what was written at these times."""
+        """Whether the asynchronous proxy sees writes with these timestamps."""
         return all(time <= self.fenced[strand] for strand, time in marks)
 
 
 def meet(clocks: Sequence[Clock]) -> Clock:
-    """What all of them know: the view of an operation that they issue together."""
+    """The greatest lower bound of clocks: the clock of an operation that their strands issue together."""
     found = clocks[0].copy()
     for clock in clocks[1:]:
         found.times = list(map(min, found.times, clock.times))
@@ -72,7 +76,7 @@ def meet(clocks: Sequence[Clock]) -> Clock:
 
 @define(eq=False)
 class Strands:
-    """The strands of a block and what each knows. bounds: first thread of the block and the one after the last."""
+    """The strands of a cluster with their clocks. bounds: per strand, its first thread and the one after its last."""
 
     bounds: tuple[tuple[int, int], ...]
     clocks: list[Clock] = field(init=False)
@@ -84,7 +88,7 @@ class Strands:
 
     @classmethod
     def cut(cls, threads: int, unit: int, leaders: set[int]) -> Strands:
-        """Warps of `unit` threads, each leader (the first of its warp) apart."""
+        """One strand per warp of `unit` threads; a leader, the first thread of its warp, is a strand of its own."""
         bounds: list[tuple[int, int]] = []
         for first in range(0, threads, unit):
             last = min(first + unit, threads)
@@ -97,26 +101,27 @@ class Strands:
         return tuple(s for s, (start, stop) in enumerate(self.bounds) if first <= start and stop <= last)
 
     def release(self, strands: Iterable[int], into: Clock) -> None:
-        """These strands publish what they know; what they do next is later."""
+        """Release: join the strands' clocks into `into`, and advance their times."""
         for strand in strands:
             into.join(self.clocks[strand])
             self.clocks[strand].times[strand] += 1
 
     def acquire(self, strands: Iterable[int], known: Clock) -> None:
+        """Acquire: join `known` into the strands' clocks."""
         for strand in strands:
             self.clocks[strand].join(known)
 
     def fence(self, strands: Iterable[int]) -> None:
-        """A proxy fence by these strands, for all that each of them knows."""
+        """A proxy fence by these strands, for everything that happens before in each of them."""
         for strand in strands:
             self.clocks[strand].fence()
             self.clocks[strand].times[strand] += 1
 
     def now(self, strands: Iterable[int]) -> tuple[Mark, ...]:
-        """The present times of these strands: known to others once they have released."""
+        """The current timestamps of these strands, which other strands acquire after a release."""
         return tuple((strand, self.clocks[strand].times[strand]) for strand in strands)
 
-    def covered(self, strands: Iterable[int], bits: int) -> None:
-        """These strands have waited for asynchronous operations."""
+    def complete(self, strands: Iterable[int], bits: int) -> None:
+        """These strands have waited for asynchronous operations, given by their bits."""
         for strand in strands:
             self.clocks[strand].done |= bits

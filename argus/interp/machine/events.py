@@ -1,4 +1,4 @@
-"""One statement of one unit of an agent: barriers, queues, fences, counters, and what units share with waves."""
+"""Executes statements of units: barriers, queues, fences and counters; other statements as for waves."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ from argus.core.ir import (
 from argus.interp.machine import clusters, tensor_maps, warpgroup
 from argus.interp.machine.agents import Unit, Waiting
 from argus.interp.machine.asynchrony import bits
-from argus.interp.machine.barriers import Meeting, Phased
+from argus.interp.machine.barriers import TrackedMbarrier, TrackedNamedBarrier
 from argus.interp.machine.clocks import Clock, meet
 from argus.interp.machine.waves import Frame
 from argus.interp.memory import agent_copies
-from argus.interp.step import beyond_its_tensor, clear, retag
+from argus.interp.step import clear, report_out_of_bounds_read, retag
 from argus.interp.values import claims
 from argus.interp.values.elementwise import assign
 from argus.interp.values.mma import multiply
 from argus.interp.values.nodes import parts_first
 from argus.interp.values.reductions import fold
-from argus.interp.violation import BeyondError, Event, not_built
+from argus.interp.violation import Event, OutOfBoundsReadError, not_built
 
 
 def step(unit: Unit) -> None:
-    """The unit's next statement, or the end of what it waits for; entering loops and branches is part of it."""
+    """Execute the unit's next statement, or complete its wait; enters the loops and branches that lead to it."""
     if not unit.begun:
         unit.begin()
     if unit.waiting is not None:
@@ -70,13 +70,13 @@ def step(unit: Unit) -> None:
         if stmt is None:
             unit.finished = True
             return
-        _execute(unit, stmt, unit.occurrence(stmt))
-    except BeyondError as beyond:
-        raise beyond_its_tensor(unit.agent, unit, stmt, unit.occurrence, beyond) from beyond
+        _execute(unit, stmt, unit.execution_event(stmt))
+    except OutOfBoundsReadError as beyond:
+        raise report_out_of_bounds_read(unit.agent, unit, stmt, unit.execution_event, beyond) from beyond
 
 
 def enter(unit: Unit, stmt: Stmt) -> bool:
-    """Whether the statement is one of control alone, which the unit has then entered or passed."""
+    """Enter or pass a control statement (loop, branch, advice); returns whether the statement is one."""
     if isinstance(stmt, For):
         start, stop = (_number(unit, stmt, bound) for bound in (stmt.start, stmt.stop))
         unit.enter_loop(stmt, range(start, stop, stmt.step))
@@ -141,7 +141,7 @@ def _execute(unit: Unit, stmt: Stmt, event: Event) -> None:
             clear(agent, unit, buffer)
         case Assert():
             if agent.launch.tags:
-                claims.claim(agent, unit, stmt, event)
+                claims.check_claim(agent, unit, stmt, event)
         case Roles() | For() | If() | One() | Policy() | Assume():
             pass
         case Let():
@@ -151,7 +151,7 @@ def _execute(unit: Unit, stmt: Stmt, event: Event) -> None:
 
 
 def _touch(unit: Unit, event: Event, *buffers: Buffer) -> None:
-    """Ordinary code uses these registers."""
+    """Note that generic code uses these registers."""
     for buffer in buffers:
         if buffer.space == "register":
             unit.touched[buffer] = event
@@ -162,7 +162,7 @@ def _multiply(unit: Unit, stmt: Mma, event: Event) -> None:
         warpgroup.multiply(unit, stmt, event)
         return
     if unit.agent.width != stmt.atom.unit:
-        raise not_built(f"`{stmt.atom}` among units of {unit.agent.width} threads", stmt)
+        raise not_built(f"`{stmt.atom}` in units of {unit.agent.width} threads", stmt)
     _touch(unit, event, stmt.target.buffer, stmt.a.buffer, stmt.b.buffer)
     multiply(unit.agent, unit, stmt, event)
 
@@ -175,7 +175,7 @@ def _allocate(unit: Unit, stmt: Alloc, buffer: Buffer, count: int | None) -> Non
         if unit.first == 0:
             if count is None or (buffer, 0) in machine.barriers.table:
                 raise not_built("barrier initialised without a count, or twice", stmt)
-            leader = machine.strands.now(unit.acting)[0]
+            leader = machine.strands.now(unit.active_strands)[0]
             machine.barriers.set_up(buffer, static(buffer.shape[0]), count, leader)
     elif buffer.space == "map":
         return
@@ -187,7 +187,7 @@ def _allocate(unit: Unit, stmt: Alloc, buffer: Buffer, count: int | None) -> Non
         raise not_built(f"storage of kind {buffer.space}", stmt)
 
 
-def _barrier(unit: Unit, view: View, event: Event) -> Phased:
+def _barrier(unit: Unit, view: View, event: Event) -> TrackedMbarrier:
     if len(view.at) != 1 or view.buffer.space != "barrier":
         raise not_built("barrier of several axes", event.stmt)
     key = view.buffer, _number(unit, event.stmt, view.at[0])
@@ -196,14 +196,14 @@ def _barrier(unit: Unit, view: View, event: Event) -> Phased:
 
 
 def _common(unit: Unit) -> Clock:
-    return meet([unit.agent.machine.strands.clocks[strand] for strand in unit.acting])
+    return meet([unit.agent.machine.strands.clocks[strand] for strand in unit.active_strands])
 
 
 def _arrive(unit: Unit, stmt: Arrive, event: Event) -> None:
     owner = clusters.owner_of(unit, stmt, stmt.event)
-    clusters.enter(owner, unit, event, mark=unit.agent.machine.strands.now(unit.acting)[0])
+    clusters.record_access(owner, unit, event, mark=unit.agent.machine.strands.now(unit.active_strands)[0])
     barrier = _barrier(unit, stmt.event, event)
-    unit.agent.machine.strands.release(unit.acting, barrier.arrived)
+    unit.agent.machine.strands.release(unit.active_strands, barrier.arrived)
     count = (unit.last - unit.first) * stmt.count
     barrier.arrive(unit.agent, event, unit.first, count, _number(unit, stmt, stmt.bytes))
 
@@ -213,27 +213,27 @@ def _sync(unit: Unit, stmt: Sync, event: Event) -> None:
     own = agent.role is not None and stmt.barrier == agent.role.name
     threads = stmt.threads if stmt.threads is not None else agent.launch.prepared.kernel.threads
     key = stmt.barrier, agent.number if own else -1
-    meetings = machine.meetings
+    named_barriers = machine.named_barriers
     if stmt.barrier == "cluster":
-        meetings, threads = machine.cluster.meetings, threads * len(machine.cluster.machines)
-    found = meetings.get(key)
+        named_barriers, threads = machine.cluster.named_barriers, threads * len(machine.cluster.machines)
+    found = named_barriers.get(key)
     if found is None:
         clocks = Clock.of(len(machine.strands.bounds)), Clock.of(len(machine.strands.bounds))
-        found = meetings[key] = Meeting(stmt.barrier, NamedBarrier(threads), *clocks)
+        found = named_barriers[key] = TrackedNamedBarrier(stmt.barrier, NamedBarrier(threads), *clocks)
     if stmt.how == "wait":
         _second_half(unit, stmt, event, found)
         return
     generation = found.state.generation
     unit.arrived = generation if stmt.how == "arrive" else None
-    machine.strands.release(unit.acting, found.told)
+    machine.strands.release(unit.active_strands, found.arrived)
     found.arrive(agent, event, unit.first, unit.last - unit.first, threads)
     if stmt.how == "meet":
         _wait_on(unit, Waiting(event, found, generation))
 
 
-def _second_half(unit: Unit, stmt: Sync, event: Event, found: Meeting) -> None:
+def _second_half(unit: Unit, stmt: Sync, event: Event, found: TrackedNamedBarrier) -> None:
     if unit.arrived is None:
-        raise not_built(f"wait for a meeting of `{stmt.barrier}` without an arrival before it", stmt)
+        raise not_built(f"wait at the barrier `{stmt.barrier}` without an arrival before it", stmt)
     generation, unit.arrived = unit.arrived, None
     _wait_on(unit, Waiting(event, found, generation))
 
@@ -245,23 +245,23 @@ def _wait_on(unit: Unit, waiting: Waiting) -> None:
 
 
 def _leave(unit: Unit, waiting: Waiting) -> None:
-    """The wait is over: what those who arrived knew, the unit knows."""
+    """Complete a wait: the unit acquires the clocks of the arrivals."""
     unit.waiting = None
     agent = unit.agent
-    agent.machine.strands.acquire(unit.acting, waiting.on.released)
-    if isinstance(waiting.on, Phased):
+    agent.machine.strands.acquire(unit.active_strands, waiting.on.released)
+    if isinstance(waiting.on, TrackedMbarrier):
         key = waiting.on.buffer, waiting.on.index
-        if not unit.in_turn(waiting.on, waiting.phase):
-            unit.astray[key] = waiting.event, waiting.phase
+        if not unit.follows_last_wait(waiting.on, waiting.phase):
+            unit.skipped_waits[key] = waiting.event, waiting.phase
         unit.waited[key] = waiting.phase
-        waiting.on.judge_wait(agent, waiting.event, unit.first, waiting.phase)
+        waiting.on.check_wait(agent, waiting.event, unit.first, waiting.phase)
     else:
         unit.arrivals += 1
 
 
 def _owners(unit: Unit, queue: str) -> tuple[int, ...]:
-    """Whose groups a statement counts: the warpgroup's, as those of its first strand, or those of each strand."""
-    return unit.acting[:1] if queue == "wgmma" else unit.acting
+    """The owners of the groups that a statement counts: the warpgroup (by its first strand), or each strand."""
+    return unit.active_strands[:1] if queue == "wgmma" else unit.active_strands
 
 
 def _wait(unit: Unit, stmt: Wait) -> None:
@@ -271,27 +271,27 @@ def _wait(unit: Unit, stmt: Wait) -> None:
     reads = stmt.of == "reads"
     for strand in _owners(unit, stmt.queue):
         covered = machine.queue_of(stmt.queue, strand).cover(stmt.pending, reads=reads)
-        for flight in covered:
-            machine.engine.complete(flight, reads=reads)
-            for buffer in flight.registers:
-                flights = unit.airborne[buffer]
-                if flight in flights:
-                    flights.remove(flight)
-        told = unit.acting if stmt.queue == "wgmma" else (strand,)
-        machine.strands.covered(told, bits(covered, reads=reads))
+        for op in covered:
+            machine.engine.complete(op, reads=reads)
+            for buffer in op.registers:
+                ops = unit.pending_registers[buffer]
+                if op in ops:
+                    ops.remove(op)
+        waiting = unit.active_strands if stmt.queue == "wgmma" else (strand,)
+        machine.strands.complete(waiting, bits(covered, reads=reads))
 
 
 def _fence(unit: Unit, stmt: Fence) -> None:
     machine = unit.agent.machine
     match stmt.kind:
         case "async_proxy":
-            machine.strands.fence(unit.acting)
+            machine.strands.fence(unit.active_strands)
         case "barrier_init":
-            machine.barriers.fence(machine.strands.now(unit.acting))
+            machine.barriers.fence(machine.strands.now(unit.active_strands))
         case "wgmma":
             unit.touched.clear()
         case "device":
-            pass  # it orders this thread's own accesses: without a meeting nobody knows when
+            pass  # it orders this thread's own accesses only; other threads need a barrier
         case "tensormap":
             raise not_built(f"{stmt.kind} fence", stmt)
         case _:

@@ -1,4 +1,4 @@
-"""Blocks that have no tile: of many that would do the same, and touch no tensor, one is run."""
+"""Skips blocks without work: of the blocks that have no tile and would all do the same, one is run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _Index = tuple[int, ...]
 
 @frozen
 class _Loop:
-    """An outermost loop whose trips depend on the block; role: of which it is a part."""
+    """An outermost loop whose trip count depends on the block; role: the role that contains it."""
 
     stmt: For
     role: Role | None
 
 
-def once(launch: Launch, groups: Iterator[list[_Index]]) -> Iterator[list[_Index]]:
-    """The blocks that run together, without all but the first of those that have nothing to do."""
+def without_repeats(launch: Launch, groups: Iterator[list[_Index]]) -> Iterator[list[_Index]]:
+    """The clusters to run: all that have work, and the first of those without."""
     loops = _tile_loops(launch.prepared.kernel)
     if not loops:
         yield from groups
@@ -55,13 +55,13 @@ def _is_idle(launch: Launch, loops: Sequence[_Loop], index: _Index) -> bool:
 
 
 def _tile_loops(kernel: Kernel) -> tuple[_Loop, ...]:
-    """The loops over what belongs to a block; none if blocks differ in anything outside, or touch tensors there."""
+    """The loops over a block's tiles; none if blocks differ, or access tensors, outside such loops."""
     found: list[_Loop] = []
     return tuple(found) if _collect(kernel, kernel.body, None, found) else ()
 
 
 def _collect(kernel: Kernel, body: Sequence[Stmt], role: Role | None, found: list[_Loop]) -> bool:
-    """Whether no statement outside the loops tells blocks apart."""
+    """Whether no statement outside the loops depends on the block or accesses a tensor; adds the loops to `found`."""
     blocks = set(kernel.blocks)
     for stmt in body:
         if isinstance(stmt, For) and symbols(trips(stmt)) & blocks:
@@ -78,7 +78,7 @@ def _collect(kernel: Kernel, body: Sequence[Stmt], role: Role | None, found: lis
 
 
 def _touches_tensors(stmt: Stmt) -> bool:
-    """Whether it reads or writes global memory; what is only said of tensors does not."""
+    """Whether a statement reads or writes global memory; tags, claims and assumptions do not."""
     if isinstance(stmt, Tag | Assert | Assume):
         return False
     if isinstance(stmt, Let) and isinstance(stmt.value, Atomic):

@@ -1,4 +1,4 @@
-"""What a unit still has to do: its statements to come, which no barrier and no data decide."""
+"""The remaining statements of a blocked unit, which depend on neither barriers nor data, and their arrivals."""
 
 from __future__ import annotations
 
@@ -9,32 +9,33 @@ from attrs import evolve
 
 from argus.core.ir import Advance, Arrive, Buffer, Copy, Let, Peek, Stmt, Sync, View
 from argus.interp.machine.agents import Unit
-from argus.interp.machine.barriers import Meeting, Phased
+from argus.interp.machine.barriers import TrackedMbarrier, TrackedNamedBarrier
 from argus.interp.machine.clusters import owner_of, receivers
 from argus.interp.machine.events import enter
 
 Key = tuple[Buffer | str, int, str]
-"""A memory barrier and its element, or the name of a rendezvous and the agent whose own it is, -1 for a shared one; and
-which block's it is, of several."""
+"""An mbarrier and its element, or the name of a named barrier and the agent that owns it (-1 for a shared one); and the
+suffix that identifies its block in a cluster."""
 
 _MOST = 20_000
 
 
-def key_of(unit: Unit, on: Phased | Meeting) -> Key:
-    if isinstance(on, Phased):
+def key_of(unit: Unit, on: TrackedMbarrier | TrackedNamedBarrier) -> Key:
+    """The key of the barrier that a unit waits for."""
+    if isinstance(on, TrackedMbarrier):
         return on.buffer, on.index, on.owner
     return on.name, _owner(unit, on.name), _block(unit, on.name)
 
 
 def arrivals(unit: Unit) -> Iterator[tuple[Key, Stmt]]:
-    """The arrivals that the unit would still make, in order. A rendezvous that it waits at is behind it."""
+    """The arrivals that the unit would still make, in order; not the one at a barrier where it waits."""
     for stmt, ghost in _rest(unit):
         match stmt:
             case Arrive(event=event):
                 yield _event(ghost, stmt, event), stmt
             case Copy(signal=signal, peers=peers) if signal is not None:
                 buffer, index, own = _event(ghost, stmt, signal)
-                blocks = [own] if peers is None else [each.told for each in receivers(ghost, stmt, peers)]
+                blocks = [own] if peers is None else [each.suffix for each in receivers(ghost, stmt, peers)]
                 for block in blocks:
                     yield (buffer, index, block), stmt
             case Sync(barrier=name, how=how) if how != "wait":
@@ -44,7 +45,7 @@ def arrivals(unit: Unit) -> Iterator[tuple[Key, Stmt]]:
 
 
 def _rest(unit: Unit) -> Iterator[tuple[Stmt, Unit]]:
-    """Statements to come, each with a copy of the unit that stands at it."""
+    """The remaining statements, each with a copy of the unit advanced to it."""
     ghost = evolve(
         unit,
         env=dict(unit.env),
@@ -69,14 +70,14 @@ def _rest(unit: Unit) -> Iterator[tuple[Stmt, Unit]]:
 
 def _event(unit: Unit, stmt: Stmt, view: View) -> Key:
     at = unit.agent.scalars.number(view.at[0], unit.env, unit.number, stmt)
-    return view.buffer, at, owner_of(unit, stmt, view).told
+    return view.buffer, at, owner_of(unit, stmt, view).suffix
 
 
 def _block(unit: Unit, name: str) -> str:
-    return "" if name == "cluster" else unit.agent.machine.told
+    return "" if name == "cluster" else unit.agent.machine.suffix
 
 
 def _owner(unit: Unit, name: str) -> int:
-    """Whose rendezvous this is: an agent's own, or one of all who name it."""
+    """The number of the agent that owns a named barrier, or -1 if all agents that name it share it."""
     role = unit.agent.role
     return unit.agent.number if role is not None and name == role.name else -1

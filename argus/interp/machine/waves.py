@@ -1,4 +1,4 @@
-"""One block as a machine: waves with a place in the program, queues of operations with two moments each."""
+"""Waves of a block: program counters, and completion queues of asynchronous copies that read, then write."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from argus.interp.memory.views import Place
 from argus.interp.violation import Event, Path
 
 NEVER = 1 << 60
-"""The epoch of what no wait ever covers."""
+"""The epoch of an operation that no wait covers."""
 
 
 @define(eq=False)
 class Frame:
-    """A statement list that is being run; `turns` are the loop's remaining values, ascending in execution.
+    """A statement list that is being executed. values: of the loop variable; trip: the number of the current one.
 
-    restore: where the wave ended before a body of one thread; 0 if it is none.
+    restore: the end of the wave's threads before a body of one thread; 0 for other bodies.
     """
 
     body: tuple[Stmt, ...]
     path: Path
     loop: For | None = None
-    turns: range = range(0)
-    turn: int = 0
+    values: range = range(0)
+    trip: int = 0
     index: int = 0
     restore: int = 0
 
@@ -37,8 +37,8 @@ class Frame:
 class SharedAccess:
     """One statement's reads or writes of a shared buffer, by one wave.
 
-    drained: the wave's epoch when a wait covered it, NEVER until then. over: where in its wave's program that wait
-    stands. cells: the bits of a number. direct: by a load that goes to shared memory on the way of global loads.
+    drained: the wave's epoch when a wait covered it, NEVER until then. over: the program position of that wait.
+    cells: a bit set. direct: the access is by a load from global memory to LDS.
     """
 
     event: Event
@@ -53,7 +53,7 @@ class SharedAccess:
 
 @define(eq=False)
 class Operation:
-    """An asynchronous copy: it reads its source, then writes its target, each at some moment."""
+    """An asynchronous copy: it reads its source, then writes its target, each at some time after issue."""
 
     event: Event
     stmt: Copy
@@ -64,7 +64,7 @@ class Operation:
     done: bool = False
 
     def advance(self) -> None:
-        """The next of its two moments."""
+        """Perform its next effect: the read, then the write."""
         if self.staged is None:
             self.staged = self.read()
         else:
@@ -72,35 +72,40 @@ class Operation:
             self.done, self.staged = True, None
 
     def complete(self) -> None:
+        """Perform its remaining effects."""
         while not self.done:
             self.advance()
 
 
 @define(eq=False)
 class Completions:
-    """One wave's queue: operations that no wait has covered, oldest first, and the first not yet complete."""
+    """One wave's completion queue.
+
+    operations: those that no wait has covered, oldest first; running: those that are not complete, oldest first.
+    """
 
     name: str
     operations: deque[Operation] = field(factory=deque[Operation])
     running: deque[Operation] = field(factory=deque[Operation])
 
     def issue(self, operation: Operation) -> None:
+        """Append an operation."""
         self.operations.append(operation)
         self.running.append(operation)
 
     def advance(self) -> None:
-        """The oldest incomplete operation takes its next effect."""
+        """Perform the next effect of the oldest incomplete operation."""
         self.running[0].advance()
         if self.running[0].done:
             self.running.popleft()
 
     def complete(self, until: Operation | None = None) -> None:
-        """Complete everything, or everything up to one operation, in order."""
+        """Complete all operations in order, or all up to one."""
         while self.running and (until is None or not until.done):
             self.running.popleft().complete()
 
     def cover(self, pending: int) -> list[Operation]:
-        """What a wait covers: all but the youngest `pending`, now complete."""
+        """Complete all operations but the youngest `pending`, and return the ones that were covered."""
         covered: list[Operation] = []
         while len(self.operations) > pending:
             operation = self.operations.popleft()
@@ -111,7 +116,7 @@ class Completions:
 
 @define(eq=False)
 class Wave:
-    """One wave: its symbols, its place in the program, and what it has under way."""
+    """One wave: the values of its symbols, its position in the program, and its pending operations."""
 
     number: int
     first: int
@@ -125,29 +130,32 @@ class Wave:
     at: Stmt | None = None
     barrier: Event | None = None
     queues: dict[str, Completions] = field(factory=dict[str, Completions])
-    flying: dict[Buffer, list[Operation]] = field(factory=dict[Buffer, list[Operation]])
+    pending_loads: dict[Buffer, list[Operation]] = field(factory=dict[Buffer, list[Operation]])
 
     def queue(self, name: str) -> Completions:
+        """The completion queue of this name, created on first use."""
         found = self.queues.get(name)
         if found is None:
             found = self.queues[name] = Completions(name)
         return found
 
     def event(self, stmt: Stmt, block: tuple[int, ...]) -> Event:
-        """This execution of a statement."""
+        """The event of this execution of a statement."""
         frame = self.frames[-1]
         iteration = tuple((symbol.name, self.env[symbol]) for symbol in self.loops)
         return Event(stmt, block, self.number, (*frame.path, frame.index - 1), iteration, self.arrivals)
 
-    def enter_loop(self, loop: For, turns: range) -> None:
-        if not turns:
+    def enter_loop(self, loop: For, values: range) -> None:
+        """Begin a loop over these values; skip it if there are none."""
+        if not values:
             return
         frame = self.frames[-1]
         self.loops.append(loop.symbol)
-        self.env[loop.symbol] = turns[0]
-        self.frames.append(Frame(loop.body, (*frame.path, frame.index - 1, 0), loop, turns))
+        self.env[loop.symbol] = values[0]
+        self.frames.append(Frame(loop.body, (*frame.path, frame.index - 1, 0), loop, values))
 
     def enter_branch(self, stmt: If, *, holds: bool) -> None:
+        """Begin a branch of an `If`."""
         frame = self.frames[-1]
         body = stmt.then if holds else stmt.otherwise
         self.frames.append(Frame(body, (*frame.path, frame.index - 1, 0 if holds else 1)))
@@ -159,11 +167,11 @@ class Wave:
             if frame.index < len(frame.body):
                 frame.index += 1
                 return frame.body[frame.index - 1]
-            if frame.loop is not None and frame.turn + 1 < len(frame.turns):
-                frame.turn += 1
+            if frame.loop is not None and frame.trip + 1 < len(frame.values):
+                frame.trip += 1
                 frame.index = 0
-                frame.path = (*frame.path[:-1], frame.turn)
-                self.env[frame.loop.symbol] = frame.turns[frame.turn]
+                frame.path = (*frame.path[:-1], frame.trip)
+                self.env[frame.loop.symbol] = frame.values[frame.trip]
                 continue
             self.frames.pop()
             self.last = frame.restore or self.last

@@ -1,1 +1,1 @@
-"""Memory of the interpreter: cells, views, copies, races, and the trace of writes."""
+"""The interpreter's memory model: cells, views, copies, race detection, and the trace of writes."""

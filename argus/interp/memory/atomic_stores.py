@@ -1,4 +1,4 @@
-"""Stores that combine with what is there, in one step of memory."""
+"""Atomic reductions to memory: stores that combine with the target's elements."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from argus.interp.violation import Event
 
 
 class Part:
-    """The rows of a place that belong to one wave."""
+    """The threads of a place that belong to one wave."""
 
-    __slots__ = ("address", "beyond", "first", "inside")
+    __slots__ = ("address", "first", "inside", "out_of_bounds")
 
-    def __init__(self, address: IntArray, inside: BoolArray | None, first: int, *, beyond: bool) -> None:
-        self.address, self.inside, self.first, self.beyond = address, inside, first, beyond
+    def __init__(self, address: IntArray, inside: BoolArray | None, first: int, *, out_of_bounds: bool) -> None:
+        self.address, self.inside, self.first, self.out_of_bounds = address, inside, first, out_of_bounds
 
     @classmethod
     def of(cls, place: Place, rows: slice) -> Part:
+        """The threads `rows` of a place."""
         inside = None if place.inside is None else place.inside[rows]
         if inside is not None and inside.all():
             inside = None
-        return cls(place.address[rows], inside, rows.start, beyond=place.beyond is not None)
+        return cls(place.address[rows], inside, rows.start, out_of_bounds=place.out_of_bounds is not None)
 
 
 def combine(
@@ -38,7 +39,7 @@ def combine(
     target: Part,
     staged: tuple[AnyArray | None, IntArray | None],
 ) -> None:
-    """Combine what was read with the target's elements: values in some order, marks as the operation does."""
+    """Combine the elements read with the target's: values in an arbitrary order, marks by the operation's rule."""
     assert stmt.combine is not None
     inside = np.ones(target.address.shape, np.bool_) if target.inside is None else target.inside
     at = target.address[inside]
@@ -47,11 +48,13 @@ def combine(
         meaning = {"add": np.add, "max": np.maximum, "min": np.minimum}[stmt.combine]
         meaning.at(cells.values, at, values[inside].astype(cells.values.dtype))
     if cells.marks is not None and marks is not None:
-        cells.marks[at] = _joined(block, event, stmt, (cells.marks[at], marks[inside]), inside)
+        cells.marks[at] = _combine_marks(block, event, stmt, (cells.marks[at], marks[inside]), inside)
 
 
-def _joined(block: Block, event: Event, stmt: Copy, sides: tuple[IntArray, IntArray], inside: BoolArray) -> IntArray:
-    """The marks of the results; reports elements that hold nothing yet, and records that do not agree."""
+def _combine_marks(
+    block: Block, event: Event, stmt: Copy, sides: tuple[IntArray, IntArray], inside: BoolArray
+) -> IntArray:
+    """The marks of the results; reports uninitialised targets (I38) and tags that do not agree (I2)."""
     assert stmt.combine is not None
     old, moved = sides
     name, records = stmt.target.buffer.name, block.launch.records

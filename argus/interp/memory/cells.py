@@ -1,4 +1,4 @@
-"""Cells: a value and a mark each. A mark is a state or the number of a record of tags."""
+"""Memory cells, each with a value and a mark: a state (uninitialised, padding, ...) or the number of a tag record."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy.typing as npt
 from attrs import define
 
 from argus.core.dtype import DType
-from argus.interp.values.sets import LOOSE, MISSING, BoolArray, IntArray, Sets, is_set, is_single
-from argus.interp.values.softmax_shadow import Standings
+from argus.interp.values.sets import MISSING, UNTRACKED, BoolArray, IntArray, Sets, is_set, is_single
+from argus.interp.values.softmax_shadow import ValueKinds
 
 AnyArray = npt.NDArray[Any]
 
 BOTTOM, OUTSIDE, TOP, ZERO, OPAQUE = -1, -2, -3, -4, -5
-"""States without a record: uninitialised, padding filled by an edge of 0, garbage; a zero, which every record fits;
-and a value whose record is not tracked, so that nothing is judged of it. A mark >= 0 is a record's number."""
+"""States without a record: uninitialised; padding of 0; garbage; a zero, which is compatible with every record; and a
+value whose record is not tracked and therefore not checked. A mark >= 0 is the number of a record."""
 LOW, FILLED, NUMBER = -6, -7, -8
-"""Further states: padding of -inf, padding that is another number, and a number that was computed of no data."""
+"""Further states: padding of -inf, padding with another number, and a number that was not computed from data."""
 PLAIN = 0
-"""The mark of a value whose record is empty."""
+"""The mark of a value with an empty record."""
 PADDING = (OUTSIDE, LOW, FILLED)
 
 _STATES = {
@@ -37,16 +37,16 @@ _STATES = {
 
 
 def padding_of(edge: float) -> int:
-    """The mark of elements that an edge fills."""
+    """The mark of elements outside a tensor that are filled with `edge`."""
     return OUTSIDE if edge == 0 else LOW if edge == -np.inf else FILLED
 
 
 class Records:
-    """The records of tags: one row a record, one column a name.
+    """The tag records: a table with one row per record and one column per tag name.
 
-    sets: what components stand for. loose: names of which some component is not tracked. folded: those of which some
-    component is a set. The last rows, one a state, stay empty, so that a column indexed by any mark, negative ones
-    included, is right.
+    A component (entry) is an integer or a set of integers. sets: the sets. untracked: names with an untracked
+    component. set_names: names with a component that is a set. The last rows, one per state, stay empty, so that a
+    column can be indexed by any mark, negative ones included.
     """
 
     def __init__(self) -> None:
@@ -54,26 +54,27 @@ class Records:
         self._rows = 1
         self._capacity = 1 << 12
         self._summed = np.zeros(self._capacity, np.bool_)
-        self._standing = np.zeros(self._capacity, np.int64)
-        self._restood: dict[tuple[int, int], int] = {}
+        self._kind = np.zeros(self._capacity, np.int64)
+        self._with_kind: dict[tuple[int, int], int] = {}
         self.sets = Sets()
-        self.standings = Standings()
-        self.loose: set[str] = set()
-        self.folded: set[str] = set()
+        self.kinds = ValueKinds()
+        self.untracked: set[str] = set()
+        self.set_names: set[str] = set()
 
     @property
     def names(self) -> tuple[str, ...]:
+        """All tag names."""
         return tuple(self._columns)
 
     @property
     def size(self) -> int:
-        """How many there are; marks are below it."""
+        """The number of records; all marks are smaller."""
         return self._rows
 
     def add(self, count: int, columns: Mapping[str, IntArray], summed: bool | BoolArray = False) -> int:
-        """The number of the first of `count` new records; a column has one entry a record.
+        """Append `count` records and return the number of the first; a column has one entry per record.
 
-        summed: whether products of a matrix instruction went into the value.
+        summed: whether the value is a sum of products of a matrix instruction.
         """
         first = self._rows
         self._rows += count
@@ -85,13 +86,13 @@ class Records:
         return first
 
     def get(self, name: str, marks: IntArray) -> IntArray:
-        """The component of each mark's record; MISSING where there is none."""
+        """The component `name` of each mark's record; MISSING where there is none."""
         return self._column(name)[marks]
 
-    def plain(self, name: str, marks: IntArray) -> IntArray:
-        """The component of each mark's record, a set of one as the integer in it."""
+    def unwrapped(self, name: str, marks: IntArray) -> IntArray:
+        """As `get`, with a set of one element replaced by that element."""
         column = self.get(name, marks)
-        if name not in self.folded:
+        if name not in self.set_names:
             return column
         column = column.copy()
         sets = is_set(column)
@@ -102,72 +103,72 @@ class Records:
         return column
 
     def summed(self, marks: IntArray) -> BoolArray:
-        """Whether products of matrix instructions went into the values of these marks."""
+        """Whether the values of these marks are sums of products of matrix instructions."""
         return self._summed[marks]
 
-    def standing(self, marks: IntArray) -> IntArray:
-        """What these marks' records stand as in a softmax; of marks that are none, nothing."""
-        return self._standing[np.maximum(marks, 0)]
+    def kind(self, marks: IntArray) -> IntArray:
+        """The value kinds of these marks' records, by number (see `ValueKinds`); 0 for marks without a record."""
+        return self._kind[np.maximum(marks, 0)]
 
-    def restood(self, marks: IntArray, standing: IntArray) -> IntArray:
-        """The same records, standing as this; other marks stay."""
-        differs = (marks > 0) & (self.standing(marks) != standing)
+    def with_kind(self, marks: IntArray, kind: IntArray) -> IntArray:
+        """The records with these value kinds; marks without a record are unchanged."""
+        differs = (marks > 0) & (self.kind(marks) != kind)
         if not differs.any():
             return marks
         result = marks.copy()
-        pairs, back = np.unique(np.stack([marks[differs], standing[differs]]), axis=1, return_inverse=True)
-        wanted = [(mark, stands) for mark, stands in pairs.T.tolist()]
-        fresh = [pair for pair in wanted if pair not in self._restood]
+        pairs, back = np.unique(np.stack([marks[differs], kind[differs]]), axis=1, return_inverse=True)
+        wanted = [(mark, number) for mark, number in pairs.T.tolist()]
+        fresh = [pair for pair in wanted if pair not in self._with_kind]
         if fresh:
             old = np.array([mark for mark, _ in fresh], np.int64)
             columns = {name: self.get(name, old) for name in self.names}
-            for at, (_, stands) in enumerate(fresh):
-                for name, component in self.standings.components(self.sets, stands).items():
+            for at, (_, number) in enumerate(fresh):
+                for name, component in self.kinds.components(self.sets, number).items():
                     columns[name][at] = component
                     self.note(name, columns[name])
             first = self.add(old.size, columns, self._summed[old])
-            self._standing[first : first + old.size] = [stands for _, stands in fresh]
-            self._restood.update({pair: first + at for at, pair in enumerate(fresh)})
-        made = [self._restood[pair] for pair in wanted]
+            self._kind[first : first + old.size] = [number for _, number in fresh]
+            self._with_kind.update({pair: first + at for at, pair in enumerate(fresh)})
+        made = [self._with_kind[pair] for pair in wanted]
         result[differs] = np.array(made, np.int64)[back.reshape(-1)]
         return result
 
-    def once(self, keys: tuple[IntArray, ...], marks: IntArray) -> BoolArray:
-        """The elements but for those that have the keys of an earlier one and the same value, as far as marks tell."""
+    def first_of_equal(self, keys: tuple[IntArray, ...], marks: IntArray) -> BoolArray:
+        """A mask without the elements whose keys and record equal those of an earlier element."""
         _, first, back = np.unique(np.stack(keys), axis=1, return_index=True, return_inverse=True)
         other = marks[first[back.reshape(-1)]]
-        alike = (marks == other) | (marks > 0) & (other > 0)
-        alike &= (self.standing(marks) == self.standing(other)) & np.all(
-            [self.get(name, marks) == self.get(name, other) for name in self.names] or [alike], axis=0
+        equal = (marks == other) | (marks > 0) & (other > 0)
+        equal &= (self.kind(marks) == self.kind(other)) & np.all(
+            [self.get(name, marks) == self.get(name, other) for name in self.names] or [equal], axis=0
         )
-        return ~alike | (first[back.reshape(-1)] == np.arange(marks.size))
+        return ~equal | (first[back.reshape(-1)] == np.arange(marks.size))
 
     def of(self, mark: int) -> dict[str, int]:
-        """One record."""
+        """The components of one record."""
         return {name: int(column[mark]) for name, column in self._columns.items() if column[mark] != MISSING}
 
     def text(self, mark: int) -> str:
-        """One mark as a person reads it: `m=0, k=3`."""
+        """A mark as text: `m=0, k=3`, or the name of its state."""
         if mark < 0:
             return _STATES[mark]
         return ", ".join(f"{name}={self.sets.text(value)}" for name, value in self.of(mark).items()) or "no tags"
 
-    def shown(self, component: int) -> str:
-        """A component as a person reads it."""
+    def component_text(self, component: int) -> str:
+        """A component as text."""
         return "nothing" if component == MISSING else self.sets.text(component)
 
     def note(self, name: str, components: IntArray) -> None:
-        """Say of new components which of them are sets or not tracked."""
-        if name not in self.folded and is_set(components).any():
-            self.folded.add(name)
-        if name not in self.loose and (components == LOOSE).any():
-            self.loose.add(name)
+        """Update `set_names` and `untracked` for new components of a name."""
+        if name not in self.set_names and is_set(components).any():
+            self.set_names.add(name)
+        if name not in self.untracked and (components == UNTRACKED).any():
+            self.untracked.add(name)
 
     def union(self, left: IntArray, right: IntArray, *, summing: bool = False, over: Collection[str] = ()) -> IntArray:
-        """Records with the components of both, the left's first; all marks are values.
+        """Records with the components of both sides, the left side's where both have one; all marks are values.
 
-        summing: sets unite, without which two that differ are not tracked; over: names of which integers that differ
-        make a set.
+        summing: sets are united; otherwise two different sets become untracked. over: names whose different integers
+        are united to a set.
         """
         ours, theirs = left.ravel(), right.ravel()
         columns: dict[str, IntArray] = {}
@@ -175,8 +176,8 @@ class Records:
         for name in self.names:
             one, other = self.get(name, ours), self.get(name, theirs)
             found = np.where(one == MISSING, other, one)
-            if name in self.folded or name in self.loose or name in over:
-                found = self._joined(name, one, other, found, summing=summing, over=name in over)
+            if name in self.set_names or name in self.untracked or name in over:
+                found = self._unite(name, one, other, found, summing=summing, over=name in over)
             columns[name] = found
             gains |= found != one
             differs |= found != other
@@ -191,10 +192,10 @@ class Records:
             result[new] = np.arange(first, first + count, dtype=np.int64)
         return result.reshape(left.shape)
 
-    def _joined(
+    def _unite(
         self, name: str, one: IntArray, other: IntArray, found: IntArray, *, summing: bool, over: bool
     ) -> IntArray:
-        """The components of a name of which some are sets: an integer stands before a set, which it closes."""
+        """The united components of a name, some of which are sets; an integer takes precedence over a set."""
         unlike = (one != other) & (one != MISSING) & (other != MISSING)
         again = is_set(one) & (one == other) if summing else np.zeros(one.shape, np.bool_)
         if not (unlike | again).any():
@@ -205,29 +206,29 @@ class Records:
             sets |= unlike
         for at in np.flatnonzero(sets):
             pair = (int(one[at]), int(other[at]))
-            found[at] = self.sets.united(pair) if summing else LOOSE
-        found[unlike & ((one == LOOSE) | (other == LOOSE))] = LOOSE
+            found[at] = self.sets.union(pair) if summing else UNTRACKED
+        found[unlike & ((one == UNTRACKED) | (other == UNTRACKED))] = UNTRACKED
         self.note(name, found)
         return found
 
-    def closed(self, marks: IntArray) -> IntArray:
-        """The records without their sets: what they sum over is complete."""
+    def without_sets(self, marks: IntArray) -> IntArray:
+        """The records without their set components, for a sum that is complete."""
         result = marks
-        for name in self.folded:
+        for name in self.set_names:
             column = self.get(name, result)
             sets = is_set(column) & (result > 0)
             if sets.any():
                 result = self._without(name, result, sets)
         return result
 
-    def untracked(self, marks: IntArray, where: BoolArray) -> IntArray:
-        """The records, of which nothing is known of their sets where this says so."""
+    def without_tracked_sets(self, marks: IntArray, where: BoolArray) -> IntArray:
+        """The records with their set components made untracked where `where` holds."""
         where = where & (marks > 0)
         if not where.any():
             return marks
         old, back = np.unique(marks[where], return_inverse=True)
         columns = {name: self.get(name, old) for name in self.names}
-        columns = {name: np.where(is_set(column), LOOSE, column) for name, column in columns.items()}
+        columns = {name: np.where(is_set(column), UNTRACKED, column) for name, column in columns.items()}
         for name, column in columns.items():
             self.note(name, column)
         first = self.add(old.size, columns, self._summed[old])
@@ -239,7 +240,7 @@ class Records:
         old, back = np.unique(marks[where], return_inverse=True)
         columns = {each: self.get(each, old) for each in self.names if each != name}
         first = self.add(old.size, columns, self._summed[old])
-        self._standing[first : first + old.size] = self._standing[old]
+        self._kind[first : first + old.size] = self._kind[old]
         result = marks.copy()
         result[where] = first + back.reshape(-1)
         return result
@@ -255,7 +256,7 @@ class Records:
             self._capacity *= 2
         more = self._capacity - self._summed.size
         self._summed = np.concatenate([self._summed, np.zeros(more, np.bool_)])
-        self._standing = np.concatenate([self._standing, np.zeros(more, np.int64)])
+        self._kind = np.concatenate([self._kind, np.zeros(more, np.int64)])
         for name, column in self._columns.items():
             wider = np.full(self._capacity, MISSING, np.int64)
             wider[: column.size] = column
@@ -264,14 +265,14 @@ class Records:
 
 @define(eq=False)
 class Cells:
-    """Flat storage of one buffer; either half may be switched off."""
+    """Flat storage of one buffer: values and marks, either of which may be absent."""
 
     values: AnyArray | None
     marks: IntArray | None
 
 
 def poison(dtype: DType) -> object:
-    """A value that arithmetic shows: NaN, or the smallest integer."""
+    """The value of uninitialised cells: NaN, or the smallest 32-bit integer."""
     return np.nan if dtype.family == "float" else np.iinfo(np.int32).min
 
 
@@ -285,7 +286,7 @@ def blank(count: int, dtype: DType, *, values: bool, tags: bool) -> Cells:
 
 @define(eq=False)
 class Written:
-    """Who stored each cell of a tensor: the first and the second write, as numbers into `log`; -1 is none."""
+    """The first and the second write of each cell of a tensor, as numbers into `Launch.writes`; -1 for none."""
 
     first: IntArray
     second: IntArray
@@ -294,10 +295,11 @@ class Written:
 
     @classmethod
     def of(cls, cells: int) -> Written:
+        """For a number of cells that were not written yet."""
         return cls(*(np.full(cells, -1, np.int64) for _ in range(4)))
 
     def note(self, number: int, cells: IntArray, lanes: IntArray) -> None:
-        """Write `number` stores these cells, by these lanes (thread times registers plus register)."""
+        """Record that write `number` stores these cells, from these lanes (thread times registers plus register)."""
         fresh = self.first[cells] < 0
         self.first[cells[fresh]] = number
         self.first_lane[cells[fresh][::-1]] = lanes[fresh][::-1]
@@ -308,7 +310,7 @@ class Written:
 
 
 def unravel(number: int, extents: Sequence[int]) -> tuple[int, ...]:
-    """Coordinates of an element number that counts the first axis fastest."""
+    """The coordinates of an element number, first axis fastest."""
     axes: list[int] = []
     for extent in extents:
         axes.append(number % extent)

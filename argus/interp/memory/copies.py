@@ -1,4 +1,4 @@
-"""Copies: addresses at issue, then two moments; and the checks of bounds, vectors and states."""
+"""Copies by waves: addresses are fixed at issue, reads and writes follow; checks bounds, vector widths and states."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from argus.interp.compiled_kernel import CopyPlan, Side, first_where, registers_
 from argus.interp.machine.waves import Operation, SharedAccess, Wave
 from argus.interp.memory.atomic_stores import Part, combine
 from argus.interp.memory.cells import BOTTOM, TOP, AnyArray, Cells, IntArray, padding_of, poison
-from argus.interp.memory.trace import Journal, Taken
+from argus.interp.memory.trace import Journal, SourceCells
 from argus.interp.memory.views import MISALIGNED, SCATTERED, STRADDLING, Locator, Place
 from argus.interp.state import Block, coordinates
 from argus.interp.values import contributions
@@ -23,14 +23,14 @@ Staged = tuple[AnyArray | None, IntArray | None]
 
 
 def copy(block: Block, wave: Wave, stmt: Copy, event: Event) -> None:
-    """Issue a copy: capture its places, judge them, and enter it in its queue."""
+    """Issue a copy: locate its cells, check them, and append the operation to its queue."""
     plan = block.launch.prepared.copy(stmt)
     rows = slice(wave.first, min(wave.last, stmt.by.threads.size()))
     if rows.start >= rows.stop:
         return
     source, target = plan.source.locate(wave.env), plan.target.locate(wave.env)
     for side, place in ((plan.source, source), (plan.target, target)):
-        judge_place(block, wave, side, place, rows, event)
+        check_place(block, wave, side, place, rows, event)
     mover = Mover(block, stmt, event, plan, (Part.of(source, rows), Part.of(target, rows)))
     operation = Operation(
         event, stmt, mover.read, mover.write, _accesses(block, stmt, plan, (source, target), rows, event)
@@ -42,7 +42,7 @@ def copy(block: Block, wave: Wave, stmt: Copy, event: Event) -> None:
 
 
 class Mover:
-    """The two moments of one copy by one wave. into: the block in whose memory the target lies, its own or another."""
+    """The read and the write of one copy by one wave. into: the block whose memory contains the target."""
 
     def __init__(self, block: Block, stmt: Copy, event: Event, plan: CopyPlan, parts: tuple[Part, Part]) -> None:
         self.block, self.stmt, self.event, self.plan = block, stmt, event, plan
@@ -51,27 +51,28 @@ class Mover:
         self.moment = 0
 
     def read(self) -> Staged:
+        """The source's elements now, with padding outside the tensor."""
         buffer = self.plan.source.buffer
         cells = self.block.cells(buffer)
         self.moment = self.block.launch.moment
         at, inside = self.source.address, self.source.inside
         values = None if cells.values is None else cells.values[at]
         held = cells.marks
-        if held is not None and (self.block.launch.keeps or self.stmt.combine is not None):
-            held = self._held(buffer, held)
+        if held is not None and (self.block.launch.records_sets or self.stmt.combine is not None):
+            held = self._with_sets(buffer, held)
         marks = None if held is None else held[at]
         if inside is not None:
             fill = cast(float, poison(buffer.dtype)) if self.stmt.edge is None else self.stmt.edge
             if values is not None:
                 values[~inside] = fill
             if marks is not None:
-                marks[~inside] = TOP if self.source.beyond else padding_of(fill)
+                marks[~inside] = TOP if self.source.out_of_bounds else padding_of(fill)
         if marks is not None and buffer.space != "shared":
-            self._judge_states(buffer, marks)
+            self._check_initialised(buffer, marks)
         return values, marks
 
-    def _held(self, buffer: Buffer, marks: IntArray) -> IntArray:
-        """The marks of the source, with the sets of its sums."""
+    def _with_sets(self, buffer: Buffer, marks: IntArray) -> IntArray:
+        """The marks of the source, with the sets that its sums range over."""
         if buffer.space != "register":
             return marks
         wave, registers = self.block.waves[self.event.wave], registers_of(buffer)[1]
@@ -81,13 +82,14 @@ class Mover:
         return found
 
     def write(self, staged: Staged) -> None:
+        """Store elements that were read to the target, or combine them with it."""
         cells = self.into.cells(self.plan.target.buffer)
         if self.stmt.combine is not None:
             combine(self.block, self.event, self.stmt, cells, self.target, staged)
         else:
             self._replace(cells, staged)
         if self.block.launch.journal is not None:
-            self._enter(self.block.launch.journal, cells)
+            self._record(self.block.launch.journal, cells)
 
     def _replace(self, cells: Cells, staged: Staged) -> None:
         at, inside = self.target.address, self.target.inside
@@ -99,14 +101,14 @@ class Mover:
             else:
                 held[at[inside]] = moved[inside]
 
-    def _enter(self, journal: Journal, cells: Cells) -> None:
-        """Put down what was written, and where each element came from."""
+    def _record(self, journal: Journal, cells: Cells) -> None:
+        """Record the write, with the source cell of each element."""
         source = self.plan.source.buffer
-        taken = Taken(source, self.block.cells(source), self.source.address, self.moment, self.source.inside)
-        wrote = Taken(self.plan.target.buffer, cells, self.target.address, journal.moment, self.target.inside)
-        journal.moved(self.event, self.block.base + self.target.first, wrote, (taken,))
+        taken = SourceCells(source, self.block.cells(source), self.source.address, self.moment, self.source.inside)
+        wrote = SourceCells(self.plan.target.buffer, cells, self.target.address, journal.moment, self.target.inside)
+        journal.record_elementwise(self.event, self.block.base + self.target.first, wrote, (taken,))
 
-    def _judge_states(self, buffer: Buffer, marks: IntArray) -> None:
+    def _check_initialised(self, buffer: Buffer, marks: IntArray) -> None:
         bottom = marks == BOTTOM
         if self.target.inside is not None:
             bottom &= self.target.inside
@@ -130,23 +132,23 @@ def _issue(block: Block, wave: Wave, stmt: Copy, plan: CopyPlan, operation: Oper
     queue = stmt.atom.completion.queue
     source, target = plan.source.buffer, plan.target.buffer
     if source.space == "register":
-        flying = block.settle(wave, source, operation.event, "read")
+        flying = block.check_in_flight(wave, source, operation.event, "read")
         values, marks = mover.read()
         if flying and marks is not None:
             marks = np.full_like(marks, TOP)
         operation.staged = (values, marks)
     if target.space == "register":
-        block.forget(wave, target)
-        same = [other for other in wave.flying.get(target, ()) if other.stmt.atom.completion.queue == queue]
+        block.drop_sums(wave, target)
+        same = [other for other in wave.pending_loads.get(target, ()) if other.stmt.atom.completion.queue == queue]
         if not same:
-            block.settle(wave, target, operation.event, "written")
+            block.check_in_flight(wave, target, operation.event, "written")
     if queue is None:
         operation.complete()
         for access in operation.accesses:
             access.drained, access.over = wave.arrivals, access.event.path
         return
     if target.space == "register":
-        wave.flying.setdefault(target, []).append(operation)
+        wave.pending_loads.setdefault(target, []).append(operation)
     wave.queue(queue).issue(operation)
     if block.launch.adversary.schedule.style == "early":
         wave.queue(queue).complete()
@@ -166,9 +168,10 @@ def _accesses(
 
 
 def note_stores(block: Block, plan: CopyPlan, places: tuple[Place, Place], rows: slice, event: Event) -> None:
+    """Record stores to tensors with claims, and check claims about their products."""
     place = places[1]
-    if plan.target.buffer in block.launch.prepared.contributed:
-        contributions.judge(block, block.waves[event.wave], plan, place, rows, event)
+    if plan.target.buffer in block.launch.prepared.product_claims:
+        contributions.check_store(block, block.waves[event.wave], plan, place, rows, event)
     written = block.launch.written.get(plan.target.buffer)
     if written is None:
         return
@@ -184,22 +187,23 @@ def note_stores(block: Block, plan: CopyPlan, places: tuple[Place, Place], rows:
     held = block.cells(plan.source.buffer).marks
     if plan.source.buffer.space == "register" and held is not None:
         at = places[0].address.reshape(-1)[lanes - block.base * registers]
-        each = block.launch.records.once((cells, lanes // registers // block.launch.prepared.unit), held[at])
+        each = block.launch.records.first_of_equal((cells, lanes // registers // block.launch.prepared.unit), held[at])
         cells, lanes = cells[each], lanes[each]
     written.note(number, cells, lanes)
 
 
 _WHY = {
     MISALIGNED: "starts at an address that is not a multiple of {align} bytes",
-    SCATTERED: "reaches elements that are not contiguous",
+    SCATTERED: "covers elements that are not contiguous",
     STRADDLING: "lies partly inside the tensor and partly outside",
 }
 
 
-def judge_place(block: Block, wave: Wave, side: Side, place: Place, rows: slice, event: Event) -> None:
-    if side.locator is not None and side.locator.chosen:
-        _judge_chosen(block, wave, side.locator, rows, event)
-    if place.beyond is not None and (beyond := place.beyond[rows]).any():
+def check_place(block: Block, wave: Wave, side: Side, place: Place, rows: slice, event: Event) -> None:
+    """Report accesses out of bounds (I37), misaligned or split vectors (I19), and invalid indirect indices (I27)."""
+    if side.locator is not None and side.locator.indirect_axes:
+        _check_indirect(block, wave, side.locator, rows, event)
+    if place.out_of_bounds is not None and (beyond := place.out_of_bounds[rows]).any():
         lane, value = first_where(beyond)
         element = _element(wave, side, wave.first + lane, value)
         extents = [int(block.scalars.number(e, wave.env, 0, event.stmt)) for e in side.buffer.shape]
@@ -211,13 +215,13 @@ def judge_place(block: Block, wave: Wave, side: Side, place: Place, rows: slice,
             value=value,
             element=element,
             buffer=side.buffer.name,
-            facts=_what_is_there(block, wave, side, event.stmt, element),
+            facts=_reached_element(block, wave, side, event.stmt, element),
         )
-    if place.crooked is not None and (crooked := place.crooked[rows]).any():
+    if place.vector_faults is not None and (vector_faults := place.vector_faults[rows]).any():
         assert side.locator is not None
-        lane, run = first_where(crooked != 0)
+        lane, run = first_where(vector_faults != 0)
         access = side.locator.access
-        why = _WHY[int(crooked[lane, run])].format(align=max(access.align, access.begins))
+        why = _WHY[int(vector_faults[lane, run])].format(align=max(access.align, access.begins))
         whole = place.address.shape[1] % access.vector == 0 and access.together == 1
         value = run * access.vector if whole else run
         block.report(
@@ -231,17 +235,18 @@ def judge_place(block: Block, wave: Wave, side: Side, place: Place, rows: slice,
         )
 
 
-def _judge_chosen(block: Block, wave: Wave, locator: Locator, rows: slice, event: Event) -> None:
-    """Report a number that an integer from memory chose, and that the tensor does not have."""
+def _check_indirect(block: Block, wave: Wave, locator: Locator, rows: slice, event: Event) -> None:
+    """Report an index that is read from memory and is out of bounds (I27)."""
     buffer = locator.view.buffer
     element = locator.coordinates(wave.env, rows.start, 0)
-    for axis in locator.chosen:
+    for axis in locator.indirect_axes:
         extent = int(block.scalars.number(buffer.shape[axis], wave.env, 0, event.stmt))
         if not 0 <= element[axis] < extent:
             name = show(locator.view.at[axis])
             block.report(
                 "I27",
-                f"`{buffer.name}` has no number {element[axis]} along axis {axis}, of {extent}: `{name}` chose it",
+                f"index {element[axis]} along axis {axis} of `{buffer.name}` is out of bounds (extent {extent}): "
+                f"it is `{name}`",
                 event,
                 thread=rows.start,
                 value=0,
@@ -251,10 +256,10 @@ def _judge_chosen(block: Block, wave: Wave, locator: Locator, rows: slice, event
             )
 
 
-def _what_is_there(
+def _reached_element(
     block: Block, wave: Wave, side: Side, stmt: Stmt, element: tuple[int, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """The element that a buffer instruction reaches beyond the end of a row: its limit is the tensor's end alone."""
+    """The element that a buffer instruction reaches beyond the end of a row: only the tensor's end limits its range."""
     layout = side.buffer.layout
     if not isinstance(stmt, Copy) or stmt.atom.edge != "range_zero" or not isinstance(layout, Strided):
         return ()
@@ -277,7 +282,7 @@ def _tuple(numbers: tuple[int, ...] | list[int]) -> str:
 
 
 def _element(wave: Wave, side: Side, thread: int, value: int) -> tuple[int, ...]:
-    """Buffer coordinates of the element that one register of a copy moves."""
+    """The buffer coordinates of the element that one register of a copy holds."""
     if side.locator is not None:
         return side.locator.coordinates(wave.env, thread, value)
     registers = registers_of(side.buffer)[1]

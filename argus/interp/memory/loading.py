@@ -1,4 +1,4 @@
-"""Global memory as a launch finds it: inputs, poisoned outputs, tags."""
+"""Global memory at the start of a launch: inputs, uninitialised outputs, tags, and integers that satisfy promises."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from argus.core.walk import IntArray, evaluate, symbols
 from argus.interp.memory.cells import PLAIN, AnyArray, BoolArray, Cells, Written, blank
 from argus.interp.state import Launch
 from argus.interp.values.tensor_claims import elements, number, tag
-from argus.interp.violation import BeyondError, UnkeptError, not_built
+from argus.interp.violation import OutOfBoundsReadError, UnsatisfiedPromiseError, not_built
 
 Array = npt.NDArray[Any]
 _INTEGERS = 8
@@ -31,7 +31,7 @@ def outputs(kernel: Kernel) -> tuple[Buffer, ...]:
 
 
 def inputs(kernel: Kernel) -> tuple[Buffer, ...]:
-    """The parameters whose contents before the launch matter, or that it leaves alone."""
+    """The parameters that the kernel reads, or does not write."""
     copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy)]
     read = {stmt.source.buffer for stmt in copies} | {s.target.buffer for s in copies if s.combine is not None}
     written = outputs(kernel)
@@ -39,7 +39,7 @@ def inputs(kernel: Kernel) -> tuple[Buffer, ...]:
 
 
 def load(launch: Launch, arrays: Mapping[str, Array], seed: int | tuple[int, int]) -> None:
-    """Make the tensors of a launch: inputs by name, random from the seed where absent."""
+    """Allocate the tensors of a launch: inputs by name, random from the seed where absent."""
     random = np.random.default_rng(seed)
     filled = inputs(launch.prepared.kernel)
     for buffer in launch.prepared.kernel.parameters:
@@ -52,8 +52,8 @@ def load(launch: Launch, arrays: Mapping[str, Array], seed: int | tuple[int, int
 
 
 def begin(launch: Launch) -> None:
-    """Give the tensors of a launch the tags of its kernel, and count its writes from now on."""
-    claims = [claim.view.buffer for claim in launch.prepared.counted] if launch.tags else []
+    """Assign the kernel's tags to the tensors of a launch, and start recording its writes."""
+    claims = [claim.view.buffer for claim in launch.prepared.write_claims] if launch.tags else []
     launch.written = {buffer: Written.of(extent(launch, buffer)) for buffer in claims if buffer in launch.tensors}
     tagged: set[Buffer] = set()
     for stmt in walk(launch.prepared.kernel.body):
@@ -70,7 +70,7 @@ def _tag(launch: Launch, stmt: Tag, *, more: bool) -> None:
 
 
 def extent(launch: Launch, buffer: Buffer) -> int:
-    """Cells of a tensor."""
+    """The number of cells of a tensor."""
     assert isinstance(buffer.layout, Strided), buffer.name
     shape = [number(launch, size) for size in buffer.shape]
     strides = [number(launch, stride) for stride in buffer.layout.strides]
@@ -80,7 +80,7 @@ def extent(launch: Launch, buffer: Buffer) -> int:
 
 
 def fill(launch: Launch, buffer: Buffer, cells: Cells, given: Array | None, random: np.random.Generator) -> None:
-    """Give a tensor its contents, random ones if none are given."""
+    """Fill a tensor with the given contents, or random ones."""
     every = elements(launch, whole(buffer))
     if cells.marks is not None:
         cells.marks[every.cell] = PLAIN
@@ -90,12 +90,13 @@ def fill(launch: Launch, buffer: Buffer, cells: Cells, given: Array | None, rand
     if cells.values is not None:
         cells.values[every.cell] = contents.reshape(-1)
     if buffer.name in launch.prepared.read:
-        launch.prepared.give({**launch.prepared.integers, buffer.name: Integers(buffer, contents).guarded})
+        launch.prepared.set_integers({**launch.prepared.integers, buffer.name: Integers(buffer, contents).guarded})
 
 
 def contents_of(
     launch: Launch, buffer: Buffer, shape: tuple[int, ...], given: Array | None, random: np.random.Generator
 ) -> AnyArray:
+    """The given contents, or random ones. Raises UnsatisfiedPromiseError if none are found that satisfy the promise."""
     if given is not None:
         return np.broadcast_to(np.asarray(given).astype(buffer.dtype.numpy, copy=False), shape)
     if buffer.dtype.family == "float":
@@ -105,30 +106,30 @@ def contents_of(
 
 
 def _promised(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator) -> AnyArray:
-    """Integers that keep the promise: each one of a few that does, in order if that helps. Raises UnkeptError."""
+    """Random integers that satisfy the promise, sorted if needed. Raises UnsatisfiedPromiseError if none are found."""
     for _ in range(_ATTEMPTS):
-        made = _each(launch, buffer, drawn, random)
+        made = _candidate(launch, buffer, drawn, random)
         for each in (made, np.sort(made, axis=None).reshape(made.shape)):
-            if keeps(buffer, each, launch.sizes, launch.prepared.integers).all():
+            if satisfies_promise(buffer, each, launch.sizes, launch.prepared.integers).all():
                 return each
-    raise UnkeptError(buffer)
+    raise UnsatisfiedPromiseError(buffer)
 
 
-def _each(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator) -> AnyArray:
-    """For every element, one of the small numbers, or of the sizes, that keep the promise where all are the same."""
+def _candidate(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator) -> AnyArray:
+    """For every element, a random small number or size that satisfies the promise when all elements have it."""
     made, choice = drawn.copy(), np.full(drawn.shape, -np.inf)
     for candidate in dict.fromkeys((*range(-1, _INTEGERS), *launch.sizes.values())):
-        kept = keeps(buffer, np.full_like(drawn, candidate), launch.sizes, launch.prepared.integers)
+        kept = satisfies_promise(buffer, np.full_like(drawn, candidate), launch.sizes, launch.prepared.integers)
         weight = np.where(kept, random.random(drawn.shape), -np.inf)
         made[weight > choice] = candidate
         choice = np.maximum(choice, weight)
     return made
 
 
-def keeps(
+def satisfies_promise(
     buffer: Buffer, contents: AnyArray, sizes: Mapping[Symbol, int], integers: Mapping[str, IntArray]
 ) -> BoolArray:
-    """Where the elements of a tensor keep its promise."""
+    """Where the elements of a tensor satisfy its promise."""
     coordinates = tuple(cast(IntArray, axis) for axis in np.indices(contents.shape, dtype=np.int64))
     wide = _Clipped(contents.astype(np.int64))
     held = evaluate(buffer.promise, sizes, coordinates, {**integers, buffer.name: cast(IntArray, wide)})
@@ -136,7 +137,7 @@ def keeps(
 
 
 class _Clipped:
-    """Elements for a promise about each: it may name the neighbours of elements at the ends, which have none."""
+    """Elements with indices clamped to the bounds: a promise may refer to neighbours that do not exist at the ends."""
 
     def __init__(self, held: IntArray) -> None:
         self._held = held
@@ -147,14 +148,14 @@ class _Clipped:
 
 
 class Integers:
-    """The elements of a tensor as expressions read them: none before the first or beyond the last."""
+    """The elements of an integer tensor, bounds-checked. Indexing raises OutOfBoundsReadError outside."""
 
     def __init__(self, buffer: Buffer, contents: AnyArray) -> None:
         self._buffer, self._held = buffer, contents.astype(np.int64)
 
     @property
     def guarded(self) -> IntArray:
-        """As an array, of which `evaluate` takes elements alone."""
+        """Itself as an array; `evaluate` only indexes it."""
         return cast(IntArray, self)
 
     def __str__(self) -> str:
@@ -168,6 +169,6 @@ class Integers:
             if outside.any():
                 place = np.unravel_index(int(outside.argmax()), outside.shape)
                 element = (int(np.broadcast_to(np.atleast_1d(each), outside.shape)[place]) for each in at)
-                raise BeyondError(self._buffer, tuple(element), shape)
+                raise OutOfBoundsReadError(self._buffer, tuple(element), shape)
         found = self._held[at]
         return int(found) if np.ndim(found) == 0 else found

@@ -1,8 +1,8 @@
-"""Races in shared memory, by the order that barriers and waits make, not by what a schedule happened to do.
+"""Detects races in shared memory by the happens-before order of barriers and waits, independent of the schedule.
 
-An access of wave w lasts from the epoch it was issued in to the epoch in which a wait covered it; x happens
-before y of another wave iff x had ended in an earlier epoch than y began. One wave's accesses are in order, except
-that a load which goes to shared memory directly is in order with nothing that the wave has not waited for.
+An access of wave w lasts from the epoch in which it was issued to the epoch in which a wait covered it; x happens
+before y of another wave iff x ended in an earlier epoch than y began. One wave's accesses are in program order, except
+that a load to LDS and another access are unordered unless a wait covers the earlier of them before the later is issued.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from argus.interp.memory.views import Place
 from argus.interp.state import Block, shared_element
 
 
-def judge(block: Block) -> None:
-    """Report every race of a finished block, and reads of shared cells that nothing wrote."""
+def check(block: Block) -> None:
+    """Report every race of a finished block, and reads of shared cells that were never written."""
     by_buffer: dict[Buffer, list[SharedAccess]] = defaultdict(list)
     for access in block.accesses:
         by_buffer[access.buffer].append(access)
@@ -30,8 +30,8 @@ def judge(block: Block) -> None:
             for later in accesses[position + 1 :]:
                 if later.event.epoch > earlier.drained:
                     break
-                _judge_pair(block, earlier, later)
-        _judge_unwritten(block, accesses)
+                _check_pair(block, earlier, later)
+        _check_written(block, accesses)
 
 
 def _issued(access: SharedAccess) -> tuple[int, tuple[int, ...], int]:
@@ -45,11 +45,11 @@ def _ordered(earlier: SharedAccess, later: SharedAccess) -> bool:
     return earlier.drained < later.event.epoch
 
 
-def _judge_pair(block: Block, one: SharedAccess, two: SharedAccess) -> None:
+def _check_pair(block: Block, one: SharedAccess, two: SharedAccess) -> None:
     if not (one.writes or two.writes) or not one.cells & two.cells:
         return
     if one.event.wave == two.event.wave:
-        _judge_own(block, one, two)
+        _check_same_wave(block, one, two)
         return
     if _ordered(one, two) or _ordered(two, one):
         return
@@ -59,26 +59,26 @@ def _judge_pair(block: Block, one: SharedAccess, two: SharedAccess) -> None:
     if first.writes:
         what = "overwritten" if second.writes else "read"
         code = "I31" if crossed else "I5"
-        why = "the write was not waited for before the barrier between" if crossed else "no barrier lies between"
+        why = "no wait for the write lies before the barrier between them" if crossed else "no barrier lies between"
         message = f"`{name}` is {what} by one wave while another writes it: {why}"
     else:
         code = "I30" if crossed else "I36"
-        why = "the read was not waited for before the barrier between" if crossed else "no barrier lies between"
+        why = "no wait for the read lies before the barrier between them" if crossed else "no barrier lies between"
         message = f"`{name}` is overwritten by one wave while another reads it: {why}"
     _report(block, code, message, first, second)
 
 
-def _judge_own(block: Block, one: SharedAccess, two: SharedAccess) -> None:
-    """A direct load and another access of one wave: the first is over before the second is issued."""
+def _check_same_wave(block: Block, one: SharedAccess, two: SharedAccess) -> None:
+    """A load to LDS and another access of one wave: a wait must cover the first before the second is issued."""
     first, second = (one, two) if one.event.path < two.event.path else (two, one)
     if one.direct == two.direct or (first.over is not None and first.over < second.event.path):
         return
     what = "overwritten" if second.writes else "read"
     name, doing = (
         first.buffer.name,
-        "a direct load fills it" if first.direct else f"a {_verb(first)} of it is under way",
+        "a load to LDS writes it" if first.direct else f"a {_verb(first)} of it is in flight",
     )
-    message = f"`{name}` is {what} while {doing}: nothing waited for that"
+    message = f"`{name}` is {what} while {doing}: no wait lies between"
     _report(block, "I31" if first.writes else "I30", message, first, second)
 
 
@@ -113,7 +113,7 @@ def _span(access: SharedAccess) -> str:
 
 
 def _holder(block: Block, access: SharedAccess, cells: int) -> tuple[int, int, int]:
-    """The first thread and register of an access that touch one of these cells, and the cell."""
+    """The first thread and register of an access to one of these cells, and the cell."""
     wave = block.waves[access.event.wave]
     address, inside = _rows(access.place, wave.first, wave.last)
     flags = np.unpackbits(
@@ -132,8 +132,8 @@ def _rows(place: Place, first: int, last: int) -> tuple[IntArray, BoolArray | No
     return place.address[first:last], None if place.inside is None else place.inside[first:last]
 
 
-def _judge_unwritten(block: Block, accesses: list[SharedAccess]) -> None:
-    """A read of a cell that no write could have reached first."""
+def _check_written(block: Block, accesses: list[SharedAccess]) -> None:
+    """Report reads of cells that no write can precede."""
     writes = sorted((access for access in accesses if access.writes), key=lambda access: access.drained)
     before, taken = 0, 0
     for read in (access for access in accesses if not access.writes):
@@ -152,7 +152,7 @@ def _report_unwritten(block: Block, read: SharedAccess, cells: int) -> None:
     thread, value, cell = _holder(block, read, cells)
     block.launch.reporter.report(
         "I5",
-        f"`{read.buffer.name}` is read where nothing was written",
+        f"`{read.buffer.name}` is read where it was never written",
         read.event,
         thread=thread,
         value=value,

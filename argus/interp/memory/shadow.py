@@ -1,7 +1,7 @@
-"""Accesses to shared memory and whether they are ordered: races and the visibility between the two proxies.
+"""Race detection in shared memory for agents, by vector clocks, and visibility between generic and async proxy.
 
-Lanes of one strand are in order of each other, as a warp executes. An asynchronous operation lasts from its issue to
-the wait that somebody's clock has seen.
+Lanes of one strand are ordered, as a warp executes. An asynchronous operation lasts from its issue until a wait for it
+happens before the access in question.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from argus.interp.state import shared_element
 from argus.interp.violation import Event, Reporter
 
 Key = tuple[Buffer, int]
-"""A barrier: its buffer and its element."""
+"""An mbarrier: its buffer and its element."""
 
 
 @define(eq=False)
-class Touch:
+class StrandAccess:
     """One statement's reads or writes of one shared buffer, by one strand or by one asynchronous operation.
 
-    agent: as a person reads it. base: first thread of the agent in the block. rows: of `place`, which threads of the
-    agent these are. marks: when it was issued. bit: of the operation's completion, None for one that is done at once.
-    queue: of the operation. proxied: by the asynchronous proxy. cells: the bits of a number; those that a later,
-    ordered access has taken over are dropped. lands: the barrier that the operation completes on. astray: of barriers,
-    the wait of who reads that was not for the phase after the one before, and its phase.
+    agent: its name for messages. base: the agent's first thread in the block. rows: the threads of the agent, rows of
+    `place`. marks: timestamps of the issue. bit: the clock bit of the operation's completion, None for a synchronous
+    access. queue: of the operation. proxied: by the async proxy. cells: a bit set, without cells that a later, ordered
+    access covers. lands: the mbarrier that the operation signals. skipped_waits: per mbarrier, the reading unit's last
+    wait that was not for the phase after the previous one, and its phase.
     """
 
     event: Event
@@ -46,17 +46,18 @@ class Touch:
     queue: str = ""
     proxied: bool = False
     lands: Key | None = None
-    astray: Mapping[Key, tuple[Event, int]] = field(factory=dict[Key, tuple[Event, int]])
+    skipped_waits: Mapping[Key, tuple[Event, int]] = field(factory=dict[Key, tuple[Event, int]])
 
     def ordered(self, clock: Clock) -> bool:
-        """Whether it is over for one who knows this."""
+        """Whether it is complete before an access with this clock."""
         return clock.knows(self.marks) if self.bit is None else bool(clock.done >> self.bit & 1)
 
     def published(self, clock: Clock) -> bool:
+        """Whether a proxy fence makes it visible to async-proxy accesses with this clock."""
         return clock.published(self.marks) if self.bit is None else bool(clock.fenced_done >> self.bit & 1)
 
     def holder(self, cell: int) -> tuple[int, int]:
-        """Thread of the block and value that touch a cell."""
+        """The thread of the block, and the register, that access a cell."""
         first, last = self.rows
         touched = self.place.address[first:last] == cell
         if self.place.inside is not None:
@@ -66,16 +67,18 @@ class Touch:
 
 
 @define(eq=False)
-class Shadow:
-    """The accesses of one block that may still conflict with others."""
+class ShadowMemory:
+    """ShadowMemory memory: the accesses of one block that may still conflict with later ones."""
 
     prepared: Prepared
     reporter: Reporter
-    _live: dict[Buffer, list[Touch]] = field(factory=lambda: defaultdict[Buffer, list[Touch]](list), init=False)
+    _live: dict[Buffer, list[StrandAccess]] = field(
+        factory=lambda: defaultdict[Buffer, list[StrandAccess]](list), init=False
+    )
 
-    def note(self, touch: Touch, clock: Clock) -> None:
-        """Judge an access by one who knows this much against all before, then keep it."""
-        kept: list[Touch] = []
+    def note(self, touch: StrandAccess, clock: Clock) -> None:
+        """Check an access with this clock against all earlier ones, then record it."""
+        kept: list[StrandAccess] = []
         for earlier in self._live[touch.buffer]:
             both = earlier.cells & touch.cells
             if both and (earlier.event is not touch.event or earlier.bit is None):
@@ -85,20 +88,20 @@ class Shadow:
         kept.append(touch)
         self._live[touch.buffer] = kept
 
-    def _against(self, earlier: Touch, touch: Touch, clock: Clock, both: int) -> None:
+    def _against(self, earlier: StrandAccess, touch: StrandAccess, clock: Clock, both: int) -> None:
         ordered = earlier.ordered(clock)
         if earlier.writes or touch.writes:
             unseen = touch.proxied and earlier.writes and not earlier.proxied and not earlier.published(clock)
             if not ordered:
                 self._report(*_conflict(earlier, touch, clock, fenced=not unseen), earlier, touch, both)
             elif unseen:
-                why = "no proxy fence of the writer and rendezvous lie between"
-                what = f"`{touch.buffer.name}` is {_async_use(touch)} after ordinary writes: {why}"
+                why = "no proxy fence by the writer followed by a barrier lies between"
+                what = f"`{touch.buffer.name}` is {_async_use(touch)} after generic-proxy writes: {why}"
                 self._report("I12", what, earlier, touch, both)
         if touch.writes or (ordered and not earlier.writes):
             earlier.cells &= ~both
 
-    def _report(self, code: str, message: str, earlier: Touch, touch: Touch, cells: int) -> None:
+    def _report(self, code: str, message: str, earlier: StrandAccess, touch: StrandAccess, cells: int) -> None:
         cell = (cells & -cells).bit_length() - 1
         thread, value = touch.holder(cell)
         other_thread, other_value = earlier.holder(cell)
@@ -113,51 +116,51 @@ class Shadow:
             other=earlier.event,
             other_thread=other_thread,
             facts=(
-                _told(earlier, other_thread, other_value),
-                _told(touch, thread, value),
+                _describe(earlier, other_thread, other_value),
+                _describe(touch, thread, value),
             ),
-            related=_wait_astray(earlier, touch),
+            related=_skipped_wait(earlier, touch),
         )
 
 
-def _told(touch: Touch, thread: int, value: int) -> tuple[str, str]:
+def _describe(touch: StrandAccess, thread: int, value: int) -> tuple[str, str]:
     verb = "write" if touch.writes else "read"
-    how = f", asynchronous ({touch.queue})" if touch.queue else f", element {value} of it"
+    how = f", asynchronous ({touch.queue})" if touch.queue else f", its element {value}"
     return verb, f"{touch.agent}, thread {thread}{how}"
 
 
-def _async_use(touch: Touch) -> str:
+def _async_use(touch: StrandAccess) -> str:
     return "overwritten by an asynchronous copy" if touch.writes else "read by an asynchronous operation"
 
 
-def _wait_astray(earlier: Touch, touch: Touch) -> tuple[tuple[Stmt, str], ...]:
-    """The wait out of turn on the barrier that a copy lands on, of who reads what it writes."""
-    found = None if touch.writes or earlier.lands is None else touch.astray.get(earlier.lands)
+def _skipped_wait(earlier: StrandAccess, touch: StrandAccess) -> tuple[tuple[Stmt, str], ...]:
+    """The reader's wait that skipped a phase of the mbarrier that the copy signals, if there is one."""
+    found = None if touch.writes or earlier.lands is None else touch.skipped_waits.get(earlier.lands)
     if found is None:
         return ()
     event, phase = found
-    return ((event.stmt, f"waits for phase {phase} out of turn"),)
+    return ((event.stmt, f"waits for phase {phase} out of order"),)
 
 
-def _conflict(earlier: Touch, touch: Touch, clock: Clock, *, fenced: bool) -> tuple[str, str]:
-    """The invariant that two unordered accesses break, and how."""
+def _conflict(earlier: StrandAccess, touch: StrandAccess, clock: Clock, *, fenced: bool) -> tuple[str, str]:
+    """The invariant that two unordered accesses violate, and the message."""
     name = touch.buffer.name
     if earlier.queue and not earlier.writes:
         if earlier.queue == "bulk":
-            why = "its issuer's wait and a rendezvous do not lie between"
+            why = "no wait by its issuer followed by a barrier lies between"
             return "I13", f"`{name}` is overwritten while a bulk store may still read it: {why}"
-        if clock.knows_of(earlier.marks):
-            why = "the wait that covers it does not lie between"
-            return "I10", f"`{name}` is overwritten while a multiplication may still read it: {why}"
+        if clock.knows_any(earlier.marks):
+            why = "no wait that covers it lies between"
+            return "I10", f"`{name}` is overwritten while a wgmma may still read it: {why}"
     if not earlier.queue and earlier.writes and touch.proxied:
-        why = "no rendezvous lies between" if fenced else "no proxy fence and rendezvous lie between"
-        return "I12", f"`{name}` is {_async_use(touch)} while ordinary writes to it may be under way: {why}"
+        why = "no barrier lies between" if fenced else "no proxy fence followed by a barrier lies between"
+        return "I12", f"`{name}` is {_async_use(touch)} while generic-proxy writes to it may be in flight: {why}"
     verb = "written" if touch.writes else "read"
     if earlier.queue == "cp_async" and clock.knows(earlier.marks):
         return "I31", f"`{name}` is {verb} while the copy into it is in flight"
     doing = "writes" if earlier.writes else "reads"
-    if _wait_astray(earlier, touch):
-        why = f"{touch.agent} has not waited for the phases of its barrier one after the other"
+    if _skipped_wait(earlier, touch):
+        why = f"{touch.agent} has not waited for every phase of its barrier in order"
         return "I6", f"`{name}` is read by {touch.agent} while {earlier.agent} writes it: {why}"
     code = "I5" if earlier.writes or earlier.queue or touch.queue else "I36"
     return code, f"`{name}` is {verb} by {touch.agent} while {earlier.agent} {doing} it: nothing orders them"

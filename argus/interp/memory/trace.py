@@ -1,4 +1,4 @@
-"""Every write of a run with what it took, kept on request, so that an element can be followed back to its tensor."""
+"""A journal of a run's writes with their sources, recorded on request, to trace an element back to its tensor."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from argus.interp.values.operands import Source
 from argus.interp.violation import Event
 
 Fault = tuple[str, Stmt, Stmt | None]
-"""What tells violations of one run apart: the invariant, the statement and the one that it conflicts with."""
+"""The key of a violation in one run: the invariant, the statement and the one that it conflicts with."""
 
 
 @frozen(eq=False)
 class Spot:
-    """One cell of a buffer as it was before write number `moment`; cell -1 is padding, which no buffer holds."""
+    """One cell of a buffer, just before write number `moment`; cell -1 is padding, which no buffer holds."""
 
     buffer: Buffer
     cells: Cells
@@ -29,19 +29,19 @@ class Spot:
 
 
 def spots(buffer: Buffer, cells: Cells, at: IntArray, moment: int) -> tuple[Spot, ...]:
-    """The first cells of many, as they were before a write."""
+    """The first `MOST` of some cells, just before write number `moment`."""
     return tuple(Spot(buffer, cells, cell, moment) for cell in at[:MOST].tolist())
 
 
 MOST = 256
-"""Elements that are kept of those that fail alike."""
+"""The number of elements to keep of those that fail in the same way."""
 
 
 @frozen(eq=False)
-class Taken:
-    """What a write took from one buffer: element by element the cell, as it was before write number `moment`.
+class SourceCells:
+    """The source cells of a write in one buffer, element by element, just before write number `moment`.
 
-    inside: where it took a cell at all; None for everywhere.
+    inside: the elements that have a source cell; None for all.
     """
 
     buffer: Buffer
@@ -58,9 +58,9 @@ class Taken:
 
 @frozen(eq=False)
 class Write:
-    """One statement executed by one wave: the cells it wrote (skipped where not `inside`), and what each came from.
+    """The cells that one statement wrote for one wave (except where not `inside`), and their sources.
 
-    thread: of the block, by element; origins: by element.
+    thread: the thread of the block, by element; origins: the source cells, by element.
     """
 
     event: Event
@@ -72,7 +72,7 @@ class Write:
     origins: Callable[[int], tuple[Spot, ...]]
 
     def element(self, cell: int) -> int | None:
-        """Which element of it wrote the cell; of several the last."""
+        """The last of its elements that wrote the cell; None if none did."""
         hit = self.at == cell
         if self.inside is not None:
             hit &= self.inside
@@ -81,10 +81,11 @@ class Write:
 
 
 @frozen(eq=False)
-class Asked:
-    """When a violation was reported, and where its block's cells and threads are; `origins`: the elements at fault.
+class FaultContext:
+    """The state in which a violation was reported. moment: number of the next write; base: the block's first thread.
 
-    No origins: the element that the report names. alike: more that fail as it does, in the same execution.
+    cells: the block's storage. origins: the faulty cells; if empty, the element that the report names. alike: further
+    cells that fail in the same way in the same execution.
     """
 
     moment: int
@@ -96,19 +97,19 @@ class Asked:
 
 @define(eq=False)
 class Journal:
-    """The writes of one run in the order in which they took effect, and the violations when they were reported."""
+    """The writes of one run in the order in which they took effect. contexts: the state at the report of each fault."""
 
     tensors: dict[Buffer, Cells] = field(factory=dict[Buffer, Cells])
     writes: list[Write] = field(factory=list[Write])
-    asked: dict[Fault, Asked] = field(factory=dict[Fault, Asked])
+    contexts: dict[Fault, FaultContext] = field(factory=dict[Fault, FaultContext])
 
     @property
     def moment(self) -> int:
         """The number of the next write."""
         return len(self.writes)
 
-    def moved(self, event: Event, first: int, target: Taken, sources: Sequence[Taken]) -> None:
-        """Elements were assigned, one row a thread, from as many of each source. first: the thread of the first row."""
+    def record_elementwise(self, event: Event, first: int, target: SourceCells, sources: Sequence[SourceCells]) -> None:
+        """Record an element-wise write, one row per thread. first: the thread of the first row."""
         width = target.at.shape[1]
         taken = tuple(sources)
 
@@ -120,10 +121,10 @@ class Journal:
 
         self.writes.append(Write(event, target.buffer, target.cells, target.at, target.inside, thread, origins))
 
-    def multiplied(
-        self, event: Event, base: int, target: Taken, operands: tuple[tuple[Source, Cells], tuple[Source, Cells]]
+    def record_product(
+        self, event: Event, base: int, target: SourceCells, operands: tuple[tuple[Source, Cells], tuple[Source, Cells]]
     ) -> None:
-        """Products were added to accumulators (m, n): each came from the first k at which both operands have values."""
+        """Record a matrix product into accumulators (m, n); the sources are those of the first k with two values."""
         (a, _), (b, _) = operands
         layout, columns = cast(TV, target.buffer.layout), target.at.shape[1]
         registers = layout.values.size()
@@ -144,8 +145,8 @@ class Journal:
 
         self.writes.append(Write(event, target.buffer, target.cells, target.at, None, thread, origins))
 
-    def before(self, spot: Spot) -> tuple[Write, int] | None:
-        """The write that gave a cell what it held, and which of its elements; None if it was not written."""
+    def last_write(self, spot: Spot) -> tuple[Write, int] | None:
+        """The last write of a cell and the number of the element in it; None if the cell was not written."""
         for write in reversed(self.writes[: spot.moment]):
             if write.target is spot.cells:
                 element = write.element(spot.cell)

@@ -1,4 +1,4 @@
-"""Views made concrete: which cell each thread's each value is, for all threads of a block at once."""
+"""Address computation of views: the memory cell of each (thread, value), for all threads of a block at once."""
 
 from __future__ import annotations
 
@@ -32,20 +32,21 @@ def varies(node: Node) -> bool:
 
 @define(eq=False)
 class Place:
-    """Cells of one side of a copy; arrays are (thread, value).
+    """The cells of one side of a copy; arrays are (thread, value).
 
-    address: cell number, 0 where the element lies outside. inside: None if all are. beyond: elements outside
-    the buffer without an edge. crooked: why a vector cannot be one access, (thread, vector), 0 if it can.
+    address: cell number, 0 for elements outside the buffer. inside: None if all are inside. out_of_bounds: elements
+    outside the buffer, if the copy has no edge. vector_faults: (thread, vector), why a vector is not a single access,
+    0 if it is.
     """
 
     address: IntArray
     inside: BoolArray | None = None
-    beyond: BoolArray | None = None
-    crooked: IntArray | None = None
+    out_of_bounds: BoolArray | None = None
+    vector_faults: IntArray | None = None
     cells: dict[tuple[int, int], int] = field(factory=dict[tuple[int, int], int])
 
     def cell_set(self, first: int, last: int) -> int:
-        """The cells of the threads [first, last) as the bits of a number."""
+        """The cells of the threads [first, last) as a bit set."""
         found = self.cells.get((first, last))
         if found is None:
             address = self.address[first:last]
@@ -60,7 +61,7 @@ class Place:
 
 @frozen(eq=False)
 class _Axis:
-    """One axis of a view: `base + shift` if it separates, else `mixed` as a whole."""
+    """One axis of a view: `base + shift` (per-thread table plus uniform part) if separable, else the term `mixed`."""
 
     shift: Index
     base: IntArray | None
@@ -71,10 +72,10 @@ class _Axis:
 
 @frozen
 class Access:
-    """What the instruction asks of one side: elements an access, its alignment in bytes, and an edge or none.
+    """The instruction's requirements on one side: elements per access, alignment in bytes, and whether it has an edge.
 
-    together: threads whose elements make up the accesses, in whatever order they hold them. begins: bytes of a
-    row at a multiple of which a box begins.
+    together: the number of threads that access collectively, in any order. begins: required alignment in bytes of a
+    box within a row.
     """
 
     vector: int = 1
@@ -85,9 +86,9 @@ class Access:
 
 
 class Locator:
-    """The places of one view under one thread-value layout, as symbols take values.
+    """Computes the places of one view under one thread-value layout, for given symbol values.
 
-    chosen: the axes whose coordinate integers from memory choose.
+    indirect_axes: the axes whose coordinate is read from memory.
     """
 
     def __init__(
@@ -115,12 +116,12 @@ class Locator:
         self._scalar_memo: dict[tuple[int, tuple[int, ...]], int] = {}
         self._places: dict[tuple[int, ...], Place] = {}
         self._table = _shared_table(view.buffer, stmt)
-        self.chosen = tuple(
+        self.indirect_axes = tuple(
             axis for axis, at in enumerate(view.at) if mentions(at, (Read,)) and not mentions(at, (Coord,))
         )
 
     def locate(self, env: Env) -> Place:
-        """The place of every thread of the block; `env` holds sizes, block and loop symbols."""
+        """The cells of all threads of the block; `env` holds sizes, block and loop symbols."""
         scalars = tuple(self._number(position, env) for position in range(len(self._scalars)))
         key = (*scalars, *(env[symbol] for symbol in self._symbols))
         place = self._places.get(key)
@@ -131,7 +132,7 @@ class Locator:
         return place
 
     def coordinates(self, env: Env, thread: int, value: int) -> tuple[int, ...]:
-        """Buffer coordinates of one element."""
+        """The buffer coordinates of one element."""
         at = [int(axis[thread, value]) for axis in self._coordinates]
         lanes = {symbol: int(lane[thread, 0]) for symbol, lane in self._lanes.items()}
         return tuple(int(cast(int, evaluate(node, {**env, **lanes}, at, self._integers))) for node in self.view.at)
@@ -148,14 +149,14 @@ class Locator:
 
     def _axis(self, at: Index) -> _Axis:
         terms, constant = (at.terms, at.constant) if isinstance(at, Sum) else (((at, 1),), 0)
-        moving = linear([term for term in terms if varies(term[0])], 0)
+        varying = linear([term for term in terms if varies(term[0])], 0)
         shift = linear([term for term in terms if not varies(term[0])], constant)
-        if any(symbol not in self._lanes for symbol in symbols(moving)):
-            return _Axis(shift, None, 0, 0, moving)
-        base = self._evaluated(moving, {})
+        if any(symbol not in self._lanes for symbol in symbols(varying)):
+            return _Axis(shift, None, 0, 0, varying)
+        base = self._evaluate(varying, {})
         return _Axis(shift, base, int(base.min()), int(base.max()), None)
 
-    def _evaluated(self, node: Node, env: Env) -> IntArray:
+    def _evaluate(self, node: Node, env: Env) -> IntArray:
         value = evaluate(node, {**env, **self._lanes}, self._coordinates, self._integers)
         shape = (self.by.threads.size(), self.by.values.size())
         return cast(IntArray, np.broadcast_to(np.asarray(value), shape))
@@ -165,20 +166,20 @@ class Locator:
         axes: list[IntArray] = []
         inside: BoolArray | None = None
         for axis, shift, extent in zip(self._axes, scalars[:rank], scalars[rank : 2 * rank], strict=True):
-            base = self._evaluated(axis.mixed, env) if axis.mixed is not None else cast(IntArray, axis.base)
+            base = self._evaluate(axis.mixed, env) if axis.mixed is not None else cast(IntArray, axis.base)
             at = base + shift
             axes.append(at)
             if axis.mixed is not None or axis.low + shift < 0 or axis.high + shift >= extent:
                 inside = _both(inside, (at >= 0) & (at < extent))
         if self.view.where is not TRUE:
-            inside = _both(inside, self._evaluated(self.view.where, env).astype(np.bool_))
+            inside = _both(inside, self._evaluate(self.view.where, env).astype(np.bool_))
         if inside is not None and bool(inside.all()):
             inside = None
         address = self._address(axes, scalars, inside)
-        beyond = None if inside is None or self.access.edge else ~inside
+        out_of_bounds = None if inside is None or self.access.edge else ~inside
         if axes and int(axes[-1][0, 0]) * self.view.buffer.dtype.bits // 8 % self.access.begins:
-            return Place(address, inside, beyond, np.full((len(address), 1), MISALIGNED))
-        return Place(address, inside, beyond, self._crooked(address, inside))
+            return Place(address, inside, out_of_bounds, np.full((len(address), 1), MISALIGNED))
+        return Place(address, inside, out_of_bounds, self._vector_faults(address, inside))
 
     def _address(self, axes: list[IntArray], scalars: tuple[int, ...], inside: BoolArray | None) -> IntArray:
         rank = len(axes)
@@ -191,10 +192,10 @@ class Locator:
             address[~inside] = 0
         return address if self._table is None else self._table[address]
 
-    def _crooked(self, address: IntArray, inside: BoolArray | None) -> IntArray | None:
+    def _vector_faults(self, address: IntArray, inside: BoolArray | None) -> IntArray | None:
         threads, values = address.shape
         if self.access.together > 1:
-            return self._torn(address)
+            return self._collective_faults(address)
         length = self.access.vector if values % self.access.vector == 0 else 1
         runs = address.reshape(threads, values // length, length)
         width = max(1, self.view.buffer.dtype.bits // 8)
@@ -210,8 +211,8 @@ class Locator:
             faults[held.any(axis=2) & ~held.all(axis=2)] = STRADDLING
         return faults if faults.any() else None
 
-    def _torn(self, address: IntArray) -> IntArray | None:
-        """Faults of accesses that several threads make together, (thread, 1): their elements must fill whole ones."""
+    def _collective_faults(self, address: IntArray) -> IntArray | None:
+        """Faults of collective accesses, (thread, 1): the elements of the threads must fill whole vectors."""
         threads, values = address.shape
         group, length = self.access.together, self.access.vector
         if threads % group != 0 or group * values % length != 0:
@@ -228,7 +229,7 @@ def _both(left: BoolArray | None, right: BoolArray) -> BoolArray:
 
 
 def _shared_table(buffer: Buffer, stmt: Stmt) -> IntArray | None:
-    """Cell of each element number, first axis fastest; None for a tensor of strides."""
+    """The cell of each element of a shared buffer; None for a strided tensor."""
     if isinstance(buffer.layout, Strided):
         return None
     if not isinstance(buffer.layout, Staged):
@@ -237,14 +238,14 @@ def _shared_table(buffer: Buffer, stmt: Stmt) -> IntArray | None:
 
 
 def shared_cells(buffer: Buffer) -> IntArray:
-    """Cell of each element number of a shared buffer, first axis fastest."""
+    """The cell of each element of a shared buffer, first axis fastest."""
     assert isinstance(buffer.layout, Staged), buffer.name
     table = buffer.layout.layout.table()
     return table if buffer.layout.swizzle is None else buffer.layout.swizzle.images(table)
 
 
 def is_whole(view: View) -> bool:
-    """Whether a view is all of its buffer under its own coordinates."""
+    """Whether a view is its whole buffer, with identical coordinates."""
     return (
         len(view.shape) == len(view.at)
         and all(isinstance(at, Coord) and at.axis == axis for axis, at in enumerate(view.at))
@@ -252,24 +253,27 @@ def is_whole(view: View) -> bool:
     )
 
 
-def held_at(held: TV, wanted: IntArray, stmt: Stmt) -> IntArray:
-    """For each (thread, element number) wanted, the register of that thread which holds it."""
-    own = held.elements()[: wanted.shape[0]]
+def registers_holding(layout: TV, wanted: IntArray, stmt: Stmt) -> IntArray:
+    """For each thread and wanted element number, the register of that thread that holds the element.
+
+    Raises ArgusError (E501) if another thread holds it.
+    """
+    own = layout.elements()[: wanted.shape[0]]
     if own.shape == wanted.shape and np.array_equal(own, wanted):
         return np.broadcast_to(np.arange(own.shape[1], dtype=np.int64), own.shape)
     match = own[:, None, :] == wanted[:, :, None] if own.shape[0] == wanted.shape[0] else np.zeros((1, 1, 1), np.bool_)
     if not match.any(axis=2).all():
-        raise not_built("element that another thread holds", stmt)
+        raise not_built("element held by another thread", stmt)
     return match.argmax(axis=2).astype(np.int64)
 
 
 def register_place(view: View, by: TV, stmt: Stmt) -> Place:
-    """Registers that hold the elements of `by`; a register's cell is thread times registers plus register."""
+    """The registers that hold the elements of `by`; a register's cell is thread times registers plus register."""
     return fragment_place(view, by.coordinates(), stmt)
 
 
 def lane_place(view: View, by: TV, stmt: Stmt, unit: int) -> Place:
-    """Registers of any lane of the same warp that hold the elements of `by`; none where the view's condition fails."""
+    """The registers, of any lane of the same warp, that hold the elements of `by`; none where `view.where` fails."""
     layout = view.buffer.layout
     if not isinstance(layout, TV) or any(symbols(node) for node in (*view.at, view.where)):
         raise not_built("view of a register fragment that is not fixed", stmt)
@@ -288,13 +292,13 @@ def lane_place(view: View, by: TV, stmt: Stmt, unit: int) -> Place:
         numbers, where = np.unique(held[lanes].reshape(-1), return_index=True)
         found = np.searchsorted(numbers, number[lanes]).clip(0, numbers.size - 1)
         if bool((inside[lanes] & (numbers[found] != number[lanes])).any()):
-            raise not_built("element that another warp holds", stmt)
+            raise not_built("element held by another warp", stmt)
         address[lanes] = np.where(inside[lanes], first * registers + where[found], 0)
     return Place(address, None if bool(inside.all()) else inside.copy())
 
 
 def fragment_place(view: View, coordinates: Sequence[IntArray], stmt: Stmt) -> Place:
-    """Registers of a fragment's view that hold its elements at these coordinates, each (thread, value)."""
+    """The registers of a fragment's view that hold its elements at these coordinates, each (thread, value)."""
     layout = view.buffer.layout
     if not isinstance(layout, TV) or view.where is not TRUE or any(symbols(node) for node in view.at):
         raise not_built("view of a register fragment that is not fixed", stmt)
@@ -306,6 +310,6 @@ def fragment_place(view: View, coordinates: Sequence[IntArray], stmt: Stmt) -> P
             raise not_built("view beyond a register fragment", stmt)
         number = number + at * below
         below *= extent
-    register = held_at(layout, number, stmt)
+    register = registers_holding(layout, number, stmt)
     thread = np.arange(number.shape[0], dtype=np.int64)[:, None]
     return Place(thread * layout.values.size() + register)

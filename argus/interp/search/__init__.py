@@ -1,1 +1,1 @@
-"""The search for a failing run: schedules, sizes, shrinking, provenance, and repairs."""
+"""Search for a failing run: schedules, sizes, shrinking, provenance of wrong elements, and repairs."""

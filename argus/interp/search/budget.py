@@ -1,4 +1,4 @@
-"""How many runs of the interpreter a search for a counterexample may make."""
+"""The budget of a search for a counterexample, in runs of the interpreter."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from argus.core.query import Budget
 
 @define(eq=False)
 class RunBudget:
-    """The runs that a search has left. They are counted, so a search finds the same on a busy machine.
+    """The number of runs that a search has left; counted, so that results don't depend on the load of the machine.
 
-    seconds: wall clock after which no further run is begun, whatever is left: a safety net for runs without end.
+    seconds: timeout after which no further run starts, whatever is left: a safety net.
     """
 
     left: int
@@ -22,10 +22,11 @@ class RunBudget:
 
     @classmethod
     def of(cls, budget: Budget) -> RunBudget:
+        """The run budget of one search under a verification budget."""
         return cls(budget.runs, budget.seconds)
 
     def spend(self) -> bool:
-        """Whether one more run may be made, which is then counted."""
+        """Count one more run; returns False if the budget is spent."""
         if self.left <= 0 or perf_counter() - self._begun > self.seconds:
             return False
         self.left -= 1

@@ -1,8 +1,8 @@
-"""One change to the data flow at a time: another tile, slot, order, trip count, condition or reset of a sum.
+"""Searches for a repair of a data-flow fault: single edits of a tile index, stage, trip count, condition or reset.
 
-A fault that one such change takes away, at the sizes that show it and at others, is repaired by it; a report says so.
-Of a line that is called several times all statements change alike where coordinates are concerned. No change counts
-below zero, and none takes away the last of what an assertion speaks of: that would silence it.
+An edit that removes the fault at the sizes that show it, and violates nothing at others, is reported as the repair. If
+one source line is called several times, edits of coordinates apply to all its statements. No edit makes an index
+negative, and none removes the last statement that an assertion is about, since that would silence the assertion.
 """
 
 from __future__ import annotations
@@ -24,27 +24,28 @@ from argus.interp.search.schedule import Schedule
 
 _SEVERAL = 2
 _MOST = 32
-"""Changes that are tried, counted and not timed, so that a report is the same on every machine."""
+"""The number of changes to try; counted, not timed, so that a report is the same on every machine."""
 
 Sizes = Mapping[str, int]
 
 
 @frozen(eq=False)
 class Change:
-    """Statements in the place of others (none: taken out), and what that is in words."""
+    """Replacements of statements (None: removed), and the repair in words."""
 
     new: Mapping[Stmt, Stmt | None]
     help: str
 
     @property
     def stmt(self) -> Stmt:
+        """The first statement that is replaced."""
         return next(iter(self.new))
 
 
-def repaired(kernel: Kernel, code: str, sizes: Sequence[Sizes], schedule: Schedule) -> Change | None:
+def find_repair(kernel: Kernel, code: str, sizes: Sequence[Sizes], schedule: Schedule) -> Change | None:
     """The first change after which no run at any of the sizes violates anything; the first size shows the fault."""
     for change in islice(_changes(kernel, code), _MOST):
-        if _clean(changed(kernel, change.new), sizes, schedule):
+        if _clean(replace(kernel, change.new), sizes, schedule):
             return change
     return None
 
@@ -58,8 +59,8 @@ def _clean(kernel: Kernel, sizes: Sequence[Sizes], schedule: Schedule) -> bool:
         return False
 
 
-def changed(kernel: Kernel, new: Mapping[Stmt, Stmt | None]) -> Kernel:
-    """The kernel with statements in the place of others."""
+def replace(kernel: Kernel, new: Mapping[Stmt, Stmt | None]) -> Kernel:
+    """The kernel with statements replaced, or removed where the replacement is None."""
 
     def inside(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         made: list[Stmt] = []
@@ -82,18 +83,19 @@ def changed(kernel: Kernel, new: Mapping[Stmt, Stmt | None]) -> Kernel:
 
 
 def _changes(kernel: Kernel, code: str) -> Iterator[Change]:
-    """Those that fit the fault best first."""
+    """The candidate changes for an invariant, the most likely first."""
     kinds: dict[str, tuple[Callable[[Kernel], Iterator[Change]], ...]] = {
-        "I1": (_as_others_do, _other_coordinates, _other_slots, _other_tiles),
-        "I3": (_resets, _conditions, bounds, _other_tiles, _without),
-        "I4": (_without, bounds, _as_others_do, _conditions),
+        "I1": (_tiles_of_other_tensors, _coordinates_of_other_side, _other_slots, _adjacent_tiles),
+        "I3": (_resets, _conditions, loop_bounds, _adjacent_tiles, _removals),
+        "I4": (_removals, loop_bounds, _tiles_of_other_tensors, _conditions),
     }
-    for kind in kinds.get(code, (_other_slots, bounds, _as_others_do, _other_tiles, _conditions)):
+    default = (_other_slots, loop_bounds, _tiles_of_other_tensors, _adjacent_tiles, _conditions)
+    for kind in kinds.get(code, default):
         yield from kind(kernel)
 
 
 def _falls_below_zero(kernel: Kernel, new: Index, old: Index) -> bool:
-    """Whether a number that was none below zero becomes one, in the first iterations of all loops."""
+    """Whether a non-negative expression becomes negative in the first iterations of all loops."""
     loops = [stmt for stmt in walk(kernel.body) if isinstance(stmt, For)]
     first = {loop.symbol: _least(loop.start, loop.stop, loop.step) for loop in loops}
     least, before = (substitute(substitute(each, first), first).range[0] for each in (new, old))
@@ -101,7 +103,7 @@ def _falls_below_zero(kernel: Kernel, new: Index, old: Index) -> bool:
 
 
 def _least(start: Index, stop: Index, step: int) -> Index:
-    """The least number of a loop."""
+    """The least value of a loop variable."""
     return start if step > 0 else algebra.add(stop, 1)
 
 
@@ -110,27 +112,25 @@ def _copies(kernel: Kernel) -> list[Copy]:
 
 
 def _start(place: Index) -> Index:
-    """Where a tile begins along an axis."""
+    """The first coordinate of a tile along an axis."""
     zeros = [algebra.const(0)] * 8
     return substitute(place, {}, zeros)
 
 
-def _told(buffer: Buffer, axis: int, new: Index, old: Index) -> str:
-    return (
-        f"along axis {axis} of `{buffer.name}` take the tile from `{show(_start(new))}` on, not `{show(_start(old))}`"
-    )
+def _describe(buffer: Buffer, axis: int, new: Index, old: Index) -> str:
+    return f"start the tile at `{show(_start(new))}`, not `{show(_start(old))}`, along axis {axis} of `{buffer.name}`"
 
 
 def _with_view(stmt: Copy, side: str, view: View) -> Copy:
     return evolve(stmt, source=view) if side == "source" else evolve(stmt, target=view)
 
 
-def _moved(view: View, axis: int, place: Index) -> View:
+def _with_place(view: View, axis: int, place: Index) -> View:
     return evolve(view, at=(*view.at[:axis], place, *view.at[axis + 1 :]))
 
 
-def _as_others_do(kernel: Kernel) -> Iterator[Change]:
-    """Along an axis of a size that two tensors share, the tiles that the other's copies take, call by call."""
+def _tiles_of_other_tensors(kernel: Kernel) -> Iterator[Change]:
+    """Along an axis whose size two tensors share, the tile indices of the other tensor's copies, call by call."""
     copies = [stmt for stmt in _copies(kernel) if stmt.source.buffer.space == "global"]
     pairs = [
         (stmt, other, axis, theirs)
@@ -140,25 +140,25 @@ def _as_others_do(kernel: Kernel) -> Iterator[Change]:
         and _start(other.source.at[theirs]) is not _start(stmt.source.at[axis])
     ]
     for stmt, other, axis, theirs in sorted(pairs, key=lambda pair: len(show(pair[1].source.at[pair[3]]))):
-        yield from _paired(kernel, stmt, other, axis, theirs)
+        yield from _like_other_copy(kernel, stmt, other, axis, theirs)
 
 
-def _paired(kernel: Kernel, stmt: Copy, other: Copy, axis: int, theirs: int) -> Iterator[Change]:
+def _like_other_copy(kernel: Kernel, stmt: Copy, other: Copy, axis: int, theirs: int) -> Iterator[Change]:
     new: dict[Stmt, Stmt | None] = {}
-    told = ""
+    text = ""
     for one in _of_line(kernel, stmt):
         two = next((two for two in _of_line(kernel, other) if two.span.frames[1:] == one.span.frames[1:]), None)
         if two is None or not symbols(two.source.at[theirs]) <= _known(kernel, one):
             return
         old = one.source.at[axis]
         place = algebra.add(_start(two.source.at[theirs]), algebra.sub(old, _start(old)))
-        new = {one: _with_view(one, "source", _moved(one.source, axis, place)), **new}
-        told = _told(one.source.buffer, axis, place, old)
-    yield Change(new, f"{told}, as for `{other.source.buffer.name}`")
+        new = {one: _with_view(one, "source", _with_place(one.source, axis, place)), **new}
+        text = _describe(one.source.buffer, axis, place, old)
+    yield Change(new, f"{text}, as for `{other.source.buffer.name}`")
 
 
 def _of_line(kernel: Kernel, stmt: Copy) -> list[Copy]:
-    """The copies that one line makes, called from several places."""
+    """The copies of one source line, which may be called several times."""
     return [s for s in _copies(kernel) if s.span.frame == stmt.span.frame and s.source.buffer is stmt.source.buffer]
 
 
@@ -170,15 +170,15 @@ def _shared_axes(one: View, two: View) -> Iterator[tuple[int, int]]:
 
 
 def _known(kernel: Kernel, stmt: Stmt) -> frozenset[object]:
-    """The symbols that a statement may use: those around it, and all that are not of loops."""
+    """The symbols in scope of a statement: enclosing loop variables, and all symbols that are not loop variables."""
     own = {s.symbol for s in walk(kernel.body) if isinstance(s, For) and any(inner is stmt for inner in walk(s.body))}
     loops = {s.symbol for s in walk(kernel.body) if isinstance(s, For)}
     every = {symbol for each in _copies(kernel) for view in (each.source, each.target) for symbol in symbols(*view.at)}
     return frozenset((every - loops) | own)
 
 
-def _other_coordinates(kernel: Kernel) -> Iterator[Change]:
-    """In shared memory, the places within a slot that the other side of the buffer takes: one swizzle for both."""
+def _coordinates_of_other_side(kernel: Kernel) -> Iterator[Change]:
+    """In shared memory, the coordinates within a stage that the other side uses, so that both use one swizzle."""
     copies = _copies(kernel)
     for stmt in copies:
         for other in copies:
@@ -192,20 +192,20 @@ def _places_of(kernel: Kernel, stmt: Copy, side: str, like: View) -> Iterator[Ch
     wanted = [mentions(place, (Coord,)) for place in view.at]
     if view.shape != like.shape or not any(w and a is not b for w, a, b in zip(wanted, view.at, like.at, strict=True)):
         return
-    alike = [s for s in _copies(kernel) if s.span.frame == stmt.span.frame and getattr(s, side).buffer is view.buffer]
+    same_line = [
+        s for s in _copies(kernel) if s.span.frame == stmt.span.frame and getattr(s, side).buffer is view.buffer
+    ]
     new: dict[Stmt, Stmt | None] = {}
-    for each in alike:
+    for each in same_line:
         own: View = getattr(each, side)
         at = tuple(b if w else a for w, a, b in zip(wanted, own.at, like.at, strict=True))
         new[each] = _with_view(each, side, evolve(own, at=at))
     verb = "write" if side == "target" else "read"
-    yield Change(
-        new, f"{verb} `{view.buffer.name}` at the places where the other side has its elements: one swizzle for both"
-    )
+    yield Change(new, f"{verb} `{view.buffer.name}` with the coordinates of the other side: one swizzle for both")
 
 
 def _other_slots(kernel: Kernel) -> Iterator[Change]:
-    """The slot before or after in a buffer of several."""
+    """The previous or next stage of a multi-stage buffer."""
     for stmt in _copies(kernel):
         for side in ("source", "target"):
             view: View = getattr(stmt, side)
@@ -215,15 +215,15 @@ def _other_slots(kernel: Kernel) -> Iterator[Change]:
             for step in (algebra.const(1), algebra.sub(place.right, 1)):
                 new = algebra.mod(algebra.add(place.left, step), place.right)
                 verb = "read" if side == "source" else "write"
-                told = f"{verb} slot `{show(new)}` of `{view.buffer.name}`, not `{show(place)}`"
-                yield Change({stmt: _with_view(stmt, side, _moved(view, 0, new))}, told)
+                text = f"{verb} stage `{show(new)}` of `{view.buffer.name}`, not `{show(place)}`"
+                yield Change({stmt: _with_view(stmt, side, _with_place(view, 0, new))}, text)
 
 
-def _other_tiles(kernel: Kernel) -> Iterator[Change]:
-    """The tile before or after, of a tensor for all copies of one call, or of a slot of shared memory."""
+def _adjacent_tiles(kernel: Kernel) -> Iterator[Change]:
+    """The previous or next tile, of a tensor for all copies of one call, or within a stage of shared memory."""
     for step in (-1, 1):
         calls: dict[object, dict[Stmt, Stmt | None]] = {}
-        told: dict[object, str] = {}
+        texts: dict[object, str] = {}
         for stmt in _copies(kernel):
             for axis, new in _next_tiles(stmt.source, step):
                 if _falls_below_zero(kernel, _start(new), _start(stmt.source.at[axis])):
@@ -233,11 +233,11 @@ def _other_tiles(kernel: Kernel) -> Iterator[Change]:
                     stmt.source.buffer.space,
                     stmt.source.buffer.space == "shared" and stmt,
                 )
-                calls.setdefault(key, {})[stmt] = _with_view(stmt, "source", _moved(stmt.source, axis, new))
-                told.setdefault(key, _told(stmt.source.buffer, axis, new, stmt.source.at[axis]))
+                calls.setdefault(key, {})[stmt] = _with_view(stmt, "source", _with_place(stmt.source, axis, new))
+                texts.setdefault(key, _describe(stmt.source.buffer, axis, new, stmt.source.at[axis]))
         for key, new_ones in calls.items():
-            both = ", and so for the other copies of the call" if len(new_ones) > 1 else ""
-            yield Change(new_ones, told[key] + both)
+            others = ", and likewise for the other copies of the call" if len(new_ones) > 1 else ""
+            yield Change(new_ones, texts[key] + others)
 
 
 def _next_tiles(view: View, step: int) -> Iterator[tuple[int, Index]]:
@@ -253,8 +253,8 @@ def _next_tiles(view: View, step: int) -> Iterator[tuple[int, Index]]:
                 yield axis, algebra.add(place, step * static(extent))
 
 
-def bounds(kernel: Kernel) -> Iterator[Change]:
-    """An iteration more or less, at either end."""
+def loop_bounds(kernel: Kernel) -> Iterator[Change]:
+    """One iteration more or less at either end of a loop."""
     for stmt in walk(kernel.body):
         if not isinstance(stmt, For):
             continue
@@ -278,35 +278,36 @@ def bounds(kernel: Kernel) -> Iterator[Change]:
 
 
 def _resets(kernel: Kernel) -> Iterator[Change]:
-    """The sum begins with the first iteration, or goes on."""
+    """Reset an accumulator in the first iteration only, or never."""
     for loop in walk(kernel.body):
         if not isinstance(loop, For):
             continue
         first = algebra.eq(algebra.sym(loop.symbol), loop.start)
         for stmt in walk(loop.body):
             if isinstance(stmt, Mma) and stmt.init is not first:
-                told = f"reset the sum in the first iteration only: `init=eq({loop.symbol.name}, {show(loop.start)})`"
-                yield Change({stmt: evolve(stmt, init=first)}, told)
+                text = f"reset the accumulator in the first iteration only: `init=eq({loop.symbol.name}, "
+                yield Change({stmt: evolve(stmt, init=first)}, f"{text}{show(loop.start)})`")
             if isinstance(stmt, Mma) and stmt.init is not algebra.FALSE:
-                told = "add to the sum here, and reset it at the first product only: no `init`"
-                yield Change({stmt: evolve(stmt, init=algebra.FALSE)}, told)
+                text = "accumulate here, and reset the accumulator at the first product only: no `init`"
+                yield Change({stmt: evolve(stmt, init=algebra.FALSE)}, text)
 
 
 def _conditions(kernel: Kernel) -> Iterator[Change]:
+    """Execute the body of a branch unconditionally."""
     for stmt in walk(kernel.body):
         if isinstance(stmt, If) and not stmt.otherwise:
-            told = f"do what stands under `{show(stmt.cond)}` in every case"
-            yield Change({stmt: evolve(stmt, cond=algebra.TRUE)}, told)
+            text = f"remove the condition `{show(stmt.cond)}`: execute its body in every case"
+            yield Change({stmt: evolve(stmt, cond=algebra.TRUE)}, text)
 
 
-def _without(kernel: Kernel) -> Iterator[Change]:
-    """A product or a store fewer, of several into one tile or tensor."""
+def _removals(kernel: Kernel) -> Iterator[Change]:
+    """Remove one of several products into a fragment, or of several stores to a tensor."""
     stmts = tuple(walk(kernel.body))
     into = Counter(stmt.target.buffer for stmt in stmts if isinstance(stmt, Mma | Copy))
     for stmt in stmts:
         if isinstance(stmt, Mma | Copy) and into[stmt.target.buffer] < _SEVERAL:
             continue
         if isinstance(stmt, Mma):
-            yield Change({stmt: None}, f"take this product into `{stmt.target.buffer.name}` out")
+            yield Change({stmt: None}, f"remove this product into `{stmt.target.buffer.name}`")
         if isinstance(stmt, Copy) and stmt.target.buffer.space == "global":
-            yield Change({stmt: None}, f"take this store to `{stmt.target.buffer.name}` out")
+            yield Change({stmt: None}, f"remove this store to `{stmt.target.buffer.name}`")

@@ -1,4 +1,4 @@
-"""The cause of a fault in a kernel whose threads meet at events: what many schedules show, and what takes it away."""
+"""Diagnoses the cause of a synchronisation fault: from its symptoms under many schedules, and from a repair of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Await, Kernel
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import violated
+from argus.interp.run import find_violations
 from argus.interp.search.budget import RunBudget
 from argus.interp.search.protocol_repairs import Repair, repairs
 from argus.interp.search.schedule import Schedule, directed
@@ -28,22 +28,22 @@ _TIERS: tuple[frozenset[str], ...] = (
     frozenset(("I15",)),
 )
 _SYMPTOMS = 3
-"""Bytes, initialisation and what clusters agree on are never a consequence; arrivals in excess, hangs and early ends
-often are; what is left are tags."""
+"""Tiers of causes. Faults of byte counts, initialisation and multicasts are never consequences of other faults;
+excess arrivals, deadlocks and early ends of blocks often are; the remaining invariants are about tags."""
 
 _OF_PROTOCOLS = frozenset(("I5", "I6", "I8", "I9", "I10", "I36"))
-"""What a wrong count or phase may show as."""
+"""The possible symptoms of a wrong arrival count or phase."""
 
 _CHECKED = 4
 _EVERY = 3
-"""Of the sizes after the one that fails, so many are tried under every third schedule."""
+"""A repair must also hold at `_CHECKED` further sizes, under every `_EVERY`-th schedule."""
 
 
 @frozen
 class Witness:
-    """A run that shows a violation. help: what would do, where the fault has told.
+    """A run with a violation. help: the repair, if one was found.
 
-    raw: what the run itself reported, if the violation tells it at its cause, as `retold` does.
+    raw: the violation that the run reported, if `violation` is its report at the cause, which `at_cause` makes.
     """
 
     sizes: Size
@@ -51,13 +51,13 @@ class Witness:
     violation: Violation
     help: str = ""
     raw: Violation | None = None
-    retold: Callable[[Violation], Violation] | None = None
+    at_cause: Callable[[Violation], Violation] | None = None
 
 
 def diagnose(prepared: Prepared, size: Size, sizes: Sequence[Size], budget: RunBudget) -> Witness | None:
-    """The cause of what goes wrong at a size, under all directed schedules; None if nothing does.
+    """The cause of the violations at a size, under all directed schedules; None if there are none.
 
-    sizes: all that are tried, least work first; a change must take the fault away at some after this one too.
+    sizes: all sizes of the search, least work first; a repair must also remove the fault at some later ones.
     """
     found: list[Found] = []
     for schedule in directed(prepared.kernel):
@@ -66,23 +66,23 @@ def diagnose(prepared: Prepared, size: Size, sizes: Sequence[Size], budget: RunB
         found += [(schedule, violation) for violation in _violations(prepared, size, schedule)]
     if not found:
         return None
-    schedule, violation = _clearest(found)
-    if violation.code in _OF_PROTOCOLS and not _plain(violation, found):
+    schedule, violation = _most_likely_cause(found)
+    if violation.code in _OF_PROTOCOLS and not _is_evident(violation, found):
         after = sizes[sizes.index(size) + 1 :]
         repair = _repair(prepared.kernel, (size, *after[:_CHECKED]), budget)
         if repair is not None:
-            retold = partial(_retold, repair)
-            return Witness(size, schedule, retold(violation), repair.help, violation, retold)
+            at_cause = partial(_at_cause, repair)
+            return Witness(size, schedule, at_cause(violation), repair.help, violation, at_cause)
     return Witness(size, schedule, violation)
 
 
 def _violations(prepared: Prepared, size: Size, schedule: Schedule) -> tuple[Violation, ...]:
-    return violated(prepared, size, schedule)
+    return find_violations(prepared, size, schedule)
 
 
-def _clearest(found: Sequence[Found]) -> Found:
-    """What blocks of a cluster do not agree on, or one of the code that shows under most schedules, causes before what
-    they lead to, between two agents if any.
+def _most_likely_cause(found: Sequence[Found]) -> Found:
+    """The violation to report: an inconsistent multicast if there is one; else of the code that occurs under most
+    schedules, causes before consequences, preferably between two agents.
     """
     shown = Counter(code for _, code in {(schedule, violation.code) for schedule, violation in found})
     first: dict[str, int] = {}
@@ -94,11 +94,11 @@ def _clearest(found: Sequence[Found]) -> Found:
     lowest = [code for code in shown if tiers[code] == min(tiers.values())]
     code = min(chosen or lowest, key=lambda code: (-shown[code], tiers[code], first[code]))
     of_code = [each for each in found if each[1].code == code]
-    return min(of_code, key=lambda each: _vague(each[1]))
+    return min(of_code, key=lambda each: _vagueness(each[1]))
 
 
-def _vague(violation: Violation) -> int:
-    """A wait that ends too soon tells most, then what two threads do to each other."""
+def _vagueness(violation: Violation) -> int:
+    """A rank: a wait that returns too early is most informative, then a conflict of two threads."""
     if violation.code == "I6" and isinstance(violation.stmt, Await) and not violation.facts:
         return 0
     return 1 if violation.other_thread not in (None, violation.thread) else 2
@@ -108,13 +108,13 @@ def _tier(code: str) -> int:
     return next((place for place, codes in enumerate(_TIERS) if code in codes), len(_TIERS))
 
 
-def _plain(violation: Violation, found: Sequence[Found]) -> bool:
-    """Whether the fault has told its cause: nothing but too many arrivals, whatever the schedule."""
+def _is_evident(violation: Violation, found: Sequence[Found]) -> bool:
+    """Whether the violation is its own cause: only excess arrivals, under every schedule."""
     return violation.code == "I8" and all(other.code == "I8" for _, other in found)
 
 
 def _repair(kernel: Kernel, sizes: Sequence[Size], budget: RunBudget) -> Repair | None:
-    """The first change that leaves no fault at these sizes under any directed schedule."""
+    """The first repair without a violation at these sizes under the directed schedules."""
     for repair in repairs(kernel):
         if budget.left <= 0:
             return None
@@ -124,7 +124,7 @@ def _repair(kernel: Kernel, sizes: Sequence[Size], budget: RunBudget) -> Repair 
 
 
 def _holds(prepared: Prepared, sizes: Sequence[Size], budget: RunBudget) -> bool:
-    """Whether runs at these sizes violate nothing; False too where there are not enough runs left to say."""
+    """Whether runs at these sizes violate nothing; False also if the budget is too small to decide."""
     try:
         schedules = directed(prepared.kernel)
         tried = [(sizes[0], schedule) for schedule in schedules]
@@ -134,8 +134,8 @@ def _holds(prepared: Prepared, sizes: Sequence[Size], budget: RunBudget) -> bool
         return False
 
 
-def _retold(repair: Repair, violation: Violation) -> Violation:
-    """What a fault leads to, told at its cause."""
+def _at_cause(repair: Repair, violation: Violation) -> Violation:
+    """The violation, reported at the statement that causes it, with the original as its consequence."""
     where = "".join(f", {name} = {value}" for name, value in violation.iteration)
     shows = (violation.stmt, f"{violation.code} shows here, by thread {violation.thread}{where}")
     return evolve(

@@ -1,6 +1,6 @@
-"""One change to a protocol at a time: another count of a barrier, another phase of a wait.
+"""Candidate repairs of a barrier protocol: single edits of a barrier's arrival count or of the phase of a wait.
 
-A fault that one such change takes away has its cause there, wherever it shows.
+If such an edit removes a fault, the edited statement is its cause, wherever the symptom appears.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from argus.core.ir import Alloc, Arrive, Await, Buffer, Kernel, One, Role, Roles
 
 @frozen(eq=False)
 class Repair:
-    """A changed kernel. code: the invariant that the statement breaks. fault: what is wrong; help: what would do."""
+    """A repaired kernel. code: the invariant that the statement violates. fault: what is wrong; help: the repair."""
 
     kernel: Kernel
     code: str
@@ -26,7 +26,7 @@ class Repair:
 
 
 def repairs(kernel: Kernel) -> Iterator[Repair]:
-    """Counts first: a barrier whose phases are complete too early makes every wait look wrong."""
+    """Candidate repairs, counts first: a barrier whose phases complete too early makes every wait look wrong."""
     stmts = list(walk(kernel.body))
     for stmt in stmts:
         if isinstance(stmt, Alloc) and stmt.count is not None:
@@ -45,30 +45,30 @@ def _counts(kernel: Kernel, stmt: Alloc, count: int) -> Iterator[Repair]:
                 changed,
                 "I8",
                 stmt,
-                f"`{name}` is set up for {_many(count, 'arrival')} a phase, {who} arrive {wanted} times",
-                f"set `{name}` up for {_many(wanted, 'arrival')}, or let as many arrive as it counts",
+                f"`{name}` expects {_count(count, 'arrival')} per phase, but {who} arrive {wanted} times",
+                f"make `{name}` expect {_count(wanted, 'arrival')}, or let as many threads arrive as it expects",
             )
 
 
 def _phases(kernel: Kernel, stmt: Await) -> Iterator[Repair]:
-    for step, where, what in ((1, "before", "add 1 to"), (-1, "after", "take 1 from")):
+    for step, where, what in ((1, "before", "add 1 to"), (-1, "after", "subtract 1 from")):
         changed = _with(kernel, stmt, evolve(stmt, phase=algebra.add(stmt.phase, step)))
         yield Repair(
             changed,
             "I6",
             stmt,
-            f"a wait on `{stmt.event.buffer.name}` names the phase {where} that of its use",
-            f"{what} the phase waited for",
+            f"a wait on `{stmt.event.buffer.name}` is for the phase {where} the one of its use",
+            f"{what} the phase of the wait",
         )
 
 
 def _arrivals(kernel: Kernel, buffer: Buffer) -> Iterator[tuple[int, str]]:
-    """What one arrival by each agent of a role comes to, and of all roles together."""
+    """Arrivals per phase, with the arriving agents: of one statement in all agents of a role, and of all roles."""
     found: dict[int, str] = {}
     each: list[tuple[int, str]] = []
     for role in () if kernel.roles is None else kernel.roles.roles:
         counts = [number * role.agents for number in _threads(role, role.body, buffer, kernel.peers)]
-        who = f"the {_many(role.agents, 'agent')} of `{role.name}`" + (" in each block" if kernel.peers > 1 else "")
+        who = f"the {_count(role.agents, 'agent')} of `{role.name}`" + (" in each block" if kernel.peers > 1 else "")
         if counts:
             each.append((max(counts), f"`{role.name}`"))
         for number in counts:
@@ -79,7 +79,7 @@ def _arrivals(kernel: Kernel, buffer: Buffer) -> Iterator[tuple[int, str]]:
 
 
 def _threads(role: Role, body: tuple[Stmt, ...], buffer: Buffer, blocks: int, alone: bool = False) -> Iterator[int]:
-    """Of each statement that arrives at the barrier: the arrivals of one agent, or of one in each block at one's."""
+    """For each statement that arrives at the barrier: the arrivals of one agent, or of one agent in each block."""
     for stmt in body:
         if isinstance(stmt, Arrive) and stmt.event.buffer is buffer:
             yield stmt.count * (1 if alone else role.agent) * (blocks if isinstance(stmt.event.peer, Const) else 1)
@@ -88,7 +88,7 @@ def _threads(role: Role, body: tuple[Stmt, ...], buffer: Buffer, blocks: int, al
 
 
 def _with(kernel: Kernel, old: Stmt, new: Stmt) -> Kernel:
-    """The kernel with one statement in the place of another."""
+    """The kernel with one statement replaced."""
 
     def inside(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         made: list[Stmt] = []
@@ -106,5 +106,5 @@ def _with(kernel: Kernel, old: Stmt, new: Stmt) -> Kernel:
     return evolve(kernel, prologue=inside(kernel.prologue), roles=roles, epilogue=inside(kernel.epilogue))
 
 
-def _many(count: int, what: str) -> str:
+def _count(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -1,4 +1,4 @@
-"""The way of an element from its tensor to where it is wrong: the run of a counterexample again, with a journal."""
+"""Traces the provenance of a wrong element, from its tensor, by repeating the failing run with a journal of writes."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from argus.core.ir import Alloc, Buffer, Copy, Mma, Strided, walk
 from argus.core.verdict import Hop, HopKind, Place
 from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import Prepared, registers_of
-from argus.interp.memory.trace import Asked, Journal, Spot, Write
+from argus.interp.memory.trace import FaultContext, Journal, Spot, Write
 from argus.interp.run import run_prepared
 from argus.interp.search.schedule import Schedule
 from argus.interp.state import coordinates, shared_element
 from argus.interp.violation import Violation
 
 DATA_FLOW = frozenset(("I1", "I2", "I3", "I4", "I27", "I35", "I39"))
-"""Invariants that speak of what an element is, so that its way explains a failure."""
+"""Invariants about the identity of elements, whose violations provenance explains."""
 
 _LONGEST = 24
-"""Statements of one way; what comes before them is left out."""
+"""The number of hops to report; earlier ones are omitted."""
 
 
 @frozen
-class Way:
-    """elements: those at fault, as the run reported them. alike: more that fail as they do.
+class Provenance:
+    """elements: the faulty elements that the run reported. alike: further elements that fail in the same way.
 
-    hops: what brought `elements` there, earlier ones first.
+    hops: the statements that produced `elements`, in program order.
     """
 
     elements: tuple[Place, ...] = ()
@@ -36,28 +36,30 @@ class Way:
     alike: tuple[Place, ...] = ()
 
 
-def way(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule, violation: Violation) -> Way:
-    """How the elements came to a violation of this run; nothing for an invariant of another kind.
+def trace_provenance(
+    prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule, violation: Violation
+) -> Provenance:
+    """The provenance of the elements of a violation of this run; empty for invariants that are not about data flow.
 
-    A tensor that the kernel itself wrote is followed on, to what it wrote there.
+    Elements that the kernel itself stored to a tensor are traced further, to their sources.
     """
     if violation.code not in DATA_FLOW:
-        return Way()
+        return Provenance()
     journal = Journal()
     outcome = run_prepared(prepared, sizes, None, schedule, tags=True, values=False, journal=journal)
     if violation not in outcome.violations:
-        return Way()
+        return Provenance()
     follower = _Follower(prepared, sizes, journal)
     starts = follower.starts(violation)
     hops = tuple(hop for spot in starts for hop in follower.follow(spot))
     places = tuple(follower.place(spot) for spot in starts)
     more = (follower.place(spot) for spot in follower.alike(violation))
-    return Way(places, hops, tuple(place for place in more if place not in places))
+    return Provenance(places, hops, tuple(place for place in more if place not in places))
 
 
 @define(eq=False)
 class _Follower:
-    """seen: elements of writes already told; a way that joins another is told once."""
+    """Follows cells backwards through the journal. seen: elements already visited, so that shared paths appear once."""
 
     prepared: Prepared
     sizes: Mapping[str, int]
@@ -65,30 +67,31 @@ class _Follower:
     seen: set[tuple[Write, int]] = field(factory=set[tuple[Write, int]], init=False)
 
     def starts(self, violation: Violation) -> tuple[Spot, ...]:
-        """The cells at fault: those that were reported so, else the one of the element that is named."""
+        """The faulty cells: those that the report names as origins, else the cell of the reported element."""
         fault = violation.code, violation.stmt, violation.other
-        asked = self.journal.asked.get(fault)
-        if asked is not None and asked.origins:
-            return asked.origins
+        context = self.journal.contexts.get(fault)
+        if context is not None and context.origins:
+            return context.origins
         buffer = self._buffer(violation.buffer)
         if buffer is None or violation.element is None:
             return ()
         if buffer.space == "global":
             tensor = self.journal.tensors[buffer]
             return (Spot(buffer, tensor, self._offset(buffer, violation.element), self.journal.moment),)
-        if asked is None or buffer.space != "register" or violation.value is None:
+        if context is None or buffer.space != "register" or violation.value is None:
             return ()
-        return (_register(asked, buffer, violation.thread, violation.value),)
+        return (_register(context, buffer, violation.thread, violation.value),)
 
     def alike(self, violation: Violation) -> tuple[Spot, ...]:
-        asked = self.journal.asked.get((violation.code, violation.stmt, violation.other))
-        return () if asked is None else asked.alike
+        """Further cells that fail in the same way."""
+        context = self.journal.contexts.get((violation.code, violation.stmt, violation.other))
+        return () if context is None else context.alike
 
     def follow(self, spot: Spot) -> Iterator[Hop]:
-        """The hops that lead to a cell, those of its sources before its own."""
+        """The hops that lead to a cell; hops of the sources come first."""
         if spot.cell < 0 or len(self.seen) >= _LONGEST:
             return
-        found = self.journal.before(spot)
+        found = self.journal.last_write(spot)
         if found is None or found in self.seen:
             return
         self.seen.add(found)
@@ -107,6 +110,7 @@ class _Follower:
         )
 
     def place(self, spot: Spot) -> Place:
+        """The element that a cell holds."""
         buffer = spot.buffer
         return Place(buffer.name, buffer.space, None if spot.cell < 0 else self._element(buffer, spot.cell))
 
@@ -135,9 +139,9 @@ class _Follower:
         return next((buffer for buffer in (*kernel.parameters, *made) if buffer.name == name), None)
 
 
-def _register(asked: Asked, buffer: Buffer, thread: int, value: int) -> Spot:
-    cell = (thread - asked.base) * registers_of(buffer)[1] + value
-    return Spot(buffer, asked.cells(buffer), cell, asked.moment)
+def _register(context: FaultContext, buffer: Buffer, thread: int, value: int) -> Spot:
+    cell = (thread - context.base) * registers_of(buffer)[1] + value
+    return Spot(buffer, context.cells(buffer), cell, context.moment)
 
 
 def _kind(write: Write) -> HopKind:

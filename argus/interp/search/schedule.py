@@ -1,4 +1,4 @@
-"""The adversary: when asynchronous operations take effect, and which wave or agent moves next."""
+"""Schedules: when asynchronous operations take effect, and which wave or agent executes next."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from argus.core.ir import Kernel, walk
 Style = Literal["early", "late", "mixed"]
 Order = Literal["random", "lowest", "highest", "round_robin"]
 Actor = Literal["producer", "first", "rest", "engine"]
-Met = frozenset[frozenset[Actor]]
-"""Of a run, each set of actors that could move when one of them was chosen."""
+EnabledSets = frozenset[frozenset[Actor]]
+"""The sets of enabled actors from which a run chose one."""
 T = TypeVar("T")
 
 
 @frozen
 class Schedule:
-    """One behaviour of the machine, reproducible.
+    """One reproducible behaviour of the machine.
 
-    style: asynchronous operations take effect at issue (early), when a wait forces them or nobody else can move
-    (late), or at moments drawn for each, with a completion rate drawn for each queue (mixed). order: which wave, or
-    unit of an agent, moves. priority: of a kernel with roles, who moves if they can, the first before the next: the
-    first role, the first agent of the second, all others, and what executes asynchronous operations; within each by
-    `order`. It takes the place of the style. draw: which of the inputs that a seed gives, of which the integers that a
-    kernel reads decide what it does.
+    style: asynchronous operations take effect at issue (early); when a wait forces them or nothing else can execute
+    (late); or at random times, with a random completion rate per queue (mixed). order: which wave, or unit of an
+    agent, executes next. priority: for kernels with roles, the static priority of the actors: the first role
+    (producer), the first agent of the second role (first), all others (rest), and the engine of asynchronous
+    operations; within an actor `order` decides. It replaces the style. draw: which random inputs to use for a seed,
+    since integers that a kernel reads determine what it does.
     """
 
     style: Style = "late"
@@ -46,7 +46,7 @@ DIRECTED: tuple[Schedule, ...] = (
     Schedule("early", 0, "lowest"),
     Schedule("early", 0, "highest"),
 )
-"""The priority orders to try first: they find most faults at once."""
+"""The schedules to try first on kernels without roles, which find most faults."""
 
 
 def _orders() -> tuple[tuple[Actor, ...], ...]:
@@ -55,11 +55,11 @@ def _orders() -> tuple[tuple[Actor, ...], ...]:
 
 
 ROLES_DIRECTED: tuple[Schedule, ...] = tuple(Schedule("late", 0, "lowest", priority) for priority in _orders())
-"""All static priorities of a kernel with roles, the producer first and landings last before all others."""
+"""All static priorities of a kernel with roles; the first one prefers the producer and defers completions."""
 
 
 def directed(kernel: Kernel) -> tuple[Schedule, ...]:
-    """The schedules to try first on a kernel, under one of them several draws of the integers that it reads."""
+    """The schedules to try first on a kernel; the first one with several draws of the integers that it reads."""
     known = DIRECTED if kernel.roles is None else ROLES_DIRECTED
     if not any(True for stmt in walk(kernel.body) for _ in read_terms(stmt)):
         return known
@@ -67,38 +67,39 @@ def directed(kernel: Kernel) -> tuple[Schedule, ...]:
 
 
 DRAWS = 6
-"""Draws of integers to try: most faults of who reads which show in the first that is not all alike."""
+"""The number of draws of integers to try; most indexing faults appear with the first draw of unequal integers."""
 
 
 _ENGINE: frozenset[Actor] = frozenset(("engine",))
 
 
 def first_of(priority: Sequence[Actor], able: Collection[Actor]) -> Actor | None:
-    """Who moves of those that can, None if nobody can."""
+    """The first actor in priority order that is able to execute; None if none is."""
     return next((actor for actor in priority if actor in able), None)
 
 
 class Adversary:
-    """The choices of one run under a schedule."""
+    """Makes the choices of one run under a schedule."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         self._random = np.random.default_rng(schedule.seed)
         self._rates: dict[str, float] = {}
-        self._turn = -1
+        self._last_wave = -1
         self._met: set[frozenset[Actor]] = set()
 
     @property
-    def looks_at_the_lowest(self) -> bool:
-        """Whether of each actor the lowest that can move is all that a choice depends on."""
+    def only_lowest_matters(self) -> bool:
+        """Whether a choice depends only on the lowest enabled unit of each actor."""
         return bool(self.schedule.priority) and self.schedule.order == "lowest"
 
     @property
-    def met(self) -> Met:
+    def enabled_sets(self) -> EnabledSets:
+        """The sets of enabled actors so far."""
         return frozenset(self._met)
 
     def next_wave(self, ready: Sequence[int]) -> int:
-        """One of the waves that can move, ascending."""
+        """One of the enabled waves, which are given in ascending order."""
         match self.schedule.order:
             case "random":
                 return ready[int(self._random.integers(len(ready)))]
@@ -107,13 +108,13 @@ class Adversary:
             case "highest":
                 return ready[-1]
             case "round_robin":
-                self._turn = next((wave for wave in ready if wave > self._turn), ready[0])
-                return self._turn
+                self._last_wave = next((wave for wave in ready if wave > self._last_wave), ready[0])
+                return self._last_wave
             case _:
                 assert_never(self.schedule.order)
 
     def next_actor(self, ready: Sequence[tuple[int, Actor]], *, engine: bool) -> int | None:
-        """One of the units that can move, None for an asynchronous operation (if `engine`); one of both can."""
+        """One of the enabled units; None to let an asynchronous operation proceed, which `engine` says is possible."""
         if not self.schedule.priority:
             return self.next_wave([unit for unit, _ in ready]) if ready else None
         able: frozenset[Actor] = frozenset(whose for _, whose in ready)
@@ -126,13 +127,13 @@ class Adversary:
         return self.next_wave([unit for unit, whose in ready if actor in (None, whose)])
 
     def next_operation(self, heads: Sequence[T]) -> T:
-        """Which operation moves when nobody else can, of those that can, the one to prefer first."""
+        """The operation to advance, of the given ones in order of preference."""
         if self.schedule.style == "mixed":
             return heads[int(self._random.integers(len(heads)))]
         return heads[-1 if self.schedule.order == "highest" else 0]
 
     def advances(self, queue: str) -> bool:
-        """Whether the oldest operation of a queue takes its next effect now (mixed style only)."""
+        """Whether the oldest operation of a queue performs its next effect now (mixed style only)."""
         rate = self._rates.get(queue)
         if rate is None:
             rate = self._rates[queue] = float(self._random.random()) ** 2

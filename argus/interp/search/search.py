@@ -1,4 +1,4 @@
-"""Look for a run that violates something: small sizes first, directed schedules first."""
+"""Searches for a violating run: small sizes first, directed schedules first; derives the sizes to try from a kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from argus.core.index import And, Cond, Const, Coord, Index, Sym, Symbol
 from argus.core.ir import Assert, Assume, Copy, Fold, For, Kernel, Products, Stmt, View, bodies, trips, walk
 from argus.core.walk import IntArray, evaluate, symbols, topological
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import by_events, violated
+from argus.interp.run import find_violations, uses_agents
 from argus.interp.search.diagnosis import Witness
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.violation import Violation
@@ -25,7 +25,7 @@ _SHAPES = 10
 _LARGEST = 6
 _TIMES = (2, 3)
 _MOST_HELD = 1 << 22
-"""Elements of the tensors of one run, each of which has tags by its side."""
+"""The largest number of tensor elements in one run, each of which also needs memory for its tags."""
 _HALVES = (3, 5)
 
 
@@ -35,32 +35,32 @@ def find(
     sizes: Iterable[Mapping[str, int]],
     schedules: Iterable[Schedule] | None = None,
 ) -> Witness | None:
-    """The first violation that `want` accepts, trying every schedule at one size before the next size.
+    """The first violation that `want` accepts; tries every schedule at one size before the next size.
 
-    schedules: the directed ones of the kernel by default. Runs track tags and compute no values.
+    schedules: by default the directed ones of the kernel. Runs track tags and compute no values.
     Raises ArgusError (E501) as `run` does.
     """
     prepared = Prepared(kernel)
     chosen = directed(kernel) if schedules is None else tuple(schedules)
     for size in sizes:
         for schedule in chosen:
-            for violation in violated(prepared, size, schedule):
+            for violation in find_violations(prepared, size, schedule):
                 if want(violation):
                     return Witness(dict(size), schedule, violation)
     return None
 
 
 def sizes_in_order(kernel: Kernel, extra: Sequence[Mapping[str, int]] = ()) -> Iterator[dict[str, int]]:
-    """Small sizes that satisfy the kernel's assumptions, least work first; `extra` ones among them.
+    """Small sizes that satisfy the kernel's assumptions, least work first, including `extra` ones.
 
-    They come from the kernel's own constants: vectors, tiles, one more than a tile, and a few tiles.
+    They are derived from the kernel's constants: vectors, tiles, one more than a tile, and a few tiles.
     """
     assumption = assumed(kernel)
     ladders = {symbol: _ladder(kernel, symbol, assumption) for symbol in kernel.sizes}
-    chosen = _of_each_shape if by_events(kernel) else _combinations
+    chosen = _of_each_shape if uses_agents(kernel) else _combinations
     derived = [{symbol.name: n for symbol, n in each} for each in chosen(kernel.sizes, ladders)]
     allowed = _allowed(kernel, assumption, derived)
-    if by_events(kernel):
+    if uses_agents(kernel):
         parts = _allowed(kernel, assumption, _parts_of_tiles(kernel, assumption))
         yield from _of_shapes(kernel, allowed, [*parts, *_allowed(kernel, assumption, extra)])
         return
@@ -70,9 +70,10 @@ def sizes_in_order(kernel: Kernel, extra: Sequence[Mapping[str, int]] = ()) -> I
 
 
 def _parts_of_tiles(kernel: Kernel, assumption: Cond) -> Iterator[dict[str, int]]:
-    """For folds one and a half tiles of every size that has tiles, then two and a half: rows and what is folded differ.
+    """For kernels with reductions: one and a half tiles of every tiled size, then two and a half.
 
-    With one row, or one element of it beside padding, a run cannot tell whose a name is.
+    With a single row, or a single element per row besides padding, a run can't distinguish tag names that vary along
+    rows from names that vary along the reduced axis.
     """
     if not any(isinstance(stmt, Fold) for stmt in walk(kernel.body)):
         return
@@ -87,18 +88,18 @@ def _parts_of_tiles(kernel: Kernel, assumption: Cond) -> Iterator[dict[str, int]
 
 
 def _sums_windows(kernel: Kernel) -> bool:
-    """Whether a claim tells which products are summed: windows show their faults where all extents are above one."""
+    """Whether a claim lists the products of a sum (convolutions), whose faults need all extents above one to appear."""
     return any(isinstance(stmt, Assert) and isinstance(stmt.claim, Products) for stmt in walk(kernel.body))
 
 
 def _all_larger(kernel: Kernel, assumption: Cond) -> Iterator[dict[str, int]]:
-    """All sizes twice the least that is allowed, then three times."""
+    """All sizes at twice the least admissible value, then at three times."""
     for times in _TIMES:
         yield {symbol.name: times * _least(symbol, assumption) for symbol in kernel.sizes}
 
 
 def _allowed(kernel: Kernel, assumption: Cond, sizes: Iterable[Mapping[str, int]]) -> list[dict[str, int]]:
-    """Those that satisfy the assumption and fit into memory, once each, least work first."""
+    """The distinct sizes that satisfy the assumption and fit into memory, least work first."""
     names = [symbol.name for symbol in kernel.sizes]
     given = list(dict.fromkeys(tuple(size[name] for name in names) for size in sizes))
     found = [dict(zip(names, values, strict=True)) for values in given]
@@ -111,7 +112,7 @@ def _allowed(kernel: Kernel, assumption: Cond, sizes: Iterable[Mapping[str, int]
 
 
 def _fit(kernel: Kernel, assumption: Cond, sizes: Sequence[Mapping[str, int]]) -> npt.NDArray[np.bool_]:
-    """Of each, whether it satisfies the assumption, and its tensors fit into memory."""
+    """For each of the sizes, whether it satisfies the assumption and its tensors fit into memory."""
     env = _columns(kernel, sizes)
     try:
         fits = _spread(evaluate(assumption, env), len(sizes)).astype(np.bool_)
@@ -136,7 +137,7 @@ def _spread(values: object, count: int) -> IntArray:
 
 
 def assumed(kernel: Kernel) -> Cond:
-    """All assumptions about sizes alone."""
+    """The conjunction of all assumptions about sizes alone."""
     known = set(kernel.sizes)
     conditions = [stmt.cond for stmt in walk(kernel.body) if isinstance(stmt, Assume)]
     return all_of(cond for cond in conditions if symbols(cond) <= known)
@@ -157,7 +158,7 @@ def holds(kernel: Kernel, assumption: Cond, size: Mapping[str, int]) -> bool:
 def _combinations(
     sizes: Sequence[Symbol], ladders: Mapping[Symbol, tuple[int, ...]]
 ) -> Iterator[tuple[tuple[Symbol, int], ...]]:
-    """Each size up its ladder while the others stay low, then all of them at a few rungs together."""
+    """Each size at all its candidate values with the others at their first, then all sizes at a few values together."""
     for moving in sizes:
         rungs = [ladders[symbol] if symbol == moving else ladders[symbol][:1] for symbol in sizes]
         yield from (tuple(zip(sizes, chosen, strict=True)) for chosen in product(*rungs))
@@ -168,7 +169,7 @@ def _combinations(
 def _of_each_shape(
     sizes: Sequence[Symbol], ladders: Mapping[Symbol, tuple[int, ...]]
 ) -> Iterator[tuple[tuple[Symbol, int], ...]]:
-    """Every size at any rung of its ladder: what goes wrong between roles depends on blocks and trips together."""
+    """All combinations of candidate values: faults between roles depend on numbers of blocks and trips together."""
     for chosen in product(*(ladders[symbol] for symbol in sizes)):
         yield tuple(zip(sizes, chosen, strict=True))
 
@@ -176,7 +177,9 @@ def _of_each_shape(
 def _of_shapes(
     kernel: Kernel, sizes: Sequence[dict[str, int]], extra: Sequence[dict[str, int]]
 ) -> Iterator[dict[str, int]]:
-    """Of the sizes with the same blocks and trips the smallest, and `extra` ones, fewest steps first; then largest."""
+    """One size for each combination of block and trip counts: the smallest ones and `extra` by number of steps, then
+    some of the largest.
+    """
     ends: dict[tuple[int, ...], list[dict[str, int]]] = {}
     for shape, size in zip(_shapes(kernel, sizes), sizes, strict=True):
         ends.setdefault(shape, []).append(size)
@@ -187,16 +190,16 @@ def _of_shapes(
 
 
 def _shapes(kernel: Kernel, sizes: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
-    """Blocks along each axis and trips of each loop, as far as sizes, or the first agent of the first block, tell."""
+    """Blocks per axis and trips per loop (for the first agent of the first block), as far as sizes determine them."""
     first = {symbol: np.zeros(len(sizes), np.int64) for symbol in _of_agents(kernel)}
     env = _columns(kernel, sizes) | first
     counts = [*kernel.grid, *(trips(stmt) for stmt in walk(kernel.body) if isinstance(stmt, For))]
-    told = [_spread(evaluate(count, env), len(sizes)) for count in counts if symbols(count) <= env.keys()]
-    return [tuple(map(int, row)) for row in np.stack(told, axis=1)]
+    known = [_spread(evaluate(count, env), len(sizes)) for count in counts if symbols(count) <= env.keys()]
+    return [tuple(map(int, row)) for row in np.stack(known, axis=1)]
 
 
 def _steps_of(kernel: Kernel, size: Mapping[str, int]) -> int:
-    """Statements that all blocks execute, if each were as long as the first."""
+    """An estimate of the statements that all blocks execute: blocks times the statements of the first."""
     env = _first_of_all(kernel, size)
     return prod(_value(extent, env) for extent in kernel.grid) * _steps(kernel.body, env)
 
@@ -212,7 +215,7 @@ def _steps(body: Sequence[Stmt], env: Mapping[Symbol, int]) -> int:
 
 
 def _first_of_all(kernel: Kernel, size: Mapping[str, int]) -> dict[Symbol, int]:
-    """Sizes, and the first agent of the first block."""
+    """The values of the sizes, with the first block and the first agent of each role."""
     return {symbol: size[symbol.name] for symbol in kernel.sizes} | dict.fromkeys(_of_agents(kernel), 0)
 
 
@@ -222,20 +225,20 @@ def _of_agents(kernel: Kernel) -> tuple[Symbol, ...]:
 
 
 def _ladder(kernel: Kernel, symbol: Symbol, assumption: Cond) -> tuple[int, ...]:
-    """Values of one size: the least allowed, a tile, a tile and a bit, then more tiles, each with a bit or without.
+    """Candidate values of one size: the least admissible, a tile, more than a tile, then further multiples of it.
 
-    A size that no tile divides is a count, such as one of loops: it may be 0. So may a contracted one, which no output
-    has: its loops then make no trip.
+    A size without tiles is a count, such as a trip count, and may be 0. So may a contracted size, which no output has;
+    its loops then make no trip.
     """
     tiles, vectors = _extents(kernel, symbol)
     tile = max(tiles, default=1)
     least = _least(symbol, assumption)
     gap = _least(symbol, assumption, least + 1) - least
-    bit = min((vector for vector in vectors if vector % least == 0), default=gap)
-    wanted = (least, tile, tile + bit, 2 * tile, 2 * tile + bit, 3 * tile, 3 * tile + bit, *sorted(tiles))
-    may_be_none = symbol not in _of_outputs(kernel) if tiles else least == 1
-    counted = (0,) if may_be_none and _allows(symbol, assumption, 0) else ()
-    return tuple(dict.fromkeys((*(value for value in wanted if value >= least), *counted)))
+    rest = min((vector for vector in vectors if vector % least == 0), default=gap)
+    wanted = (least, tile, tile + rest, 2 * tile, 2 * tile + rest, 3 * tile, 3 * tile + rest, *sorted(tiles))
+    may_be_zero = symbol not in _of_outputs(kernel) if tiles else least == 1
+    zero = (0,) if may_be_zero and _allows(symbol, assumption, 0) else ()
+    return tuple(dict.fromkeys((*(value for value in wanted if value >= least), *zero)))
 
 
 def _of_outputs(kernel: Kernel) -> frozenset[Symbol]:
@@ -244,19 +247,19 @@ def _of_outputs(kernel: Kernel) -> frozenset[Symbol]:
 
 
 def _least(symbol: Symbol, assumption: Cond, start: int = 1) -> int:
-    """The least value from `start` on that the assumption allows when only this size is constrained."""
+    """The least value from `start` on that satisfies the assumptions about this size alone."""
     return next((value for value in range(start, 1025) if _allows(symbol, assumption, value)), start)
 
 
 def _allows(symbol: Symbol, assumption: Cond, value: int) -> bool:
-    """Whether what is assumed of this size alone, and its range, leave it this value."""
+    """Whether a value satisfies the assumptions about this size alone, and its range."""
     parts = assumption.parts if isinstance(assumption, And) else (assumption,)
     alone = [cond for cond in parts if symbols(cond) == frozenset((symbol,))]
     return value >= (symbol.low or 0) and all(bool(evaluate(cond, {symbol: value})) for cond in alone)
 
 
 def _extents(kernel: Kernel, symbol: Symbol) -> tuple[set[int], set[int]]:
-    """Tile extents, and elements of one access, along the axes of tensors that have this size."""
+    """Tile extents, and elements per access, along the tensor axes that have this size."""
     tiles: set[int] = set()
     vectors: set[int] = set()
     for stmt in walk(kernel.body):
@@ -281,18 +284,18 @@ def _extents_of(stmt: Copy, view: View, symbol: Symbol, tiles: set[int], vectors
 
 
 def _along(view: View, axis: int) -> Index | None:
-    """The extent of the view's axis that runs along an axis of its buffer, of which it is a row or a slice."""
+    """The extent of the view's axis along an axis of its buffer, for a view of lower rank."""
     moving = [node.axis for node in topological([view.at[axis]]) if isinstance(node, Coord)]
     return view.shape[moving[0]] if len(moving) == 1 else None
 
 
 def work(kernel: Kernel, size: Mapping[str, int]) -> tuple[int, int]:
-    """Blocks times steps of the longest loop, then elements: what a run costs, roughly."""
+    """A rough cost of a run, as a sort key: blocks times loop trips, then the sum of the sizes."""
     return int(_cost(kernel, _columns(kernel, [size]), 1)[0]), sum(size.values())
 
 
 def _cost(kernel: Kernel, env: Mapping[Symbol, IntArray], count: int) -> IntArray:
-    """Blocks times steps, at each of so many sizes."""
+    """Blocks times loop trips, at each of `count` sizes."""
     loops = [trips(stmt) for stmt in walk(kernel.body) if isinstance(stmt, For)]
     found = 1 + sum(
         (_spread(evaluate(trip, env), count) for trip in loops if symbols(trip) <= env.keys()),

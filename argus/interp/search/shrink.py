@@ -1,4 +1,4 @@
-"""Smaller sizes at which the same statement fails in the same way: the least that no single size can go below."""
+"""Shrinks the sizes of a counterexample: a local minimum at which the same statement violates the same invariant."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.index import Cond, Symbol
 from argus.core.walk import IntArray, evaluate
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import violated
+from argus.interp.run import find_violations
 from argus.interp.search.budget import RunBudget
 from argus.interp.search.diagnosis import Witness
 from argus.interp.search.schedule import Schedule
@@ -19,24 +19,24 @@ from argus.interp.search.search import assumed
 from argus.interp.violation import Violation
 
 RUNS = 16
-"""Runs at smaller sizes, at most."""
+"""The largest number of runs at smaller sizes."""
 
 _WINDOW = 1 << 12
-"""Values of one size in a row that are looked at for one that the assumptions allow."""
+"""The number of consecutive values of one size to scan for an admissible one."""
 
 Sizes = Mapping[str, int]
 
 
 @frozen
 class Shrunk:
-    """sizes: the smallest found. smallest: whether none can take one admissible step down and still fail."""
+    """sizes: the smallest found. smallest: no single size can be reduced by one admissible step and still fail."""
 
     sizes: dict[str, int]
     smallest: bool
 
 
 def shrink(prepared: Prepared, witness: Witness, budget: RunBudget) -> tuple[Witness, bool]:
-    """The witness at sizes as small as they can be one by one, and whether that was shown."""
+    """The witness at locally minimal sizes, and whether their minimality was established."""
     kernel, raw = prepared.kernel, witness.raw or witness.violation
     found: dict[tuple[int, ...], Violation] = {}
 
@@ -55,22 +55,22 @@ def shrink(prepared: Prepared, witness: Witness, budget: RunBudget) -> tuple[Wit
     violation = found.get(tuple(shrunk.sizes.values()))
     if violation is None:
         return witness, shrunk.smallest
-    told = violation if witness.retold is None else witness.retold(violation)
-    return evolve(witness, sizes=shrunk.sizes, violation=told, raw=violation), shrunk.smallest
+    reported = violation if witness.at_cause is None else witness.at_cause(violation)
+    return evolve(witness, sizes=shrunk.sizes, violation=reported, raw=violation), shrunk.smallest
 
 
 def _violations(prepared: Prepared, sizes: Sizes, schedule: Schedule) -> tuple[Violation, ...]:
     try:
-        return violated(prepared, sizes, schedule)
+        return find_violations(prepared, sizes, schedule)
     except (ArgusError, ZeroDivisionError):
         return ()
 
 
 def descend(symbols: Sequence[Symbol], assumption: Cond, start: Sizes, fails: Callable[[Sizes], bool | None]) -> Shrunk:
-    """From sizes that fail to smaller ones, one size after the other, until none has a smaller neighbour that fails.
+    """Coordinate descent from failing sizes to smaller ones, until no single size can be reduced by one step.
 
-    fails: of sizes that satisfy the assumption; None for no answer, which ends the search. A size is first tried at
-    its least (of 1 and more), then one step down, and only if that fails too is the range between halved in on.
+    fails: called for sizes that satisfy the assumption; None means unknown and ends the search. Each size is tried at
+    its least value (1 or more), then one step down; only if that fails is the range between bisected.
     """
     descent = _Descent(tuple(symbols), assumption, dict(start), fails)
     while descent.round():
@@ -88,7 +88,7 @@ class _Descent:
     _known: dict[tuple[int, ...], bool] = field(factory=dict[tuple[int, ...], bool])
 
     def round(self) -> bool:
-        """Whether some size became smaller and there is more to try."""
+        """Try to reduce each size once; returns whether some size was reduced and the search goes on."""
         before = dict(self.sizes)
         for symbol in self.symbols:
             self._lower(symbol)
@@ -104,7 +104,7 @@ class _Descent:
             self._between(symbol, int(least[0]), int(last[-1]))
 
     def _between(self, symbol: Symbol, low: int, high: int) -> None:
-        """Halve the range from a value that does not fail to one that does."""
+        """Bisect between a value that does not fail and one that does."""
         while high - low > 1 and not self.stopped:
             middle = (low + high) // 2
             admissible = self._admissible(symbol, middle, high)
@@ -116,7 +116,7 @@ class _Descent:
                 low = int(admissible[0])
 
     def _admissible(self, symbol: Symbol, start: int, stop: int) -> IntArray:
-        """The first values from `start` on, below `stop`, that this size may have beside the others."""
+        """The admissible values in [start, stop) of this size for the current other sizes, within one window."""
         values = np.arange(start, min(stop, start + _WINDOW), dtype=np.int64)
         env = {other: self.sizes[other.name] for other in self.symbols} | {symbol: values}
         try:
@@ -126,7 +126,7 @@ class _Descent:
         return values[allowed.astype(np.bool_)]
 
     def _try(self, symbol: Symbol, value: int) -> bool:
-        """Go to a smaller value if it fails too."""
+        """Reduce a size to a value if that fails too; returns whether it does."""
         sizes = self.sizes | {symbol.name: value}
         key = tuple(sizes.values())
         if key not in self._known and not self.stopped:

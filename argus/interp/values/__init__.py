@@ -1,1 +1,1 @@
-"""Values and tags: arithmetic, matrix instructions, reductions, and the claims judged on them."""
+"""Values and tags in the interpreter: arithmetic, matrix instructions, reductions, and checks of claims."""

@@ -1,4 +1,4 @@
-"""Claims about tags, judged on what each thread holds."""
+"""Checks claims about tags on the elements that each thread holds."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from argus.interp.memory.views import Place, is_whole
 from argus.interp.state import Block, Contribution, coordinates, shared_element
 from argus.interp.values import statistics
 from argus.interp.values.distinct import gather
-from argus.interp.values.joint_relations import suspected
-from argus.interp.values.sets import LOOSE, is_set, is_single
+from argus.interp.values.joint_relations import needs_check
+from argus.interp.values.sets import UNTRACKED, is_set, is_single
 from argus.interp.values.stored_sums import with_sets
-from argus.interp.values.sums import Group, alike, deviation, groups
+from argus.interp.values.sums import Group, deviation, groups, same_accumulators
 from argus.interp.violation import Event, not_built
 
 
-def claim(block: Block, wave: Wave, stmt: Assert, event: Event) -> None:
-    """Judge a claim for one wave; claims about whole blocks or tensors are judged at their end."""
+def check_claim(block: Block, wave: Wave, stmt: Assert, event: Event) -> None:
+    """Check a claim for one wave; claims about whole blocks or tensors are checked at their end."""
     match stmt.claim:
         case Equal(left=left, right=right):
-            _Judge(block, wave, event).equal(left, right)
+            _ClaimCheck(block, wave, event).equal(left, right)
         case Relation():
-            _Judge(block, wave, event).relation(stmt.claim)
+            _ClaimCheck(block, wave, event).relation(stmt.claim)
         case Distinct():
-            _Judge(block, wave, event).distinct(stmt.claim)
+            _ClaimCheck(block, wave, event).distinct(stmt.claim)
         case Covers():
-            _Judge(block, wave, event).covers(stmt.claim)
+            _ClaimCheck(block, wave, event).covers(stmt.claim)
         case WrittenOnce() | Products():
             pass
         case Order(of=of):
-            _Judge(block, wave, event).order(of)
+            _ClaimCheck(block, wave, event).order(of)
         case _:
             assert_never(stmt.claim)
 
@@ -60,21 +60,22 @@ def claim(block: Block, wave: Wave, stmt: Assert, event: Event) -> None:
 _MANY = 1 << 62
 
 
-class _Judge:
-    """One claim, one wave. Garbage is passed over: what made it has been reported."""
+class _ClaimCheck:
+    """Checks one claim for one wave. Garbage is skipped, since its cause has been reported."""
 
     def __init__(self, block: Block, wave: Wave, event: Event) -> None:
         self.block, self.wave, self.event = block, wave, event
         self.records = block.launch.records
 
     def equal(self, left: TagOf, right: TagOf) -> None:
+        """Corresponding elements of two fragments have equal components (I39)."""
         a, b = self._component(left), self._component(right)
         if a.shape != b.shape:
             raise not_built("equality of fragments of different shapes", self.event.stmt)
         self._report_unequal(left, right, a, b, (a != b) & (a != MISSING) & (b != MISSING))
 
     def order(self, of: TagOf) -> None:
-        """The products of each element's sum were added with the component increasing, statement by statement."""
+        """Each element's products were added in increasing order of the component, statement by statement (I39)."""
         self._marks(of.view)
         known = self.block.sums.get((of.view.buffer, self.wave.number))
         if known is None or not known.open:
@@ -97,7 +98,7 @@ class _Judge:
     def _report_order(self, of: TagOf, cell: int, before: int, after: int) -> None:
         width = registers_of(of.view.buffer)[1]
         at = cell // width - self.wave.first, cell % width
-        message = f"the sum over `{of.name}` is not taken in order: {after} comes after {before}"
+        message = f"the sum over `{of.name}` is not accumulated in order: {after} comes after {before}"
         facts = ((f"{of.view.buffer.name}.{of.name}", f"{before}, then {after}"),)
         self._report("I39", message, of, at, facts)
 
@@ -110,12 +111,9 @@ class _Judge:
         self._report("I39", message, left, at, facts, bad, (right,))
 
     def relation(self, stated: Relation) -> None:
-        """Judge a condition on components, those of a part of a tile as the threads that hold the whole have them.
-
-        A component that is a set stands for each of its members.
-        """
+        """A condition on components of corresponding elements holds (I39, I35); for a set, for each of its members."""
         leader = stated.names[0][1]
-        found = {symbol: self._then(symbol, of) for symbol, of in stated.names}
+        found = {symbol: self._at_iteration(symbol, of) for symbol, of in stated.names}
         components = {symbol: column for symbol, column in found.items() if column is not None}
         if len(components) != len(found):
             return
@@ -124,10 +122,10 @@ class _Judge:
             raise not_built("relation of fragments of different shapes", self.event.stmt)
         columns = np.stack([column.reshape(-1) for column in components.values()])
         kinds, first = np.unique(columns, axis=1, return_index=True)
-        looked_at = suspected(stated.cond, tuple(components), kinds, self.wave.env, self.block.launch.prepared.integers)
-        for at in (each for each in np.argsort(first) if looked_at[each]):
+        checked = needs_check(stated.cond, tuple(components), kinds, self.wave.env, self.block.launch.prepared.integers)
+        for at in (each for each in np.argsort(first) if checked[each]):
             found = kinds[:, at]
-            if ((found == MISSING) | (found == LOOSE)).any():
+            if ((found == MISSING) | (found == UNTRACKED)).any():
                 continue
             members = [np.array(self.records.sets.members(int(one)), np.int64) for one in found]
             grid = np.meshgrid(*members, indexing="ij")
@@ -143,14 +141,14 @@ class _Judge:
                 self._report(code, f"`{show(stated.cond)}` does not hold", leader, where, facts, others=others)
                 return
 
-    def _then(self, symbol: Symbol, of: TagOf) -> IntArray | None:
-        """The component as it was at the iteration that is spoken of; None if the claim was not reached in it."""
+    def _at_iteration(self, symbol: Symbol, of: TagOf) -> IntArray | None:
+        """The component at the iteration that the claim refers to; None if the claim was not executed in it."""
         now = self._component(of, sets=True)
         if not of.back:
             return now
         loop = self.block.launch.prepared.loop_around(self.event.stmt)
         if loop is None:
-            raise not_built("claim about an earlier iteration outside of a loop", self.event.stmt)
+            raise not_built("claim about an earlier iteration outside a loop", self.event.stmt)
         here = tuple(number for _, number in self.event.iteration)
         was = (*here[:-1], here[-1] - of.back * loop.step)
         stmt, past = self.event.stmt, self.block.past
@@ -158,7 +156,7 @@ class _Judge:
         return past.get((stmt, symbol, self.wave.number, was))
 
     def distinct(self, stated: Distinct) -> None:
-        """Keep this wave's elements, to be judged when all have come."""
+        """Collect this wave's elements, which are checked at the end of the launch."""
         of = stated.components[0]
         tiles = [(each.view.buffer, each.view.at, each.by) for each in stated.components]
         if any(tile != tiles[0] for tile in tiles):
@@ -168,7 +166,7 @@ class _Judge:
         gather(self.block, self.event, stated, (*columns, *self._places(of)), known)
 
     def _places(self, of: TagOf) -> tuple[IntArray, IntArray]:
-        """The thread and the register of each element; in shared memory this wave's first, and the element's number."""
+        """The thread and register of each element; in shared memory the wave's first thread and the element number."""
         if of.view.buffer.space == "shared":
             numbers = self._numbers(of.view)[None, :]
             return np.full_like(numbers, self.wave.first), numbers
@@ -177,43 +175,44 @@ class _Judge:
         return cells // width, cells % width
 
     def covers(self, stated: Covers) -> None:
+        """Each element is a sum of products over exactly the claimed range of the component (I3, I25)."""
         view = stated.of.view
         marks = self._marks(view)
-        judged = marks >= 0
+        checked = marks >= 0
         low, high = self._bound(stated.low, view), self._bound(stated.high, view)
         if stated.where is not TRUE:
-            judged &= self._bound(stated.where, view).astype(np.bool_)
+            checked &= self._bound(stated.where, view).astype(np.bool_)
         known = self.block.sums.get((view.buffer, self.wave.number))
-        if known is not None and known.open and alike(known.log):
-            self._judge_groups(stated, known.log, judged, low, high, code=self._sum_code(marks))
+        if known is not None and known.open and same_accumulators(known.log):
+            self._check_groups(stated, known.log, checked, low, high, code=self._sum_code(marks))
             return
         components = self.records.get(stated.of.name, np.maximum(marks, 0))
         summed = self.records.summed(np.maximum(marks, 0))
-        held = judged & summed & (is_set(components) | is_single(components))
+        held = checked & summed & (is_set(components) | is_single(components))
         if held.any():
-            self._judge_sets(stated, held, components, low, high, code=self._sum_code(marks))
-            self._judge_mean(stated, held, marks)
-        bare = judged & ~summed
-        if bare.any():
-            message = f"`{view.buffer.name}` holds no sum of products"
-            self._report("I3", message, stated.of, first_where(bare), ())
+            self._check_sets(stated, held, components, low, high, code=self._sum_code(marks))
+            self._check_mean(stated, held, marks)
+        not_summed = checked & ~summed
+        if not_summed.any():
+            message = f"`{view.buffer.name}` is not a sum of products"
+            self._report("I3", message, stated.of, first_where(not_summed), ())
 
-    def _judge_groups(
+    def _check_groups(
         self,
         stated: Covers,
         log: list[Contribution],
-        judged: BoolArray,
+        checked: BoolArray,
         low: IntArray,
         high: IntArray,
         *,
         code: str,
     ) -> None:
-        width = judged.shape[1]
+        width = checked.shape[1]
         first = self._rows(stated.of.view).start * width
         cells = log[0].cells - first
-        wanted = judged.reshape(-1)[cells], low.reshape(-1)[cells], high.reshape(-1)[cells]
+        wanted = checked.reshape(-1)[cells], low.reshape(-1)[cells], high.reshape(-1)[cells]
         worst: tuple[int, str] | None = None
-        if stated.of.name in self.records.loose:
+        if stated.of.name in self.records.untracked:
             return
         for group in groups(self.records, stated.of.name, log, *wanted):
             text = deviation(stated.of.name, group.components, group.low, group.high)
@@ -226,26 +225,24 @@ class _Judge:
             self._report(code, message, stated.of, divmod(worst[0], width), ())
 
     def _sum_code(self, marks: IntArray) -> str:
-        """What is broken where a sum is over another set: of masked exponentials, or elements with a mean, I25."""
-        standing = self.records.standing(marks)
-        plain = ~self.records.standings.weights(standing) & (
-            self.records.standings.but_statistics(standing) == standing
-        )
+        """The invariant for a wrong set: I25 for sums of masked exponentials or elements of a statistic, else I3."""
+        kind = self.records.kind(marks)
+        plain = ~self.records.kinds.exponentials(kind) & (self.records.kinds.without_statistics(kind) == kind)
         return "I25" if self.block.launch.prepared.masked and not bool(plain[marks > 0].all()) else "I3"
 
-    def _judge_mean(self, stated: Covers, held: BoolArray, marks: IntArray) -> None:
-        """Elements weigh alike, and squared distances are summed over what their mean is of."""
-        standing = self.records.standing(marks)
-        for number in np.unique(standing[held]).tolist():
-            message = statistics.fault(self.records, self.records.standings.of(number), stated.of.name)
+    def _check_mean(self, stated: Covers, held: BoolArray, marks: IntArray) -> None:
+        """Elements have equal weights, and squared deviations are summed over the elements of their mean."""
+        kind = self.records.kind(marks)
+        for number in np.unique(kind[held]).tolist():
+            message = statistics.fault(self.records, self.records.kinds.of(number), stated.of.name)
             if message is not None:
-                self._report(self._sum_code(marks), message, stated.of, first_where(held & (standing == number)), ())
+                self._report(self._sum_code(marks), message, stated.of, first_where(held & (kind == number)), ())
                 return
 
-    def _judge_sets(
+    def _check_sets(
         self, stated: Covers, held: BoolArray, components: IntArray, low: IntArray, high: IntArray, *, code: str
     ) -> None:
-        """Elements whose records say what they sum."""
+        """Check elements whose records contain the set that they sum over."""
         name = stated.of.name
         columns = np.stack([components[held], low[held], high[held]])
         kinds, first = np.unique(columns, axis=1, return_index=True)
@@ -273,45 +270,46 @@ class _Judge:
         buffer = view.buffer
         if buffer.space != "register" or not is_whole(view):
             raise not_built("claim about memory other than a register fragment", self.event.stmt)
-        flying = self.block.settle(self.wave, buffer, self.event, "read")
+        flying = self.block.check_in_flight(self.wave, buffer, self.event, "read")
         threads, registers = registers_of(buffer)
         marks = cast(IntArray, self.block.cells(buffer).marks).reshape(threads, registers)[self._rows(view)]
         bottom = marks == BOTTOM
         if bottom.any() and not flying:
-            message = f"`{buffer.name}` is claimed about while uninitialised"
+            message = f"an assertion is about `{buffer.name}`, which is uninitialised"
             self._report("I38", message, TagOf(view, ""), first_where(bottom), ())
         return marks
 
     def _component(self, of: TagOf, *, sets: bool = False) -> IntArray:
-        """The component of every element that is spoken of, as its thread holds it; a value without it breaks the
-        claim. sets: also of what a sum is over.
+        """The component of every element of the claim, as its thread holds it; a value without it violates the claim.
+
+        sets: include the sets that sums range over.
         """
         marks = self._marks(of.view) if _is_tile(of) else self._part(of)
         if sets and _is_tile(of):
             marks = with_sets(self.block, self.wave, of.view.buffer, marks)
         column = self.records.get(of.name, marks)
-        bare = (column == MISSING) & (marks >= 0) & (of.name not in self.records.loose)
-        if bare.any():
-            at = first_where(bare)
+        untagged = (column == MISSING) & (marks >= 0) & (of.name not in self.records.untracked)
+        if untagged.any():
+            at = first_where(untagged)
             facts = (("found", self.records.text(int(marks[at]))),)
             self._report("I39", f"an element of `{of.view.buffer.name}` has no tag `{of.name}`", of, at, facts)
         return column
 
     def _part(self, of: TagOf) -> IntArray:
-        """The marks of what a view names for each element of a layout, as its thread holds them."""
+        """The marks of the view's elements for each element of a layout, as its thread holds them."""
         buffer = of.view.buffer
-        flying = self.block.settle(self.wave, buffer, self.event, "read")
+        flying = self.block.check_in_flight(self.wave, buffer, self.event, "read")
         marks = cast(IntArray, self.block.cells(buffer).marks)[self._cells(of)]
         if buffer.space == "shared":
-            self._looked_at(of)
+            self._record_read(of)
         bottom = marks == BOTTOM
         if bottom.any() and not flying:
-            message = f"`{buffer.name}` is claimed about while uninitialised"
+            message = f"an assertion is about `{buffer.name}`, which is uninitialised"
             self._report("I38", message, of, first_where(bottom), ())
         return marks
 
-    def _looked_at(self, of: TagOf) -> None:
-        """A claim about shared memory is a read by its wave: it speaks of what is there whatever the schedule."""
+    def _record_read(self, of: TagOf) -> None:
+        """Record a claim about shared memory as a read by its wave: it must hold under every schedule."""
         threads, cells = self.block.launch.prepared.kernel.threads, self._cells(of)
         place = Place(np.broadcast_to(cells, (threads, cells.shape[1])))
         read = place.cell_set(self.wave.first, self.wave.last)
@@ -320,7 +318,7 @@ class _Judge:
         self.block.accesses.append(access)
 
     def _cells(self, of: TagOf) -> IntArray:
-        """The registers of all elements that are spoken of, in this wave's threads."""
+        """The cells of all elements of the claim, in this wave's threads."""
         if of.view.buffer.space == "shared":
             return self.block.launch.prepared.shared_cells(of.view.buffer)[self._numbers(of.view)][None, :]
         if of.view.buffer.space != "register":
@@ -334,7 +332,7 @@ class _Judge:
         return self.block.launch.prepared.held(of.view, by, own, self.event.stmt)[rows]
 
     def _numbers(self, view: View) -> IntArray:
-        """The elements of a shared buffer under a view, first axis fastest, as this wave sees it."""
+        """The numbers of the elements of a view of a shared buffer, first axis fastest, for this wave's symbols."""
         shape = [static(extent) for extent in view.shape]
         coords = [axis.ravel(order="F") for axis in np.indices(shape, dtype=np.int64)]
         number, below = np.zeros(coords[0].size if coords else 1, np.int64), 1
@@ -361,7 +359,7 @@ class _Judge:
         bad: BoolArray | None = None,
         others: tuple[TagOf, ...] = (),
     ) -> None:
-        """Report an element; `bad` marks all of the wave's that fail in this way. others: tiles that it met there."""
+        """Report an element. bad: all elements of the wave that fail in this way. others: other tiles of the claim."""
         buffer, cells = of.view.buffer, self._cells(of)
         moment, own = self.block.launch.moment, self.block.cells(buffer)
         if buffer.space == "shared":
@@ -384,12 +382,12 @@ class _Judge:
         )
 
     def _spots(self, tiles: tuple[TagOf, ...], at: tuple[int, ...]) -> tuple[Spot, ...]:
-        """The cells of one element of several tiles, each once."""
+        """The cells of corresponding elements of several tiles, each once."""
         found = {(of.view.buffer, int(self._cells(of)[at])): None for of in tiles}
         return tuple(Spot(b, self.block.cells(b), cell, self.block.launch.moment) for b, cell in found)
 
 
 def _is_tile(of: TagOf) -> bool:
-    """Whether the elements spoken of are those of a whole fragment, as it is held."""
+    """Whether a claim is about a whole fragment in its own layout."""
     whole = is_whole(of.view) and (of.by is None or of.by == of.view.buffer.layout)
     return whole and of.view.buffer.space == "register"

@@ -1,4 +1,4 @@
-"""Claims that no two elements agree: over the threads of a block, and over iterations and blocks where one says so."""
+"""Checks claims that elements have pairwise distinct components, across threads, and claimed iterations and blocks."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from argus.interp.violation import Event
 
 
 def gather(block: Block, event: Event, claim: Distinct, columns: Sequence[IntArray], known: BoolArray) -> None:
-    """Keep one wave's elements, where all components are known; they are judged when all have come.
+    """Collect one wave's elements with known components; `check` compares them at the end of the launch.
 
-    columns: of each component, (thread, value); those that follow, the thread and the register of each element.
+    columns: each component, (thread, value), then the thread and the register of each element.
     """
     over = {symbol.name for symbol in claim.over}
     blocks = zip(block.launch.prepared.kernel.blocks, block.index, strict=True)
     same = [(name, number) for name, number in event.iteration if name not in over]
     same += [(symbol.name, number) for symbol, number in blocks if symbol.name not in over]
-    kept = Share(block, event, tuple(column[known] for column in columns), block.launch.moment)
-    gathered = block.launch.gathered.setdefault((event.stmt, block.base, tuple(same)), Gathered())
-    gathered.shares.append(kept)
+    share = Share(block, event, tuple(column[known] for column in columns), block.launch.moment)
+    gathered = block.launch.distinct_elements.setdefault((event.stmt, block.base, tuple(same)), Gathered())
+    gathered.shares.append(share)
 
 
-def judge(launch: Launch) -> None:
-    """Judge the claims of distinctness of a finished launch.
+def check(launch: Launch) -> None:
+    """Check the claims of distinctness of a finished launch (I39).
 
-    Registers that replicate one element of the tile count once.
+    Registers that replicate one element of a tile count once.
     """
-    for (stmt, *_), gathered in launch.gathered.items():
+    for (stmt, *_), gathered in launch.distinct_elements.items():
         assert isinstance(stmt, Assert)
         assert isinstance(stmt.claim, Distinct)
-        _judge(stmt.claim, gathered)
+        _check_one(stmt.claim, gathered)
 
 
-def _judge(claim: Distinct, gathered: Gathered) -> None:
+def _check_one(claim: Distinct, gathered: Gathered) -> None:
     shares = gathered.shares
     run = np.concatenate([np.full(share.columns[0].size, n, np.int64) for n, share in enumerate(shares)])
     *columns, thread, value = (
@@ -48,8 +48,9 @@ def _judge(claim: Distinct, gathered: Gathered) -> None:
     )
     of = claim.components[0]
     element = _element(of, thread, value)
-    executions = {event: number for number, event in enumerate(dict.fromkeys(_place(share.event) for share in shares))}
-    execution = np.array([executions[_place(share.event)] for share in shares], np.int64)[run]
+    keys = [_execution(share.event) for share in shares]
+    executions = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    execution = np.array([executions[key] for key in keys], np.int64)[run]
     order = np.lexsort((value, thread, execution, *columns))
     same = np.ones(max(0, order.size - 1), np.bool_)
     for column in columns:
@@ -61,13 +62,13 @@ def _judge(claim: Distinct, gathered: Gathered) -> None:
         _report(of, [shares[int(run[n])] for n in (one, other)], (one, other), (thread, value, *columns))
 
 
-def _place(event: Event) -> tuple[object, ...]:
-    """One execution of a statement, whichever wave it is of."""
+def _execution(event: Event) -> tuple[object, ...]:
+    """A key of one execution of a statement, the same for all waves."""
     return event.block, event.path
 
 
 def _element(of: TagOf, thread: IntArray, value: IntArray) -> IntArray:
-    """In shared memory registers stand for elements themselves."""
+    """The element numbers of registers; for shared memory `value` is the element number already."""
     layout = of.view.buffer.layout
     return layout.threads.table()[thread] + layout.values.table()[value] if isinstance(layout, TV) else value
 
@@ -80,7 +81,7 @@ def _report(of: TagOf, shares: Sequence[Share], pair: tuple[int, int], arrays: S
     record = ", ".join(str(int(column[second])) for column in columns)
     at = tuple(_coordinates(buffer, int(thread[n]), int(value[n])) for n in pair)
     facts = [(f"`{buffer.name}`{list(place)}", f"({record})") for place in dict.fromkeys(at)]
-    apart = _place(before.event) != _place(after.event)
+    apart = _execution(before.event) != _execution(after.event)
     after.block.report(
         "I39",
         f"two elements of `{buffer.name}` have the components ({record})",
@@ -99,7 +100,7 @@ def _report(of: TagOf, shares: Sequence[Share], pair: tuple[int, int], arrays: S
 
 
 def _spot(share: Share, buffer: Buffer, thread: int, value: int) -> Spot:
-    """The cell of one element, as the claim found it."""
+    """The cell of one element at the time of the claim."""
     block = share.block
     if buffer.space == "shared":
         cell = int(block.launch.prepared.shared_cells(buffer)[value])
@@ -115,5 +116,5 @@ def _coordinates(buffer: Buffer, thread: int, value: int) -> tuple[int, ...]:
 
 
 def _where(before: Event, after: Event) -> tuple[tuple[str, str], ...]:
-    """The other execution's block, where it is another."""
+    """The other execution's block, if it differs."""
     return () if before.block == after.block else (("the other's block", str(before.block)),)

@@ -1,4 +1,4 @@
-"""Element-wise assignments: values by the table of operations, marks by its rules."""
+"""Element-wise assignments: values by the table of operations, marks by the rules of `shadow_states`."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from argus.interp.memory.cells import (
     BoolArray,
     IntArray,
 )
-from argus.interp.memory.trace import Spot, Taken
+from argus.interp.memory.trace import SourceCells, Spot
 from argus.interp.memory.views import is_whole
 from argus.interp.state import Block, Factors, Sum, coordinates
 from argus.interp.values import shadow_states as rules
 from argus.interp.values import statistics, weights
 from argus.interp.values.nodes import Node, parts_first
 from argus.interp.values.sets import is_single
-from argus.interp.values.sums import scaled, united
+from argus.interp.values.sums import add_sums, scale_sum
 from argus.interp.violation import Event, not_built
 
 
 @define(eq=False)
 class _Lane:
-    """What a wave's elements hold: values (weak: they take the type of what they meet), marks, and which sum.
+    """The elements of a wave at one node: values, marks and sums.
 
-    literal: the number that all of them are, if they are one. sum: None where none is known. products: of elements that
-    were loaded, which each element sums, where a claim asks; None where they are not known.
+    weak: values take the type of the other operand. literal: the constant that all elements equal, if any. sum: None if
+    unknown. products: the products of loaded elements that each element sums, if a claim needs them; None if unknown.
     """
 
     values: AnyArray | None
@@ -61,10 +61,10 @@ def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
     if buffer.space != "register" or not is_whole(stmt.target):
         raise not_built("assignment of part of a buffer", stmt)
     if wave.first >= cast(TV, buffer.layout).threads.size():
-        return  # threads that hold none of it
+        return  # no thread of this wave holds an element
     evaluation = _Evaluation(block, wave, stmt, event)
     result = evaluation.run()
-    block.settle(wave, buffer, event, "written")
+    block.check_in_flight(wave, buffer, event, "written")
     cells = block.cells(buffer)
     layout = cast(TV, buffer.layout)
     registers = layout.values.size()
@@ -75,18 +75,18 @@ def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
         cells.marks[rows] = result.marks.reshape(-1)
     if block.launch.journal is not None:
         at = np.arange(rows.start, rows.stop, dtype=np.int64).reshape(result.marks.shape)
-        target = Taken(buffer, cells, at, block.launch.moment)
-        block.launch.journal.moved(event, block.base + wave.first, target, evaluation.taken)
-    block.forget(wave, buffer)
+        target = SourceCells(buffer, cells, at, block.launch.moment)
+        block.launch.journal.record_elementwise(event, block.base + wave.first, target, evaluation.taken)
+    block.drop_sums(wave, buffer)
     if result.products is not None:
         block.products[buffer, wave.number] = result.products
     if result.sum is not None:
         found = result.sum
-        block.sums[buffer, wave.number] = evolve(found, log=list(found.log), standing=dict(found.standing))
+        block.sums[buffer, wave.number] = evolve(found, log=list(found.log), name_status=dict(found.name_status))
 
 
 class _Evaluation:
-    """One assignment by one wave, node by node."""
+    """Evaluates one assignment for one wave, node by node."""
 
     def __init__(self, block: Block, wave: Wave, stmt: Map, event: Event) -> None:
         self.block, self.wave, self.stmt, self.event = block, wave, stmt, event
@@ -95,9 +95,10 @@ class _Evaluation:
         self.shape = (self.rows.stop - self.rows.start, self.layout.values.size())
         self.lanes: dict[Node, _Lane] = {}
         self.tests: dict[Node, BoolArray] = {}
-        self.taken: list[Taken] = []
+        self.taken: list[SourceCells] = []
 
     def run(self) -> _Lane:
+        """The elements assigned to the target."""
         for node in parts_first(self.stmt.elem):
             if isinstance(node, Holds | Compare | Both | Either | Neither):
                 self.tests[node] = self._test(node)
@@ -165,20 +166,20 @@ class _Evaluation:
         buffer = get.view.buffer
         if buffer.space != "register":
             raise not_built(f"element of {buffer.space} memory", self.stmt)
-        flying = self.block.settle(self.wave, buffer, self.event, "read")
+        flying = self.block.check_in_flight(self.wave, buffer, self.event, "read")
         at = self.block.launch.prepared.held(get.view, self.layout, get.at, self.stmt)[self.rows]
         cells = self.block.cells(buffer)
-        self.taken.append(Taken(buffer, cells, at, self.block.launch.moment))
+        self.taken.append(SourceCells(buffer, cells, at, self.block.launch.moment))
         marks = np.full(self.shape, PLAIN, np.int64) if cells.marks is None else cells.marks[at]
         if flying:
             marks = np.full(self.shape, TOP, np.int64)
-        self._judge(buffer, marks)
+        self._check_initialised(buffer, marks)
         whole = is_whole(get.view) and buffer.layout == self.layout
         known = self.block.sums.get((buffer, self.wave.number)) if whole else None
         products = self.block.products.get((buffer, self.wave.number)) if whole else None
         return _Lane(None if cells.values is None else cells.values[at], marks, sum=known, products=products)
 
-    def _judge(self, buffer: Buffer, marks: IntArray) -> None:
+    def _check_initialised(self, buffer: Buffer, marks: IntArray) -> None:
         bottom = marks == BOTTOM
         if bottom.any():
             self._report("I38", f"`{buffer.name}` is used while uninitialised", buffer, bottom)
@@ -197,86 +198,86 @@ class _Evaluation:
             return evolve(total, values=entry.meaning(*self._same_type(lanes)) if total.values is not None else None)
         values = entry.meaning(*self._same_type(lanes)) if self.block.launch.values else None
         weak = all(lane.weak for lane in lanes)
-        whole = _scaled_lane(entry, lanes)
-        if whole is not None:
-            marks = rules.negated(whole.marks) if _negates(entry, lanes) else whole.marks
-            if _changes(lanes):
-                weights.scaled(self.block.launch.records, whole.marks)
-            return _Lane(values, marks, weak=weak, sum=scaled(whole.sum))
+        operand = _scaled_operand(entry, lanes)
+        if operand is not None:
+            marks = rules.negated(operand.marks) if _negates(entry, lanes) else operand.marks
+            if _rescales(lanes):
+                weights.note_scaling(self.block.launch.records, operand.marks)
+            return _Lane(values, marks, weak=weak, sum=scale_sum(operand.sum))
         records = self.block.launch.records
         if len(lanes) == 1:
-            marks = rules.mapped(name, records.closed(lanes[0].marks))
-            if records.standings.any:
-                marks = records.restood(marks, records.standings.mapped(name, records.standing(lanes[0].marks)))
+            marks = rules.mapped(name, records.without_sets(lanes[0].marks))
+            if records.kinds.any:
+                marks = records.with_kind(marks, records.kinds.mapped(name, records.kind(lanes[0].marks)))
             return _Lane(values, marks, weak=weak)
         marks = self._combine(name, lanes)
-        if records.folded:
-            weights.note(records, name, lanes[0].marks, lanes[1].marks)
-        if records.standings.any or (records.folded and self._weighs(name)):
-            marks = self._refer(name, lanes, marks)
-        products = _products_of(name, lanes) if self.block.launch.prepared.contributed else None
+        if records.set_names:
+            weights.note_operation(records, name, lanes[0].marks, lanes[1].marks)
+        if records.kinds.any or (records.set_names and self._may_make_mean(name)):
+            marks = self._classify(name, lanes, marks)
+        products = _products_of(name, lanes) if self.block.launch.prepared.product_claims else None
         return _Lane(values, marks, weak=weak, sum=_sum_of(name, lanes), products=products)
 
-    def _weighs(self, name: str) -> bool:
-        """Whether an operation with a number makes a multiple of a mean of a sum."""
-        return name == "div" or (name == "mul" and self.block.launch.weighs)
+    def _may_make_mean(self, name: str) -> bool:
+        """Whether an operation of a sum and a number may make a mean."""
+        return name == "div" or (name == "mul" and self.block.launch.tracks_weights)
 
-    def _refer(self, name: str, lanes: list[_Lane], marks: IntArray) -> IntArray:
-        """What the result stands as in a softmax; references that do not fit are reported (I23).
+    def _classify(self, name: str, lanes: list[_Lane], marks: IntArray) -> IntArray:
+        """The records with the value kinds of the results; reports mismatched softmax references (I23).
 
-        What is neutral to the operation leaves the other operand as it is.
+        An operand that is neutral to the operation leaves the other's kind unchanged.
         """
         records = self.block.launch.records
         left, right = lanes[0].marks, lanes[1].marks
-        one, two = records.standing(left), records.standing(right)
-        found, bad = records.standings.combined(name, one, two)
-        judged = (left > 0) & (right > 0)
-        bad &= judged
+        one, two = records.kind(left), records.kind(right)
+        found, bad = records.kinds.combined(name, one, two)
+        checked = (left > 0) & (right > 0)
+        bad &= checked
         if bad.any():
-            message = f"a sum of exponentials meets `{name}` with another reference than its own"
+            message = f"`{name}` combines exponentials relative to different row maxima"
             self._report("I23", message, self.stmt.target.buffer, bad)
         numbers = lanes[0].values, lanes[1].values
-        values = cast(tuple[AnyArray, AnyArray], numbers) if self.block.launch.weighs else None
-        made, told, lost = statistics.referred(records, name, left, right, values)
-        found, bad = np.where(told, made, found), bad & ~told
+        values = cast(tuple[AnyArray, AnyArray], numbers) if self.block.launch.tracks_weights else None
+        made, known, untracked = statistics.classify(records, name, left, right, values)
+        found, bad = np.where(known, made, found), bad & ~known
         neutral = ((left == LOW) | (left == OUTSIDE) | (left == ZERO)) & (right > 0) & (name in ("add", "max"))
         neutral |= ((right == LOW) | (right == OUTSIDE) | (right == ZERO)) & (left > 0) & (name in ("add", "max"))
-        marks = records.untracked(marks, lost & ~neutral)
-        return records.restood(marks, np.where(neutral, np.maximum(one, two), found))
+        marks = records.without_tracked_sets(marks, untracked & ~neutral)
+        return records.with_kind(marks, np.where(neutral, np.maximum(one, two), found))
 
-    def _where(self, asked: Test, then: _Lane, other: _Lane) -> _Lane:
-        test = self.tests[asked]
+    def _where(self, condition: Test, then: _Lane, other: _Lane) -> _Lane:
+        test = self.tests[condition]
         values = np.where(test, *self._same_type([then, other])) if self.block.launch.values else None
-        exact = isinstance(asked, Holds)
+        exact = isinstance(condition, Holds)
         taken, left = np.where(test, then.marks, other.marks), np.where(test, other.marks, then.marks)
-        marks = self._chosen(taken, left, exact=exact)
+        marks = self._select(taken, left, exact=exact)
         return _Lane(values, marks, weak=then.weak and other.weak, sum=then.sum if then.sum is other.sum else None)
 
-    def _chosen(self, taken: IntArray, left: IntArray, *, exact: bool) -> IntArray:
-        """A choice has the names of both; a number chosen in place of data has a record that nothing tells.
+    def _select(self, taken: IntArray, left: IntArray, *, exact: bool) -> IntArray:
+        """The marks of a selection: both records' names; a number selected instead of data has an untracked record.
 
-        A zero in place of padding is what the padding was meant to be, and by coordinates it leaves data out. exact:
-        by coordinates, not by what the elements are.
+        A zero may replace padding, and a selection by coordinates may mask data out. exact: the selection is by
+        coordinates, not by the elements' values.
         """
         marks = taken.copy()
-        bare = (left == ZERO) | (left == OUTSIDE) | (left == LOW) | (left == NUMBER)
-        marks[(taken == PLAIN) & (left != PLAIN) & ~bare] = OPAQUE
+        no_data = (left == ZERO) | (left == OUTSIDE) | (left == LOW) | (left == NUMBER)
+        marks[(taken == PLAIN) & (left != PLAIN) & ~no_data] = OPAQUE
         if not exact:
-            marks[((taken == ZERO) | (taken == LOW)) & ~bare] = OPAQUE
+            marks[((taken == ZERO) | (taken == LOW)) & ~no_data] = OPAQUE
         both = (taken > 0) & (left > 0) & (taken != left)
         if both.any():
-            weights.chosen(self.block.launch.records, np.stack([taken[both], left[both]]))
+            weights.note_selection(self.block.launch.records, np.stack([taken[both], left[both]]))
             marks[both] = self.block.launch.records.union(taken[both], left[both])
         return marks
 
     def _combine(self, name: str, lanes: list[_Lane]) -> IntArray:
-        """Garbage spoils, padding is neutral or pads, and two records must agree on names that neither sums."""
+        """The marks of a binary operation; reports records that disagree on a name that neither operand sums over."""
         records = self.block.launch.records
         left, right = lanes[0].marks, lanes[1].marks
         if name not in rules.LINEAR:
-            left, right = records.closed(left), records.closed(right)
+            left, right = records.without_sets(left), records.without_sets(right)
         elif name == "div":
-            right = records.closed(right)
+            right = records.without_sets(right)
         kinds = rules.outcomes(name, left, right)
         found = np.where(kinds >= rules.RECORD, np.maximum(left, right), kinds)
         both = (kinds == rules.BOTH) & (left != right)
@@ -289,11 +290,11 @@ class _Evaluation:
         return found
 
     def _summed_over(self, left: IntArray, right: IntArray, both: BoolArray) -> frozenset[str]:
-        """Names that sums of products have besides those of their instructions: adding them sums over these."""
+        """Names of sums of products that no matrix instruction kept: adding such sums reduces over these names."""
         records = self.block.launch.records
         if not (records.summed(left[both]) & records.summed(right[both])).all():
             return frozenset()
-        return frozenset(records.names) - self.block.launch.kept
+        return frozenset(records.names) - self.block.launch.kept_names
 
     def _agree(self, code: str, left: IntArray, right: IntArray, both: BoolArray, summed: frozenset[str]) -> None:
         records = self.block.launch.records
@@ -336,8 +337,8 @@ class _Evaluation:
         )
 
 
-def _scaled_lane(entry: ElementOp, lanes: list[_Lane]) -> _Lane | None:
-    """The one operand that an operation negates, or multiplies or divides by a number other than 0."""
+def _scaled_operand(entry: ElementOp, lanes: list[_Lane]) -> _Lane | None:
+    """The operand that a linear operation negates, or multiplies or divides by a non-zero constant; else None."""
     rest = [lane for lane in lanes if lane.literal is None]
     numbers = [lane.literal for lane in lanes if lane.literal is not None]
     if not entry.linear or len(rest) != 1 or any(number == 0 or not isfinite(number) for number in numbers):
@@ -346,27 +347,27 @@ def _scaled_lane(entry: ElementOp, lanes: list[_Lane]) -> _Lane | None:
 
 
 def _negates(entry: ElementOp, lanes: list[_Lane]) -> bool:
-    """Whether the one operand that is no number is turned round."""
+    """Whether the operation changes the sign of its operand."""
     return entry.name == "neg" or any(lane.literal is not None and lane.literal < 0 for lane in lanes)
 
 
-def _changes(lanes: list[_Lane]) -> bool:
-    """Whether it is multiplied by another number than 1."""
+def _rescales(lanes: list[_Lane]) -> bool:
+    """Whether the operation multiplies its operand by a constant other than 1."""
     return len(lanes) == 1 or any(lane.literal not in (None, 1) for lane in lanes)
 
 
 def _sum_of(name: str, lanes: list[_Lane]) -> Sum | None:
-    """The sum that a result is: of two sums, or one of which each product is scaled alike by what is no sum."""
+    """The sum in a result: of two sums, or one sum whose products are all scaled by the same other operand."""
     one, other = lanes[0].sum, lanes[1].sum
     if name == "add":
-        return united(one, other)
+        return add_sums(one, other)
     if name == "mul" and other is not None and one is None:
         return other
     return one if name in ("mul", "div") and other is None else None
 
 
 def _products_of(name: str, lanes: list[_Lane]) -> Factors | None:
-    """The products that a result sums: one of two elements, or those of two sums."""
+    """The products in a result: one product of two elements, or the products of two sums."""
     one, other = lanes[0].products, lanes[1].products
     if name == "add":
         return None if one is None or other is None else (*one, *other)
@@ -376,6 +377,6 @@ def _products_of(name: str, lanes: list[_Lane]) -> Factors | None:
 
 
 def _summed_names(lanes: list[_Lane]) -> frozenset[str]:
-    """Names that a sum of the operands is over, or may be: its records hold no single one."""
-    known = [lane.sum.standing for lane in lanes if lane.sum is not None]
-    return frozenset(name for standing in known for name, how in standing.items() if how != "kept")
+    """Names that a sum of the operands reduces over, or may."""
+    known = [lane.sum.name_status for lane in lanes if lane.sum is not None]
+    return frozenset(name for status in known for name, how in status.items() if how != "kept")

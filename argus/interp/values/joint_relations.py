@@ -1,4 +1,4 @@
-"""A relation of components judged for all of their combinations at once, as far as that can be done."""
+"""Evaluates a relation of tag components for all their combinations at once, to select those to check singly."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from argus.interp.memory.views import Env
 from argus.interp.values.sets import is_single
 
 
-def suspected(
+def needs_check(
     cond: Cond, names: Sequence[Symbol], kinds: IntArray, env: Env, integers: Mapping[str, IntArray]
 ) -> BoolArray:
-    """Which combinations want a look of their own: sets, gaps, and where the condition is false.
+    """Which combinations to check singly: those with sets or missing components, and those that violate the condition.
 
-    kinds: the components by name, a combination a column. Where some have no answer, as after a division by zero, each
-    has its turn.
+    kinds: one row per name, one column per combination. If the evaluation fails, as in a division by zero, all are
+    checked singly.
     """
     single = np.asarray(is_single(kinds).all(axis=0))
     values = dict(zip(names, kinds[:, single], strict=True))

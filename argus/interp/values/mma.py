@@ -1,4 +1,4 @@
-"""Matrix instructions: fp32 sums of exact products, and the tags that their elements carry."""
+"""Matrix instructions: FP32 sums of exact products, and the tags of their elements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argus.core.ir import Mma, View
 from argus.core.tiling import Tiling
 from argus.interp.machine.waves import Wave
 from argus.interp.memory.cells import TOP, AnyArray, IntArray
-from argus.interp.memory.trace import Taken
+from argus.interp.memory.trace import SourceCells
 from argus.interp.state import Block
 from argus.interp.values.operands import Operands, Source
 from argus.interp.values.products import Products
@@ -16,7 +16,7 @@ from argus.interp.violation import Event, not_built
 
 
 def multiply(block: Block, wave: Wave, stmt: Mma, event: Event) -> None:
-    """Run every execution of an instruction that is done at once, by one wave, on registers."""
+    """Execute a synchronous matrix instruction for one wave, on registers, with all its repeats."""
     for view in (stmt.target, stmt.a, stmt.b):
         if view.buffer.space != "register":
             raise not_built(f"matrix operand in {view.buffer.space} memory", stmt)
@@ -27,15 +27,15 @@ def multiply(block: Block, wave: Wave, stmt: Mma, event: Event) -> None:
     init = bool(block.scalars.number(stmt.init, wave.env, number, stmt))
     plan = block.launch.prepared.mma(stmt)
     a, b = (
-        fetch(block, view, cells, garbage=block.settle(wave, view.buffer, event, "read"))
+        fetch(block, view, cells, garbage=block.check_in_flight(wave, view.buffer, event, "read"))
         for view, cells in ((stmt.a, plan.a[number]), (stmt.b, plan.b[number]))
     )
-    flying = block.settle(wave, stmt.target.buffer, event, "written" if init else "read")
+    flying = block.check_in_flight(wave, stmt.target.buffer, event, "written" if init else "read")
     add(block, wave, stmt, event, Operands(a, b, plan.c[number], plan.c, init), flying=flying)
 
 
 def fetch(block: Block, view: View, cells: IntArray, *, garbage: bool = False) -> Source:
-    """Read an operand. garbage: it is in flight, so that no record holds of it."""
+    """Read an operand. garbage: it is in flight, so that its elements are garbage."""
     held = block.cells(view.buffer)
     marks = None if held.marks is None else held.marks[cells]
     if garbage and marks is not None:
@@ -44,15 +44,15 @@ def fetch(block: Block, view: View, cells: IntArray, *, garbage: bool = False) -
 
 
 def add(block: Block, wave: Wave, stmt: Mma, event: Event, operands: Operands, *, flying: bool = False) -> None:
-    """Add the products of operands as they were read to the accumulators, and judge them."""
+    """Add the products of operands that were read to the accumulators, and check their tags."""
     if block.launch.tags:
         Products(block, wave, stmt, event, operands).run(flying=flying)
     journal = block.launch.journal
     if journal is not None and block.launch.tags:
         a, b = ((source, block.cells(source.view.buffer)) for source in (operands.a, operands.b))
         buffer = stmt.target.buffer
-        target = Taken(buffer, block.cells(buffer), operands.cells, journal.moment)
-        journal.multiplied(event, block.base, target, (a, b))
+        target = SourceCells(buffer, block.cells(buffer), operands.cells, journal.moment)
+        journal.record_product(event, block.base, target, (a, b))
     if block.launch.values:
         _arithmetic(block, stmt, operands)
 

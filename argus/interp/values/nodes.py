@@ -1,4 +1,4 @@
-"""The nodes of element expressions, parts before what they are part of."""
+"""Topological traversal of element expressions: operands before the nodes that use them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Node = Elem | Test
 
 
 def parts_first(root: Node) -> list[Node]:
-    """Every node of an element expression once, parts before what they are part of."""
+    """Every node of an element expression once, in topological order, operands first."""
     order: list[Node] = []
     seen: set[Node] = set()
     stack: list[tuple[Node, bool]] = [(root, False)]

@@ -1,4 +1,4 @@
-"""What one execution of a matrix instruction works on."""
+"""The operands of one execution of a matrix instruction."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from argus.interp.memory.cells import AnyArray, IntArray
 
 @define(eq=False)
 class Source:
-    """An operand as it was read, (row, k): the cells of its buffer and what they held.
+    """An operand as it was read, (row, k): the cells of its buffer with their values and marks.
 
-    moment: the number of the write that came next, if a journal is kept.
+    moment: the number of the next write in the journal, if there is one.
     """
 
     view: View
@@ -24,9 +24,9 @@ class Source:
 
 @define(eq=False)
 class Operands:
-    """What one execution by one wave works on.
+    """The operands of one execution by one wave.
 
-    cells: of the accumulators, (m, n); accumulators: those of all waves, the same object for the same tiling.
+    cells: accumulators of the wave, (m, n); accumulators: of all waves, the same object for the same tiling.
     """
 
     a: Source

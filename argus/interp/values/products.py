@@ -1,7 +1,7 @@
-"""The records that matrix instructions make, and what must hold of them.
+"""Tags of matrix products: the records of accumulators, and the checks of operands' tags (I1, I2, I23 to I27).
 
 A name that both operands carry is *contracted* if it varies along k, *kept* if it does not, and *unsure*
-while no execution has shown more than one k; names of one operand alone are kept.
+while no execution has had more than one k; names of one operand alone are kept.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from argus.interp.memory.cells import (
     IntArray,
 )
 from argus.interp.memory.trace import Spot
-from argus.interp.state import Block, Contribution, Standing, Sum, coordinates, shared_element
+from argus.interp.state import Block, Contribution, NameStatus, Sum, coordinates, shared_element
 from argus.interp.values.operands import Operands, Source
 from argus.interp.violation import Event
 
 _SPOILING = (*((state, OPAQUE) for state in (NUMBER, LOW, FILLED, OPAQUE)), (TOP, TOP))
-"""What states of an operand make of the accumulators that they reach, the worst last."""
+"""States of operand elements, with the state of the accumulators that they are multiplied into; the worst last."""
 
 
 @define(eq=False)
 class Operand:
-    """One operand's marks (row, k), which of them are values, and its rows' components."""
+    """One operand's cells and marks, (row, k). valid: marks of values; lowest: the smallest mark."""
 
     view: View
     cells: IntArray
@@ -48,17 +48,17 @@ class Operand:
 
     @property
     def full(self) -> bool:
-        """Whether all of them are values."""
+        """Whether all elements are values."""
         return self.lowest >= 0
 
     def column(self, block: Block, name: str) -> IntArray | None:
-        """The component of every element, MISSING where there is none; None if nobody has it."""
+        """The component of every element, MISSING where there is none; None if no element has it."""
         column = block.launch.records.get(name, self.marks)
         return column if (column != MISSING).any() else None
 
 
 class Products:
-    """The tag half of one execution by one wave: what its operands' records make of the accumulators'."""
+    """Computes and checks the accumulators' marks for one execution of a matrix instruction by one wave."""
 
     def __init__(self, block: Block, wave: Wave, stmt: Mma, event: Event, operands: Operands) -> None:
         self.block, self.wave, self.stmt, self.event = block, wave, stmt, event
@@ -67,12 +67,12 @@ class Products:
         self.a, self.b = self._operand(operands.a), self._operand(operands.b)
         self.cells = operands.cells
         self.sum = self._summand()
-        self.standing = self.sum.standing
-        self.before = dict(self.standing)
+        self.status = self.sum.name_status
+        self.before = dict(self.status)
         self.common: set[str] = set()
 
     def _summand(self) -> Sum:
-        """The sum that this execution adds to; what it starts from is no plain sum if nothing is known of it."""
+        """The sum that this execution adds to; it is not open if the accumulators' former content is unknown."""
         held = (self.stmt.target.buffer, self.wave.number)
         known = self.block.sums.get(held)
         if self.init or known is None:
@@ -82,45 +82,46 @@ class Products:
         return known
 
     def run(self, *, flying: bool) -> None:
-        """Set the accumulators' marks. flying: they are in flight, so that what they hold is garbage."""
+        """Set the accumulators' marks. flying: the accumulators are in flight, so that their content is garbage."""
         target = self.block.cells(self.stmt.target.buffer)
         assert target.marks is not None
-        old = np.full(self.cells.shape, self._nothing(), np.int64) if self.init else target.marks[self.cells]
+        old = np.full(self.cells.shape, self._empty_sum(), np.int64) if self.init else target.marks[self.cells]
         if flying and not self.init:
             old[:] = TOP
-        self._judge_states(self.stmt.target, self.cells, old)
+        self._check_initialised(self.stmt.target, self.cells, old)
         new = self._marks(old)
-        target.marks[self.cells] = self._referred(old, new) if self.records.standings.any else new
-        if self.sum.open and (self.block.launch.prepared.covers or self.block.launch.keeps):
+        target.marks[self.cells] = self._with_references(old, new) if self.records.kinds.any else new
+        if self.sum.open and (self.block.launch.prepared.covers or self.block.launch.records_sets):
             self.sum.log.append(Contribution(self._accumulators, self.cells, self.a.marks, self.b.marks))
 
-    def _referred(self, old: IntArray, new: IntArray) -> IntArray:
-        """What the accumulators stand as in a softmax: exponentials are added to those of one reference (I23).
+    def _with_references(self, old: IntArray, new: IntArray) -> IntArray:
+        """The accumulators' softmax references; reports sums of exponentials with different references (I23).
 
-        What receives nothing, as where a mask leaves out a whole row, stays what it was.
+        Accumulators that receive no product, as for a fully masked row, keep theirs.
         """
         mine, theirs = self._weights(self.a), self._weights(self.b)
         added = np.maximum(mine[:, None], theirs[None, :])
-        before, fed = self.records.standing(old), self._fed()
+        before, fed = self.records.kind(old), self._fed()
         bad = fed & (old > 0) & (new > 0) & (before != added)
         if bad.any():
-            message = f"exponentials are added to `{self.stmt.target.buffer.name}`, which has another reference"
+            name = self.stmt.target.buffer.name
+            message = f"exponentials are added to `{name}`, which is relative to another maximum"
             self._report("I23", message, self.stmt.target, int(self.cells[first_where(bad)]), ())
-        return self.records.restood(new, np.where(fed, added, before))
+        return self.records.with_kind(new, np.where(fed, added, before))
 
     def _weights(self, operand: Operand) -> IntArray:
-        """The reference of each row's exponentials, which is one; 0 where there are none."""
-        known = self.records.standing(operand.marks)
-        known = np.where(self.records.standings.weights(known) & operand.valid, known, 0)
+        """The softmax reference of each row's exponentials, 0 where there are none; reports differences in a row."""
+        known = self.records.kind(operand.marks)
+        known = np.where(self.records.kinds.exponentials(known) & operand.valid, known, 0)
         row = known.max(axis=1)
         bad = (known != row[:, None]) & (operand.marks > 0)
         if bad.any():
-            message = f"exponentials in `{operand.view.buffer.name}` with different references are summed"
+            message = f"exponentials in `{operand.view.buffer.name}` relative to different maxima are summed"
             self._report("I23", message, operand.view, int(operand.cells[first_where(bad)]), ())
         return row
 
-    def _nothing(self) -> int:
-        """What an accumulator is that receives no product: padding, unless the padding may lie along k alone."""
+    def _empty_sum(self) -> int:
+        """The mark of an accumulator without products: padding, unless the padding may lie along k alone."""
         values = bool(self.a.valid.any() or self.b.valid.any())
         padded = bool((self.a.marks == OUTSIDE).any() or (self.b.marks == OUTSIDE).any())
         return OUTSIDE if values and padded else ZERO
@@ -129,18 +130,18 @@ class Products:
         assert source.marks is not None
         lowest = int(source.marks.min())
         if lowest < 0:
-            self._judge_states(source.view, source.cells, source.marks)
+            self._check_initialised(source.view, source.cells, source.marks)
             lowest = int(source.marks.min())
         return Operand(source.view, source.cells, source.marks, source.marks >= 0, lowest, source.moment)
 
-    def _judge_states(self, view: View, cells: IntArray, marks: IntArray) -> None:
+    def _check_initialised(self, view: View, cells: IntArray, marks: IntArray) -> None:
         bottom = marks == BOTTOM
         if bottom.any():
             marks[bottom] = TOP
             name, cell = view.buffer.name, int(cells[bottom].min())
             verb = "accumulated into" if view is self.stmt.target else "multiplied"
             if view.buffer.space == "shared":
-                self._report("I5", f"`{name}` is read where nothing was written", view, cell, ())
+                self._report("I5", f"`{name}` is read where it was never written", view, cell, ())
             else:
                 self._report("I38", f"`{name}` is {verb} while uninitialised", view, cell, ())
 
@@ -152,27 +153,27 @@ class Products:
         start = fed & ((old == OUTSIDE) | (old == ZERO))
         both = fed & (old >= 0)
         if both.any():
-            self._judge_kept(both, old, kept)
+            self._check_kept(both, old, kept)
             if self.sum.open:
-                self._judge_contracted(both)
+                self._check_contracted(both)
             else:
-                start |= both & self._grows(old, kept)
+                start |= both & self._needs_record(old, kept)
         if start.any():
-            self._enter(new, start, kept)
+            self._add_records(new, start, kept)
         for state, becomes in _SPOILING if min(self.a.lowest, self.b.lowest) < OUTSIDE else ():
             new[self._spoiled(state)] = becomes
         new[old == TOP] = TOP
         return new
 
-    def _grows(self, old: IntArray, kept: dict[str, IntArray]) -> BoolArray:
-        """Records that this execution adds a name to, or makes those of a sum."""
+    def _needs_record(self, old: IntArray, kept: dict[str, IntArray]) -> BoolArray:
+        """Accumulators whose record gets a new name, or becomes that of a sum."""
         grows = ~self.records.summed(old)
         for name, column in kept.items():
             grows |= (self.records.get(name, old) == MISSING) & (column != MISSING)
         return grows
 
-    def _enter(self, marks: IntArray, start: BoolArray, kept: dict[str, IntArray]) -> None:
-        """New records where `start`: what is there, if anything, and the products' names."""
+    def _add_records(self, marks: IntArray, start: BoolArray, kept: dict[str, IntArray]) -> None:
+        """Create records where `start` holds: the old components, and the products' where there are none."""
         columns = {name: np.broadcast_to(column, marks.shape)[start] for name, column in kept.items()}
         for name in self.records.names:
             there = self.records.get(name, marks[start])
@@ -181,14 +182,14 @@ class Products:
         marks[start] = np.arange(first, first + int(start.sum()), dtype=np.int64)
 
     def _fed(self) -> BoolArray:
-        """Accumulators that receive at least one product of two values."""
+        """Which accumulators receive at least one product of two values."""
         if self.a.full and self.b.full:
             return np.ones_like(self.cells, np.bool_)
         counts: AnyArray = np.matmul(self.a.valid.astype(np.float32), self.b.valid.astype(np.float32).T)
         return counts > 0
 
     def _spoiled(self, state: int) -> BoolArray:
-        """Accumulators that receive something in this state."""
+        """Which accumulators receive a product with an element in this state."""
         if self.a.full and self.b.full:
             return np.zeros_like(self.cells, np.bool_)
         rows: BoolArray = np.any(self.a.marks == state, axis=1)
@@ -196,10 +197,10 @@ class Products:
         return rows[:, None] | columns
 
     def _kept(self) -> dict[str, IntArray]:
-        """The components of this execution's records, broadcastable over (m, n); none of names not tracked."""
+        """The components of the products' records, broadcastable over (m, n), without untracked names."""
         kept: dict[str, IntArray] = {}
         for name in self.records.names:
-            if name in self.records.loose:
+            if name in self.records.untracked:
                 continue
             a, b = self.a.column(self.block, name), self.b.column(self.block, name)
             if a is not None and b is not None:
@@ -210,46 +211,46 @@ class Products:
                 kept[name] = self._own(name, a, self.a)[:, None]
             elif b is not None:
                 kept[name] = self._own(name, b, self.b)[None, :]
-        self.block.launch.kept.update(kept)
+        self.block.launch.kept_names.update(kept)
         return kept
 
     def _own(self, name: str, column: IntArray, operand: Operand) -> IntArray:
-        """A component that one operand has: one value a row."""
+        """A component that only one operand has: one value per row; reports rows with several."""
         row = column.max(axis=1)
         differs = (column != row[:, None]) & operand.valid
         if differs.any():
             at = first_where(differs)
             one = int(np.flatnonzero(column[at[0]] == row[at[0]])[0])
             facts = self._facts(operand, (at[0], one), operand, at)
-            message = f"products of different `{name}` are summed in one element"
+            message = f"products with different `{name}` are accumulated in one element"
             origins = self._spot(operand, (at[0], one)), self._spot(operand, at)
             self._report(self._code(name), message, operand.view, int(operand.cells[at]), facts, origins=origins)
         return row
 
     def _common(self, name: str, a: IntArray, b: IntArray) -> IntArray | None:
-        """A component that both have: judged here; its rows if it is kept."""
+        """Check a component that both operands have; returns its value per row if it is kept, else None."""
         self.common.add(name)
         rows, columns = a.max(axis=1), b.max(axis=1)
         varies = bool(((a != rows[:, None]) & self.a.valid).any() or ((b != columns[:, None]) & self.b.valid).any())
         several = int((self.a.valid.any(axis=0) & self.b.valid.any(axis=0)).sum()) > 1
-        now: Standing = "contracted" if varies else "kept" if several else "unsure"
-        before = self.standing.get(name, "unsure")
+        now: NameStatus = "contracted" if varies else "kept" if several else "unsure"
+        before = self.status.get(name, "unsure")
         if before == "unsure":
-            self.standing[name] = now
-        standing = self.standing[name]
+            self.status[name] = now
+        status = self.status[name]
         pair = self._mismatch(a, b)
         if pair is not None:
             m, n, k = pair
             facts = self._facts(self.a, (m, k), self.b, (n, k))
-            shown = self.records.shown
-            pair_text = f"{shown(int(a[m, k]))} and {shown(int(b[n, k]))}"
-            code, verb = (self._code(name), "combines") if standing == "kept" else ("I1", "multiplies")
-            if self.records.standings.any and (self._weights(self.a).any() or self._weights(self.b).any()):
+            text = self.records.component_text
+            pair_text = f"{text(int(a[m, k]))} and {text(int(b[n, k]))}"
+            code, verb = (self._code(name), "combines") if status == "kept" else ("I1", "multiplies")
+            if self.records.kinds.any and (self._weights(self.a).any() or self._weights(self.b).any()):
                 code = {"I2": "I26", "I1": "I24"}.get(code, code)
             message = f"`{self.stmt.atom}` {verb} elements whose `{name}` differs: {pair_text}"
             origins = self._spot(self.a, (m, k)), self._spot(self.b, (n, k))
             self._report(code, message, self.stmt.a, int(self.a.cells[m, k]), facts, int(self.b.cells[n, k]), origins)
-        return None if standing == "contracted" else np.broadcast_to(rows[:, None], self.cells.shape)
+        return None if status == "contracted" else np.broadcast_to(rows[:, None], self.cells.shape)
 
     def _mismatch(self, a: IntArray, b: IntArray) -> tuple[int, int, int] | None:
         """The first pair (m, n, k) of values with different components."""
@@ -265,29 +266,29 @@ class Products:
         m, k = divmod(int(order.argmin()), order.shape[1])
         return m, int(differs[m, :, k].argmax()), k
 
-    def _judge_kept(self, both: BoolArray, old: IntArray, kept: dict[str, IntArray]) -> None:
-        """The record must not change from one execution to the next.
+    def _check_kept(self, both: BoolArray, old: IntArray, kept: dict[str, IntArray]) -> None:
+        """An accumulator's kept components must not change from one execution to the next.
 
-        Where all that was summed is known, a name must not come or go either.
+        If all products of the sum are known, names must not appear or disappear either.
         """
         absent = np.full((1, 1), MISSING, np.int64)
         strict = self.sum.open
         for name in self.records.names if strict else kept:
-            if name in self.records.loose or (name not in kept and self.standing.get(name) == "contracted"):
+            if name in self.records.untracked or (name not in kept and self.status.get(name) == "contracted"):
                 continue
             known, column = self.records.get(name, old), kept.get(name, absent)
             named = (known != MISSING) & (column != MISSING)
             differs = both & (known != column) & (strict | named)
-            if self.standing.get(name) == "unsure" and bool((differs & named).any()):
-                self.standing[name] = "contracted"
+            if self.status.get(name) == "unsure" and bool((differs & named).any()):
+                self.status[name] = "contracted"
             elif differs.any():
                 self._report_change(name, differs, old, column)
 
     def _report_change(self, name: str, differs: BoolArray, old: IntArray, column: IntArray) -> None:
         m, n = first_where(differs)
         mark = int(old[m, n])
-        was = self.records.shown(self.records.of(mark).get(name, MISSING))
-        now = self.records.shown(int(np.broadcast_to(column, differs.shape)[m, n]))
+        was = self.records.component_text(self.records.of(mark).get(name, MISSING))
+        now = self.records.component_text(int(np.broadcast_to(column, differs.shape)[m, n]))
         message = f"the accumulator's `{name}` changes from {was} to {now}"
         facts = (("before", self.records.text(mark)), ("now", f"{name}={now}"))
         k = int((self.a.valid[m] & self.b.valid[n]).argmax())
@@ -297,17 +298,17 @@ class Products:
         self._report(self._code(name), message, self.stmt.target, cell, facts, origins=origins)
 
     def _code(self, name: str) -> str:
-        """What is broken where a name that sums keep differs: of names that integers from memory choose, I27."""
-        return "I27" if name in self.block.launch.prepared.chosen else "I2"
+        """The invariant for a kept name that differs: I27 for names selected by indirect indexing, else I2."""
+        return "I27" if name in self.block.launch.prepared.indirect_names else "I2"
 
-    def _judge_contracted(self, both: BoolArray) -> None:
-        """All products of one sum are over the same names."""
-        over = {name for name in self.common if self.standing[name] == "contracted"}
-        gone = [name for name, standing in self.before.items() if standing == "contracted" and name not in self.common]
-        come = sorted(over - self.before.keys())
-        if not gone and not come:
+    def _check_contracted(self, both: BoolArray) -> None:
+        """All products of one sum must contract the same names (I2)."""
+        over = {name for name in self.common if self.status[name] == "contracted"}
+        gone = [name for name, status in self.before.items() if status == "contracted" and name not in self.common]
+        new = sorted(over - self.before.keys())
+        if not gone and not new:
             return
-        text = f"products without `{gone[0]}` are" if gone else f"products over `{come[0]}` are"
+        text = f"products without `{gone[0]}` are" if gone else f"products over `{new[0]}` are"
         message = f"{text} added to a sum of products {'over' if gone else 'without'} it"
         m, n = first_where(both)
         self._report("I2", message, self.stmt.target, int(self.cells[m, n]), ())
@@ -350,12 +351,12 @@ class Products:
         )
 
     def _spot(self, operand: Operand, at: tuple[int, ...]) -> Spot:
-        """One element of an operand, as it was read."""
+        """The cell of one element of an operand, at the time it was read."""
         buffer = operand.view.buffer
         return Spot(buffer, self.block.cells(buffer), int(operand.cells[at]), operand.moment)
 
 
 def _uniform(column: IntArray, valid: BoolArray) -> IntArray | None:
-    """The one component of each k, over all rows; MISSING where no row has a value; None if rows differ."""
+    """The component of each k if all rows agree, MISSING where no row has a value; None if rows differ."""
     top = column.max(axis=0)
     return None if bool(((column != top) & valid).any()) else top

@@ -1,6 +1,7 @@
-"""Folds of registers along an axis: values in the order of coordinates, marks by what the elements are of a name.
+"""Reductions and scans of registers along an axis: values in coordinate order, and the tags of the results.
 
-A name that is alike along the axis stays; one that varies becomes the set of a sum, and leaves the record otherwise.
+A tag name that is constant along the axis stays; one that varies becomes the set of a sum, and is dropped by other
+operations.
 """
 
 from __future__ import annotations
@@ -32,19 +33,19 @@ from argus.interp.memory.cells import (
     BoolArray,
     IntArray,
 )
-from argus.interp.memory.trace import Taken
+from argus.interp.memory.trace import SourceCells
 from argus.interp.state import Block, coordinates
 from argus.interp.values import statistics
-from argus.interp.values.sets import LOOSE, MISSING, is_set
-from argus.interp.values.softmax_shadow import Elements, Standing
+from argus.interp.values.sets import MISSING, UNTRACKED, is_set
+from argus.interp.values.softmax_shadow import Elements, ValueKind
 from argus.interp.violation import Event
 
 
 @frozen(eq=False)
 class Plan:
-    """Which cells of the source go into each register of the target, by coordinate along the axis; -1 is none.
+    """The source cells of each target register, in order of the coordinate along the axis; -1 for none.
 
-    cells: (thread times registers plus register, element). row: the coordinates but for the axis, as one number.
+    cells: (thread times registers plus register, element). row: the other coordinates, as one number.
     """
 
     cells: IntArray
@@ -52,15 +53,15 @@ class Plan:
 
 
 def fold(block: Block, wave: Wave, stmt: Fold, event: Event) -> None:
-    """Fold what this wave holds and assign the target's registers."""
+    """Reduce or scan this wave's elements and assign the target's registers."""
     source, target = stmt.source.buffer, stmt.target.buffer
     layout = cast(TV, target.layout)
-    flying = block.settle(wave, source, event, "read")
-    block.settle(wave, target, event, "written")
+    flying = block.check_in_flight(wave, source, event, "read")
+    block.check_in_flight(wave, target, event, "written")
     found = plan(stmt, block.launch.prepared.unit)
     registers = layout.values.size()
     if wave.first >= layout.threads.size():
-        return  # threads that hold none of it
+        return  # no thread of this wave holds an element of the target
     rows = slice(wave.first * registers, min(wave.last, layout.threads.size()) * registers)
     cells, held, made = found.cells[rows], block.cells(source), block.cells(target)
     if made.values is not None and held.values is not None:
@@ -68,12 +69,14 @@ def fold(block: Block, wave: Wave, stmt: Fold, event: Event) -> None:
     if made.marks is not None and held.marks is not None:
         marks = np.where(cells >= 0, TOP if flying else held.marks[cells], MISSING)
         made.marks[rows] = _Marks(block, stmt, event, rows.start, registers).run(cells, marks, found.row[rows])
-    block.forget(wave, target)
+    block.drop_sums(wave, target)
     journal = block.launch.journal
     if journal is not None:
         at = np.arange(rows.start, rows.stop, dtype=np.int64).reshape(-1, registers)
-        taken = Taken(source, held, cells[:, 0].reshape(at.shape), journal.moment)
-        journal.moved(event, block.base + wave.first, Taken(target, made, at, journal.moment), (taken,))
+        taken = SourceCells(source, held, cells[:, 0].reshape(at.shape), journal.moment)
+        journal.record_elementwise(
+            event, block.base + wave.first, SourceCells(target, made, at, journal.moment), (taken,)
+        )
 
 
 def _values(stmt: Fold, cells: IntArray, values: AnyArray) -> AnyArray:
@@ -90,7 +93,7 @@ def _values(stmt: Fold, cells: IntArray, values: AnyArray) -> AnyArray:
 
 @define(eq=False)
 class _Marks:
-    """The marks of one fold by one wave: of each target (a row) over its elements, MISSING where there is none."""
+    """The marks of one reduction by one wave: one row of element marks per target, MISSING where there is none."""
 
     block: Block
     stmt: Fold
@@ -109,54 +112,54 @@ class _Marks:
         result = self._states(marks)
         several = result == 1
         if several.any():
-            standing = self._standing(marks, several)
+            kind = self._kind(marks, several)
             result[several] = self._records(marks[several], marks, row, np.flatnonzero(several))
-            result = self.block.launch.records.restood(result, self._statistics(marks, several, result, standing))
+            result = self.block.launch.records.with_kind(result, self._statistics(marks, several, result, kind))
         return result
 
-    def _standing(self, marks: IntArray, several: BoolArray) -> IntArray:
-        """What each target stands as in a softmax: a maximum of its elements, or weights of one reference."""
+    def _kind(self, marks: IntArray, several: BoolArray) -> IntArray:
+        """The softmax kind of each target: a maximum of its elements, or a sum of exponentials; checks I23."""
         records = self.block.launch.records
-        standings = records.standings
-        known = standings.but_statistics(records.standing(marks))
+        kinds = records.kinds
+        known = kinds.without_statistics(records.kind(marks))
         found = np.zeros(len(marks), np.int64)
-        if self.stmt.op == "add" and standings.any:
+        if self.stmt.op == "add" and kinds.any:
             least = np.where(marks > 0, known, np.iinfo(np.int64).max).min(axis=1)
             bad = several & (np.where(marks > 0, known, 0).max(axis=1) != least)
             if bad.any():
                 name = self.stmt.source.buffer.name
-                message = f"exponentials in `{name}` with different references are added"
+                message = f"exponentials in `{name}` relative to different maxima are summed"
                 self._report("I23", message, (marks > 0) & bad[:, None])
             found[several] = least[several]
         elif self.stmt.op == "max":
             for at in np.flatnonzero(several).tolist():
-                found[at] = standings.number(Standing("maximum", self._elements(marks[at], known[at])))
+                found[at] = kinds.number(ValueKind("maximum", self._elements(marks[at], known[at])))
         return found
 
-    def _statistics(self, marks: IntArray, several: BoolArray, result: IntArray, standing: IntArray) -> IntArray:
-        """What each target stands as, sums of squared distances from a mean too."""
+    def _statistics(self, marks: IntArray, several: BoolArray, result: IntArray, kind: IntArray) -> IntArray:
+        """The value kind of each target, including statistics (means, sums of squared deviations)."""
         records = self.block.launch.records
-        if self.stmt.op != "add" or not records.standings.any:
-            return standing
+        if self.stmt.op != "add" or not records.kinds.any:
+            return kind
         for at in np.flatnonzero(several).tolist():
             row = marks[at]
-            found = statistics.folded(records, sorted(set(row[row > 0].tolist())), int(result[at]))
-            standing[at] = records.standings.number(found) if found is not None else standing[at]
-        return standing
+            found = statistics.classify_sum(records, sorted(set(row[row > 0].tolist())), int(result[at]))
+            kind[at] = records.kinds.number(found) if found is not None else kind[at]
+        return kind
 
     def _elements(self, marks: IntArray, known: IntArray) -> Elements:
-        """What a maximum of these is of."""
+        """The elements that a maximum of these values is over."""
         records = self.block.launch.records
         every: set[tuple[str, int]] = set()
         for mark, number in zip(marks.tolist(), known.tolist(), strict=True):
             if mark <= 0:
                 continue
-            standing = records.standings.of(number)
-            every |= standing.over if standing is not None else set(records.of(mark).items())
+            kind = records.kinds.of(number)
+            every |= kind.over if kind is not None else set(records.of(mark).items())
         return frozenset(every)
 
     def _states(self, marks: IntArray) -> IntArray:
-        """The state of each target; 1 where it is the record of its elements."""
+        """The state of each target; 1 where it has the record of its elements."""
         has = {
             state: (marks == state).any(axis=1) for state in (TOP, OPAQUE, FILLED, LOW, OUTSIDE, ZERO, NUMBER, PLAIN)
         }
@@ -182,7 +185,7 @@ class _Marks:
     def _not_neutral(self, rows: BoolArray, padding: str, what: str, elements: BoolArray) -> None:
         if rows.any():
             name = self.stmt.source.buffer.name
-            message = f"padding of {padding} in `{name}` goes into a {what}, to which it is not neutral"
+            message = f"padding of {padding} in `{name}` enters a {what}, for which it is not neutral"
             self._report("I3", message, elements & rows[:, None])
 
     def _records(self, marks: IntArray, every: IntArray, row: IntArray, targets: IntArray) -> IntArray:
@@ -194,11 +197,11 @@ class _Marks:
         varying = {name for name, column in held.items() if self._varies(name, column, row)}
         for name, column in held.items():
             if name in varying:
-                found = self._united(column[targets]) if summing else np.full(targets.size, MISSING, np.int64)
+                found = self._union(column[targets]) if summing else np.full(targets.size, MISSING, np.int64)
             elif summing and not varying and is_set(column[targets]).any():
                 found = self._repeated(column[targets], every[targets])
-            elif name not in launch.prepared.kept and self._undecided(column, every):
-                found = np.full(targets.size, LOOSE, np.int64)
+            elif name not in launch.prepared.stored_names and self._undecided(column, every):
+                found = np.full(targets.size, UNTRACKED, np.int64)
             else:
                 found = column[targets].max(axis=1)
             records.note(name, found)
@@ -217,7 +220,7 @@ class _Marks:
         return kept
 
     def _varies(self, name: str, column: IntArray, row: IntArray) -> bool:
-        """Whether a name differs within a row: of what this wave holds now, or of what some wave held before."""
+        """Whether a name varies within a row, for this wave's elements or those of an earlier execution."""
         launch, key = self.block.launch, (self.stmt, name)
         if key in launch.varying:
             return True
@@ -235,23 +238,23 @@ class _Marks:
         return varies
 
     def _held(self, every: IntArray) -> dict[str, IntArray]:
-        """The components of all elements, of names that some have."""
+        """The components of all elements, for names that some of them have."""
         records, data = self.block.launch.records, np.maximum(every, PLAIN)
         found = {name: np.where(every > 0, records.get(name, data), MISSING) for name in records.names}
         return {name: column for name, column in found.items() if (column != MISSING).any()}
 
     def _repeated(self, column: IntArray, marks: IntArray) -> IntArray:
-        """Sums that nothing tells apart count as often as they come; where some number has weighed them, who knows."""
-        standings = self.block.launch.records.standings
-        known = self.block.launch.records.standing(marks)
-        if not standings.scaled and bool((standings.but_statistics(known) == known).all()):
-            return self._united(column)
+        """The multiset union of sums with the same set; untracked if some of them may have been scaled."""
+        kinds = self.block.launch.records.kinds
+        known = self.block.launch.records.kind(marks)
+        if not kinds.scaled and bool((kinds.without_statistics(known) == known).all()):
+            return self._union(column)
         several = (column != MISSING).sum(axis=1) > 1
-        return np.where(several, LOOSE, column.max(axis=1))
+        return np.where(several, UNTRACKED, column.max(axis=1))
 
     @staticmethod
     def _undecided(column: IntArray, every: IntArray) -> bool:
-        """Whether padding leaves one element a row, all of one component: it may be that of the rows or of the axis."""
+        """Whether padding leaves one element per row, all with one component: it may be that of the row or the axis."""
         there = column != MISSING
         many = there.sum(axis=1)
         padded = (many == 1) & ((every != MISSING).sum(axis=1) > 1)
@@ -259,14 +262,14 @@ class _Marks:
             return False
         return np.unique(column[padded].max(axis=1)).size == 1
 
-    def _united(self, column: IntArray) -> IntArray:
+    def _union(self, column: IntArray) -> IntArray:
         sets = self.block.launch.records.sets
         known: dict[bytes, int] = {}
-        found = np.full(len(column), LOOSE, np.int64)
+        found = np.full(len(column), UNTRACKED, np.int64)
         for at, components in enumerate(column):
             key = components.tobytes()
             if key not in known:
-                known[key] = sets.united(components.tolist())
+                known[key] = sets.union(components.tolist())
             found[at] = known[key]
         return found
 
@@ -280,7 +283,7 @@ class _Marks:
 
 @lru_cache(maxsize=512)
 def plan(stmt: Fold, unit: int) -> Plan:
-    """Which elements go where. unit: threads of a warp."""
+    """The plan of a reduction. unit: threads of a warp."""
     held, target = cast(TV, stmt.source.buffer.layout), cast(TV, stmt.target.buffer.layout)
     shape = tuple(static(extent) for extent in stmt.source.shape)
     row, along = _numbered(stmt, held, shape)
@@ -299,7 +302,7 @@ def plan(stmt: Fold, unit: int) -> Plan:
 
 
 def _rows(elements: IntArray, row: IntArray, along: IntArray, threads: slice) -> dict[int, list[tuple[int, int]]]:
-    """Per row, the coordinates along the axis of the elements that these threads hold, each with a cell of it."""
+    """Per row, the elements that these threads hold: pairs of coordinate along the axis and cell, sorted."""
     registers = elements.shape[1]
     own = elements[threads].reshape(-1)
     numbers, where = np.unique(own, return_index=True)
@@ -311,7 +314,7 @@ def _rows(elements: IntArray, row: IntArray, along: IntArray, threads: slice) ->
 
 
 def _numbered(stmt: Fold, held: TV, shape: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-    """Of each element of the source's tile its row in the view, -1 outside of it, and its coordinate along the axis."""
+    """For each element of the source's tile, its row in the view (-1 outside) and its coordinate along the axis."""
     grid = np.indices(shape, dtype=np.int64)
     number, below = np.zeros(shape, np.int64), 1
     for extent, at in zip(held.tile, stmt.source.at, strict=True):
@@ -331,7 +334,7 @@ def _row(axes: tuple[IntArray, ...], shape: tuple[int, ...], axis: int) -> IntAr
 
 
 def _wanted(stmt: Fold, target: TV, shape: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-    """Of each register of the target the row that it takes, and up to which coordinate."""
+    """For each register of the target, the row that it reduces, and up to which coordinate along the axis."""
     axes, size = target.coordinates(), (target.threads.size(), target.values.size())
     dropped = len(target.tile) < len(shape)
     number, below, position = np.zeros(size, np.int64), 1, 0

@@ -1,6 +1,7 @@
-"""Sets of components: what a sum holds of a name that it is over, interned so that equal sets are equal numbers.
+"""Interned sets of tag components: the set that a sum ranges over, represented by a number.
 
-A component of a record is an integer, or stands for a set: a number below every integer that an expression takes.
+A component of a record is an integer or the number of a set, which is below every integer that an expression takes.
+Equal sets have equal numbers.
 """
 
 from __future__ import annotations
@@ -15,25 +16,27 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 MISSING = int(np.iinfo(np.int64).min)
-"""What a column holds for a record without that name."""
-LOOSE = MISSING + 1
-"""A component that is not tracked: nothing is judged of it."""
+"""The component of a record without that name."""
+UNTRACKED = MISSING + 1
+"""A component that is not tracked, and therefore not checked."""
 _FIRST = MISSING + 2
 _LEAST = MISSING + (1 << 48)
 _LARGEST = 1 << 22
 
 
 def is_set(components: IntArray) -> BoolArray:
+    """Which components are sets."""
     return (components >= _FIRST) & (components < _LEAST)
 
 
 def is_single(components: IntArray) -> BoolArray:
+    """Which components are integers."""
     return components >= _LEAST
 
 
 @define(eq=False)
 class Sets:
-    """Every set so far, as bits of a number: its members, and those that it holds more than once."""
+    """All sets so far, each as two bit sets: its members, and the members that it contains more than once."""
 
     _known: dict[tuple[int, int], int] = field(factory=dict[tuple[int, int], int])
     _all: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
@@ -42,21 +45,21 @@ class Sets:
     )
 
     def of(self, members: Iterable[int]) -> int:
-        """The component that stands for these integers, with their repetitions; LOOSE beyond what is kept."""
+        """The component of the multiset of these integers; UNTRACKED if one is negative or too large."""
         once, again = 0, 0
         for member in members:
             if not 0 <= member < _LARGEST:
-                return LOOSE
+                return UNTRACKED
             again |= once & 1 << member
             once |= 1 << member
         return self._intern(once, again)
 
-    def united(self, components: Iterable[int]) -> int:
-        """The disjoint union of sets and integers; what is in two of them is in it more than once."""
+    def union(self, components: Iterable[int]) -> int:
+        """The multiset union of sets and integers: members of two of them are contained more than once."""
         once, again = 0, 0
         for component in components:
-            if component == LOOSE or component >= _LARGEST or _LEAST <= component < 0:
-                return LOOSE
+            if component == UNTRACKED or component >= _LARGEST or _LEAST <= component < 0:
+                return UNTRACKED
             if component == MISSING:
                 continue
             members, repeated = (1 << component, 0) if component >= 0 else self._all[component - _FIRST]
@@ -65,7 +68,7 @@ class Sets:
         return self._intern(once, again)
 
     def members(self, component: int) -> tuple[int, ...]:
-        """The integers that it stands for, ascending, twice where they are in it more than once."""
+        """The integers of a component, ascending; twice if they are contained more than once."""
         if component >= _LEAST:
             return (component,)
         once, again = self._all[component - _FIRST]
@@ -77,7 +80,7 @@ class Sets:
         return tuple(found)
 
     def named(self, name: str, component: int) -> frozenset[tuple[str, int]]:
-        """The integers of a set, each with the name; none of a set that holds one more than once. Made once."""
+        """The integers of a set, each paired with the name; empty if the set contains one more than once. Cached."""
         known = self._named.get((name, component))
         if known is None:
             once = not self._all[component - _FIRST][1]
@@ -86,15 +89,15 @@ class Sets:
         return known
 
     def is_range(self, component: int, low: int, high: int) -> bool:
-        """Whether it stands for each integer of [low, high), once."""
+        """Whether it is the set [low, high) without repetitions."""
         if component >= _LEAST:
             return (low, high) == (component, component + 1)
         once, again = self._all[component - _FIRST]
         return not again and 0 <= low < high and once == (1 << high) - (1 << low)
 
     def text(self, component: int) -> str:
-        """A component as a person reads it."""
-        if component == LOOSE:
+        """A component as text."""
+        if component == UNTRACKED:
             return "(not tracked)"
         if component >= _LEAST:
             return str(component)

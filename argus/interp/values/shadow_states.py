@@ -1,7 +1,7 @@
-"""What becomes of marks under the operations of the element-wise table: one table of states for each.
+"""Transfer functions of marks under element-wise operations: one state table per operation.
 
-A padding of 0 is neutral to sums and one of -inf to maxima: neither is a value there, nor garbage. What no rule tells
-is opaque: nothing is judged of it.
+Padding of 0 is neutral for sums and padding of -inf for maxima: there it is neither a value nor garbage. Combinations
+without a rule become OPAQUE, which is not checked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from argus.interp.memory.cells import BOTTOM, FILLED, LOW, NUMBER, OPAQUE, OUTSI
 RECORD = 1
 """Stands for any record with names."""
 BOTH = 2
-"""The outcome of two records: theirs together."""
+"""The outcome for two records: their union."""
 
 KINDS = (BOTTOM, OUTSIDE, TOP, ZERO, OPAQUE, LOW, FILLED, NUMBER, PLAIN, RECORD)
 _LOWEST = min(KINDS)
@@ -23,14 +23,14 @@ Rule = Callable[[int, int], int]
 
 
 def _spoils(a: int, b: int) -> int | None:
-    """Garbage, then what is not tracked, then padding that is neutral to nothing."""
+    """The dominating state: garbage, then untracked, then padding that is not neutral; None if neither has one."""
     if {a, b} & {TOP, BOTTOM}:
         return TOP
     return next((state for state in (OPAQUE, FILLED) if state in (a, b)), None)
 
 
 def _numbers(a: int, b: int) -> int:
-    """Values, numbers and zeros that neither absorb nor leave out each other."""
+    """The outcome for values, numbers and zeros, none of which absorbs or is neutral to the other."""
     if a == b == RECORD:
         return BOTH
     if RECORD in (a, b):
@@ -116,7 +116,7 @@ UNARY: Mapping[str, Mapping[int, int]] = {
     "log2": _LOGARITHM,
 }
 LINEAR = frozenset(("neg", "add", "sub", "mul", "div"))
-"""Operations that a sum of contributions passes; any other closes it."""
+"""Operations under which a sum of products remains one; any other completes it."""
 
 
 def _table(rule: Rule) -> IntArray:
@@ -138,7 +138,7 @@ def outcomes(name: str, left: IntArray, right: IntArray) -> IntArray:
 
 
 def mapped(name: str, marks: IntArray) -> IntArray:
-    """The marks after an operation of one operand."""
+    """The marks after a unary operation."""
     found = marks
     for state, becomes in UNARY[name].items():
         if (marks == state).any():
@@ -147,5 +147,5 @@ def mapped(name: str, marks: IntArray) -> IntArray:
 
 
 def negated(marks: IntArray) -> IntArray:
-    """The marks after a factor below zero."""
+    """The marks after multiplication by a negative number."""
     return mapped("neg", marks)

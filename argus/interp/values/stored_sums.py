@@ -1,4 +1,4 @@
-"""Sums of products as they leave their registers: what they hold of a name becomes a component of their records."""
+"""Records of stored sums: the set of each contracted name becomes a component when a sum leaves its registers."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from argus.interp.compiled_kernel import registers_of
 from argus.interp.machine.waves import Wave
 from argus.interp.memory.cells import BoolArray, IntArray
 from argus.interp.state import Block, Sum
-from argus.interp.values.sets import LOOSE
-from argus.interp.values.sums import alike, groups
+from argus.interp.values.sets import UNTRACKED
+from argus.interp.values.sums import groups, same_accumulators
 
 
 def with_sets(block: Block, wave: Wave, buffer: Buffer, marks: IntArray) -> IntArray:
-    """The marks of one wave's registers, (thread, register), with the sets that the sum in them is over."""
+    """The marks of one wave's registers, (thread, register), with the sets that the sums in them range over."""
     known = block.sums.get((buffer, wave.number))
-    if known is None or not known.open or not alike(known.log):
+    if known is None or not known.open or not same_accumulators(known.log):
         return marks
     width = registers_of(buffer)[1]
     cells = known.log[0].cells - wave.first * width
     flat = marks.reshape(-1).copy()
     held = flat[cells]
-    judged = held > 0
-    columns = _components(block, known, judged, held)
-    if not columns or not judged.any():
+    checked = held > 0
+    columns = _components(block, known, checked, held)
+    if not columns or not checked.any():
         return marks
     records = block.launch.records
-    old = held[judged]
+    old = held[checked]
     kept = {name: records.get(name, old) for name in records.names}
-    first = records.add(old.size, kept | {name: column[judged] for name, column in columns.items()}, summed=True)
-    held[judged] = np.arange(first, first + old.size, dtype=np.int64)
+    first = records.add(old.size, kept | {name: column[checked] for name, column in columns.items()}, summed=True)
+    held[checked] = np.arange(first, first + old.size, dtype=np.int64)
     flat[cells] = held
     return flat.reshape(marks.shape)
 
 
-def _components(block: Block, known: Sum, judged: BoolArray, held: IntArray) -> dict[str, IntArray]:
-    """Of each name that the products are over, the set of every accumulator."""
+def _components(block: Block, known: Sum, checked: BoolArray, held: IntArray) -> dict[str, IntArray]:
+    """For each contracted name, the set of every accumulator."""
     records = block.launch.records
     nothing = np.zeros(held.shape, np.int64)
     columns: dict[str, IntArray] = {}
-    for name, standing in list(known.standing.items()):
-        if standing != "contracted" or name in records.loose:
+    for name, status in list(known.name_status.items()):
+        if status != "contracted" or name in records.untracked:
             continue
-        column = np.full(held.shape, LOOSE, np.int64)
-        for group in groups(records, name, known.log, judged, nothing, nothing):
+        column = np.full(held.shape, UNTRACKED, np.int64)
+        for group in groups(records, name, known.log, checked, nothing, nothing):
             column[group.members] = records.sets.of(group.components.tolist())
-        records.note(name, column[judged])
+        records.note(name, column[checked])
         columns[name] = column
     return columns

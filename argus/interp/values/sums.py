@@ -1,4 +1,4 @@
-"""Sums of products under arithmetic, and which components they hold: counted when a claim asks, once for equal rows."""
+"""Sums of products: arithmetic on sums, and the multisets of components that they contain, evaluated on demand."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ import numpy as np
 from attrs import frozen
 
 from argus.interp.memory.cells import MISSING, BoolArray, IntArray, Records
-from argus.interp.state import Contribution, Standing, Sum
+from argus.interp.state import Contribution, NameStatus, Sum
 
 
-def scaled(one: Sum | None) -> Sum | None:
-    """A sum times a number; None stands for what is no known sum."""
-    return None if one is None else Sum(one.log, one.standing, open=one.open, scaled=True)
+def scale_sum(one: Sum | None) -> Sum | None:
+    """A sum multiplied by a number; None for an unknown sum."""
+    return None if one is None else Sum(one.log, one.name_status, open=one.open, scaled=True)
 
 
-def united(one: Sum | None, other: Sum | None) -> Sum | None:
-    """The sum of two sums; None where its contributions, or their weights, are not plain."""
+def add_sums(one: Sum | None, other: Sum | None) -> Sum | None:
+    """The sum of two sums; None if its products, or their weights, are unknown."""
     if one is None or other is None or not (one.open and other.open):
         return None
     if one.log and other.log and (one.scaled or other.scaled or _same(one.log, other.log)):
         return None
-    standing = dict(one.standing)
-    for name, theirs in other.standing.items():
-        ours = standing.get(name, "unsure")
+    status = dict(one.name_status)
+    for name, theirs in other.name_status.items():
+        ours = status.get(name, "unsure")
         if "unsure" not in (ours, theirs) and ours != theirs:
             return None
-        standing[name] = theirs if ours == "unsure" else ours
-    if one.standing and other.standing and _over(one.standing, standing) != _over(other.standing, standing):
+        status[name] = theirs if ours == "unsure" else ours
+    if one.name_status and other.name_status and _over(one.name_status, status) != _over(other.name_status, status):
         return None
-    return Sum([*one.log, *other.log], standing, scaled=one.scaled or other.scaled)
+    return Sum([*one.log, *other.log], status, scaled=one.scaled or other.scaled)
 
 
 def _same(one: Sequence[Contribution], other: Sequence[Contribution]) -> bool:
-    """Whether a sum is added to itself, which scales it."""
+    """Whether both are the same sum; adding it to itself scales it."""
     return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
-def _over(names: Iterable[str], standing: Mapping[str, Standing]) -> set[str]:
-    return {name for name in names if standing[name] == "contracted"}
+def _over(names: Iterable[str], status: Mapping[str, NameStatus]) -> set[str]:
+    return {name for name in names if status[name] == "contracted"}
 
 
-def alike(log: Sequence[Contribution]) -> bool:
-    """Whether there are products, and all have the same accumulators in the same places."""
+def same_accumulators(log: Sequence[Contribution]) -> bool:
+    """Whether there are products, and all go to the same accumulator cells."""
     same = all(e.tiling is log[0].tiling or np.array_equal(e.cells, log[0].cells) for e in log)
     return bool(log) and same
 
 
 @frozen(eq=False)
 class Group:
-    """Accumulators (a mask over (m, n)) that summed the same components and are to hold [low, high)."""
+    """Accumulators (a mask over (m, n)) that summed the same components and are claimed to cover [low, high)."""
 
     members: BoolArray
     components: IntArray
@@ -59,9 +59,9 @@ class Group:
 
 
 def groups(
-    records: Records, name: str, log: Sequence[Contribution], judged: BoolArray, low: IntArray, high: IntArray
+    records: Records, name: str, log: Sequence[Contribution], checked: BoolArray, low: IntArray, high: IntArray
 ) -> Iterator[Group]:
-    """The accumulators of one wave, by what they summed; an element carries the tag of its `a`."""
+    """The accumulators of one wave, grouped by the components that they summed; products have the tag of `a`."""
     column = np.concatenate([records.get(name, entry.a) for entry in log], axis=1)
     valid_a = np.concatenate([entry.a >= 0 for entry in log], axis=1)
     valid_b = np.concatenate([entry.b >= 0 for entry in log], axis=1)
@@ -70,15 +70,15 @@ def groups(
     others, other = _classes(valid_b.astype(np.int64))
     bounds, bound = _bounds(low, high)
     code = (row[:, None] * len(others) + other) * len(bounds) + bound
-    for key in np.unique(code[judged]):
+    for key in np.unique(code[checked]):
         pair, which = divmod(int(key), len(bounds))
         i, j = rows[pair // len(others)], others[pair % len(others)]
         components = column[i][valid_a[i] & valid_b[j]]
-        yield Group(judged & (code == key), components, *bounds[which])
+        yield Group(checked & (code == key), components, *bounds[which])
 
 
 def _bounds(low: IntArray, high: IntArray) -> tuple[list[tuple[int, int]], IntArray]:
-    """The distinct pairs (low, high), and which one each element has."""
+    """The distinct pairs (low, high), and the index of each element's pair."""
     if low.size == 0 or (low.min() == low.max() and high.min() == high.max()):
         pair = (int(low.flat[0]), int(high.flat[0])) if low.size else (0, 0)
         return [pair], np.zeros(low.shape, np.int64)
@@ -87,7 +87,7 @@ def _bounds(low: IntArray, high: IntArray) -> tuple[list[tuple[int, int]], IntAr
 
 
 def _classes(*arrays: IntArray) -> tuple[list[int], IntArray]:
-    """A representative of each class of equal rows, and the class of each row."""
+    """A representative of each equivalence class of equal rows, and the class of each row."""
     if all(bool((array == array[0]).all()) for array in arrays):
         return [0], np.zeros(len(arrays[0]), np.int64)
     known: dict[bytes, int] = {}
@@ -103,9 +103,9 @@ def _classes(*arrays: IntArray) -> tuple[list[int], IntArray]:
 
 
 def deviation(name: str, components: IntArray, low: int, high: int) -> str | None:
-    """How a multiset differs from [low, high): the smallest number that is wrong, and how; None if it is right."""
+    """The difference of a multiset from [low, high), in words, for the smallest wrong number; None if equal."""
     if (components == MISSING).any():
-        return f"products without `{name}` are in it"
+        return f"it contains products without `{name}`"
     found, counts = np.unique(components, return_counts=True)
     outside = found[(found < low) | (found >= high)]
     missing = np.setdiff1d(np.arange(low, high, dtype=np.int64), found)

@@ -1,4 +1,4 @@
-"""Which element of which input a record was given to."""
+"""The inverse of tagging: the input element that each tag record was assigned to."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from argus.interp.memory.cells import BoolArray, Cells, IntArray
 
 
 @frozen(eq=False)
-class Givers:
-    """Of each record, the position among `tensors` of what it was given to, -1 for none, and the cell there."""
+class TagSources:
+    """For each record, the index in `tensors` of the input it was assigned to (-1 for none), and the cell there."""
 
     tensors: tuple[Buffer, ...]
     owner: IntArray
     cell: IntArray
 
     @classmethod
-    def of(cls, tensors: Mapping[Buffer, Cells], size: int) -> Givers:
-        """size: records so far. All tensors have marks."""
+    def of(cls, tensors: Mapping[Buffer, Cells], size: int) -> TagSources:
+        """The sources in these tensors, all of which have marks. size: the number of records."""
         owner, cell = np.full(size, -1, np.int64), np.zeros(size, np.int64)
         for position, cells in enumerate(tensors.values()):
             assert cells.marks is not None
@@ -30,6 +30,6 @@ class Givers:
         return cls(tuple(tensors), owner, cell)
 
     def known(self, marks: IntArray) -> BoolArray:
-        """Which marks are of no value, or of a record that an input was given."""
+        """Which marks are no values, or have a record that was assigned to an input."""
         last = self.owner.size - 1
         return (marks < 0) | ((marks <= last) & (self.owner[np.clip(marks, 0, last)] >= 0))

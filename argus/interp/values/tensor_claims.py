@@ -1,4 +1,4 @@
-"""Claims about whole tensors, judged when every block has run."""
+"""Checks claims about whole tensors (I4) after all blocks have run, and assigns tags to tensors."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from argus.core.ir import Assert, Buffer, Strided, View, WrittenOnce, whole
 from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import grid
 from argus.interp.memory.cells import BOTTOM, MISSING, OUTSIDE, PADDING, TOP, AnyArray, BoolArray, IntArray, Written
-from argus.interp.memory.trace import Asked, spots
+from argus.interp.memory.trace import FaultContext, spots
 from argus.interp.memory.views import is_whole
 from argus.interp.state import Launch
-from argus.interp.values.sets import LOOSE
+from argus.interp.values.sets import UNTRACKED
 from argus.interp.violation import END, Event, not_built
 
 
 @define(eq=False)
 class Elements:
-    """Every element of a view of a tensor: its coordinates in the view and in the tensor, and its cell."""
+    """The elements of a view of a tensor. coordinates: in the view; at: in the tensor; cell: of each element."""
 
     shape: tuple[int, ...]
     coordinates: tuple[IntArray, ...]
@@ -32,7 +32,7 @@ class Elements:
 
 
 def number(launch: Launch, node: Index) -> int:
-    """A size expression."""
+    """The value of an expression of sizes."""
     return int(cast(int, evaluate(node, launch.sizes)))
 
 
@@ -42,8 +42,8 @@ def elements(launch: Launch, view: View) -> Elements:
     assert isinstance(layout, Strided), view.buffer.name
     shape = tuple(number(launch, extent) for extent in view.shape)
     coordinates = grid(shape)
-    at = tuple(evaluated(node, launch, coordinates) for node in view.at)
-    inside = evaluated(view.where, launch, coordinates).astype(np.bool_)
+    at = tuple(evaluate_at(node, launch, coordinates) for node in view.at)
+    inside = evaluate_at(view.where, launch, coordinates).astype(np.bool_)
     for axis, extent in zip(at, view.buffer.shape, strict=True):
         inside &= (axis >= 0) & (axis < number(launch, extent))
     coordinates, at = tuple(x[inside] for x in coordinates), tuple(x[inside] for x in at)
@@ -53,20 +53,24 @@ def elements(launch: Launch, view: View) -> Elements:
     return Elements(shape, coordinates, at, cell)
 
 
-def evaluated(node: Node, launch: Launch, coordinates: Sequence[IntArray]) -> IntArray:
+def evaluate_at(node: Node, launch: Launch, coordinates: Sequence[IntArray]) -> IntArray:
+    """The values of an expression at these coordinates."""
     value = np.asarray(evaluate(node, launch.sizes, coordinates, launch.prepared.integers))
     return np.array(np.broadcast_to(value, coordinates[0].shape if coordinates else (1,)))
 
 
 def written_once(launch: Launch, stmt: Assert, claim: WrittenOnce, *, complete: bool) -> None:
-    """Judge one claim; `complete` says whether all blocks ran, so that an unwritten element is one."""
+    """Check one claim; complete: all blocks have run, so that elements without a write are violations."""
     buffer = claim.view.buffer
     if buffer not in launch.written:
         raise not_built(f"claim that `{buffer.name}` is written once", stmt)
-    _Final(launch, stmt, buffer, elements(launch, claim.view), launch.written[buffer]).judge(claim, complete=complete)
+    check = _WriteCheck(launch, stmt, buffer, elements(launch, claim.view), launch.written[buffer])
+    check.check(claim, complete=complete)
 
 
-class _Final:
+class _WriteCheck:
+    """Checks that each claimed element of a tensor was written once, with the claimed record."""
+
     def __init__(self, launch: Launch, stmt: Assert, buffer: Buffer, every: Elements, written: Written) -> None:
         self.launch, self.buffer, self.every, self.written = launch, buffer, every, written
         self.claimed = Event(stmt, (), 0, END, (), 0)
@@ -75,38 +79,39 @@ class _Final:
         self.marks = cells[every.cell]
         self.writer = written.first[every.cell]
 
-    def judge(self, claim: WrittenOnce, *, complete: bool) -> None:
+    def check(self, claim: WrittenOnce, *, complete: bool) -> None:
+        """Report the elements that violate the claim (I4)."""
         twice = self.written.second[self.every.cell] >= 0
         if twice.any():
             self._report_twice(twice)
             return
         never = self.writer < 0
-        meant = evaluated(claim.where, self.launch, self.every.coordinates).astype(np.bool_)
-        if (~never & ~meant).any():
-            self._report(~never & ~meant, "is written, and the claim leaves it out")
-        if complete and (never & meant).any():
-            self._report(never & meant, "is never written")
-        empty = self.buffer in self.launch.prepared.contributed  # a claim says which elements are sums of nothing
+        claimed = evaluate_at(claim.where, self.launch, self.every.coordinates).astype(np.bool_)
+        if (~never & ~claimed).any():
+            self._report(~never & ~claimed, "is written, but the claim excludes it")
+        if complete and (never & claimed).any():
+            self._report(never & claimed, "is never written")
+        empty = self.buffer in self.launch.prepared.product_claims  # that claim covers elements that are empty sums
         spoiled = ~never & np.isin(self.marks, (BOTTOM, TOP, *PADDING)) & ~(empty & (self.marks == OUTSIDE))
         if spoiled.any():
             at = int(spoiled.argmax())
             self._report(spoiled, "holds padding" if self.marks[at] in PADDING else "holds garbage")
-        self._judge_records(claim, ~never & (self.marks >= 0))
+        self._check_records(claim, ~never & (self.marks >= 0))
 
-    def _judge_records(self, claim: WrittenOnce, judged: BoolArray) -> None:
-        wanted = {name: evaluated(node, self.launch, self.every.coordinates) for name, node in claim.record}
-        wrong = np.zeros(judged.shape, np.bool_)
+    def _check_records(self, claim: WrittenOnce, checked: BoolArray) -> None:
+        wanted = {name: evaluate_at(node, self.launch, self.every.coordinates) for name, node in claim.record}
+        wrong = np.zeros(checked.shape, np.bool_)
         records = self.launch.records
         for name, column in wanted.items():
-            if name not in records.loose:
-                wrong |= judged & (records.plain(name, self.marks) != column)
+            if name not in records.untracked:
+                wrong |= checked & (records.unwrapped(name, self.marks) != column)
         if not wrong.any():
             return
         at = int(wrong.argmax())
         expected = ", ".join(f"{name}={int(column[at])}" for name, column in wanted.items())
         record = records.of(int(self.marks[at]))
         held = {name: record[name] for name in wanted if record.get(name, MISSING) != MISSING}
-        found = ", ".join(f"{name}={records.shown(value)}" for name, value in held.items()) or "no tags"
+        found = ", ".join(f"{name}={records.component_text(value)}" for name, value in held.items()) or "no tags"
         self._report(wrong, f"holds {found}, expected {expected}", (("expected", expected), ("found", found)))
 
     def _report(self, bad: BoolArray, what: str, facts: tuple[tuple[str, str], ...] = ()) -> None:
@@ -145,7 +150,7 @@ class _Final:
         other_thread: int | None,
         facts: tuple[tuple[str, str], ...],
     ) -> None:
-        """Report the first of the elements that are bad."""
+        """Report the first faulty element."""
         at = int(bad.argmax())
         element = tuple(int(axis[at]) for axis in self.every.at)
         kept = self.launch.reporter.report(
@@ -165,7 +170,7 @@ class _Final:
             tensor = self.launch.tensors[self.buffer]
             alike = spots(self.buffer, tensor, self.every.cell[bad], journal.moment)
             fault = "I4", event.stmt, None if other is None else other.stmt
-            journal.asked[fault] = Asked(journal.moment, lambda _: tensor, 0, alike=alike)
+            journal.contexts[fault] = FaultContext(journal.moment, lambda _: tensor, 0, alike=alike)
 
 
 def _tuple(numbers: Sequence[int]) -> str:
@@ -173,10 +178,9 @@ def _tuple(numbers: Sequence[int]) -> str:
 
 
 def tag(launch: Launch, view: View, names: tuple[tuple[str, Index], ...], *, more: bool = False) -> None:
-    """Give every initialised element of a view of a tensor its record. more: besides the names that it has.
+    """Assign tag records to the initialised elements of a view of a tensor. more: keep the names they already have.
 
-    Of a view that reaches an element twice the names have no one value, and of one with padding they are names of
-    padding too: they are not tracked.
+    If the view contains an element twice, or padding, the names become untracked: such an element has no unique value.
     """
     marks = launch.tensors[view.buffer].marks
     if marks is None:
@@ -192,10 +196,10 @@ def tag(launch: Launch, view: View, names: tuple[tuple[str, Index], ...], *, mor
     if not cells.size:
         return
     coordinates = tuple(axis[where] for axis in every.coordinates)
-    columns = {name: evaluated(node, launch, coordinates) for name, node in names}
+    columns = {name: evaluate_at(node, launch, coordinates) for name, node in names}
     if several:
-        columns = {name: np.full(cells.shape, LOOSE, np.int64) for name in columns}
-        launch.records.loose |= columns.keys()
+        columns = {name: np.full(cells.shape, UNTRACKED, np.int64) for name in columns}
+        launch.records.untracked |= columns.keys()
     if more:
         old = np.maximum(marks[cells], 0)
         columns = {name: launch.records.get(name, old) for name in launch.records.names} | columns
@@ -204,7 +208,7 @@ def tag(launch: Launch, view: View, names: tuple[tuple[str, Index], ...], *, mor
 
 
 def array_of(launch: Launch, buffer: Buffer) -> AnyArray:
-    """A tensor's values in its shape. Needs a run with values."""
+    """A tensor's values in its shape; the run must compute values."""
     values = launch.tensors[buffer].values
     assert values is not None, buffer.name
     every = elements(launch, whole(buffer))

@@ -1,7 +1,7 @@
-"""By which numbers elements are weighed, as far as runs follow it.
+"""Tracks whether the scales of statistics are reliable.
 
-A statistic has the number that it has been multiplied by as its scale. What is weighed in another way, such as single
-elements, makes all scales of the run doubtful: nothing is judged by them then.
+A statistic records the number that it was multiplied by as its scale. Scaling anything else, such as single elements,
+makes all scales of the run unreliable (`doubtful`), and they are then not checked.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from argus.interp.values.sets import is_set
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 UNKNOWN = np.inf
-"""Stands for a number that is not known."""
+"""Stands for an unknown number."""
 
 
-def weighs(kernel: Kernel) -> bool:
-    """Whether scales of statistics can be followed: all elements have tags, and what has none is a number."""
+def tracks_weights(kernel: Kernel) -> bool:
+    """Whether scales of statistics can be tracked: all elements have tags, so that values without tags are numbers."""
     every = list(walk(kernel.body))
     copies = [stmt for stmt in every if isinstance(stmt, Copy)]
     if any(isinstance(stmt, Mma) for stmt in every) or any(copy.combine is not None for copy in copies):
@@ -32,31 +32,31 @@ def weighs(kernel: Kernel) -> bool:
 
 
 def holds_sets(records: Records, marks: IntArray) -> BoolArray:
-    """Which of these are sums over sets."""
+    """Which of these values are sums over sets."""
     found = np.zeros(marks.shape, np.bool_)
-    for name in records.folded:
+    for name in records.set_names:
         found |= is_set(records.get(name, np.maximum(marks, 0)))
     return found
 
 
-def scaled(records: Records, marks: IntArray) -> None:
-    """These are multiplied by a number that is written in the kernel, which scales do not follow."""
-    records.standings.scaled |= bool(holds_sets(records, marks).any())
-    records.standings.doubtful |= bool((marks > 0).any())
+def note_scaling(records: Records, marks: IntArray) -> None:
+    """Note that these values are multiplied by a literal of the kernel, which scales don't track."""
+    records.kinds.scaled |= bool(holds_sets(records, marks).any())
+    records.kinds.doubtful |= bool((marks > 0).any())
 
 
-def note(records: Records, name: str, left: IntArray, right: IntArray) -> None:
-    """Say what an operation of two makes doubtful: single elements weighed, a sum added to itself or taken away."""
-    standings = records.standings
+def note_operation(records: Records, name: str, left: IntArray, right: IntArray) -> None:
+    """Note a binary operation that makes scales unreliable: scaled elements, a sum added to itself or subtracted."""
+    kinds = records.kinds
     both, data = (left > 0) & (right > 0), (left > 0) | (right > 0)
     if name in ("mul", "div"):
         sets = (holds_sets(records, left) | holds_sets(records, right)) & data
-        standings.scaled |= bool(sets.any())
+        kinds.scaled |= bool(sets.any())
         plain = _plain(records, left, right)
-        standings.doubtful |= bool((plain & (both & sets | data & ~both & ~sets)).any())
+        kinds.doubtful |= bool((plain & (both & sets | data & ~both & ~sets)).any())
     elif name in ("add", "sub"):
         again = (left == right) | _plain(records, left, right) if name == "sub" else left == right
-        standings.doubtful |= bool((both & again).any())
+        kinds.doubtful |= bool((both & again).any())
 
 
 def _plain(records: Records, left: IntArray, right: IntArray) -> BoolArray:
@@ -64,10 +64,10 @@ def _plain(records: Records, left: IntArray, right: IntArray) -> BoolArray:
 
 
 def _statistic(records: Records, marks: IntArray) -> BoolArray:
-    known = records.standing(marks)
-    return records.standings.but_statistics(known) != known
+    known = records.kind(marks)
+    return records.kinds.without_statistics(known) != known
 
 
-def chosen(records: Records, marks: IntArray) -> None:
-    """A choice between two data, which scales do not follow."""
-    records.standings.doubtful |= bool(_statistic(records, marks).any() or holds_sets(records, marks).any())
+def note_selection(records: Records, marks: IntArray) -> None:
+    """Note a selection between two values, which scales don't track."""
+    records.kinds.doubtful |= bool(_statistic(records, marks).any() or holds_sets(records, marks).any())

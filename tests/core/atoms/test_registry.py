@@ -1,4 +1,4 @@
-"""Instructions by name, and who holds what in their operands."""
+"""Lookup of instructions by name, and thread-value layouts of their operands."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_operand_of_a_matrix_instruction() -> None:
     assert thread_values(atom_named("mfma_f32_16x16x16_bf16"), "a", element_bits=16).tile == (16, 16)
 
 
-def test_an_operand_of_a_copy_is_a_vector_a_lane() -> None:
+def test_an_operand_of_a_copy_is_one_vector_per_lane() -> None:
     assert thread_values("ds_read_b128", "target", element_bits=16) == TV(Layout(64, 8), Layout(8, 1), (8, 64))
     assert thread_values("ds_read_b128", "source").tile == (128, 64)
 
@@ -61,9 +61,9 @@ def test_an_unknown_operand_is_refused_with_the_names() -> None:
     ("atom", "operand", "bits", "message"),
     [
         ("mfma_f32_16x16x16_bf16", "c", 16, "has elements of 32 bits, not 16"),
-        ("ds_read_b64", "source", 128, "moves 64 bits a lane"),
-        ("ds_read_b64", "source", 24, "no whole elements of 24 bits"),
-        ("ds_read_b64", "source", 0, "no whole elements of 0 bits"),
+        ("ds_read_b64", "source", 128, "moves 64 bits per lane"),
+        ("ds_read_b64", "source", 24, "not a multiple of 24-bit elements"),
+        ("ds_read_b64", "source", 0, "not a multiple of 0-bit elements"),
     ],
 )
 def test_elements_of_another_size_are_refused(atom: str, operand: str, bits: int, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Hopper instructions against the closed formulas of the PTX ISA, and what they say of moments and limits."""
+"""Hopper instructions against the closed formulas of the PTX ISA: layouts, completion, spelling and limits."""
 
 from __future__ import annotations
 

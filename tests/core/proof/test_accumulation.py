@@ -92,5 +92,5 @@ def test_data_keep_the_file_and_it_is_checked() -> None:
     rows = cast("list[list[object]]", document["rows"])
     assert sum(row[0] == "Buffer" and row[-1] == "accumulation" for row in rows) == 1
     changed = [[*row[:-1], "accumulation"] if row[0] == "Buffer" else row for row in rows]
-    with pytest.raises(MalformedError, match="accumulation registers that there are not"):
+    with pytest.raises(MalformedError, match="cannot be in accumulation registers"):
         read({**document, "rows": changed})

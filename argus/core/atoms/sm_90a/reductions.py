@@ -1,4 +1,4 @@
-"""Reductions of a warp on global memory: each element is added to what is there, in no order and without a result.
+"""Hopper atomic reductions to global memory (`red`): adds each element, in no defined order, and returns nothing.
 
 Source: NVIDIA PTX ISA, `red`; vectors of 32-bit elements since sm_90. Each element is atomic by itself.
 """

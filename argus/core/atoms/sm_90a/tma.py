@@ -1,11 +1,11 @@
-"""Copies that one thread starts: boxes of a tensor by its map, and runs of bytes.
+"""TMA and bulk copies, issued by one thread: boxes of a tensor by its tensor map, and contiguous bytes.
 
-A load completes on a barrier with the bytes of its whole box, also of what lies outside the tensor and is read as 0;
-a store is an entry of the issuing thread's bulk groups, and writes nothing outside. Sources: NVIDIA PTX ISA,
+A load completes on an mbarrier with the bytes of its whole box, including elements outside the tensor, which read as
+0; a store joins the issuing thread's bulk group and writes nothing outside. Sources: NVIDIA PTX ISA,
 `cp.async.bulk.tensor` and `cp.async.bulk`; CUDA driver API, `cuTensorMapEncodeTiled` (box extents of at most 256, rows
-of multiples of 16 bytes that fit the swizzle's span, strides of multiples of 16 bytes); PTX ISA, swizzling modes: the
-pattern is one of the shared address, so a tile begins at a multiple of 8 spans. A tensor of more axes has a map of as
-many, up to five; the axes before the last two are coordinates of the box, whose extent along them is 1.
+of multiples of 16 bytes that fit the swizzle span, strides of multiples of 16 bytes); PTX ISA, swizzling modes: the
+pattern is a function of the shared address, so a tile begins at a multiple of 8 spans. Tensor maps have up to five
+axes; along all but the last two, the box has extent 1.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ tma_load = tuple(_load(span, 2) for span in SWIZZLES)
 tma_store = tuple(_store(span, 2) for span in SWIZZLES)
 tma_load_more = tuple(_load(span, axes) for axes in (3, 4, 5) for span in SWIZZLES)
 tma_store_more = tuple(_store(span, axes) for axes in (3, 4, 5) for span in SWIZZLES)
-"""Those of tensors with more than two axes."""
+"""Loads and stores for tensors with more than two axes."""
 
 bulk_load_1d = Atom(
     name="bulk_load_1d",

@@ -1,4 +1,4 @@
-"""Instructions of a warp: its matrix instruction, moves of 8x8 matrices, asynchronous and ordinary copies.
+"""Hopper instructions of a warp: mma, ldmatrix and stmatrix, cp.async, ordinary loads and stores.
 
 Coordinates of a stack of 8x8 matrices of 16-bit elements are (column, row of the stack). Sources: NVIDIA PTX
 ISA, `mma.m16n8k16`, `ldmatrix`, `stmatrix`, `cp.async` (not bulk: the generic proxy), `ld`, `st`. Phases are those of
@@ -41,25 +41,25 @@ mma_m16n8k16_f16 = _mma(f16)
 
 
 def _rows(count: int) -> TV:
-    """Lane 8 j + r addresses row r of matrix j, 16 bytes; lanes beyond the last row address one again."""
+    """Lane 8 j + r addresses row r of matrix j, 16 bytes; lanes beyond the last row repeat earlier addresses."""
     return TV(Layout((8 * count, 4 // count), (8, 0)), Layout(8, 1), (8, 8 * count))
 
 
 def _pairs(count: int) -> TV:
-    """Lane l holds, of each matrix, columns 2 (l % 4) + {0, 1} of row l // 4."""
+    """Of each matrix, lane l holds columns 2 (l % 4) + {0, 1} of row l // 4."""
     return TV(Layout(32, 2), Layout((2, count), (1, 64)), (8, 8 * count))
 
 
 def _pairs_transposed(count: int) -> TV:
-    """Lane l holds, of each matrix, column l // 4 of rows 2 (l % 4) + {0, 1}."""
+    """Of each matrix, lane l holds column l // 4 of rows 2 (l % 4) + {0, 1}."""
     return TV(Layout((4, 8), (16, 1)), Layout((2, count), (8, 64)), (8, 8 * count))
 
 
 def _matrices(count: int, load: bool, transposed: bool) -> Atom:
     """One, two or four 8x8 matrices between shared memory and registers."""
-    held, rows = _pairs_transposed(count) if transposed else _pairs(count), _rows(count)
+    pairs, rows = _pairs_transposed(count) if transposed else _pairs(count), _rows(count)
     memory = Operand("shared", None, rows.tile, rows, 128, 16)
-    fragment = Operand("register", None, held.tile, held)
+    fragment = Operand("register", None, pairs.tile, pairs)
     name = "ldmatrix" if load else "stmatrix"
     operands = {"source": memory, "target": fragment} if load else {"source": fragment, "target": memory}
     middle = ".trans" if transposed else ""
@@ -76,19 +76,19 @@ def _matrices(count: int, load: bool, transposed: bool) -> Atom:
     )
 
 
-ldmatrix_x4, ldmatrix_x4_trans = (_matrices(4, load=True, transposed=turned) for turned in (False, True))
-stmatrix_x4, stmatrix_x4_trans = (_matrices(4, load=False, transposed=turned) for turned in (False, True))
-ldmatrix_x2, ldmatrix_x2_trans = (_matrices(2, load=True, transposed=turned) for turned in (False, True))
-stmatrix_x2, stmatrix_x2_trans = (_matrices(2, load=False, transposed=turned) for turned in (False, True))
-ldmatrix_x1, ldmatrix_x1_trans = (_matrices(1, load=True, transposed=turned) for turned in (False, True))
-stmatrix_x1, stmatrix_x1_trans = (_matrices(1, load=False, transposed=turned) for turned in (False, True))
+ldmatrix_x4, ldmatrix_x4_trans = (_matrices(4, load=True, transposed=trans) for trans in (False, True))
+stmatrix_x4, stmatrix_x4_trans = (_matrices(4, load=False, transposed=trans) for trans in (False, True))
+ldmatrix_x2, ldmatrix_x2_trans = (_matrices(2, load=True, transposed=trans) for trans in (False, True))
+stmatrix_x2, stmatrix_x2_trans = (_matrices(2, load=False, transposed=trans) for trans in (False, True))
+ldmatrix_x1, ldmatrix_x1_trans = (_matrices(1, load=True, transposed=trans) for trans in (False, True))
+stmatrix_x1, stmatrix_x1_trans = (_matrices(1, load=False, transposed=trans) for trans in (False, True))
 LOADED = (ldmatrix_x4, ldmatrix_x4_trans, ldmatrix_x2, ldmatrix_x2_trans, ldmatrix_x1, ldmatrix_x1_trans)
 STORED = (stmatrix_x4, stmatrix_x4_trans, stmatrix_x2, stmatrix_x2_trans, stmatrix_x1, stmatrix_x1_trans)
 MATRICES = (*LOADED, *STORED)
 
 
 def _cp_async(size: int) -> Atom:
-    """Global to shared, `size` bytes a thread, in the issuing thread's groups; `cg` passes by the first cache."""
+    """Global to shared memory, `size` bytes per thread, in the issuing thread's groups; `cg` bypasses L1."""
     cached = "cg" if size == 16 else "ca"
     return Atom(
         name=f"cp_async_{size}",
@@ -109,7 +109,7 @@ cp_async = tuple(_cp_async(size) for size in (4, 8, 16))
 
 
 def _move(name: str, source: Space, target: Space, bits: int) -> Atom:
-    """`bits` contiguous bits a thread between registers and memory; a load's result is waited for by its use."""
+    """`bits` contiguous bits per thread between registers and memory; using a load's result waits for it."""
     load = target == "register"
     memory = source if load else target
     fragment, place = Operand("register", vector_bits=bits), Operand(memory, vector_bits=bits, align=bits // 8)

@@ -1,8 +1,8 @@
-"""Matrix instructions of a warpgroup: A in shared memory or registers, B in shared memory, the sum in registers.
+"""wgmma instructions: A in shared memory or registers, B in shared memory, accumulators in registers.
 
-A and B are read, and the sum is written, after issue: `wgmma.wait_group` covers all of it. One `Mma` statement is
-one group. Sources: NVIDIA PTX ISA, `wgmma.mma_async` (shapes, register fragments, matrix descriptors: swizzle, K- and
-MN-major canonical layouts); element types of 8 bits are K-major only.
+A and B are read, and accumulators written, after issue, until `wgmma.wait_group` covers the group. One `Mma` statement
+is one group. Sources: NVIDIA PTX ISA, `wgmma.mma_async` (shapes, register fragments, matrix descriptors: swizzle,
+K-major and MN-major canonical layouts); element types of 8 bits are K-major only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from argus.core.dtype import DType, bf16, e4m3, f16, f32
 from argus.core.layout import TV, Layout
 
 COLUMNS = tuple(range(8, 257, 8))
-"""Extents n of the instruction."""
+"""The extents n that the instruction supports."""
 _K_BYTES = 32
 _SWIZZLES = (16, 32, 64, 128)
 A_SOURCE = Literal["shared", "registers"]
@@ -29,7 +29,7 @@ def accumulator(n: int) -> TV:
 
 @cache
 def a_fragment(dtype: DType) -> TV:
-    """A in registers, (64, k) with k of 32 bytes: runs of r elements, 4 bytes each.
+    """A in registers, (64, k) where k covers 32 bytes: runs of r elements, 4 bytes each.
 
     Warp w, lane l, register r (2 j + i) + e: row 16 w + 8 i + l // 4, k 4 r j + r (l % 4) + e.
     """
@@ -40,7 +40,7 @@ def a_fragment(dtype: DType) -> TV:
 
 @cache
 def _read_whole(rows: int, k: int) -> TV:
-    """A matrix in shared memory: the instruction reads all of it for each thread."""
+    """A matrix in shared memory, all of which the instruction reads on behalf of each thread."""
     return TV(Layout(128, 0), Layout((rows, k), (1, rows)), (rows, k))
 
 
@@ -60,8 +60,9 @@ def _instruction(dtype: DType, n: int, a: A_SOURCE) -> Atom:
     left = _in_shared(dtype, 64, k, majors) if a == "shared" else Operand("register", dtype, fragment.tile, fragment)
     transposed = "" if dtype.bits == 8 else ", {a_transposed}, {b_transposed}" if a == "shared" else ", {b_transposed}"
     text = f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.f32.{dtype}.{dtype} "
-    # Shared memory feeds 128 bytes a cycle; the tensor core wants 64 n k of 4096 (of 8-bit elements 8192) products.
-    fed = (n + (64 if a == "shared" else 0)) * _K_BYTES / 128
+    # Shared memory delivers 128 bytes per cycle; the tensor core computes 4096 products per cycle (8192 of 8-bit
+    # elements), and the instruction has 64 n k of them.
+    operand_cycles = (n + (64 if a == "shared" else 0)) * _K_BYTES / 128
     return Atom(
         name=f"wgmma_m64n{n}k{k}_f32_{dtype}_{'ss' if a == 'shared' else 'rs'}",
         targets=frozenset({"sm_90a"}),
@@ -75,7 +76,7 @@ def _instruction(dtype: DType, n: int, a: A_SOURCE) -> Atom:
         arithmetic=Arithmetic(f32, f32),
         completion=Completion(queue="wgmma", tracked=False),
         proxy="async",
-        issue_cycles=max(n / 2, fed),
+        issue_cycles=max(n / 2, operand_cycles),
         spelling={"sm_90a": text + "{c}, {a}, {b}, {accumulate}, 1, 1" + transposed + ";"},
     )
 
@@ -86,7 +87,7 @@ ATOMS: tuple[Atom, ...] = tuple(
 
 
 def find(dtype: DType, n: int, a: A_SOURCE) -> Atom | None:
-    """The instruction for these elements, columns and place of A; None if there is none."""
+    """The instruction for this element type, extent n and memory of A; None if there is none."""
     space = "shared" if a == "shared" else "register"
     return next(
         (

@@ -35,7 +35,7 @@ from argus.core.index import (
     Symbol,
 )
 from argus.core.proof.dataflow.timeline import Shift
-from argus.core.walk import IntArray, apply, children, number, substitute, within
+from argus.core.walk import IntArray, apply, apply_number, children, substitute, within
 
 
 @frozen(eq=False)
@@ -236,7 +236,7 @@ def _bin(node: Bin, left: Separable, right: Separable) -> Separable | None:
     if node.op in ("//", "%") and pure_right and (right.table == 0).any():
         return None
     if pure_left and pure_right:
-        return numeric(cast(IntArray, number(node.op, left.table, right.table)))
+        return numeric(cast(IntArray, apply_number(node.op, left.table, right.table)))
     if left.uniform and right.uniform:
         whole = apply(node.op, left.least, right.least)
         return separable(whole, np.zeros_like(left.table))
@@ -256,7 +256,7 @@ def _low_bits(node: Bin, left: Separable, right: Separable) -> Separable | None:
         return None
     if algebra.mod(left.base, 1 << right.high.bit_length()) is not algebra.const(0):
         return None
-    low = cast(IntArray, number(node.op, left.table, right.table))
+    low = cast(IntArray, apply_number(node.op, left.table, right.table))
     return numeric(low) if node.op == "&" else separable(left.base, low)
 
 

@@ -1,4 +1,4 @@
-"""Blocks without a tile: one is run for all of them, and what a run reports stays what it was."""
+"""Blocks without a tile: one is run for all of them, and reports stay the same."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def all_of(_: Launch, groups: Groups) -> Groups:
 def groups_run(kernel: Kernel, sizes: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> int:
     """How many groups of blocks a run takes."""
     seen: list[object] = []
-    every = idle_blocks.once
+    every = idle_blocks.without_repeats
 
     def counted(launch: Launch, found: Groups) -> Groups:
         for each in every(launch, found):
             seen.append(each)
             yield each
 
-    monkeypatch.setattr(idle_blocks, "once", counted)
+    monkeypatch.setattr(idle_blocks, "without_repeats", counted)
     run(kernel, sizes)
     return len(seen)
 
 
 @pytest.mark.parametrize(("config", "tiles"), [("small", 2), ("columns_64", 2), ("pingpong", 3)])
-def test_one_block_without_a_tile_stands_for_all(config: str, tiles: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_block_without_a_tile_is_run_for_all(config: str, tiles: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert groups_run(gemm.trace(config), SIZES, monkeypatch) == tiles + 1
 
 
@@ -74,7 +74,7 @@ def test_blocks_that_store_outside_of_loops_are_all_run(monkeypatch: pytest.Monk
 def test_numbers_and_findings_are_those_of_all_blocks(config: str, monkeypatch: pytest.MonkeyPatch) -> None:
     traced = gemm.trace(config)
     few = run(traced, SIZES)
-    monkeypatch.setattr(idle_blocks, "once", all_of)
+    monkeypatch.setattr(idle_blocks, "without_repeats", all_of)
     every = run(traced, SIZES)
 
     assert few.violations == every.violations == ()

@@ -1,3 +1,5 @@
+"""Semantics of mbarriers and named barriers: arrivals, transaction bytes, parity waits."""
+
 from __future__ import annotations
 
 import pytest
@@ -34,7 +36,7 @@ def test_a_fresh_barrier_is_past_phase_minus_one() -> None:
 
 
 @pytest.mark.parametrize("phases", range(4))
-def test_a_wait_two_phases_off_is_not_told_apart(phases: int) -> None:
+def test_a_wait_cannot_distinguish_phases_two_apart(phases: int) -> None:
     barrier = Mbarrier(1, phases)
 
     assert passes(barrier, phases - 1)
@@ -47,7 +49,7 @@ def test_too_many_arrivals_are_seen() -> None:
     assert not arrive(Mbarrier(2), 1).overrun
 
 
-def test_a_rendezvous_fills_and_begins_anew() -> None:
+def test_a_named_barrier_restarts_after_each_round() -> None:
     half = arrive_named(NamedBarrier(256), 128)
     assert (half.generation, half.arrived) == (0, 128)
     assert arrive_named(half, 128) == NamedBarrier(256, 0, 1)

@@ -1,4 +1,4 @@
-"""Kernels as data: every one of the corpus comes back as it was, and what is no kernel is refused with its reason."""
+"""Serialisation: every kernel of the corpus round-trips, and data that is not a kernel is rejected with a reason."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def text_of(thing: Kernel | Program) -> str:
 
 @pytest.mark.share(8)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_every_kernel_of_the_corpus_comes_back_as_it_was(path: Path) -> None:
+def test_every_kernel_of_the_corpus_round_trips(path: Path) -> None:
     given = list(things(path))
     document = write(given)
     made = read(json.loads(json.dumps(document, allow_nan=False)))
@@ -111,23 +111,23 @@ def with_field(kind: str, at: int, value: object, path: Path = PLAIN, which: int
 
 
 @pytest.mark.parametrize("data", [None, [], {}, "x", 1, {"schema": 1, "rows": [], "exported": []}])
-def test_what_is_no_document(data: object) -> None:
+def test_data_that_is_no_document_is_rejected(data: object) -> None:
     assert "expected" in why(data)
 
 
 def test_what_is_exported_is_a_kernel() -> None:
     data = document()
     for wrong in ([0], [-1], [10**9], ["x"], [None], [True]):
-        assert "what is exported is no kernel" in why(data | {"exported": wrong})
+        assert "an exported row is neither a kernel nor a program" in why(data | {"exported": wrong})
 
 
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (None, "is no list"),
-        ([], "is no list"),
-        (["Call", "os.system"], "of no kind"),
-        ([["Const"], 1], "of no kind"),
+        (None, "is not a list"),
+        ([], "is not a list"),
+        (["Call", "os.system"], "of an unknown kind"),
+        ([["Const"], 1], "of an unknown kind"),
         (["Const"], "has 1 fields, found 0"),
         (["Const", 1, 2], "has 1 fields, found 2"),
         (["Const", "1"], "expected an integer"),
@@ -148,7 +148,7 @@ def test_what_is_exported_is_a_kernel() -> None:
         (["Lit", "1e3"], "expected an integer"),
     ],
 )
-def test_a_row_that_is_none(row: object, reason: str) -> None:
+def test_an_invalid_row_is_rejected(row: object, reason: str) -> None:
     assert reason in why({"schema": "argus.kernels/2", "rows": [row], "exported": []})
 
 
@@ -184,18 +184,18 @@ def symbols(kind: str, path: Path = PLAIN) -> list[int]:
 @pytest.mark.parametrize("kind", ["block", "thread", "loop"])
 def test_bounds_of_symbols_follow_from_where_they_are_bound(kind: str) -> None:
     (which, *_) = symbols(kind)
-    assert re.search(r"says that `\w+` lies in \[.*, 0\], found", with_field("Symbol", 4, 0, which=which))
+    assert re.search(r"declares `\w+` in \[.*, 0\], found", with_field("Symbol", 4, 0, which=which))
 
 
 def test_sizes_may_be_as_large_as_any_tensor_s() -> None:
     (first, *_) = symbols("size")
-    assert "says that `M` lies in [0, 7], found" in with_field("Symbol", 4, 7, which=first)
-    assert "says that `M` lies in [1, 1073741824], found" in with_field("Symbol", 3, 1, which=first)
+    assert "declares `M` in [0, 7], found" in with_field("Symbol", 4, 7, which=first)
+    assert "declares `M` in [1, 1073741824], found" in with_field("Symbol", 3, 1, which=first)
 
 
 def test_a_symbol_is_of_the_kind_of_its_place() -> None:
     (thread, *_) = symbols("thread")
-    assert "which is a thread" in with_field("Symbol", 2, "size", which=thread)
+    assert "bound as a thread" in with_field("Symbol", 2, "size", which=thread)
     (block, *_) = symbols("block")
     assert "has two symbols" in with_field("Symbol", 1, "thread", which=block)
     assert "no identifier" in with_field("Symbol", 1, "a b", which=block)
@@ -203,8 +203,8 @@ def test_a_symbol_is_of_the_kind_of_its_place() -> None:
 
 def test_tensors_are_dense_as_every_proof_takes_them_to_be() -> None:
     _, of_the_row = rows_of(document(), "Strided")[-1][1]
-    assert "no dense tensor" in with_field("Strided", 1, [of_the_row, of_the_row], which=-1)
-    assert "no dense tensor" in with_field("Buffer", place("Buffer", "align"), 64)
+    assert "not a dense tensor" in with_field("Strided", 1, [of_the_row, of_the_row], which=-1)
+    assert "not a dense tensor" in with_field("Buffer", place("Buffer", "align"), 64)
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a b", "", "x;y"])
@@ -212,17 +212,17 @@ def test_parameters_have_names_of_parameters(name: str) -> None:
     assert "name" in with_field("Buffer", 1, name)
 
 
-def test_buffers_are_made_once_and_told_apart() -> None:
+def test_buffers_are_allocated_once_with_distinct_names() -> None:
     data = document()
     rows_of(data, "Buffer")[1][1] = rows_of(data, "Buffer")[0][1]
-    assert "two buffers of one name" in why(data)
+    assert "two buffers of the same name" in why(data)
     data = document()
     first, second, *_ = rows_of(data, "Alloc")
     second[place("Alloc", "buffer")] = first[place("Alloc", "buffer")]
-    assert "does not make" in why(data)
+    assert "does not allocate" in why(data)
 
 
-def test_a_statement_stands_once() -> None:
+def test_a_statement_occurs_once() -> None:
     data = document()
     (kernel,) = rows_of(data, "Kernel")
     field = place("Kernel", "prologue")
@@ -239,15 +239,15 @@ def forged(kind: type[Stmt], path: Path = RING, **fields: object) -> str:
 
 
 def test_a_counter_does_not_go_back() -> None:
-    assert "turns a counter back" in forged(Advance, by=const(-1))
+    assert "may decrement a counter" in forged(Advance, by=const(-1))
 
 
-def test_words_are_those_of_the_language() -> None:
+def test_names_and_options_are_those_of_the_language() -> None:
     assert "name of a Policy: expected one of registers" in forged(Policy, name="asm volatile")
-    assert "gives advice that there is not" in forged(Policy, name="priority", args=())
-    assert "copies in a way" in forged(Copy, cache='"); system("')
+    assert "gives unknown advice" in forged(Policy, name="priority", args=())
+    assert "a copy with an unsupported instruction" in forged(Copy, cache='"); system("')
     assert "fence of another scope" in forged(Fence, scope="sys")
-    assert "a name that the language does not give" in forged(Sync, barrier="*/ evil /*")
+    assert "a name that the language does not produce" in forged(Sync, barrier="*/ evil /*")
 
 
 def test_what_is_ill_formed_is_refused_as_tracing_refuses_it() -> None:
@@ -257,14 +257,14 @@ def test_what_is_ill_formed_is_refused_as_tracing_refuses_it() -> None:
     unequal = evolve(old, stop=algebra.sym(kernel.thread), symbol=evolve(old.symbol, high=None))
     with pytest.raises((ArgusError, MalformedError)) as caught:
         read(write([with_stmts(kernel, old, [unequal])]))
-    assert "differs between threads" in str(caught.value) or "binds" in str(caught.value)
+    assert "differs between threads" in str(caught.value) or "bound" in str(caught.value)
 
 
 def test_what_is_assumed_can_be_checked_by_a_launcher() -> None:
     (kernel,) = list(things(PLAIN))
     assert isinstance(kernel, Kernel)
     assumed = algebra.eq(algebra.sym(kernel.blocks[0]), 0)
-    assert "what no launcher can check" in forged(Assume, path=PLAIN, cond=assumed)
+    assert "that no launcher can check" in forged(Assume, path=PLAIN, cond=assumed)
 
 
 def test_copies_move_what_their_instruction_moves() -> None:
@@ -272,6 +272,6 @@ def test_copies_move_what_their_instruction_moves() -> None:
     assert isinstance(kernel, Kernel)
     first = next(stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy))
     longer = TV(first.by.threads, first.by.values, (*first.by.tile, 1))
-    assert "copies between tiles of other shapes" in forged(Copy, path=PLAIN, by=longer)
-    assert "outside of a tensor" in forged(Copy, path=PLAIN, edge=1.0)
-    assert "no instruction makes" in forged(Copy, path=PLAIN, atom=atom_named("tma_load_2d"))
+    assert "copies between tiles of different shapes" in forged(Copy, path=PLAIN, by=longer)
+    assert "outside a tensor" in forged(Copy, path=PLAIN, edge=1.0)
+    assert "no instruction implements" in forged(Copy, path=PLAIN, atom=atom_named("tma_load_2d"))

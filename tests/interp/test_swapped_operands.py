@@ -1,4 +1,4 @@
-"""Products with operands exchanged, alone and with K shared out: the numbers, and no violation, at sizes with tails."""
+"""Products with swapped operands, with and without split-K: values, and no violations, at sizes with tails."""
 
 from __future__ import annotations
 

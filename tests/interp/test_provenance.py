@@ -1,4 +1,4 @@
-"""The way of an element: each statement that it came through, from its tensor to where it is wrong."""
+"""Provenance of a wrong element: every statement between its tensor and the fault."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def line(hop: Hop) -> str:
     return text[hop.span.frame.column :].partition("(")[0]
 
 
-def told(found: Counterexample) -> list[str]:
+def described(found: Counterexample) -> list[str]:
     """Each hop as `target from sources`, with the thread and the iteration."""
     return [
         f"{line(hop)}: {hop.target} from {taken(hop)}, thread {hop.thread} {dict(hop.iteration)}" for hop in found.chain
@@ -39,7 +39,7 @@ def taken(hop: Hop) -> str:
 
 
 def test_both_factors_are_followed_through_shared_memory() -> None:
-    assert told(counterexample("transposed_b")) == [
+    assert described(counterexample("transposed_b")) == [
         "copy: `next_a`[0, 0] from `A`[0, 0], thread 0 {}",
         "copy: `lds_a`[0, 0, 0] from `next_a`[0, 0], thread 0 {}",
         "copy: `a`[0, 0] from `lds_a`[0, 0, 0], thread 0 {'k': 0}",
@@ -53,7 +53,7 @@ def test_it_is_the_copy_of_the_right_iteration() -> None:
     found = counterexample("relation_too_strong")
 
     assert found.iteration == (("k", 1),)
-    assert told(found) == [
+    assert described(found) == [
         "copy: `next_a`[0, 0] from `A`[0, 32], thread 0 {'k': 0}",
         "copy: `lds_a`[1, 0, 0] from `next_a`[0, 0], thread 0 {'k': 0}",
         "copy: `a`[0, 0] from `lds_a`[1, 0, 0], thread 0 {'k': 1}",
@@ -61,14 +61,14 @@ def test_it_is_the_copy_of_the_right_iteration() -> None:
 
 
 def test_agents_and_asynchronous_copies_are_followed() -> None:
-    assert told(counterexample("slices_in_another_order")) == [
+    assert described(counterexample("slices_in_another_order")) == [
         "copy: `a`[0, 0, 0] from `A`[0, 0], thread 0 {'k': 0}",
         "copy: `b`[0, 0, 0] from `B`[0, 16], thread 0 {'k': 0}",
     ]
 
 
 def test_a_result_is_followed_through_its_product_and_its_conversion() -> None:
-    assert told(counterexample("both_consumers_the_same_rows")) == [
+    assert described(counterexample("both_consumers_the_same_rows")) == [
         "copy: `a`[0, 0, 0] from `A`[0, 0], thread 0 {'k': 0}",
         "copy: `b`[0, 0, 0] from `B`[0, 0], thread 0 {'k': 0}",
         "mma: `acc`[0, 0] from `a`[0, 0, 0] and `b`[0, 0, 0], thread 256 {'wg': 1, 'k_2': 0}",
@@ -88,7 +88,7 @@ def test_a_sum_is_followed_from_its_claim() -> None:
     }
 
 
-def test_padding_ends_a_way() -> None:
+def test_padding_ends_the_provenance() -> None:
     first = counterexample("half_stored_twice").chain[0]
 
     assert first.sources[0].element is None
@@ -96,14 +96,14 @@ def test_padding_ends_a_way() -> None:
 
 
 @pytest.mark.parametrize("name", ["transposed_b", "slices_in_another_order", "both_consumers_the_same_rows"])
-def test_each_hop_takes_what_one_before_it_left(name: str) -> None:
+def test_each_hop_reads_what_an_earlier_one_wrote(name: str) -> None:
     chain = counterexample(name).chain
     for place, hop in enumerate(chain):
         before = {earlier.target for earlier in chain[:place]}
         assert all(source in before for source in hop.sources if source.space != "global")
 
 
-def test_what_nobody_wrote_has_no_way() -> None:
+def test_an_unwritten_element_has_no_provenance() -> None:
     found = counterexample("swapped_output")
 
     assert "never written" in found.message
@@ -111,7 +111,7 @@ def test_what_nobody_wrote_has_no_way() -> None:
     assert [str(place) for place in found.elements] == ["`C`[64, 0]"]
 
 
-def test_a_fault_of_another_kind_has_no_way() -> None:
+def test_a_fault_of_another_kind_has_no_provenance() -> None:
     found = counterexample("no_full_wait")
 
     assert found.code not in OF_TAGS

@@ -1,4 +1,4 @@
-"""The numbers: every instruction against NumPy, the GEMM against float64 within a stated bound."""
+"""Values: every instruction against NumPy, the GEMM against float64 within an error bound."""
 
 from __future__ import annotations
 

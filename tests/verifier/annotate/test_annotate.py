@@ -241,6 +241,6 @@ def test_overwriting_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert main(["annotate", str(path), "--solver", "z3", "--out", str(out)]) == 0
         said.append(capsys.readouterr().err.splitlines()[-1])
 
-    assert said == [f"# wrote {out}", f"# wrote {out}, over another text that it held"]
+    assert said == [f"# wrote {out}", f"# wrote {out}, replacing other contents"]
     assert main(["annotate", str(path), "--solver", "z3", "--out", str(out)]) == 0
     assert capsys.readouterr().err.splitlines()[-1] == f"# wrote {out}"

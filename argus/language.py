@@ -33,6 +33,7 @@ from argus.core.dsl.clusters import cluster, tma
 from argus.core.dsl.contributions import assert_products, every
 from argus.core.dsl.control import block_id, loop, otherwise, remap_xcd, when
 from argus.core.dsl.copies.choose_atom import global_load, global_store, ld_global_b16, st_global_b16
+from argus.core.dsl.copies.copy import copy, load
 from argus.core.dsl.copies.thread_layouts import all_to_each, first_lane, last_lane, replicated, runs, spread
 from argus.core.dsl.handles import Bool, Int, IntLike, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
@@ -43,9 +44,7 @@ from argus.core.dsl.programs import ProgramTemplate, program
 from argus.core.dsl.roles import elected, role, warp, warpgroup, warpgroups, warps
 from argus.core.dsl.statements import (
     arrive,
-    copy,
     fence,
-    load,
     no_pdl,
     priority,
     reset,

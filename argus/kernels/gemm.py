@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import assert_never
 
 from argus.kernels.config_names import config_of
@@ -97,11 +96,3 @@ KINDS = (Hopper, Skinny, Narrow, Split, Staged, Cdna3, Cdna3PingPong, Cdna3Stage
 def configuration(name: str) -> Config | None:
     """The configuration of a name: a shipped one, or one encoded by `argus.kernels.config_names`; None for neither."""
     return CONFIGS.get(name) or config_of(name, KINDS)
-
-
-def __getattr__(name: str) -> object:
-    """Re-export `select` lazily: it is defined in `argus.ops.choice`, a higher layer."""
-    if name == "select":
-        return import_module("argus.ops.choice").select
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)

@@ -222,7 +222,7 @@ def _component_held(
         reason = f"the stored value carries no tag `{tag}`"
         return Obligation("I4", what, store.step.stmt, algebra.FALSE, context, unknown=reason)
     goal = equal_indices(value.record[tag], wanted)
-    help_text = f"the store's layout or tile index differs from the one for which `{tag}` was computed"
+    help_text = "the store's layout or tile index differs from the one for which the value's tags were computed"
     return Obligation(
         "I4",
         what,

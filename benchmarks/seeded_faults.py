@@ -127,15 +127,26 @@ class Seen:
     seconds: Mapping[str, float]
     of: Mapping[int, frozenset[str]]
 
-    def tests(self, number: int) -> list[str]:
+    def tests(self, number: int, site: Site) -> list[str]:
         """The tests that can kill a fault: those that see it, quickest first, then the others of their files.
 
-        The others belong to them since a fixture or a memo filled by one test may hide the place from the next.
+        The others belong to them since a fixture or a memo filled by one test may hide the place from the next. A place
+        that runs when a module of Argus is imported is seen once a process, by whichever file comes first: the tests of
+        the folder that mirrors the module belong to it too.
         """
         direct = self.of.get(number, frozenset())
         files = {test.partition("::")[0] for test in direct}
-        found = [test for test in self.seconds if test.partition("::")[0] in files]
+        folder = mirrored(site) if any("::" not in test for test in direct) else None
+        found = [t for t in self.seconds if t.partition("::")[0] in files or (folder and t.startswith(folder))]
         return sorted(found, key=lambda test: (test not in direct, self.seconds[test]))
+
+
+def mirrored(site: Site) -> str:
+    """The folder of the tests of a module, or the nearest one around it."""
+    folder = Path("tests", *Path(site.file).parts[1:-1])
+    while not (ROOT / folder).is_dir():
+        folder = folder.parent
+    return f"{folder.as_posix()}/"
 
 
 def seen(folder: Path, tier: Tier) -> Seen:
@@ -169,8 +180,9 @@ def judging(folder: Path, tier: Tier, workers: int, minutes: float) -> None:
                     number = waiting.get_nowait()
                 except Empty:
                     return
-                tests = shown.tests(number)
-                killed = is_killed(tree, Site(**drawn["faults"][number]), tests, tier)
+                site = Site(**drawn["faults"][number])
+                tests = shown.tests(number, site)
+                killed = is_killed(tree, site, tests, tier)
                 with journal.open("a") as file:
                     row = {"fault": number, "tier": tier, "killed": killed, "tests": len(tests)}
                     file.write(json.dumps(row) + "\n")

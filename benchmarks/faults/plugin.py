@@ -23,7 +23,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, R
     try:
         return (yield)
     finally:
-        del os.environ["PYTEST_CURRENT_TEST"]
+        os.environ.pop("PYTEST_CURRENT_TEST", None)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

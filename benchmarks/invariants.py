@@ -1,7 +1,7 @@
 """Computes the test coverage of invariants: `python benchmarks/invariants.py [--solver NAME]`.
 
 An invariant is covered if it has an obligation generator, is proved for at least one kernel of tests/corpus/proved, is
-refuted by at least two kernels of tests/corpus/refuted, has a case in tests/verifier/test_checks_matter.py that is
+refuted by at least two kernels of tests/corpus/refuted, has a case in a file tests/verifier/test_checks_of_*.py that is
 accepted once its check is disabled, and a page that shows one of the corpus's reports. Programs of
 tests/corpus/programs and the cases of tests/verifier/test_programs.py count like kernels. Exit status 1 if an
 implemented invariant is not covered.
@@ -38,7 +38,7 @@ PUBLISHED = 36
 
 @frozen
 class Coverage:
-    """Coverage of one invariant. generators: modules. mutations: cases of test_checks_matter. shown: on its page."""
+    """Coverage of one invariant. generators: modules. mutations: cases of test_checks_of_*.py. shown: on its page."""
 
     invariant: Invariant
     built: bool
@@ -131,16 +131,17 @@ def _code(path: Path) -> str:
 
 
 def mutations() -> Counter[str]:
-    """Number of cases that are accepted once a check is disabled, by code, in both test files."""
+    """Number of cases that are accepted once a check is disabled, by code, of kernels and of programs."""
     text = (ROOT / "tests" / "verifier" / "test_programs.py").read_text(encoding="utf-8")
     cases = re.findall(r'^    \("(\w+)", \w+\),$', text, flags=re.MULTILINE)
     return kernel_mutations() + Counter(_code(REFUTED_PROGRAMS / f"{case}.py") for case in cases)
 
 
 def kernel_mutations() -> Counter[str]:
-    """Number of cases of tests/verifier/test_checks_matter.py, by code."""
-    text = (ROOT / "tests" / "verifier" / "test_checks_matter.py").read_text(encoding="utf-8")
-    return Counter(re.findall(r'^    \("?\w+"?, "(I\d+)", ', text, flags=re.MULTILINE))
+    """Number of cases of tests/verifier/test_checks_of_*.py, by code."""
+    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "verifier").glob("test_checks_of_*.py"))
+    cases = (re.findall(r'^    \("?\w+"?, "(I\d+)", ', text, flags=re.MULTILINE) for text in texts)
+    return Counter(code for codes in cases for code in codes)
 
 
 def shows_a_report(invariant: Invariant) -> bool:

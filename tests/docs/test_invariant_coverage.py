@@ -9,8 +9,23 @@ import pytest
 from argus.core.invariants import INVARIANTS
 from argus.core.proof.applicability import CHECKED_INVARIANTS
 from benchmarks.invariants import PUBLISHED, Coverage, coverage, kernel_mutations, mutations, table
-from tests.verifier.test_checks_matter import CASES, MADE
+from tests.verifier import (
+    test_checks_of_barriers,
+    test_checks_of_claims,
+    test_checks_of_memory,
+    test_checks_of_roles,
+    test_checks_of_values,
+)
 from tests.verifier.test_programs import CASES as PROGRAM_CASES
+
+CASES = (
+    *test_checks_of_barriers.CASES,
+    *test_checks_of_claims.CASES,
+    *test_checks_of_memory.CASES,
+    *test_checks_of_roles.CASES,
+    *test_checks_of_values.CASES,
+)
+MADE = (*test_checks_of_memory.MADE, *test_checks_of_roles.MADE)
 
 
 @pytest.fixture(scope="module")

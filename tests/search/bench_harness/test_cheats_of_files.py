@@ -16,15 +16,15 @@ from argus.search.bench_harness.verdict import Caught, Check, Passed, Plan, Verd
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import problem_of
 from argus.testing.simulated import Simulated, SimulatedBench
-from tests.search.bench_harness import cheats
-from tests.search.bench_harness.cheats import HONEST, SHAPE, Candidate, Epilogue, same
+from tests.search.bench_harness import numeric_cheats
+from tests.search.bench_harness.candidates import HONEST, SHAPE, Candidate, Epilogue, same
 from tests.search.bench_harness.test_cheats import CAUGHT_BY, LET_BY, PLAN, SEEDS
 
 ROOT = Path(__file__).parents[3]
 PLAIN = (ROOT / "tests" / "corpus" / "proved" / "slabs_by_ordinary_copies.py").read_text(encoding="utf-8")
 POSITIVE = PLAIN.replace("acc.to(bf16)", "maximum(acc, 0.0).to(bf16)").replace(" loop, mma,", " loop, maximum, mma,")
 SIZES = "M={},N={},K={}".format(*SHAPE)
-DEEP = {cheats.SumsInHalfPrecision, cheats.Truncated, cheats.CornerEstimated}
+DEEP = {numeric_cheats.SumsInHalfPrecision, numeric_cheats.Truncated, numeric_cheats.CornerEstimated}
 """Cheats whose errors are a few roundings of the largest element, in deep products only: detectable only if the claims
 state a plain product, whose elements are rounded once.
 """

@@ -11,7 +11,7 @@ from argus.search.bench_harness.session import session
 from argus.search.bench_harness.subject import Subject
 from argus.search.bench_harness.verdict import Caught, Passed
 from argus.testing.simulated import Simulated, SimulatedBench
-from tests.search.bench_harness.cheats import HONEST, Candidate
+from tests.search.bench_harness.candidates import HONEST, Candidate
 from tests.search.bench_harness.test_cheats import PLAN, PROBLEM
 
 WAITING = "the GPU, which another process uses"

@@ -21,7 +21,7 @@ from argus.search.problems.problem import Problem, problem_of
 from argus.solvers.cache import Cache
 from argus.testing.simulated import Simulated, SimulatedBench
 from argus.verifier.api import build, verify
-from tests.search.bench_harness.cheats import HONEST, SHAPE, Candidate
+from tests.search.bench_harness.candidates import HONEST, SHAPE, Candidate
 from tests.search.bench_harness.test_cheats import CAUGHT_BY, LET_BY, PROBLEM
 
 DESIGN = "cdna3"

@@ -1,0 +1,142 @@
+"""Checks of claims, stores and relations are needed: with one switched off, a wrong kernel is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from attrs import evolve
+
+from argus.core import hilbert_order
+from argus.core.algebra import TRUE, add, sym
+from argus.core.dsl.kernel import Template
+from argus.core.hilbert_order import HilbertTile
+from argus.core.index import Index, Node, Symbol
+from argus.core.ir import Assert
+from argus.core.proof.dataflow.timeline import Step
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.outputs import claims, relations, store_coverage, writes
+from argus.core.proof.outputs.supertiles import factor_pairs
+from argus.core.proof.sync.roles import hilbert_tiles
+from argus.core.proof.values.recognisers import squares
+from argus.core.query import Budget
+from argus.core.verdict import Proved
+from argus.core.walk import topological
+from argus.verifier.kernel import verify
+from tests.verifier.switched_off_checks import (
+    Patch,
+    always,
+    assert_only_this_check_refutes,
+    assert_proved,
+    load,
+    load_edited,
+    no_obligations,
+    without_obligations,
+)
+
+
+def any_lanes_store_one_number(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(writes, "replicas", always)
+
+
+def nothing_between_executions(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(relations, "_between", relation_holds)
+
+
+def relation_holds(_: object, step: Step, stmt: Assert, *__: object) -> Obligation:
+    return Obligation("I39", "switched off", stmt, TRUE, step.context)
+
+
+def stores_need_no_claim(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(writes, "_holds_record", no_obligations)
+    patch.setattr(claims, "written_once_obligations", no_obligations)
+
+
+def any_grid_will_do(patch: pytest.MonkeyPatch) -> None:
+    """Accept a curve through a grid of other rows and columns as a curve through the kernel's own grid."""
+
+    def found(block: Symbol, count: Index, roots: Sequence[Node]) -> HilbertTile | None:
+        said = frozenset(topological(roots))
+        columns, rows = next(factor_pairs(count))
+        for shown in ((rows, columns), (columns, rows), (rows, add(columns, 1))):
+            made = hilbert_order.hilbert_tile(sym(block), *shown, 16)
+            if made.row in said:
+                return evolve(made, rows=rows, columns=columns)
+        return None
+
+    patch.setattr(hilbert_tiles, "squares", found)
+
+
+@pytest.fixture
+def through_some_tiles_twice(monkeypatch: pytest.MonkeyPatch) -> Iterator[Template]:
+    """Tiles along a path on which row and column are equal, which therefore does not fill its square."""
+
+    def forget() -> None:
+        hilbert_order.hilbert_tile.cache_clear()
+        squares.fills.cache_clear()
+
+    kernel = load_edited("tiles_along_a_curve", ("curved(16)", "curved(4)"))
+    monkeypatch.setattr(hilbert_order, "_ROWS", vars(hilbert_order)["_COLUMNS"])
+    forget()
+    yield kernel
+    monkeypatch.undo()
+    forget()
+
+
+def test_a_path_through_some_tiles_twice_slips_past_unless_squares_are_filled(
+    through_some_tiles_twice: Template, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = through_some_tiles_twice.trace()
+    assert not isinstance(verify(kernel, solver="z3", budget=Budget.about(0.1)).verdict, Proved)
+
+    monkeypatch.setattr(squares, "fills", always)
+
+    assert_proved(kernel)
+
+
+def test_a_curve_of_too_many_tiles_slips_past_unless_its_place_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound = "ceil_div(M, 64) * ceil_div(N, 16) < 1 << 24"
+    kernel = load_edited("tiles_along_a_curve", (bound, bound.replace("24", "30"))).trace()
+    assert not isinstance(verify(kernel, solver="z3", budget=Budget.about(0.1)).verdict, Proved)
+
+    monkeypatch.setattr(hilbert_tiles, "hilbert_obligations", no_obligations)
+
+    assert_proved(kernel)
+
+
+CASES: tuple[tuple[str, str, Patch], ...] = (
+    ("curve_over_the_turned_grid", "I4", any_grid_will_do),
+    ("curve_through_a_column_more", "I4", any_grid_will_do),
+    ("gate_of_the_first_step", "I1", without_obligations(claims, "operand_obligations")),
+    ("half_stored_twice", "I4", without_obligations(claims, "written_once_obligations")),
+    ("swapped_k_order", "I1", without_obligations(claims, "operand_obligations")),
+    ("blocks_collide", "I4", without_obligations(claims, "written_once_obligations")),
+    ("grid_too_small", "I4", without_obligations(claims, "written_once_obligations")),
+    ("claim_off_by_one", "I4", without_obligations(writes, "_holds_record")),
+    ("relation_too_strong", "I39", without_obligations(relations, "relation_obligations")),
+    ("swizzled_chunk_by_quarters", "I39", without_obligations(relations, "relation_obligations")),
+    ("step_of_another_length", "I39", without_obligations(relations, "relation_obligations")),
+    ("blocks_share_rows", "I39", nothing_between_executions),
+    ("summed_backwards", "I39", without_obligations(claims, "sum_order_obligations")),
+    ("both_consumers_the_same_rows", "I4", without_obligations(claims, "written_once_obligations")),
+    ("scan_of_another_row", "I4", without_obligations(claims, "written_once_obligations")),
+    ("slices_in_another_order", "I1", without_obligations(claims, "operand_obligations")),
+    ("expert_of_no_row", "I27", without_obligations(claims, "operand_obligations")),
+    ("rows_that_the_claim_leaves_out", "I4", without_obligations(writes, "_only_claimed_elements")),
+    ("rows_after_the_last_sequence", "I4", without_obligations(store_coverage, "_segment_obligation")),
+    ("turned_sums_of_the_other_rows", "I4", without_obligations(writes, "_holds_record")),
+    ("turned_sums_stored_straight", "I4", stores_need_no_claim),
+    ("attention_values_in_opposite_order", "I24", without_obligations(claims, "operand_obligations")),
+    ("attention_rings_in_opposite_orders", "I24", without_obligations(claims, "operand_obligations")),
+    ("replicas_of_two_warps", "I4", any_lanes_store_one_number),
+    ("grouped_heads_by_remainder", "I26", without_obligations(claims, "operand_obligations")),
+    ("grouped_heads_in_opposite_order", "I26", without_obligations(claims, "operand_obligations")),
+)
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize(("twin", "code", "switch_off"), CASES, ids=[f"{code}-{twin}" for twin, code, _ in CASES])
+def test_a_twin_slips_past_without_its_check(
+    twin: str, code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_only_this_check_refutes(load(twin), code, switch_off, monkeypatch)

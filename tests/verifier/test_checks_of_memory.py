@@ -1,0 +1,128 @@
+"""Checks of bounds, alignment, budgets and layouts are needed: with one switched off, a wrong kernel is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from argus.core.algebra import TRUE
+from argus.core.atoms.sm_90a.tma import ATOMS
+from argus.core.ir import Copy, Kernel, View
+from argus.core.proof import analysis
+from argus.core.proof.dataflow import loop_invariants, reads, timeline
+from argus.core.proof.dataflow.timeline import Step
+from argus.core.proof.limits import boxes, budgets, indirect_index, integers, memory, vectors
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.values.content import Content, uniform
+from argus.testing.mutation import named
+from property_tests.programs import KERNELS
+from property_tests.role_programs import ROLES
+from tests.core.proof.rings import changed, every, of_role
+from tests.verifier.switched_off_checks import (
+    Patch,
+    always,
+    assert_only_this_check_refutes,
+    load,
+    true_condition,
+    without_obligations,
+)
+
+
+def any_lanes_may_be_chosen(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(timeline, "_chooses_threads", always)
+
+
+def every_tile_is_set(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(loop_invariants.LoopCarried, "_seen", complete_tile)
+
+
+def complete_tile(_: object, tile: loop_invariants.TileState, __: object, shape: tuple[int, int]) -> Content:
+    return uniform(shape, tile.value, TRUE)
+
+
+def every_index_is_in_bounds(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(indirect_index, "index_in_bounds", true_condition)
+
+
+def without_stages(patch: pytest.MonkeyPatch) -> None:
+    def whole(_: Step, stmt: Copy, *__: object) -> Obligation:
+        return Obligation("I18", "", stmt, TRUE)
+
+    patch.setattr(memory, "_stages", whole)
+
+
+def copy_of_another_swizzle() -> Kernel:
+    kernel = ROLES["cooperative"]
+    store = of_role(kernel, "math", Copy)[-1]
+    (atom,) = [each for each in ATOMS if str(each) == "tma_store_2d_sw64"]
+    return changed(kernel, store, atom=atom)
+
+
+def rows_that_overlap() -> Kernel:
+    kernel = KERNELS["double_buffer"]
+    (overlap,) = named(["overlap_rows"])
+    return next(mutant.kernel for mutant in overlap(kernel) if "axis 1" in mutant.what)
+
+
+def lanes_that_write_outside() -> Kernel:
+    """A kernel stores one lane's value, but no predicate stops the other lanes from storing beside the box."""
+    kernel = KERNELS["row_softmax"]
+    (dropped,) = named(["drop_edge"])
+    return next(m.kernel for m in dropped(kernel) if any(t.where is not TRUE for t in _without_edge(m.kernel)))
+
+
+def _without_edge(kernel: Kernel) -> list[View]:
+    return [copy.target for copy in every(kernel, Copy) if copy.edge is None]
+
+
+def slots_that_overlap() -> Kernel:
+    """The second slot begins in the middle of the first."""
+    kernel = KERNELS["early_wait_for_one"]
+    (overlap,) = named(["overlap_rows"])
+    return next(mutant.kernel for mutant in overlap(kernel) if "lds_b" in mutant.what)
+
+
+CASES: tuple[tuple[str, str, Patch], ...] = (
+    ("lds_over_budget", "I22", without_obligations(budgets, "_storage")),
+    ("bank_conflicts", "I33", without_obligations(budgets, "_banks")),
+    ("store_without_predicate", "I37", without_obligations(memory, "_bounds")),
+    ("misaligned_vector", "I19", without_obligations(memory, "_vectors")),
+    ("box_that_begins_anywhere", "I19", without_obligations(boxes, "box_start_obligations")),
+    ("box_that_begins_within_a_chunk", "I19", without_obligations(boxes, "box_start_obligations")),
+    ("descriptor_too_large", "I28", without_obligations(integers, "_offsets")),
+    ("registers_over_the_file", "I21", without_obligations(budgets, "role_register_obligations")),
+    ("sentinel_prefetched", "I27", without_obligations(indirect_index, "_chosen")),
+    ("looks_at_the_next_expert", "I37", every_index_is_in_bounds),
+    ("swizzle_over_two_stages", "I18", without_stages),
+    ("store_of_transposed_matrices", "I20", without_obligations(boxes, "matrix_copy_obligations")),
+    ("registers_staged_unwritten", "I38", without_obligations(reads, "_of_read")),
+    ("copies_of_one_slot_overlap", "I5", without_obligations(analysis, "disjoint_fill_obligations")),
+    ("attention_product_of_unset_weights", "I38", every_tile_is_set),
+    ("convolution_of_odd_channels", "I19", without_obligations(vectors, "_wide")),
+)
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize(("twin", "code", "switch_off"), CASES, ids=[f"{code}-{twin}" for twin, code, _ in CASES])
+def test_a_twin_slips_past_without_its_check(
+    twin: str, code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_only_this_check_refutes(load(twin), code, switch_off, monkeypatch)
+
+
+MADE: tuple[tuple[Callable[[], Kernel], str, Patch], ...] = (
+    (copy_of_another_swizzle, "I17", without_obligations(boxes, "box_obligations")),
+    (rows_that_overlap, "I22", without_obligations(budgets, "distinct_address_obligations")),
+    (slots_that_overlap, "I22", without_obligations(budgets, "distinct_address_obligations")),
+    (lanes_that_write_outside, "I37", any_lanes_may_be_chosen),
+)
+"""Faults that the DSL does not let anyone write: edits of a traced kernel."""
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize(("made", "code", "switch_off"), MADE, ids=[f"{code}-{m.__name__}" for m, code, _ in MADE])
+def test_a_made_twin_slips_past_without_its_check(
+    made: Callable[[], Kernel], code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_only_this_check_refutes(made(), code, switch_off, monkeypatch)

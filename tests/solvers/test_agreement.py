@@ -96,6 +96,7 @@ def test_scripts_of_the_queries_are_read_back() -> None:
         assert script.query.key == question.query.key
 
 
+@pytest.mark.nightly
 def test_narrowed_queries_are_within_those_that_are_asked() -> None:
     for question in questions():
         few = narrowed(question, get("portfolio"), BUDGET).query

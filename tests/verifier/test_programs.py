@@ -42,7 +42,9 @@ from tests.documents import complaints
 
 PROGRAMS = CORPUS / "programs"
 ROOT = CORPUS.parents[1]
-both_solvers = pytest.mark.parametrize("solver", ["z3", "cvc5"])
+both_solvers = pytest.mark.parametrize(
+    "solver", [pytest.param("z3", marks=pytest.mark.share(2)), pytest.param("cvc5", marks=pytest.mark.share(8))]
+)
 
 
 def named(path: Path) -> str:
@@ -74,7 +76,6 @@ def test_a_folder_holds_programs_of_its_verdict(kind: str) -> None:
     assert reports == ({path.stem for path in found} if kind == "refuted" else set())
 
 
-@pytest.mark.share(2)
 @both_solvers
 @pytest.mark.parametrize("path", files("proved"), ids=named)
 def test_proved(path: Path, solver: str) -> None:
@@ -88,7 +89,6 @@ def test_proved(path: Path, solver: str) -> None:
     assert not any("nothing known" in each.holds for each in report.crossings)
 
 
-@pytest.mark.share(2)
 @both_solvers
 @pytest.mark.parametrize("path", files("unknown"), ids=named)
 def test_unknown(path: Path, solver: str) -> None:
@@ -118,7 +118,6 @@ def test_a_tensor_of_unlike_parts_slips_past_without_its_check(monkeypatch: pyte
     assert isinstance(verified(path, "z3").verdict, Proved)
 
 
-@pytest.mark.share(3)
 @both_solvers
 @pytest.mark.parametrize("path", files("refuted"), ids=named)
 def test_refuted(path: Path, solver: str, update_golden: bool) -> None:

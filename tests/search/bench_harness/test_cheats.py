@@ -76,7 +76,7 @@ def judged(kind: type[Candidate], plan: Plan, pace: float = HONEST, noise: float
     return examine(kind(device, pace), PROBLEM, SimulatedBench(device), plan)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("kind", CAUGHT_BY, ids=lambda kind: kind.__name__)
 def test_a_cheat_is_caught_by_the_check_that_names_it(kind: type[Candidate]) -> None:
     found = judged(kind, PLAN)

@@ -207,6 +207,7 @@ def test_every_file_that_is_changed_is_found(role: str, target: str, tmp_path: P
 
 
 @pytest.mark.usefixtures("remembered")
+@pytest.mark.share(5)
 @pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader"])
 def test_a_file_under_another_name_is_found(role: str, tmp_path: Path, home: Path) -> None:
     """The loader would load the file of the old name, which was not checked."""

@@ -26,6 +26,7 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, Any, Literal
@@ -41,6 +42,8 @@ LOSS = 0.03
 """Of the faults that the full tier kills, what the default tier may let live."""
 SECONDS = 900.0
 """A run of tests that takes longer hangs: the fault is killed."""
+OTHERS = 60.0
+"""Seconds of tests that are run beside those that see a fault."""
 BATCH = 400
 """Tests that one run takes, quickest first, before the next are asked."""
 
@@ -132,13 +135,17 @@ class Seen:
 
         The others belong to them since a fixture or a memo filled by one test may hide the place from the next. A place
         that runs when a module of Argus is imported is seen once a process, by whichever file comes first: the tests of
-        the folder that mirrors the module belong to it too.
+        the folder that mirrors the module belong to it too. Of the others the quickest, up to OTHERS seconds in all.
         """
         direct = self.of.get(number, frozenset())
         files = {test.partition("::")[0] for test in direct}
         folder = mirrored(site) if any("::" not in test for test in direct) else None
-        found = [t for t in self.seconds if t.partition("::")[0] in files or (folder and t.startswith(folder))]
-        return sorted(found, key=lambda test: (test not in direct, self.seconds[test]))
+        near = [t for t in self.seconds if t.partition("::")[0] in files or (folder and t.startswith(folder))]
+        ordered = sorted(near, key=lambda test: self.seconds[test])
+        others = [test for test in ordered if test not in direct]
+        spent = accumulate(self.seconds[test] for test in others)
+        others = [test for test, total in zip(others, spent, strict=True) if total <= OTHERS]
+        return [test for test in ordered if test in direct] + others
 
 
 def mirrored(site: Site) -> str:

@@ -13,7 +13,6 @@ from attrs import evolve, field, frozen
 
 Outcome = Literal["timed", "ill-formed", "refuted", "unknown", "over limits", "not compiled", "wrong", "lost", "cheat"]
 """Result of the gate. timed: passed. lost: the worker process hung or died. cheat: faster than the hardware allows."""
-FAILURES: tuple[Outcome, ...] = ("ill-formed", "refuted", "unknown", "over limits", "not compiled", "wrong", "lost")
 
 
 @frozen

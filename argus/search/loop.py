@@ -22,7 +22,6 @@ from argus.policy.stopping import Rule, should_stop
 from argus.search.evaluation.evaluators import Evaluator
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Asks, Ended, Event, Judged, Proposed, Reason, Resumed, Started, Update
-from argus.search.journal import Journal
 from argus.search.llm_client import Interrupted
 from argus.search.llm_loop import ModelSession, with_answer
 
@@ -209,9 +208,3 @@ class Search:
         if left is not None and left <= 0:
             return "time spent"
         return should_stop(limits.rule, [each.microseconds for each in tried], self.state.situation.bound)
-
-
-def start_run(journal: Journal, first: Started) -> tuple[str, Callable[[Event], None]]:
-    """Create a run; returns its name and the function that records its events."""
-    name = journal.begin(first)
-    return name, lambda event: journal.append(name, event)

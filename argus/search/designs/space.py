@@ -121,12 +121,3 @@ def _settings(knobs: tuple[tuple[str, int | bool | str], ...]) -> dict[str, floa
             case str():
                 found[f"{name} {value}"] = 1.0
     return found
-
-
-def knob_values(options: tuple[Choice, ...]) -> Mapping[str, tuple[int | bool | str, ...]]:
-    """The values of each knob among the choices."""
-    found: dict[str, dict[int | bool | str, None]] = {}
-    for each in options:
-        for name, value in each.knobs:
-            found.setdefault(name, {})[value] = None
-    return {name: tuple(values) for name, values in found.items()}

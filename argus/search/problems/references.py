@@ -13,7 +13,7 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import DType
 from argus.core.ir import Kernel
-from argus.interp.memory.loading import inputs, outputs
+from argus.interp.memory.loading import inputs
 from argus.interp.search.search import sizes_in_order
 from argus.runtime.sandbox.user_reference import REFERENCE, Exact, Oracle, call_reference, reference_outputs
 from argus.search.problems.workload import shape_of
@@ -112,11 +112,6 @@ def tolerance(expected: Exact, kernel: Kernel, sizes: Mapping[str, int]) -> Exac
 def rounding(dtype: DType) -> float:
     """The unit roundoff of a type."""
     return 2.0 ** -_MANTISSA[dtype.name]
-
-
-def output_shapes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-    """Shapes of the outputs by name."""
-    return {each.name: shape_of(each, kernel, sizes) for each in outputs(kernel)}
 
 
 def _refuse(message: str, advice: str) -> NoReturn:

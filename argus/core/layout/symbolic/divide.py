@@ -1,4 +1,4 @@
-"""Divides and products over symbols. A symbolic extent must be a multiple of its tile: nothing is rounded up."""
+"""Divides and products of symbolic layouts. A symbolic extent must be a multiple of its tile: no rounding up."""
 
 from __future__ import annotations
 
@@ -10,46 +10,55 @@ from argus.core.layout.faults import malformed, misplaced
 from argus.core.layout.inttuple import IntTuple
 from argus.core.layout.inttuple import flatten as flat_numbers
 from argus.core.layout.symbolic.complement import complement, gap_modes, nested_modes, nontrivial_modes
-from argus.core.layout.symbolic.compose import SymbolicTiler, by_mode, composed
+from argus.core.layout.symbolic.compose import SymbolicTiler, by_mode, compose_layouts
 from argus.core.layout.symbolic.side_conditions import Context
-from argus.core.layout.symbolic.values import SymbolicLayout, Tree, flat, joined, lifted, text, volume
+from argus.core.layout.symbolic.values import (
+    SymbolicLayout,
+    Tree,
+    flat_layout,
+    layout_of_modes,
+    text,
+    to_symbolic,
+    volume,
+)
 
 _Splitter = Callable[[Context, SymbolicLayout, SymbolicTiler], SymbolicLayout]
 
 
 def logical_divide(context: Context, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
-    """`(tile, rest)`: the layout after `(tiler, complement(tiler, size))`, mode by mode for a tuple."""
+    """`(tile, rest)`: the layout composed with `(tiler, complement(tiler, size))`, mode by mode for a tuple."""
     if tiler is None:
         return layout
     if isinstance(tiler, tuple):
         return by_mode(logical_divide, context, layout, tiler)
-    tile = lifted(tiler)
+    tile = to_symbolic(tiler)
     rest = complement(context, tile, volume(layout.shape), exact=True)
-    return composed(context, layout, joined([tile, rest]))
+    return compose_layouts(context, layout, layout_of_modes([tile, rest]))
 
 
 def logical_product(context: Context, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
-    """`(block, copies)`: the copies lie where the complement of the block after the tiler says."""
+    """`(block, copies)`: the copies are placed by the complement of the block, composed with the tiler."""
     if tiler is None:
         return block
     if isinstance(tiler, tuple):
         return by_mode(logical_product, context, block, tiler)
-    tile = lifted(tiler)
+    tile = to_symbolic(tiler)
     for _, stride in tile.flat_modes:
         context.require(algebra.le(0, stride), "strides of the layout of copies are not negative")
-    rungs, _, filled = nested_modes(context, nontrivial_modes(context, block))
-    # The copies lie below the target of the complement, so how far its last mode goes makes no difference.
-    room = flat([*gap_modes(rungs), (tile.cosize().node, filled)])
-    return joined([block, composed(context, room, tile)])
+    gapped, _, filled = nested_modes(context, nontrivial_modes(context, block))
+    # The copies lie below the target of the complement, so the extent of its last mode does not matter.
+    room = flat_layout([*gap_modes(gapped), (tile.cosize().node, filled)])
+    return layout_of_modes([block, compose_layouts(context, room, tile)])
 
 
-# -- gathered ------------------------------------------------------------------------------------------------
+# -- tiles and rests gathered
+# ------------------------------------------------------------------------------------------------
 
 
 def _zipped(split: _Splitter, context: Context, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
-    """`((tiles), (rests))` of what the splitter makes of each mode; None has the tile `1:0`."""
+    """`((tiles), (rests))` after splitting each mode; a tiler of None has the tile `1:0`."""
     if tiler is None:
-        return joined([SymbolicLayout(1, 0), layout])
+        return layout_of_modes([SymbolicLayout(1, 0), layout])
     if not isinstance(tiler, tuple):
         return split(context, layout, tiler)
     modes = list(layout)
@@ -57,15 +66,15 @@ def _zipped(split: _Splitter, context: Context, layout: SymbolicLayout, tiler: S
         raise misplaced(f"a tiler of {len(tiler)} modes for {layout}", f"give at most {len(modes)} modes")
     pairs = [_zipped(split, context, *pair) for pair in zip(modes, tiler, strict=False)]
     rests = [pair[1] for pair in pairs] + modes[len(tiler) :]
-    return joined([joined([pair[0] for pair in pairs]), joined(rests)])
+    return layout_of_modes([layout_of_modes([pair[0] for pair in pairs]), layout_of_modes(rests)])
 
 
 def _tiled(both: SymbolicLayout) -> SymbolicLayout:
-    return joined([both[0], *both[1]])
+    return layout_of_modes([both[0], *both[1]])
 
 
 def _flat(both: SymbolicLayout) -> SymbolicLayout:
-    return joined([*both[0], *both[1]])
+    return layout_of_modes([*both[0], *both[1]])
 
 
 def zipped_divide(context: Context, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
@@ -103,12 +112,14 @@ def flat_product(context: Context, block: SymbolicLayout, tiler: SymbolicTiler) 
 
 def blocked_product(context: Context, block: SymbolicLayout, tiler: SymbolicLayout) -> SymbolicLayout:
     """Each mode is `(block, copies)`."""
-    return joined([joined(list(pair)) for pair in _modes_of_product(context, block, tiler)])
+    return layout_of_modes([layout_of_modes(list(pair)) for pair in _modes_of_product(context, block, tiler)])
 
 
 def raked_product(context: Context, block: SymbolicLayout, tiler: SymbolicLayout) -> SymbolicLayout:
     """Each mode is `(copies, block)`."""
-    return joined([joined([copies, each]) for each, copies in _modes_of_product(context, block, tiler)])
+    return layout_of_modes(
+        [layout_of_modes([copies, each]) for each, copies in _modes_of_product(context, block, tiler)]
+    )
 
 
 def _modes_of_product(
@@ -120,12 +131,12 @@ def _modes_of_product(
 
 
 def padded(layout: SymbolicLayout, rank: int) -> SymbolicLayout:
-    """The layout with modes `1:0` up to the rank."""
-    return joined(list(layout) + [SymbolicLayout(1, 0)] * (rank - len(layout)))
+    """The layout with modes `1:0` appended up to the rank."""
+    return layout_of_modes(list(layout) + [SymbolicLayout(1, 0)] * (rank - len(layout)))
 
 
 def tile_to_shape(context: Context, block: SymbolicLayout, target: Tree, order: IntTuple | None) -> SymbolicLayout:
-    """Copies of a block that fill a shape, by ascending `order` of its modes, first mode first by default."""
+    """Repeat a block to fill a shape, mode by mode in ascending `order`; by default the first mode first."""
     extents = [volume(mode) for mode in target] if isinstance(target, tuple) else [volume(target)]
     if len(block) > len(extents):
         raise misplaced(f"{block} has more modes than the shape {text(target)}", f"give a shape of {len(block)} modes")

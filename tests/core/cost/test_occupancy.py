@@ -35,8 +35,8 @@ def test_waves_of_a_compute_unit() -> None:
 
 
 def test_a_guess_is_called_one() -> None:
-    assert occupancy(gemm.trace("narrow"), H200, None).guessed
-    assert not occupancy(gemm.trace("narrow"), H200, Compiled(64)).guessed
+    assert occupancy(gemm.trace("narrow"), H200, None).estimated
+    assert not occupancy(gemm.trace("narrow"), H200, Compiled(64)).estimated
 
 
 def test_blocks_in_rounds() -> None:

@@ -94,7 +94,7 @@ class TV:
         folded: int | None = None,
         groups: Mapping[int, int] | None = None,
     ) -> TV:
-        """The layout over the axes that have a weight; along the reduced axis `folded`, only the group numbers remain."""
+        """The layout over the axes with a weight; along the reduced axis `folded`, only the group numbers remain."""
         threads: list[tuple[int, int]] = []
         for move in axis_modes(self.threads, self.tile):
             if move.axis is None or move.axis not in weights:

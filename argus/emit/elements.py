@@ -30,14 +30,14 @@ def map_lines(stmt: Map, scope: Scope) -> list[str]:
     """Compute every register value of a thread: one unrolled loop if all have the same form, else one line each."""
     target = whole_register_buffer(stmt.target, None, stmt.span)
     layout = layout_of(target)
-    held = layout.values.size()
+    count = layout.values.size()
     if not _depends_on_coordinates(stmt.elem) and all(
         _register_distance(get, layout, stmt.span) is not None for get in gets(stmt.elem)
     ):
         text = _ElementWriter(scope, stmt, "value", None).stored(stmt.elem, target.dtype)
-        return unrolled_loops([("value", held)], f"{scope.element(target, 'value')} = {text};")
+        return unrolled_loops([("value", count)], f"{scope.element(target, 'value')} = {text};")
     lines: list[str] = []
-    for value in range(held):
+    for value in range(count):
         at = layout.coordinates_at(algebra.sym(scope.thread), value)
         text = _ElementWriter(scope, stmt, value, at).stored(stmt.elem, target.dtype)
         lines.append(f"{scope.element(target, value)} = {text};")
@@ -149,8 +149,8 @@ class _ElementWriter:
         if isinstance(value, int):
             same = is_whole(elem.view, layout) and _same_coordinates(elem)
             value = value if same else register_values(elem.view, layout, self.span, elem.at)[value]
-        elif beside := _register_distance(elem, layout, self.span):
-            value = f"{value} + {beside}"
+        elif distance := _register_distance(elem, layout, self.span):
+            value = f"{value} + {distance}"
         return self.scope.element(buffer, value), self._computed(buffer.dtype)
 
     def _op(self, name: str, args: Sequence[_Typed]) -> _Typed:

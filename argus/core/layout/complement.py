@@ -175,7 +175,7 @@ def _overlap_error(layout: Layout, least: int, value: int) -> LayoutError:
         "E805",
         f"{layout} has no complement: to cover {least} it must contain {least}, and {least} + {value - least} = "
         f"{value} is covered already",
-        help="use strides of which each is a multiple of stride times extent of the one below it",
+        help="use nested strides: each a multiple of the next smaller stride times its extent",
         index=index,
         found=value,
     )

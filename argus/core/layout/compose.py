@@ -123,7 +123,7 @@ def _check_linear(slope: int, jumps: Jumps, a: Layout, b: Layout, parts: list[tu
         "E804",
         f"({a}) o ({b}) is no layout: at index {index} it is {expected}, "
         f"and a layout that agrees at all smaller indices is {found} there",
-        help="compose with a layout whose extents and strides divide the left one's, or keep the two apart",
+        help="compose with a layout whose extents and strides divide the left one's, or keep a `ComposedLayout`",
         index=index,
         expected=expected,
         found=found,

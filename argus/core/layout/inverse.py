@@ -150,7 +150,7 @@ def _interpolated_inverse(layout: LayoutLike) -> Layout:
         raise LayoutError(
             "E806",
             f"no layout maps the images of {layout} back to their indices",
-            help="use strides of which each is a multiple of stride times extent of the one below it, or a `Relation`",
+            help="use nested strides (each a multiple of the next smaller stride times its extent), or a `Relation`",
         )
     return found
 

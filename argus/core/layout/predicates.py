@@ -198,9 +198,9 @@ def are_complementary(a: LayoutLike, r: LayoutLike, n: int) -> Answer:
         return is_bijective(make_layout(a, r), n)
     size = a.size() * r.size()
     if size > TABLE_LIMIT:
-        raise too_large(f"{a} beside {r} has {size} elements")
+        raise too_large(f"({a}, {r}) has {size} elements")
     sums = (tabulate(r)[:, None] + tabulate(a)[None, :]).reshape(-1)
-    what = f"{a} beside {r}"
+    what = f"({a}, {r})"
     index = first_value_outside(sums, n)
     if index is not None:
         image = int(sums[index])

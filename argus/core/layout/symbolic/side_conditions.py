@@ -141,7 +141,7 @@ class Context:
         short = self.oracle.limits_reached()
         return LayoutError(
             "E811",
-            f"{self.what} has another form for other sizes: it is not decided whether {texts}"
+            f"the form of {self.what} depends on the sizes: cannot decide whether {texts}"
             + (f"; {short}" if short else ""),
             help="assume one of them with `under(...)`, or that it does not hold",
         )

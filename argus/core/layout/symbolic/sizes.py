@@ -74,7 +74,7 @@ class Claim:
             return False
         raise LayoutError(
             "E811",
-            f"whether `{show(self.node)}` is not decided: it holds for some sizes and not for others",
+            f"`{show(self.node)}` has no truth value: it holds for some sizes and not for others",
             help="pass it to `under(...)` as an assumption; combine claims with `&` and `|`",
         )
 

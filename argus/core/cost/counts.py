@@ -80,7 +80,7 @@ class _Walk:
 
 
 def runs(group: Group, machine: Machine, notes: list[str]) -> Iterator[Run]:
-    """Each statement of the group with its execution count; a data-dependent count is taken as one, with a note."""
+    """Each statement of the group with its execution count; a data-dependent count counts as one, with a note."""
     branch_symbols = _branch_symbols(group.body)
     start = _Walk(group.numbers, np.ones(1))
     yield from _body(group.body, group, start, branch_symbols, machine, notes)

@@ -168,7 +168,7 @@ def _extrapolate(short: float, long: float, beyond: float) -> float:
 
 
 def _collect_notes(result: SimulationResult, notes: list[str]) -> SimulationResult:
-    """Collect the notes; a deadlock takes infinite time."""
+    """Append the simulation's notes; a deadlock yields infinite time."""
     deadlocked_at = () if result.deadlocked_at is None else (f"deadlock at {_source_place(result.deadlocked_at)}",)
     notes += [note for note in (*result.notes, *deadlocked_at) if note not in notes]
     return result if result.deadlocked_at is None else evolve(result, cycles=inf)
@@ -210,13 +210,13 @@ def _bottleneck(parts: Mapping[str, float], microseconds: float) -> Bottleneck:
 def _general_notes(kernel: Kernel, report: Compiled | None) -> tuple[str, ...]:
     """Simplifications of every prediction."""
     found = [
-        "the model gives index arithmetic no cost",
+        "the model charges nothing for index arithmetic",
         "the model simulates one block: the first, which has the most tiles",
     ]
     if kernel.peers > 1:
-        found.append("the model takes all blocks of a cluster to be in step")
+        found.append("the model assumes that the blocks of a cluster run in lockstep")
     if report is None:
         found.append("registers are an estimate: there is no compiler's report")
     elif report.spilled:
-        found.append(f"the compiler spills {report.spilled} bytes per thread, and the model gives spills no cost")
+        found.append(f"the compiler spills {report.spilled} bytes per thread, and the model charges nothing for spills")
     return tuple(found)

@@ -128,7 +128,7 @@ class Simulation:
         try:
             return found(state.known)
         except (KeyError, ZeroDivisionError, IndexError):
-            self._note("the model takes data-dependent values as 0")
+            self._note("the model evaluates data-dependent values as 0")
             return 0
 
     def _note(self, text: str) -> None:
@@ -187,7 +187,7 @@ class Simulation:
                     me.now += self._fitted.issue_overhead
                     yield
                 case Edit():
-                    self._note("the model gives edits of tensor maps no cost")
+                    self._note("the model charges nothing for edits of tensor maps")
                 case Alloc() | Policy() | Tag() | Reset() | Assume() | Assert() | Roles():
                     continue
                 case _:
@@ -208,7 +208,7 @@ class Simulation:
             case Peek(view=view) if view.buffer.space == "counter":
                 me.known[stmt.symbol] = me.counters.get(view.buffer, 0)
             case Peek() | Atomic():
-                self._note("the model takes data-dependent values as 0")
+                self._note("the model evaluates data-dependent values as 0")
                 me.known[stmt.symbol] = 0
             case _:
                 assert_never(stmt.value)

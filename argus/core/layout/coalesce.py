@@ -15,7 +15,7 @@ Part = TypeVar("Part")
 
 def coalesce_modes(modes: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
     """The modes without extents of 1; merges neighbours where one continues the other."""
-    kept: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     extent, stride = 1, 0
     for each, step in modes:
         if each == 1:
@@ -25,11 +25,11 @@ def coalesce_modes(modes: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
         elif extent * stride == step:
             extent *= each
         else:
-            kept.append((extent, stride))
+            merged.append((extent, stride))
             extent, stride = each, step
     if extent != 1:
-        kept.append((extent, stride))
-    return kept
+        merged.append((extent, stride))
+    return merged
 
 
 def coalesce(layout: Layout, profile: Profile = None) -> Layout:

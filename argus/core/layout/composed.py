@@ -81,11 +81,11 @@ class ComposedLayout:
         inner = self.inner
         if isinstance(inner, Swizzle):
             return self
-        kept = inner(*coord)
-        if isinstance(kept, ComposedLayout):
-            return ComposedLayout(self.outer, self.offset, kept)
+        selected = inner(*coord)
+        if isinstance(selected, ComposedLayout):
+            return ComposedLayout(self.outer, self.offset, selected)
         fixed = inner(*cast(tuple[IntTuple, ...], _none_to_zero(coord)))
-        return ComposedLayout(self.outer, self.offset + fixed, kept)
+        return ComposedLayout(self.outer, self.offset + fixed, selected)
 
     def at(self, index: Index) -> Index:
         """The image of a symbolic index within the size."""

@@ -197,11 +197,11 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
         if slope * stride + sum(jump * (stride // below) for below, jump in jumps) != filled:
             break
         deviation = first_deviation(jumps, [*prefix, (extent, stride)])
-        taken = extent if deviation is None else deviation // filled
-        if taken > 1:
-            prefix.append((taken, stride))
+        length = extent if deviation is None else deviation // filled
+        if length > 1:
+            prefix.append((length, stride))
         filled *= extent
-        if taken < extent:
+        if length < extent:
             break
     size = a.size()
     return _truncate_to_size(prefix, size)
@@ -212,11 +212,11 @@ def _truncate_to_size(modes: list[tuple[int, int]], size: int) -> Layout:
     prefix: list[tuple[int, int]] = []
     room = size - 1
     for extent, stride in modes:
-        taken = min(extent, room // stride + 1) if stride else extent
-        if taken > 1:
-            prefix.append((taken, stride))
-        room -= (taken - 1) * stride
-        if taken < extent:
+        length = min(extent, room // stride + 1) if stride else extent
+        if length > 1:
+            prefix.append((length, stride))
+        room -= (length - 1) * stride
+        if length < extent:
             break
     return of_modes(coalesce_modes(tuple(prefix)))
 

@@ -211,12 +211,12 @@ def _as_pairs(pairs: Pairs) -> IntArray:
 
 def _integers(values: Iterable[object]) -> IntArray:
     """The values as 64-bit integers. Raises LayoutError: E801 for non-integers, E810 for too many bits."""
-    given = cast(IntArray, values) if isinstance(values, np.ndarray) else list(values)
-    if isinstance(given, np.ndarray) and given.dtype.kind in "iu":
-        exact = given
+    raw = cast(IntArray, values) if isinstance(values, np.ndarray) else list(values)
+    if isinstance(raw, np.ndarray) and raw.dtype.kind in "iu":
+        exact = raw
     else:
         try:
-            entries = np.array(given, dtype=object)
+            entries = np.array(raw, dtype=object)
             exact = cast(IntArray, np.frompyfunc(integer, 1, 1)(entries))
         except (TypeError, ValueError):
             raise malformed("a relation holds integers", "give pairs of ints") from None
@@ -240,6 +240,6 @@ def _equals_previous(pairs: IntArray) -> np.ndarray:
 def _canonical(pairs: IntArray) -> IntArray:
     """The pairs sorted, without duplicates, read-only."""
     ordered = _sorted(pairs)
-    kept = np.concatenate([ordered[:1], ordered[1:][~_equals_previous(ordered)]])
-    kept.flags.writeable = False
-    return kept
+    unique = np.concatenate([ordered[:1], ordered[1:][~_equals_previous(ordered)]])
+    unique.flags.writeable = False
+    return unique

@@ -244,13 +244,13 @@ def _check_62_bits(layout: Layout, largest: int) -> None:
 
 def make_layout(*modes: Layout | Iterable[Layout]) -> Layout:
     """The layout with these modes; an argument may be an iterable of layouts."""
-    given: list[Layout] = []
+    layouts: list[Layout] = []
     for mode in modes:
         if isinstance(mode, Layout):
-            given.append(mode)
+            layouts.append(mode)
         else:
-            given += map(layout_of, mode if hasattr(mode, "__iter__") else (mode,))
-    return unchecked_layout(tuple([mode.shape for mode in given]), tuple([mode.stride for mode in given]))
+            layouts += map(layout_of, mode if hasattr(mode, "__iter__") else (mode,))
+    return unchecked_layout(tuple([mode.shape for mode in layouts]), tuple([mode.stride for mode in layouts]))
 
 
 def column_major(shape: IntTuple) -> Layout:

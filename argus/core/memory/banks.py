@@ -90,7 +90,7 @@ def find_swizzle(
             "E812",
             f"no swizzle of whole vectors{room} brings {what} to degree {degree} on "
             f"{target}; the best is {reached}, with {swizzle}",
-            help=f"pad the rows, change who moves what, or allow degree {reached}",
+            help=f"pad the rows, change which thread moves which element, or allow degree {reached}",
         )
     return swizzle
 

@@ -1,4 +1,4 @@
-"""Emit copies in which every thread takes part: vector loads and stores, and cp.async."""
+"""Emit copies that all threads of an agent execute: vector loads and stores, and cp.async."""
 
 from __future__ import annotations
 

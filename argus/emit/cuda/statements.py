@@ -155,7 +155,7 @@ class Writer:
                 thread = self.context.names.symbols[self.context.thread]
                 return [f"if ({thread} == 0)", f"    for (int i = 0; i < {static(buffer.shape[0])}; ++i) {init}"]
             case "counter":
-                # A long launch may count past 31 bits; a wrapped count still gives the right stage and parity.
+                # A long launch may count past 31 bits; a wrapped count still has the right stage and parity.
                 return [f"u32 {name} = 0;"]
             case "register":
                 return [f"alignas(16) {c_type(buffer.dtype)} {name}[{layout_of(buffer).values.size()}];"]

@@ -42,12 +42,12 @@ class Facet:
     def extent(self) -> int:
         return prod(size for _, size in self.digits)
 
-    def select_digits(self, kept: Digits) -> Facet:
-        """The axis that numbers the digits `kept` of this axis' coordinate.
+    def select_digits(self, selected: Digits) -> Facet:
+        """The axis that numbers the digits `selected` of this axis' coordinate.
 
         Raises ValueError for a digit that spans several digits of this axis.
         """
-        found = tuple(self._digit(below, size) for below, size in kept)
+        found = tuple(self._digit(below, size) for below, size in selected)
         return Facet(self.axis, self.of, tuple((self.digits[at][0] * start, size) for at, start, size in found))
 
     def from_finer(self, finer: Facet, coordinate: Index) -> Index | None:

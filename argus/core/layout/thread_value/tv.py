@@ -69,15 +69,15 @@ class TV:
         others = [other for other in range(len(self.tile)) if other != axis]
         if len(others) == len(self.tile):
             raise ValueError(f"a fragment of {self.tile} has no axis {axis}")
-        kept = [
+        moves = [
             rest
             for move in axis_modes(self.threads, self.tile)
             if move.axis == axis and (rest := _across_groups(move, within)) is not None
         ]
-        if not kept:
+        if not moves:
             return self.axis(*others)
-        ascending = sorted(kept, key=lambda move: move.step)
-        groups = prod(move.extent for move in kept)
+        ascending = sorted(moves, key=lambda move: move.step)
+        groups = prod(move.extent for move in moves)
         tile = tuple(groups if at == axis else extent for at, extent in enumerate(self.tile))
         weights = dict(enumerate(_weights(tile)))
         facets = list(self.facets)

@@ -224,9 +224,7 @@ def _global_cost(stmt: Copy, view: View, group: Group, machine: Machine, *, read
 
 
 def _box_cost(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bool) -> Cost:
-    """Cost of a TMA box: the cache lines of the first block's box, scaled to the mean in-bounds bytes of resident
-    blocks.
-    """
+    """Cost of a TMA box: the first block's cache lines, scaled to the resident blocks' mean in-bounds bytes."""
     own = float(bytes_inside(view, group.numbers))
     wanted = float(bytes_inside(view, {**group.numbers, **group.resident}).mean()) if group.resident else own
     lines = line_bytes(view, group.numbers, machine.line, machine.fitted.shortest_row)

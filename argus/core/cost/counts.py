@@ -62,7 +62,7 @@ class Counts:
         return min(1.0, self.total.useful / moved) if moved else 1.0
 
 
-def _copied(values: Mapping[Symbol, Value]) -> Mapping[Symbol, Value]:
+def _as_dict(values: Mapping[Symbol, Value]) -> Mapping[Symbol, Value]:
     return dict(values)
 
 
@@ -70,7 +70,7 @@ def _copied(values: Mapping[Symbol, Value]) -> Mapping[Symbol, Value]:
 class _Walk:
     """The state of a walk. known: values of symbols, one per entry of `weights`; weights: how often each occurs."""
 
-    known: Mapping[Symbol, Value] = field(converter=_copied)
+    known: Mapping[Symbol, Value] = field(converter=_as_dict)
     weights: npt.NDArray[np.float64]
     main: bool = False
 

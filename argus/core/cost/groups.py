@@ -14,7 +14,7 @@ from argus.core.walk import IntArray, Value, evaluate, symbols
 Numbers = Mapping[Symbol, Value]
 
 
-def _copied(numbers: Numbers) -> Numbers:
+def _as_dict(numbers: Numbers) -> Numbers:
     return dict(numbers)
 
 
@@ -31,7 +31,7 @@ class Group:
     threads: int
     unit: int
     body: tuple[Stmt, ...]
-    numbers: Numbers = field(converter=_copied)
+    numbers: Numbers = field(converter=_as_dict)
     first: int = 0
     resident: Numbers = field(factory=dict[Symbol, Value])
 

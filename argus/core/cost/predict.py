@@ -133,7 +133,7 @@ def _simulate(scenario: Scenario, statements: float, notes: list[str]) -> Simula
 
     statements: of one block. If even a few tiles have too many, scale up the simulated prefix.
     """
-    tiles, total = _tiles(scenario), statements * scenario.blocks
+    tiles, total = _tile_count(scenario), statements * scenario.blocks
     if total <= _MOST_STATEMENTS:
         return _collect_notes(Simulation(scenario).run(), notes)
     most = int(_MOST_STATEMENTS * tiles / total) // 4 * 4
@@ -179,13 +179,13 @@ def _source_place(stmt: Stmt) -> str:
     return type(stmt).__name__.lower() if frame is None else f"line {frame.line}"
 
 
-def _tiles(scenario: Scenario) -> int:
+def _tile_count(scenario: Scenario) -> int:
     """The largest upper bound of an outermost loop that contains loops; 0 if there is none."""
     loops = [(stmt, group) for group in scenario.groups.concurrent for stmt in group.body if isinstance(stmt, For)]
-    return max((_number(loop.stop, group.numbers) for loop, group in loops if has_loops(loop)), default=0)
+    return max((_concrete(loop.stop, group.numbers) for loop, group in loops if has_loops(loop)), default=0)
 
 
-def _number(node: Index, numbers: Numbers) -> int:
+def _concrete(node: Index, numbers: Numbers) -> int:
     try:
         return int(value_of(node, numbers).flat[0])
     except NotModelledError:

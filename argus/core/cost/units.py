@@ -60,9 +60,7 @@ class Units:
         return self._fitted.cache_latency + far * self._fitted.memory_latency
 
     def copy(self, me: GroupState, stmt: Copy, cost: Cost) -> None:
-        """Issue a copy without an mbarrier. A queue, the first use of a register tile, or nothing tracks its
-        completion.
-        """
+        """Issue a copy without an mbarrier; a queue, the use of its register tile, or nothing waits for it."""
         begun = self.issue(me, stmt, cost)
         read = self.serve("shared", begun, cost.shared)
         if stmt.target.peer is not None:

@@ -79,9 +79,7 @@ def _complement_of_images(layout: Layout, target: int) -> Layout:
 
 
 def _merge_runs(layout: Layout) -> list[tuple[int, int]]:
-    """Modes with the same set of images, by ascending stride: merges a mode into the one below where their images
-    overlap or adjoin.
-    """
+    """Modes with the same set of images, by ascending stride; merges modes whose images overlap or adjoin."""
     runs: list[tuple[int, int]] = []
     for stride, extent in sorted([(d, s) for s, d in layout.flat_modes if s > 1 and d != 0]):
         length, step = runs[-1] if runs else (0, 1)

@@ -20,9 +20,7 @@ from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import Layout, layout_of, of_tree, unchecked_layout
 
 Tiler = Union[Layout, int, None, tuple["Tiler", ...]]
-"""The second operand of composition, divide and product: a tuple applies mode by mode, an int `n` is `n:1`, None leaves
-a mode unchanged.
-"""
+"""Right operand of composition, divide, product: a tuple applies mode by mode, `n` is `n:1`, None changes no mode."""
 
 
 @overload

@@ -114,12 +114,12 @@ class ComposedLayout:
         return self.svg() if self.size() <= MAX_CELLS else None
 
     def __str__(self) -> str:
-        return f"{_bracketed(self.outer)} o {self.offset} o {_bracketed(self.inner)}"
+        return f"{_bracket(self.outer)} o {self.offset} o {_bracket(self.inner)}"
 
 
 def _none_to_zero(coord: Coordinate) -> Coordinate:
     return tuple(map(_none_to_zero, coord)) if isinstance(coord, tuple) else coord or 0
 
 
-def _bracketed(part: LayoutLike) -> str:
+def _bracket(part: LayoutLike) -> str:
     return f"[{part}]" if isinstance(part, ComposedLayout) else str(part)

@@ -82,7 +82,7 @@ def _splice_rests(zipped: Layout) -> Layout:
     return make_layout([zipped[0], *zipped[1]])
 
 
-def _flat(zipped: Layout) -> Layout:
+def _splice_both(zipped: Layout) -> Layout:
     return make_layout([*zipped[0], *zipped[1]])
 
 
@@ -98,7 +98,7 @@ def tiled_divide(layout: Layout, tiler: Tiler) -> Layout:
 
 def flat_divide(layout: Layout, tiler: Tiler) -> Layout:
     """`(tile, tile, ..., rest, rest, ...)`."""
-    return _flat(zipped_divide(layout, tiler))
+    return _splice_both(zipped_divide(layout, tiler))
 
 
 def zipped_product(block: Layout, tiler: Tiler) -> Layout:
@@ -113,7 +113,7 @@ def tiled_product(block: Layout, tiler: Tiler) -> Layout:
 
 def flat_product(block: Layout, tiler: Tiler) -> Layout:
     """`(block, block, ..., copies, copies, ...)`."""
-    return _flat(zipped_product(block, tiler))
+    return _splice_both(zipped_product(block, tiler))
 
 
 # -- mode by mode --------------------------------------------------------------------------------------------

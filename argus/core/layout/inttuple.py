@@ -329,9 +329,7 @@ def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
 
 
 def compatible(a: IntTuple, b: IntTuple) -> bool:
-    """Whether `b` refines `a`: each int of `a` is the size of its subtree in `b`, so coordinates of `a` are valid in
-    `b`.
-    """
+    """Whether `b` refines `a`: each int of `a` is the size of its subtree in `b`. `b` accepts coordinates of `a`."""
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(compatible, a, b))
     return a == product(b)

@@ -15,12 +15,12 @@ from argus.core.layout.images.steps import first_deviation, steps
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import Layout, layout_of, of_modes, unchecked_layout
 
-_Part = tuple[int, int, int]
+_IndexedMode = tuple[int, int, int]
 """(stride, extent, index at which the mode's coordinate is 1) of a mode."""
 
 
-def _parts(layout: Layout) -> list[_Part]:
-    parts: list[_Part] = []
+def _indexed_modes(layout: Layout) -> list[_IndexedMode]:
+    parts: list[_IndexedMode] = []
     below = 1
     for extent, stride in layout.flat_modes:
         if extent != 1:
@@ -50,7 +50,7 @@ def right_inverse(layout: LayoutLike | int) -> LayoutLike:
 
 def right_inverse_of_layout(layout: Layout) -> Layout:
     """As `right_inverse`, of a layout."""
-    parts = _parts(layout)
+    parts = _indexed_modes(layout)
     parts.sort()
     chain: list[tuple[int, int]] = []
     filled = 1
@@ -66,12 +66,12 @@ def right_inverse_of_layout(layout: Layout) -> Layout:
     return of_modes(coalesce_modes(tuple(chain)))
 
 
-def _longest_chain(parts: list[_Part]) -> list[tuple[int, int]]:
+def _longest_chain(parts: list[_IndexedMode]) -> list[tuple[int, int]]:
     """The longest chain of modes; several modes may have the same stride.
 
     A mode leads from its stride to stride * extent, so the longest chain from a stride follows from those above it.
     """
-    reach: dict[int, tuple[int, _Part]] = {}
+    reach: dict[int, tuple[int, _IndexedMode]] = {}
     for part in sorted(parts, reverse=True):
         stride, extent, _ = part
         after = reach.get(stride * extent)
@@ -107,14 +107,14 @@ def left_inverse(layout: LayoutLike | int) -> LayoutLike:
 
 def left_inverse_of_layout(layout: Layout) -> Layout:
     """As `left_inverse`, of a layout."""
-    nested = _nested_inverse(_parts(layout), layout.size())
+    nested = _nested_inverse(_indexed_modes(layout), layout.size())
     if nested is None:
         _check_injective(layout)
         return _interpolated_inverse(layout)
     return nested
 
 
-def _nested_inverse(parts: list[_Part], size: int) -> Layout | None:
+def _nested_inverse(parts: list[_IndexedMode], size: int) -> Layout | None:
     """The bijection of [0, n) that inverts the modes and fills the gaps between them; None if strides do not nest."""
     modes: list[tuple[int, int]] = []
     filled = 1
@@ -137,7 +137,7 @@ def pseudo_inverse(layout: Layout) -> Layout:
     an injective layout. Raises LayoutError: E806 if no layout is such an R, E810 if undecided.
     """
     layout = layout_of(layout)
-    parts = [part for part in _parts(layout) if part[0] != 0]
+    parts = [part for part in _indexed_modes(layout) if part[0] != 0]
     nested = _nested_inverse(parts, layout.size())
     return _interpolated_inverse(layout) if nested is None else nested
 
@@ -178,7 +178,7 @@ def _check_injective(layout: LayoutLike) -> None:
 
 def nullspace(layout: Layout) -> Layout:
     """The layout of the indices along modes of stride 0: layout(nullspace(i)) = 0; `1:0` if there are none."""
-    return of_modes([(extent, index) for stride, extent, index in _parts(layout_of(layout)) if stride == 0])
+    return of_modes([(extent, index) for stride, extent, index in _indexed_modes(layout_of(layout)) if stride == 0])
 
 
 # -- two layouts ---------------------------------------------------------------------------------------------

@@ -47,24 +47,24 @@ def parse(text: str) -> LayoutLike:
     Raises LayoutError: E802 with the column for text outside the grammar; E801 or E808 for text in the grammar that
     denotes no layout or swizzle.
     """
-    found, after = _composed(_Source.of(text), 0, 0)
+    found, after = _parse_composed(_Source.of(text), 0, 0)
     _expect_end(after)
     return found
 
 
 def parse_layout(text: str) -> Layout:
     """As `parse`, but accepts only a layout."""
-    found, after = _layout(_Source.of(text).token(0))
+    found, after = _parse_shape_stride(_Source.of(text).token(0))
     _expect_end(after)
     return found
 
 
 def parse_pair(text: str) -> tuple[Layout, Layout]:
     """Parse `threads ; values`, the text of a thread-value layout. Raises LayoutError like `parse`."""
-    threads, between = _layout(_Source.of(text).token(0))
+    threads, between = _parse_shape_stride(_Source.of(text).token(0))
     if between.text != ";":
         between.refuse("`;` between the layout of the threads and that of the values")
-    values, after = _layout(between.next())
+    values, after = _parse_shape_stride(between.next())
     _expect_end(after)
     return threads, values
 
@@ -125,28 +125,28 @@ def _expect_end(token: _Token) -> None:
         token.refuse("the end of the text")
 
 
-def _composed(source: _Source, at: int, depth: int) -> tuple[LayoutLike, _Token]:
-    outer, after = _part(source.token(at), depth)
+def _parse_composed(source: _Source, at: int, depth: int) -> tuple[LayoutLike, _Token]:
+    outer, after = _parse_part(source.token(at), depth)
     if after.text != "o":
         return outer, after
-    offset, after = _int(after.next(), "a number for the offset")
+    offset, after = _parse_int(after.next(), "a number for the offset")
     if after.text != "o":
         after.refuse("`o` between the offset and the inner layout")
-    inner, after = _part(after.next(), depth)
+    inner, after = _parse_part(after.next(), depth)
     return ComposedLayout(outer, offset, inner), after
 
 
-def _part(token: _Token, depth: int) -> tuple[LayoutLike, _Token]:
+def _parse_part(token: _Token, depth: int) -> tuple[LayoutLike, _Token]:
     if token.text == "[":
         _check_depth(token, depth)
-        inside, after = _composed(token.source, token.stop, depth + 1)
+        inside, after = _parse_composed(token.source, token.stop, depth + 1)
         if after.text != "]":
             after.refuse("`]`")
         return inside, after.next()
-    return _swizzle(token) if token.kind == "swizzle" else _layout(token)
+    return _parse_swizzle(token) if token.kind == "swizzle" else _parse_shape_stride(token)
 
 
-def _swizzle(token: _Token) -> tuple[Swizzle, _Token]:
+def _parse_swizzle(token: _Token) -> tuple[Swizzle, _Token]:
     found = _SWIZZLE.match(token.source.text, token.start)
     if found is None:
         token.refuse("a swizzle such as `Sw<3,4,3>`, its numbers below 1000")
@@ -154,23 +154,23 @@ def _swizzle(token: _Token) -> tuple[Swizzle, _Token]:
     return Swizzle(bits, base, shift), token.source.token(found.end())
 
 
-def _layout(token: _Token) -> tuple[Layout, _Token]:
-    shape, after = _tree(token, 0)
+def _parse_shape_stride(token: _Token) -> tuple[Layout, _Token]:
+    shape, after = _parse_tree(token, 0)
     if after.text != ":":
         return Layout(shape), after
-    stride, after = _tree(after.next(), 0)
+    stride, after = _parse_tree(after.next(), 0)
     return Layout(shape, stride), after
 
 
-def _tree(token: _Token, depth: int) -> tuple[IntTuple, _Token]:
+def _parse_tree(token: _Token, depth: int) -> tuple[IntTuple, _Token]:
     if token.text != "(":
-        return _int(token, "a number or `(`")
+        return _parse_int(token, "a number or `(`")
     _check_depth(token, depth)
     parts: list[IntTuple] = []
     token = token.next()
     comma = False
     while token.text != ")":
-        part, token = _tree(token, depth + 1)
+        part, token = _parse_tree(token, depth + 1)
         parts.append(part)
         comma = token.text == ","
         if comma:
@@ -180,7 +180,7 @@ def _tree(token: _Token, depth: int) -> tuple[IntTuple, _Token]:
     return (parts[0] if len(parts) == 1 and not comma else tuple(parts)), token.next()
 
 
-def _int(token: _Token, expected: str) -> tuple[int, _Token]:
+def _parse_int(token: _Token, expected: str) -> tuple[int, _Token]:
     if token.kind != "int":
         token.refuse(expected)
     if len(token.text) > _MAX_DIGITS:

@@ -117,9 +117,7 @@ def _collision(f: LayoutLike) -> tuple[int, int] | None:
 
 
 def _images_fill(f: LayoutLike, onto: int) -> bool:
-    """Whether the structure of f shows that its images are [0, onto); a swizzle permutes each aligned block of a
-    period.
-    """
+    """Whether the structure of f shows that its images are [0, onto). A swizzle permutes each aligned period."""
     if isinstance(f, Layout):
         return lowest(f.flat_modes) == 0 and f.cosize() == onto and first_gap(f.flat_modes) is None
     if isinstance(f, Swizzle):

@@ -56,7 +56,7 @@ class Relation:
         return Relation(np.concatenate([self.pairs, other.pairs]))
 
     def intersect(self, other: Relation) -> Relation:
-        both = _sorted(np.concatenate([self.pairs, other.pairs]))
+        both = _sort_pairs(np.concatenate([self.pairs, other.pairs]))
         return Relation(both[1:][_equals_previous(both)])
 
     def restrict(self, indices: Iterable[int]) -> Relation:
@@ -136,7 +136,7 @@ class Relation:
 
     def first_difference(self, other: Relation) -> Images | None:
         """The smallest index at which the relations differ, and the images in each; None if they are equal."""
-        both = _sorted(np.concatenate([self.pairs, other.pairs]))
+        both = _sort_pairs(np.concatenate([self.pairs, other.pairs]))
         same = _equals_previous(both)
         unmatched = np.ones(len(both), np.bool_)
         unmatched[1:] &= ~same
@@ -229,7 +229,7 @@ def _integers(values: Iterable[object]) -> IntArray:
     return exact.astype(np.int64)
 
 
-def _sorted(pairs: IntArray) -> IntArray:
+def _sort_pairs(pairs: IntArray) -> IntArray:
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
@@ -239,7 +239,7 @@ def _equals_previous(pairs: IntArray) -> np.ndarray:
 
 def _canonical(pairs: IntArray) -> IntArray:
     """The pairs sorted, without duplicates, read-only."""
-    ordered = _sorted(pairs)
+    ordered = _sort_pairs(pairs)
     unique = np.concatenate([ordered[:1], ordered[1:][~_equals_previous(ordered)]])
     unique.flags.writeable = False
     return unique

@@ -50,9 +50,7 @@ class Sizes:
 
 @frozen
 class Shared:
-    """left(i) = right(j) = value, not 0; `i` is the smallest index with a shared image, `j` the smallest for that
-    value.
-    """
+    """left(i) = right(j) = value, not 0; `i` is the smallest such index, and `j` the smallest for that value."""
 
     i: int
     j: int

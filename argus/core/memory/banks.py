@@ -191,8 +191,9 @@ def _check_alignment(access: Access, offsets: IntArray) -> None:
 
 
 def worst_conflict(addresses: IntArray, phases: Phases, width: int, banks: int) -> Conflict:
-    """The worst conflict over all executions and phases. addresses: bytes, shape (waves, vectors, lanes); width in
-    bytes.
+    """The worst conflict over all executions and phases.
+
+    addresses: bytes, shape (waves, vectors, lanes). width: bytes of a vector.
     """
     vectors, lanes = addresses.shape[1:]
     rows, places = np.unique(addresses.reshape(-1, lanes), axis=0, return_index=True)

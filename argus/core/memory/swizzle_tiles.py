@@ -55,9 +55,7 @@ def tile_columns(buffer: Buffer) -> int | None:
 
 
 def staged_layout(buffer: Buffer, stages: int) -> Layout:
-    """The buffer's layout for `stages` consecutive stages. Raises ValueError unless it is row-major or in swizzle
-    tiles.
-    """
+    """The layout of `stages` consecutive copies of a buffer. Raises ValueError unless in rows or swizzle tiles."""
     width = tile_columns(buffer)
     if width is None:
         raise ValueError(f"`{buffer.name}` is neither row-major nor laid out in swizzle tiles")

@@ -37,7 +37,7 @@ class _MatrixRows:
     def groups(self) -> int:
         return self.at.shape[2]
 
-    def addressed(self) -> IntArray:
+    def addressed_rows(self) -> IntArray:
         """The row whose address each thread supplies, (axis, thread, group). Unused lanes repeat the rows of others."""
         axes, warps, groups, matrices, rows = self.at.shape
         addressed = self.at.transpose(0, 1, 3, 4, 2).reshape(axes, warps, matrices * rows, groups)
@@ -111,7 +111,7 @@ def _addresses(memory: View, rows: _MatrixRows, context: Context) -> tuple[list[
     known: list[tuple[Index, str]] = []
     lines: list[str] = []
     found: list[str] = []
-    for coordinates in rows.addressed().transpose(2, 0, 1):
+    for coordinates in rows.addressed_rows().transpose(2, 0, 1):
         tile = tuple(_linear_in_bits(axis, context.thread) for axis in coordinates)
         place = tuple(substitute(expression, {}, tile) for expression in memory.at)
         wanted = unswizzled_offset(layout.layout, place)

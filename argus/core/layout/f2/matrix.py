@@ -207,9 +207,7 @@ class BinaryMatrix:
         return BinaryMatrix(columns, len(self.columns))
 
     def invert_and_compose(self, outer: BinaryMatrix) -> BinaryMatrix:
-        """X with outer @ X = self, as Triton's `A.invertAndCompose(outer)`; equal to `outer.solve(self)`. Raises like
-        `solve`.
-        """
+        """X with outer @ X = self, Triton's `invertAndCompose`; equals `outer.solve(self)`. Raises like `solve`."""
         return outer.solve(self)
 
     def __str__(self) -> str:

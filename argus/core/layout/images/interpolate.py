@@ -70,8 +70,9 @@ class _Search:
         return 2 * (-(-self.last // size) + 1) if size <= self.last else 1
 
     def strides(self, chain: tuple[int, ...], *, complete: bool) -> list[int] | None:
-        """Integer strides that fit the points. complete: all points, with an unbounded last mode; else those below the
-        size.
+        """Integer strides that fit the points, None if there are none.
+
+        complete: fit all points, with an unbounded last mode; else only the points below the size.
         """
         size = 1
         for extent in chain:

@@ -17,8 +17,9 @@ from argus.core.layout.values import IntArray, Layout, of_modes, unchecked_layou
 
 @frozen
 class Mismatch:
-    """The smallest index at which no layout agrees with a table: the table's image, and the image that the table's
-    earlier values force.
+    """The smallest index at which no layout agrees with a table.
+
+    image: the table's value there. forced: the value that earlier values of the table force.
     """
 
     index: int

@@ -49,8 +49,9 @@ def strides_nest(modes: Modes) -> bool:
 
 
 def share_only_zero(a: Modes, b: Modes) -> bool:
-    """Whether 0 is the only integer in the range of both sets of images that the strides of both can divide; the sets
-    then share no other image.
+    """Whether ranges and divisibility show that the images share only 0.
+
+    A common image lies in both ranges and is a multiple of the gcd of the strides of each.
     """
     step = lcm(*(gcd(*(stride for extent, stride in modes if extent > 1)) for modes in (a, b)))
     low, high = max(lowest(a), lowest(b)), min(_highest(a), _highest(b))

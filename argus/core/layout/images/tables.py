@@ -25,10 +25,10 @@ def tabulate(f: LayoutLike) -> IntArray:
 
 def check_fits(f: LayoutLike) -> None:
     """Raise LayoutError (E810) unless images and intermediate values stay below LARGEST in absolute value."""
-    _reach(f, f.size() - 1)
+    _magnitude_bound(f, f.size() - 1)
 
 
-def _reach(f: LayoutLike, bound: int) -> int:
+def _magnitude_bound(f: LayoutLike, bound: int) -> int:
     """An upper bound on |f(i)| for |i| <= bound."""
     if isinstance(f, Swizzle):
         reach = 2 * max(bound, f.period)
@@ -37,7 +37,7 @@ def _reach(f: LayoutLike, bound: int) -> int:
         below = prod(extent for extent, _ in first)
         reach = sum((extent - 1) * abs(stride) for extent, stride in first) + (bound // below + 1) * abs(last)
     else:
-        reach = _reach(f.outer, _reach(f.inner, bound) + abs(f.offset))
+        reach = _magnitude_bound(f.outer, _magnitude_bound(f.inner, bound) + abs(f.offset))
     if reach >= LARGEST:
         raise LayoutError(
             "E810",

@@ -87,9 +87,7 @@ def images(layout: Function) -> list[int]:
 
 
 def index_grid(layout: Function) -> Picture:
-    """A picture of each coordinate's image, darker for larger images. Raises LayoutError (E813) above MAX_CELLS
-    elements.
-    """
+    """A picture of all images, darker for larger ones. Raises LayoutError (E813) above MAX_CELLS elements."""
     values = images(layout)
     low, high = min(values), max(values)
     cells = [Cell((abbreviate(value),), ramp(value - low, high - low)) for value in values]

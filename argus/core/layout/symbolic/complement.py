@@ -33,7 +33,7 @@ def _comes_first(context: Context, a: Index, b: Index) -> bool:
         return True
     if context.holds(algebra.le(b, a)):
         return False
-    raise context.undecided([algebra.le(a, b)])
+    raise context.undecided_error([algebra.le(a, b)])
 
 
 def nested_modes(context: Context, modes: list[Mode]) -> tuple[list[GappedMode], list[int], Index]:

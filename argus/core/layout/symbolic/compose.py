@@ -162,7 +162,7 @@ def _only_possible_case(context: Context, extent: Index, step: Index, below: Ind
     if not _cannot_cross(context, step, below):
         left["crosses"] = _split_condition(context, extent, step, below)
     if len(left) > 1:
-        raise context.undecided(list(left.values()))
+        raise context.undecided_error(list(left.values()))
     return next(iter(left), "within")
 
 

@@ -55,7 +55,7 @@ def logical_product(context: Context, block: SymbolicLayout, tiler: SymbolicTile
 # ------------------------------------------------------------------------------------------------
 
 
-def _zipped(split: _Splitter, context: Context, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+def _zip_modes(split: _Splitter, context: Context, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`((tiles), (rests))` after splitting each mode; a tiler of None has the tile `1:0`."""
     if tiler is None:
         return layout_of_modes([SymbolicLayout(1, 0), layout])
@@ -64,47 +64,47 @@ def _zipped(split: _Splitter, context: Context, layout: SymbolicLayout, tiler: S
     modes = list(layout)
     if len(modes) < len(tiler):
         raise misplaced(f"a tiler of {len(tiler)} modes for {layout}", f"give at most {len(modes)} modes")
-    pairs = [_zipped(split, context, *pair) for pair in zip(modes, tiler, strict=False)]
+    pairs = [_zip_modes(split, context, *pair) for pair in zip(modes, tiler, strict=False)]
     rests = [pair[1] for pair in pairs] + modes[len(tiler) :]
     return layout_of_modes([layout_of_modes([pair[0] for pair in pairs]), layout_of_modes(rests)])
 
 
-def _tiled(both: SymbolicLayout) -> SymbolicLayout:
+def _splice_rests(both: SymbolicLayout) -> SymbolicLayout:
     return layout_of_modes([both[0], *both[1]])
 
 
-def _flat(both: SymbolicLayout) -> SymbolicLayout:
+def _splice_both(both: SymbolicLayout) -> SymbolicLayout:
     return layout_of_modes([*both[0], *both[1]])
 
 
 def zipped_divide(context: Context, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`((tile, tile, ...), (rest, rest, ...))`."""
-    return _zipped(logical_divide, context, layout, tiler)
+    return _zip_modes(logical_divide, context, layout, tiler)
 
 
 def tiled_divide(context: Context, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`((tile, tile, ...), rest, rest, ...)`."""
-    return _tiled(zipped_divide(context, layout, tiler))
+    return _splice_rests(zipped_divide(context, layout, tiler))
 
 
 def flat_divide(context: Context, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`(tile, tile, ..., rest, rest, ...)`."""
-    return _flat(zipped_divide(context, layout, tiler))
+    return _splice_both(zipped_divide(context, layout, tiler))
 
 
 def zipped_product(context: Context, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`((block, block, ...), (copies, copies, ...))`."""
-    return _zipped(logical_product, context, block, tiler)
+    return _zip_modes(logical_product, context, block, tiler)
 
 
 def tiled_product(context: Context, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`((block, block, ...), copies, copies, ...)`."""
-    return _tiled(zipped_product(context, block, tiler))
+    return _splice_rests(zipped_product(context, block, tiler))
 
 
 def flat_product(context: Context, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`(block, block, ..., copies, copies, ...)`."""
-    return _flat(zipped_product(context, block, tiler))
+    return _splice_both(zipped_product(context, block, tiler))
 
 
 # -- mode by mode --------------------------------------------------------------------------------------------
@@ -126,11 +126,11 @@ def _modes_of_product(
     context: Context, block: SymbolicLayout, tiler: SymbolicLayout
 ) -> list[tuple[SymbolicLayout, SymbolicLayout]]:
     rank = max(len(block), len(tiler))
-    both = logical_product(context, padded(block, rank), padded(tiler, rank))
+    both = logical_product(context, pad_to_rank(block, rank), pad_to_rank(tiler, rank))
     return list(zip(both[0], both[1], strict=True))
 
 
-def padded(layout: SymbolicLayout, rank: int) -> SymbolicLayout:
+def pad_to_rank(layout: SymbolicLayout, rank: int) -> SymbolicLayout:
     """The layout with modes `1:0` appended up to the rank."""
     return layout_of_modes(list(layout) + [SymbolicLayout(1, 0)] * (rank - len(layout)))
 
@@ -140,15 +140,15 @@ def tile_to_shape(context: Context, block: SymbolicLayout, target: Tree, order: 
     extents = [volume(mode) for mode in target] if isinstance(target, tuple) else [volume(target)]
     if len(block) > len(extents):
         raise misplaced(f"{block} has more modes than the shape {text(target)}", f"give a shape of {len(block)} modes")
-    whole = padded(block, len(extents))
+    whole = pad_to_rank(block, len(extents))
     counts: list[Index] = []
     for mode, extent in zip(whole, extents, strict=True):
         context.require(algebra.le(1, extent), "extents are positive")
         counts.append(context.quotient(extent, volume(mode.shape), "blocks fill the extent without a rest"))
-    return blocked_product(context, whole, _ordered(counts, order))
+    return blocked_product(context, whole, _ordered_layout(counts, order))
 
 
-def _ordered(counts: list[Index], order: IntTuple | None) -> SymbolicLayout:
+def _ordered_layout(counts: list[Index], order: IntTuple | None) -> SymbolicLayout:
     if order is None:
         return SymbolicLayout(tuple(counts))
     ranks = flat_numbers(order)

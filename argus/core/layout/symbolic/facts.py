@@ -119,7 +119,8 @@ class Facts:
     def contradictory(self) -> bool:
         """Whether normal forms show that the conditions contradict each other."""
         return any(
-            part is algebra.FALSE or (isinstance(part, Cmp) and _compared(part) is False) for part in self.rewritten
+            part is algebra.FALSE or (isinstance(part, Cmp) and _decide_comparison(part) is False)
+            for part in self.rewritten
         )
 
     def _decide(self, condition: Cond) -> bool | None:
@@ -136,11 +137,11 @@ class Facts:
                 opposite = self._decide(part)
                 return None if opposite is None else not opposite
             case Cmp():
-                known = _compared(condition)
+                known = _decide_comparison(condition)
                 return False if known is None and algebra.negate(condition) in self.rewritten else known
 
 
-def _compared(condition: Cmp) -> bool | None:
+def _decide_comparison(condition: Cmp) -> bool | None:
     more = lower_bound(algebra.sub(condition.right, condition.left))
     less = lower_bound(algebra.sub(condition.left, condition.right))
     if condition.op == "<=":
@@ -162,7 +163,7 @@ def _is_nonzero_remainder(condition: Cmp) -> bool:
 # -- from conditions to changes of variables
 # --------------------------------------------------------------------------------
 
-_Change = tuple[Symbol, Index, Symbol | None, Index]
+_VariableChange = tuple[Symbol, Index, Symbol | None, Index]
 """A symbol, its new form, the new symbol in that form if any, and that symbol's divisor."""
 
 
@@ -172,24 +173,28 @@ def facts_from(conditions: Iterable[Cond]) -> Facts:
     facts = Facts(parts, {}, {})
     waiting = list(parts)
     while waiting:
-        change = next(_changes(facts.in_new_symbols(part) for part in waiting), None)
+        change = next(_variable_changes(facts.in_new_symbols(part) for part in waiting), None)
         if change is None:
             break
         facts = _apply_change(facts, change)
     return facts
 
 
-def _changes(parts: Iterator[Cond]) -> Iterator[_Change]:
+def _variable_changes(parts: Iterator[Cond]) -> Iterator[_VariableChange]:
     for part in parts:
         if isinstance(part, Cmp):
-            rules: tuple[Callable[[Cmp], _Change | None], ...] = (_multiple, _bound, _definition)
+            rules: tuple[Callable[[Cmp], _VariableChange | None], ...] = (
+                _multiple_change,
+                _range_change,
+                _equation_change,
+            )
             for rule in rules:
                 change = rule(part)
                 if change is not None:
                     yield change
 
 
-def _multiple(part: Cmp) -> _Change | None:
+def _multiple_change(part: Cmp) -> _VariableChange | None:
     """`f * x % c == 0` for a symbol x and a positive divisor."""
     remainder = part.left
     if part.op != "==" or part.right is not algebra.const(0) or not isinstance(remainder, Bin) or remainder.op != "%":
@@ -202,10 +207,10 @@ def _multiple(part: Cmp) -> _Change | None:
         by = algebra.const(by.value // gcd(coefficient, by.value))
     elif coefficient != 1 or symbol in symbols(by) or by.range[0] is None or by.range[0] < 1:
         return None
-    return _multiple_of(symbol, by)
+    return _divide_symbol(symbol, by)
 
 
-def _multiple_of(symbol: Symbol, by: Index) -> _Change:
+def _divide_symbol(symbol: Symbol, by: Index) -> _VariableChange:
     low, high = symbol.low, symbol.high
     if isinstance(by, Const):
         low = None if low is None else -(-low // by.value)
@@ -217,7 +222,7 @@ def _multiple_of(symbol: Symbol, by: Index) -> _Change:
     return symbol, algebra.mul(by, algebra.sym(new)), new, by
 
 
-def _bound(part: Cmp) -> _Change | None:
+def _range_change(part: Cmp) -> _VariableChange | None:
     """`c <= x` or `x <= c`, where it narrows the range of x."""
     if part.op != "<=":
         return None
@@ -237,7 +242,7 @@ def _bound(part: Cmp) -> _Change | None:
     return symbol, algebra.sym(new), new, algebra.const(1)
 
 
-def _definition(part: Cmp) -> _Change | None:
+def _equation_change(part: Cmp) -> _VariableChange | None:
     """`x == e` for a symbol x that does not occur in e."""
     if part.op != "==":
         return None
@@ -247,7 +252,7 @@ def _definition(part: Cmp) -> _Change | None:
     return None
 
 
-def _apply_change(facts: Facts, change: _Change) -> Facts:
+def _apply_change(facts: Facts, change: _VariableChange) -> Facts:
     symbol, form, new, by = change
     forms = {old: substitute(each, {symbol: form}) for old, each in facts.forms.items()}
     if symbol not in facts.origins:

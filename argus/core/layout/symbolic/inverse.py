@@ -13,7 +13,7 @@ from argus.core.layout.symbolic.values import Mode, SymbolicLayout, flat_layout
 
 
 @frozen(eq=False)
-class _Indexed:
+class _IndexedMode:
     """A mode with the index at which its coordinate is 1."""
 
     extent: Index
@@ -21,12 +21,12 @@ class _Indexed:
     index: Index
 
 
-def _indexed(context: Context, layout: SymbolicLayout) -> list[_Indexed]:
-    found: list[_Indexed] = []
+def _indexed_modes(context: Context, layout: SymbolicLayout) -> list[_IndexedMode]:
+    found: list[_IndexedMode] = []
     below: Index = algebra.const(1)
     for extent, stride in layout.flat_modes:
         if not context.is_one(extent):
-            found.append(_Indexed(extent, stride, below))
+            found.append(_IndexedMode(extent, stride, below))
         below = algebra.mul(below, extent)
     return found
 
@@ -36,7 +36,7 @@ def right_inverse(context: Context, layout: SymbolicLayout) -> SymbolicLayout:
 
     Raises LayoutError (E811) unless every other mode provably continues no prefix of the chain.
     """
-    unused = _indexed(context, layout)
+    unused = _indexed_modes(context, layout)
     filled: list[Index] = [algebra.const(1)]
     chain: list[Mode] = []
     while True:
@@ -50,13 +50,13 @@ def right_inverse(context: Context, layout: SymbolicLayout) -> SymbolicLayout:
         for length in filled:
             continues = algebra.eq(part.stride, length)
             if not context.holds(algebra.any_of((algebra.negate(continues), algebra.le(part.extent, 1)))):
-                raise context.undecided([continues])
+                raise context.undecided_error([continues])
     return flat_layout(coalesce_modes(context, tuple(chain)))
 
 
 def left_inverse(context: Context, layout: SymbolicLayout) -> SymbolicLayout:
     """The bijection that inverts modes whose strides nest and fills the gaps between them."""
-    parts = _indexed(context, layout)
+    parts = _indexed_modes(context, layout)
     gapped, order, _ = nested_modes(context, [(part.extent, part.stride) for part in parts])
     require_last_gap(context, gapped)
     size = layout.size().node
@@ -85,7 +85,7 @@ def equal_functions(context: Context, a: SymbolicLayout, b: SymbolicLayout) -> C
                 left.insert(0, (context.exact(n, m), algebra.mul(d, m)))
                 n = m
             elif left or right:
-                raise context.undecided([algebra.eq(n, m)])
+                raise context.undecided_error([algebra.eq(n, m)])
             else:
                 needed.append(algebra.eq(n, m))
         needed.append(algebra.any_of((algebra.eq(d, e), algebra.le(n, 1))))

@@ -58,7 +58,7 @@ def divide_monomial(factors: Monomial, part: Monomial) -> Monomial | None:
     return tuple(left)
 
 
-def _order(factors: Monomial) -> tuple[int, tuple[bytes, ...]]:
+def _monomial_order(factors: Monomial) -> tuple[int, tuple[bytes, ...]]:
     """Monomial order: by degree, then by factors. It is compatible with products, so division terminates."""
     return len(factors), tuple(factor.digest for factor in factors)
 
@@ -68,11 +68,11 @@ def exact_quotient(a: Index, b: Index) -> Index | None:
     divisor = polynomial(b)
     if not divisor:
         return None
-    leading = max(divisor, key=_order)
+    leading = max(divisor, key=_monomial_order)
     rest = dict(polynomial(a))
     quotient: dict[Monomial, int] = {}
     while rest:
-        top = max(rest, key=_order)
+        top = max(rest, key=_monomial_order)
         factors = divide_monomial(top, leading)
         if factors is None or rest[top] % divisor[leading]:
             return None
@@ -96,7 +96,7 @@ def lower_bound(difference: Index) -> int | None:
             low = factor.range[0]
             if low is None:
                 return by_range
-            expanded = _times(expanded, factor, low)
+            expanded = _times_shifted(expanded, factor, low)
         for key, value in expanded.items():
             moved[key] = moved.get(key, 0) + value
     constant = moved.pop((), 0)
@@ -105,7 +105,7 @@ def lower_bound(difference: Index) -> int | None:
     return constant if by_range is None else max(constant, by_range)
 
 
-def _times(terms: Polynomial, factor: Index, low: int) -> dict[Monomial, int]:
+def _times_shifted(terms: Polynomial, factor: Index, low: int) -> dict[Monomial, int]:
     """The polynomial times (low + factor), where `factor` now denotes the excess over its lower bound."""
     result: dict[Monomial, int] = {}
     for factors, coefficient in terms.items():

@@ -136,7 +136,7 @@ class Context:
             self.facts.quotient(a, b) is not None or self.holds(algebra.eq(algebra.mod(a, b), 0))
         )
 
-    def undecided(self, conditions: Sequence[Cond]) -> LayoutError:
+    def undecided_error(self, conditions: Sequence[Cond]) -> LayoutError:
         texts = " or ".join(f"`{show(condition)}`" for condition in conditions)
         short = self.oracle.limits_reached()
         return LayoutError(

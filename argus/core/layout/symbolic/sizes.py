@@ -49,9 +49,7 @@ def compact(node: Index) -> str:
 
 
 class Claim:
-    """A condition on sizes such as `M % 128 == 0`. `bool` raises LayoutError (E811) unless it is trivially true or
-    false.
-    """
+    """A condition on sizes such as `M % 128 == 0`. `bool` raises LayoutError (E811) unless it is a constant."""
 
     __slots__ = ("node",)
 

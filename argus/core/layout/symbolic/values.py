@@ -68,7 +68,7 @@ class SymbolicLayout:
 
     def __init__(self, shape: SizeTree, stride: SizeTree | None = None) -> None:
         extents = tree_of(shape)
-        steps = _columns(extents, algebra.const(1))[0] if stride is None else tree_of(stride)
+        steps = _column_major_strides(extents, algebra.const(1))[0] if stride is None else tree_of(stride)
         if _profile(extents) != _profile(steps):
             raise malformed(
                 f"shape {text(extents)} and stride {text(steps)} are not congruent",
@@ -103,7 +103,7 @@ class SymbolicLayout:
 
     def _image(self, coord: Tree, shape: Tree, stride: Tree) -> Index:
         if not isinstance(coord, tuple):
-            return _at(coord, list(zip(leaves(shape), leaves(stride), strict=True)))
+            return _image_of_index(coord, list(zip(leaves(shape), leaves(stride), strict=True)))
         if not isinstance(shape, tuple) or len(coord) != len(shape):
             raise misplaced(f"the coordinate {text(coord)} does not fit {text(shape)}", "give one number a mode")
         steps = cast(tuple[Tree, ...], stride)
@@ -202,17 +202,17 @@ def flat_layout(modes: list[Mode]) -> SymbolicLayout:
     return SymbolicLayout(tuple(extent for extent, _ in modes), tuple(stride for _, stride in modes))
 
 
-def _columns(shape: Tree, below: Index) -> tuple[Tree, Index]:
+def _column_major_strides(shape: Tree, below: Index) -> tuple[Tree, Index]:
     if not isinstance(shape, tuple):
         return below, algebra.mul(below, shape)
     parts: list[Tree] = []
     for part in shape:
-        steps, below = _columns(part, below)
+        steps, below = _column_major_strides(part, below)
         parts.append(steps)
     return tuple(parts), below
 
 
-def _at(index: Index, modes: list[Mode]) -> Index:
+def _image_of_index(index: Index, modes: list[Mode]) -> Index:
     rest = index
     terms: list[Index] = []
     for extent, stride in modes[:-1]:

@@ -52,7 +52,7 @@ def _first_axis_mode(extent: int, stride: int, above: int, tile: tuple[int, ...]
     raise ValueError(f"mode {extent}:{stride} does not move along the axes of a tile of {tile}")
 
 
-def layout_of(modes: Iterable[tuple[int, int]], size: int | None = None) -> Layout:
+def layout_from_modes(modes: Iterable[tuple[int, int]], size: int | None = None) -> Layout:
     """The layout of these (extent, stride) pairs, with contiguous neighbours merged; `size`:0 if there are none."""
     found: list[tuple[int, int]] = []
     for extent, stride in modes:

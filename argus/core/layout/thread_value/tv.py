@@ -11,7 +11,7 @@ from argus.core import algebra
 from argus.core.index import Index
 from argus.core.layout.faults import misplaced
 from argus.core.layout.thread_value.facets import Facet, tile_axes
-from argus.core.layout.thread_value.modes import AxisMode, axis_modes, layout_of
+from argus.core.layout.thread_value.modes import AxisMode, axis_modes, layout_from_modes
 from argus.core.layout.values import IntArray, Layout
 
 
@@ -108,7 +108,7 @@ class TV:
             for move in axis_modes(self.values, self.tile)
             if move.axis is not None and move.axis in weights and move.axis != folded
         ]
-        return TV(layout_of(threads, self.threads.size()), layout_of(values), tile, facets)
+        return TV(layout_from_modes(threads, self.threads.size()), layout_from_modes(values), tile, facets)
 
     def tiled(self, *, k: int) -> TV:
         """The fragment of a matrix operand of shape (rows, k of one instruction), repeated along k; the registers of

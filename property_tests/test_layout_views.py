@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from argus.core.layout import ComposedLayout, IntTuple, Layout, LayoutError, LayoutLike
 from argus.core.layout.coalesce import coalesce
 from argus.core.layout.compose import composition
-from argus.core.layout.images.tables import repeated
+from argus.core.layout.images.tables import first_repeated
 from argus.core.layout.inttuple import compatible
 from argus.core.layout.predicates import (
     are_complementary,
@@ -241,7 +241,7 @@ def test_relations_are_sets_of_pairs(a: frozenset[tuple[int, int]], b: frozenset
 
 @given(st.lists(st.integers(-3, 3), min_size=1))
 def test_the_first_repeated_value_of_a_table(values: list[int]) -> None:
-    found = repeated(np.array(values, np.int64))
+    found = first_repeated(np.array(values, np.int64))
     expected = collision(values)
 
     assert found == (None if expected is None else (expected.first, expected.second))

@@ -11,7 +11,7 @@ from argus.core.layout import ComposedLayout, Layout, LayoutLike, Swizzle
 from argus.core.layout.notation import parse, parse_layout, parse_pair
 from argus.core.layout.pictures.grid import images
 from argus.core.layout.pictures.picture import Picture
-from argus.core.layout.pictures.views import banks, beside, grid, swizzled, tv
+from argus.core.layout.pictures.views import banks, grid, side_by_side, swizzled, tv
 from argus.report.command_result import Outcome
 from argus.report.layout_svg import check_ending, save
 
@@ -99,4 +99,4 @@ def _picture(given: LayoutLike, swizzle: Swizzle | None, element_bits: int | Non
     shown: list[Layout | ComposedLayout] = [given]
     if swizzle is not None:
         shown.append(ComposedLayout(swizzle, 0, given))
-    return beside([banks(each, element_bits, at_once) for each in shown], "" if swizzle is None else str(swizzle))
+    return side_by_side([banks(each, element_bits, at_once) for each in shown], "" if swizzle is None else str(swizzle))

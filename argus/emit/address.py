@@ -75,21 +75,24 @@ def vector_addresses(view: View, by: TV, scope: Scope, values: Sequence[int], *,
 def element_addresses(
     view: View, own: Sequence[tuple[Index, ...]], scope: Scope, *, edge: bool, width: Width
 ) -> Declared:
-    """The same for global elements given by view coordinates."""
+    """As `vector_addresses`, for global elements at these view coordinates."""
     layout = view.buffer.layout
     origins = [_LocalBases(f"at{axis}", scope.text) for axis in range(len(view.at))]
     found: list[VectorAddress] = []
     for element in own:
         wanted = tuple(substitute(at, {}, element) for at in view.at)
         names = [origin.name(at) for origin, at in zip(origins, wanted, strict=True)]
-        inside = _inside(view, element, scope, names) if edge else ""
+        inside = _bounds_predicate(view, element, scope, names) if edge else ""
         assert isinstance(layout, Strided), "shared memory has a static shape: no bounds predicate"
-        found.append(VectorAddress(_strided(names, layout, scope.text, width), inside))
+        found.append(VectorAddress(_strided_offset(names, layout, scope.text, width), inside))
     return [line for origin in origins for line in origin.lines], found
 
 
-def _inside(view: View, element: tuple[Index, ...], scope: Scope, names: Sequence[str]) -> str:
-    """The bounds predicate of a vector's first element, less what intervals prove; no vector straddles an edge."""
+def _bounds_predicate(view: View, element: tuple[Index, ...], scope: Scope, names: Sequence[str]) -> str:
+    """The bounds predicate of a vector's first element, without comparisons that intervals prove.
+
+    Vectors do not straddle the edge of a tensor, so the first element decides.
+    """
     wanted = tuple(substitute(at, {}, element) for at in view.at)
     parts: list[str] = []
     for at, extent, name in zip(wanted, view.buffer.shape, names, strict=True):
@@ -107,7 +110,7 @@ def _inside(view: View, element: tuple[Index, ...], scope: Scope, names: Sequenc
     return " && ".join(parts)
 
 
-def _strided(names: Sequence[str], layout: Strided, text: CText, width: Width) -> str:
+def _strided_offset(names: Sequence[str], layout: Strided, text: CText, width: Width) -> str:
     terms: list[str] = []
     for name, stride in zip(names, layout.strides, strict=True):
         if stride is algebra.const(1):
@@ -127,7 +130,7 @@ def size_in_bytes(buffer: Buffer, text: CText) -> str:
 
 
 def span_in_elements(buffer: Buffer) -> Index:
-    """Number of elements from a tensor's first to its last, strides included (its cosize)."""
+    """Cosize of a tensor: the number of elements from its first to its last, strides included."""
     assert isinstance(buffer.layout, Strided)
     compact: Index = algebra.const(1)
     last: Index = algebra.const(1)

@@ -244,7 +244,7 @@ def cuda_warnings(kernel: Kernel, report: AssemblerReport) -> tuple[Diagnostic, 
     if report.spills:
         message = (
             f"`{kernel.name}` spills registers: {report.spill_stores} bytes of spill stores, "
-            f"{report.spill_loads} bytes of spill loads a thread, expected none"
+            f"{report.spill_loads} bytes of spill loads per thread, expected none"
         )
         repair = "use smaller tiles, or give the role more registers"
         found.append(_warning(kernel, "E305", message, "the compiled kernel spills", repair))

@@ -71,7 +71,7 @@ class CText:
         return fold(node, self._visit(width))[0]
 
     def factor(self, node: Index, width: Width = "") -> str:
-        """The same, parenthesised as a factor of `*`."""
+        """As `index`, parenthesised as a factor of `*`."""
         return _wrap(fold(node, self._visit(width)), _MULTIPLIED)
 
     def cond(self, node: Cond, width: Width = "") -> str:
@@ -132,7 +132,7 @@ class CText:
         by = node.right.value if isinstance(node.right, Const) else 0
         of_thread = isinstance(node.left, Sym) and node.left.symbol == self.thread
         if node.op == "//" and of_thread and by > 0 and by % self.unit == 0:
-            return self._of_wave(by // self.unit)
+            return self._wave_index(by // self.unit)
         if by > 0 and by & (by - 1) == 0:
             # An arithmetic shift and a mask compute floor division and floor modulus of negative numbers too.
             shifted = f">> {by.bit_length() - 1}" if node.op == "//" else f"& {by - 1}"
@@ -141,7 +141,7 @@ class CText:
             return f"({_wrap(left, _MULTIPLIED)} {'/' if node.op == '//' else '%'} {_wrap(right, _ATOM)})", _ATOM
         return f"floor_{'div' if node.op == '//' else 'mod'}({left[0]}, {right[0]})", _ATOM
 
-    def _of_wave(self, waves: int) -> _Part:
+    def _wave_index(self, waves: int) -> _Part:
         if waves & (waves - 1) == 0:
             return ("wave", _ATOM) if waves == 1 else (f"(wave >> {waves.bit_length() - 1})", _ATOM)
         return f"(wave / {waves})", _ATOM
@@ -169,7 +169,7 @@ def _sum(node: Sum, parts: Sequence[_Part]) -> _Part:
 
 
 def _comparison(node: Cmp, parts: Sequence[_Part]) -> str:
-    """Write `a + 1 <= b` as `a < b`, with a constant on the right."""
+    """C text of a comparison: `a + 1 <= b` as `a < b`, with a constant on the right."""
     left, right = parts[0][0], parts[1][0]
     if node.op == "==":
         return f"{right} == {left}" if isinstance(node.left, Const) else f"{left} == {right}"

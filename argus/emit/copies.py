@@ -14,10 +14,10 @@ from argus.emit.scope import Scope, whole_register_buffer
 def vector_starts(copy: Copy) -> tuple[int, ...]:
     """Index of each vector's first value in one thread. Raises ArgusError (E501) unless vectors divide its values."""
     size = copy.atom.vector_bits // copy.source.buffer.dtype.bits
-    held = copy.by.values.size()
-    if size == 0 or held % size:
-        raise not_built(f"{copy.atom} where a thread holds {held} elements of {copy.source.buffer.dtype}", copy.span)
-    return tuple(range(0, held, size))
+    values = copy.by.values.size()
+    if size == 0 or values % size:
+        raise not_built(f"{copy.atom} where a thread holds {values} elements of {copy.source.buffer.dtype}", copy.span)
+    return tuple(range(0, values, size))
 
 
 def is_predicated(copy: Copy, scope: Scope) -> bool:
@@ -32,7 +32,7 @@ def _predicate_in_offset(copy: Copy) -> bool:
 
 def copy_lines(copy: Copy, scope: Scope) -> list[str]:
     """A block of C statements. Raises ArgusError (E501) for a copy without a gfx942 instruction."""
-    _check(copy)
+    _check_supported(copy)
     memory = copy.source if copy.target.buffer.space == "register" else copy.target
     first = vector_starts(copy)
     ranged = copy.atom.edge == "range_zero"
@@ -46,44 +46,44 @@ def copy_lines(copy: Copy, scope: Scope) -> list[str]:
     return [f"if ({scope.names.symbols[scope.thread]} < {copy.by.threads.size()})", *lines]
 
 
-def _check(copy: Copy) -> None:
-    for given, what in (
+def _check_supported(copy: Copy) -> None:
+    for unsupported, what in (
         (copy.signal, "a copy that signals a barrier"),
         (copy.peers, "a copy to several blocks"),
-        (copy.combine, "a copy that combines with what is there"),
+        (copy.combine, "a reducing copy"),
         (copy.cache, f"the cache policy `{copy.cache}`"),
         (copy.source.peer or copy.target.peer, "a copy between blocks"),
     ):
-        if given:
+        if unsupported:
             raise not_built(what, copy.span)
     spaces = (copy.source.buffer.space, copy.target.buffer.space)
     declared = (copy.atom.operands["source"].space, copy.atom.operands["target"].space)
     if spaces != declared or "register" not in spaces:
         raise not_built(f"{copy.atom} from {spaces[0]} to {spaces[1]} memory", copy.span)
     if "shared" in spaces and copy.edge is not None:
-        raise not_built("a copy beyond the edge of shared memory", copy.span)
+        raise not_built("an out-of-bounds copy of shared memory", copy.span)
     whole_register_buffer(copy.source if spaces[0] == "register" else copy.target, copy.by, copy.span)
 
 
 def _vector_statement(copy: Copy, scope: Scope, value: int, place: VectorAddress, memory: View) -> str:
-    """One predicated vector instruction."""
+    """C text of one vector load or store, with its predicate."""
     name = scope.names.buffers[memory.buffer]
     if copy.atom.edge == "range_zero":
         offset = f"{memory.buffer.dtype.bits // 8}u * ({place.offset})"
         folded = place.inside and _predicate_in_offset(copy)
-        there = f"{name}_buffer, {f'guard({place.inside}, {offset})' if folded else offset}"
+        place_text = f"{name}_buffer, {f'guard({place.inside}, {offset})' if folded else offset}"
     else:
-        there = f"&{name}[{place.offset}]"
+        place_text = f"&{name}[{place.offset}]"
     loads = memory is copy.source
-    held = scope.pointer((copy.target if loads else copy.source).buffer, value)
-    operands = {"source": there, "target": held} if loads else {"source": held, "target": there}
-    done = f"{copy.atom.spelling['gfx942'].format(**operands)};"
+    register = scope.pointer((copy.target if loads else copy.source).buffer, value)
+    operands = {"source": place_text, "target": register} if loads else {"source": register, "target": place_text}
+    text = f"{copy.atom.spelling['gfx942'].format(**operands)};"
     if not place.inside or _predicate_in_offset(copy):
-        return done
+        return text
     if not loads:
-        return f"if ({place.inside}) {done}"
+        return f"if ({place.inside}) {text}"
     word = fill_word(copy.edge or 0.0, copy.target.buffer.dtype)
-    return f"if ({place.inside}) {done} else fill_b{copy.atom.vector_bits}({held}, {word});"
+    return f"if ({place.inside}) {text} else fill_b{copy.atom.vector_bits}({register}, {word});"
 
 
 def fill_word(value: float, dtype: DType) -> str:

@@ -30,16 +30,16 @@ def map_lines(stmt: Map, scope: Scope) -> list[str]:
     """Compute every register value of a thread: one unrolled loop if all have the same form, else one line each."""
     target = whole_register_buffer(stmt.target, None, stmt.span)
     layout = layout_of(target)
-    held = layout.values.size()
+    count = layout.values.size()
     if not _depends_on_coordinates(stmt.elem) and all(
         _register_distance(get, layout, stmt.span) is not None for get in gets(stmt.elem)
     ):
-        text = _ElementWriter(scope, stmt, "value", None).stored(stmt.elem, target.dtype)
-        return unrolled_loops([("value", held)], f"{scope.element(target, 'value')} = {text};")
+        text = _ElementWriter(scope, stmt, "value", None).text_as(stmt.elem, target.dtype)
+        return unrolled_loops([("value", count)], f"{scope.element(target, 'value')} = {text};")
     lines: list[str] = []
-    for value in range(held):
+    for value in range(count):
         at = layout.coordinates_at(algebra.sym(scope.thread), value)
-        text = _ElementWriter(scope, stmt, value, at).stored(stmt.elem, target.dtype)
+        text = _ElementWriter(scope, stmt, value, at).text_as(stmt.elem, target.dtype)
         lines.append(f"{scope.element(target, value)} = {text};")
     return lines
 
@@ -104,7 +104,7 @@ class _ElementWriter:
     def span(self) -> Span:
         return self.stmt.span
 
-    def stored(self, elem: Elem, dtype: DType) -> str:
+    def text_as(self, elem: Elem, dtype: DType) -> str:
         text, own = self.text(elem)
         return text if own == dtype else f"({c_type(dtype)}){text}"
 
@@ -119,7 +119,7 @@ class _ElementWriter:
             case Op(name=name, args=args):
                 return self._op(name, [self.text(arg) for arg in args])
             case Cast(dtype=dtype, arg=arg):
-                return f"({c_type(self._computed(dtype))}){self.text(arg)[0]}", dtype
+                return f"({c_type(self._arithmetic_dtype(dtype))}){self.text(arg)[0]}", dtype
             case Where(test=test, then=then, other=other):
                 (yes, left), (no, right) = self.text(then), self.text(other)
                 dtype = left or right
@@ -133,7 +133,7 @@ class _ElementWriter:
             case Holds(cond=cond):
                 return f"({self.scope.text.cond(substitute(cond, {}, self.at))})"
             case Compare(op=op, left=left, right=right):
-                return f"({_widened(self.text(left))} {op} {_widened(self.text(right))})"
+                return f"({_widen_to_f32(self.text(left))} {op} {_widen_to_f32(self.text(right))})"
             case Both(parts=parts):
                 return f"({' && '.join(self.test(part) for part in parts) or 'true'})"
             case Either(parts=parts):
@@ -149,9 +149,9 @@ class _ElementWriter:
         if isinstance(value, int):
             same = is_whole(elem.view, layout) and _same_coordinates(elem)
             value = value if same else register_values(elem.view, layout, self.span, elem.at)[value]
-        elif beside := _register_distance(elem, layout, self.span):
-            value = f"{value} + {beside}"
-        return self.scope.element(buffer, value), self._computed(buffer.dtype)
+        elif distance := _register_distance(elem, layout, self.span):
+            value = f"{value} + {distance}"
+        return self.scope.element(buffer, value), self._arithmetic_dtype(buffer.dtype)
 
     def _op(self, name: str, args: Sequence[_Typed]) -> _Typed:
         """Compute in f32 and round to the operands' type, as NumPy does for 16-bit floats."""
@@ -164,13 +164,13 @@ class _ElementWriter:
         rounded = dtype is not None and dtype.bits == 16
         return (f"({c_type(dtype)}){text}" if rounded and dtype is not None else text), dtype
 
-    def _computed(self, dtype: DType) -> DType:
+    def _arithmetic_dtype(self, dtype: DType) -> DType:
         if dtype.bits < 16:
             raise not_built(f"arithmetic on {dtype}", self.span)
         return dtype
 
 
-def _widened(typed: _Typed) -> str:
+def _widen_to_f32(typed: _Typed) -> str:
     text, dtype = typed
     return f"({c_type(f32)}){text}" if dtype is not None and dtype.bits == 16 else text
 
@@ -179,7 +179,9 @@ def _operand(typed: _Typed, dtype: DType | None) -> str:
     """An operand of an operation on `dtype`: cast a literal among integers, widen a 16-bit float to f32."""
     text, own = typed
     return (
-        f"({c_type(dtype)}){text}" if own is None and dtype is not None and dtype.family == "int" else _widened(typed)
+        f"({c_type(dtype)}){text}"
+        if own is None and dtype is not None and dtype.family == "int"
+        else _widen_to_f32(typed)
     )
 
 

@@ -12,7 +12,7 @@ def not_built(what: str, span: Span = NOWHERE, kernel: str = "") -> ArgusError:
         Diagnostic(
             "E501",
             "error",
-            f"not built yet: the emitted text of {what}",
+            f"not built yet: emission of {what}",
             primary=Label(span, "this cannot be emitted"),
             help="write it with statements that are emitted: copy, mma, element-wise values, wait, sync, loop, when",
             kernel=kernel,

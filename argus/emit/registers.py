@@ -22,10 +22,10 @@ def register_values(view: View, by: TV, span: Span, at: tuple[Index, ...] | None
     buffer = view.buffer
     if symbols(*view.at, *(at or ())):
         raise not_built(f"registers of `{buffer.name}` chosen at run time", span)
-    axes = by.coordinates() if at is None else _along(at, by.coordinates(), by)
-    wanted = _along(view.at, axes, by)
-    held = layout_of(buffer)
-    numbers, own = _numbers(wanted, held.tile, _shape(by)), held.elements()
+    axes = by.coordinates() if at is None else _evaluate_on_axes(at, by.coordinates(), by)
+    wanted = _evaluate_on_axes(view.at, axes, by)
+    layout = layout_of(buffer)
+    numbers, own = _element_numbers(wanted, layout.tile, _shape(by)), layout.elements()
     found = np.full(numbers.shape, -1, np.int64)
     for value in range(own.shape[1]):
         found[numbers == own[: len(numbers), value : value + 1]] = value
@@ -34,7 +34,7 @@ def register_values(view: View, by: TV, span: Span, at: tuple[Index, ...] | None
     return tuple(int(value) for value in found[0])
 
 
-def _along(at: tuple[Index, ...], axes: tuple[IntArray, ...], by: TV) -> tuple[IntArray, ...]:
+def _evaluate_on_axes(at: tuple[Index, ...], axes: tuple[IntArray, ...], by: TV) -> tuple[IntArray, ...]:
     return tuple(np.broadcast_to(np.asarray(evaluate(each, {}, axes)), _shape(by)) for each in at)
 
 
@@ -42,7 +42,7 @@ def _shape(by: TV) -> tuple[int, int]:
     return by.threads.size(), by.values.size()
 
 
-def _numbers(coordinates: tuple[IntArray, ...], tile: tuple[int, ...], shape: tuple[int, int]) -> IntArray:
+def _element_numbers(coordinates: tuple[IntArray, ...], tile: tuple[int, ...], shape: tuple[int, int]) -> IntArray:
     """Linear element number of each (thread, value), first axis fastest."""
     number = np.zeros(shape, np.int64)
     below = 1

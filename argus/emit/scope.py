@@ -96,11 +96,11 @@ def layout_of(buffer: Buffer) -> TV:
 
 def described_buffers(kernel: Kernel) -> tuple[Buffer, ...]:
     """The tensors that need a buffer resource descriptor (V#), in parameter order."""
-    used = {view.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy) for view in _ranged(stmt)}
+    used = {view.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy) for view in _range_checked_views(stmt)}
     return tuple(buffer for buffer in kernel.parameters if buffer in used)
 
 
-def _ranged(copy: Copy) -> tuple[View, ...]:
+def _range_checked_views(copy: Copy) -> tuple[View, ...]:
     if copy.atom.edge != "range_zero":
         return ()
     return tuple(view for view in (copy.source, copy.target) if view.buffer.space == "global")

@@ -105,7 +105,7 @@ class Chain:
         metered = MeteredSolver(solver, round(seconds * STEPS_PER_SECOND))
         return cls(Session(metered, budget), metered)
 
-    def shortage(self) -> str:
+    def limits_reached(self) -> str:
         return f"{self.metered.spent}, `under(..., seconds=...)` allows more" if self.metered.cut else ""
 
     def refuse_contradictions(self, facts: tuple[Cond, ...], known: list[Symbol]) -> None:
@@ -160,8 +160,8 @@ def check_condition(
         if replays(found):
             return SideCondition(text, reason, "listed", counterexample=found, formula=formula)
         note = f"may fail, as at {values_text(found)}, though the result is right there"
-    if chain.shortage() and chain.metered.spent not in note:
-        note = f"{note}; {chain.shortage()}"
+    if chain.limits_reached() and chain.metered.spent not in note:
+        note = f"{note}; {chain.limits_reached()}"
     return SideCondition(text, reason, "listed", note=note, formula=formula)
 
 

@@ -30,8 +30,8 @@ from argus.core.layout.symbolic import (
     SizeTree,
     SymbolicLayout,
     SymbolicTiler,
-    lifted,
     symbols,
+    to_symbolic,
 )
 from argus.core.layout.symbolic.facts import conjuncts, divisors
 from argus.core.layout.symbolic.sizes import condition_of, node_of
@@ -159,7 +159,7 @@ class Assumptions:
     def functionally_equal(self, a: AnyLayout, b: AnyLayout) -> Equality:
         """Whether the sizes and all images are equal, wherever the assumptions hold and both are layouts."""
         chain, known = self._begin((a, b))
-        extents = [extent for layout in (lifted(a), lifted(b)) for extent, _ in layout.flat_modes]
+        extents = [extent for layout in (to_symbolic(a), to_symbolic(b)) for extent, _ in layout.flat_modes]
         facts = conjuncts([*self.facts, *(algebra.le(1, extent) for extent in extents)])
         chain.refuse_contradictions(facts, known)
         try:
@@ -174,7 +174,9 @@ class Assumptions:
         for found in chain.valuations((*facts, algebra.negate(condition)), known):
             if not _same(_at(a, found, known), _at(b, found, known)):
                 return Equality(False, show(condition), counterexample=found)
-        return Equality(None, show(condition), note=note if chain.shortage() in note else f"{note}; {chain.shortage()}")
+        return Equality(
+            None, show(condition), note=note if chain.limits_reached() in note else f"{note}; {chain.limits_reached()}"
+        )
 
     def _run(
         self, perform: Callable[[Operations], Conditional], concrete: Callable[..., Any], *operands: object

@@ -14,7 +14,7 @@ from argus.core.layout.faults import LayoutError, misplaced
 from argus.core.layout.pictures.grid import images
 from argus.core.layout.pictures.picture import Picture
 from argus.core.layout.pictures.svg import SANS
-from argus.core.layout.pictures.views import banks, beside, grid, swizzled, tv
+from argus.core.layout.pictures.views import banks, grid, side_by_side, swizzled, tv
 from argus.core.layout.values import Layout
 from argus.core.memory.banks import BANK_BYTES, bank_conflicts
 from argus.core.memory.lane_accesses import Access, executions
@@ -32,12 +32,12 @@ __all__ = [
     "MOST_PIXELS",
     "Picture",
     "banks",
-    "beside",
     "check_ending",
     "conflicts",
     "grid",
     "png",
     "save",
+    "side_by_side",
     "swizzled",
     "tv",
 ]

@@ -12,7 +12,7 @@ from argus.core.index import Symbol
 from argus.core.ir import Alloc, Buffer, Kernel, Staged, Strided, walk
 from argus.core.layout import TV
 from argus.core.layout.pictures.colours import BLANK, HUES, ramp, shade
-from argus.core.layout.pictures.grid import some
+from argus.core.layout.pictures.grid import abbreviate_set
 from argus.core.layout.pictures.panel import Border, Cell, Key, Panel
 from argus.core.layout.pictures.picture import Picture
 from argus.core.verdict import Counterexample, Place
@@ -151,7 +151,7 @@ def _registers(tile: _Tile, layout: TV, elements: Sequence[Sequence[At]]) -> tup
             return Cell(("", ""), BLANK, *tile.mark(element))
         threads = [thread for thread, _ in holders]
         fill = shade(min(threads), min(threads) // len(HUES))
-        text = some("T", threads), some("V", [value for _, value in holders])
+        text = abbreviate_set("T", threads), abbreviate_set("V", [value for _, value in holders])
         return Cell(text, fill, *tile.mark(element, same=not own.isdisjoint(threads)))
 
     cells = tuple(tuple(cell(element) for element in row) for row in elements)

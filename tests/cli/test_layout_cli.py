@@ -7,7 +7,7 @@ import pytest
 from argus.cli.main import main
 from argus.core.layout import ComposedLayout, Layout, Swizzle
 from argus.core.layout.notation import parse_layout
-from argus.report.layout_svg import banks, beside, grid, swizzled, tv
+from argus.report.layout_svg import banks, grid, side_by_side, swizzled, tv
 
 SHOW = ["layout", "show"]
 TILE = "(8,8):(64,8)"
@@ -48,7 +48,7 @@ def test_every_kind_of_layout_is_drawn(text: str, capsys: Captured) -> None:
 def test_the_options_choose_the_view(capsys: Captured) -> None:
     tile, swizzle = parse_layout(TILE), Swizzle(3, 3, 3)
     after = ComposedLayout(swizzle, 0, tile)
-    both = beside([banks(each, 16, range(8)) for each in (tile, after)], "Sw<3,3,3>")
+    both = side_by_side([banks(each, 16, range(8)) for each in (tile, after)], "Sw<3,3,3>")
     for options, picture in (
         ([TILE, "--swizzle", "3,3,3"], swizzled(tile, swizzle)),
         ([TILE, "--swizzle", "Sw<3,3,3>", "--banks", "--phase", "8"], both),

@@ -72,7 +72,7 @@ def test_all_products_sum_into_accumulation_registers(config: Config, sums: int)
 
 
 @pytest.mark.parametrize("config", [SMALL, Cdna3(), Cdna3PingPong(mfma=32)])
-def test_else_the_compiler_keeps_to_the_first_half_of_the_file(config: Config) -> None:
+def test_otherwise_the_compiler_uses_half_of_the_register_file(config: Config) -> None:
     found = made(config)
 
     assert set(found.into) == {"v"}

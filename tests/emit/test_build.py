@@ -284,7 +284,7 @@ MOVING = """\
 """
 
 
-def test_moves_beside_products_are_counted() -> None:
+def test_moves_per_matrix_instruction_are_counted() -> None:
     report = parse_report(REMARKS, MOVING)
     assert report.beside == (1 + 5 + 1) / 2  # of the block with two products, and of no other
     assert report.count("v_accvgpr") == 2

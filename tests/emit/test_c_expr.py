@@ -60,7 +60,7 @@ def test_conditions() -> None:
     }
 
 
-def test_what_has_no_text_is_said() -> None:
+def test_an_expression_without_c_text_is_an_error() -> None:
     with pytest.raises(ArgusError, match=r"E501: not built yet: .* read"):
         TEXT.index(algebra.read("table", (m,)))
     with pytest.raises(ArgusError, match="E501"):

@@ -68,12 +68,12 @@ def test_each_role_sets_its_registers_and_runs_in_its_warps(cooperative: Kernel)
     assert text.index("registers_down<40>();") < text.index("if (thread == 0) {\n", text.index("registers_down<40>();"))
 
 
-def test_the_number_of_a_warpgroup_is_told_to_be_alike_in_a_warp(cooperative: Kernel) -> None:
+def test_the_warpgroup_index_is_warp_uniform(cooperative: Kernel) -> None:
     assert "const int wg = same_in_warp((thread - 128) / 128);" in cuda_text(cooperative).text
 
 
 @pytest.mark.parametrize("config", [name for name in gemm.instances() if name not in ("cdna3", "cdna3_pingpong")])
-def test_nothing_is_read_before_the_launch_ahead_has_ended(config: str) -> None:
+def test_no_read_before_the_previous_launch_ends(config: str) -> None:
     """All threads wait, in no branch, after the barriers are made and before any role begins."""
     lines = cuda_text(gemm.trace(config)).text.partition("__global__")[2].splitlines()
     waits = [place for place, line in enumerate(lines) if "await_launch_before" in line]
@@ -162,7 +162,7 @@ def test_a_report_without_a_figure_is_a_fault_of_ours() -> None:
 @pytest.mark.parametrize(
     "config", [Skinny(bm=152, bk=64, stages=6, bn=128), Split(bm=64, bn=80, stages=10, swap_ab=True)]
 )
-def test_what_some_threads_skip_storing_is_computed_by_all_first(config: Skinny | Split) -> None:
+def test_values_of_a_predicated_store_are_computed_by_all_threads(config: Skinny | Split) -> None:
     """Else the assembler lets no product overlap another."""
     emitted = cuda_text(gemm.instance(config, "small"))
     report = parse_report(compile_cuda(emitted.text, emitted.symbol).log)

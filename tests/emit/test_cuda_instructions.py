@@ -121,7 +121,7 @@ def helper(stmt: Copy | Mma) -> str:
 # -- conditional text ----------------------------------------------------------------------------------------
 
 
-def test_a_meeting_within_a_branch_counts_its_threads() -> None:
+def test_a_barrier_in_a_branch_counts_its_threads() -> None:
     @kernel(target=sm_90a, threads=128)
     def made(A: Tensor["64 64", bf16], B: Tensor["64 64", bf16], flag: Tensor["M 1", bf16]) -> None:
         tile, by = shared(bf16, (64, 64)), spread((64, 64), threads=128, vector=8)
@@ -180,7 +180,7 @@ def test_fewer_threads_than_the_block_stay_out() -> None:
         cuda_text(fewer)
 
 
-def test_of_two_products_under_way_the_first_may_be_read_after_its_wait() -> None:
+def test_the_first_of_two_products_in_flight_may_be_read_after_its_wait() -> None:
     """The compiler is told that registers change at a wait, and the assembler finds no reason to serialise."""
 
     @kernel(target=sm_90a, threads=128)

@@ -28,7 +28,7 @@ _ROWS = re.compile(r"const int (at[01]\w*) = (?:128 \* block_0|32 \* k) \+ (.*);
 _LOADS = re.compile(r"buffer_load_lds_b32\(&(\w+)\[(.*?)\], A_buffer, guard\((at0\w*) < M && (at1\w*) < K")
 
 
-def test_what_a_lane_loads_is_what_the_swizzle_puts_where_it_writes() -> None:
+def test_a_lane_loads_the_element_of_its_swizzled_address() -> None:
     config = Cdna3Staged(bm=128, bn=128, run=8, vector=8, swizzle=True, direct=True)
     text = hip_text(gemm.instance(config, "direct"))
     block = next(part for part in text.split("{\n") if "A_buffer, guard" in part)

@@ -114,9 +114,7 @@ ROWS = [
 
 @pytest.mark.skipif(not host.available(), reason="runs the text on this machine")
 @pytest.mark.parametrize(("file", "integers", "sizes"), ROWS)
-def test_the_text_says_what_the_check_on_the_host_says(
-    file: str, integers: list[int], sizes: dict[str, int], tmp_path: Path
-) -> None:
+def test_device_and_host_checks_agree(file: str, integers: list[int], sizes: dict[str, int], tmp_path: Path) -> None:
     made = of(file)
     every = {size.name: 64 for size in made.sizes} | sizes
     held = np.array(integers, np.int32)

@@ -89,7 +89,7 @@ def test_every_statement_names_its_line() -> None:
     assert found == [f"// handmade.py:{stmt.span.frames[0].line}" for stmt in emitted]
 
 
-def test_names_give_way_to_c() -> None:
+def test_names_avoid_c_keywords() -> None:
     body = (Alloc(registers("float", TV8)), Alloc(registers("at0", TV8)), Alloc(registers("A", TV8)))
     text = text_of(*body)
     assert "bf16 float_[8];" in text
@@ -117,7 +117,7 @@ def test_no_edge_no_predicate() -> None:
     assert " if (" not in text_of(Alloc(HELD), Copy(isa.global_load[3], where, whole(HELD), TV8))
 
 
-def test_some_threads_alone() -> None:
+def test_a_copy_by_some_threads() -> None:
     small = vector_tv(64, 8, 32)
     held = registers("held", small)
     where = tile(TENSOR, (16, 32), (sym(BLOCK_M), const(0)))

@@ -30,7 +30,7 @@ def normal(*shape: int) -> host.Array:
 
 @needs_host
 @pytest.mark.parametrize("file", ["proved/grouped_experts.py", "proved/grouped_experts_staged.py"])
-def test_rows_meet_the_weights_of_their_expert(file: str, tmp_path: Path) -> None:
+def test_rows_are_multiplied_by_their_experts_weights(file: str, tmp_path: Path) -> None:
     made = of(file)
     a, w = normal(192, 40), normal(3, 72, 40)
     expert = np.array([2, -1, 0], np.int32)

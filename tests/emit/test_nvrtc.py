@@ -34,7 +34,7 @@ class Keeping:
         return getattr(bindings(), name)
 
 
-def test_what_is_compiled_again_has_its_report_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_compilation_has_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Keeping()
     monkeypatch.setattr(nvrtc, "bindings", lambda: made)
     first, second = (compile_cuda(TEXT, "twice", lines=False) for _ in range(2))

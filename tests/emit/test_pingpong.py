@@ -65,7 +65,7 @@ def test_it_fits_one_block_a_processor_without_spills(tmp_path: Path) -> None:
     assert report.count("scratch") == report.count("v_accvgpr") == 0
 
 
-def test_rows_meet_their_own_barriers_on_a_scalar_branch() -> None:
+def test_row_groups_wait_at_their_own_barriers_in_a_scalar_branch() -> None:
     text = hip_text(pingpong())
     assert "if ((wave >> 2) == 1) {" in text
     assert "if ((wave >> 2) == 0) {" in text

@@ -81,6 +81,6 @@ def test_loops_carry_statements_around() -> None:
     assert _counts(_load(), _load(), For(STEP, const(0), const(4), 1, (wait, _load()))) == [2]
 
 
-def test_queues_are_apart() -> None:
+def test_queues_are_independent() -> None:
     write = Copy(isa.ds_write_b128, whole(HELD), stage(LDS, const(0)), TV8)
     assert _counts(_load(), write, Wait("vmem", 1), write, Wait("lds", 2)) == [1, 2]

@@ -10,7 +10,7 @@ from argus.core.layout.pictures.colours import HUES, ramp, shade
 from argus.core.layout.pictures.panel import Cell
 from argus.core.memory.lane_accesses import Access
 from argus.core.target import Target, gfx942, sm_90a
-from argus.report.layout_svg import Picture, banks, beside, conflicts, grid, swizzled, tv
+from argus.report.layout_svg import Picture, banks, conflicts, grid, side_by_side, swizzled, tv
 from tests.conftest import Golden
 
 ROWS = Layout((8, 8), (64, 8))
@@ -48,7 +48,7 @@ def test_a_small_grid_as_text(golden: Golden) -> None:
 def test_marks_are_told_in_text_too(golden: Golden) -> None:
     swizzle = Swizzle(3, 3, 3)
     after = ComposedLayout(swizzle, 0, ROWS)
-    golden(beside([banks(each, 16, FIRST_COLUMN) for each in (ROWS, after)], str(swizzle)).txt())
+    golden(side_by_side([banks(each, 16, FIRST_COLUMN) for each in (ROWS, after)], str(swizzle)).txt())
 
 
 def test_every_cell_heading_and_title_is_drawn_once() -> None:

@@ -70,7 +70,7 @@ def addresses(stmt: Copy, view: View, group: Group) -> IntArray:
 
 
 def executions(places: IntArray, vector: int, unit: int) -> IntArray:
-    """The first element of each vector, shape (waves, vectors per thread, lanes); drops a last partial wave."""
+    """Offsets of each vector's first element, shape (waves, vectors per thread, lanes); drops a partial last wave."""
     threads = places.shape[0] // unit * unit
     return by_wave(places[:threads, ::vector], unit)
 
@@ -82,7 +82,7 @@ def start(view: View, numbers: Numbers) -> tuple[IntArray, ...]:
 
 
 def _spans(view: View, numbers: Numbers) -> tuple[int, ...]:
-    """The view's extent along each axis of its buffer; 1 along an axis that it does not move on."""
+    """The view's extent along each axis of its buffer; 1 along axes on which its coordinate is constant."""
     last = tuple(value_of(extent, numbers) - 1 for extent in view.shape)
     moved = [value_of(at, numbers, last) - first for at, first in zip(view.at, start(view, numbers), strict=True)]
     return tuple(int(each.flat[0]) + 1 for each in moved)
@@ -100,7 +100,7 @@ def bytes_inside(view: View, numbers: Numbers) -> IntArray:
 def line_bytes(view: View, numbers: Numbers, line: int, least: float) -> float:
     """Bytes of the cache lines that the in-bounds rows of a box touch.
 
-    least: bytes that a row within one line costs at least. numbers: of one block.
+    least: minimum bytes charged for a row within one line. numbers: of one block.
     """
     layout, size = view.buffer.layout, view.buffer.dtype.bits / 8
     assert isinstance(layout, Strided)

@@ -99,35 +99,35 @@ def cost_of(stmt: Stmt, group: Group, machine: Machine) -> Cost:
     """The cost of a statement; zero for synchronisation. Raises NotModelledError for data-dependent costs."""
     match stmt:
         case Mma():
-            return _of_product(stmt, group, machine)
+            return _mma_cost(stmt, group, machine)
         case Copy():
-            return _of_copy(stmt, group, machine)
+            return _copy_cost(stmt, group, machine)
         case Map():
-            return Cost(issue=_of_map(stmt, group, machine))
+            return Cost(issue=_map_cycles(stmt, group, machine))
         case Fold():
-            return Cost(issue=_of_fold(stmt, group, machine))
+            return Cost(issue=_fold_cycles(stmt, group, machine))
         case _:
             return NOTHING
 
 
-def _of_product(stmt: Mma, group: Group, machine: Machine) -> Cost:
+def _mma_cost(stmt: Mma, group: Group, machine: Machine) -> Cost:
     atom, tiling = stmt.atom, stmt.tiling
-    rows, columns, deep = tiling.repeat
+    rows, columns, depth = tiling.repeat
     units = min(tiling.threads, max(1, group.threads // atom.unit))
-    count = units * rows * columns * deep
-    # A wave's instruction occupies one scheduler's matrix unit, a warpgroup's all four.
-    beside = min(machine.schedulers, units) if atom.unit == machine.target.unit else 1
-    read = count * _read(atom)
+    count = units * rows * columns * depth
+    # A wave's instruction occupies one scheduler's matrix unit; a warpgroup's occupies all four.
+    parallel = min(machine.schedulers, units) if atom.unit == machine.target.unit else 1
+    read = count * _operand_bytes(atom)
     return Cost(
         products=count,
-        tensor=count * atom.issue_cycles / beside,
+        tensor=count * atom.issue_cycles / parallel,
         shared=read / machine.bank_bytes,
         unconflicted=read / machine.bank_bytes,
         staged=read,
     )
 
 
-def _read(atom: Atom) -> float:
+def _operand_bytes(atom: Atom) -> float:
     """Bytes of shared memory that one execution reads."""
     found = 0.0
     for operand in (atom.operands["a"], atom.operands["b"]):
@@ -136,22 +136,22 @@ def _read(atom: Atom) -> float:
     return found
 
 
-def _of_copy(stmt: Copy, group: Group, machine: Machine) -> Cost:
+def _copy_cost(stmt: Copy, group: Group, machine: Machine) -> Cost:
     total = NOTHING
     for view, reads in ((stmt.source, True), (stmt.target, False)):
         match view.buffer.space:
             case "shared":
-                total += _of_shared(stmt, view, group, machine)
+                total += _shared_cost(stmt, view, group, machine)
             case "global":
-                total += _of_global(stmt, view, group, machine, reads=reads)
+                total += _global_cost(stmt, view, group, machine, reads=reads)
             case "register" | "barrier" | "counter" | "map":
                 pass
             case _:
                 assert_never(view.buffer.space)
-    return evolve(total, issue=_issued(stmt, group, machine))
+    return evolve(total, issue=_issue_cycles(stmt, group, machine))
 
 
-def _issued(stmt: Copy, group: Group, machine: Machine) -> float:
+def _issue_cycles(stmt: Copy, group: Group, machine: Machine) -> float:
     """Cycles for which a scheduler issues the copy for its waves, address arithmetic included."""
     if stmt.atom.unit == 1:
         return 1.0
@@ -164,20 +164,20 @@ def _issued(stmt: Copy, group: Group, machine: Machine) -> float:
     return max(1.0, per_thread) * each * ceil(group.waves / machine.schedulers)
 
 
-def _of_shared(stmt: Copy, view: View, group: Group, machine: Machine) -> Cost:
+def _shared_cost(stmt: Copy, view: View, group: Group, machine: Machine) -> Cost:
     size = view.buffer.dtype.bits / 8
     if stmt.atom.box is not None:
-        moved = elements(view) * size * _blocks(stmt)
+        moved = elements(view) * size * _multicast_blocks(stmt)
         return Cost(shared=moved / machine.bank_bytes, unconflicted=moved / machine.bank_bytes, staged=moved)
     moved = prod(moved_shape(stmt, group)) * size
     ideal = moved / machine.bank_bytes
-    if stmt.atom.direct:  # lanes write neighbouring words, whatever addresses they read
+    if stmt.atom.direct:  # lanes write consecutive words, whichever addresses they read
         return Cost(shared=ideal, unconflicted=ideal, staged=moved)
     found = offsets(view, coordinates(stmt, group), group.numbers, moved_shape(stmt, group))
     reads = view is stmt.source
     memory = stmt.atom.operands["source" if reads else "target"]
     if memory.tv is not None:
-        taken = _of_matrices(found, int(size), group, machine)
+        taken = _matrix_cycles(found, int(size), group, machine)
     else:
         vector = max(1, stmt.atom.vector_bits // view.buffer.dtype.bits)
         rows = executions(found, vector, machine.target.unit) * int(size)
@@ -191,7 +191,7 @@ _ROW = 16
 """Bytes of a row of an 8x8 matrix, transposed or not."""
 
 
-def _of_matrices(found: IntArray, size: int, group: Group, machine: Machine) -> int:
+def _matrix_cycles(found: IntArray, size: int, group: Group, machine: Machine) -> int:
     """Cycles for `ldmatrix` and `stmatrix`: one phase per 8x8 matrix, over the eight rows that the lanes address."""
     unit = machine.target.unit
     waves = found.reshape(group.waves, unit, -1, _ROW // size // 4) * size // _ROW
@@ -200,9 +200,9 @@ def _of_matrices(found: IntArray, size: int, group: Group, machine: Machine) -> 
     return cycles(rows[:, None, :], (tuple(range(8)),), _ROW, machine.target.banks)
 
 
-def _of_global(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bool) -> Cost:
+def _global_cost(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bool) -> Cost:
     if stmt.atom.box is not None:
-        return _of_box(stmt, view, group, machine, reads=reads)
+        return _box_cost(stmt, view, group, machine, reads=reads)
     found = addresses(stmt, view, group)
     size = view.buffer.dtype.bits // 8
     vector = max(1, stmt.atom.vector_bits // view.buffer.dtype.bits)
@@ -223,18 +223,18 @@ def _of_global(stmt: Copy, view: View, group: Group, machine: Machine, *, reads:
     )
 
 
-def _of_box(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bool) -> Cost:
-    """A TMA box: the cache lines of the first block's box, scaled to the mean in-bounds bytes of resident blocks."""
+def _box_cost(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bool) -> Cost:
+    """Cost of a TMA box: the first block's cache lines, scaled to the resident blocks' mean in-bounds bytes."""
     own = float(bytes_inside(view, group.numbers))
     wanted = float(bytes_inside(view, {**group.numbers, **group.resident}).mean()) if group.resident else own
     lines = line_bytes(view, group.numbers, machine.line, machine.fitted.shortest_row)
-    asked = lines * wanted / own if own else wanted
+    requested = lines * wanted / own if own else wanted
     whole = elements(view) * view.buffer.dtype.bits / 8
-    blocks = _blocks(stmt)
+    blocks = _multicast_blocks(stmt)
     return Cost(
-        loaded=asked if reads else 0.0,
-        stored=0.0 if reads else asked,
-        landed=asked * blocks if reads else 0.0,
+        loaded=requested if reads else 0.0,
+        stored=0.0 if reads else requested,
+        landed=requested * blocks if reads else 0.0,
         filled=whole - wanted if reads else 0.0,
         useful=wanted,
         vector=stmt.atom.vector_bits // 8,
@@ -249,23 +249,23 @@ def _distinct(rows: IntArray, grain: int) -> int:
     return int((new & (ordered >= 0)).sum())
 
 
-def _blocks(stmt: Copy) -> int:
+def _multicast_blocks(stmt: Copy) -> int:
     """Blocks of the cluster whose multicast copies land in this block's shared memory, its own included."""
     return 1 if stmt.peers is None else max(1, static(stmt.peers).bit_count())
 
 
-def _values(view: View) -> float:
-    """Elements of a register tile (or of a view of it) that one thread holds."""
+def _values_per_thread(view: View) -> float:
+    """Elements of a register tile, or of a view of it, per thread."""
     layout = view.buffer.layout
     assert isinstance(layout, TV)
     whole = 1.0
     for extent in view.buffer.shape:
         whole *= static(extent)
-    held = layout.values.size() * elements(view) / whole if whole else 0.0
-    return max(1.0, min(held, layout.values.size()))
+    own = layout.values.size() * elements(view) / whole if whole else 0.0
+    return max(1.0, min(own, layout.values.size()))
 
 
-def _of_map(stmt: Map, group: Group, machine: Machine) -> float:
+def _map_cycles(stmt: Map, group: Group, machine: Machine) -> float:
     """Issue cycles of the busiest scheduler: one instruction per operation and value; a cast converts two values."""
     each = 0.0
     for node in nodes(stmt.elem):
@@ -279,14 +279,14 @@ def _of_map(stmt: Map, group: Group, machine: Machine) -> float:
             case _:
                 continue
     waves = ceil(group.waves / machine.schedulers)
-    return _values(stmt.target) * max(each, machine.simple / 2) * waves
+    return _values_per_thread(stmt.target) * max(each, machine.simple / 2) * waves
 
 
-def _of_fold(stmt: Fold, group: Group, machine: Machine) -> float:
+def _fold_cycles(stmt: Fold, group: Group, machine: Machine) -> float:
     """One instruction per value; a reduction within a warp adds a butterfly of log2(lanes) shuffles."""
-    values = _values(stmt.source)
+    values = _values_per_thread(stmt.source)
     moves = 0.0
     if stmt.within == "warp":
         steps = (machine.target.unit - 1).bit_length()
-        moves = steps * _values(stmt.target) * 2 * machine.simple
+        moves = steps * _values_per_thread(stmt.target) * 2 * machine.simple
     return (values * machine.simple + moves) * ceil(group.waves / machine.schedulers)

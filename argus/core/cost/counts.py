@@ -62,7 +62,7 @@ class Counts:
         return min(1.0, self.total.useful / moved) if moved else 1.0
 
 
-def _copied(values: Mapping[Symbol, Value]) -> Mapping[Symbol, Value]:
+def _as_dict(values: Mapping[Symbol, Value]) -> Mapping[Symbol, Value]:
     return dict(values)
 
 
@@ -70,7 +70,7 @@ def _copied(values: Mapping[Symbol, Value]) -> Mapping[Symbol, Value]:
 class _Walk:
     """The state of a walk. known: values of symbols, one per entry of `weights`; weights: how often each occurs."""
 
-    known: Mapping[Symbol, Value] = field(converter=_copied)
+    known: Mapping[Symbol, Value] = field(converter=_as_dict)
     weights: npt.NDArray[np.float64]
     main: bool = False
 
@@ -80,7 +80,7 @@ class _Walk:
 
 
 def runs(group: Group, machine: Machine, notes: list[str]) -> Iterator[Run]:
-    """Each statement of the group with its execution count; a data-dependent count is taken as one, with a note."""
+    """Each statement of the group with its execution count; a data-dependent count counts as one, with a note."""
     branch_symbols = _branch_symbols(group.body)
     start = _Walk(group.numbers, np.ones(1))
     yield from _body(group.body, group, start, branch_symbols, machine, notes)
@@ -111,7 +111,7 @@ def _body(
     for stmt in body:
         match stmt:
             case For():
-                inner = evolve(_inside(stmt, at, branch_symbols, notes), main=_is_main(stmt))
+                inner = evolve(_enter_loop(stmt, at, branch_symbols, notes), main=_is_main(stmt))
                 yield from _body(stmt.body, group, inner, branch_symbols, machine, notes)
             case If():
                 for part, inner in zip(bodies(stmt), _branches(stmt, at, notes), strict=True):
@@ -137,7 +137,7 @@ def _multiplies(loop: For) -> bool:
 
 
 def _cost(stmt: Stmt, group: Group, at: _Walk, machine: Machine, notes: list[str]) -> Cost:
-    first = {symbol: _first(value, symbol in group.numbers) for symbol, value in at.known.items()}
+    first = {symbol: _first_value(value, symbol in group.numbers) for symbol, value in at.known.items()}
     try:
         return cost_of(stmt, evolve(group, numbers=first), machine)
     except NotModelledError as error:
@@ -145,7 +145,7 @@ def _cost(stmt: Stmt, group: Group, at: _Walk, machine: Machine, notes: list[str
         return NOTHING
 
 
-def _first(value: Value, own: bool) -> Value:
+def _first_value(value: Value, own: bool) -> Value:
     return value if own or isinstance(value, int) else int(value.flat[0])
 
 
@@ -154,8 +154,8 @@ def _note(notes: list[str], text: str) -> None:
         notes.append(text)
 
 
-def _inside(loop: For, at: _Walk, branch_symbols: frozenset[Symbol], notes: list[str]) -> _Walk:
-    """The walk inside a loop: iteration by iteration where a condition or a bound depends on the variable."""
+def _enter_loop(loop: For, at: _Walk, branch_symbols: frozenset[Symbol], notes: list[str]) -> _Walk:
+    """The walk inside a loop; enumerates the iterations if a condition or a bound depends on the loop variable."""
     shape = at.weights.shape
     try:
         count = np.broadcast_to(value_of(trips(loop), at.known), shape)
@@ -168,34 +168,34 @@ def _inside(loop: For, at: _Walk, branch_symbols: frozenset[Symbol], notes: list
     total = int(count.sum())
     if total == 0:
         return _Walk({**at.known, loop.symbol: int(first.flat[0])}, np.zeros(shape))
-    looked = count if total <= _MOST else np.minimum(count, max(1, _MOST // len(count)))
+    sampled = count if total <= _MOST else np.minimum(count, max(1, _MOST // len(count)))
     if total > _MOST:
-        _note(notes, f"the model samples {int(looked.sum())} of {total} iterations of a loop, evenly spaced")
-    which = np.repeat(np.arange(len(count)), looked)
-    number = np.arange(len(which)) - np.repeat(np.cumsum(looked) - looked, looked)
-    spread = number * np.maximum(1, count[which] - 1) // np.maximum(1, looked[which] - 1)
-    trip = np.where(looked[which] == count[which], number, spread)
-    known = {symbol: _chosen(value, which, len(count)) for symbol, value in at.known.items()}
-    weights = at.weights[which] * count[which] / np.maximum(1, looked[which])
+        _note(notes, f"the model samples {int(sampled.sum())} of {total} iterations of a loop, evenly spaced")
+    which = np.repeat(np.arange(len(count)), sampled)
+    number = np.arange(len(which)) - np.repeat(np.cumsum(sampled) - sampled, sampled)
+    spread = number * np.maximum(1, count[which] - 1) // np.maximum(1, sampled[which] - 1)
+    trip = np.where(sampled[which] == count[which], number, spread)
+    known = {symbol: _select_entries(value, which, len(count)) for symbol, value in at.known.items()}
+    weights = at.weights[which] * count[which] / np.maximum(1, sampled[which])
     return _Walk({**known, loop.symbol: first[which] + trip * loop.step}, weights)
 
 
-def _chosen(value: Value, which: IntArray, count: int) -> Value:
-    """The symbol's values at some of the walk's entries; per-thread values and scalars stay as they are."""
+def _select_entries(value: Value, which: IntArray, count: int) -> Value:
+    """The symbol's values at selected entries of the walk; per-thread values and scalars are unchanged."""
     return value[which] if isinstance(value, np.ndarray) and value.shape == (count,) else value
 
 
 def _branches(stmt: If, at: _Walk, notes: list[str]) -> tuple[_Walk, _Walk]:
     """The walks where the condition is true for some thread, and where it is false for some thread."""
     try:
-        held = np.asarray(value_of(stmt.cond, at.known), np.bool_)
+        truth = np.asarray(value_of(stmt.cond, at.known), np.bool_)
     except NotModelledError as error:
         _note(notes, f"the model counts both branches of a condition: {error}")
         return at, at
-    if held.ndim == 2:  # of threads, shape (threads, 1) or (threads, places)
-        some, other = held.any(axis=0), (~held).any(axis=0)
+    if truth.ndim == 2:  # of threads, shape (threads, 1) or (threads, places)
+        some, other = truth.any(axis=0), (~truth).any(axis=0)
     else:
-        some, other = held, ~held
+        some, other = truth, ~truth
     return (
         evolve(at, weights=at.weights * some.astype(np.float64)),
         evolve(at, weights=at.weights * other.astype(np.float64)),
@@ -203,7 +203,7 @@ def _branches(stmt: If, at: _Walk, notes: list[str]) -> tuple[_Walk, _Walk]:
 
 
 def block_numbers(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Symbol, Value]:
-    """Values of the sizes, and of the first block's coordinates: it has the most work."""
+    """Values of the sizes and of the first block's coordinates; the first block has the most work."""
     return {**sizes_of(kernel, sizes), **dict.fromkeys(kernel.blocks, 0)}
 
 

@@ -16,7 +16,7 @@ Steps = Iterator[None]
 Slot = tuple[Buffer, int]
 """One barrier of a barrier buffer: the buffer and the index."""
 Entry = tuple[float, float]
-"""An asynchronous operation: when its source has been read, and when it is complete."""
+"""(read, done) of an asynchronous operation: the times at which its source has been read and it is complete."""
 
 
 @define(eq=False)
@@ -37,7 +37,7 @@ class NamedBarrierState:
 
 @define(eq=False)
 class Block:
-    """The barriers of one thread block. end: when its last group is done."""
+    """The barriers of one thread block. end: the time at which its last group finishes."""
 
     mbarriers: dict[Slot, MbarrierState] = field(factory=dict[Slot, MbarrierState])
     named_barriers: dict[str, NamedBarrierState] = field(factory=dict[str, NamedBarrierState])
@@ -52,10 +52,10 @@ def _entries() -> defaultdict[str, list[Entry]]:
 class GroupState:
     """The simulation state of one thread group.
 
-    now: its clock. threads: active at the current statement. ready: when a load into a register tile completes.
-    queues: completion times of entries, oldest first; open: entries that no `Commit` has closed. stored: when its
-    stores to shared memory complete. last: when all its operations complete. at: the current statement. waits: stall
-    cycles by statement.
+    now: its clock. threads: active at the current statement. ready: completion time of the load into each register
+    tile. queues: completion times of entries, oldest first. open: entries that no `Commit` has closed. stored:
+    completion time of its stores to shared memory. last: completion time of all its operations. at: the current
+    statement. waits: stall cycles by statement.
     """
 
     group: Group

@@ -58,11 +58,11 @@ class Machine:
     registers, shared: capacity of a processor; registers counts 32-bit registers of all lanes, allocated to a wave in
     multiples of `grain`. reserved: bytes of shared memory that the system takes per block. bank_bytes: shared memory
     bandwidth, bytes per cycle. line: bytes of global memory that one instruction accesses per cycle. port: bytes per
-    cycle from the last-level cache into one processor. paired: processors that share one port. cache: bandwidth of
-    the last-level cache for all processors together, memory: of device memory, both in bytes per cycle. cached: bytes
-    of the last-level cache. simple, special: issue cycles of a wave's addition, and of its transcendental function.
-    held: latency of a shared memory read in cycles. parts: processors of each graphics processing cluster or die; a
-    thread block cluster lies within one.
+    cycle from the last-level cache into one processor. port_sharers: processors that share one port. cache: bandwidth
+    of the last-level cache for all processors together, memory: of device memory, both in bytes per cycle. cached:
+    bytes of the last-level cache. simple, special: issue cycles of a wave's addition, and of its transcendental
+    function. shared_latency: latency of a shared memory read in cycles. parts: processors of each graphics processing
+    cluster or die; a thread block cluster lies within one.
     """
 
     target: Target
@@ -78,13 +78,13 @@ class Machine:
     bank_bytes: float
     line: int
     port: float
-    paired: int
+    port_sharers: int
     cache: float
     memory: float
     cached: float
     simple: float
     special: float
-    held: float
+    shared_latency: float
     fitted: Fitted
 
     def usable(self, blocks: int) -> int:
@@ -94,7 +94,7 @@ class Machine:
 
 H200 = Machine(
     target=sm_90a,
-    # 132 of eight graphics processing clusters of up to 18 each, fitted: these meet the times of clusters of eight.
+    # 132 SMs in eight graphics processing clusters of up to 18; the split is fitted to the times of clusters of eight.
     parts=(18, 18, 18, 16, 16, 16, 16, 14),
     clock=1980.0,  # the card's limit
     schedulers=4,  # NVIDIA H100 white paper, as are waves, blocks, registers and shared memory
@@ -106,14 +106,14 @@ H200 = Machine(
     reserved=1024,
     bank_bytes=128.0,  # 32 banks of 4 bytes
     line=128,
-    port=64.0,  # DeepGEMM, cost model: bytes a clock and multiprocessor
-    paired=2,  # of a texture processing cluster [NVIDIA H100 white paper]; one at work alone has the way of both
-    cache=8e6 / 1.3e3,  # DeepGEMM, cost model: bytes a clock of the second-level cache
-    memory=4.2e6 / 1980.0,  # a copy of 268 MB measured on one H200, bytes a microsecond
+    port=64.0,  # DeepGEMM, cost model: bytes per clock and SM
+    port_sharers=2,  # SMs per TPC [NVIDIA H100 white paper]; a single active SM gets the bandwidth of both
+    cache=8e6 / 1.3e3,  # DeepGEMM, cost model: bytes per clock of the L2 cache
+    memory=4.2e6 / 1980.0,  # measured on one H200: bytes per microsecond of a copy of 268 MB
     cached=50 * 2.0**20,  # NVIDIA H100 white paper
     simple=1.0,
-    held=30.0,  # order of magnitude
-    special=8.0,  # 16 a clock and multiprocessor [NVIDIA CUDA C++ programming guide, throughput of instructions]
+    shared_latency=30.0,  # order of magnitude
+    special=8.0,  # 16 per clock and SM [NVIDIA CUDA C++ programming guide, instruction throughput]
     fitted=Fitted(
         cache_latency=900.0,
         memory_latency=300.0,
@@ -138,23 +138,23 @@ MI300X = Machine(
     parts=(38,) * 8,  # AMD CDNA 3 white paper: eight dies
     clock=2100.0,  # AMD MI300X data sheet
     schedulers=4,
-    waves=32,  # 8 a SIMD [AMD CDNA3 ISA]
+    waves=32,  # 8 per SIMD [AMD CDNA3 ISA]
     blocks=32,
-    registers=4 * 512 * 64,  # AMD CDNA3 ISA: vector and accumulation registers of four SIMDs
+    registers=4 * 512 * 64,  # AMD CDNA3 ISA: VGPRs and AGPRs of four SIMDs
     grain=8 * 64,
     shared=65_536,
     reserved=0,
     bank_bytes=128.0,  # AMD CDNA3 ISA, data share
-    line=64,  # AMD CDNA 3 white paper: the vector cache gives 64 bytes a clock
+    line=64,  # AMD CDNA 3 white paper: the vector cache delivers 64 bytes per clock
     port=64.0,
-    paired=1,
-    cache=8 * 2048.0,  # eight second-level caches of 2 KiB a clock each [AMD CDNA 3 white paper]
-    memory=5.3e6 / 2100.0,  # AMD MI300X data sheet; nothing measured at hand
+    port_sharers=1,
+    cache=8 * 2048.0,  # eight L2 caches of 2 KiB per clock each [AMD CDNA 3 white paper]
+    memory=5.3e6 / 2100.0,  # AMD MI300X data sheet; not measured
     cached=256 * 2.0**20,  # AMD CDNA 3 white paper, Infinity Cache
-    simple=4.0,  # 64 lanes on 16 units [AMD CDNA3 ISA]
+    simple=4.0,  # 64 lanes on 16 ALUs [AMD CDNA3 ISA]
     special=16.0,
-    held=64.0,  # order of magnitude
-    # Assumed but for `heat`: there is no MI300X to fit them to.
+    shared_latency=64.0,  # order of magnitude
+    # Assumed, except `power_slowdown`: no MI300X was available to fit them.
     fitted=Fitted(
         cache_latency=700.0,
         memory_latency=800.0,
@@ -163,7 +163,7 @@ MI300X = Machine(
         sync_latency=40.0,
         mma_latency=40.0,
         power_slowdown=1307
-        / 797,  # no more is reached at 8192 x 8192 x 8192 [hipBLASLt on an MI325X, HipKittens cdna3 branch]
+        / 797,  # peak over best reported TFLOPS at 8192^3 [hipBLASLt on MI325X, HipKittens cdna3 branch]
         resident_share=0.7,
         shared_line_cost=0.5,
         fill_rate=32.0,

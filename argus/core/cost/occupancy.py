@@ -27,7 +27,7 @@ class Compiled:
 
     spilled: bytes per thread spilled to local memory. serialised: whether the compiler serialised the asynchronous
     matrix instructions. moves_per_mma: instructions per matrix instruction that move registers between the vector and
-    accumulation files, or wait for such moves. Where both kinds share one file, `registers` counts both.
+    accumulation files, or wait for such moves. If both kinds share one register file, `registers` counts both.
     """
 
     registers: int
@@ -41,8 +41,8 @@ class Compiled:
 class Occupancy:
     """blocks, waves: resident on one processor. limit: the limiting resource.
 
-    registers: per thread. shared: bytes per block. guessed: whether `registers` is an estimate, without a compiler's
-    report.
+    registers: per thread. shared: bytes per block. estimated: whether `registers` is an estimate, for lack of a
+    compiler's report.
     """
 
     blocks: int
@@ -50,14 +50,14 @@ class Occupancy:
     limit: Limit
     registers: int
     shared: int
-    guessed: bool
+    estimated: bool
 
 
 @frozen
 class Rounds:
-    """Waves of blocks over the processors ("rounds", since a wave is a warp here). blocks: of the grid. processors:
-    that run any. full: rounds at full occupancy; rest: blocks of the busiest processor in the last, partial round.
-    A persistent kernel has one round.
+    """Waves of blocks over the processors, called rounds because a wave is a warp here. blocks: of the grid.
+    processors: those that run a block. full: rounds at full occupancy; rest: blocks of the busiest processor in the
+    last, partial round. A persistent kernel has one round.
     """
 
     blocks: int
@@ -94,7 +94,7 @@ def occupancy(kernel: Kernel, machine: Machine, report: Compiled | None) -> Occu
     waves = ceil(kernel.threads / machine.target.unit)
     needed = registers(kernel) if report is None else report.registers
     shared = shared_bytes(kernel) if report is None or report.shared is None else report.shared
-    # A wave belongs to one scheduler; registers are allocated in whole grains of that scheduler's file.
+    # A wave belongs to one scheduler, whose register file allocates registers in multiples of the grain.
     wave = ceil(max(1, needed) * machine.target.unit / machine.grain) * machine.grain
     per_scheduler = machine.registers // machine.schedulers // wave
     room: dict[Limit, int] = {
@@ -108,7 +108,7 @@ def occupancy(kernel: Kernel, machine: Machine, report: Compiled | None) -> Occu
     return Occupancy(blocks, blocks * waves, limit, needed, shared, report is None)
 
 
-def rounds(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, held: Occupancy) -> Rounds:
+def rounds(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, resident: Occupancy) -> Rounds:
     """Waves of blocks at given sizes. Raises KeyError for a missing size."""
     known = sizes_of(kernel, sizes)
     blocks = 1
@@ -116,6 +116,6 @@ def rounds(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, held: Occ
         blocks *= int(value_of(extent, known))
     # Blocks of a cluster start together: processors that do not form a whole cluster stay idle.
     usable = max(kernel.peers, machine.usable(kernel.peers))
-    together = usable * held.blocks
+    together = usable * resident.blocks
     full, left = divmod(blocks, together)
     return Rounds(blocks, min(blocks, usable), full, ceil(left / usable))

@@ -34,7 +34,7 @@ class Exposed:
 
 @frozen
 class Prediction:
-    """The time of one launch with a warm last-level cache; infinite if the kernel deadlocks.
+    """The predicted time of one launch with a warm last-level cache; infinite if the kernel deadlocks.
 
     bottleneck: the busiest unit; "latency" where no unit is busy for most of the time. parts: busy microseconds of
     each unit of the busiest processor, and "launch" overhead; they overlap. notes: simplifications. occupancy: of one
@@ -59,45 +59,45 @@ def predict(
 
     Raises KeyError for a missing size.
     """
-    row = machine or MACHINES[kernel.target.name]
-    held = occupancy(kernel, row, report)
-    over = rounds(kernel, sizes, row, held)
+    model = machine or MACHINES[kernel.target.name]
+    resident = occupancy(kernel, model, report)
+    over = rounds(kernel, sizes, model, resident)
     notes: list[str] = []
-    scenario, statements = _script(kernel, sizes, row, held, report, notes)
-    full = _played(evolve(scenario, blocks=held.blocks), statements, notes) if over.full else None
-    rest = _played(evolve(scenario, blocks=over.rest), statements, notes) if over.rest else None
+    scenario, statements = _scenario_of(kernel, sizes, model, resident, report, notes)
+    full = _simulate(evolve(scenario, blocks=resident.blocks), statements, notes) if over.full else None
+    rest = _simulate(evolve(scenario, blocks=over.rest), statements, notes) if over.rest else None
     cycles, busy = 0.0, dict[str, float]()
-    for times, played in ((over.full, full), (1, rest)):
-        if played is not None:
-            cycles += times * played.cycles
-            for name, amount in played.busy.items():
+    for times, result in ((over.full, full), (1, rest)):
+        if result is not None:
+            cycles += times * result.cycles
+            for name, amount in result.busy.items():
                 busy[name] = busy.get(name, 0.0) + times * amount
-    cycles += max(0, over.count - 1) * row.fitted.block_start
+    cycles += max(0, over.count - 1) * model.fitted.block_start
     longest = full or rest
     assert longest is not None
-    micro = cycles / row.clock + row.fitted.launch_us
-    parts = {name: amount / row.clock for name, amount in busy.items()} | {"launch": row.fitted.launch_us}
+    micro = cycles / model.clock + model.fitted.launch_us
+    parts = {name: amount / model.clock for name, amount in busy.items()} | {"launch": model.fitted.launch_us}
     return Prediction(
         microseconds=micro,
         bottleneck=_bottleneck(parts, micro),
         parts=tuple(sorted(parts.items(), key=lambda part: -part[1])),
-        notes=(*_always(kernel, report), *notes),
-        occupancy=held,
-        exposed=_exposed(longest, max(1, over.full) / row.clock),
+        notes=(*_general_notes(kernel, report), *notes),
+        occupancy=resident,
+        exposed=_exposed(longest, max(1, over.full) / model.clock),
     )
 
 
-def _script(
+def _scenario_of(
     kernel: Kernel,
     sizes: Mapping[str, int],
     machine: Machine,
-    held: Occupancy,
+    resident: Occupancy,
     report: Compiled | None,
     notes: list[str],
 ) -> tuple[Scenario, float]:
     """The scenario of one block, and the number of statements that it executes."""
-    over = rounds(kernel, sizes, machine, held)
-    together = min(over.blocks, over.processors * held.blocks)
+    over = rounds(kernel, sizes, machine, resident)
+    together = min(over.blocks, over.processors * resident.blocks)
     groups = block_groups(
         kernel, block_numbers(kernel, sizes), resident_blocks(kernel, sizes_of(kernel, sizes), together)
     )
@@ -107,7 +107,7 @@ def _script(
         for run in runs(group, machine, notes):
             costs.setdefault((run.stmt, group.name), run.cost)
             statements += run.times
-    moved = traffic(kernel, sizes, machine, over, held.blocks)
+    moved = traffic(kernel, sizes, machine, over, resident.blocks)
     busy = moved.busy / machine.target.processors
     scenario = Scenario(
         kernel=kernel,
@@ -116,7 +116,7 @@ def _script(
         blocks=1,
         costs=costs,
         traffic=moved,
-        heat=1 + (machine.fitted.power_slowdown - 1) * busy,
+        mma_slowdown=1 + (machine.fitted.power_slowdown - 1) * busy,
         serialised=report is not None and report.serialised,
         moves_per_mma=0.0 if report is None else report.moves_per_mma,
     )
@@ -128,64 +128,64 @@ _MOST_STATEMENTS = 20_000
 _FEWEST = 4
 
 
-def _played(scenario: Scenario, statements: float, notes: list[str]) -> SimulationResult:
-    """Simulate the scenario; extrapolate linearly from the first tiles if there are too many.
+def _simulate(scenario: Scenario, statements: float, notes: list[str]) -> SimulationResult:
+    """Simulate the scenario; extrapolate linearly from the first tiles if it has too many statements.
 
-    statements: of one block. Where even a few tiles are too many, scale up the simulated prefix.
+    statements: of one block. If even a few tiles have too many, scale up the simulated prefix.
     """
-    tiles, all_of_it = _tiles(scenario), statements * scenario.blocks
-    if all_of_it <= _MOST_STATEMENTS:
-        return _noted(Simulation(scenario).play(), notes)
-    most = int(_MOST_STATEMENTS * tiles / all_of_it) // 4 * 4
+    tiles, total = _tile_count(scenario), statements * scenario.blocks
+    if total <= _MOST_STATEMENTS:
+        return _collect_notes(Simulation(scenario).run(), notes)
+    most = int(_MOST_STATEMENTS * tiles / total) // 4 * 4
     if most < _FEWEST or tiles <= most + 2:
-        played = _noted(Simulation(evolve(scenario, statement_limit=_MOST_STATEMENTS)).play(), notes)
-        return _stretched(played, max(1.0, all_of_it / played.statements))
+        result = _collect_notes(Simulation(evolve(scenario, statement_limit=_MOST_STATEMENTS)).run(), notes)
+        return _scale(result, max(1.0, total / result.statements))
     fewer = most // 2
-    short = _noted(Simulation(evolve(scenario, tiles=fewer)).play(), notes)
-    long = _noted(Simulation(evolve(scenario, tiles=most)).play(), notes)
+    short = _collect_notes(Simulation(evolve(scenario, tiles=fewer)).run(), notes)
+    long = _collect_notes(Simulation(evolve(scenario, tiles=most)).run(), notes)
     beyond = (tiles - most) / (most - fewer)
     return SimulationResult(
-        cycles=_further(short.cycles, long.cycles, beyond),
-        busy={name: _further(short.busy[name], long.busy[name], beyond) for name in long.busy},
-        waits={key: _further(short.waits.get(key, 0.0), long.waits[key], beyond) for key in long.waits},
+        cycles=_extrapolate(short.cycles, long.cycles, beyond),
+        busy={name: _extrapolate(short.busy[name], long.busy[name], beyond) for name in long.busy},
+        waits={key: _extrapolate(short.waits.get(key, 0.0), long.waits[key], beyond) for key in long.waits},
         notes=long.notes,
         deadlocked_at=long.deadlocked_at,
         statements=long.statements,
     )
 
 
-def _stretched(played: SimulationResult, factor: float) -> SimulationResult:
+def _scale(result: SimulationResult, factor: float) -> SimulationResult:
     return evolve(
-        played,
-        cycles=played.cycles * factor,
-        busy={name: cycles * factor for name, cycles in played.busy.items()},
-        waits={key: cycles * factor for key, cycles in played.waits.items()},
+        result,
+        cycles=result.cycles * factor,
+        busy={name: cycles * factor for name, cycles in result.busy.items()},
+        waits={key: cycles * factor for key, cycles in result.waits.items()},
     )
 
 
-def _further(short: float, long: float, beyond: float) -> float:
+def _extrapolate(short: float, long: float, beyond: float) -> float:
     return max(long, long + (long - short) * beyond) if isfinite(long) and isfinite(short) else inf
 
 
-def _noted(played: SimulationResult, notes: list[str]) -> SimulationResult:
-    """Collect the notes; a deadlock takes infinite time."""
-    deadlocked_at = () if played.deadlocked_at is None else (f"deadlock at {_place(played.deadlocked_at)}",)
-    notes += [note for note in (*played.notes, *deadlocked_at) if note not in notes]
-    return played if played.deadlocked_at is None else evolve(played, cycles=inf)
+def _collect_notes(result: SimulationResult, notes: list[str]) -> SimulationResult:
+    """Append the simulation's notes; a deadlock yields infinite time."""
+    deadlocked_at = () if result.deadlocked_at is None else (f"deadlock at {_source_place(result.deadlocked_at)}",)
+    notes += [note for note in (*result.notes, *deadlocked_at) if note not in notes]
+    return result if result.deadlocked_at is None else evolve(result, cycles=inf)
 
 
-def _place(stmt: Stmt) -> str:
+def _source_place(stmt: Stmt) -> str:
     frame = stmt.span.frame
     return type(stmt).__name__.lower() if frame is None else f"line {frame.line}"
 
 
-def _tiles(scenario: Scenario) -> int:
-    """The largest upper bound of an outermost loop nest; 0 if there is none."""
+def _tile_count(scenario: Scenario) -> int:
+    """The largest upper bound of an outermost loop that contains loops; 0 if there is none."""
     loops = [(stmt, group) for group in scenario.groups.concurrent for stmt in group.body if isinstance(stmt, For)]
-    return max((_number(loop.stop, group.numbers) for loop, group in loops if has_loops(loop)), default=0)
+    return max((_concrete(loop.stop, group.numbers) for loop, group in loops if has_loops(loop)), default=0)
 
 
-def _number(node: Index, numbers: Numbers) -> int:
+def _concrete(node: Index, numbers: Numbers) -> int:
     try:
         return int(value_of(node, numbers).flat[0])
     except NotModelledError:
@@ -196,8 +196,8 @@ _MOST_EXPOSED = 8
 _BUSY = 0.5
 
 
-def _exposed(played: SimulationResult, scale: float) -> tuple[Exposed, ...]:
-    found = [Exposed(group, stmt, cycles * scale) for (group, stmt), cycles in played.waits.items()]
+def _exposed(result: SimulationResult, scale: float) -> tuple[Exposed, ...]:
+    found = [Exposed(group, stmt, cycles * scale) for (group, stmt), cycles in result.waits.items()]
     return tuple(sorted(found, key=lambda each: -each.microseconds)[:_MOST_EXPOSED])
 
 
@@ -207,16 +207,16 @@ def _bottleneck(parts: Mapping[str, float], microseconds: float) -> Bottleneck:
     return name if parts.get(name, 0.0) >= _BUSY * microseconds else "latency"
 
 
-def _always(kernel: Kernel, report: Compiled | None) -> tuple[str, ...]:
+def _general_notes(kernel: Kernel, report: Compiled | None) -> tuple[str, ...]:
     """Simplifications of every prediction."""
     found = [
-        "the model gives index arithmetic no cost",
+        "the model charges nothing for index arithmetic",
         "the model simulates one block: the first, which has the most tiles",
     ]
     if kernel.peers > 1:
-        found.append("the model takes all blocks of a cluster to be in step")
+        found.append("the model assumes that the blocks of a cluster run in lockstep")
     if report is None:
         found.append("registers are an estimate: there is no compiler's report")
     elif report.spilled:
-        found.append(f"the compiler spills {report.spilled} bytes per thread, and the model gives spills no cost")
+        found.append(f"the compiler spills {report.spilled} bytes per thread, and the model charges nothing for spills")
     return tuple(found)

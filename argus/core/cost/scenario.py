@@ -17,8 +17,8 @@ from argus.core.ir import Kernel, Stmt
 class Scenario:
     """Input of a simulation. groups: of one block; blocks: identical blocks resident on the processor.
 
-    costs: by statement and group. heat: slowdown factor of matrix instructions (power). tiles: iterations of the
-    outer tile loop to simulate, None: all. statement_limit: the simulation stops after so many statements.
+    costs: by statement and group. mma_slowdown: slowdown factor of matrix instructions at the power limit. tiles:
+    iterations of the outer tile loop to simulate, None: all. statement_limit: the most statements to simulate.
     moves_per_mma: register-move instructions that a wave issues per matrix instruction.
     """
 
@@ -28,7 +28,7 @@ class Scenario:
     blocks: int
     costs: Mapping[tuple[Stmt, str], Cost]
     traffic: Traffic
-    heat: float
+    mma_slowdown: float
     serialised: bool = False
     tiles: int | None = None
     statement_limit: int = 1 << 40

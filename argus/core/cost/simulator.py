@@ -1,8 +1,8 @@
 """A discrete-event simulation of one processor and its resident blocks.
 
 Thread groups execute statements in the order of their clocks. Each unit serves requests first in, first out; an
-asynchronous operation completes when its unit has served it, and the kernel's own waits wait for it. Barriers have
-the semantics of `argus.core.barriers`. The simulation is deterministic, and nothing is fitted to a kernel.
+asynchronous operation completes when its unit has served it, and only the kernel's own waits wait for it. Barriers have
+the semantics of `argus.core.barriers`. The simulation is deterministic and has no parameters fitted to a kernel.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from argus.core.cost.costs import Cost
 from argus.core.cost.group_state import Block, GroupState, MbarrierState, NamedBarrierState, Slot, Steps
 from argus.core.cost.groups import Group
 from argus.core.cost.scenario import Scenario, SimulationResult
-from argus.core.cost.units import Units, commit, settle
+from argus.core.cost.units import Units, commit, wait_for_queue
 from argus.core.index import Cond, Index
 from argus.core.ir import (
     Advance,
@@ -65,51 +65,51 @@ class Simulation:
         self._number = 0
         self._functions: dict[Index | Cond, Function] = {}
         self._notes: list[str] = []
-        self._counts = _counts(scenario.kernel.body)
+        self._arrival_counts = _arrival_counts(scenario.kernel.body)
         self._states: list[GroupState] = []
-        self._left = scenario.statement_limit
+        self._statements_left = scenario.statement_limit
 
-    def play(self) -> SimulationResult:
+    def run(self) -> SimulationResult:
         blocks = [Block() for _ in range(self._scenario.blocks)]
         for block in blocks:
             self._start(block, (self._scenario.groups.prologue,), 0.0)
-        self._go()
+        self._run_events()
         for block in blocks:
             self._start(block, self._scenario.groups.concurrent, block.end)
-        self._go()
+        self._run_events()
         unfinished = [state.at for state in self._states if not state.done]
         if not unfinished:
             for block in blocks:
                 self._start(block, (self._scenario.groups.epilogue,), block.end)
-            self._go()
+            self._run_events()
         waits: defaultdict[tuple[str, Stmt], float] = defaultdict(float)
         for state in self._states:
             for stmt, cycles in state.waits.items():
                 waits[state.group.name, stmt] += cycles / len(blocks)
         over = max(max(state.now, state.last) for state in self._states)
-        deadlocked_at = unfinished[0] if unfinished and self._left > 0 else None
-        done = self._scenario.statement_limit - self._left
+        deadlocked_at = unfinished[0] if unfinished and self._statements_left > 0 else None
+        done = self._scenario.statement_limit - self._statements_left
         return SimulationResult(over, self._units.busy(), waits, tuple(self._notes), deadlocked_at, done)
 
     # -- time ------------------------------------------------------------------------------------------------
 
     def _start(self, block: Block, groups: tuple[Group, ...], now: float) -> None:
         for group in groups:
-            known = {symbol: _one(value) for symbol, value in group.numbers.items()}
+            known = {symbol: _scalar(value) for symbol, value in group.numbers.items()}
             state = GroupState(group, block, now, group.threads, known)
             state.steps = self._body(state, group.body, 0)
             self._states.append(state)
             self._resume(state)
 
     def _resume(self, state: GroupState) -> None:
-        self._at(state.now, lambda _: self._step(state))
+        self._schedule(state.now, lambda _: self._step(state))
 
-    def _at(self, time: float, what: Callable[[float], None]) -> None:
+    def _schedule(self, time: float, what: Callable[[float], None]) -> None:
         self._number += 1
         heappush(self._events, (time, self._number, what))
 
-    def _go(self) -> None:
-        while self._events and self._left > 0:
+    def _run_events(self) -> None:
+        while self._events and self._statements_left > 0:
             time, _, what = heappop(self._events)
             what(time)
 
@@ -128,7 +128,7 @@ class Simulation:
         try:
             return found(state.known)
         except (KeyError, ZeroDivisionError, IndexError):
-            self._note("the model takes data-dependent values as 0")
+            self._note("the model evaluates data-dependent values as 0")
             return 0
 
     def _note(self, text: str) -> None:
@@ -143,7 +143,7 @@ class Simulation:
     def _body(self, me: GroupState, body: tuple[Stmt, ...], depth: int) -> Steps:
         for stmt in body:
             me.at = stmt
-            self._left -= 1
+            self._statements_left -= 1
             match stmt:
                 case Let():
                     self._let(me, stmt)
@@ -162,7 +162,7 @@ class Simulation:
                     self._units.multiply(me, stmt, self._cost(me, stmt))
                     yield
                 case Wait():
-                    settle(me, stmt)
+                    wait_for_queue(me, stmt)
                     yield
                 case One():
                     threads, me.threads = me.threads, 1
@@ -187,7 +187,7 @@ class Simulation:
                     me.now += self._fitted.issue_overhead
                     yield
                 case Edit():
-                    self._note("the model gives edits of tensor maps no cost")
+                    self._note("the model charges nothing for edits of tensor maps")
                 case Alloc() | Policy() | Tag() | Reset() | Assume() | Assert() | Roles():
                     continue
                 case _:
@@ -208,7 +208,7 @@ class Simulation:
             case Peek(view=view) if view.buffer.space == "counter":
                 me.known[stmt.symbol] = me.counters.get(view.buffer, 0)
             case Peek() | Atomic():
-                self._note("the model takes data-dependent values as 0")
+                self._note("the model evaluates data-dependent values as 0")
                 me.known[stmt.symbol] = 0
             case _:
                 assert_never(stmt.value)
@@ -220,13 +220,15 @@ class Simulation:
             self._units.copy(me, stmt, cost)
             return
         mbarrier = self._mbarrier(me, stmt.signal)
-        served = self._units.carry(stmt, cost, self._units.begin(me, stmt, cost))
+        served = self._units.transfer(stmt, cost, self._units.issue(me, stmt, cost))
 
         def written(time: float) -> None:
             at = self._units.serve("shared", time, cost.shared) + self._fitted.landing_latency
-            self._at(at, lambda now: self._changed(mbarrier, complete_tx(mbarrier.barrier, int(cost.staged)), now))
+            self._schedule(
+                at, lambda now: self._update_mbarrier(mbarrier, complete_tx(mbarrier.barrier, int(cost.staged)), now)
+            )
 
-        self._at(served + self._units.latency(stmt), written)
+        self._schedule(served + self._units.latency(stmt), written)
 
     # -- barriers --------------------------------------------------------------------------------------------
 
@@ -234,7 +236,7 @@ class Simulation:
         slot: Slot = view.buffer, sum(self._value(me, at) for at in view.at)
         found = me.block.mbarriers.get(slot)
         if found is None:
-            found = me.block.mbarriers[slot] = MbarrierState(Mbarrier(self._counts.get(view.buffer, 1)))
+            found = me.block.mbarriers[slot] = MbarrierState(Mbarrier(self._arrival_counts.get(view.buffer, 1)))
         return found
 
     def _arrive(self, me: GroupState, stmt: Arrive) -> None:
@@ -242,9 +244,9 @@ class Simulation:
         me.wait(stmt, me.stored)
         me.now += self._fitted.issue_overhead
         announced = self._value(me, stmt.bytes)
-        self._changed(mbarrier, arrive(mbarrier.barrier, stmt.count * me.threads, announced), me.now)
+        self._update_mbarrier(mbarrier, arrive(mbarrier.barrier, stmt.count * me.threads, announced), me.now)
 
-    def _changed(self, mbarrier: MbarrierState, barrier: Mbarrier, now: float) -> None:
+    def _update_mbarrier(self, mbarrier: MbarrierState, barrier: Mbarrier, now: float) -> None:
         fresh = barrier.phases > mbarrier.barrier.phases
         mbarrier.barrier = barrier
         if not fresh:
@@ -291,11 +293,11 @@ def has_loops(stmt: For) -> bool:
     return any(isinstance(each, For) for each in walk(stmt.body))
 
 
-def _counts(body: tuple[Stmt, ...]) -> dict[Buffer, int]:
+def _arrival_counts(body: tuple[Stmt, ...]) -> dict[Buffer, int]:
     """Arrival count of each barrier buffer."""
     return {stmt.buffer: stmt.count for stmt in walk(body) if isinstance(stmt, Alloc) and stmt.count is not None}
 
 
-def _one(value: Value) -> int:
+def _scalar(value: Value) -> int:
     """A scalar; of per-thread values, the first thread's."""
     return value if isinstance(value, int) else int(value.flat[0])

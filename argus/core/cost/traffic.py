@@ -1,4 +1,4 @@
-"""Cache traffic: the share of each load that concurrent blocks have in common, and the share that misses the cache."""
+"""Cache traffic: how many concurrent blocks load the same tile, and the share of each load that misses the cache."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from argus.core.walk import IntArray, Value
 
 @frozen
 class Traffic:
-    """far: the share of each global load that misses the last-level cache. own: the share that no other concurrent
-    block loads. busy: active processors.
+    """miss_share: for each global load, the share that misses the last-level cache. distinct_share: distinct tiles that
+    the concurrent blocks load, divided by the blocks. busy: active processors.
 
-    operands: bytes of the tensors that the kernel reads. fetched: the byte-weighted mean of `far`.
+    operands: bytes of the tensors that the kernel reads. fetched: the byte-weighted mean of `miss_share`.
     """
 
-    far: Mapping[Stmt, float]
-    own: Mapping[Stmt, float]
+    miss_share: Mapping[Stmt, float]
+    distinct_share: Mapping[Stmt, float]
     busy: int
     operands: float
     fetched: float
 
 
-def traffic(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, rounds: Rounds, held: int) -> Traffic:
+def traffic(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, rounds: Rounds, resident: int) -> Traffic:
     """Traffic of back-to-back launches: operands that fit in the last-level cache hit there.
 
-    held: resident blocks per processor. Raises KeyError for a missing size.
+    resident: resident blocks per processor. Raises KeyError for a missing size.
     """
     known = sizes_of(kernel, sizes)
-    blocks = resident_blocks(kernel, known, min(rounds.blocks, rounds.processors * held))
+    blocks = resident_blocks(kernel, known, min(rounds.blocks, rounds.processors * resident))
     together = max((len(each) for each in blocks.values()), default=1)
     read = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy) and _loads(stmt)}
     operands = sum(prod(int(value_of(e, known)) for e in each.shape) * each.dtype.bits / 8 for each in read)
     room = machine.fitted.resident_share * machine.cached
     missed = min(1.0, max(0.0, operands / room - 1)) if room else 1.0
-    far: dict[Stmt, float] = {}
-    own: dict[Stmt, float] = {}
-    asked = fetched = 0.0
+    miss_share: dict[Stmt, float] = {}
+    distinct_share: dict[Stmt, float] = {}
+    requested = fetched = 0.0
     for group in block_groups(kernel, {**known, **blocks}).concurrent:
         numbers = dict(group.numbers)
         for stmt in walk(group.body):
@@ -56,11 +56,17 @@ def traffic(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, rounds: 
             elif isinstance(stmt, Let):
                 numbers[stmt.symbol] = 0
             elif isinstance(stmt, Copy) and _loads(stmt):
-                own[stmt] = min(1.0, _different(stmt.source, numbers, kernel.thread) / together)
-                far[stmt] = missed * own[stmt]
+                distinct_share[stmt] = min(1.0, _distinct_tiles(stmt.source, numbers, kernel.thread) / together)
+                miss_share[stmt] = missed * distinct_share[stmt]
                 bytes_each = elements(stmt.source) * stmt.source.buffer.dtype.bits / 8
-                asked, fetched = asked + bytes_each, fetched + bytes_each * far[stmt]
-    return Traffic(far, own, min(rounds.processors, together), operands, fetched / asked if asked else 0.0)
+                requested, fetched = requested + bytes_each, fetched + bytes_each * miss_share[stmt]
+    return Traffic(
+        miss_share,
+        distinct_share,
+        min(rounds.processors, together),
+        operands,
+        fetched / requested if requested else 0.0,
+    )
 
 
 def _loads(stmt: Copy) -> bool:
@@ -72,7 +78,7 @@ def _scalar(value: object) -> int:
 
 
 def resident_blocks(kernel: Kernel, known: Mapping[Symbol, Value], together: int) -> dict[Symbol, IntArray]:
-    """Coordinates of the first `together` blocks, first axis of the grid fastest, without those that have no work."""
+    """Coordinates of the first `together` blocks, first axis of the grid fastest, except idle blocks."""
     rest, found = np.arange(together, dtype=np.int64), dict[Symbol, IntArray]()
     for symbol, extent in zip(kernel.blocks, kernel.grid, strict=True):
         count = max(1, int(value_of(extent, known)))
@@ -81,22 +87,22 @@ def resident_blocks(kernel: Kernel, known: Mapping[Symbol, Value], together: int
     for group in block_groups(kernel, {**known, **found}).concurrent:
         loops = [stmt for stmt in group.body if isinstance(stmt, For)]
         for loop in loops:
-            busy |= _runs(loop, group.numbers)
+            busy |= _enters_loop(loop, group.numbers)
         if not loops:
             busy[:] = True
     return {symbol: values[busy] for symbol, values in found.items()} if busy.any() else found
 
 
-def _runs(loop: For, numbers: Mapping[Symbol, Value]) -> npt.NDArray[np.bool_]:
-    """Whether each block enters the loop; True where that depends on data."""
+def _enters_loop(loop: For, numbers: Mapping[Symbol, Value]) -> npt.NDArray[np.bool_]:
+    """Whether each block enters the loop; True if that depends on data."""
     try:
         return value_of(trips(loop), numbers) > 0
     except NotModelledError:
         return np.ones((), np.bool_)
 
 
-def _different(view: View, numbers: Mapping[Symbol, Value], thread: Symbol) -> int:
-    """Distinct tiles that the blocks load; one per block where that depends on data."""
+def _distinct_tiles(view: View, numbers: Mapping[Symbol, Value], thread: Symbol) -> int:
+    """Distinct tiles that the blocks load; one per block if that depends on data."""
     first = {**numbers, thread: 0}
     blocks = max((np.size(value) for symbol, value in first.items() if symbol.kind == "block"), default=1)
     try:

@@ -40,34 +40,36 @@ class Units:
         unit.busy += cycles
         return unit.free
 
-    def carry(self, stmt: Copy, cost: Cost, now: float) -> float:
-        """When a copy's bytes have passed the memory path: the SM's port, or its share of cache and memory bandwidth.
+    def transfer(self, stmt: Copy, cost: Cost, now: float) -> float:
+        """The time at which a copy's bytes have passed the memory path: the SM's port, or its share of cache and memory
+        bandwidth.
 
-        Requests for one line from many SMs cost the cache less than as many different lines.
+
+        Requests of many SMs for one line cost the cache less than requests for as many different lines.
         """
         machine, traffic = self._machine, self._scenario.traffic
-        moved, own = cost.loaded + cost.stored, traffic.own.get(stmt, 1.0)
+        moved, own = cost.loaded + cost.stored, traffic.distinct_share.get(stmt, 1.0)
         crowded = moved * (own + (1 - own) * self._fitted.shared_line_cost) / machine.cache
-        common = traffic.busy * max(crowded, moved * traffic.far.get(stmt, 0.0) / machine.memory)
-        port = machine.port * min(machine.paired, machine.target.processors / traffic.busy)
+        common = traffic.busy * max(crowded, moved * traffic.miss_share.get(stmt, 0.0) / machine.memory)
+        port = machine.port * min(machine.port_sharers, machine.target.processors / traffic.busy)
         cycles = max(max(cost.landed, moved) / port, common) + cost.filled / self._fitted.fill_rate
         return self.serve("memory", now, cycles)
 
     def latency(self, stmt: Copy) -> float:
-        far = self._scenario.traffic.far.get(stmt, 0.0) > 0
+        far = self._scenario.traffic.miss_share.get(stmt, 0.0) > 0
         return self._fitted.cache_latency + far * self._fitted.memory_latency
 
     def copy(self, me: GroupState, stmt: Copy, cost: Cost) -> None:
-        """A copy without an mbarrier: it completes in its queue, at the first use of a register tile, or untracked."""
-        begun = self.begin(me, stmt, cost)
+        """Issue a copy without an mbarrier; a queue, the use of its register tile, or nothing waits for it."""
+        begun = self.issue(me, stmt, cost)
         read = self.serve("shared", begun, cost.shared)
         if stmt.target.peer is not None:
             read = self.serve("memory", begun, cost.staged / self._fitted.remote_rate) + self._fitted.cache_latency / 2
         done = read
         if cost.loaded or cost.stored:
-            done = self.carry(stmt, cost, read) + self.latency(stmt)
+            done = self.transfer(stmt, cost, read) + self.latency(stmt)
         elif stmt.target.buffer.space == "register":
-            done += self._machine.held
+            done += self._machine.shared_latency
         me.last = max(me.last, done)
         queue = stmt.atom.completion.queue
         if queue is not None:
@@ -78,7 +80,7 @@ class Units:
         elif stmt.target.buffer.space == "shared":
             me.stored = max(me.stored, done)
 
-    def begin(self, me: GroupState, stmt: Copy, cost: Cost) -> float:
+    def issue(self, me: GroupState, stmt: Copy, cost: Cost) -> float:
         """The start time of a copy. Its threads continue once it is issued and its cache lines are requested."""
         if stmt.source.buffer.space == "register":
             me.wait(stmt, me.ready.get(stmt.source.buffer, 0.0))
@@ -94,15 +96,15 @@ class Units:
             if operand.buffer.space == "register":
                 me.wait(stmt, me.ready.get(operand.buffer, 0.0))
         if self._scenario.moves_per_mma:
-            count = cost.tensor / stmt.atom.issue_cycles  # of one scheduler
+            count = cost.tensor / stmt.atom.issue_cycles  # per scheduler
             me.now = self.serve("issue", me.now, count * self._scenario.moves_per_mma * self._machine.simple)
-        end = self.serve("tensor", me.now, cost.tensor * self._scenario.heat)
+        end = self.serve("tensor", me.now, cost.tensor * self._scenario.mma_slowdown)
         end = max(end, self.serve("shared", me.now, cost.shared))
         done = end + self._fitted.mma_latency
         me.last = max(me.last, done)
         queue = stmt.atom.completion.queue
         if queue is None or self._scenario.serialised:
-            # In-order instructions: the wave stalls until this one starts.
+            # In-order instructions: the wave stalls until the unit starts this one.
             me.ready[stmt.target.buffer] = done
             me.wait(stmt, done if self._scenario.serialised else end - self._fitted.mma_latency)
         else:
@@ -123,7 +125,7 @@ def commit(me: GroupState, stmt: Commit) -> None:
         me.queues[stmt.queue].append((max(read for read, _ in group), max(done for _, done in group)))
 
 
-def settle(me: GroupState, stmt: Wait) -> None:
+def wait_for_queue(me: GroupState, stmt: Wait) -> None:
     """Wait until at most `stmt.pending` entries of the queue are outstanding."""
     entries = me.queues[stmt.queue]
     over = len(entries) - stmt.pending

@@ -1,4 +1,4 @@
-"""Fewer modes for the same function: coalesce, filter, flatten, and the structure of modes."""
+"""Operations on a layout's modes: coalesce, filter, flatten, append, replace, group, select."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Part = TypeVar("Part")
 
 
 def coalesce_modes(modes: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
-    """Flat modes without extents of 1, neighbours joined where one continues the other."""
-    kept: list[tuple[int, int]] = []
+    """The modes without extents of 1; merges neighbours where one continues the other."""
+    merged: list[tuple[int, int]] = []
     extent, stride = 1, 0
     for each, step in modes:
         if each == 1:
@@ -25,18 +25,18 @@ def coalesce_modes(modes: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
         elif extent * stride == step:
             extent *= each
         else:
-            kept.append((extent, stride))
+            merged.append((extent, stride))
             extent, stride = each, step
     if extent != 1:
-        kept.append((extent, stride))
-    return kept
+        merged.append((extent, stride))
+    return merged
 
 
 def coalesce(layout: Layout, profile: Profile = None) -> Layout:
     """The flat layout of fewest modes with the same size and the same image at each index below it.
 
     It is unique: two layouts are equal as functions if and only if they coalesce to the same one.
-    With a tuple as profile each of its leaves is coalesced by itself, and later modes are kept.
+    With a tuple as profile, each mode of the profile is coalesced by itself and later modes are unchanged.
     Raises LayoutError (E803) for a profile that does not fit.
     """
     if isinstance(profile, tuple):
@@ -45,14 +45,14 @@ def coalesce(layout: Layout, profile: Profile = None) -> Layout:
 
 
 def filter(layout: Layout, profile: Profile = None) -> Layout:  # noqa: A001 reason: CuTe's name
-    """`coalesce` without modes of stride 0: the same image, each repeated fewer times. Raises as `coalesce`."""
+    """`coalesce` without modes of stride 0: the same set of images, with fewer repetitions. Raises like `coalesce`."""
     if isinstance(profile, tuple):
         return by_mode(filter, layout_of(layout), profile)
     return of_modes(coalesce_modes(tuple([mode for mode in layout_of(layout).flat_modes if mode[1] != 0])))
 
 
 def filter_zeros(layout: Layout) -> Layout:
-    """The same tree with extent 1 wherever the stride is 0."""
+    """The same layout with extent 1 wherever the stride is 0."""
 
     def shrink(extent: IntTuple, stride: IntTuple) -> IntTuple:
         if isinstance(extent, tuple):
@@ -64,7 +64,7 @@ def filter_zeros(layout: Layout) -> Layout:
 
 
 def flatten_layout(layout: Layout) -> Layout:
-    """The same function with modes of depth 0; a layout of depth 0 stays as it is."""
+    """The same function with modes of depth 0; a layout of depth 0 is unchanged."""
     if not isinstance(layout.shape, tuple):
         return layout
     modes = layout.flat_modes
@@ -72,7 +72,7 @@ def flatten_layout(layout: Layout) -> Layout:
 
 
 def by_mode(operation: Callable[[Layout, Part], Layout], layout: Layout, profile: tuple[Part, ...]) -> Layout:
-    """The operation on each mode that the profile names; later modes are kept. Raises LayoutError (E803)."""
+    """Apply the operation to each mode in the profile; later modes are unchanged. Raises LayoutError (E803)."""
     if len(layout) < len(profile):
         raise misplaced(
             f"a profile or tiler of {len(profile)} modes for {layout}, which has {len(layout)}",
@@ -83,12 +83,12 @@ def by_mode(operation: Callable[[Layout, Part], Layout], layout: Layout, profile
 
 
 def append(layout: Layout, mode: Layout | None = None, up_to_rank: int | None = None) -> Layout:
-    """The layout with one mode more (`1:0` by default), or with as many as make the rank `up_to_rank`."""
+    """The layout with a mode appended (`1:0` by default), repeatedly up to the rank `up_to_rank` if given."""
     return make_layout(list(layout) + _padding(layout, mode, up_to_rank))
 
 
 def prepend(layout: Layout, mode: Layout | None = None, up_to_rank: int | None = None) -> Layout:
-    """As `append`, at the front."""
+    """Like `append`, at the front."""
     return make_layout(_padding(layout, mode, up_to_rank) + list(layout))
 
 
@@ -116,12 +116,12 @@ def group(layout: Layout, begin: int = 0, end: int | None = None) -> Layout:
 
 
 def select(layout: Layout, *places: int) -> Layout:
-    """The layout of some modes, in the order given. Raises LayoutError (E803)."""
+    """The layout of these modes, in this order. Raises LayoutError (E803)."""
     return make_layout([layout[place] for place in places])
 
 
 def mode(layout: Layout, *path: int) -> Layout:
-    """A mode, or by further numbers a mode of it. Raises LayoutError (E803)."""
+    """The mode at a path of mode numbers. Raises LayoutError (E803)."""
     for place in path:
         layout = layout[place]
     return layout

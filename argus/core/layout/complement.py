@@ -1,4 +1,4 @@
-"""Complement: what a layout lacks to fill an interval [Cecka 2026, CuTe layout representation and algebra, 3.4]."""
+"""The complement of a layout in an interval [Cecka 2026, CuTe layout representation and algebra, section 3.4]."""
 
 from __future__ import annotations
 
@@ -17,23 +17,28 @@ _WINDOW = 1 << 12
 
 
 def complement(layout: Layout | int, cotarget: IntTuple | None = None) -> Layout:
-    """The layout R, ascending, whose sums with images of the layout are distinct and cover [0, cotarget).
+    """The ascending layout R for which the sums layout(i) + R(j) are distinct and cover [0, cotarget).
 
-    R(0) = 0, and each further image is the smallest integer that no sum gives yet, until R is a layout. As in CuTe, R
-    goes on until the sums leave no gap, where they ever do: they are then [0, n) for the least n that is at least
-    `cotarget` (its size, if it is a shape; 1 by default). Images that a layout repeats count once.
-    Raises LayoutError: E805 where no such layout exists or an image is below 0, E810 if that takes too large a table.
+    R(0) = 0, and each further image of R is the smallest integer that no sum has covered yet, until R is a layout. As
+    in CuTe, R continues until the sums have no gap, if that ever happens: they are then [0, n) for the least n that is
+    at least `cotarget` (its size, if it is a shape; 1 by default). Repeated images of the layout count once.
+    Raises LayoutError: E805 if no such layout exists or an image is negative, E810 if deciding it needs too large a
+    table.
     """
     given = layout_of(layout)
     target = 1 if cotarget is None else product(checked(cotarget, "cotarget"))
     if target < 1:
         raise malformed(f"cotarget {text(cotarget or 0)} has the size {target}", "give a positive extent")
-    tiles = _nested(sorted([mode for mode in given.flat_modes if mode[0] > 1 and mode[1] != 0], key=itemgetter(1, 0)))
-    return _of_image(given, target) if tiles is None else _filled(*tiles, target)
+    tiles = _nested_gaps(
+        sorted([mode for mode in given.flat_modes if mode[0] > 1 and mode[1] != 0], key=itemgetter(1, 0))
+    )
+    return _complement_of_images(given, target) if tiles is None else _fill_gaps(*tiles, target)
 
 
-def _nested(modes: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], int] | None:
-    """The gaps between modes, ascending by stride, and the length that both fill; None if they do not nest."""
+def _nested_gaps(modes: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], int] | None:
+    """(extent, stride) of each gap between modes, by ascending stride, and the length that modes and gaps fill
+    together; None if the strides do not nest.
+    """
     gaps: list[tuple[int, int]] = []
     filled = 1
     for extent, stride in modes:
@@ -46,15 +51,15 @@ def _nested(modes: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], int] |
     return gaps, filled
 
 
-def _filled(gaps: list[tuple[int, int]], filled: int, target: int) -> Layout:
-    """The modes that fill the gaps, and one that repeats the whole up to the target."""
+def _fill_gaps(gaps: list[tuple[int, int]], filled: int, target: int) -> Layout:
+    """The layout that fills the gaps and then repeats the filled interval up to the target."""
     left = -(-target // filled)
     return of_modes([*gaps, (left, filled)] if left > 1 else gaps)
 
 
-def _of_image(layout: Layout, target: int) -> Layout:
-    """The same by the set of images, for modes that do not nest."""
-    modes = _runs(layout)
+def _complement_of_images(layout: Layout, target: int) -> Layout:
+    """`complement` of a layout whose strides do not nest, computed from its set of images."""
+    modes = _merge_runs(layout)
     if modes and modes[0][1] < 0:
         least = sum((extent - 1) * stride for extent, stride in modes if stride < 0)
         raise LayoutError(
@@ -64,17 +69,17 @@ def _of_image(layout: Layout, target: int) -> Layout:
             expected=0,
             found=least,
         )
-    tiles = _nested(modes)
+    tiles = _nested_gaps(modes)
     if tiles is None:
         images = np.unique(of_modes(modes).table())
-        tiles = _alternation(images)
+        tiles = _tiling_gaps(images)
         if tiles is None:
-            return _covering(layout, images, target)
-    return _filled(*tiles, target)
+            return _greedy_complement(layout, images, target)
+    return _fill_gaps(*tiles, target)
 
 
-def _runs(layout: Layout) -> list[tuple[int, int]]:
-    """Modes, ascending by stride, with the same set of images: a mode that steps within another lengthens it."""
+def _merge_runs(layout: Layout) -> list[tuple[int, int]]:
+    """Modes with the same set of images, by ascending stride; merges modes whose images overlap or adjoin."""
     runs: list[tuple[int, int]] = []
     for stride, extent in sorted([(d, s) for s, d in layout.flat_modes if s > 1 and d != 0]):
         length, step = runs[-1] if runs else (0, 1)
@@ -85,11 +90,11 @@ def _runs(layout: Layout) -> list[tuple[int, int]]:
     return runs
 
 
-def _alternation(images: IntArray) -> tuple[list[tuple[int, int]], int] | None:
-    """The gaps of a set that tiles an interval, and the length that it fills with them; None for another set.
+def _tiling_gaps(images: IntArray) -> tuple[list[tuple[int, int]], int] | None:
+    """As `_nested_gaps`, for a set of images; None if the set does not tile an interval.
 
-    It tiles only by alternation: a run [0, a), that run repeated at multiples of a, the whole again repeated, and so
-    on [de Bruijn 1950, On bases for the set of integers]. So runs are read off one by one.
+    A set tiles an interval only if it is a run [0, a), repeated at multiples of a, the result repeated again, and so on
+    [de Bruijn 1950, On bases for the set of integers]; the loop below reads off one level at a time.
     """
     unit, rest = 1, images
     gaps: list[tuple[int, int]] = []
@@ -110,18 +115,18 @@ def _alternation(images: IntArray) -> tuple[list[tuple[int, int]], int] | None:
     return gaps, unit
 
 
-def _covering(layout: Layout, images: IntArray, target: int) -> Layout:
-    """The translations that cover [0, target), as a layout: as few as make one.
+def _greedy_complement(layout: Layout, images: IntArray, target: int) -> Layout:
+    """The fewest greedy translations that cover [0, target) and are the images of a layout.
 
-    A set that does not tile an interval meets itself after some translations, so a growing window finds out.
+    Translations of a set that tiles no interval eventually overlap; the window grows until that or the target.
     """
     window = _WINDOW
-    found, least, covered = _translations(layout, images, min(window, target))
+    found, least, covered = _greedy_translations(layout, images, min(window, target))
     while window < target:
         window *= 8
-        found, least, covered = _translations(layout, images, min(window, target))
+        found, least, covered = _greedy_translations(layout, images, min(window, target))
     modes = recover_modes(np.array(found, np.int64))
-    # A layout that repeats the last mode in full has less than twice as many elements.
+    # Completing the last mode of the layout at most doubles the number of translations.
     for _ in range(len(found)):
         places = images + least
         if not isinstance(modes, Mismatch) or int(places[-1]) >= len(covered) or covered[places].any():
@@ -143,8 +148,8 @@ def _covering(layout: Layout, images: IntArray, target: int) -> Layout:
     return of_modes(modes)
 
 
-def _translations(layout: Layout, images: IntArray, target: int) -> tuple[list[int], int, BoolArray]:
-    """The translations that cover [0, target), one by one, the next integer that is free, and what they cover."""
+def _greedy_translations(layout: Layout, images: IntArray, target: int) -> tuple[list[int], int, BoolArray]:
+    """The greedy translations that cover [0, target), the next uncovered integer, and the covered integers."""
     length = 3 * (target + int(images[-1]))
     if length > TABLE_LIMIT:
         raise too_large(f"the complement of {layout} in {target}")
@@ -154,21 +159,21 @@ def _translations(layout: Layout, images: IntArray, target: int) -> tuple[list[i
     while least < target:
         places = images + least
         if covered[places].any():
-            raise _untiled(layout, least, int(places[np.argmax(covered[places])]))
+            raise _overlap_error(layout, least, int(places[np.argmax(covered[places])]))
         covered[places] = True
         found.append(least)
         least += int(np.argmin(covered[least:]))
     return found, least, covered
 
 
-def _untiled(layout: Layout, least: int, value: int) -> LayoutError:
+def _overlap_error(layout: Layout, least: int, value: int) -> LayoutError:
     images = layout.table()
     index = int(np.flatnonzero(images == value - least)[0])
     return LayoutError(
         "E805",
         f"{layout} has no complement: to cover {least} it must contain {least}, and {least} + {value - least} = "
         f"{value} is covered already",
-        help="use strides of which each is a multiple of stride times extent of the one below it",
+        help="use nested strides: each a multiple of the next smaller stride times its extent",
         index=index,
         found=value,
     )

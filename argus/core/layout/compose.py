@@ -1,9 +1,9 @@
-"""Composition, exact or refused [Cecka 2026, CuTe layout representation and algebra, section 3.3].
+"""Exact composition of layouts [Cecka 2026, CuTe layout representation and algebra, section 3.3].
 
 `composition(A, B)` of layouts is admissible as R if the shape of R refines that of B leaf by leaf and
-R(i) = A(B(i)) for all i below size(B), where A goes on in its last mode as a call does. Such an R exists if and only
-if each leaf of B splits into parts along which A is linear, and A of the sum of all parts is the sum of A of each:
-the parts are found one after another, each as long as A stays linear, which leaves no choice.
+R(i) = A(B(i)) for all i below size(B); beyond its size, A extends its last mode as in a call. Such an R exists if and
+only if each leaf of B splits into parts along which A is linear, and A of a sum of parts is the sum of A of each part.
+The parts are unique: each extends as far as A stays linear.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import Layout, layout_of, of_tree, unchecked_layout
 
 Tiler = Union[Layout, int, None, tuple["Tiler", ...]]
-"""What divides, multiplies or selects by mode: a tuple goes mode by mode, an int `n` is `n:1`, None is no tile."""
+"""Right operand of composition, divide, product: a tuple applies mode by mode, `n` is `n:1`, None changes no mode."""
 
 
 @overload
@@ -30,9 +30,9 @@ def composition(a: LayoutLike, b: LayoutLike | Tiler) -> LayoutLike: ...
 def composition(a: LayoutLike, b: LayoutLike | Tiler) -> LayoutLike:
     """The function i -> a(b(i)) for i below size(b), as a layout whose shape refines that of b.
 
-    b: a layout; a tuple is composed mode by mode, an int n is `n:1`, None leaves the mode as it is. With a swizzle
-    or a composed layout on either side the result is a composed layout, which always exists.
-    Raises LayoutError: E804 with the smallest index at which no layout agrees, E803 for a tiler of too many modes.
+    b: a layout; a tuple is composed mode by mode, an int n is `n:1`, None leaves the mode unchanged. If either operand
+    is a swizzle or a composed layout, the result is a composed layout, which always exists. Raises LayoutError: E804
+    with the smallest index at which no layout agrees, E803 for a tiler of too many modes.
     """
     if isinstance(b, Layout) and isinstance(a, Layout):
         return compose_layouts(a, b)
@@ -41,45 +41,45 @@ def composition(a: LayoutLike, b: LayoutLike | Tiler) -> LayoutLike:
     if b is None:
         return a
     if isinstance(b, tuple):
-        return _tiled(a, b)
+        return _compose_by_mode(a, b)
     if not isinstance(b, Layout | Swizzle | ComposedLayout):
         b = layout_of(b)
-    return compose_layouts(a, b) if isinstance(a, Layout) and isinstance(b, Layout) else _composed(a, b)
+    return compose_layouts(a, b) if isinstance(a, Layout) and isinstance(b, Layout) else _compose_any(a, b)
 
 
 def compose_layouts(a: Layout, b: Layout) -> Layout:
-    """As `composition`, of two layouts."""
+    """`composition` of two layouts."""
     slope, jumps = steps(a.flat_modes)
     shape = b.shape
     if not jumps:
         return of_tree(shape, [slope * stride for _, stride in b.flat_modes])
     parts: list[tuple[int, int]] = []
-    leaves = [_split(slope, jumps, a, b, mode, parts) for mode in b.flat_modes]
+    leaves = [_split_leaf(slope, jumps, a, b, mode, parts) for mode in b.flat_modes]
     for below, _ in jumps:
         load = 0
         for extent, stride in parts:
             load += (extent - 1) * (stride % below)
         if load >= below:
-            _agree(slope, jumps, a, b, parts)
+            _check_linear(slope, jumps, a, b, parts)
             break
     if not isinstance(shape, tuple):
         return unchecked_layout(*leaves[0])
     if len(leaves) == len(shape) and not any(isinstance(part, tuple) for part in shape):
         return unchecked_layout(tuple([extent for extent, _ in leaves]), tuple([stride for _, stride in leaves]))
-    return unchecked_layout(*_nested(shape, iter(leaves)))
+    return unchecked_layout(*_nest_leaves(shape, iter(leaves)))
 
 
-def _nested(shape: IntTuple, leaves: Iterator[tuple[IntTuple, IntTuple]]) -> tuple[IntTuple, IntTuple]:
+def _nest_leaves(shape: IntTuple, leaves: Iterator[tuple[IntTuple, IntTuple]]) -> tuple[IntTuple, IntTuple]:
     if not isinstance(shape, tuple):
         return next(leaves)
-    pairs = [_nested(part, leaves) for part in shape]
+    pairs = [_nest_leaves(part, leaves) for part in shape]
     return tuple([extent for extent, _ in pairs]), tuple([stride for _, stride in pairs])
 
 
-def _split(
+def _split_leaf(
     slope: int, jumps: Jumps, a: Layout, b: Layout, mode: tuple[int, int], parts: list[tuple[int, int]]
 ) -> tuple[IntTuple, IntTuple]:
-    """One leaf of B as the modes along which A is linear; they are appended to `parts` with B's strides."""
+    """The modes of one leaf of B along which A is linear; appends them to `parts` with B's strides."""
     left, step = mode
     extents: list[int] = []
     strides: list[int] = []
@@ -94,7 +94,7 @@ def _split(
             if len(jumps) > 1:
                 run = first_deviation(jumps, [(left, step)]) or left
             if left % run:
-                _agree(slope, jumps, a, b, [*parts, (run + 1, step)])
+                _check_linear(slope, jumps, a, b, [*parts, (run + 1, step)])
         parts.append((run, step))
         extents.append(run)
         strides.append(value)
@@ -107,8 +107,8 @@ def _split(
     return tuple(extents), tuple(strides)
 
 
-def _agree(slope: int, jumps: Jumps, a: Layout, b: Layout, parts: list[tuple[int, int]]) -> None:
-    """Raise LayoutError (E804) unless A along the parts is the sum of what it is along each."""
+def _check_linear(slope: int, jumps: Jumps, a: Layout, b: Layout, parts: list[tuple[int, int]]) -> None:
+    """Raise LayoutError (E804) unless A of a sum of the parts is the sum of A of each."""
     index = first_deviation(jumps, parts)
     if index is None:
         return
@@ -121,7 +121,7 @@ def _agree(slope: int, jumps: Jumps, a: Layout, b: Layout, parts: list[tuple[int
         "E804",
         f"({a}) o ({b}) is no layout: at index {index} it is {expected}, "
         f"and a layout that agrees at all smaller indices is {found} there",
-        help="compose with a layout whose extents and strides divide the left one's, or keep the two apart",
+        help="compose with a layout whose extents and strides divide the left one's, or keep a `ComposedLayout`",
         index=index,
         expected=expected,
         found=found,
@@ -131,29 +131,29 @@ def _agree(slope: int, jumps: Jumps, a: Layout, b: Layout, parts: list[tuple[int
 # -- with swizzles -------------------------------------------------------------------------------------------
 
 
-def _tiled(a: LayoutLike, tiler: tuple[Tiler, ...]) -> LayoutLike:
+def _compose_by_mode(a: LayoutLike, tiler: tuple[Tiler, ...]) -> LayoutLike:
     if isinstance(a, Layout):
-        return by_mode(_mode_composed, a, tiler)
+        return by_mode(_compose_mode, a, tiler)
     if isinstance(a, Swizzle):
         raise misplaced(f"{a} has no modes for a tiler of {len(tiler)}", "compose it with a layout first")
-    return ComposedLayout(a.outer, a.offset, _tiled(a.inner, tiler))
+    return ComposedLayout(a.outer, a.offset, _compose_by_mode(a.inner, tiler))
 
 
-def _mode_composed(mode: Layout, tiler: Tiler) -> Layout:
+def _compose_mode(mode: Layout, tiler: Tiler) -> Layout:
     return composition(mode, tiler)
 
 
-def _composed(a: LayoutLike, b: LayoutLike) -> LayoutLike:
-    """Offsets and swizzles stay outside; layouts that meet become one where that is exact."""
+def _compose_any(a: LayoutLike, b: LayoutLike) -> LayoutLike:
+    """Composition with swizzles; merges adjacent inner layouts where that is exact."""
     if isinstance(a, Swizzle) and a.bits == 0:
         return b
     if isinstance(a, ComposedLayout) and not isinstance(a.inner, Swizzle):
-        joined = _joined(a.inner, b)
+        joined = _compose_if_exact(a.inner, b)
         return ComposedLayout(a, 0, b) if joined is None else ComposedLayout(a.outer, a.offset, joined)
     return ComposedLayout(a, 0, b)
 
 
-def _joined(a: LayoutLike, b: LayoutLike) -> LayoutLike | None:
+def _compose_if_exact(a: LayoutLike, b: LayoutLike) -> LayoutLike | None:
     try:
         return composition(a, b)
     except LayoutError:

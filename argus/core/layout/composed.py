@@ -1,4 +1,4 @@
-"""`ComposedLayout`: `outer o offset o inner`, for what no single layout says, such as a swizzled layout."""
+"""`ComposedLayout`: `outer o offset o inner`, such as a swizzled layout, where no single layout suffices."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from argus.core import algebra
 from argus.core.index import Index
 from argus.core.layout.faults import malformed, misplaced, too_large
 from argus.core.layout.inttuple import Coordinate, IntTuple, has_none, integer, text
-from argus.core.layout.pictures.grid import MOST_CELLS, index_grid
+from argus.core.layout.pictures.grid import MAX_CELLS, index_grid
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import IntArray, Integers, Layout
 
 LayoutLike = Union[Layout, Swizzle, "ComposedLayout"]
-"""What is called on an index: the operands and results of composition and inverse."""
+"""The operands and results of composition and inverse: functions of an index."""
 
 
 @frozen
 class ComposedLayout:
     """The function `i -> outer(offset + inner(i))`; its shape is that of `inner`.
 
-    Either part may be a layout, a swizzle or composed itself. A swizzle as `inner` has one period as its size.
+    Either part may be a layout, a swizzle or a composed layout. A swizzle as `inner` has the size of one period.
     """
 
     outer: LayoutLike
@@ -46,18 +46,18 @@ class ComposedLayout:
         return self.inner.size()
 
     def cosize(self) -> int:
-        """One more than the largest image. Raises LayoutError (E810) where that takes too large a table."""
+        """One more than the largest image. Raises LayoutError (E810) if the table would be too large."""
         return 1 + max(0, int(self.table().max()))
 
     def table(self) -> IntArray:
         """The images of 0 .. size-1. Raises LayoutError (E810) above TABLE_LIMIT elements."""
-        return self.outer.images(self._moved(self.inner.table()))
+        return self.outer.images(self._add_offset(self.inner.table()))
 
     def images(self, indices: Integers) -> IntArray:
-        """The images of some indices, each as a call gives it."""
-        return self.outer.images(self._moved(self.inner.images(indices)))
+        """The image of each index, like a call."""
+        return self.outer.images(self._add_offset(self.inner.images(indices)))
 
-    def _moved(self, images: IntArray) -> IntArray:
+    def _add_offset(self, images: IntArray) -> IntArray:
         if abs(self.offset) >> 62:
             raise too_large(f"the offset {self.offset}")
         return images + self.offset
@@ -68,7 +68,7 @@ class ComposedLayout:
     def __call__(self, *coord: Coordinate) -> ComposedLayout: ...
     def __call__(self, *coord: Coordinate) -> int | ComposedLayout:
         if has_none(coord):
-            return self._sliced(coord)
+            return self._slice(coord)
         inner = self.inner
         if not isinstance(inner, Swizzle):
             return self.outer(self.offset + inner(*cast(tuple[IntTuple, ...], coord)))
@@ -76,16 +76,16 @@ class ComposedLayout:
             raise misplaced(f"{self} has one mode, the coordinate {text(coord)} has {len(coord)}", "give an index")
         return self.outer(self.offset + inner(integer(coord[0], "an index")))
 
-    def _sliced(self, coord: tuple[Coordinate, ...]) -> ComposedLayout:
-        """The modes that are kept; what the fixed coordinates add goes into the offset."""
+    def _slice(self, coord: tuple[Coordinate, ...]) -> ComposedLayout:
+        """The sublayout of the modes at None; the fixed coordinates move into the offset."""
         inner = self.inner
         if isinstance(inner, Swizzle):
             return self
-        kept = inner(*coord)
-        if isinstance(kept, ComposedLayout):
-            return ComposedLayout(self.outer, self.offset, kept)
-        fixed = inner(*cast(tuple[IntTuple, ...], _zeroed(coord)))
-        return ComposedLayout(self.outer, self.offset + fixed, kept)
+        selected = inner(*coord)
+        if isinstance(selected, ComposedLayout):
+            return ComposedLayout(self.outer, self.offset, selected)
+        fixed = inner(*cast(tuple[IntTuple, ...], _none_to_zero(coord)))
+        return ComposedLayout(self.outer, self.offset + fixed, selected)
 
     def at(self, index: Index) -> Index:
         """The image of a symbolic index within the size."""
@@ -111,15 +111,15 @@ class ComposedLayout:
         return index_grid(self).svg()
 
     def _repr_svg_(self) -> str | None:
-        return self.svg() if self.size() <= MOST_CELLS else None
+        return self.svg() if self.size() <= MAX_CELLS else None
 
     def __str__(self) -> str:
-        return f"{_bracketed(self.outer)} o {self.offset} o {_bracketed(self.inner)}"
+        return f"{_bracket(self.outer)} o {self.offset} o {_bracket(self.inner)}"
 
 
-def _zeroed(coord: Coordinate) -> Coordinate:
-    return tuple(map(_zeroed, coord)) if isinstance(coord, tuple) else coord or 0
+def _none_to_zero(coord: Coordinate) -> Coordinate:
+    return tuple(map(_none_to_zero, coord)) if isinstance(coord, tuple) else coord or 0
 
 
-def _bracketed(part: LayoutLike) -> str:
+def _bracket(part: LayoutLike) -> str:
     return f"[{part}]" if isinstance(part, ComposedLayout) else str(part)

@@ -1,10 +1,10 @@
-"""Divides and products: a layout split by tiles, or repeated over a layout of tiles.
+"""Divides and products: split a layout into tiles, or repeat a block over a layout of tiles.
 
-Divide is the composition with a tile and its complement; product puts copies of a block where its complement says
-[Cecka 2026, CuTe layout representation and algebra, sections 3.6 and 3.7]. `logical_` keeps the modes of the first
-layout; `zipped_`, `tiled_` and `flat_` gather the tiles of all modes into the first mode, ever less nested.
-Each function raises LayoutError: E803 for a tiler of too many modes, E804 or E805 where the composition or the
-complement that it stands for does not exist.
+A divide composes the layout with a tile and its complement; a product places copies of a block by the block's
+complement [Cecka 2026, CuTe layout representation and algebra, sections 3.6 and 3.7]. `logical_` preserves the modes of
+the first layout; `zipped_`, `tiled_` and `flat_` gather the tiles of all modes first, with decreasing nesting. Each
+function raises LayoutError: E803 for a tiler of too many modes, E804 or E805 if the underlying composition or
+complement does not exist.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _Splitter = Callable[[Layout, Tiler], Layout]
 
 
 def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
-    """`(tile, rest)`: the layout after `(tiler, complement(tiler, size))`, mode by mode for a tuple.
+    """`(tile, rest)`: the layout composed with `(tiler, complement(tiler, size))`, mode by mode for a tuple.
 
-    The result at (t, r) is layout(tiler(t) + complement(r)); None leaves a mode whole.
+    The result at (t, r) is layout(tiler(t) + complement(r)); A tiler of None leaves a mode undivided.
     """
     if tiler is None:
         return layout
@@ -35,10 +35,10 @@ def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
 
 
 def logical_product(block: Layout, tiler: Tiler) -> Layout:
-    """`(block, copies)`: the copies lie where `complement(block)` after the tiler says.
+    """`(block, copies)`: the copies are placed by `complement(block)` composed with the tiler.
 
     Copies at different images of the tiler never overlap; a tiler that repeats images repeats copies.
-    Refused (E805) for a tiler with images below 0.
+    Raises LayoutError (E805) for a tiler with negative images.
     """
     if tiler is None:
         return block
@@ -59,11 +59,12 @@ def _pair(a: Layout, b: Layout) -> Layout:
     return unchecked_layout((a.shape, b.shape), (a.stride, b.stride))
 
 
-# -- gathered ------------------------------------------------------------------------------------------------
+# -- tiles and rests gathered
+# ------------------------------------------------------------------------------------------------
 
 
-def _unzipped(split: _Splitter, layout: Layout, tiler: Tiler) -> Layout:
-    """`((tiles), (rests))`: what the splitter makes of each mode, first parts first. None has the tile `1:0`."""
+def _zip_modes(split: _Splitter, layout: Layout, tiler: Tiler) -> Layout:
+    """`((tiles), (rests))` after splitting each mode; a tiler of None has the tile `1:0`."""
     if tiler is None:
         return _pair(unchecked_layout(1, 0), layout)
     if not isinstance(tiler, tuple):
@@ -71,48 +72,48 @@ def _unzipped(split: _Splitter, layout: Layout, tiler: Tiler) -> Layout:
     if len(layout) < len(tiler):
         raise misplaced(f"a tiler of {len(tiler)} modes for {layout}", f"give at most {len(layout)} modes")
     modes = list(layout)
-    pairs = [_unzipped(split, *pair) for pair in zip(modes, tiler, strict=False)]
+    pairs = [_zip_modes(split, *pair) for pair in zip(modes, tiler, strict=False)]
     rests = [pair[1] for pair in pairs] + modes[len(tiler) :]
     return _pair(make_layout([pair[0] for pair in pairs]), make_layout(rests))
 
 
-def _unpacked(zipped: Layout) -> Layout:
-    """The second mode's modes as modes of the whole."""
+def _splice_rests(zipped: Layout) -> Layout:
+    """The layout with the second mode's modes spliced in at the top level."""
     return make_layout([zipped[0], *zipped[1]])
 
 
-def _flat(zipped: Layout) -> Layout:
+def _splice_both(zipped: Layout) -> Layout:
     return make_layout([*zipped[0], *zipped[1]])
 
 
 def zipped_divide(layout: Layout, tiler: Tiler) -> Layout:
     """`((tile, tile, ...), (rest, rest, ...))`."""
-    return _unzipped(logical_divide, layout, tiler)
+    return _zip_modes(logical_divide, layout, tiler)
 
 
 def tiled_divide(layout: Layout, tiler: Tiler) -> Layout:
     """`((tile, tile, ...), rest, rest, ...)`."""
-    return _unpacked(zipped_divide(layout, tiler))
+    return _splice_rests(zipped_divide(layout, tiler))
 
 
 def flat_divide(layout: Layout, tiler: Tiler) -> Layout:
     """`(tile, tile, ..., rest, rest, ...)`."""
-    return _flat(zipped_divide(layout, tiler))
+    return _splice_both(zipped_divide(layout, tiler))
 
 
 def zipped_product(block: Layout, tiler: Tiler) -> Layout:
     """`((block, block, ...), (copies, copies, ...))`."""
-    return _unzipped(logical_product, block, tiler)
+    return _zip_modes(logical_product, block, tiler)
 
 
 def tiled_product(block: Layout, tiler: Tiler) -> Layout:
     """`((block, block, ...), copies, copies, ...)`."""
-    return _unpacked(zipped_product(block, tiler))
+    return _splice_rests(zipped_product(block, tiler))
 
 
 def flat_product(block: Layout, tiler: Tiler) -> Layout:
     """`(block, block, ..., copies, copies, ...)`."""
-    return _flat(zipped_product(block, tiler))
+    return _splice_both(zipped_product(block, tiler))
 
 
 # -- mode by mode --------------------------------------------------------------------------------------------
@@ -126,7 +127,7 @@ def _padded_product(block: Layout, tiler: Layout) -> tuple[list[Layout], list[La
 
 
 def blocked_product(block: Layout, tiler: Layout) -> Layout:
-    """Each mode is `(block, copies)`: blocks stay whole, one after another as the tiler's modes say."""
+    """Each mode is `(block, copies)`: blocks stay contiguous and repeat along the tiler's modes."""
     blocks, copies = _padded_product(block, tiler)
     return make_layout([_pair(*pair) for pair in zip(blocks, copies, strict=True)])
 
@@ -138,7 +139,7 @@ def raked_product(block: Layout, tiler: Layout) -> Layout:
 
 
 def tile_to_shape(block: Layout, target: IntTuple, order: IntTuple | None = None) -> Layout:
-    """Copies of a block that fill a shape, taken mode by mode in ascending `order` (first mode first by default).
+    """Repeat a block to fill a shape, mode by mode in ascending `order` (by default the first mode first).
 
     The result's modes are `(block, copies)`. Raises LayoutError: E803 if the block has more modes than the shape, E807
     if it does not divide it.

@@ -1,18 +1,18 @@
-"""What the layout algebra refuses, as one exception with its reason and, where values disagree, the index."""
+"""`LayoutError`, the exception of the layout algebra, and constructors for its common codes."""
 
 from __future__ import annotations
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 
 TABLE_LIMIT = 1 << 26
-"""Elements of the largest function that is tabulated."""
+"""Most elements of a function's table."""
 
 
 class LayoutError(ArgusError, ValueError):
-    """An operation on layouts has no exact result, or was given what is no layout.
+    """An operation on layouts has no exact result, or an argument is not a layout.
 
-    code: the catalogue's (`E804`). index: the smallest index at which values disagree, None where the fault is
-    not about one. expected and found: the values there.
+    code: the error code, such as `E804`. index: the smallest index at which values disagree, None if no index is at
+    fault. expected, found: the values there.
     """
 
     def __init__(
@@ -35,17 +35,17 @@ class LayoutError(ArgusError, ValueError):
         self._help = help
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _again, (self.code, self.diagnostic.message, self._help, self.index, self.expected, self.found)
+        return _rebuild, (self.code, self.diagnostic.message, self._help, self.index, self.expected, self.found)
 
 
-def _again(
+def _rebuild(
     code: str, message: str, repair: str, index: int | None, expected: int | None, found: int | None
 ) -> LayoutError:
     return LayoutError(code, message, help=repair, index=index, expected=expected, found=found)
 
 
 def malformed(message: str, repair: str) -> LayoutError:
-    """E801: the arguments are no shape, no stride, or not congruent."""
+    """E801: an argument is not a shape or a stride, or the trees are not congruent."""
     return LayoutError("E801", message, help=repair)
 
 
@@ -55,7 +55,7 @@ def misplaced(message: str, repair: str) -> LayoutError:
 
 
 def too_large(fact: str) -> LayoutError:
-    """E810: the fact says what exceeds the limit of elements."""
+    """E810: a table would exceed TABLE_LIMIT elements. fact: what needs the table."""
     return LayoutError(
         "E810",
         f"{fact}, a table holds at most {TABLE_LIMIT}",

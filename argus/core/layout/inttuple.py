@@ -1,7 +1,7 @@
 """Int-tuples: an int, or a tuple of int-tuples. Shapes, strides and coordinates are int-tuples.
 
-Names and meaning are CuTe's [Cecka 2026, CuTe layout representation and algebra, section 2]. A size-1 tuple is
-not its element: `4` has rank 1 and depth 0, `(4,)` has rank 1 and depth 1.
+Names and semantics are CuTe's [Cecka 2026, CuTe layout representation and algebra, section 2]. A tuple of one element
+differs from the element: `4` has rank 1 and depth 0, `(4,)` has rank 1 and depth 1.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from argus.core.layout.faults import LayoutError, malformed, misplaced
 
 IntTuple = Union[int, tuple["IntTuple", ...]]
 Coordinate = Union[int, None, tuple["Coordinate", ...]]
-"""An int-tuple in which None keeps a mode whole."""
+"""An int-tuple in which None selects a whole mode."""
 
 
 def text(tree: Coordinate) -> str:
-    """CuTe's notation: `(4,(2,3))`; a tuple of one keeps its comma, since `(4)` is 4."""
+    """CuTe's notation: `(4,(2,3))`; a tuple of one has a trailing comma, since `(4)` is 4."""
     if isinstance(tree, tuple):
         return f"({','.join(map(text, tree))}{',' if len(tree) == 1 else ''})"
     return "_" if tree is None else str(tree)
 
 
 def checked(tree: object, what: str) -> IntTuple:
-    """The same tree of Python ints. Raises LayoutError (E801) for anything else, bools included."""
+    """The tree with Python ints as leaves. Raises LayoutError (E801) for anything else, bools included."""
     if tree.__class__ is int:
         return cast(int, tree)
     if isinstance(tree, tuple):
@@ -41,7 +41,7 @@ def checked(tree: object, what: str) -> IntTuple:
 
 
 def integer(value: object, what: str) -> int:
-    """A Python int. Raises LayoutError (E801) for anything else, bools included."""
+    """The value as a Python int. Raises LayoutError (E801) for anything else, bools included."""
     found = checked(value, what)
     if isinstance(found, tuple):
         raise malformed(f"{what} is {text(found)}, expected an int", "give an int")
@@ -49,7 +49,7 @@ def integer(value: object, what: str) -> int:
 
 
 def checked_coordinate(coord: object) -> Coordinate:
-    """The same coordinate of Python ints and None. Raises LayoutError (E801) for anything else."""
+    """The coordinate with Python ints and None as leaves. Raises LayoutError (E801) for anything else."""
     if isinstance(coord, tuple):
         return tuple(map(checked_coordinate, cast(tuple[object, ...], coord)))
     return None if coord is None else checked(coord, "coordinate")
@@ -64,7 +64,7 @@ def is_tuple(tree: object) -> bool:
 
 
 def has_none(tree: Coordinate) -> bool:
-    """Whether a None stands at any leaf."""
+    """Whether any leaf is None."""
     return any(map(has_none, tree)) if isinstance(tree, tuple) else tree is None
 
 
@@ -131,25 +131,25 @@ def tuple_max(tree: IntTuple) -> int:
 
 def inner_product(a: IntTuple, b: IntTuple) -> int:
     """The sum of products of leaves of congruent trees. Raises LayoutError (E801) otherwise."""
-    _same(a, b, "inner_product")
+    _require_congruent(a, b, "inner_product")
     return sum(map(mul, flatten(a), flatten(b)))
 
 
 def elem_scale(a: IntTuple, b: IntTuple) -> IntTuple:
-    """Leaf by leaf, `a` times the product of what stands in its place in `b`. Raises LayoutError (E801)."""
+    """Each leaf of `a` times the size of the corresponding subtree of `b`. Raises LayoutError (E801)."""
     if isinstance(a, tuple):
-        return tuple(elem_scale(x, y) for x, y in _paired(a, b, "elem_scale"))
+        return tuple(elem_scale(x, y) for x, y in _pair_modes(a, b, "elem_scale"))
     return a * product(b)
 
 
 def ceil_div(a: IntTuple, b: IntTuple) -> IntTuple:
-    """Tiles of `b` that cover `a`, mode by mode; an int `b` is taken from the first modes of a tuple first.
+    """The number of tiles `b` that cover `a`, mode by mode; an int `b` consumes the modes of a tuple from the first on.
 
     Raises LayoutError (E801) for profiles that do not fit.
     """
     if isinstance(a, tuple):
         if isinstance(b, tuple):
-            return tuple(ceil_div(x, y) for x, y in _paired(a, b, "ceil_div", shorter=True)) + a[len(b) :]
+            return tuple(ceil_div(x, y) for x, y in _pair_modes(a, b, "ceil_div", shorter=True)) + a[len(b) :]
         parts: list[IntTuple] = []
         for part in a:
             parts.append(ceil_div(part, b))
@@ -162,14 +162,14 @@ def ceil_div(a: IntTuple, b: IntTuple) -> IntTuple:
 
 
 def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
-    """Divide a shape by the number of elements `b`, first modes first; mode by mode for a tuple.
+    """Divide a shape by `b` elements, from the first mode on; mode by mode for a tuple.
 
-    Extents must divide, one way or the other: what is left of a mode of 2 by 4 is 1, and 2 go on to the next.
-    Raises LayoutError (E807) where they do not.
+    Each extent must divide the remaining divisor or be a multiple of it: 2 divided by 4 leaves 1, and a divisor of 2
+    for the next mode. Raises LayoutError (E807) otherwise.
     """
     if isinstance(a, tuple):
         if isinstance(b, tuple):
-            return tuple(shape_div(x, y) for x, y in _paired(a, b, "shape_div"))
+            return tuple(shape_div(x, y) for x, y in _pair_modes(a, b, "shape_div"))
         parts: list[IntTuple] = []
         for part in a:
             parts.append(shape_div(part, b))
@@ -190,7 +190,7 @@ def prefix_product(tree: IntTuple, init: IntTuple = 1) -> IntTuple:
     if isinstance(init, tuple):
         if not isinstance(tree, tuple):
             raise malformed(f"prefix_product of {text(tree)} from {text(init)}", "give an int to begin with")
-        return tuple(prefix_product(x, y) for x, y in _paired(tree, init, "prefix_product"))
+        return tuple(prefix_product(x, y) for x, y in _pair_modes(tree, init, "prefix_product"))
     if not isinstance(tree, tuple):
         integer(tree, "a shape")
         return init
@@ -216,20 +216,20 @@ def suffix_product(tree: IntTuple, init: int = 1) -> IntTuple:
 
 
 def idx2crd(idx: IntTuple, shape: IntTuple, stride: IntTuple | None = None) -> IntTuple:
-    """The coordinate within `shape` of an index counted by `stride` (column-major by default).
+    """The coordinate in `shape` of an index with strides `stride` (column-major by default).
 
-    A tuple goes mode by mode. Raises LayoutError (E803) where it does not fit the shape, E801 for what is no shape.
+    A tuple is converted mode by mode. Raises LayoutError: E803 if it does not fit the shape, E801 for an invalid shape.
     """
-    extents = _extents(shape)
+    extents = _checked_extents(shape)
     steps = prefix_product(extents) if stride is None else checked(stride, "stride")
     return _coordinate(checked(idx, "index"), extents, steps)
 
 
 def _coordinate(idx: IntTuple, shape: IntTuple, steps: IntTuple) -> IntTuple:
     if isinstance(shape, tuple):
-        parts = _paired(shape, steps, "idx2crd")
+        parts = _pair_modes(shape, steps, "idx2crd")
         if isinstance(idx, tuple):
-            _fits(idx, shape)
+            _require_rank(idx, shape)
             return tuple(_coordinate(i, s, d) for i, (s, d) in zip(idx, parts, strict=True))
         return tuple(_coordinate(idx, s, d) for s, d in parts)
     if isinstance(idx, tuple) or isinstance(steps, tuple):
@@ -240,25 +240,24 @@ def _coordinate(idx: IntTuple, shape: IntTuple, steps: IntTuple) -> IntTuple:
 def crd2idx(coord: Coordinate, shape: IntTuple, stride: IntTuple | None = None) -> int:
     """The inner product of a coordinate with the strides (column-major by default).
 
-    An int in place of a tuple is an index of that mode and is split by the shape, whose last mode takes what is
-    left: nothing is bounds-checked. None counts as 0. Raises LayoutError (E803) where it does not fit the shape, E801
-    for what is no shape.
+    An int in place of a tuple is an index into that mode, split by the shape; the last mode takes the rest, without a
+    bounds check. None counts as 0. Raises LayoutError: E803 if it does not fit the shape, E801 for an invalid shape.
     """
-    extents = _extents(shape)
+    extents = _checked_extents(shape)
     steps = prefix_product(extents) if stride is None else checked(stride, "stride")
     return image(checked_coordinate(coord), extents, steps)
 
 
 def image(coord: Coordinate, shape: IntTuple, steps: IntTuple) -> int:
-    """As `crd2idx`, of trees that are known to be well formed."""
+    """`crd2idx` without the checks: the trees must be well formed."""
     if isinstance(coord, tuple):
-        _fits(coord, shape)
-        parts = _paired(cast(tuple[IntTuple, ...], shape), steps, "crd2idx")
+        _require_rank(coord, shape)
+        parts = _pair_modes(cast(tuple[IntTuple, ...], shape), steps, "crd2idx")
         return sum(image(c, s, d) for c, (s, d) in zip(coord, parts, strict=True))
     rest = coord or 0
     if isinstance(shape, tuple):
         total = 0
-        parts = _paired(shape, steps, "crd2idx")
+        parts = _pair_modes(shape, steps, "crd2idx")
         for extent, step in parts[:-1]:
             rest, here = divmod(rest, product(extent))
             total += image(here, extent, step)
@@ -271,11 +270,11 @@ def image(coord: Coordinate, shape: IntTuple, steps: IntTuple) -> int:
 def crd2crd(coord: IntTuple, dst_shape: IntTuple, src_shape: IntTuple | None = None) -> IntTuple:
     """A coordinate of `src_shape` as the coordinate of the same element in `dst_shape`.
 
-    Raises LayoutError (E803) where the coordinate fits neither, or a tuple becomes an index without `src_shape`.
+    Raises LayoutError (E803) if the coordinate does not fit, or a tuple is to become an index without `src_shape`.
     """
     if isinstance(coord, tuple):
         if isinstance(dst_shape, tuple) and src_shape is None:
-            _fits(coord, dst_shape)
+            _require_rank(coord, dst_shape)
             return tuple(crd2crd(c, s) for c, s in zip(coord, dst_shape, strict=True))
         if src_shape is None:
             raise misplaced(f"crd2crd of {text(coord)} to the index of {text(dst_shape)}", "give src_shape")
@@ -288,24 +287,24 @@ def crd2crd(coord: IntTuple, dst_shape: IntTuple, src_shape: IntTuple | None = N
 
 
 def slice_(coord: Coordinate, tree: IntTuple) -> tuple[IntTuple, ...] | IntTuple:
-    """The parts of `tree` that stand where `coord` has None, as a tuple. Raises LayoutError (E803)."""
-    return _kept(coord, tree, whole=True)
+    """The parts of `tree` at which `coord` is None, as a tuple. Raises LayoutError (E803)."""
+    return _select_modes(coord, tree, whole=True)
 
 
 def dice(coord: Coordinate, tree: IntTuple) -> tuple[IntTuple, ...] | IntTuple:
-    """The parts of `tree` that stand where `coord` has an int, as a tuple. Raises LayoutError (E803)."""
-    return _kept(coord, tree, whole=False)
+    """The parts of `tree` at which `coord` is an int, as a tuple. Raises LayoutError (E803)."""
+    return _select_modes(coord, tree, whole=False)
 
 
-def _kept(coord: Coordinate, tree: IntTuple, *, whole: bool) -> tuple[IntTuple, ...]:
+def _select_modes(coord: Coordinate, tree: IntTuple, *, whole: bool) -> tuple[IntTuple, ...]:
     if isinstance(coord, tuple):
-        _fits(coord, tree)
+        _require_rank(coord, tree)
         pairs = zip(coord, cast(tuple[IntTuple, ...], tree), strict=True)
-        return tuple(part for c, each in pairs for part in _kept(c, each, whole=whole))
+        return tuple(part for c, each in pairs for part in _select_modes(c, each, whole=whole))
     return (tree,) if (coord is None) == whole else ()
 
 
-def _extents(shape: object) -> IntTuple:
+def _checked_extents(shape: object) -> IntTuple:
     extents = checked(shape, "shape")
     if any(extent <= 0 for extent in flatten(extents)):
         raise malformed(f"shape {text(extents)} has an extent that is not positive", "use positive extents")
@@ -316,39 +315,39 @@ def _extents(shape: object) -> IntTuple:
 
 
 def congruent(a: IntTuple, b: IntTuple) -> bool:
-    """The same profile: an int where the other has an int, tuples of one rank elsewhere."""
+    """Whether both have the same profile: ints at the same places, tuples of equal rank elsewhere."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(congruent, a, b))
     return not isinstance(a, tuple) and not isinstance(b, tuple)
 
 
 def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
-    """The profile of `b` refines that of `a`: an int of `a` may stand for any tree."""
+    """Whether the profile of `b` refines that of `a`: an int of `a` matches any tree."""
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(weakly_congruent, a, b))
     return True
 
 
 def compatible(a: IntTuple, b: IntTuple) -> bool:
-    """`b` refines `a`: each int of `a` is the size of what stands in its place, so coordinates of `a` are of `b`."""
+    """Whether `b` refines `a`: each int of `a` is the size of its subtree in `b`. `b` accepts coordinates of `a`."""
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(compatible, a, b))
     return a == product(b)
 
 
 def weakly_compatible(a: IntTuple, b: IntTuple) -> bool:
-    """As `compatible`, where the size of the place may be a multiple: `a` tiles `b` mode by mode."""
+    """Like `compatible`, but the size of a subtree may be a multiple of the int: `a` tiles `b` mode by mode."""
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(weakly_compatible, a, b))
     return a != 0 and product(b) % a == 0
 
 
-def _same(a: IntTuple, b: IntTuple, what: str) -> None:
+def _require_congruent(a: IntTuple, b: IntTuple, what: str) -> None:
     if not congruent(a, b):
         raise malformed(f"{what} of {text(a)} and {text(b)}: the trees are not congruent", "give congruent trees")
 
 
-def _paired(
+def _pair_modes(
     a: tuple[IntTuple, ...], b: IntTuple, what: str, *, shorter: bool = False
 ) -> list[tuple[IntTuple, IntTuple]]:
     if not isinstance(b, tuple) or len(b) > len(a) or (len(b) < len(a) and not shorter):
@@ -356,7 +355,7 @@ def _paired(
     return list(zip(a, b, strict=False))
 
 
-def _fits(coord: tuple[Coordinate, ...], shape: IntTuple) -> None:
+def _require_rank(coord: tuple[Coordinate, ...], shape: IntTuple) -> None:
     if not isinstance(shape, tuple) or len(shape) != len(coord):
         raise misplaced(
             f"coordinate {text(coord)} does not fit the shape {text(shape)}",

@@ -1,4 +1,4 @@
-"""Inverses [Cecka 2026, CuTe layout representation and algebra, section 3.5], and what two layouts have in common."""
+"""Inverses of layouts [Cecka 2026, CuTe layout representation and algebra, section 3.5], and common sublayouts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from argus.core.layout.images.steps import first_deviation, steps
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import Layout, layout_of, of_modes, unchecked_layout
 
-_Part = tuple[int, int, int]
-"""(stride, extent, index of coordinate 1) of a mode."""
+_IndexedMode = tuple[int, int, int]
+"""(stride, extent, index at which the mode's coordinate is 1) of a mode."""
 
 
-def _parts(layout: Layout) -> list[_Part]:
-    parts: list[_Part] = []
+def _indexed_modes(layout: Layout) -> list[_IndexedMode]:
+    parts: list[_IndexedMode] = []
     below = 1
     for extent, stride in layout.flat_modes:
         if extent != 1:
@@ -36,20 +36,21 @@ def right_inverse(layout: LayoutLike | int) -> LayoutLike: ...
 def right_inverse(layout: LayoutLike | int) -> LayoutLike:
     """R with layout(R(i)) = i for all i below size(R), within the layout's domain.
 
-    Of a layout: the longest R that takes modes whole, `1:0` at least. Of a swizzle: itself. Of a composed layout: a
-    composed one, as long as the parts' inverses agree, else as long as a layout finds each image at its first index.
+    For a layout, R is the longest chain of whole modes, at least `1:0`. For a swizzle, R is the swizzle. For a composed
+    layout, R composes the inverses of its parts, cut off where they stop being an inverse; if that leaves nothing, R is
+    the longest layout that maps each image to its first index.
     Raises LayoutError (E806) if no element of a composed layout has the image 0.
     """
     if isinstance(layout, Swizzle):
         return layout
     if isinstance(layout, ComposedLayout):
-        return _right_of_composed(layout)
+        return _right_inverse_of_composed(layout)
     return right_inverse_of_layout(layout_of(layout))
 
 
 def right_inverse_of_layout(layout: Layout) -> Layout:
     """As `right_inverse`, of a layout."""
-    parts = _parts(layout)
+    parts = _indexed_modes(layout)
     parts.sort()
     chain: list[tuple[int, int]] = []
     filled = 1
@@ -59,18 +60,18 @@ def right_inverse_of_layout(layout: Layout) -> Layout:
         if stride > filled:
             break
         if place + 1 < len(parts) and parts[place + 1][0] == stride:
-            return of_modes(coalesce_modes(tuple(_longest(parts))))
+            return of_modes(coalesce_modes(tuple(_longest_chain(parts))))
         chain.append((extent, index))
         filled *= extent
     return of_modes(coalesce_modes(tuple(chain)))
 
 
-def _longest(parts: list[_Part]) -> list[tuple[int, int]]:
-    """The longest chain of modes, where several may have one stride.
+def _longest_chain(parts: list[_IndexedMode]) -> list[tuple[int, int]]:
+    """The longest chain of modes; several modes may have the same stride.
 
-    Each mode leads from its stride to stride times extent; the reach of a stride is known once those above are.
+    A mode leads from its stride to stride * extent, so the longest chain from a stride follows from those above it.
     """
-    reach: dict[int, tuple[int, _Part]] = {}
+    reach: dict[int, tuple[int, _IndexedMode]] = {}
     for part in sorted(parts, reverse=True):
         stride, extent, _ = part
         after = reach.get(stride * extent)
@@ -93,28 +94,28 @@ def left_inverse(layout: LayoutLike | int) -> LayoutLike: ...
 def left_inverse(layout: LayoutLike | int) -> LayoutLike:
     """R with R(layout(i)) = i for all i below size(layout).
 
-    Where strides nest it is the bijection that CuTe builds, the right inverse of the layout beside its complement;
-    else any layout through the points. Of a composed layout it is composed.
-    Raises LayoutError: E806 with two indices of one image, or if no layout is such an R; E810 if that is not decided.
+    If the strides nest, R is CuTe's bijection: the right inverse of `(layout, complement(layout))`. Otherwise R is any
+    layout with R(layout(i)) = i. The left inverse of a composed layout is composed.
+    Raises LayoutError: E806 with two indices of the same image, or if no layout is such an R; E810 if undecided.
     """
     if isinstance(layout, Swizzle):
         return layout
     if isinstance(layout, ComposedLayout):
-        return _left_of_composed(layout)
+        return _left_inverse_of_composed(layout)
     return left_inverse_of_layout(layout_of(layout))
 
 
 def left_inverse_of_layout(layout: Layout) -> Layout:
     """As `left_inverse`, of a layout."""
-    nested = _nested_inverse(_parts(layout), layout.size())
+    nested = _nested_inverse(_indexed_modes(layout), layout.size())
     if nested is None:
-        _refuse_repeats(layout)
-        return _through_points(layout)
+        _check_injective(layout)
+        return _interpolated_inverse(layout)
     return nested
 
 
-def _nested_inverse(parts: list[_Part], size: int) -> Layout | None:
-    """The bijection of [0, n) that undoes the modes and fills the gaps between them; None if strides do not nest."""
+def _nested_inverse(parts: list[_IndexedMode], size: int) -> Layout | None:
+    """The bijection of [0, n) that inverts the modes and fills the gaps between them; None if strides do not nest."""
     modes: list[tuple[int, int]] = []
     filled = 1
     for stride, extent, index in sorted(parts):
@@ -130,32 +131,32 @@ def _nested_inverse(parts: list[_Part], size: int) -> Layout | None:
 
 
 def pseudo_inverse(layout: Layout) -> Layout:
-    """R that gives for each image of the layout the smallest index that has it.
+    """The layout R that maps each image of the layout to its smallest index.
 
-    So layout(R(layout(i))) = layout(i) for all i, and R is the left inverse of an injective layout. Both sides agree:
-    R(layout(R(v))) = R(v) for each image v. Raises LayoutError: E806 if no layout is such an R, E810 if not decided.
+    So layout(R(layout(i))) = layout(i) for all i, R(layout(R(v))) = R(v) for each image v, and R is the left inverse of
+    an injective layout. Raises LayoutError: E806 if no layout is such an R, E810 if undecided.
     """
     layout = layout_of(layout)
-    parts = [part for part in _parts(layout) if part[0] != 0]
+    parts = [part for part in _indexed_modes(layout) if part[0] != 0]
     nested = _nested_inverse(parts, layout.size())
-    return _through_points(layout) if nested is None else nested
+    return _interpolated_inverse(layout) if nested is None else nested
 
 
-def _through_points(layout: LayoutLike) -> Layout:
-    """A layout that gives for each image the smallest index that has it. Raises LayoutError (E806, E810)."""
+def _interpolated_inverse(layout: LayoutLike) -> Layout:
+    """A layout that maps each image to its smallest index. Raises LayoutError (E806, E810)."""
     values, firsts = np.unique(layout.table(), return_index=True)
     found = interpolating_layout(dict(zip(values.tolist(), firsts.tolist(), strict=True)))
     if found is None:
         raise LayoutError(
             "E806",
             f"no layout maps the images of {layout} back to their indices",
-            help="use strides of which each is a multiple of stride times extent of the one below it, or a `Relation`",
+            help="use nested strides (each a multiple of the next smaller stride times its extent), or a `Relation`",
         )
     return found
 
 
-def _refuse_repeats(layout: LayoutLike) -> None:
-    """Raise LayoutError (E806) at the first index whose image occurred before."""
+def _check_injective(layout: LayoutLike) -> None:
+    """Raise LayoutError (E806) at the first index with the image of an earlier index."""
     images = layout.table()
     values, firsts = np.unique(images, return_index=True)
     if len(values) == len(images):
@@ -177,60 +178,61 @@ def _refuse_repeats(layout: LayoutLike) -> None:
 
 def nullspace(layout: Layout) -> Layout:
     """The layout of the indices along modes of stride 0: layout(nullspace(i)) = 0; `1:0` if there are none."""
-    return of_modes([(extent, index) for stride, extent, index in _parts(layout_of(layout)) if stride == 0])
+    return of_modes([(extent, index) for stride, extent, index in _indexed_modes(layout_of(layout)) if stride == 0])
 
 
 # -- two layouts ---------------------------------------------------------------------------------------------
 
 
 def max_common_layout(a: Layout, b: Layout) -> Layout:
-    """R with a(R(i)) = i = b(R(i)) for all i below size(R): the longest start of the right inverse of `b`."""
+    """R with a(R(i)) = i = b(R(i)) for all i below size(R): the longest prefix of the right inverse of `b`."""
     a, inverse = layout_of(a), right_inverse_of_layout(layout_of(b))
     modes = inverse.flat_modes
     slope, jumps = steps(a.flat_modes)
-    # `a` after the inverse is the identity as long as each mode has the stride that it fills, and the modes add up.
-    kept: list[tuple[int, int]] = []
+    # `a` after the inverse is the identity while each mode's image continues the interval and `a` is linear on the
+    # modes.
+    prefix: list[tuple[int, int]] = []
     filled = 1
     for extent, stride in modes:
         if slope * stride + sum(jump * (stride // below) for below, jump in jumps) != filled:
             break
-        deviation = first_deviation(jumps, [*kept, (extent, stride)])
-        taken = extent if deviation is None else deviation // filled
-        if taken > 1:
-            kept.append((taken, stride))
+        deviation = first_deviation(jumps, [*prefix, (extent, stride)])
+        length = extent if deviation is None else deviation // filled
+        if length > 1:
+            prefix.append((length, stride))
         filled *= extent
-        if taken < extent:
+        if length < extent:
             break
     size = a.size()
-    return _within(kept, size)
+    return _truncate_to_size(prefix, size)
 
 
-def _within(modes: list[tuple[int, int]], size: int) -> Layout:
-    """The longest start of the modes whose indices stay below `size`."""
-    kept: list[tuple[int, int]] = []
+def _truncate_to_size(modes: list[tuple[int, int]], size: int) -> Layout:
+    """The longest prefix of the modes whose indices stay below `size`."""
+    prefix: list[tuple[int, int]] = []
     room = size - 1
     for extent, stride in modes:
-        taken = min(extent, room // stride + 1) if stride else extent
-        if taken > 1:
-            kept.append((taken, stride))
-        room -= (taken - 1) * stride
-        if taken < extent:
+        length = min(extent, room // stride + 1) if stride else extent
+        if length > 1:
+            prefix.append((length, stride))
+        room -= (length - 1) * stride
+        if length < extent:
             break
-    return of_modes(coalesce_modes(tuple(kept)))
+    return of_modes(coalesce_modes(tuple(prefix)))
 
 
 def max_common_vector(a: Layout, b: Layout) -> int:
-    """The number of elements that lie one after another in both, from 0 on: the size of `max_common_layout`."""
+    """The number of elements that are contiguous in both layouts, from offset 0: the size of `max_common_layout`."""
     return max_common_layout(a, b).size()
 
 
 # -- composed ------------------------------------------------------------------------------------------------
 
 
-def _right_of_composed(layout: ComposedLayout) -> LayoutLike:
+def _right_inverse_of_composed(layout: ComposedLayout) -> LayoutLike:
     inner, outer = right_inverse(layout.inner), right_inverse(layout.outer)
     if isinstance(outer, Swizzle):
-        outer = _start(outer, layout.cosize())
+        outer = _restrict_to_length(outer, layout.cosize())
     if outer.size() > TABLE_LIMIT:
         raise too_large(f"{layout} has {outer.size()} images to look at")
     found = ComposedLayout(inner, -layout.offset, outer)
@@ -240,17 +242,19 @@ def _right_of_composed(layout: ComposedLayout) -> LayoutLike:
     good[good] = layout.images(back[good]) == indices[good]
     length = len(good) if good.all() else int(np.argmin(good))
     if length == 0:
-        return _by_first_indices(layout)
-    return found if length == outer.size() else ComposedLayout(inner, -layout.offset, _start(outer, length))
+        return _first_index_inverse(layout)
+    return (
+        found if length == outer.size() else ComposedLayout(inner, -layout.offset, _restrict_to_length(outer, length))
+    )
 
 
-def _start(outer: LayoutLike, length: int) -> LayoutLike:
+def _restrict_to_length(outer: LayoutLike, length: int) -> LayoutLike:
     """The same function on [0, length)."""
     return ComposedLayout(outer, 0, unchecked_layout(length, 1))
 
 
-def _by_first_indices(layout: ComposedLayout) -> LayoutLike:
-    """The longest start of "first index with this image" that is a layout after its value at 0."""
+def _first_index_inverse(layout: ComposedLayout) -> LayoutLike:
+    """The longest prefix of the map from image to first index that is an offset plus a layout."""
     values, firsts = np.unique(layout.table(), return_index=True)
     zero = int(np.searchsorted(values, 0))
     if zero == len(values) or values[zero] != 0:
@@ -261,8 +265,8 @@ def _by_first_indices(layout: ComposedLayout) -> LayoutLike:
             index=0,
             expected=0,
         )
-    apart = values[zero:] != np.arange(len(values) - zero)
-    starts = firsts[zero : zero + int(np.argmax(apart))] if apart.any() else firsts[zero:]
+    missing = values[zero:] != np.arange(len(values) - zero)
+    starts = firsts[zero : zero + int(np.argmax(missing))] if missing.any() else firsts[zero:]
     places = unchecked_layout(layout.size(), 1)
     for length in range(len(starts), 1, -1):
         modes = recover_modes((starts[:length] - starts[0]).astype(np.int64))
@@ -271,15 +275,15 @@ def _by_first_indices(layout: ComposedLayout) -> LayoutLike:
     return ComposedLayout(places, int(starts[0]), unchecked_layout(1, 0))
 
 
-def _left_of_composed(layout: ComposedLayout) -> LayoutLike:
+def _left_inverse_of_composed(layout: ComposedLayout) -> LayoutLike:
     if layout.size() > TABLE_LIMIT:
         raise too_large(f"{layout} has {layout.size()} elements")
-    _refuse_repeats(layout)
+    _check_injective(layout)
     try:
-        outer = _start(left_inverse(layout.outer), layout.cosize())
+        outer = _restrict_to_length(left_inverse(layout.outer), layout.cosize())
         found = ComposedLayout(left_inverse(layout.inner), -layout.offset, outer)
     except LayoutError:
-        return _through_points(layout)
+        return _interpolated_inverse(layout)
     indices = np.arange(layout.size(), dtype=np.int64)
     agrees = np.array_equal(found.images(layout.images(indices)), indices)
-    return found if agrees else _through_points(layout)
+    return found if agrees else _interpolated_inverse(layout)

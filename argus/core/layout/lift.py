@@ -1,7 +1,6 @@
-"""Operations on the domain of a layout, for composed layouts too: they act on the innermost layout.
+"""Lift operations on a layout's domain to composed layouts: they act on the innermost layout.
 
-`outer(offset + inner(i))` divided, regrouped or repeated is `outer(offset + inner'(i))` with `inner` divided, regrouped
-or repeated, as in CuTe.
+To divide, regroup or repeat `outer(offset + inner(i))` is to divide, regroup or repeat `inner`, as in CuTe.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ P = ParamSpec("P")
 
 
 class OnDomain(Protocol[P]):
-    """A layout gives a layout, a composed layout a composed one."""
+    """A function that maps a layout to a layout, and a composed layout to a composed layout."""
 
     @overload
     def __call__(self, layout: Layout, /, *args: P.args, **kwargs: P.kwargs) -> Layout: ...
@@ -30,7 +29,7 @@ class OnDomain(Protocol[P]):
 
 
 def on_domain(operation: Callable[Concatenate[Layout, P], Layout]) -> OnDomain[P]:
-    """The operation on the innermost layout. Raises LayoutError: E801 for no layout, E803 if a swizzle is innermost."""
+    """Lift the operation to the innermost layout. Raises LayoutError: E801 for a non-layout, E803 for a swizzle."""
 
     @wraps(operation)
     def lifted(layout: Layout | ComposedLayout, /, *args: P.args, **kwargs: P.kwargs) -> Layout | ComposedLayout:

@@ -1,7 +1,7 @@
-"""Predicates on layouts, swizzles and composed layouts: each false answer carries the smallest counterexample.
+"""Predicates on layouts, swizzles and composed layouts; a false answer carries the smallest counterexample.
 
-Decided from modes or bits where these suffice, however large the domain; else by a table. Each raises LayoutError
-(E810) where neither does.
+Each decides from modes or bits where these suffice, for any size of the domain, and else with a table; it raises
+LayoutError (E810) if the table would be too large.
 """
 
 from __future__ import annotations
@@ -24,7 +24,14 @@ from argus.core.layout.images.strides import (
     share_only_zero,
     strides_nest,
 )
-from argus.core.layout.images.tables import fits, gap, missed, outside, repeated, tabulate
+from argus.core.layout.images.tables import (
+    check_fits,
+    first_missed,
+    first_repeated,
+    first_value_gap,
+    first_value_outside,
+    tabulate,
+)
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import IntArray, Layout, make_layout
 from argus.core.layout.witness import Answer, Collision, Disagreement, Missed, Outside, Refusal, Shared, Sizes
@@ -38,7 +45,7 @@ _CHUNK = 1 << 16
 def is_injective(f: LayoutLike) -> Answer:
     """Whether no two indices of the domain have the same image.
 
-    Witness: a Collision, whose second index is the smallest with an image that occurred before.
+    Witness: a Collision, whose second index is the smallest with the image of an earlier index.
     """
     pair = _collision(f)
     if pair is None:
@@ -52,14 +59,14 @@ def is_surjective(f: LayoutLike, onto: int) -> Answer:
 
     Witness: Outside with the smallest index whose image is not in the interval; if there is none, Missed.
     """
-    if _permutes(f, onto):
+    if _images_fill(f, onto):
         return Answer(True, f"{f} is onto [0, {onto})")
     table = None if isinstance(f, Layout) else tabulate(f)
-    index = first_outside(f.flat_modes, onto) if isinstance(f, Layout) else outside(_given(table), onto)
+    index = first_outside(f.flat_modes, onto) if isinstance(f, Layout) else first_value_outside(_not_none(table), onto)
     if index is not None:
         image = f(index)
         return Answer(False, f"{f} maps {index} to {image}, outside [0, {onto})", Outside(index, image))
-    value = _missed_by_modes(f, onto) if isinstance(f, Layout) else missed(_given(table), onto)
+    value = _missed_by_modes(f, onto) if isinstance(f, Layout) else first_missed(_not_none(table), onto)
     if value is not None:
         return Answer(False, f"no index of {f} has the image {value}", Missed(value))
     return Answer(True, f"{f} is onto [0, {onto})")
@@ -85,13 +92,13 @@ def is_compact(f: LayoutLike) -> Answer:
 
 
 def is_contiguous(f: LayoutLike) -> Answer:
-    """Whether the images are all integers from the smallest to the largest, however often. Witness: Missed."""
+    """Whether the images are an interval of integers; repetitions are allowed. Witness: Missed."""
     if isinstance(f, Layout):
         value = first_gap(f.flat_modes)
-    elif isinstance(f, Swizzle) or _permutes(f, f.size()):
+    elif isinstance(f, Swizzle) or _images_fill(f, f.size()):
         value = None
     else:
-        value = gap(tabulate(f))
+        value = first_value_gap(tabulate(f))
     if value is None:
         return Answer(True, f"the images of {f} are an interval")
     return Answer(False, f"no index of {f} has the image {value}, though smaller and larger ones occur", Missed(value))
@@ -101,30 +108,30 @@ def _collision(f: LayoutLike) -> tuple[int, int] | None:
     if isinstance(f, Swizzle):
         return None
     if isinstance(f, ComposedLayout):
-        # A swizzle and an offset are bijections of the integers: the collisions are those of the part inside.
-        return _collision(f.inner) if isinstance(f.outer, Swizzle) else repeated(tabulate(f))
+        # Swizzles and offsets are bijections of the integers: the collisions are those of the inner part.
+        return _collision(f.inner) if isinstance(f.outer, Swizzle) else first_repeated(tabulate(f))
     try:
         return first_collision(f.flat_modes)
     except UndecidedError:
-        return repeated(tabulate(f))
+        return first_repeated(tabulate(f))
 
 
-def _permutes(f: LayoutLike, onto: int) -> bool:
-    """Whether the parts of f show that its images are [0, onto): a swizzle permutes each aligned block of a period."""
+def _images_fill(f: LayoutLike, onto: int) -> bool:
+    """Whether the structure of f shows that its images are [0, onto). A swizzle permutes each aligned period."""
     if isinstance(f, Layout):
         return lowest(f.flat_modes) == 0 and f.cosize() == onto and first_gap(f.flat_modes) is None
     if isinstance(f, Swizzle):
         return f.period == onto
-    return f.offset == 0 and isinstance(f.outer, Swizzle) and onto % f.outer.period == 0 and _permutes(f.inner, onto)
+    return f.offset == 0 and isinstance(f.outer, Swizzle) and onto % f.outer.period == 0 and _images_fill(f.inner, onto)
 
 
 def _missed_by_modes(f: Layout, onto: int) -> int | None:
-    """The smallest value of [0, onto) that is missed, where all images are in it: 0 is the smallest of them."""
+    """The smallest value of [0, onto) that is not an image; all images must be in [0, onto), so 0 is one."""
     value = first_gap(f.flat_modes)
     return value if value is not None else (f.cosize() if f.cosize() < onto else None)
 
 
-def _given(table: IntArray | None) -> IntArray:
+def _not_none(table: IntArray | None) -> IntArray:
     assert table is not None
     return table
 
@@ -133,14 +140,14 @@ def _given(table: IntArray | None) -> IntArray:
 
 
 def functionally_equal(f: LayoutLike, g: LayoutLike) -> Answer:
-    """Whether f and g have one size and the same image at each index below it.
+    """Whether f and g have the same size and the same image at each index.
 
     Two layouts are compared by their coalesced modes, which are unique. Witness: Sizes, or a Disagreement.
     """
     if f.size() != g.size():
         return Answer(False, f"{f} has {f.size()} elements, {g} has {g.size()}", Sizes(f.size(), g.size()))
     if isinstance(f, Layout) and isinstance(g, Layout):
-        index = _first_other_mode(coalesce_modes(f.flat_modes), coalesce_modes(g.flat_modes))
+        index = _first_differing_mode(coalesce_modes(f.flat_modes), coalesce_modes(g.flat_modes))
     else:
         index = None if f == g else _first_difference(f, g)
     if index is None:
@@ -150,7 +157,7 @@ def functionally_equal(f: LayoutLike, g: LayoutLike) -> Answer:
 
 
 def is_admissible(a: LayoutLike, b: LayoutLike | Tiler) -> Answer:
-    """Whether a composed with b has an exact result, as `composition` decides. Witness: a Refusal."""
+    """Whether `composition(a, b)` has an exact result. Witness: a Refusal."""
     try:
         found = composition(a, b)
     except LayoutError as fault:
@@ -166,7 +173,7 @@ def is_disjoint(f: LayoutLike, g: LayoutLike) -> Answer:
     if isinstance(f, Layout) and isinstance(g, Layout):
         moving = tuple(mode for mode in f.flat_modes + g.flat_modes if mode[1] != 0)
         if strides_nest(moving):
-            # With distinct sums and differences, image(i) - image(j) is 0 for 0 - 0 alone.
+            # Nested strides make all sums distinct, so image(i) = image(j) only for 0 = 0.
             return Answer(True, f"the strides of {f} and {g} nest: their images share 0 alone")
         if share_only_zero(f.flat_modes, g.flat_modes):
             return Answer(True, f"no value but 0 is in the ranges of {f} and {g} and a multiple of what divides each")
@@ -189,28 +196,28 @@ def are_complementary(a: LayoutLike, r: LayoutLike, n: int) -> Answer:
         return is_bijective(make_layout(a, r), n)
     size = a.size() * r.size()
     if size > TABLE_LIMIT:
-        raise too_large(f"{a} beside {r} has {size} elements")
+        raise too_large(f"({a}, {r}) has {size} elements")
     sums = (tabulate(r)[:, None] + tabulate(a)[None, :]).reshape(-1)
-    what = f"{a} beside {r}"
-    index = outside(sums, n)
+    what = f"({a}, {r})"
+    index = first_value_outside(sums, n)
     if index is not None:
         image = int(sums[index])
         return Answer(False, f"{what} maps {index} to {image}, outside [0, {n})", Outside(index, image))
-    value = missed(sums, n)
+    value = first_missed(sums, n)
     if value is not None:
         return Answer(False, f"no index of {what} has the image {value}", Missed(value))
-    pair = repeated(sums)
+    pair = first_repeated(sums)
     if pair is not None:
         image = int(sums[pair[0]])
         return Answer(False, f"{what} maps both {pair[0]} and {pair[1]} to {image}", Collision(*pair, image))
     return Answer(True, f"{what} maps {size} elements onto [0, {n}), each once")
 
 
-def _first_other_mode(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> int | None:
+def _first_differing_mode(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> int | None:
     """The smallest index at which coalesced layouts of one size differ; None if they have the same modes.
 
-    Where strides differ it is the first element of that mode, where extents differ the end of the shorter mode: the
-    other one goes on there, and this one does not, or it would have been joined with the next.
+    If strides differ, it is the first element of that mode; if extents differ, it is the end of the shorter mode: the
+    longer mode continues there, and the shorter does not, since coalescing would have merged it with its successor.
     """
     below = 1
     for (extent, stride), (other, step) in zip(a, b, strict=False):
@@ -223,13 +230,13 @@ def _first_other_mode(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> int
 
 
 def _first_difference(f: LayoutLike, g: LayoutLike) -> int | None:
-    """By the images of single bits if both are linear, else by tables, which are read only as far as they agree."""
-    a, b = _linear(f), _linear(g)
+    """The first index at which f and g differ: by bit images if both are linear, else by tables, in chunks."""
+    a, b = _columns_if_linear(f), _columns_if_linear(g)
     if a is not None and b is not None:
-        # Where linear functions agree is a subspace: the smallest index out of it is a power of two.
+        # Linear functions agree on a subspace: the smallest index outside it is a power of two.
         return next((1 << bit for bit in range(len(a)) if a[bit] != b[bit]), None)
-    fits(f)
-    fits(g)
+    check_fits(f)
+    check_fits(g)
     for begin, end in _chunks(f.size()):
         indices = np.arange(begin, end, dtype=np.int64)
         wrong = f.images(indices) != g.images(indices)
@@ -245,7 +252,7 @@ def _chunks(size: int) -> Iterator[tuple[int, int]]:
         yield begin, min(size, begin + _CHUNK)
 
 
-def _linear(f: LayoutLike) -> tuple[int, ...] | None:
+def _columns_if_linear(f: LayoutLike) -> tuple[int, ...] | None:
     try:
         return columns_of(f)
     except LayoutError:

@@ -1,4 +1,4 @@
-"""The same memory in wider or narrower elements."""
+"""Recast layouts: address the same memory in wider or narrower elements."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _Change = Callable[[IntTuple, IntTuple], tuple[IntTuple, IntTuple]]
 def upcast(layout: Layout, count: int) -> Layout:
     """The layout of vectors of `count` elements: with each mode x = width * x' + y, layout(x) // count = R(x').
 
-    A mode of stride d narrower than a vector is taken in runs of width count / d, as far as its extent goes; all
-    other strides are multiples of `count`. So the elements of one x' lie in one vector, and no others.
-    Raises LayoutError: E801 unless count > 0, E807 where a stride or an extent does not divide, or where two modes
-    both step within one vector over the same elements.
+    A mode of stride d < count splits into runs of width min(extent, count / d); every other stride must be a multiple
+    of `count`. So one x' covers exactly the elements of one vector. Raises LayoutError: E801 unless count > 0, E807 if
+    a stride or an extent does not divide, or if two modes step over the same elements of a vector.
     """
     layout, count = layout_of(layout), _positive(count)
     inside = 0
@@ -44,11 +43,11 @@ def upcast(layout: Layout, count: int) -> Layout:
 
 
 def downcast(layout: Layout, count: int) -> Layout:
-    """The layout of the `count` parts of each element: strides grow, and a mode of stride 1 is refined.
+    """The layout of the `count` parts of each element: strides grow by `count`, and the mode of stride 1 is refined.
 
-    Where a mode has stride 1, R(count * x + y in that mode) = count * layout(x) + y; a mode of extent 1 is taken for it
-    only where no other is. Where none has, R(x) is the first part of element x.
-    Raises LayoutError: E801 unless count > 0, E807 where several modes with extents above 1 have stride 1.
+    For the mode of stride 1, R(count * x + y in that mode) = count * layout(x) + y; a mode of extent 1 counts as it
+    only if there is no other. Without a mode of stride 1, R(x) is the first part of element x. Raises LayoutError: E801
+    unless count > 0, E807 where several modes with extents above 1 have stride 1.
     """
     layout, count = layout_of(layout), _positive(count)
     modes = layout.flat_modes
@@ -63,9 +62,9 @@ def downcast(layout: Layout, count: int) -> Layout:
 
 
 def recast(layout: Layout, old_bits: int, new_bits: int) -> Layout:
-    """The layout for elements of `new_bits` where it was for elements of `old_bits`.
+    """The layout of elements of `old_bits`, recast to elements of `new_bits`.
 
-    Raises LayoutError as `upcast`, and E807 if neither width is a multiple of the other.
+    Raises LayoutError like `upcast`, and E807 if neither width is a multiple of the other.
     """
     old_bits, new_bits = _positive(old_bits), _positive(new_bits)
     if new_bits % old_bits == 0:

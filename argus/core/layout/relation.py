@@ -1,4 +1,4 @@
-"""Finite relations between integers, for functions that no shape and stride can say."""
+"""`Relation`: finite relations between integers, for functions that no layout represents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attrs import field, frozen
 from argus.core.layout.composed import LayoutLike
 from argus.core.layout.faults import TABLE_LIMIT, LayoutError, malformed, too_large
 from argus.core.layout.images.recover import Mismatch, recover_layout, recover_modes
-from argus.core.layout.images.tables import LARGEST, repeated, tabulate
+from argus.core.layout.images.tables import LARGEST, first_repeated, tabulate
 from argus.core.layout.inttuple import IntTuple, checked, flatten, product, text
 from argus.core.layout.values import IntArray, Layout, of_modes
 from argus.core.layout.witness import Collision
@@ -22,7 +22,7 @@ Pairs = IntArray | Iterable[tuple[int, int]]
 
 @frozen
 class Images:
-    """The smallest index at which two relations differ, or at which one is no function, and the images there."""
+    """The smallest index at which two relations differ, or one is not a function, and the images there."""
 
     index: int
     left: tuple[int, ...]
@@ -31,13 +31,13 @@ class Images:
 
 @frozen(eq=False, repr=False)
 class Relation:
-    """A finite set of pairs (index, image) of integers, neither of which needs to be a function of the other.
+    """A finite set of integer pairs (index, image); an index may have several images and an image several indices.
 
-    pairs: shape (n, 2), sorted, each once, read-only. Raises LayoutError: E801 for what are no pairs of integers, E810
-    for more than TABLE_LIMIT pairs or integers of more than 62 bits.
+    pairs: shape (n, 2), sorted, without duplicates, read-only. Raises LayoutError: E801 for anything but integer pairs,
+    E810 for more than TABLE_LIMIT pairs or integers of more than 62 bits.
     """
 
-    pairs: IntArray = field(converter=lambda pairs: _canonical(_array(pairs)))
+    pairs: IntArray = field(converter=lambda pairs: _canonical(_as_pairs(pairs)))
 
     @classmethod
     def of(cls, f: LayoutLike) -> Relation:
@@ -56,8 +56,8 @@ class Relation:
         return Relation(np.concatenate([self.pairs, other.pairs]))
 
     def intersect(self, other: Relation) -> Relation:
-        both = _sorted(np.concatenate([self.pairs, other.pairs]))
-        return Relation(both[1:][_same_as_before(both)])
+        both = _sort_pairs(np.concatenate([self.pairs, other.pairs]))
+        return Relation(both[1:][_equals_previous(both)])
 
     def restrict(self, indices: Iterable[int]) -> Relation:
         """The pairs whose index is one of these."""
@@ -91,7 +91,7 @@ class Relation:
     # -- as a function -------------------------------------------------------------------------------------
 
     def __call__(self, index: int) -> tuple[int, ...]:
-        """All images of an index, ascending; none outside the domain, one if it is a function there."""
+        """All images of an index, ascending; empty outside the domain."""
         low, high = np.searchsorted(self.pairs[:, 0], [index, index + 1])
         return tuple(cast(list[int], self.pairs[low:high, 1].tolist()))
 
@@ -115,7 +115,7 @@ class Relation:
         return self.ambiguity() is None
 
     def ambiguity(self) -> Images | None:
-        """The smallest index of several images, and all of them; None if there is none."""
+        """The smallest index with several images, and its images; None if there is none."""
         again = np.flatnonzero(self.pairs[1:, 0] == self.pairs[:-1, 0])
         if not len(again):
             return None
@@ -127,8 +127,8 @@ class Relation:
         return self.collision() is None
 
     def collision(self) -> Collision | None:
-        """The smallest index with an image that an earlier one has, and the nearest such; None if there is none."""
-        found = repeated(self.pairs[:, 1], self.pairs[:, 0])
+        """The smallest index with an image of an earlier index, and the nearest such index; None if injective."""
+        found = first_repeated(self.pairs[:, 1], self.pairs[:, 0])
         if found is None:
             return None
         image = min(set(self(found[0])) & set(self(found[1])))
@@ -136,21 +136,21 @@ class Relation:
 
     def first_difference(self, other: Relation) -> Images | None:
         """The smallest index at which the relations differ, and the images in each; None if they are equal."""
-        both = _sorted(np.concatenate([self.pairs, other.pairs]))
-        same = _same_as_before(both)
-        alone = np.ones(len(both), np.bool_)
-        alone[1:] &= ~same
-        alone[:-1] &= ~same
-        if not alone.any():
+        both = _sort_pairs(np.concatenate([self.pairs, other.pairs]))
+        same = _equals_previous(both)
+        unmatched = np.ones(len(both), np.bool_)
+        unmatched[1:] &= ~same
+        unmatched[:-1] &= ~same
+        if not unmatched.any():
             return None
-        index = int(both[alone.argmax(), 0])
+        index = int(both[unmatched.argmax(), 0])
         return Images(index, self(index), other(index))
 
     def to_layout(self, shape: IntTuple | None = None) -> Layout:
-        """The coalesced layout with these images; with a shape, one whose shape refines it leaf by leaf.
+        """The coalesced layout with these images; given a shape, a layout whose shape refines it leaf by leaf.
 
-        Raises LayoutError: E804 if none exists, with the smallest index at which no layout of this size agrees: the
-        image expected there, and what is found in all layouts that agree below it; E801 for a shape of another size.
+        Raises LayoutError: E804 if none exists, with the smallest index at which no layout of this size agrees, its
+        image (expected) and the image in every layout that agrees before it (found); E801 for a shape of another size.
         """
         self._check_domain()
         values = np.ascontiguousarray(self.pairs[:, 1])
@@ -158,7 +158,7 @@ class Relation:
             modes = recover_modes(values)
             found = modes if isinstance(modes, Mismatch) else of_modes(modes)
         else:
-            found = recover_layout(values, self._fitting(shape))
+            found = recover_layout(values, self._checked_shape(shape))
         if isinstance(found, Mismatch):
             refining = "" if shape is None else f" that refines {text(shape)}"
             raise LayoutError(
@@ -172,7 +172,7 @@ class Relation:
             )
         return found
 
-    def _fitting(self, shape: IntTuple) -> IntTuple:
+    def _checked_shape(self, shape: IntTuple) -> IntTuple:
         tree = checked(shape, "shape")
         if product(tree) != len(self) or min(flatten(tree), default=1) < 1:
             raise malformed(
@@ -198,7 +198,7 @@ class Relation:
         )
 
 
-def _array(pairs: Pairs) -> IntArray:
+def _as_pairs(pairs: Pairs) -> IntArray:
     found = _integers(pairs)
     if len(found) > TABLE_LIMIT:
         raise too_large(f"the relation has {len(found)} pairs")
@@ -210,13 +210,13 @@ def _array(pairs: Pairs) -> IntArray:
 
 
 def _integers(values: Iterable[object]) -> IntArray:
-    """As 64-bit integers. Raises LayoutError: E801 for others than integers, E810 for too many bits."""
-    given = cast(IntArray, values) if isinstance(values, np.ndarray) else list(values)
-    if isinstance(given, np.ndarray) and given.dtype.kind in "iu":
-        exact = given
+    """The values as 64-bit integers. Raises LayoutError: E801 for non-integers, E810 for too many bits."""
+    raw = cast(IntArray, values) if isinstance(values, np.ndarray) else list(values)
+    if isinstance(raw, np.ndarray) and raw.dtype.kind in "iu":
+        exact = raw
     else:
         try:
-            entries = np.array(given, dtype=object)
+            entries = np.array(raw, dtype=object)
             exact = cast(IntArray, np.frompyfunc(integer, 1, 1)(entries))
         except (TypeError, ValueError):
             raise malformed("a relation holds integers", "give pairs of ints") from None
@@ -229,17 +229,17 @@ def _integers(values: Iterable[object]) -> IntArray:
     return exact.astype(np.int64)
 
 
-def _sorted(pairs: IntArray) -> IntArray:
+def _sort_pairs(pairs: IntArray) -> IntArray:
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
-def _same_as_before(pairs: IntArray) -> np.ndarray:
+def _equals_previous(pairs: IntArray) -> np.ndarray:
     return (pairs[1:] == pairs[:-1]).all(axis=1)
 
 
 def _canonical(pairs: IntArray) -> IntArray:
-    """Sorted, each once, read-only."""
-    inorder = _sorted(pairs)
-    kept = np.concatenate([inorder[:1], inorder[1:][~_same_as_before(inorder)]])
-    kept.flags.writeable = False
-    return kept
+    """The pairs sorted, without duplicates, read-only."""
+    ordered = _sort_pairs(pairs)
+    unique = np.concatenate([ordered[:1], ordered[1:][~_equals_previous(ordered)]])
+    unique.flags.writeable = False
+    return unique

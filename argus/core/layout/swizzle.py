@@ -1,4 +1,4 @@
-"""`Swizzle`: a permutation of integers that xors some bits into others."""
+"""`Swizzle`: a permutation of integers that XORs some bits of an integer into others."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from argus.core.layout.faults import TABLE_LIMIT, LayoutError, too_large
 from argus.core.layout.inttuple import integer
 from argus.core.layout.values import IntArray, Integers, indices_of
 
-_WIDEST = 1000
-"""The highest bit that a swizzle may name: a bound on what is printed and parsed."""
+_MAX_BIT = 1000
+"""The highest bit that a swizzle may read or write; bounds the length of its text."""
 
 
 def _parameter(value: int) -> int:
@@ -23,8 +23,8 @@ def _parameter(value: int) -> int:
 class Swizzle:
     """CuTe's `Sw<bits, base, shift>`, an involution of the integers.
 
-    With shift > 0, bits [base, base+bits) take the xor of bits [base+shift, base+shift+bits); with shift < 0,
-    bits [base-shift, base-shift+bits) take that of bits [base, base+bits). Shift 0 needs bits 0, the identity.
+    With shift > 0, bits [base+shift, base+shift+bits) are XORed into bits [base, base+bits); with shift < 0, bits
+    [base, base+bits) are XORed into bits [base-shift, base-shift+bits). Shift 0 requires bits 0, the identity.
     Raises LayoutError (E808) unless bits >= 0, base >= 0 and |shift| >= bits.
     """
 
@@ -33,16 +33,16 @@ class Swizzle:
     shift: int = field(converter=_parameter)
 
     def __attrs_post_init__(self) -> None:
-        if self.bits < 0 or self.base < 0 or abs(self.shift) < self.bits or self.base + abs(self.shift) > _WIDEST:
+        if self.bits < 0 or self.base < 0 or abs(self.shift) < self.bits or self.base + abs(self.shift) > _MAX_BIT:
             raise LayoutError(
                 "E808",
-                f"{self}: the bits that are read and those that are written must not overlap, nor lie beyond {_WIDEST}",
+                f"{self}: the bits that it reads and those that it writes must not overlap, nor exceed bit {_MAX_BIT}",
                 help="use bits >= 0, base >= 0 and abs(shift) >= bits",
             )
 
     @property
     def period(self) -> int:
-        """The swizzle permutes each aligned block of this many elements."""
+        """The size of the aligned blocks, in elements, that the swizzle permutes internally."""
         return 1 << (self.base + abs(self.shift) + self.bits)
 
     def size(self) -> int:
@@ -54,7 +54,7 @@ class Swizzle:
 
     @property
     def source(self) -> int:
-        """The mask of the bits that are read."""
+        """Mask of the bits that the swizzle reads."""
         return ((1 << self.bits) - 1) << (self.base + max(0, self.shift))
 
     def __call__(self, offset: int) -> int:
@@ -68,7 +68,7 @@ class Swizzle:
         return self.images(np.arange(self.period, dtype=np.int64))
 
     def images(self, offsets: Integers) -> IntArray:
-        """The images of some offsets. Raises LayoutError: E801 for no integers, E810 for bits beyond 62."""
+        """The image of each offset. Raises LayoutError: E801 for non-integers, E810 beyond 62 bits."""
         found = indices_of(offsets)
         if self.period >> 62:
             raise too_large(f"{self} has a period of {self.period}")

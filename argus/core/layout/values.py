@@ -1,4 +1,4 @@
-"""`Layout`: a function from coordinates to integers, given by congruent trees `shape : stride`.
+"""`Layout`: a function from coordinates to integers, defined by congruent trees `shape : stride`.
 
 Names and conventions are CuTe's [Cecka 2026, CuTe layout representation and algebra, section 2.2]; the order of
 coordinates is colexicographic, first mode fastest.
@@ -32,7 +32,7 @@ from argus.core.layout.inttuple import (
     suffix_product,
     text,
 )
-from argus.core.layout.pictures.grid import MOST_CELLS, index_grid
+from argus.core.layout.pictures.grid import MAX_CELLS, index_grid
 
 IntArray = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.integer[Any]]
@@ -44,11 +44,11 @@ _set = object.__setattr__
 
 @frozen(init=False, repr=False, cache_hash=False)
 class Layout:
-    """`shape : stride`. Extents are positive; strides are any integers, column-major when left out.
+    """`shape : stride`. Extents are positive; strides are any integers, column-major by default.
 
-    Called on an index or a coordinate it gives the image; an index beyond the size goes on in the last mode, as
-    in CuTe. Called with a None among the coordinates it gives the layout of the modes that are kept.
-    Raises LayoutError: E801 for trees that are no layout, E803 for a coordinate or a mode that does not fit.
+    Calling it on an index or a coordinate returns the image; as in CuTe, an index beyond the size extends the last
+    mode. Calling it with None in the coordinate returns the sublayout of the modes at None.
+    Raises LayoutError: E801 for trees that form no layout, E803 for a coordinate or a mode that does not fit.
     """
 
     shape: IntTuple
@@ -84,14 +84,14 @@ class Layout:
         return product(self.shape)
 
     def cosize(self) -> int:
-        """One more than the largest image of the domain; images below 0 do not count."""
+        """One more than the largest image of the domain; modes with negative strides do not count."""
         return 1 + sum((extent - 1) * stride for extent, stride in self.flat_modes if stride > 0)
 
     def table(self) -> IntArray:
         """The images of 0 .. size-1. Raises LayoutError (E810) above TABLE_LIMIT elements."""
         if self.size() > TABLE_LIMIT:
             raise too_large(f"{self} has {self.size()} elements")
-        _representable(self, sum([(extent - 1) * abs(stride) for extent, stride in self.flat_modes]))
+        _check_62_bits(self, sum([(extent - 1) * abs(stride) for extent, stride in self.flat_modes]))
         images = np.zeros(1, np.int64)
         for extent, stride in self.flat_modes:
             images = (images[None, :] + stride * np.arange(extent, dtype=np.int64)[:, None]).reshape(-1)
@@ -117,7 +117,7 @@ class Layout:
         return image(place, self.shape, self.stride)
 
     def images(self, indices: Integers) -> IntArray:
-        """The images of some indices, each as a call gives it.
+        """The image of each index, like a call.
 
         Raises LayoutError: E801 for an array of anything but integers, E810 beyond 62 bits.
         """
@@ -125,7 +125,7 @@ class Layout:
         total = np.zeros(rest.shape, np.int64)
         modes = self.flat_modes
         largest = max(-int(rest.min()), int(rest.max())) if rest.size else 0
-        _representable(self, max(largest, 1) * max([abs(stride) for _, stride in modes], default=0) * len(modes))
+        _check_62_bits(self, max(largest, 1) * max([abs(stride) for _, stride in modes], default=0) * len(modes))
         for extent, stride in modes[:-1]:
             total += rest % extent * stride
             rest = rest // extent
@@ -169,7 +169,7 @@ class Layout:
         return index_grid(self).svg()
 
     def _repr_svg_(self) -> str | None:
-        return self.svg() if self.size() <= MOST_CELLS else None
+        return self.svg() if self.size() <= MAX_CELLS else None
 
     def __str__(self) -> str:
         return f"{text(self.shape)}:{text(self.stride)}"
@@ -182,7 +182,7 @@ class Layout:
 
 
 def unchecked_layout(shape: IntTuple, stride: IntTuple) -> Layout:
-    """A layout of trees that are known to be congruent, with positive extents: nothing is checked again."""
+    """A layout of trees that are known to be congruent with positive extents; skips the checks."""
     made = _new(Layout)
     _set(made, "shape", shape)
     _set(made, "stride", stride)
@@ -191,7 +191,7 @@ def unchecked_layout(shape: IntTuple, stride: IntTuple) -> Layout:
 
 
 def of_modes(modes: list[tuple[int, int]]) -> Layout:
-    """The flat layout of (extent, stride) pairs; an int for a single one, `1:0` for none. Nothing is checked."""
+    """The flat layout of (extent, stride) pairs: of depth 0 for a single pair, `1:0` for none. Skips the checks."""
     if len(modes) == 1:
         return unchecked_layout(*modes[0])
     if not modes:
@@ -222,7 +222,7 @@ def layout_of(value: object) -> Layout:
 
 
 def indices_of(values: Integers) -> IntArray:
-    """The same integers in 64 bits. Raises LayoutError: E801 for other elements, E810 for larger ones."""
+    """The array as 64-bit integers. Raises LayoutError: E801 for non-integers, E810 beyond 62 bits."""
     found = np.asarray(values)
     if found.dtype == np.int64:
         return cast(IntArray, found)
@@ -233,7 +233,7 @@ def indices_of(values: Integers) -> IntArray:
     return found.astype(np.int64)
 
 
-def _representable(layout: Layout, largest: int) -> None:
+def _check_62_bits(layout: Layout, largest: int) -> None:
     if largest >> 62:
         raise LayoutError(
             "E810",
@@ -243,14 +243,14 @@ def _representable(layout: Layout, largest: int) -> None:
 
 
 def make_layout(*modes: Layout | Iterable[Layout]) -> Layout:
-    """The layout with these modes; an iterable of layouts may stand for all of them."""
-    given: list[Layout] = []
+    """The layout with these modes; an argument may be an iterable of layouts."""
+    layouts: list[Layout] = []
     for mode in modes:
         if isinstance(mode, Layout):
-            given.append(mode)
+            layouts.append(mode)
         else:
-            given += map(layout_of, mode if hasattr(mode, "__iter__") else (mode,))
-    return unchecked_layout(tuple([mode.shape for mode in given]), tuple([mode.stride for mode in given]))
+            layouts += map(layout_of, mode if hasattr(mode, "__iter__") else (mode,))
+    return unchecked_layout(tuple([mode.shape for mode in layouts]), tuple([mode.stride for mode in layouts]))
 
 
 def column_major(shape: IntTuple) -> Layout:
@@ -264,7 +264,7 @@ def row_major(shape: IntTuple) -> Layout:
 
 
 def make_ordered_layout(shape: IntTuple, order: IntTuple | None = None) -> Layout:
-    """Compact; leaves are laid out by ascending `order` (a congruent tree), equal ones left to right.
+    """The compact layout whose strides ascend with `order`, a congruent tree; ties go left to right.
 
     None is column-major. Raises LayoutError (E801) for trees that are not congruent.
     """
@@ -283,7 +283,7 @@ def make_ordered_layout(shape: IntTuple, order: IntTuple | None = None) -> Layou
 
 
 def of_tree(shape: IntTuple, strides: Iterable[int]) -> Layout:
-    """A shape with strides given leaf by leaf."""
+    """The layout of a shape with these strides, one per leaf."""
     rest = iter(strides)
 
     def fill(part: IntTuple) -> IntTuple:

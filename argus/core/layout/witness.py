@@ -1,4 +1,4 @@
-"""What a predicate answers: whether it holds, why, and a counterexample where it does not."""
+"""`Answer`, the result of a predicate, and the counterexamples that it may carry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import frozen
 
 @frozen
 class Collision:
-    """Two indices of one image; `second` is the smallest whose image an earlier index has, `first` that index."""
+    """Two indices with the same image; `second` is the smallest index with the image of an earlier one, `first`."""
 
     first: int
     second: int
@@ -18,7 +18,7 @@ class Collision:
 
 @frozen
 class Missed:
-    """The smallest value that is no image."""
+    """The smallest value that is not an image."""
 
     value: int
 
@@ -42,7 +42,7 @@ class Disagreement:
 
 @frozen
 class Sizes:
-    """The numbers of elements of two functions that differ in it."""
+    """The different sizes of two functions."""
 
     left: int
     right: int
@@ -50,7 +50,7 @@ class Sizes:
 
 @frozen
 class Shared:
-    """left(i) = right(j) = value other than 0; `i` is the smallest with such a value, `j` the smallest for it."""
+    """left(i) = right(j) = value, not 0; `i` is the smallest such index, and `j` the smallest for that value."""
 
     i: int
     j: int
@@ -59,7 +59,7 @@ class Shared:
 
 @frozen
 class Refusal:
-    """Why an operation has no exact result: the code, and where values disagree the index and both of them."""
+    """Why an operation has no exact result: the error code and, where values disagree, the index and both values."""
 
     code: str
     index: int | None
@@ -72,7 +72,7 @@ Witness = Union[Collision, Missed, Outside, Disagreement, Sizes, Shared, Refusal
 
 @frozen
 class Answer:
-    """True or false as a condition. `reason` is a sentence; a false answer has a witness, a true one None."""
+    """The result of a predicate, usable as a bool. reason: a sentence. witness: of a false answer; None if true."""
 
     holds: bool
     reason: str

@@ -1,1 +1,1 @@
-"""The memory model of both targets: banks, coalescing, lanes and phases of an access, placement in shared memory."""
+"""The memory model of both targets: bank conflicts, coalescing, lane accesses, and placement in shared memory."""

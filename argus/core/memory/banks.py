@@ -1,8 +1,8 @@
-"""Bank conflicts of shared memory, and swizzles without them.
+"""Bank conflicts in shared memory, and the search for a swizzle without them.
 
-Shared memory has banks of 4 bytes; word w lies in bank w mod banks. The lanes of one phase are served together,
-once for each different word of the fullest bank: that number is the degree. Lanes that ask for the same word
-share it. Vectors are aligned, so where a buffer begins changes no degree.
+Shared memory has banks of 4 bytes; word w is in bank w mod banks. The lanes of one phase are served together, in as
+many cycles as the most accessed bank has distinct words: the degree of the conflict. Lanes that access the same word
+share it. Vectors are aligned, so a buffer's start address changes no degree.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ BANK_BYTES = 4
 
 @frozen
 class Conflict:
-    """The worst bank conflict of an access: `degree` different words of one bank in one phase.
+    """The worst bank conflict of an access: `degree` distinct words of one bank in one phase.
 
-    lanes and words: one lane for each of these words, and the words. execution: the wave, and the place of the
-    vector among those of a thread; its first occurrence.
+    words: these words. lanes: one accessing lane for each. execution: wave and vector index within a thread of the
+    first occurrence.
     """
 
     degree: int
@@ -49,7 +49,7 @@ def bank_conflicts(
     """The worst conflict over all waves, vectors and phases of an access to shared memory.
 
     access: thread -> first element of its vector, or (thread, value) -> element where `threads` is given; an
-    `Access` carries vector, direction and threads itself. Every execution is looked at.
+    `Access` carries vector, direction and threads itself. Every execution is checked.
     Raises LayoutError: E803 if the target has no phases for vectors of this width or a vector is not contiguous,
     E807 if threads are no whole waves, values no whole vectors, or a vector is not aligned to its width; E810 if an
     offset in bits has more than 62 bits.
@@ -57,7 +57,7 @@ def bank_conflicts(
     given = access_of(access, vector, direction, threads, element_bits)
     phases = _phases(given, target, element_bits)
     offsets = executions(given, target, element_bits)
-    _aligned(given, offsets)
+    _check_alignment(given, offsets)
     return worst_conflict(offsets * element_bits // 8, phases, given.vector * element_bits // 8, target.banks)
 
 
@@ -72,17 +72,16 @@ def find_swizzle(
     degree: int = 1,
     size: int | None = None,
 ) -> Swizzle:
-    """The smallest swizzle of the buffer with which every access has conflicts of `degree` at most.
+    """The smallest swizzle of the buffer with which every access has conflicts of at most `degree`.
 
-    access, others: of one buffer, offsets without a swizzle, as for `bank_conflicts`. size: elements of the buffer,
-    a multiple of the swizzle's period (None: a power of two). Smallest: fewest bits, then smallest shift, then
-    smallest base; bits 0 is the identity. The swizzle keeps vectors whole and has a positive shift: a negative one
-    only permutes the banks, which changes no degree.
-    The result holds for every execution, each was looked at. Raises LayoutError: E812 with the best that exists,
-    E803 for offsets below 0, and as `bank_conflicts` does.
+    access, others: accesses to one buffer, with unswizzled offsets, as for `bank_conflicts`. size: elements of the
+    buffer, a multiple of the swizzle's period (None: a power of two). Smallest: fewest bits, then smallest shift, then
+    smallest base; bits 0 is the identity. The swizzle keeps vectors whole and has a positive shift: a negative one only
+    permutes the banks, which changes no degree. The result holds for all executions; each is checked. Raises
+    LayoutError: E812 with the best that exists, E803 for offsets below 0, and as `bank_conflicts` does.
     """
     given = [access_of(each, vector, direction, threads, element_bits) for each in (access, *others)]
-    served = tuple(_served(access, target, element_bits) for access in given)
+    served = tuple(_phased_access(access, target, element_bits) for access in given)
     reached, swizzle = best_swizzle(served, element_bits=element_bits, banks=target.banks, degree=degree, size=size)
     if reached > degree:
         room = "" if size is None else f" within {size} elements"
@@ -91,14 +90,14 @@ def find_swizzle(
             "E812",
             f"no swizzle of whole vectors{room} brings {what} to degree {degree} on "
             f"{target}; the best is {reached}, with {swizzle}",
-            help=f"pad the rows, change who moves what, or allow degree {reached}",
+            help=f"pad the rows, change which thread moves which element, or allow degree {reached}",
         )
     return swizzle
 
 
 @frozen(eq=False)
 class PhasedAccess:
-    """The executions of one access: offsets of first elements, shape (executions, lanes), and its phases."""
+    """The executions of one access: offsets of each lane's first element, shape (executions, lanes), and its phases."""
 
     offsets: IntArray
     vector: int
@@ -108,16 +107,16 @@ class PhasedAccess:
 def best_swizzle(
     accesses: Sequence[PhasedAccess], *, element_bits: int, banks: int, degree: int, size: int | None
 ) -> tuple[int, Swizzle]:
-    """The degree reached and its swizzle: the smallest that reaches `degree`, or else the smallest of the best."""
+    """(degree, swizzle): the smallest swizzle with at most `degree`, or else the smallest of the least degree."""
     reached: tuple[int, Swizzle] | None = None
     row = (banks * BANK_BYTES * 8 // element_bits).bit_length() - 1
     top = max(int(access.offsets.max()) for access in accesses).bit_length()
     first = max(access.vector for access in accesses).bit_length() - 1
-    judge = partial(_degree_with, element_bits=element_bits, banks=banks)
+    degree_of = partial(_degree_with, element_bits=element_bits, banks=banks)
     for swizzle in _candidates(first, row, top):
         if size is not None and swizzle.bits > 0 and size % swizzle.period != 0:
             continue
-        found = max(judge(access, swizzle) for access in accesses)
+        found = max(degree_of(access, swizzle) for access in accesses)
         if reached is None or found < reached[0]:
             reached = found, swizzle
         if found <= degree:
@@ -127,11 +126,11 @@ def best_swizzle(
 
 
 def _candidates(first: int, row: int, top: int) -> Iterator[Swizzle]:
-    """Ascending. Any other swizzle of whole vectors has the degrees of one of these.
+    """Swizzles from the smallest up. Any other swizzle of whole vectors has the same degrees as one of these.
 
-    Offsets have bits below `top`, so source bits from there on read zeros. A degree depends on the bits below
-    `row` alone, which choose the bank; a swizzle that writes none of them, or reads only from among them, permutes
-    the banks. That covers the negative shifts, which write above what they read.
+    Offsets have bits below `top` only, so higher source bits read zeros. A degree depends only on the bits below `row`,
+    which select the bank; a swizzle that writes none of them, or reads only from among them, permutes the banks. That
+    covers negative shifts, which write above the bits that they read.
     """
     yield Swizzle(0, first, 0)
     for bits in range(1, row - first + 1):
@@ -145,10 +144,10 @@ def _degree_with(access: PhasedAccess, swizzle: Swizzle, *, element_bits: int, b
     return max(int(_degrees(words[:, served, :], banks).max()) for served in access.phases)
 
 
-def _served(access: Access, target: Target, element_bits: int) -> PhasedAccess:
+def _phased_access(access: Access, target: Target, element_bits: int) -> PhasedAccess:
     phases = _phases(access, target, element_bits)
     offsets = executions(access, target, element_bits)
-    _aligned(access, offsets)
+    _check_alignment(access, offsets)
     if offsets.min() < 0:
         raise LayoutError(
             "E803",
@@ -171,13 +170,13 @@ def _phases(access: Access, target: Target, element_bits: int) -> Phases:
     return phases
 
 
-def _aligned(access: Access, offsets: IntArray) -> None:
+def _check_alignment(access: Access, offsets: IntArray) -> None:
     """offsets: shape (waves, vectors, lanes)."""
     wrong = np.argwhere(offsets % access.vector != 0)
     if len(wrong) == 0:
         return
     waves, _, lanes = offsets.shape
-    # An index counts threads first, then the values of a thread.
+    # The index counts threads first, then the values of a thread.
     index, found = min(
         (wave * lanes + lane + place * access.vector * waves * lanes, int(offsets[wave, place, lane]))
         for wave, place, lane in wrong.tolist()
@@ -192,7 +191,10 @@ def _aligned(access: Access, offsets: IntArray) -> None:
 
 
 def worst_conflict(addresses: IntArray, phases: Phases, width: int, banks: int) -> Conflict:
-    """Over all executions and phases. addresses: bytes, shape (waves, vectors, lanes); width in bytes."""
+    """The worst conflict over all executions and phases.
+
+    addresses: bytes, shape (waves, vectors, lanes). width: bytes of a vector.
+    """
     vectors, lanes = addresses.shape[1:]
     rows, places = np.unique(addresses.reshape(-1, lanes), axis=0, return_index=True)
     words = _words(rows, width)
@@ -207,7 +209,7 @@ def worst_conflict(addresses: IntArray, phases: Phases, width: int, banks: int) 
 
 
 def cycles(addresses: IntArray, phases: Phases, width: int, banks: int) -> int:
-    """Cycles of shared memory for all executions: each phase takes as many as its degree.
+    """Shared-memory cycles of all executions: each phase takes as many cycles as its degree.
 
     addresses: bytes, shape (waves, vectors, lanes); width in bytes.
     """
@@ -222,7 +224,7 @@ def _words(addresses: IntArray, width: int) -> IntArray:
 
 
 def _degrees(words: IntArray, banks: int) -> IntArray:
-    """Per execution, the largest number of different words in one bank. words: (executions, lanes, words)."""
+    """Per execution, the largest number of distinct words in one bank. words: (executions, lanes, words)."""
     count = len(words)
     ordered = np.sort(words.reshape(count, -1), axis=1)
     new = np.ones(ordered.shape, np.bool_)
@@ -232,9 +234,9 @@ def _degrees(words: IntArray, banks: int) -> IntArray:
 
 
 def _conflict(words: IntArray, served: tuple[int, ...], banks: int, execution: tuple[int, int]) -> Conflict:
-    held: dict[int, dict[int, int]] = defaultdict(dict)
+    lane_of_word: dict[int, dict[int, int]] = defaultdict(dict)
     for lane, row in zip(served, words, strict=True):
         for word in row:
-            held[int(word) % banks].setdefault(int(word), lane)
-    bank, found = max(held.items(), key=lambda item: len(item[1]))
+            lane_of_word[int(word) % banks].setdefault(int(word), lane)
+    bank, found = max(lane_of_word.items(), key=lambda item: len(item[1]))
     return Conflict(len(found), bank, tuple(found.values()), tuple(found), execution)

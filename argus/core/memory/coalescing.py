@@ -1,4 +1,4 @@
-"""Coalescing of global accesses: the segments of memory that each wave or warp moves."""
+"""Coalescing of global accesses: the memory segments that each wave or warp moves."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from argus.core.target import Target
 
 @frozen
 class Segments:
-    """What an access to global memory moves.
+    """The segments that an access to global memory moves.
 
-    segment_bytes: the target's. counts: segments moved, by wave, then by vector of a thread. execution: wave and
-    vector of the worst, which moves the most segments and, of these, has the fewest useful bytes.
-    Of the worst: touched, its segments from the buffer's start; lanes, the first that touches each; requested, bytes
-    summed over its lanes; useful, different bytes among them. all_useful: useful bytes summed over executions.
+    segment_bytes: of the target. counts: segments moved, by wave, then by vector of a thread. execution: wave and
+    vector of the worst execution, the one with the most segments and, among these, the fewest useful bytes. Of the
+    worst execution: touched, its segments from the buffer's start; lanes, the first lane that accesses each; requested,
+    bytes summed over its lanes; useful, distinct bytes among them. all_useful: useful bytes of all executions.
     """
 
     segment_bytes: int
@@ -43,7 +43,7 @@ class Segments:
 
     @property
     def all_efficiency(self) -> Fraction:
-        """The same over all executions, each moving its own segments."""
+        """Useful bytes over bytes moved, summed over all executions."""
         return Fraction(self.all_useful, sum(map(sum, self.counts)) * self.segment_bytes)
 
 
@@ -59,8 +59,8 @@ def coalescing(
 
     access: thread -> first element of its vector, or (thread, value) -> element where `threads` is given; an
     `Access` carries vector and threads itself. Vectors may straddle segments.
-    Raises LayoutError: E803 if a vector is not contiguous; E807 if threads are no whole waves, values no whole
-    vectors, or a vector is not whole bytes; E810 if an offset in bits has more than 62 bits.
+    Raises LayoutError: E803 if a vector is not contiguous; E807 unless waves, vectors and bytes are whole; E810 if an
+    offset in bits exceeds 62 bits.
     """
     given = access_of(access, vector, "read", threads, element_bits)
     width = given.vector * element_bits
@@ -76,12 +76,12 @@ def coalescing(
 
 
 def _segments(addresses: IntArray, width: int, target: Target, vectors: int) -> Segments:
-    """addresses: bytes, shape (executions, lanes); width in bytes."""
-    # All bounds are multiples of the grain, so grains stand for bytes.
+    """The segments of all executions. addresses: bytes, shape (executions, lanes). width: bytes of a vector."""
+    # All addresses and sizes are multiples of the grain, so the code counts grains instead of bytes.
     grain = int(np.gcd.reduce(addresses, axis=None, initial=np.gcd(width, target.segment_bytes)))
     grains = (addresses // grain)[:, :, None] + np.arange(width // grain)
     segments = grains // (target.segment_bytes // grain)
-    useful, moved = _different(grains) * grain, _different(segments)
+    useful, moved = _count_distinct(grains) * grain, _count_distinct(segments)
     worst = int(np.lexsort((useful, -moved))[0])
     first = _first_lanes(segments[worst])
     return Segments(
@@ -96,14 +96,14 @@ def _segments(addresses: IntArray, width: int, target: Target, vectors: int) -> 
     )
 
 
-def _different(values: IntArray) -> IntArray:
-    """Per execution, the number of different values. values: first axis executions."""
+def _count_distinct(values: IntArray) -> IntArray:
+    """Number of distinct values per execution, the first axis of `values`."""
     ordered = np.sort(values.reshape(len(values), -1), axis=1)
     return 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
 
 
 def _first_lanes(segments: IntArray) -> dict[int, int]:
-    """Segment -> the first lane that touches it, by segment. segments: shape (lanes, grains)."""
+    """Segment -> the first lane that accesses it, ascending. segments: shape (lanes, grains)."""
     first: dict[int, int] = {}
     for lane, row in enumerate(segments.tolist()):
         for segment in row:

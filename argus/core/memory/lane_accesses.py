@@ -1,4 +1,4 @@
-"""Accesses as layouts: which elements of a buffer the lanes of each wave or warp touch in each execution."""
+"""Accesses as layouts: the elements of a buffer that the lanes of each wave or warp access in each execution."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from argus.core.target import Target
 
 @frozen
 class Access:
-    """What the threads of a block touch in one buffer.
+    """The elements of one buffer that the threads of a block access.
 
-    offsets: thread -> the first element of its vector, in elements from the buffer's start. With `threads` it is
-    (thread, value) -> element instead, threads first, as in CuTe's composition of a layout with a thread-value
-    layout: each thread's values are then moved in order, a vector an execution.
+    offsets: thread -> first element of its vector, in elements from the buffer's start. If `threads` is given, it is
+    (thread, value) -> element instead, threads first, as in CuTe's composition of a layout with a thread-value layout:
+    each execution then moves the next vector of each thread's values.
     vector: consecutive elements that a lane moves in one execution.
     """
 
@@ -30,7 +30,7 @@ class Access:
 
     @classmethod
     def of(cls, by: TV, memory: LayoutLike, vector: int = 1, direction: Direction = "read") -> Access:
-        """Value v of thread t is element `memory(by(t, v))`.
+        """The access in which value v of thread t is element `memory(by(t, v))`.
 
         memory: a layout of the tile of `by`, first axis fastest. Raises LayoutError (E803) if their sizes differ.
         """
@@ -41,14 +41,14 @@ class Access:
                 f"{memory} has {memory.size()} elements, the tile {by.tile} of {by} has {elements}",
                 help="give the layout of the tile that the threads move",
             )
-        held = make_layout(by.threads, by.values)
-        return cls(ComposedLayout(memory, 0, held), vector, direction, by.threads.size())
+        fragment = make_layout(by.threads, by.values)
+        return cls(ComposedLayout(memory, 0, fragment), vector, direction, by.threads.size())
 
 
 def access_of(
     access: LayoutLike | Access, vector: int, direction: Direction, threads: int | None, element_bits: int
 ) -> Access:
-    """An access as it is; a layout with the given facts. Raises LayoutError (E807) where lanes move nothing."""
+    """The `Access` itself, or one from a layout and these arguments. Raises LayoutError (E807) for empty vectors."""
     given = access if isinstance(access, Access) else Access(access, vector, direction, threads)
     if element_bits < 1 or given.vector < 1:
         raise LayoutError(
@@ -60,10 +60,10 @@ def access_of(
 
 
 def executions(access: Access, target: Target, element_bits: int = 1) -> IntArray:
-    """Offsets of first elements, shape (waves, vectors of a thread, lanes). Their bits are counted in 64 bits.
+    """Offsets of each vector's first element, shape (waves, vectors of a thread, lanes).
 
-    Raises LayoutError: E807 if threads are no whole waves or values no whole vectors, E803 with the index if the
-    values of a vector do not follow each other, E810 if an offset in bits has more than 62 bits.
+    Raises LayoutError: E807 unless waves and vectors are whole, E803 with the index if a vector is not contiguous, E810
+    if an offset in bits exceeds 62 bits.
     """
     images = access.offsets.table()
     threads = len(images) if access.threads is None else access.threads
@@ -81,12 +81,12 @@ def executions(access: Access, target: Target, element_bits: int = 1) -> IntArra
             help=f"give a multiple of {target.unit} threads",
         )
     vectors = images.reshape(-1, vector, threads)
-    _consecutive(access, vectors)
-    _countable(access, vectors, element_bits)
+    _check_contiguous(access, vectors)
+    _check_bit_range(access, vectors, element_bits)
     return by_wave(vectors[:, 0, :].T, target.unit)
 
 
-def _countable(access: Access, offsets: IntArray, element_bits: int) -> None:
+def _check_bit_range(access: Access, offsets: IntArray, element_bits: int) -> None:
     bits = (max(int(offsets.max()), -int(offsets.min())) + access.vector) * element_bits
     if bits >= LARGEST:
         raise LayoutError(
@@ -98,12 +98,12 @@ def _countable(access: Access, offsets: IntArray, element_bits: int) -> None:
 
 
 def by_wave(firsts: IntArray, unit: int) -> IntArray:
-    """From shape (threads, vectors) to (waves, vectors, lanes)."""
+    """Reshape (threads, vectors) to (waves, vectors, lanes)."""
     return firsts.reshape(-1, unit, firsts.shape[1]).transpose(0, 2, 1)
 
 
-def _consecutive(access: Access, vectors: IntArray) -> None:
-    """vectors: offsets, shape (vectors of a thread, elements of a vector, threads)."""
+def _check_contiguous(access: Access, vectors: IntArray) -> None:
+    """Raise LayoutError (E803) unless vectors are contiguous. vectors: offsets, shape (vectors, elements, threads)."""
     wanted: IntArray = vectors[:, :1, :] + np.arange(vectors.shape[1], dtype=np.int64)[None, :, None]
     wrong = np.flatnonzero(vectors != wanted)
     if len(wrong) == 0:

@@ -1,16 +1,16 @@
-"""Where a block's shared memory lies: one plan, which the emitter carries out and a budget is judged by."""
+"""Plan a block's shared memory: the offsets of tensors and barriers, used by the emitter and the budget check."""
 
 from __future__ import annotations
 
 from argus.core.ir import Alloc, Buffer, Kernel, Staged, static, walk
 
 BASE_ALIGNMENT = 1024
-"""Bytes more than the plan's, so that its base can be moved to a whole period of the widest swizzle."""
+"""Alignment of the plan's base, a whole period of the widest swizzle; allocations need this many bytes of slack."""
 _BARRIER = 8
 
 
 def shared_memory_plan(kernel: Kernel) -> tuple[dict[Buffer, int], int]:
-    """Byte offsets from a base aligned to `ROOM`, and their end: tensors by falling alignment, then barriers."""
+    """(byte offsets from a base aligned to BASE_ALIGNMENT, end): tensors by falling alignment, then barriers."""
     allocs = [stmt.buffer for stmt in walk(kernel.body) if isinstance(stmt, Alloc)]
     tensors = [buffer for buffer in allocs if buffer.space == "shared"]
     offsets: dict[Buffer, int] = {}
@@ -27,13 +27,13 @@ def shared_memory_plan(kernel: Kernel) -> tuple[dict[Buffer, int], int]:
 
 
 def alignment(buffer: Buffer) -> int:
-    """A swizzled tensor begins at a whole period: the hardware swizzles addresses, not offsets."""
+    """Alignment of a shared tensor in bytes: a swizzle period, since the hardware swizzles addresses, not offsets."""
     swizzle = _staged(buffer).swizzle
     return 128 if swizzle is None else max(128, swizzle.period * buffer.dtype.bits // 8)
 
 
 def bytes_of(buffer: Buffer) -> int:
-    """Of a tensor in shared memory."""
+    """Size of a shared tensor in bytes."""
     return _staged(buffer).layout.cosize() * buffer.dtype.bits // 8
 
 

@@ -1,9 +1,10 @@
-"""Shared matrices with rows wider than the span of their swizzle: slabs side by side, each one span wide.
+"""Layouts of shared matrices with rows wider than the span of their swizzle: adjacent swizzle tiles, one span wide
+each.
 
-A box of the copy engine and a matrix descriptor both take rows of one span. A row of more is therefore laid out as
-`(rows, (width, slabs)) : (width, (1, rows * width))`, which is what several boxes, one beside the other, leave in
-shared memory; along its columns a descriptor steps from slab to slab. Without a swizzle a slab is one chunk of 16
-bytes wide, and 8 rows of it are the matrix that the instruction takes at once.
+TMA boxes and wgmma matrix descriptors have rows of one span. A matrix with longer rows is therefore laid out as
+`(rows, (width, tiles)) : (width, (1, rows * width))`: each TMA box fills one swizzle tile, and a descriptor steps from
+tile to tile along the columns. Without a swizzle a tile is one 16-byte chunk wide, and 8 of its rows are the core
+matrix of wgmma.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from argus.core.ir import Buffer, Staged
 from argus.core.layout import Layout, Swizzle, row_major
 
 CHUNK = 16
-"""Bytes that no swizzle takes apart."""
+"""Bytes of the chunk that TMA swizzles permute as a unit."""
 
 
 def span_of(swizzle: Swizzle | None, dtype: DType) -> int | None:
-    """Bytes over which a swizzle permutes chunks of 16 bytes as the TMA does; 0 without one, None for another."""
+    """Span in bytes of a TMA swizzle of 16-byte chunks; 0 without a swizzle, None if it is not a TMA swizzle mode."""
     if swizzle is None or swizzle.bits == 0:
         return 0
     elements = (128 // dtype.bits).bit_length() - 1
@@ -26,19 +27,19 @@ def span_of(swizzle: Swizzle | None, dtype: DType) -> int | None:
 
 
 def swizzle_tiled(shape: tuple[int, ...], width: int) -> Layout:
-    """Row-major, but that each `width` columns lie in a slab of their own. Raises ValueError unless slabs are whole."""
+    """Swizzle tiles of `width` columns, row-major within each. Raises ValueError unless `width` divides the columns."""
     *leading, rows, columns = shape
     if columns <= width:
         return row_major(shape)
     if columns % width != 0:
-        raise ValueError(f"rows of {columns} elements are no whole slabs of {width}")
+        raise ValueError(f"rows of {columns} elements do not divide into swizzle tiles of {width}")
     outer = row_major(shape).stride
     assert isinstance(outer, tuple)
     return Layout((*leading, rows, (width, columns // width)), (*outer[:-2], width, (1, rows * width)))
 
 
 def tile_columns(buffer: Buffer) -> int | None:
-    """Columns of one slab of a shared buffer; those of the buffer where there is one; None for other layouts."""
+    """Columns of one swizzle tile of a shared buffer, all columns if it is row-major; None for other layouts."""
     layout = buffer.layout
     extents = tuple(extent.value for extent in buffer.shape if isinstance(extent, Const))
     if not isinstance(layout, Staged) or len(extents) != len(buffer.shape) or not extents:
@@ -54,9 +55,9 @@ def tile_columns(buffer: Buffer) -> int | None:
 
 
 def staged_layout(buffer: Buffer, stages: int) -> Layout:
-    """The buffer's layout `stages` times, one after the other. Raises ValueError for other than rows or slabs."""
+    """The layout of `stages` consecutive copies of a buffer. Raises ValueError unless in rows or swizzle tiles."""
     width = tile_columns(buffer)
     if width is None:
-        raise ValueError(f"`{buffer.name}` is laid out neither in rows nor in slabs")
+        raise ValueError(f"`{buffer.name}` is neither row-major nor laid out in swizzle tiles")
     extents = (stages, *(extent.value for extent in buffer.shape if isinstance(extent, Const)))
     return swizzle_tiled(extents, width) if len(extents) > 2 else row_major(extents)

@@ -17,14 +17,14 @@ from argus.emit.faults import not_built
 def copy_lines(copy: Copy, context: Context) -> list[str]:
     """Emit one copy. Raises ArgusError (E501) for a copy without an emitted form."""
     name = copy.atom.name
-    for given, what in (
+    for unsupported, what in (
         (copy.peers is not None and copy.signal is None, "a multicast store"),
-        (copy.combine, "a copy that combines with what is there"),
+        (copy.combine, "a reducing copy"),
         (copy.cache, f"the cache policy `{copy.cache}`"),
         (copy.source.peer or (copy.target.peer and not name.startswith("st_")), "a copy between blocks"),
         (_has_element_mask(copy), "a predicated copy by this instruction"),
     ):
-        if given:
+        if unsupported:
             raise not_built(what, copy.span)
     if name.startswith("tma_"):
         return [_tma(copy, context)]
@@ -66,7 +66,7 @@ def _coordinates(at: tuple[Index, ...], context: Context) -> str:
 
 def _bulk(copy: Copy, context: Context) -> str:
     if copy.edge is not None or len(copy.source.shape) != 1:
-        raise not_built(f"`{copy.atom}` beyond the edge of a tensor, or of several rows", copy.span)
+        raise not_built(f"`{copy.atom}` out of bounds, or of several rows", copy.span)
     size = static(copy.source.shape[0]) * copy.source.buffer.dtype.bits // 8
     assert copy.atom.box is not None
     if size % copy.atom.box.multiple:

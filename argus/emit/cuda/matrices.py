@@ -37,22 +37,22 @@ class _MatrixRows:
     def groups(self) -> int:
         return self.at.shape[2]
 
-    def addressed(self) -> IntArray:
+    def addressed_rows(self) -> IntArray:
         """The row whose address each thread supplies, (axis, thread, group). Unused lanes repeat the rows of others."""
         axes, warps, groups, matrices, rows = self.at.shape
-        given = self.at.transpose(0, 1, 3, 4, 2).reshape(axes, warps, matrices * rows, groups)
-        return np.tile(given, (1, 1, 32 // (matrices * rows), 1)).reshape(axes, warps * 32, groups)
+        addressed = self.at.transpose(0, 1, 3, 4, 2).reshape(axes, warps, matrices * rows, groups)
+        return np.tile(addressed, (1, 1, 32 // (matrices * rows), 1)).reshape(axes, warps * 32, groups)
 
 
 def matrix_lines(copy: Copy, context: Context) -> list[str]:
     """One instruction for each group of registers. Raises ArgusError (E501) if they do not form 8 x 8 matrices."""
     loads = copy.target.buffer.space == "register"
-    memory, held = (copy.source, copy.target) if loads else (copy.target, copy.source)
+    memory, fragment = (copy.source, copy.target) if loads else (copy.target, copy.source)
     rows = _rows(copy, memory)
-    registers = register_values(held, copy.by, copy.span)
+    registers = register_values(fragment, copy.by, copy.span)
     lines, addresses = _addresses(memory, rows, context)
     count = len(registers) // rows.groups
-    name = context.name_of(held.buffer)
+    name = context.name_of(fragment.buffer)
     for group, address in enumerate(addresses):
         own = registers[group * count : (group + 1) * count]
         if any(first % 2 or second != first + 1 for first, second in zip(own[::2], own[1::2], strict=True)):
@@ -73,17 +73,17 @@ def _rows(copy: Copy, memory: View) -> _MatrixRows:
     if threads % 32 or values % count or size != 16 or not _whole_chunks(swizzle):
         raise not_built(f"`{copy.atom}` of {values} elements of {size} bits in {threads} threads", copy.span)
     shape = (threads // 32, 32, values // count, count // 2, 2)
-    held = np.stack([axis.reshape(shape) for axis in copy.by.coordinates()])
+    elements = np.stack([axis.reshape(shape) for axis in copy.by.coordinates()])
     inner = _inner_axis(memory, copy)
     if transposed:
-        at = np.stack([held[:, :, row // 2, :, :, row % 2] for row in range(8)], axis=-1)
+        at = np.stack([elements[:, :, row // 2, :, :, row % 2] for row in range(8)], axis=-1)
         row, column = 2 * (_LANES[:, None] % 4) + np.arange(2), _LANES[:, None] // 4 + np.zeros(2, np.int64)
     else:
-        at = np.stack([held[:, :, 4 * row, :, :, 0] for row in range(8)], axis=-1)
+        at = np.stack([elements[:, :, 4 * row, :, :, 0] for row in range(8)], axis=-1)
         row, column = _LANES[:, None] // 4 + np.zeros(2, np.int64), 2 * (_LANES[:, None] % 4) + np.arange(2)
     wanted = at[..., row].copy()
     wanted[inner] += column
-    if not np.array_equal(wanted, held.transpose(0, 1, 3, 4, 2, 5)):
+    if not np.array_equal(wanted, elements.transpose(0, 1, 3, 4, 2, 5)):
         raise not_built(f"`{copy.atom}` of registers that do not form 8 x 8 matrices", copy.span)
     return _MatrixRows(at)
 
@@ -111,7 +111,7 @@ def _addresses(memory: View, rows: _MatrixRows, context: Context) -> tuple[list[
     known: list[tuple[Index, str]] = []
     lines: list[str] = []
     found: list[str] = []
-    for coordinates in rows.addressed().transpose(2, 0, 1):
+    for coordinates in rows.addressed_rows().transpose(2, 0, 1):
         tile = tuple(_linear_in_bits(axis, context.thread) for axis in coordinates)
         place = tuple(substitute(expression, {}, tile) for expression in memory.at)
         wanted = unswizzled_offset(layout.layout, place)

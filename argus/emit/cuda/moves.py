@@ -1,4 +1,4 @@
-"""Emit copies in which every thread takes part: vector loads and stores, and cp.async."""
+"""Emit copies that all threads of an agent execute: vector loads and stores, and cp.async."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def agent_scope(context: Context) -> Scope:
 def load_store_lines(copy: Copy, context: Context) -> list[str]:
     """One load or store per vector. Raises ArgusError (E501) if registers do not form whole vectors."""
     loads = copy.target.buffer.space == "register"
-    memory, held = (copy.source, copy.target) if loads else (copy.target, copy.source)
+    memory, registers = (copy.source, copy.target) if loads else (copy.target, copy.source)
     first = vector_starts(copy)
-    declared, found = _places(copy, memory, context, first)
-    own = _registers(copy, held, first)
-    bits, name = copy.atom.vector_bits, context.name_of(held.buffer)
+    declared, found = _vector_addresses(copy, memory, context, first)
+    own = _registers(copy, registers, first)
+    bits, name = copy.atom.vector_bits, context.name_of(registers.buffer)
     body: list[str] = []
     for value, place in zip(own, found, strict=True):
         there, here = _address(memory, place, context), f"&{name}[{value}]"
         text = f"load_b{bits}({here}, {there});" if loads else f"store_b{bits}({there}, {here});"
         if place.inside and loads:
-            word = fill_word(copy.edge or 0.0, held.buffer.dtype)
+            word = fill_word(copy.edge or 0.0, registers.buffer.dtype)
             text = f"if ({place.inside}) {text} else fill_b{bits}({here}, {word});"
         elif place.inside:
             text = f"if ({place.inside}) {text}"
@@ -46,8 +46,8 @@ def cp_async_lines(copy: Copy, context: Context) -> list[str]:
         raise not_built(f"`{copy.atom}` that reads {copy.edge:g} outside the tensor", copy.span)
     first = vector_starts(copy)
     size = copy.atom.vector_bits // 8
-    from_lines, sources = _places(copy, copy.source, context, first)
-    to_lines, targets = _places(copy, copy.target, context, first)
+    from_lines, sources = _vector_addresses(copy, copy.source, context, first)
+    to_lines, targets = _vector_addresses(copy, copy.target, context, first)
     body: list[str] = []
     for source, target in zip(sources, targets, strict=True):
         bytes_ = f"({source.inside}) ? {size} : 0" if source.inside else str(size)
@@ -64,21 +64,25 @@ def by_copying_threads(copy: Copy, context: Context, lines: list[str]) -> list[s
     return [f"if ({context.names.symbols[context.thread]} < {copy.by.threads.size()})", *block]
 
 
-def _places(copy: Copy, view: View, context: Context, first: tuple[int, ...]) -> tuple[list[str], list[VectorAddress]]:
+def _vector_addresses(
+    copy: Copy, view: View, context: Context, first: tuple[int, ...]
+) -> tuple[list[str], list[VectorAddress]]:
     if view.buffer.space == "shared" and view.where is not TRUE:
         raise not_built("a masked copy of shared memory", copy.span)
     edge = copy.edge is not None and view.buffer.space == "global"
     return vector_addresses(view, copy.by, agent_scope(context), first, edge=edge, width="(long)")
 
 
-def _registers(copy: Copy, held: View, first: tuple[int, ...]) -> tuple[int, ...]:
+def _registers(copy: Copy, registers: View, first: tuple[int, ...]) -> tuple[int, ...]:
     """The first register of each vector: consecutive registers, aligned to the vector's length."""
-    own = register_values(held, copy.by, copy.span)
+    own = register_values(registers, copy.by, copy.span)
     size = len(own) // len(first)
     for value in first:
         run = own[value : value + size]
         if run[0] % size or run != tuple(range(run[0], run[0] + size)):
-            raise not_built(f"`{copy.atom}` of registers of `{held.buffer.name}` that are not consecutive", copy.span)
+            raise not_built(
+                f"`{copy.atom}` of registers of `{registers.buffer.name}` that are not consecutive", copy.span
+            )
     return tuple(own[value] for value in first)
 
 

@@ -35,9 +35,9 @@ class TensorMap:
 
 @frozen
 class Plan:
-    """offsets: byte offset of each shared tensor and mbarrier from a base aligned to 1024. bytes: total, with room to
-    align. ids: first named barrier of each role or name. registers: per thread at launch. pointers: the tensors that
-    the kernel addresses by pointer, in parameter order.
+    """offsets: byte offset of each shared tensor and mbarrier from a base aligned to 1024. bytes: total, with slack to
+    align the base. ids: first named barrier of each role or name. registers: per thread at launch. pointers: the
+    tensors that the kernel addresses by pointer, in parameter order.
     """
 
     offsets: Mapping[Buffer, int]
@@ -48,7 +48,7 @@ class Plan:
     pointers: tuple[Buffer, ...] = ()
 
     def map_of(self, copy: Copy) -> TensorMap:
-        return self.maps[_key(copy)]
+        return self.maps[_map_key(copy)]
 
 
 def plan_of(kernel: Kernel, names: Mapping[Buffer, str]) -> Plan:
@@ -57,7 +57,7 @@ def plan_of(kernel: Kernel, names: Mapping[Buffer, str]) -> Plan:
     maps: dict[tuple[Buffer, tuple[int, ...], int], TensorMap] = {}
     for stmt in walk(kernel.body):
         if isinstance(stmt, Copy) and uses_tma(stmt):
-            key = _key(stmt)
+            key = _map_key(stmt)
             name = f"{names[key[0]]}_map{len(maps)}"
             maps.setdefault(key, TensorMap(name, *key))
     warps = -(-kernel.threads // 128) * 128
@@ -94,11 +94,11 @@ def _barrier_ids(kernel: Kernel) -> dict[str, int]:
 
 
 def uses_tma(copy: Copy) -> bool:
-    """Whether it is a TMA copy."""
+    """Whether the copy uses TMA."""
     return copy.atom.name.startswith("tma_")
 
 
-def _key(copy: Copy) -> tuple[Buffer, tuple[int, ...], int]:
+def _map_key(copy: Copy) -> tuple[Buffer, tuple[int, ...], int]:
     memory, shared = (copy.source, copy.target) if copy.signal is not None else (copy.target, copy.source)
     rows, columns = (static(extent) for extent in memory.shape)
     span = swizzle_bytes(staged_layout(shared.buffer).swizzle, shared.buffer.dtype.bits // 8, copy.span)

@@ -47,35 +47,35 @@ class MatrixDescriptor:
     """A wgmma matrix descriptor of an operand in shared memory.
 
     major: the contiguous index. span: bytes of a row and of the swizzle; 16: no swizzle. address: C text of its start.
-    step: descriptor units (16 bytes) between consecutive k-steps. slab: bytes between swizzle tiles (a row is one span
-    wide), 0 if there is only one.
+    step: descriptor units (16 bytes) between consecutive k-steps. tile_bytes: distance between swizzle tiles in bytes
+    (a row is one span wide), 0 if there is only one.
     """
 
     major: Literal["k", "mn"]
     span: int
     address: str
     step: int
-    slab: int
+    tile_bytes: int
 
     @property
     def text(self) -> str:
         # Without a swizzle the leading-dimension field holds the distance between core matrices, as for MN-major.
         if self.major == "k" and not self.plain:
             return f"descriptor<{self.span}>({self.address})"
-        beside = f", {self.slab}" if self.slab else ""
-        return f"descriptor_mn<{self.span}{beside}>({self.address})"
+        stride = f", {self.tile_bytes}" if self.tile_bytes else ""
+        return f"descriptor_mn<{self.span}{stride}>({self.address})"
 
     @property
     def plain(self) -> bool:
-        """Whether it consists of unswizzled 16-byte chunks."""
-        return self.span == _CHUNK and self.slab > 0
+        """Whether the operand consists of unswizzled 16-byte chunks."""
+        return self.span == _CHUNK and self.tile_bytes > 0
 
     def at(self, name: str) -> str:
         """C text of the descriptor of k-step kk."""
-        if self.major == "mn" or not self.slab or self.plain:
+        if self.major == "mn" or not self.tile_bytes or self.plain:
             return f"{name} + {self.step} * kk"
         once = self.span // _CHUNK // self.step
-        return f"{name} + {self.step} * (kk % {once}) + {self.slab // _CHUNK} * (kk / {once})"
+        return f"{name} + {self.step} * (kk % {once}) + {self.tile_bytes // _CHUNK} * (kk / {once})"
 
 
 def _wgmma_lines(mma: Mma, context: Context) -> list[str]:
@@ -88,8 +88,8 @@ def _wgmma_lines(mma: Mma, context: Context) -> list[str]:
     keep = "1" if mma.init is FALSE else "0" if mma.init is TRUE else f"!({context.scope.text.cond(mma.init)})"
     left = a.at("a") if a is not None else _fragment(mma, context)
     call = f"{_helper_name(mma)}({context.name_of(target)}, {left}, {b.at('b')}, keep || kk > 0);"
-    # A in registers is pinned again at the wait: until then the instruction reads it.
-    held = [f"hold({context.name_of(target)});"]
+    # A register operand A is pinned again at the wait, since the instruction reads it until then.
+    pins = [f"hold({context.name_of(target)});"]
     body = [
         *([f"const u64 a = {a.text};"] if a is not None else []),
         f"const u64 b = {b.text};",
@@ -98,7 +98,7 @@ def _wgmma_lines(mma: Mma, context: Context) -> list[str]:
         "wgmma_fence();",
         *unrolled_loops([("kk", steps)], call),
         *([] if mma.grouped else ["wgmma_commit();"]),
-        *held,
+        *pins,
     ]
     return ["{", *(f"    {line}" for line in body), "}"]
 
@@ -120,8 +120,8 @@ def _matrix(mma: Mma, view: View, k: int, context: Context) -> MatrixDescriptor:
     major, at = _major_and_start(view, mma)
     if width is None or (width != columns and algebra.mod(at[-1], width) is not algebra.const(0)):
         raise not_built(f"a matrix of `{view.buffer.name}` that starts inside a swizzle tile", mma.span)
-    row, slab = width * size, static(view.buffer.shape[-2]) * span if width != columns else 0
-    plain = span == _CHUNK and slab > 0
+    row, tile_bytes = width * size, static(view.buffer.shape[-2]) * span if width != columns else 0
+    plain = span == _CHUNK and tile_bytes > 0
     if row != span or (major == "k" and span < k * size and not plain) or (major == "mn" and plain):
         raise not_built(f"an operand with rows of {row} bytes under a swizzle of {span}", mma.span)
     # Start addresses are unswizzled: the hardware applies the swizzle to each address it reads.
@@ -130,8 +130,8 @@ def _matrix(mma: Mma, view: View, k: int, context: Context) -> MatrixDescriptor:
     within = algebra.mul(unswizzled_offset(layout.layout, (*zeros, at[-1])), size)
     if algebra.mod(within, _CHUNK) is not algebra.const(0):
         raise not_built(f"a matrix of `{view.buffer.name}` that starts inside a chunk of {_CHUNK} bytes", mma.span)
-    step = (k * size // span * slab if plain else k * size if major == "k" else k * span) // _CHUNK
-    return MatrixDescriptor(major, span, context.address_at(view.buffer, algebra.add(offset, within)), step, slab)
+    step = (k * size // span * tile_bytes if plain else k * size if major == "k" else k * span) // _CHUNK
+    return MatrixDescriptor(major, span, context.address_at(view.buffer, algebra.add(offset, within)), step, tile_bytes)
 
 
 def _major_and_start(view: View, mma: Mma) -> tuple[Literal["k", "mn"], tuple[Index, ...]]:

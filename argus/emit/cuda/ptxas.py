@@ -48,7 +48,7 @@ def parse_report(log: str, symbol: str = "") -> AssemblerReport:
 
     Raises InternalError if a figure is missing.
     """
-    log = _of(log, symbol)
+    log = _entry_section(log, symbol)
     used, stack = _USED.search(log), _STACK.search(log)
     if used is None or stack is None:
         raise InternalError("ptxas reported no register count or no stack frame")
@@ -64,7 +64,7 @@ def parse_report(log: str, symbol: str = "") -> AssemblerReport:
     )
 
 
-def _of(log: str, symbol: str) -> str:
+def _entry_section(log: str, symbol: str) -> str:
     """The log's header and the part about this entry point; the whole log if it names no such entry point."""
     parts = _ENTRY.split(log)
     names, sections = parts[1::2], parts[2::2]

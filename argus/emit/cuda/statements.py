@@ -93,7 +93,7 @@ class Writer:
             before = stmt
 
     def _needs_cluster_fence(self, stmt: Stmt) -> bool:
-        """Whether it is a remote arrival that must order generic-proxy accesses: it needs a cluster-scope fence."""
+        """Whether the statement is a remote arrival that needs a cluster-scope fence for generic-proxy accesses."""
         return isinstance(stmt, Arrive) and stmt.event.peer is not None and self._threads_access_shared
 
     def _stmt(self, stmt: Stmt) -> list[str]:
@@ -102,7 +102,7 @@ class Writer:
             case Tag() | Assert() | Assume() | Reset() | Policy():
                 return []
             case Alloc(buffer=buffer, count=count):
-                return self._declared(buffer, count, stmt)
+                return self._allocation(buffer, count, stmt)
             case Copy(through=Buffer()):
                 raise not_built("a copy through a tensor map in memory", stmt.span)
             case Copy():
@@ -145,7 +145,7 @@ class Writer:
             case _:
                 assert_never(stmt)
 
-    def _declared(self, buffer: Buffer, count: int | None, stmt: Alloc) -> list[str]:
+    def _allocation(self, buffer: Buffer, count: int | None, stmt: Alloc) -> list[str]:
         name = self.context.name_of(buffer)
         match buffer.space:
             case "shared":
@@ -155,7 +155,7 @@ class Writer:
                 thread = self.context.names.symbols[self.context.thread]
                 return [f"if ({thread} == 0)", f"    for (int i = 0; i < {static(buffer.shape[0])}; ++i) {init}"]
             case "counter":
-                # A long launch may count past 31 bits; a wrapped count still gives the right stage and parity.
+                # A long launch may count past 31 bits; a wrapped count still has the right stage and parity.
                 return [f"u32 {name} = 0;"]
             case "register":
                 return [f"alignas(16) {c_type(buffer.dtype)} {name}[{layout_of(buffer).values.size()}];"]
@@ -170,9 +170,9 @@ class Writer:
         if stmt.queue != "wgmma":
             raise not_built(f"a wait on the queue `{stmt.queue}`", stmt.span)
         used = self._in_flight_registers()
-        # A single accumulator in flight is not accessed; of several, the completed ones may be.
-        held = used if stmt.pending == 0 or len(used) > 1 else []
-        return [f"wgmma_wait<{stmt.pending}>();", *(f"hold({self.context.name_of(buffer)});" for buffer in held)]
+        # A single accumulator is not accessed while in flight; of several, completed ones may be accessed.
+        pinned = used if stmt.pending == 0 or len(used) > 1 else []
+        return [f"wgmma_wait<{stmt.pending}>();", *(f"hold({self.context.name_of(buffer)});" for buffer in pinned)]
 
     def _materialise_stored(self, copy: Copy) -> list[str]:
         """Pin the source registers ahead of a predicated global store.
@@ -233,7 +233,7 @@ class Writer:
                 stmt.how, "cluster_wait();"
             )
         if stmt.barrier == "cta":
-            # Inside a branch only the threads that take it arrive here, and `__syncthreads` needs convergence.
+            # Inside a branch only some threads arrive, but `__syncthreads` needs all of them to converge.
             return f"meet(0, {self.kernel.threads});" if self.in_branch else "__syncthreads();"
         threads = stmt.threads or self.context.threads
         number = str(self.context.plan.ids[stmt.barrier])
@@ -273,7 +273,7 @@ class Writer:
         return [f"    {line}" for line in self.body(body)]
 
     def _roles(self) -> Iterator[str]:
-        """One branch per role: its warps set their register count, its agents execute the body."""
+        """One branch per role: its warps set their register count and its agents execute the body."""
         block = self.context.names.symbols[self.kernel.thread]
         for place, (role, change) in enumerate(register_changes(self.kernel, self.context.plan)):
             first, last = role.first_warp * role.unit, (role.first_warp + role.warps) * role.unit
@@ -302,7 +302,7 @@ class Writer:
 
 
 def accesses_global(stmt: Stmt) -> bool:
-    """Whether it may access global memory."""
+    """Whether the statement may access global memory."""
     every = tuple(walk((stmt,)))
     moves = isinstance(stmt, Roles) or any(isinstance(each, Copy | Map | Let | Fold | Edit) for each in every)
     return moves or any(True for each in every if not isinstance(each, Tag | Assert | Assume) for _ in read_terms(each))

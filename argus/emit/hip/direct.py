@@ -43,8 +43,8 @@ def direct_lines(copy: Copy, scope: Scope) -> list[str]:
     for value in vector_starts(copy):
         row, column = copy.by.coordinates_at(thread, value)
         written = algebra.add(algebra.mul(row, columns), column)
-        taken = written if layout.swizzle is None else layout.swizzle.at(written)
-        own.append((algebra.floordiv(taken, columns), algebra.mod(taken, columns)))
+        loaded = written if layout.swizzle is None else layout.swizzle.at(written)
+        own.append((algebra.floordiv(loaded, columns), algebra.mod(loaded, columns)))
         begins = tuple(substitute(at, {}, copy.by.coordinates_at(leader, value)) for at in copy.target.at)
         runs.append(scope.text.index(linear_offset(layout.layout, begins)))
     edge = copy.edge is not None
@@ -64,7 +64,7 @@ def _columns(copy: Copy, layout: Staged) -> int:
     target = copy.target
     shape = tuple(static(extent) for extent in target.buffer.shape)
     rows, columns = shape[-2:] if len(shape) > 1 else (0, 0)
-    plain = layout.layout == row_major(shape) and _whole(target)
+    plain = layout.layout == row_major(shape) and _covers_last_axes(target)
     size = rows * columns
     if not plain or not size or (layout.swizzle is not None and size % layout.swizzle.period):
         raise not_built(f"{copy.atom} to a part of `{target.buffer.name}`", copy.span)
@@ -73,7 +73,7 @@ def _columns(copy: Copy, layout: Staged) -> int:
     return columns
 
 
-def _whole(view: View) -> bool:
+def _covers_last_axes(view: View) -> bool:
     """Whether a view covers its buffer's last two axes."""
     if view.where is not algebra.TRUE or view.peer is not None or len(view.shape) != 2:
         return False

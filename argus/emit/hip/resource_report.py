@@ -35,7 +35,8 @@ class ResourceReport:
     scratch_bytes: scratch memory per lane. occupancy: waves per SIMD. spills: spilled registers. lds_bytes: LDS per
     block.
     instructions: (opcode, static count) of memory, matrix and synchronisation instructions, and of moves to and from
-    AGPRs. beside: VGPR-AGPR moves, scratch accesses and idle cycles (s_nop) per matrix instruction, in blocks with one.
+    AGPRs. beside: VGPR-AGPR moves, scratch accesses and idle cycles (s_nop) per matrix instruction, over the basic
+    blocks that contain one.
     """
 
     sgprs: int

@@ -1,8 +1,8 @@
 """A kernel as one self-contained HIP file for gfx942.
 
 Statements keep their order; each follows a comment with its line in the user's program. `Tag` and `Assert` emit
-nothing. Every wait of the program is emitted, although LLVM adds waits before register uses and barriers: the text
-never relies on those.
+nothing. Every wait of the program is emitted: LLVM adds waits before register uses and barriers, but the text does not
+rely on them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _POLICIES: Mapping[PolicyName, str] = {
 
 
 def hip_text(kernel: Kernel) -> str:
-    """Emit the file. Kernels that differ in tags and assertions only give equal text.
+    """Emit the file. Tags and assertions do not change the text.
 
     Raises ArgusError: E301 for a target other than gfx942, E501 for a construct without an emitted form.
     """
@@ -132,7 +132,7 @@ class _Writer:
             case Tag() | Assert() | Assume() | Reset():
                 return []
             case Alloc(buffer=buffer):
-                return [self._declared(buffer, stmt)]
+                return [self._allocation(buffer, stmt)]
             case Copy():
                 return (direct_lines if stmt.atom.direct else copy_lines)(stmt, self.scope)
             case Map():
@@ -154,17 +154,17 @@ class _Writer:
             case _:
                 assert_never(stmt)
 
-    def _declared(self, buffer: Buffer, stmt: Alloc) -> str:
+    def _allocation(self, buffer: Buffer, stmt: Alloc) -> str:
         name = self.scope.names.buffers[buffer]
         if buffer.space == "shared" and isinstance(buffer.layout, Staged):
             return f"alignas(1024) __shared__ {c_type(buffer.dtype)} {name}[{shared_elements(buffer.layout)}];"
         if buffer.space != "register":
             raise not_built(f"storage in `{buffer.space}`", stmt.span)
-        held = layout_of(buffer).values.size()
+        values = layout_of(buffer).values.size()
         width = self.scope.accumulators.get(buffer)
         if width is not None:
-            return f"f32x{width} {name}[{held // width}];"
-        return f"alignas(16) {c_type(buffer.dtype)} {name}[{held}];"
+            return f"f32x{width} {name}[{values // width}];"
+        return f"alignas(16) {c_type(buffer.dtype)} {name}[{values}];"
 
     def _wait(self, stmt: Wait) -> str:
         if stmt.of != "all":

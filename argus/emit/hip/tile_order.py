@@ -34,17 +34,17 @@ def xcd_remap(kernel: Kernel) -> Policy | None:
 def block_coordinates(kernel: Kernel, text: CText) -> Iterator[str]:
     """Declarations of the block's coordinates. Raises ArgusError (E501) for a remapped grid without two axes."""
     names = [text.names.symbols[block] for block in kernel.blocks]
-    advice = xcd_remap(kernel)
-    if advice is None:
+    policy = xcd_remap(kernel)
+    if policy is None:
         yield from (
             f"const int {name} = __builtin_amdgcn_workgroup_id_{axis}();"
             for axis, name in zip(AXES, names, strict=False)
         )
         return
-    if len(kernel.grid) != 2 or len(advice.args) != 1:
-        raise not_built("a remapped grid that does not have two axes", advice.span, kernel.name)
+    if len(kernel.grid) != 2 or len(policy.args) != 1:
+        raise not_built("a remapped grid that does not have two axes", policy.span, kernel.name)
     rows, columns = (text.index(count) for count in kernel.grid)
     x, y = (f"__builtin_amdgcn_workgroup_id_{axis}()" for axis in "xy")
     number = f"{x} + (long){text.factor(kernel.grid[0])} * {y}"
-    yield f"const tile_of own_tile = remapped({number}, {rows}, {columns}, {advice.args[0]});"
+    yield f"const tile_of own_tile = remapped({number}, {rows}, {columns}, {policy.args[0]});"
     yield from (f"const int {name} = own_tile.{part};" for name, part in zip(names, ("row", "column"), strict=True))

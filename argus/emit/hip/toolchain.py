@@ -117,7 +117,7 @@ def _missing(stem: str) -> ArgusError:
         Diagnostic(
             "E303",
             "error",
-            f"no compiler for gfx942: the package `ziglang` is not installed beside {sys.executable}",
+            f"no compiler for gfx942: the package `ziglang` is not installed for {sys.executable}",
             help="pip install 'argus[gfx942]'",
             kernel=stem,
         )

@@ -16,7 +16,7 @@ from argus.emit.copies import is_predicated, vector_starts
 from argus.emit.faults import not_built
 from argus.emit.scope import Scope
 
-# Per path, the fewest instructions that each of a queue's youngest statements issues, youngest last.
+# For each path, the fewest instructions that each of the queue's youngest statements issues; the youngest is last.
 _Paths = frozenset[tuple[int, ...]]
 
 _FIELD_LIMIT: Mapping[str, int] = {"vmem": 63, "lds": 15}
@@ -30,8 +30,8 @@ def wait_immediate(queue: Queue, count: int) -> int:
     """
     if queue not in _FIELD_LIMIT:
         raise not_built(f"a wait on the queue `{queue}`")
-    held = min(count, _FIELD_LIMIT[queue])
-    vector, local = (held, 15) if queue == "vmem" else (63, held)
+    clamped = min(count, _FIELD_LIMIT[queue])
+    vector, local = (clamped, 15) if queue == "vmem" else (63, clamped)
     return (vector & 15) | (vector >> 4) << 14 | 7 << 4 | local << 8
 
 
@@ -42,12 +42,12 @@ def wait_counts(kernel: Kernel, scope: Scope) -> dict[Wait, int]:
     queues: tuple[Queue, ...] = tuple(dict.fromkeys(stmt.queue for stmt in waits))
     for queue in queues:
         depth = max(stmt.pending for stmt in waits if stmt.queue == queue)
-        _Flow(queue, depth, scope, counts).body(kernel.body, frozenset({()}))
+        _QueueAnalysis(queue, depth, scope, counts).body(kernel.body, frozenset({()}))
     return counts
 
 
 @define
-class _Flow:
+class _QueueAnalysis:
     queue: Queue
     depth: int
     scope: Scope

@@ -112,12 +112,12 @@ def test_the_epilogue_is_what_follows_products() -> None:
     assert found.after.loaded == 0
 
 
-def test_what_data_decide_is_noted() -> None:
+def test_data_dependence_is_noted() -> None:
     kernel = kernels.counted.trace()
     found = of(kernel, M=64, R=1)
     assert any("run time" in note for note in found.notes)
 
 
-def test_a_size_that_is_missing() -> None:
+def test_a_missing_size() -> None:
     with pytest.raises(KeyError):
         of(kernels.product(2), M=64, N=128)

@@ -21,7 +21,7 @@ def test_registers_are_the_limit() -> None:
     assert occupancy(gemm.trace("narrow"), H200, Compiled(registers=128)).blocks == 4
 
 
-def test_a_grain_of_registers_is_given_out_whole() -> None:
+def test_registers_are_allocated_in_whole_grains() -> None:
     odd, even = (occupancy(gemm.trace("narrow"), H200, Compiled(registers=count)) for count in (161, 168))
     assert odd.blocks == even.blocks == 3
 
@@ -34,9 +34,9 @@ def test_waves_of_a_compute_unit() -> None:
     assert (one.blocks, one.limit) == (1, "registers")
 
 
-def test_a_guess_is_called_one() -> None:
-    assert occupancy(gemm.trace("narrow"), H200, None).guessed
-    assert not occupancy(gemm.trace("narrow"), H200, Compiled(64)).guessed
+def test_an_estimate_is_marked() -> None:
+    assert occupancy(gemm.trace("narrow"), H200, None).estimated
+    assert not occupancy(gemm.trace("narrow"), H200, Compiled(64)).estimated
 
 
 def test_blocks_in_rounds() -> None:

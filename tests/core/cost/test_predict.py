@@ -81,7 +81,7 @@ def test_small_tiles_read_more() -> None:
     assert dict(small.parts)["memory"] > 1.5 * dict(large.parts)["memory"]
 
 
-def test_occupancy_hides_what_one_block_waits_for() -> None:
+def test_occupancy_hides_the_waits_of_one_block() -> None:
     kernel = gemm.trace("narrow")
     one, three = (predict(kernel, CUBE, Compiled(registers=count)) for count in (255, 168))
     assert (one.occupancy.blocks, three.occupancy.blocks) == (2, 3)
@@ -104,25 +104,25 @@ def test_moves_between_registers_take_a_schedulers_time() -> None:
     assert more == pytest.approx(products / heat * 2 * 4 / 32)  # two of 4 cycles beside each of 32
 
 
-def test_spilled_registers_are_said() -> None:
+def test_spills_are_noted() -> None:
     found = predict(gemm.trace("cooperative"), CUBE, Compiled(168, spilled=64))
     assert any("spills 64 bytes per thread" in note for note in found.notes)
 
 
-def test_a_ring_too_short_never_ends() -> None:
+def test_a_ring_with_too_few_stages_deadlocks() -> None:
     found = predict(kernels.product(1, pending=1), {"M": 64, "N": 128, "K": 256})
     assert found.microseconds == inf
     assert any("deadlock at" in note for note in found.notes)
 
 
-def test_a_loop_of_many_trips_is_played_in_part() -> None:
+def test_a_long_loop_is_extrapolated() -> None:
     kernel = gemm.trace("skinny")
     one, four = (predict(kernel, {"M": rows, "N": 2112, "K": 1024}).microseconds for rows in (4096, 16_384))
     around = MACHINES["sm_90a"].fitted.launch_us
     assert four - around == pytest.approx(4 * (one - around), rel=0.02)
 
 
-def test_what_data_decide_is_noted() -> None:
+def test_data_dependence_is_noted() -> None:
     found = predict(kernels.counted.trace(), {"M": 64, "R": 1})
     assert any("data-dependent" in note for note in found.notes)
 

@@ -43,7 +43,7 @@ def test_the_layout_of_slabs() -> None:
     assert swizzle_tiled((128, 128), 64) == Layout((128, (64, 2)), (64, (1, 8192)))
     assert swizzle_tiled((2, 16, 96), 32) == Layout((2, 16, (32, 3)), (1536, 32, (1, 512)))
     assert swizzle_tiled((128, 64), 64) == row_major((128, 64))
-    with pytest.raises(ValueError, match="no whole slabs of 64"):
+    with pytest.raises(ValueError, match="do not divide into swizzle tiles of 64"):
         swizzle_tiled((128, 100), 64)
 
 
@@ -161,7 +161,7 @@ def refused(tensor: str, columns: int, *, fixed: int) -> Diagnostic:
 
 def test_tiles_that_are_no_boxes() -> None:
     assert refused("M N", 96, fixed=0).code == "E211"
-    assert "no whole slabs" in refused("M N", 96, fixed=0).message
+    assert "do not divide into swizzle tiles" in refused("M N", 96, fixed=0).message
     assert refused("P Q R S T U", 64, fixed=4).code == "E501"
 
 

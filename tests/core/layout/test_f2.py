@@ -79,7 +79,7 @@ def test_disjoint_columns_are_a_coalesced_layout() -> None:
     assert BinaryMatrix((), 0).to_layout() == Layout(1, 0)
 
 
-def test_columns_that_meet_are_no_layout() -> None:
+def test_overlapping_columns_are_no_layout() -> None:
     with pytest.raises(LayoutError, match="columns 1 and 2, 2 and 3") as caught:
         BinaryMatrix((4, 2, 3), 3).to_layout()
 
@@ -159,7 +159,7 @@ def test_solve_names_the_value_that_is_no_image() -> None:
     assert (caught.value.code, caught.value.index, caught.value.found) == ("E806", 2, 4)
 
 
-def test_arrays_and_rows_are_two_ways_to_write_it() -> None:
+def test_a_matrix_from_an_array_and_from_rows() -> None:
     array = np.array([[1, 0, 1], [0, 1, 1]])
     matrix = BinaryMatrix.from_array(array)
 

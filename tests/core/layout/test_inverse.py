@@ -185,7 +185,7 @@ def test_the_layout_through_points() -> None:
     assert interpolating_layout({1: 1, 2: 2, 3: 4, 4: 1}) is None
 
 
-def test_a_search_that_is_given_up_says_so() -> None:
+def test_a_search_reports_its_limit() -> None:
     with pytest.raises(LayoutError) as refused:
         interpolating_layout(dict.fromkeys(range(5000), 0))
 

@@ -58,7 +58,7 @@ def test_other_texts_are_refused_with_the_column(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-def test_a_caret_stands_below_the_place() -> None:
+def test_a_caret_marks_the_column() -> None:
     with pytest.raises(LayoutError) as caught:
         parse("(" + "4," * 40 + "8:1")
 
@@ -91,7 +91,7 @@ def test_the_most_numbers_are_read() -> None:
     assert parse(f"({','.join(['2'] * 1024)})") == Layout((2,) * 1024)
 
 
-def test_pairs_and_layouts_alone() -> None:
+def test_parse_pairs_and_layouts() -> None:
     assert parse_pair("(4,8):(32,1) ; 2:16") == (Layout((4, 8), (32, 1)), Layout(2, 16))
     assert parse_layout("(4,8)") == Layout((4, 8))
     for text, column in (("4:1", 4), ("4;5;6", 4), ("4;", 3)):

@@ -95,7 +95,7 @@ def test_a_transposed_fragment_holds_the_same_under_reversed_coordinates(name: s
 
 
 @each
-def test_a_partial_coordinate_is_told_by_the_element_s(name: str) -> None:
+def test_an_element_coordinate_determines_the_partial_one(name: str) -> None:
     """`matched` gives, for each element that a thread holds, the number of the partial result that it is part of."""
     tv = FRAGMENTS[name]
     for axis in range(len(tv.tile)):
@@ -131,7 +131,7 @@ def test_whole_tiles_agree_axis_by_axis_and_projections_by_where_they_stem_from(
     assert coordinates_from_finer(tv.T.facets, tv.axis(0).facets) == (algebra.coord(1),)
 
 
-def test_layouts_that_differ_in_their_projection_alone_are_equal() -> None:
+def test_equality_ignores_the_projection() -> None:
     tv = spread((32, 32), 64, 4)
     assert TV(tv.axis(0).threads, tv.axis(0).values, (32,)) == tv.axis(0)
     assert tv.facets == (Facet(0, 32, ((1, 32),)), Facet(1, 32, ((1, 32),)))

@@ -28,7 +28,7 @@ def test_pairs_are_sorted_once_and_read_only() -> None:
     assert relation != "relation"
 
 
-def test_a_given_array_is_not_held() -> None:
+def test_a_relation_copies_its_array() -> None:
     array = np.array([[0, 1]])
     relation = Relation(array)
     array[0, 1] = 7
@@ -49,7 +49,7 @@ def test_what_composition_refuses_is_still_answered() -> None:
     assert (caught.value.code, caught.value.index, caught.value.expected, caught.value.found) == ("E804", 5, 8, 7)
 
 
-def test_composition_of_relations_takes_all_ways() -> None:
+def test_composition_of_relations_follows_all_paths() -> None:
     after = Relation([(1, 10), (1, 11), (2, 12), (9, 0)])
     before = Relation([(0, 1), (0, 2), (5, 7)])
 
@@ -86,7 +86,7 @@ def test_the_table_of_a_layout_gives_a_layout(layout: Layout) -> None:
     assert Relation.of(relation.to_layout(layout.shape)) == relation
 
 
-def test_a_layout_refines_the_shape_that_is_given() -> None:
+def test_a_layout_refines_the_requested_shape() -> None:
     values = Relation.of(Layout((2, 2, 3), (1, 8, 2)))
 
     assert values.to_layout((4, 3)) == Layout(((2, 2), 3), ((1, 8), 2))

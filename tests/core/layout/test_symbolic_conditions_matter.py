@@ -37,7 +37,7 @@ CASES: dict[str, Case] = {
         lambda on: on.complement(SymbolicLayout((2, M), (1, D)), 1),
         lambda at: concrete.complement(Layout((2, at(M)), (1, at(D))), 1),
     ),
-    "strides that are undone are positive": (
+    "strides that are inverted are positive": (
         (M >= 2,),
         lambda on: on.left_inverse(SymbolicLayout(M, D)),
         lambda at: left_inverse_of_layout(Layout(at(M), at(D))),

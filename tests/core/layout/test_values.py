@@ -30,7 +30,7 @@ def test_what_is_no_layout_is_refused(shape: object, stride: object) -> None:
     assert refused.value.code == "E801"
 
 
-def test_a_layout_is_column_major_unless_told() -> None:
+def test_a_layout_is_column_major_by_default() -> None:
     assert Layout((4, (2, 3), 1)).stride == (1, (4, 8), 24)
 
 

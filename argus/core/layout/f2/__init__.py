@@ -1,1 +1,1 @@
-"""Layouts as matrices over F2."""
+"""Layouts as matrices over F2, the field of two elements."""

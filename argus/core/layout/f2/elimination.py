@@ -1,4 +1,4 @@
-"""Elimination over F2: vectors are ints, bit k is coordinate k, xor is the sum."""
+"""Gaussian elimination over F2: vectors are ints, bit k is coordinate k, xor is the sum."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from attrs import frozen
 
 @frozen
 class Echelon:
-    """The reduced echelon form of some columns.
+    """The reduced echelon form of a list of columns.
 
-    pivots: (bit, vector, combination) ascending: `bit` is the highest of the vector and set in no other one, and
-    the columns that `combination` names sum to the vector. Only columns that no earlier ones generate are named.
-    kernel: a basis of the combinations whose columns sum to 0, ascending; the first is the smallest of all but 0.
+    pivots: (bit, vector, combination) ascending: `bit` is the highest bit of the vector and set in no other vector; the
+    columns selected by the bits of `combination` sum to the vector. Combinations select only columns that are
+    independent of earlier columns. kernel: a basis of the combinations whose columns sum to 0, ascending; its first
+    element is the smallest nonzero one.
     """
 
     pivots: tuple[tuple[int, int, int], ...]
@@ -20,7 +21,8 @@ class Echelon:
     def coordinates(self, vector: int) -> int | None:
         """The smallest combination of columns that sums to the vector; None if there is none.
 
-        Two combinations differ by one of the kernel, whose highest bit is never named here: so this is smallest.
+        Two such combinations differ by a kernel element, whose highest bit no pivot selects; so this one is the
+        smallest.
         """
         combination = 0
         rest = vector
@@ -44,14 +46,14 @@ def echelon(columns: tuple[int, ...]) -> Echelon:
             found[rest.bit_length() - 1] = rest, names
         else:
             kernel.append(names)
-    return Echelon(tuple(_reduced(found)), tuple(kernel))
+    return Echelon(tuple(_reduce(found)), tuple(kernel))
 
 
-def _reduced(found: dict[int, tuple[int, int]]) -> list[tuple[int, int, int]]:
+def _reduce(found: dict[int, tuple[int, int]]) -> list[tuple[int, int, int]]:
     pivots: list[tuple[int, int, int]] = []
     for bit in sorted(found):
         vector, names = found[bit]
-        # The vectors below are reduced already: each clears its own bit and sets no other pivot.
+        # Lower vectors are already reduced: adding one clears its own pivot bit and sets no other pivot bit.
         for low, base, combination in pivots:
             if vector >> low & 1:
                 vector ^= base
@@ -60,8 +62,8 @@ def _reduced(found: dict[int, tuple[int, int]]) -> list[tuple[int, int, int]]:
     return pivots
 
 
-def combined(columns: tuple[int, ...], names: int) -> int:
-    """The sum of the columns that the bits of `names` name; bits beyond the columns must be 0."""
+def xor_columns(columns: tuple[int, ...], names: int) -> int:
+    """The xor of the columns selected by the bits of `names`; bits beyond the columns must be 0."""
     total = 0
     while names:
         lowest = names & -names

@@ -1,27 +1,27 @@
-"""Which layouts, swizzles and composed layouts are linear over F2, and which matrices are layouts or swizzled ones."""
+"""Decide whether a layout-like function is linear over F2, and whether a matrix is a layout or a swizzled layout."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from argus.core.layout.composed import ComposedLayout, LayoutLike
-from argus.core.layout.f2.elimination import combined
+from argus.core.layout.f2.elimination import xor_columns
 from argus.core.layout.faults import TABLE_LIMIT, LayoutError, too_large
-from argus.core.layout.images.tables import fits
+from argus.core.layout.images.tables import check_fits
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import Layout
 
 Columns = tuple[int, ...]
-"""The images of 1, 2, 4, ...: the columns of a matrix, bit r of a column is its row r."""
+"""The columns of a matrix over F2: the images of 1, 2, 4, ...; bit r of a column is row r."""
 
-_PROBE = 1 << 16
+_PROBED_ELEMENTS = 1 << 16
 
 
 def columns_of(f: LayoutLike) -> Columns:
-    """The images of single bits, where f(x ^ y) = f(x) ^ f(y) on the whole domain and no image is negative.
+    """The images of 1, 2, 4, ..., if f(x ^ y) = f(x) ^ f(y) on the whole domain and no image is negative.
 
-    Decided without a table for layouts, swizzles, and compositions of linear parts. Raises LayoutError: E809 with
-    the smallest index at which that fails, what the bits below it demand and what is there; E810.
+    Needs no table for layouts, swizzles, and compositions of linear parts. Raises LayoutError: E809 with the smallest
+    index at which that fails, the image that linearity requires and the actual one; E810 if a table is too large.
     """
     bits = f.size().bit_length() - 1
     if f.size() != 1 << bits:
@@ -36,8 +36,8 @@ def columns_of(f: LayoutLike) -> Columns:
         return _layout_columns(f, bits)
     if f(0) != 0:
         raise not_linear(f, 0, 0, f(0))
-    columns = _structural(f, bits)
-    return _tabulated(f, bits) if columns is None else columns
+    columns = _columns_by_structure(f, bits)
+    return _columns_by_table(f, bits) if columns is None else columns
 
 
 def not_linear(f: object, index: int, expected: int | None, found: int) -> LayoutError:
@@ -53,8 +53,8 @@ def not_linear(f: object, index: int, expected: int | None, found: int) -> Layou
     )
 
 
-def carry(columns: Columns) -> tuple[int, int] | None:
-    """(low, high): columns with a bit in common, with the least `high`, then the least `low`; None if disjoint."""
+def overlapping_columns(columns: Columns) -> tuple[int, int] | None:
+    """(low, high): two columns that share a set bit, with the least `high`, then the least `low`; None if disjoint."""
     seen = 0
     for high, column in enumerate(columns):
         if column & seen:
@@ -68,10 +68,10 @@ def _swizzle_columns(f: Swizzle, bits: int) -> Columns:
 
 
 def _layout_columns(f: Layout, bits: int) -> Columns:
-    """A layout of power-of-two extents adds the images of bits; that is xor if and only if no bits are in common."""
+    """A layout of power-of-two extents adds the images of bits; the sum equals the xor iff no two share a set bit."""
     columns = tuple(f(1 << bit) for bit in range(bits))
     negative = next((bit for bit, column in enumerate(columns) if column < 0), bits)
-    pair = carry(columns[:negative])
+    pair = overlapping_columns(columns[:negative])
     if pair is not None:
         low, high = columns[pair[0]], columns[pair[1]]
         raise not_linear(f, (1 << pair[0]) | (1 << pair[1]), low ^ high, low + high)
@@ -80,35 +80,35 @@ def _layout_columns(f: Layout, bits: int) -> Columns:
     return columns
 
 
-def _structural(f: LayoutLike, bits: int) -> Columns | None:
-    """The images of single bits if the parts of f show that f is linear on [0, 2**bits); None if they do not."""
+def _columns_by_structure(f: LayoutLike, bits: int) -> Columns | None:
+    """The images of 1, 2, 4, ... if the structure of f shows that f is linear on [0, 2**bits); None if it does not."""
     if isinstance(f, Swizzle):
         return _swizzle_columns(f, bits)
     if isinstance(f, Layout):
         if any(extent & (extent - 1) for extent, _ in f.flat_modes[:-1]):
             return None
         columns = tuple(f(1 << bit) for bit in range(bits))
-        return None if any(column < 0 for column in columns) or carry(columns) else columns
-    inner = _structural(f.inner, bits)
+        return None if any(column < 0 for column in columns) or overlapping_columns(columns) else columns
+    inner = _columns_by_structure(f.inner, bits)
     if inner is None or f.offset < 0:
         return None
     reached = 0
     for column in inner:
         reached |= column
-    outer = _structural(f.outer, (reached | f.offset).bit_length())
-    # An offset that shares no bit with the inner images is a sum by xor, and outer must map it to 0.
-    if outer is None or reached & f.offset or combined(outer, f.offset):
+    outer = _columns_by_structure(f.outer, (reached | f.offset).bit_length())
+    # An offset that shares no bit with the inner images acts as a xor; outer must map it to 0.
+    if outer is None or reached & f.offset or xor_columns(outer, f.offset):
         return None
-    return tuple(combined(outer, column) for column in inner)
+    return tuple(xor_columns(outer, column) for column in inner)
 
 
-def _tabulated(f: ComposedLayout, bits: int) -> Columns:
-    """As `columns_of`, of a function with f(0) = 0, by the images of all indices, one bit after another.
+def _columns_by_table(f: ComposedLayout, bits: int) -> Columns:
+    """`columns_of` for a function with f(0) = 0, from a table, one index bit after another.
 
-    Of a function too large for a table the first images are read all the same: they may show that it is not linear.
+    Also reads the first images of a function too large for a table: they may show that it is not linear.
     """
-    fits(f)
-    limit = TABLE_LIMIT if f.size() <= TABLE_LIMIT else _PROBE
+    check_fits(f)
+    limit = TABLE_LIMIT if f.size() <= TABLE_LIMIT else _PROBED_ELEMENTS
     expected = np.zeros(1, np.int64)
     columns: list[int] = []
     for bit in range(bits):
@@ -129,12 +129,12 @@ def _tabulated(f: ComposedLayout, bits: int) -> Columns:
     return tuple(columns)
 
 
-def swizzled(columns: Columns) -> tuple[Swizzle, Columns] | None:
-    """(swizzle, columns of a layout) whose composition has these columns; None if there is no such pair.
+def factor_swizzle(columns: Columns) -> tuple[Swizzle, Columns] | None:
+    """(swizzle, columns of a layout) whose composition has these columns; None if there is none.
 
-    A swizzle is its own inverse, so it must make the columns disjoint. It has to write every row in which two of
-    them meet, from the lowest to the highest; to write more rows never helps, since the others are disjoint. What
-    is left to choose is where it reads; the nearest rows that do are taken, those above first.
+    A swizzle is its own inverse, so applying it must make the columns disjoint. It must write every row that two
+    columns share, from the lowest to the highest; writing further rows never helps, since those are disjoint already.
+    The search varies only the rows that it reads: the nearest that work, and of two equally near the higher.
     """
     seen = shared = 0
     for column in columns:
@@ -147,6 +147,6 @@ def swizzled(columns: Columns) -> tuple[Swizzle, Columns] | None:
             if low + shift >= 0:
                 swizzle = Swizzle(width, min(low, low + shift), shift)
                 inner = tuple(map(swizzle, columns))
-                if carry(inner) is None:
+                if overlapping_columns(inner) is None:
                     return swizzle, inner
     return None

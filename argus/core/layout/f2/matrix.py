@@ -1,7 +1,7 @@
-"""The F2 view: functions of power-of-two size that are linear over bits, as matrices of 0 and 1.
+"""`BinaryMatrix`: functions of power-of-two size that are linear over bits, as matrices over F2.
 
-With x and y as vectors of bits, f(x ^ y) = f(x) ^ f(y) makes f a matrix over F2 [Zhou 2025, Linear layouts]. All
-swizzles are such, and the layouts of power-of-two extents whose strides never carry into each other.
+If f(x ^ y) = f(x) ^ f(y) for all x and y as bit vectors, f is a matrix over F2 [Zhou 2025, Linear layouts]. This holds
+for all swizzles, and for layouts of power-of-two extents whose strides never carry into each other.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from attrs import field, frozen
 
 from argus.core.layout.coalesce import coalesce_modes
 from argus.core.layout.composed import ComposedLayout, LayoutLike
-from argus.core.layout.f2.elimination import combined, echelon
-from argus.core.layout.f2.linear import carry, columns_of, swizzled
+from argus.core.layout.f2.elimination import echelon, xor_columns
+from argus.core.layout.f2.linear import columns_of, factor_swizzle, overlapping_columns
 from argus.core.layout.faults import LayoutError, misplaced
 from argus.core.layout.values import Layout, of_modes
 
 
 @frozen
 class BinaryMatrix:
-    """A matrix over F2: `columns[k]` is the image of 1 << k, with bit r as its row r; `rows` bits in all.
+    """A matrix over F2. columns: `columns[k]` is the image of 1 << k; its bit r is row r. rows: number of rows.
 
-    Called on an index it gives the image, the xor of the columns that the bits of the index name.
+    Calling it on an index returns the image: the xor of the columns selected by the bits of the index.
     Raises LayoutError (E809) unless 0 <= column < 2**rows for each column.
     """
 
@@ -43,7 +43,7 @@ class BinaryMatrix:
 
     @classmethod
     def of(cls, f: LayoutLike, rows: int | None = None) -> BinaryMatrix:
-        """The matrix of a function of power-of-two size; as many rows as the images need unless given.
+        """The matrix of a function of power-of-two size. rows: by default as many as the images need.
 
         Raises LayoutError: E809 with the smallest index at which f is not linear, or for too few rows; E810.
         """
@@ -60,7 +60,7 @@ class BinaryMatrix:
 
     @classmethod
     def from_rows(cls, rows: Sequence[int], columns: int) -> BinaryMatrix:
-        """The matrix whose rows are given, bit k of a row as its column k. Raises LayoutError (E809)."""
+        """The matrix with these rows; bit k of a row is column k. Raises LayoutError (E809)."""
         return cls(rows, columns).transpose()
 
     @classmethod
@@ -86,12 +86,12 @@ class BinaryMatrix:
     def to_layout(self) -> Layout:
         """The coalesced layout with the image of this matrix at each index.
 
-        Raises LayoutError (E809) if and only if none exists: any such layout has sums of images, which are no xor
-        where two columns have a bit in common.
+        Raises LayoutError (E809) if and only if none exists: a layout adds images, which differs from xor where two
+        columns share a set bit.
         """
-        pair = carry(self.columns)
+        pair = overlapping_columns(self.columns)
         if pair is not None:
-            raise self._carries(pair, "no layout has", "use `to_layout_like`, which also tries a swizzle")
+            raise self._overlap_error(pair, "no layout has", "use `to_layout_like`, which also tries a swizzle")
         return _layout(self.columns)
 
     def to_layout_like(self) -> Layout | ComposedLayout:
@@ -99,16 +99,16 @@ class BinaryMatrix:
 
         Raises LayoutError (E809) if no layout and no swizzle of either sign after a layout has this matrix.
         """
-        pair = carry(self.columns)
+        pair = overlapping_columns(self.columns)
         if pair is None:
             return _layout(self.columns)
-        found = swizzled(self.columns)
+        found = factor_swizzle(self.columns)
         if found is None:
-            raise self._carries(pair, "no layout and no swizzled one has", "keep it, or split it into a product")
+            raise self._overlap_error(pair, "no layout and no swizzled one has", "keep it, or split it into a product")
         swizzle, inner = found
         return ComposedLayout(swizzle, 0, _layout(inner))
 
-    def _carries(self, pair: tuple[int, int], refusal: str, repair: str) -> LayoutError:
+    def _overlap_error(self, pair: tuple[int, int], refusal: str, repair: str) -> LayoutError:
         """E809: the smallest index at which the sum of images is not their xor."""
         low, high = self.columns[pair[0]], self.columns[pair[1]]
         return LayoutError(
@@ -121,40 +121,40 @@ class BinaryMatrix:
         )
 
     def __call__(self, index: int) -> int:
-        """The image of an index below 2**columns. Raises LayoutError (E803) for others."""
+        """The image of an index below 2**columns. Raises LayoutError (E803) for other indices."""
         if not 0 <= index < self.size():
             raise misplaced(f"index {index} is outside a matrix of {len(self.columns)} columns", "use fewer bits")
-        return combined(self.columns, index)
+        return xor_columns(self.columns, index)
 
     def size(self) -> int:
         """The number of indices, 2**columns."""
         return 1 << len(self.columns)
 
     def __matmul__(self, other: BinaryMatrix) -> BinaryMatrix:
-        """The composition x -> self(other(x)); rows that `other` has less are 0. Raises LayoutError (E803)."""
+        """The composition x -> self(other(x)); missing rows of `other` count as 0. Raises LayoutError (E803)."""
         if other.rows > len(self.columns):
             raise misplaced(
                 f"a matrix of {len(self.columns)} columns takes no images of {other.rows} bits",
                 "add columns to the left matrix, or build the right one with fewer rows",
             )
-        return BinaryMatrix([combined(self.columns, column) for column in other.columns], self.rows)
+        return BinaryMatrix([xor_columns(self.columns, column) for column in other.columns], self.rows)
 
     def transpose(self) -> BinaryMatrix:
-        turned = [
+        rows = [
             sum((column >> row & 1) << place for place, column in enumerate(self.columns)) for row in range(self.rows)
         ]
-        return BinaryMatrix(turned, len(self.columns))
+        return BinaryMatrix(rows, len(self.columns))
 
     def rank(self) -> int:
         """The dimension of the image: there are 2**rank images."""
         return len(echelon(self.columns).pivots)
 
     def kernel(self) -> tuple[int, ...]:
-        """A basis of the indices whose image is 0, ascending; the first is the smallest of them but 0."""
+        """A basis of the indices with image 0, ascending; its first element is the smallest nonzero one."""
         return echelon(self.columns).kernel
 
     def image(self) -> tuple[int, ...]:
-        """A basis of the images, ascending, reduced: equal for matrices of equal image."""
+        """The reduced basis of the images, ascending: equal for matrices with equal images."""
         return tuple(vector for _, vector, _ in echelon(self.columns).pivots)
 
     def is_injective(self) -> bool:
@@ -165,14 +165,14 @@ class BinaryMatrix:
         return self.rank() == self.rows
 
     def is_permutation(self) -> bool:
-        """Whether the function is a permutation of 0 .. 2**rows - 1, which is to say that the matrix is regular."""
+        """Whether the function is a permutation of 0 .. 2**rows - 1, that is, whether the matrix is regular."""
         return self.rows == len(self.columns) == self.rank()
 
     def inverse(self) -> BinaryMatrix:
         """The matrix X with X @ self = self @ X = identity.
 
-        Raises LayoutError (E806) if there is none: the smallest index other than 0 with the image 0 if one exists,
-        else the smallest value that is no image.
+        Raises LayoutError (E806) if there is none, with the smallest nonzero index of image 0 if one exists, else the
+        smallest value that is not an image.
         """
         form = echelon(self.columns)
         if form.kernel:
@@ -184,18 +184,18 @@ class BinaryMatrix:
         return self.pseudo_inverse()
 
     def pseudo_inverse(self) -> BinaryMatrix:
-        """G with self @ G @ self = self and G @ self @ G = G: the smallest index of each image.
+        """G with self @ G @ self = self and G @ self @ G = G; it maps each image to its smallest index.
 
-        It is the inverse of a regular matrix; a left inverse of an injective one, a right inverse of a surjective one.
+        G is the inverse of a regular matrix, a left inverse of an injective one, a right inverse of a surjective one.
         """
         named = {bit: names for bit, _, names in echelon(self.columns).pivots}
-        # The pivot bits of a value decide: G is 0 on the other unit vectors, which span a complement of the image.
+        # G depends on the pivot bits only: it is 0 on the other unit vectors, which span a complement of the image.
         return BinaryMatrix([named.get(row, 0) for row in range(self.rows)], len(self.columns))
 
     def solve(self, other: BinaryMatrix) -> BinaryMatrix:
-        """X with self @ X = other, the smallest at each index: values of `other` in the coordinates of self.
+        """X with self @ X = other, whose image at each index is the smallest possible.
 
-        Raises LayoutError (E806) with the smallest index at which the value of `other` is no image of self.
+        Raises LayoutError (E806) with the smallest index at which the image of `other` is not an image of self.
         """
         form = echelon(self.columns)
         columns: list[int] = []
@@ -207,7 +207,7 @@ class BinaryMatrix:
         return BinaryMatrix(columns, len(self.columns))
 
     def invert_and_compose(self, outer: BinaryMatrix) -> BinaryMatrix:
-        """X with outer @ X = self, as Triton's `A.invertAndCompose(outer)`; `outer.solve(self)`. Raises as `solve`."""
+        """X with outer @ X = self, Triton's `invertAndCompose`; equals `outer.solve(self)`. Raises like `solve`."""
         return outer.solve(self)
 
     def __str__(self) -> str:
@@ -216,17 +216,17 @@ class BinaryMatrix:
 
 
 def equal(f: LayoutLike, g: LayoutLike) -> bool:
-    """Whether two functions of power-of-two size have one domain and the same image at each index, by matrices.
+    """Whether two functions of power-of-two size have the same size and images, compared as matrices.
 
-    Raises LayoutError: E809 for another size, or if neither is linear over F2; E810.
+    Raises LayoutError: E809 for other sizes or if neither function is linear over F2; E810 if a table is too large.
     """
-    left, right = _columns_or_fault(f), _columns_or_fault(g)
+    left, right = _columns_or_error(f), _columns_or_error(g)
     if isinstance(left, LayoutError) and isinstance(right, LayoutError):
         raise left
     return left == right
 
 
-def _columns_or_fault(f: LayoutLike) -> tuple[int, ...] | LayoutError:
+def _columns_or_error(f: LayoutLike) -> tuple[int, ...] | LayoutError:
     try:
         return columns_of(f)
     except LayoutError as fault:
@@ -236,7 +236,7 @@ def _columns_or_fault(f: LayoutLike) -> tuple[int, ...] | LayoutError:
 
 
 def _layout(columns: tuple[int, ...]) -> Layout:
-    """The layout of disjoint columns."""
+    """The layout whose images of 1, 2, 4, ... are these columns, which must be disjoint."""
     return of_modes(coalesce_modes(tuple([(2, column) for column in columns])))
 
 

@@ -1,8 +1,8 @@
-"""The layout through given points: which `shape:stride`, if any, has given images at given indices.
+"""Interpolation: find a layout `shape:stride` with given images at given indices.
 
-Indices may have gaps and be negative, where the last mode goes on as a call does. Whatever extents a solution has,
-splitting them into primes leaves it a solution; so all chains of prime extents are tried, and a chain is left as
-soon as the points below its size admit no integer strides.
+Indices may have gaps, and may be negative or beyond the size, where the last mode extends as in a call. Splitting the
+extents of a solution into primes yields another solution, so the search tries all chains of prime extents; it drops a
+chain as soon as the points below its size admit no integer strides.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from argus.core.layout.faults import LayoutError
 from argus.core.layout.values import Layout, of_modes
 
 CHAINS = 20_000
-"""Chains of extents that are tried before a search is given up."""
+"""Most chains of extents that a search tries."""
 POINTS = 1 << 12
 
 
 def interpolating_layout(points: Mapping[int, int]) -> Layout | None:
-    """A layout of fewest prime extents with these images, or None if there is none.
+    """A layout with these images and the fewest prime extents; None if there is none.
 
     Its last extent reaches the index of largest absolute value. Raises LayoutError (E810) for more than POINTS points
     or after CHAINS chains.
     """
     if len(points) > POINTS:
-        raise _given_up(f"{len(points)} points", POINTS)
+        raise _limit_error(f"{len(points)} points", POINTS)
     search = _Search(sorted(points.items()), max(map(abs, points), default=0), min(points, default=0) < 0)
     level: list[tuple[int, ...]] = [()]
     while level:
@@ -36,7 +36,7 @@ def interpolating_layout(points: Mapping[int, int]) -> Layout | None:
             strides = search.strides(chain, complete=True)
             if strides is not None:
                 return search.layout(chain, strides)
-        level = [longer for chain in level for longer in search.longer(chain)]
+        level = [extensions for chain in level for extensions in search.extensions(chain)]
     return None
 
 
@@ -47,30 +47,33 @@ class _Search:
     negative: bool
     tried: int = field(default=0, init=False)
 
-    def longer(self, chain: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        """The chains with one prime more that still admit strides for the points below their size."""
+    def extensions(self, chain: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """The chain extended by each prime that still admits strides for the points below the new size."""
         size = 1
         for extent in chain:
             size *= extent
-        for prime in _primes(self._longest(size)):
+        for prime in _primes(self._largest_prime(size)):
             self.tried += 1
             if self.tried > CHAINS:
-                raise _given_up(f"{CHAINS} chains of extents", CHAINS)
+                raise _limit_error(f"{CHAINS} chains of extents", CHAINS)
             if self.strides((*chain, prime), complete=False) is not None:
                 yield (*chain, prime)
 
-    def _longest(self, size: int) -> int:
-        """The largest prime that can matter as the next extent.
+    def _largest_prime(self, size: int) -> int:
+        """The largest prime worth trying as the next extent.
 
-        Indices below 0 count from its end. Once it exceeds the digits of both sides a larger one adds nothing, and
-        between a number and its double there is a prime [Bertrand's postulate].
+        Negative indices count from the end of the extent. An extent that exceeds the digits on both sides of 0
+        suffices, and there is a prime between a number and its double [Bertrand's postulate].
         """
         if not self.negative:
             return self.last // size
         return 2 * (-(-self.last // size) + 1) if size <= self.last else 1
 
     def strides(self, chain: tuple[int, ...], *, complete: bool) -> list[int] | None:
-        """Integer strides for the points: all of them, with a last mode of any length, or those below the size."""
+        """Integer strides that fit the points, None if there are none.
+
+        complete: fit all points, with an unbounded last mode; else only the points below the size.
+        """
         size = 1
         for extent in chain:
             size *= extent
@@ -90,7 +93,7 @@ class _Search:
         size = 1
         for extent in chain:
             size *= extent
-        # Indices below 0 are beyond every extent: the last mode must not vanish as one of extent 1.
+        # Negative indices lie outside every extent: coalescing must not drop the last mode as one of extent 1.
         extents = (*chain, max(2, self.last // size + 1))
         return of_modes(coalesce_modes(tuple(zip(extents, strides, strict=True))))
 
@@ -131,7 +134,7 @@ def _primes(limit: int) -> Iterator[int]:
             yield number
 
 
-def _given_up(what: str, limit: int) -> LayoutError:
+def _limit_error(what: str, limit: int) -> LayoutError:
     return LayoutError(
         "E810",
         f"no layout found within {what}, and none excluded",

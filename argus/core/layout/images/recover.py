@@ -1,9 +1,9 @@
-"""Which tables of images are layouts: the modes, or the smallest index at which no layout agrees.
+"""Recover a layout from a table of images, or the smallest index at which no layout agrees.
 
 The coalesced form of a layout is unique, so its modes can be read off a table one after another: the first mode
-ends where the difference of neighbours changes first, and what is left is the table of the first element of each
-copy. Each value is either free (the stride of a new mode) or forced by values before it, hence the first forced value
-that differs is the smallest index at which no layout of this size agrees.
+ends where the difference of neighbours first changes, and the remaining table has the first element of each
+repetition. Each value is either free (the stride of a new mode) or forced by earlier values; the first forced value
+that differs is therefore the smallest index at which no layout of this size agrees.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from argus.core.layout.values import IntArray, Layout, of_modes, unchecked_layou
 
 @frozen
 class Mismatch:
-    """The smallest index at which no layout agrees with a table: the table's image, and the one that is forced."""
+    """The smallest index at which no layout agrees with a table.
+
+    image: the table's value there. forced: the value that earlier values of the table force.
+    """
 
     index: int
     image: int
@@ -25,10 +28,10 @@ class Mismatch:
 
 
 def recover_modes(values: IntArray) -> list[tuple[int, int]] | Mismatch:
-    """The coalesced (extent, stride) modes of a table of at least one image, or where it breaks.
+    """The coalesced (extent, stride) modes of a nonempty table of images, or its first mismatch.
 
-    Absolute values are below `tables.LARGEST`. Neighbours are compared by their difference: a product of index and
-    stride might wrap around in 64 bits.
+    Absolute values must be below `tables.LARGEST`. The code compares differences of neighbours, since a product of
+    index and stride could wrap around in 64 bits.
     """
     if values[0] != 0:
         return Mismatch(0, int(values[0]), 0)
@@ -41,12 +44,12 @@ def recover_modes(values: IntArray) -> list[tuple[int, int]] | Mismatch:
         bends = difference != stride
         extent = int(bends.argmax()) + 1 if bends.any() else len(values)
         if len(values) % extent:
-            return _earlier(worst, _forced(values, extent, stride, scale))
+            return _first_of(worst, _mismatch_at(values, extent, stride, scale))
         rows = values.reshape(-1, extent)
         wrong = np.diff(rows, axis=1) != stride
         if wrong.any():
             row, column = divmod(int(wrong.argmax()), extent - 1)
-            worst = _earlier(worst, _forced(values, row * extent + column + 1, stride, scale))
+            worst = _first_of(worst, _mismatch_at(values, row * extent + column + 1, stride, scale))
         modes.append((extent, stride))
         values = rows[:, 0]
         scale *= extent
@@ -54,10 +57,10 @@ def recover_modes(values: IntArray) -> list[tuple[int, int]] | Mismatch:
 
 
 def recover_layout(values: IntArray, shape: IntTuple) -> Layout | Mismatch:
-    """A layout with these images whose shape refines `shape` leaf by leaf, or where there is none.
+    """A layout with these images whose shape refines `shape` leaf by leaf, or the first mismatch.
 
-    The size of the shape is the number of values. Such a layout exists if and only if each leaf by itself has a table
-    that is a layout, and the image of a coordinate is the sum of those of its leaves.
+    The size of the shape must be the number of values. Such a layout exists if and only if the table of each leaf is a
+    layout and the image of every coordinate is the sum of the images of its leaves.
     """
     worst: Mismatch | None = Mismatch(0, int(values[0]), 0) if values[0] != 0 else None
     leaves: list[Layout] = []
@@ -66,27 +69,27 @@ def recover_layout(values: IntArray, shape: IntTuple) -> Layout | Mismatch:
         block = values[: below * extent].reshape(extent, below)
         modes = recover_modes(block[:, 0])
         if isinstance(modes, Mismatch):
-            worst = _earlier(worst, Mismatch(modes.index * below, modes.image, modes.forced))
+            worst = _first_of(worst, Mismatch(modes.index * below, modes.image, modes.forced))
         else:
             leaves.append(of_modes(modes))
         wrong = block - block[:, :1] != block[:1]
         if wrong.any():
             row, column = divmod(int(wrong.argmax()), below)
             forced = int(block[row, 0]) + int(block[0, column])
-            worst = _earlier(worst, Mismatch(row * below + column, int(block[row, column]), forced))
+            worst = _first_of(worst, Mismatch(row * below + column, int(block[row, column]), forced))
         below *= extent
-    return _filled(shape, leaves) if worst is None else worst
+    return _nest_leaves(shape, leaves) if worst is None else worst
 
 
-def _forced(values: IntArray, place: int, stride: int, scale: int) -> Mismatch:
+def _mismatch_at(values: IntArray, place: int, stride: int, scale: int) -> Mismatch:
     return Mismatch(place * scale, int(values[place]), int(values[place - 1]) + stride)
 
 
-def _earlier(a: Mismatch | None, b: Mismatch) -> Mismatch:
+def _first_of(a: Mismatch | None, b: Mismatch) -> Mismatch:
     return b if a is None or b.index < a.index else a
 
 
-def _filled(shape: IntTuple, leaves: list[Layout]) -> Layout:
+def _nest_leaves(shape: IntTuple, leaves: list[Layout]) -> Layout:
     rest = iter(leaves)
 
     def fill(part: IntTuple) -> Layout:

@@ -1,8 +1,8 @@
-"""A layout as a sum of floor functions, and where such a sum stops to be linear.
+"""A layout as a sum of floor functions, and the first index at which such a sum deviates from a linear one.
 
 On all integers, A(n) = slope * n + sum over k of jump_k * floor(n / below_k): below_k is the product of the extents
-before mode k, jump_k how far its stride is from continuing the mode before. This is what decides compositions
-without a table: along strides d_i, with x_i the coordinates,
+before mode k, jump_k the difference between its stride and the stride that would continue mode k - 1. Compositions are
+decided with it, without a table: along strides d_i, with coordinates x_i,
 
     A(sum x_i d_i) - sum x_i A(d_i) = sum over k of jump_k * floor((sum x_i * (d_i mod below_k)) / below_k).
 """
@@ -16,13 +16,13 @@ import numpy as np
 from argus.core.layout.faults import TABLE_LIMIT, LayoutError
 
 Jumps = tuple[tuple[int, int], ...]
-"""(below, jump) for each step that is not zero, ascending."""
+"""(below, jump) for each nonzero jump, by ascending `below`."""
 
 _CHUNK = 1 << 18
 
 
 def steps(modes: tuple[tuple[int, int], ...]) -> tuple[int, Jumps]:
-    """The slope and the jumps of a layout with these flat modes, the last of which goes on without end."""
+    """The slope and the jumps of a layout with these flat modes; the last mode is unbounded."""
     slope = 0
     found: list[tuple[int, int]] = []
     below, carried = 1, 0
@@ -44,12 +44,12 @@ def evaluate(slope: int, jumps: Jumps, index: int) -> int:
 
 
 def first_deviation(jumps: Jumps, parts: list[tuple[int, int]]) -> int | None:
-    """The smallest index at which A along `parts`, (extent, stride) of each mode, is not the sum of its modes.
+    """The smallest index at which A along `parts` differs from the sum of A along each part; None if it never does.
 
-    None where it is the sum on the whole box. Raises LayoutError (E810) if deviations cancel each other over
-    more than TABLE_LIMIT elements.
+    parts: (extent, stride) pairs. Raises LayoutError (E810) if deviations cancel each other over more than TABLE_LIMIT
+    elements.
     """
-    starts = [_reached(below, [(n, d % below) for n, d in parts]) for below, _ in jumps]
+    starts = [_first_index_reaching(below, [(n, d % below) for n, d in parts]) for below, _ in jumps]
     begin = min([start for start in starts if start is not None], default=None)
     if begin is None:
         return None
@@ -71,7 +71,7 @@ def first_deviation(jumps: Jumps, parts: list[tuple[int, int]]) -> int | None:
     return None
 
 
-def _reached(need: int, parts: list[tuple[int, int]]) -> int | None:
+def _first_index_reaching(need: int, parts: list[tuple[int, int]]) -> int | None:
     """The smallest index at which the sum of x_i * r_i is at least `need`."""
     lower = sum([(n - 1) * r for n, r in parts])
     if lower < need:
@@ -86,7 +86,7 @@ def _reached(need: int, parts: list[tuple[int, int]]) -> int | None:
 
 
 def _deviations(jumps: Jumps, parts: list[tuple[int, int]], indices: np.ndarray) -> np.ndarray:
-    """Whether the sum of floors differs from 0, with Python's integers where 64 bits might not do."""
+    """For each index, whether the sum of floors is nonzero; uses Python integers where 64 bits might overflow."""
     largest = max([below for below, _ in jumps]) * sum([n for n, _ in parts]) * max([abs(j) for _, j in jumps])
     kind = np.int64 if largest < 1 << 60 else object
     rest = indices.astype(kind)

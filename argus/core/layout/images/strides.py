@@ -1,7 +1,6 @@
-"""Exact facts about the images of a layout from its modes alone: range, gaps, collisions.
+"""The range, gaps and collisions of a layout's images, computed exactly from its modes without a table.
 
-Modes are (extent, stride) pairs, first fastest. The images are the sums of one multiple x * stride, 0 <= x < extent,
-of each mode.
+Modes are (extent, stride) pairs, first fastest. An image is a sum of x * stride over the modes, 0 <= x < extent.
 """
 
 from __future__ import annotations
@@ -14,16 +13,18 @@ from attrs import frozen
 
 Modes = tuple[tuple[int, int], ...]
 _STEPS = 20_000
-"""Digits that a search for collisions tries before it gives up."""
+"""Most digits that a search for collisions tries."""
 
 
 class UndecidedError(Exception):
-    """A search has taken its steps; a table may still decide."""
+    """A search reached its step limit; a table may still decide."""
 
 
 @frozen
 class _Digit:
-    """A mode of a search: its extent and stride, its number `below` of indices, what the modes after it reach."""
+    """A mode of a search. below: size of the modes before it in the layout. rest, common: the largest sum of the modes
+    searched after it, and the greatest common divisor of their strides.
+    """
 
     extent: int
     stride: int
@@ -38,7 +39,7 @@ def lowest(modes: Modes) -> int:
 
 
 def strides_nest(modes: Modes) -> bool:
-    """Whether each stride exceeds all that smaller ones reach, which makes the images distinct."""
+    """Whether each stride exceeds the largest sum of the smaller ones; the images are then distinct."""
     reach = 0
     for stride, extent in sorted((abs(stride), extent) for extent, stride in modes if extent > 1):
         if stride <= reach:
@@ -48,7 +49,10 @@ def strides_nest(modes: Modes) -> bool:
 
 
 def share_only_zero(a: Modes, b: Modes) -> bool:
-    """Whether 0 alone is in the ranges of the images of both, and a multiple of what divides all images of each."""
+    """Whether ranges and divisibility show that the images share only 0.
+
+    A common image lies in both ranges and is a multiple of the gcd of the strides of each.
+    """
     step = lcm(*(gcd(*(stride for extent, stride in modes if extent > 1)) for modes in (a, b)))
     low, high = max(lowest(a), lowest(b)), min(_highest(a), _highest(b))
     return step == 0 or (high < step and low > -step)
@@ -59,10 +63,10 @@ def _highest(modes: Modes) -> int:
 
 
 def first_gap(modes: Modes) -> int | None:
-    """The smallest integer between two images that is none itself; None if the images are an interval.
+    """The smallest integer between two images that is not an image; None if the images are an interval.
 
-    If the modes of smaller stride fill an interval, the next one goes on without a gap if its stride is at most the
-    interval's length, and all later ones leave that gap open if it is not.
+    If the modes of smaller stride fill an interval, the next mode extends it without a gap if its stride is at most the
+    interval's length; otherwise no later mode closes that gap.
     """
     reach = 0
     for stride, extent in sorted((abs(stride), extent) for extent, stride in modes if extent > 1):
@@ -96,9 +100,9 @@ def first_outside(modes: Modes, onto: int) -> int | None:
 
 
 def first_collision(modes: Modes) -> tuple[int, int] | None:
-    """(first, second): second is the smallest index whose image an earlier one, first, has; None if there is none.
+    """(first, second): the smallest index `second` that has the image of an earlier index `first`; None if injective.
 
-    Raises UndecidedError where strides neither nest nor are few.
+    Raises UndecidedError if the strides do not nest and the search reaches its limit.
     """
     placed: list[tuple[int, int, int]] = []
     below = 1
@@ -107,36 +111,38 @@ def first_collision(modes: Modes) -> tuple[int, int] | None:
         if extent > 1:
             placed.append((extent, stride, below))
             if not strides_nest(tuple(mode[:2] for mode in placed)):
-                found = _with_top(placed[-1], placed[:-1], steps)
+                found = _collision_with_top_digit(placed[-1], placed[:-1], steps)
                 if found is not None:
                     return found
         below *= extent
     return None
 
 
-def _with_top(
+def _collision_with_top_digit(
     top: tuple[int, int, int], lower: list[tuple[int, int, int]], steps: Iterator[int]
 ) -> tuple[int, int] | None:
-    """The first collision whose second index has its highest digit in the mode `top`, where `lower` has none.
+    """The first collision whose second index has its highest digit in the mode `top`; the modes `lower` have no
+    collision.
 
-    Digits that both indices have can be taken off both, so the other one is 0 in this mode: its digit times the
-    stride is a difference of two images of the lower modes, with each of their digits 0 in one of the two.
+    Subtracting the digits that both indices share leaves another collision, so the first index has digit 0 in this
+    mode: the second index's digit times the stride is a difference of two images of the lower modes, and each lower
+    digit is 0 in one of the two.
     """
     extent, stride, below = top
     if stride == 0:
         return 0, below
-    digits, reach, common = _arranged(lower)
+    digits, reach, common = _by_descending_stride(lower)
     step = common // gcd(common, stride)
     for digit in range(step, min(extent - 1, reach // abs(stride)) + 1, step):
-        _spend(steps)
+        _count_step(steps)
         pair = min(_differences(digit * stride, digits, steps), default=None)
         if pair is not None:
             return pair[1], digit * below + pair[0]
     return None
 
 
-def _arranged(lower: list[tuple[int, int, int]]) -> tuple[list[_Digit], int, int]:
-    """The modes by descending stride, what they reach together, and the greatest common divisor of their strides."""
+def _by_descending_stride(lower: list[tuple[int, int, int]]) -> tuple[list[_Digit], int, int]:
+    """The modes by descending stride, the largest absolute sum that they reach, and the gcd of their strides."""
     digits: list[_Digit] = []
     reach = common = 0
     for extent, stride, below in sorted(lower, key=lambda mode: abs(mode[1])):
@@ -147,20 +153,20 @@ def _arranged(lower: list[tuple[int, int, int]]) -> tuple[list[_Digit], int, int
 
 
 def _differences(target: int, digits: list[_Digit], steps: Iterator[int], place: int = 0) -> Iterator[tuple[int, int]]:
-    """All pairs (i, j) of indices with no digit in common and image(j) - image(i) = target."""
+    """All pairs (i, j) of indices with image(j) - image(i) = target in which no mode has a nonzero digit in both."""
     if place == len(digits):
         if target == 0:
             yield 0, 0
         return
     mode = digits[place]
-    for x in _candidates(target, mode):
-        _spend(steps)
+    for x in _candidate_digits(target, mode):
+        _count_step(steps)
         for i, j in _differences(target - x * mode.stride, digits, steps, place + 1):
             yield i + max(-x, 0) * mode.below, j + max(x, 0) * mode.below
 
 
-def _candidates(target: int, mode: _Digit) -> range:
-    """The digits x for which what is left, target - x * stride, is within reach of the modes after this one."""
+def _candidate_digits(target: int, mode: _Digit) -> range:
+    """The digits x for which the later modes may reach the remainder target - x * stride."""
     size = abs(mode.stride)
     sign = 1 if mode.stride > 0 else -1
     low = max(-(mode.extent - 1), -((mode.rest - target) // size))
@@ -178,6 +184,6 @@ def _candidates(target: int, mode: _Digit) -> range:
     return chosen if sign > 0 else range(-first, -high - 1, -step)
 
 
-def _spend(steps: Iterator[int]) -> None:
+def _count_step(steps: Iterator[int]) -> None:
     if next(steps) >= _STEPS:
         raise UndecidedError

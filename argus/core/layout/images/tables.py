@@ -1,4 +1,4 @@
-"""Tables of images in 64 bits, and what a table says: collisions, values missed, values outside."""
+"""64-bit tables of images, and their first collision, missing value, gap, and value outside an interval."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import IntArray, Layout
 
 LARGEST = 1 << 62
-"""Values of a table stay below this, so that the sum or difference of two of them fits 64 bits."""
+"""Bound on absolute values in a table: the sum or difference of two of them fits 64 bits."""
 
 
 def tabulate(f: LayoutLike) -> IntArray:
-    """The images of 0 .. size-1. Raises LayoutError (E810) for too many elements or values of too many bits."""
+    """The images of 0 .. size-1. Raises LayoutError (E810) for too many elements or too large values."""
     if f.size() > TABLE_LIMIT:
         raise too_large(f"{f} has {f.size()} elements")
-    fits(f)
+    check_fits(f)
     return f.table()
 
 
-def fits(f: LayoutLike) -> None:
-    """Raises LayoutError (E810) unless all values on the way to an image stay below LARGEST."""
-    _reach(f, f.size() - 1)
+def check_fits(f: LayoutLike) -> None:
+    """Raise LayoutError (E810) unless images and intermediate values stay below LARGEST in absolute value."""
+    _magnitude_bound(f, f.size() - 1)
 
 
-def _reach(f: LayoutLike, bound: int) -> int:
-    """No index of absolute value up to `bound` has an image of a larger absolute value than this."""
+def _magnitude_bound(f: LayoutLike, bound: int) -> int:
+    """An upper bound on |f(i)| for |i| <= bound."""
     if isinstance(f, Swizzle):
         reach = 2 * max(bound, f.period)
     elif isinstance(f, Layout):
@@ -37,7 +37,7 @@ def _reach(f: LayoutLike, bound: int) -> int:
         below = prod(extent for extent, _ in first)
         reach = sum((extent - 1) * abs(stride) for extent, stride in first) + (bound // below + 1) * abs(last)
     else:
-        reach = _reach(f.outer, _reach(f.inner, bound) + abs(f.offset))
+        reach = _magnitude_bound(f.outer, _magnitude_bound(f.inner, bound) + abs(f.offset))
     if reach >= LARGEST:
         raise LayoutError(
             "E810",
@@ -47,13 +47,13 @@ def _reach(f: LayoutLike, bound: int) -> int:
     return reach
 
 
-# -- what a table says ---------------------------------------------------------------------------------------
+# -- queries on a table ---------------------------------------------------------------------------------------
 
 
-def repeated(values: IntArray, indices: IntArray | None = None) -> tuple[int, int] | None:
-    """(first, second): second is the smallest index whose value an earlier one has, first is that one.
+def first_repeated(values: IntArray, indices: IntArray | None = None) -> tuple[int, int] | None:
+    """(first, second): the smallest index `second` that has the value of an earlier index `first`; None if distinct.
 
-    indices: those of the values, ascending among equal values; 0, 1, ... when left out.
+    indices: of the values, ascending among equal values; 0, 1, ... by default.
     """
     order = np.argsort(values, kind="stable")
     same = np.flatnonzero(values[order[1:]] == values[order[:-1]])
@@ -64,21 +64,21 @@ def repeated(values: IntArray, indices: IntArray | None = None) -> tuple[int, in
     return int(at[place]), int(at[place + 1])
 
 
-def outside(values: IntArray, onto: int) -> int | None:
-    """The smallest index whose value is not in [0, onto)."""
+def first_value_outside(values: IntArray, onto: int) -> int | None:
+    """The smallest index whose value is not in [0, onto); None if there is none."""
     wrong = (values < 0) | (values >= onto)
     return int(wrong.argmax()) if wrong.any() else None
 
 
-def gap(values: IntArray) -> int | None:
-    """The smallest integer between two values that is none itself."""
+def first_value_gap(values: IntArray) -> int | None:
+    """The smallest integer between two values that is not a value; None if the values are an interval."""
     present = np.unique(values)
     holes = np.flatnonzero(present[1:] - present[:-1] > 1)
     return int(present[holes[0]]) + 1 if len(holes) else None
 
 
-def missed(values: IntArray, onto: int) -> int | None:
-    """The smallest integer of [0, onto) that is no value, where all values are in [0, onto)."""
+def first_missed(values: IntArray, onto: int) -> int | None:
+    """The smallest integer of [0, onto) that is not a value; None if there is none. All values must be in [0, onto)."""
     if onto > len(values):
         present = np.unique(values)
         holes = np.flatnonzero(present != np.arange(len(present)))

@@ -1,6 +1,6 @@
-"""Fills that black text is read on, and that are told apart with any colour vision.
+"""Fill colours on which black text is readable, distinguishable with any colour vision.
 
-Hues are of Paul Tol's scheme "light", made for filled cells that carry text [Tol 2021, Colour schemes,
+Hues are those of Paul Tol's scheme "light", designed for filled cells with text [Tol 2021, Colour schemes,
 SRON/EPS/TN/09-002]; the ramp only darkens, so that it also reads in greyscale.
 """
 
@@ -13,7 +13,7 @@ _RAMP = ((255, 255, 229), (213, 238, 200), (150, 211, 195), (92, 176, 200))
 
 
 def shade(hue: int, tint: int = 0) -> str:
-    """A hue by number, counted round; each further tint, also counted round, is lighter."""
+    """A hue by number, cyclic; a higher tint, also cyclic, is lighter."""
     colour = HUES[hue % len(HUES)]
     parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
     lighter = tint % TINTS * 0.2
@@ -21,7 +21,7 @@ def shade(hue: int, tint: int = 0) -> str:
 
 
 def ramp(part: int, whole: int) -> str:
-    """Light to mid-dark as `part` goes from 0 to `whole`."""
+    """A colour from light to mid-dark for `part` from 0 to `whole`."""
     place = part / whole * (len(_RAMP) - 1) if whole else 0.0
     step = min(int(place), len(_RAMP) - 2)
     low, high = _RAMP[step], _RAMP[step + 1]

@@ -1,6 +1,6 @@
-"""How large the parts of a picture are and where they stand. Lengths are CSS pixels.
+"""Sizes and positions of a picture's parts. Lengths are CSS pixels.
 
-Texts are measured by their number of characters: the widths are those of the widest font that is named.
+Text is measured by its number of characters, with the widths of the widest font in the font lists.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ TITLE_STEP = 17.0
 HEAD = 10
 ARROW = 34.0
 _WIDEST = 1500.0
-"""Panels that take more than this side by side go one below another."""
+"""Panels whose total width exceeds this are stacked vertically."""
 _DIGIT, _MONO, _LETTER = 0.636, 0.602, 0.57
-"""Width of a character by the size of its font: a digit, a fixed-width one, a letter of running text."""
+"""Character width relative to the font size: of a digit, a monospace character, a letter of proportional text."""
 _TITLE_FONT, _CELL_FONT, _LEGEND_FONT = 13.0, 13.0, 11.0
 _NARROWEST_TITLE = 330.0
 _LONGEST_TITLE = 240
@@ -26,7 +26,7 @@ _LONGEST_TITLE = 240
 
 @frozen
 class Size:
-    """Of a cell: its width and height, the font of its text, and the room above it for a badge."""
+    """Size of a cell: width, height, font size of its text, and height reserved for a badge."""
 
     wide: float
     high: float
@@ -36,7 +36,7 @@ class Size:
 
 @frozen
 class Box:
-    """One panel measured. side: the width of the row headings. above: from the top to the grid."""
+    """A measured panel. side: width of the row headings. above: distance from the panel's top to the grid."""
 
     panel: Panel
     cell: Size
@@ -65,7 +65,7 @@ class Box:
 
 @frozen
 class Legend:
-    """Where each entry stands, the width of one swatch, and how far the whole reaches."""
+    """Position of each entry, width of a swatch, and the legend's right and bottom edges."""
 
     places: tuple[tuple[float, float, Key], ...]
     swatch: float
@@ -75,7 +75,7 @@ class Legend:
 
 @frozen
 class Plan:
-    """Where each panel and the legend stand, and the size of the whole. places: top left corners of the panels."""
+    """Positions of the panels and the legend, and the size of the picture. places: top left corners of the panels."""
 
     boxes: list[Box]
     places: list[tuple[float, float]]
@@ -86,29 +86,29 @@ class Plan:
 
 def plan_of(panels: tuple[Panel, ...], legend: tuple[Key, ...], arrow: str) -> Plan:
     """The geometry of a picture; the legend begins below the first grid's left edge."""
-    boxes = _boxes(panels)
-    places = _spots(boxes, arrow)
+    boxes = _measure_panels(panels)
+    places = _panel_corners(boxes, arrow)
     right = max(x + box.width for (x, _), box in zip(places, boxes, strict=True))
     bottom = max(y + box.height for (_, y), box in zip(places, boxes, strict=True))
-    keys = _legend(legend, MARGIN + boxes[0].side, bottom + 14, right)
+    keys = _place_legend(legend, MARGIN + boxes[0].side, bottom + 14, right)
     return Plan(boxes, places, keys, ceil(max(right, keys.right) + MARGIN), ceil(keys.bottom + MARGIN))
 
 
-def _boxes(panels: tuple[Panel, ...]) -> list[Box]:
-    """The panels measured; their grids begin at the same height."""
-    size = _size([cell for panel in panels for row in panel.cells for cell in row])
-    titles = [_wrapped(panel.title, size.wide * len(panel.columns)) for panel in panels]
+def _measure_panels(panels: tuple[Panel, ...]) -> list[Box]:
+    """Measure the panels; their grids begin at the same height."""
+    size = _cell_size([cell for panel in panels for row in panel.cells for cell in row])
+    titles = [_wrap_title(panel.title, size.wide * len(panel.columns)) for panel in panels]
     above = max(map(len, titles)) * TITLE_STEP + 20
-    return [_box(panel, size, title, above) for panel, title in zip(panels, titles, strict=True)]
+    return [_measure_panel(panel, size, title, above) for panel, title in zip(panels, titles, strict=True)]
 
 
-def _box(panel: Panel, size: Size, title: tuple[str, ...], above: float) -> Box:
+def _measure_panel(panel: Panel, size: Size, title: tuple[str, ...], above: float) -> Box:
     side = ceil(max(map(len, panel.rows)) * 10 * _DIGIT + 8)
     return Box(panel, size, side, title, above)
 
 
-def _size(cells: list[Cell]) -> Size:
-    """One for all cells of a picture."""
+def _cell_size(cells: list[Cell]) -> Size:
+    """The cell size that all cells of a picture share."""
     lines = max(len(cell.lines) for cell in cells)
     longest = max(1, *(len(line) for cell in cells for line in cell.lines))
     badge = 6.0 if any(cell.badge for cell in cells) else 0.0
@@ -119,8 +119,8 @@ def _size(cells: list[Cell]) -> Size:
     return Size(wide, high, font, badge)
 
 
-def _wrapped(title: str, width: float) -> tuple[str, ...]:
-    """The title in lines no wider than the grid, broken after commas and colons where there are any."""
+def _wrap_title(title: str, width: float) -> tuple[str, ...]:
+    """Break the title into lines no wider than the grid, after spaces, commas and colons where possible."""
     most = int(max(width, _NARROWEST_TITLE) / (_TITLE_FONT * _MONO))
     rest = title
     if len(rest) > _LONGEST_TITLE:
@@ -133,8 +133,8 @@ def _wrapped(title: str, width: float) -> tuple[str, ...]:
     return (*lines, rest)
 
 
-def _spots(boxes: list[Box], arrow: str) -> list[tuple[float, float]]:
-    """The top left corner of each panel: in a row where that is not too wide, else in a column."""
+def _panel_corners(boxes: list[Box], arrow: str) -> list[tuple[float, float]]:
+    """The top left corner of each panel: in a row if that fits, else in a column."""
     gap = max(64.0, len(arrow) * 11 * _MONO + 16) + 24
     in_a_row = sum(box.width for box in boxes) + gap * (len(boxes) - 1) <= _WIDEST
     places = [(MARGIN, MARGIN)]
@@ -144,8 +144,8 @@ def _spots(boxes: list[Box], arrow: str) -> list[tuple[float, float]]:
     return places
 
 
-def _legend(keys: tuple[Key, ...], left: float, top: float, right: float) -> Legend:
-    """Entries in lines that end before `right`, unless one alone is longer."""
+def _place_legend(keys: tuple[Key, ...], left: float, top: float, right: float) -> Legend:
+    """Place the entries in lines that end before `right`; an entry longer than a line gets its own."""
     swatch = 12.0
     places: list[tuple[float, float, Key]] = []
     x, y, reach = left, top, left

@@ -1,7 +1,7 @@
-"""A shape as rows and columns, and the picture of where each coordinate goes.
+"""Lay out a shape as rows and columns, and draw the image of each coordinate.
 
-Mode 0 counts the rows and the other modes the columns; a shape of rank 1 is one row. Nothing here knows the class
-of a layout: layouts draw themselves with it.
+Mode 0 numbers the rows and the other modes the columns; a shape of rank 1 is one row. This module imports no layout
+class, since layouts call it to draw themselves.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from argus.core.layout.pictures.colours import ramp
 from argus.core.layout.pictures.panel import Cell, Key, Panel
 from argus.core.layout.pictures.picture import Picture
 
-MOST_CELLS = 4096
+MAX_CELLS = 4096
 _LONGEST_TEXT = 24
 _HEAVIEST_LINE = 3
 
 
 class Function(Protocol):
-    """A layout of any kind: a shape, and an integer for each index into it."""
+    """Any layout: a shape and an image for each index."""
 
     @property
     def shape(self) -> IntTuple: ...
@@ -32,13 +32,13 @@ class Function(Protocol):
 
 @frozen
 class Frame:
-    """Rows, columns, and the weights of the lines before each. Cell `row + rows * column` has that index."""
+    """The weights of the lines before each row and column. Index `row + rows * column` is the cell (row, column)."""
 
     row_lines: tuple[int, ...]
     column_lines: tuple[int, ...]
 
     def panel(self, title: str, cells: Sequence[Cell]) -> Panel:
-        """The cells, given in the order of their indices, as a panel."""
+        """A panel of the cells, which are in index order."""
         rows, columns = len(self.row_lines), len(self.column_lines)
         return Panel(
             title,
@@ -51,15 +51,15 @@ class Frame:
 
 
 def frame(shape: IntTuple) -> Frame:
-    """Rows and columns of a shape, with heavier lines round the tiles that its nested modes are.
+    """Rows and columns of a shape, with heavier lines around the tiles of nested modes.
 
-    Raises LayoutError (E813) above MOST_CELLS cells.
+    Raises LayoutError (E813) above MAX_CELLS cells.
     """
     cells = product(shape)
-    if cells > MOST_CELLS:
+    if cells > MAX_CELLS:
         raise LayoutError(
             "E813",
-            f"a picture of {brief(cells)} cells is too large: at most {MOST_CELLS} are drawn",
+            f"a picture of {abbreviate(cells)} cells is too large: at most {MAX_CELLS} are drawn",
             help="show one mode of it, or a tile",
         )
     modes = shape if isinstance(shape, tuple) else (shape,)
@@ -69,7 +69,7 @@ def frame(shape: IntTuple) -> Frame:
 
 
 def _lines(modes: tuple[IntTuple, ...]) -> tuple[int, ...]:
-    """0 for each place, and one more at each multiple of the size of the modes inside."""
+    """The weight of the line before each place: how many prefixes of the modes end there."""
     weights = [0] * product(modes)
     below = 1
     for extent in flatten(modes):
@@ -81,16 +81,16 @@ def _lines(modes: tuple[IntTuple, ...]) -> tuple[int, ...]:
 
 
 def images(layout: Function) -> list[int]:
-    """Exact, whatever their size. Raises LayoutError (E813) above MOST_CELLS elements."""
+    """All images, as exact Python integers. Raises LayoutError (E813) above MAX_CELLS elements."""
     frame(layout.shape)
     return [layout(index) for index in range(product(layout.shape))]
 
 
 def index_grid(layout: Function) -> Picture:
-    """Each coordinate's image, darker as it grows. Raises LayoutError (E813) above MOST_CELLS elements."""
+    """A picture of all images, darker for larger ones. Raises LayoutError (E813) above MAX_CELLS elements."""
     values = images(layout)
     low, high = min(values), max(values)
-    cells = [Cell((brief(value),), ramp(value - low, high - low)) for value in values]
+    cells = [Cell((abbreviate(value),), ramp(value - low, high - low)) for value in values]
     return Picture((frame(layout.shape).panel(str(layout), cells),), _scale(low, high))
 
 
@@ -98,18 +98,18 @@ def _scale(low: int, high: int) -> tuple[Key, ...]:
     if low == high:
         return ()
     steps = range(5)
-    return (Key(f"image: {brief(low)} to {brief(high)}", tuple(ramp(step, steps[-1]) for step in steps)),)
+    return (Key(f"image: {abbreviate(low)} to {abbreviate(high)}", tuple(ramp(step, steps[-1]) for step in steps)),)
 
 
-def brief(number: int) -> str:
-    """A number; one of very many digits by its first and last."""
+def abbreviate(number: int) -> str:
+    """A number in decimal, shortened to its first and last digits if it is long."""
     if abs(number) >> 128:
         return f"about {'-' * (number < 0)}2^{abs(number).bit_length() - 1}"
     digits = str(number)
     return digits if len(digits) <= _LONGEST_TEXT else f"{digits[:9]}…{digits[-6:]}"
 
 
-def some(letter: str, numbers: Iterable[int]) -> str:
+def abbreviate_set(letter: str, numbers: Iterable[int]) -> str:
     """`T3`, `T3,5`, or `T3,5..` for more."""
     first, *rest = sorted(set(numbers))
     more = f",{rest[0]}" if rest else ""

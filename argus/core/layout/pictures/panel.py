@@ -1,4 +1,4 @@
-"""What is drawn: panels of cells with their headings, and a legend. Plain data, no geometry."""
+"""The content of a picture as plain data without geometry: panels of cells with headings, and a legend."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 from attrs import frozen
 
 Border = Literal["", "phase", "conflict"]
-"""A cell that takes part in an access, and one that takes part in a bank conflict."""
+"""No border; a cell accessed in the phase; a cell in a bank conflict."""
 
 
 @frozen
@@ -24,8 +24,8 @@ class Cell:
 class Panel:
     """A grid under a title. cells: rows of equal length.
 
-    rows, columns: their headings. row_lines, column_lines: the weight of the line before each row or column,
-    0 for a plain one, more for the edge of a tile.
+    rows, columns: their headings. row_lines, column_lines: the weight of the line before each row or column, 0 for a
+    plain line, more for the edge of a tile.
     """
 
     title: str
@@ -38,9 +38,9 @@ class Panel:
 
 @frozen
 class Key:
-    """One entry of the legend: cells of these fills, left to right, and what they mean. No fill is a remark.
+    """One entry of the legend: swatches of these fills, left to right, and their meaning. Without fills, a remark.
 
-    border, badge: of the cells that it explains.
+    border, badge: of the cells that the entry explains.
     """
 
     text: str

@@ -12,7 +12,7 @@ from argus.core.layout.pictures.txt import plain_text
 
 @frozen
 class Picture:
-    """panels: left to right. arrow: what leads from each panel to the next. Jupyter shows it as SVG."""
+    """Panels from left to right. arrow: the label of the arrow between panels. Jupyter shows a picture as SVG."""
 
     panels: tuple[Panel, ...]
     legend: tuple[Key, ...] = ()

@@ -1,6 +1,6 @@
-"""A picture as SVG: where everything stands, and the elements. Lengths are CSS pixels.
+"""Draw a picture as SVG. Lengths are CSS pixels.
 
-Only presentation attributes are used: a style sheet would leak into the page that shows the picture.
+It uses presentation attributes only: a style sheet would affect the page that embeds the picture.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BORDERS: dict[Border, tuple[str, float]] = {"phase": (INK, 1.6), "conflict": (A
 def svg_text(panels: tuple[Panel, ...], legend: tuple[Key, ...], arrow: str) -> str:
     """The document with a final newline."""
     plan = plan_of(panels, legend, arrow)
-    width, height = _n(plan.width), _n(plan.height)
+    width, height = _px(plan.width), _px(plan.height)
     root = ET.Element(
         "svg",
         {
@@ -41,15 +41,15 @@ def svg_text(panels: tuple[Panel, ...], legend: tuple[Key, ...], arrow: str) -> 
     for before, after, box in zip(plan.places, plan.places[1:], plan.boxes, strict=False):
         _draw_arrow(root, before, after, box, arrow)
     _draw_legend(root, plan.legend)
-    _prune(root)
+    _remove_empty_groups(root)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _prune(root: ET.Element) -> None:
-    """Remove groups without anything in them."""
+def _remove_empty_groups(root: ET.Element) -> None:
+    """Remove empty groups."""
     for child in list(root):
-        _prune(child)
+        _remove_empty_groups(child)
         if child.tag == "g" and len(child) == 0:
             root.remove(child)
 
@@ -58,7 +58,7 @@ def _draw_box(root: ET.Element, x: float, y: float, box: Box) -> None:
     group = _group(root)
     left = x + box.side
     for number, line in enumerate(box.title):
-        attributes = {"font-size": _n(box.title_font), "font-family": MONO, "font-weight": "bold"}
+        attributes = {"font-size": _px(box.title_font), "font-family": MONO, "font-weight": "bold"}
         _text(group, line, left, y + TITLE_STEP * number + 12, attributes)
     top = y + box.above
     _draw_headings(group, left, top, box)
@@ -78,7 +78,7 @@ def _draw_headings(root: ET.Element, left: float, top: float, box: Box) -> None:
 
 
 def _draw_fills(root: ET.Element, left: float, top: float, box: Box) -> None:
-    group = _group(root, **{"stroke": EDGE, "stroke-width": _n(_LINE_WIDTHS[0])})
+    group = _group(root, **{"stroke": EDGE, "stroke-width": _px(_LINE_WIDTHS[0])})
     for x, y, cell in _cells(left, top, box):
         _rect(group, (x, y, box.cell.wide, box.cell.high), fill=cell.fill)
 
@@ -87,25 +87,25 @@ def _draw_lines(root: ET.Element, left: float, top: float, box: Box) -> None:
     group = _group(root, stroke=INK, fill="none")
     right, bottom = left + box.grid_width, top + box.grid_height
     lines = [
-        (weight, f"M{_n(left + box.cell.wide * place)} {_n(top)}V{_n(bottom)}")
+        (weight, f"M{_px(left + box.cell.wide * place)} {_px(top)}V{_px(bottom)}")
         for place, weight in enumerate(box.panel.column_lines)
         if place and weight
     ]
     lines += [
-        (weight, f"M{_n(left)} {_n(top + box.cell.high * place)}H{_n(right)}")
+        (weight, f"M{_px(left)} {_px(top + box.cell.high * place)}H{_px(right)}")
         for place, weight in enumerate(box.panel.row_lines)
         if place and weight
     ]
     for weight in sorted({weight for weight, _ in lines}):
         path = "".join(line for each, line in lines if each == weight)
-        ET.SubElement(group, "path", {"d": path, "stroke-width": _n(_LINE_WIDTHS[weight])})
+        ET.SubElement(group, "path", {"d": path, "stroke-width": _px(_LINE_WIDTHS[weight])})
     width = max(_FRAME_WIDTH, *(_LINE_WIDTHS[weight] for weight, _ in lines)) if lines else _FRAME_WIDTH
-    _rect(group, (left, top, box.grid_width, box.grid_height), **{"stroke-width": _n(width)})
+    _rect(group, (left, top, box.grid_width, box.grid_height), **{"stroke-width": _px(width)})
 
 
 def _draw_texts(root: ET.Element, left: float, top: float, box: Box) -> None:
     borders = _group(root)
-    texts = _group(root, **{"font-size": _n(box.cell.font), "text-anchor": "middle"})
+    texts = _group(root, **{"font-size": _px(box.cell.font), "text-anchor": "middle"})
     badges = _group(root, **{"font-size": "8", "font-weight": "bold", "text-anchor": "middle", "fill": GROUND})
     for x, y, cell in _cells(left, top, box):
         if cell.border:
@@ -138,7 +138,7 @@ def _border(root: ET.Element, place: tuple[float, float, float, float], border: 
     colour, width = _BORDERS[border]
     inset = 0.5 + width / 2
     inside = (x + inset, y + inset, wide - 2 * inset, high - 2 * inset)
-    _rect(root, inside, **{"fill": "none", "stroke": colour, "stroke-width": _n(width)})
+    _rect(root, inside, **{"fill": "none", "stroke": colour, "stroke-width": _px(width)})
 
 
 def _draw_arrow(
@@ -149,17 +149,17 @@ def _draw_arrow(
         start, end = before[0] + box.width + 12, after[0] - 4
         middle = before[1] + box.above + box.grid_height / 2
         _text(group, label, (start + end) / 2, middle - 9, {"text-anchor": "middle"})
-        _head(group, (start, middle), (end, middle), f"M{_n(end)} {_n(middle)}l-{HEAD} -5v10z")
+        _draw_arrow_head(group, (start, middle), (end, middle), f"M{_px(end)} {_px(middle)}l-{HEAD} -5v10z")
         return
     x = before[0] + box.side + 12
     start, end = before[1] + box.height + 8, after[1] - 8
     _text(group, label, x + 14, (start + end) / 2 + 4)
-    _head(group, (x, start), (x, end), f"M{_n(x)} {_n(end)}l-5 -{HEAD}h10z")
+    _draw_arrow_head(group, (x, start), (x, end), f"M{_px(x)} {_px(end)}l-5 -{HEAD}h10z")
 
 
-def _head(root: ET.Element, start: tuple[float, float], end: tuple[float, float], head: str) -> None:
-    line = f"M{_n(start[0])} {_n(start[1])}L{_n(end[0] - (HEAD if start[1] == end[1] else 0))} "
-    line += _n(end[1] - (HEAD if start[0] == end[0] else 0))
+def _draw_arrow_head(root: ET.Element, start: tuple[float, float], end: tuple[float, float], head: str) -> None:
+    line = f"M{_px(start[0])} {_px(start[1])}L{_px(end[0] - (HEAD if start[1] == end[1] else 0))} "
+    line += _px(end[1] - (HEAD if start[0] == end[0] else 0))
     ET.SubElement(root, "path", {"d": line, "stroke": INK, "stroke-width": "1.75", "fill": "none"})
     ET.SubElement(root, "path", {"d": head})
 
@@ -174,7 +174,7 @@ def _draw_legend(root: ET.Element, keys: Legend) -> None:
             if key.border:
                 _border(group, place, key.border)
             else:
-                _rect(group, place, fill=fill, stroke=EDGE, **{"stroke-width": _n(_LINE_WIDTHS[0])})
+                _rect(group, place, fill=fill, stroke=EDGE, **{"stroke-width": _px(_LINE_WIDTHS[0])})
         _text(group, key.label, x + keys.swatch * len(swatches) + (6 if swatches else 0), y + 10)
 
 
@@ -184,12 +184,12 @@ def _group(root: ET.Element, **attributes: str) -> ET.Element:
 
 def _rect(root: ET.Element, place: tuple[float, float, float, float], **attributes: str) -> None:
     names = ("x", "y", "width", "height")
-    ET.SubElement(root, "rect", {name: _n(value) for name, value in zip(names, place, strict=True)} | attributes)
+    ET.SubElement(root, "rect", {name: _px(value) for name, value in zip(names, place, strict=True)} | attributes)
 
 
 def _text(root: ET.Element, text: str, x: float, y: float, attributes: dict[str, str] | None = None) -> None:
-    ET.SubElement(root, "text", {"x": _n(x), "y": _n(y), **(attributes or {})}).text = text
+    ET.SubElement(root, "text", {"x": _px(x), "y": _px(y), **(attributes or {})}).text = text
 
 
-def _n(length: float) -> str:
+def _px(length: float) -> str:
     return f"{length:.2f}".rstrip("0").rstrip(".")

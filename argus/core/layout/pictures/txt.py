@@ -1,4 +1,4 @@
-"""A picture in plain characters: `-` and `|` between cells, `=` and `#` where a tile ends."""
+"""Draw a picture as plain text: `-` and `|` between cells, `=` and `#` at tile edges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from argus.core.layout.pictures.panel import Cell, Key, Panel
 
 
 def plain_text(panels: tuple[Panel, ...], legend: tuple[Key, ...], arrow: str) -> str:
-    """The panels one below another, then what marks mean. Colours and their legend are left out."""
+    """The panels from top to bottom, then the legend of the marks. Colours and their legend are omitted."""
     between = ["", f"-- {arrow} -->", ""] if arrow else [""]
     lines: list[str] = []
     for panel in panels:
@@ -29,7 +29,7 @@ def _panel(panel: Panel) -> Iterator[str]:
     yield panel.title
     yield ""
     yield " " * (side + 3) + " ".join(f" {name:>{width}} " for name in panel.columns)
-    for name, weight, row in zip(panel.rows, _framed(panel.row_lines), texts, strict=True):
+    for name, weight, row in zip(panel.rows, _plain_outer_line(panel.row_lines), texts, strict=True):
         yield _rule(side, width, weight, len(panel.columns))
         for head, line in zip_longest((name,), zip_longest(*row, fillvalue=""), fillvalue=""):
             inside = "".join(f"{edge} {text:>{width}} " for edge, text in zip(edges, line, strict=False))
@@ -37,12 +37,12 @@ def _panel(panel: Panel) -> Iterator[str]:
     yield _rule(side, width, 0, len(panel.columns))
 
 
-def _framed(weights: tuple[int, ...]) -> tuple[int, ...]:
+def _plain_outer_line(weights: tuple[int, ...]) -> tuple[int, ...]:
     return (0, *weights[1:])
 
 
 def _edges(weights: tuple[int, ...]) -> list[str]:
-    return ["#" if weight else "|" for weight in _framed(weights)]
+    return ["#" if weight else "|" for weight in _plain_outer_line(weights)]
 
 
 def _rule(side: int, width: int, weight: int, columns: int) -> str:

@@ -1,4 +1,4 @@
-"""Layouts over symbols: extents and strides that stand for all sizes, and operations with their conditions."""
+"""Symbolic layouts: extents and strides are expressions over sizes, and operations return side conditions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from argus.core.layout.symbolic.compose import SymbolicTiler
 from argus.core.layout.symbolic.operations import AnyLayout, Operations
 from argus.core.layout.symbolic.side_conditions import Condition, NormalFormsOnly, Oracle
 from argus.core.layout.symbolic.sizes import Claim, Size, SizeLike, node_of, symbols
-from argus.core.layout.symbolic.values import Conditional, SizeTree, SymbolicLayout, lifted
+from argus.core.layout.symbolic.values import Conditional, SizeTree, SymbolicLayout, to_symbolic
 
 __all__ = [
     "AnyLayout",
@@ -21,7 +21,7 @@ __all__ = [
     "SizeTree",
     "SymbolicLayout",
     "SymbolicTiler",
-    "lifted",
     "node_of",
     "symbols",
+    "to_symbolic",
 ]

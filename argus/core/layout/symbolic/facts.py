@@ -1,8 +1,8 @@
-"""What conditions say of the forms of expressions.
+"""Rewrite expressions under conditions on symbols, and decide conditions by normal form.
 
 `M % 128 == 0` makes M the product 128 * m of a new symbol, `M >= 5` narrows its range, `M == 2 * N` replaces it. In
-these terms quotients that are exact become polynomials, so most questions are decided by forms alone, and the answer
-is written back in the user's symbols.
+these terms exact quotients become polynomials, so normal forms alone decide most queries; results are translated back
+to the user's symbols.
 """
 
 from __future__ import annotations
@@ -15,12 +15,19 @@ from attrs import field, frozen
 
 from argus.core import algebra
 from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Node, NodeT, Not, Or, Sym, Symbol
-from argus.core.layout.symbolic.polynomial import divided, lowest, monomial, polynomial, product, without
+from argus.core.layout.symbolic.polynomial import (
+    divide_monomial,
+    exact_quotient,
+    lower_bound,
+    monomial,
+    polynomial,
+    product,
+)
 from argus.core.walk import fold, rebuild, show, substitute, symbols, topological
 
 
 def conjuncts(conditions: Iterable[Cond]) -> tuple[Cond, ...]:
-    """The parts of the conditions and of their conjunctions, each once."""
+    """The conditions, with conjunctions split into their parts, without repetition."""
     return tuple(
         dict.fromkeys(
             part
@@ -31,7 +38,7 @@ def conjuncts(conditions: Iterable[Cond]) -> tuple[Cond, ...]:
 
 
 def divisors(root: Node) -> tuple[Index, ...]:
-    """What stands below `//` and `%`, innermost first."""
+    """The divisors of `//` and `%` in an expression, innermost first."""
     return tuple(
         dict.fromkeys(node.right for node in topological([root]) if isinstance(node, Bin) and node.op in {"//", "%"})
     )
@@ -39,21 +46,21 @@ def divisors(root: Node) -> tuple[Index, ...]:
 
 @frozen(eq=False)
 class Facts:
-    """Conditions, and the change of symbols that they allow.
+    """Conditions, and the change of variables that they imply.
 
-    parts: the conjuncts. forms: each symbol that changes, in the new symbols. origins: new symbol -> (symbol,
-    divisor), with value symbol / divisor, without remainder.
+    parts: the conjuncts. forms: each replaced symbol in terms of new symbols. origins: new symbol -> (symbol, divisor);
+    its value is symbol / divisor, without remainder. rewritten: the conjuncts in the new symbols.
     """
 
     parts: tuple[Cond, ...]
     forms: Mapping[Symbol, Index]
     origins: Mapping[Symbol, tuple[Symbol, Index]]
-    changed: frozenset[Cond] = field(init=False)
+    rewritten: frozenset[Cond] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "changed", frozenset(self.forward(part) for part in self.parts))
+        object.__setattr__(self, "rewritten", frozenset(self.in_new_symbols(part) for part in self.parts))
 
-    def forward(self, root: NodeT) -> NodeT:
+    def in_new_symbols(self, root: NodeT) -> NodeT:
         """The expression or condition in the new symbols; its divisors must be positive."""
         return cast(NodeT, fold(root, self._visit))
 
@@ -62,13 +69,13 @@ class Facts:
             return self.forms.get(node.symbol, node)
         made = rebuild(node, parts)
         if isinstance(made, Bin) and made.op in {"//", "%"}:
-            exact = divided(made.left, made.right)
+            exact = exact_quotient(made.left, made.right)
             if exact is not None:
                 return exact if made.op == "//" else algebra.const(0)
         return made
 
-    def back(self, expression: Index) -> Index:
-        """The same in the user's symbols: 128 * m is M again, and m alone is M // 128."""
+    def in_user_symbols(self, expression: Index) -> Index:
+        """The expression in the user's symbols: 128 * m becomes M, and a single m becomes M // 128."""
         inner = {new: algebra.floordiv(algebra.sym(old), by) for new, (old, by) in self.origins.items()}
         terms: list[tuple[Index, int]] = []
         for factors, times in polynomial(expression).items():
@@ -76,47 +83,48 @@ class Facts:
             while left:
                 factor = left.pop()
                 if isinstance(factor, Sym) and factor.symbol in self.origins:
-                    made, coefficient, left = self._restored(factor.symbol, coefficient, left)
+                    made, coefficient, left = self._restore_factor(factor.symbol, coefficient, left)
                     done.append(made)
                 else:
                     done.append(substitute(factor, inner))
             terms.append((product(tuple(done)), coefficient))
         return algebra.linear(terms, 0)
 
-    def _restored(self, new: Symbol, coefficient: int, left: list[Index]) -> tuple[Index, int, list[Index]]:
-        """One factor in the old symbol, with what its divisor takes from the coefficient and the other factors."""
+    def _restore_factor(self, new: Symbol, coefficient: int, left: list[Index]) -> tuple[Index, int, list[Index]]:
+        """A new symbol in terms of the old one; cancels its divisor against the coefficient and the other factors."""
         old, by = self.origins[new]
         if isinstance(by, Const):
             common = gcd(coefficient, by.value)
             return algebra.floordiv(algebra.sym(old), by.value // common), coefficient // common, left
-        [(factors, times), *more] = polynomial(self.forward(by)).items()
-        rest = without(monomial(left), factors)
+        [(factors, times), *more] = polynomial(self.in_new_symbols(by)).items()
+        rest = divide_monomial(monomial(left), factors)
         if not more and rest is not None and coefficient % times == 0:
             return algebra.sym(old), coefficient // times, list(rest)
         return algebra.floordiv(algebra.sym(old), by), coefficient, left
 
     def normal(self, expression: Index) -> Index:
-        """The expression with exact quotients worked out."""
-        return self.back(self.forward(expression))
+        """The expression with exact quotients simplified."""
+        return self.in_user_symbols(self.in_new_symbols(expression))
 
     def quotient(self, a: Index, b: Index) -> Index | None:
-        """a / b where the conditions make it exact by form."""
-        exact = divided(self.forward(a), self.forward(b))
-        return None if exact is None else self.back(exact)
+        """a / b if normal forms show that it is exact under the conditions, else None."""
+        exact = exact_quotient(self.in_new_symbols(a), self.in_new_symbols(b))
+        return None if exact is None else self.in_user_symbols(exact)
 
     def decide(self, condition: Cond) -> bool | None:
-        """Whether the condition follows, or its opposite, by form; its divisors must be positive."""
-        return self._decide(self.forward(condition))
+        """True if normal forms prove the condition, False if they refute it, else None. Divisors must be positive."""
+        return self._decide(self.in_new_symbols(condition))
 
     @property
     def contradictory(self) -> bool:
-        """Whether forms show that the conditions never hold together."""
+        """Whether normal forms show that the conditions contradict each other."""
         return any(
-            part is algebra.FALSE or (isinstance(part, Cmp) and _compared(part) is False) for part in self.changed
+            part is algebra.FALSE or (isinstance(part, Cmp) and _decide_comparison(part) is False)
+            for part in self.rewritten
         )
 
     def _decide(self, condition: Cond) -> bool | None:
-        if condition in self.changed:
+        if condition in self.rewritten:
             return True
         match condition:
             case And(parts=parts):
@@ -129,59 +137,64 @@ class Facts:
                 opposite = self._decide(part)
                 return None if opposite is None else not opposite
             case Cmp():
-                known = _compared(condition)
-                return False if known is None and algebra.negate(condition) in self.changed else known
+                known = _decide_comparison(condition)
+                return False if known is None and algebra.negate(condition) in self.rewritten else known
 
 
-def _compared(condition: Cmp) -> bool | None:
-    more = lowest(algebra.sub(condition.right, condition.left))
-    less = lowest(algebra.sub(condition.left, condition.right))
+def _decide_comparison(condition: Cmp) -> bool | None:
+    more = lower_bound(algebra.sub(condition.right, condition.left))
+    less = lower_bound(algebra.sub(condition.left, condition.right))
     if condition.op == "<=":
         return True if more is not None and more >= 0 else (False if less is not None and less >= 1 else None)
     if (more is not None and more >= 1) or (less is not None and less >= 1):
         return False
-    return False if _smaller_than_its_divisor(condition) else None
+    return False if _is_nonzero_remainder(condition) else None
 
 
-def _smaller_than_its_divisor(condition: Cmp) -> bool:
+def _is_nonzero_remainder(condition: Cmp) -> bool:
     """Whether the condition is `x % y == 0` with 0 < x < y."""
     remainder = condition.left
     if not isinstance(remainder, Bin) or remainder.op != "%" or condition.right is not algebra.const(0):
         return False
     x, y = remainder.left, remainder.right
-    return (lowest(x) or 0) >= 1 and (lowest(algebra.sub(y, x)) or 0) >= 1
+    return (lower_bound(x) or 0) >= 1 and (lower_bound(algebra.sub(y, x)) or 0) >= 1
 
 
-# -- from conditions to forms --------------------------------------------------------------------------------
+# -- from conditions to changes of variables
+# --------------------------------------------------------------------------------
 
-_Change = tuple[Symbol, Index, Symbol | None, Index]
-"""A symbol, its form, the new symbol of that form if there is one, and the divisor that it comes by."""
+_VariableChange = tuple[Symbol, Index, Symbol | None, Index]
+"""A symbol, its new form, the new symbol in that form if any, and that symbol's divisor."""
 
 
 def facts_from(conditions: Iterable[Cond]) -> Facts:
-    """The facts in some conditions."""
+    """The facts that conditions imply."""
     parts = conjuncts(conditions)
     facts = Facts(parts, {}, {})
     waiting = list(parts)
     while waiting:
-        change = next(_changes(facts.forward(part) for part in waiting), None)
+        change = next(_variable_changes(facts.in_new_symbols(part) for part in waiting), None)
         if change is None:
             break
-        facts = _refined(facts, change)
+        facts = _apply_change(facts, change)
     return facts
 
 
-def _changes(parts: Iterator[Cond]) -> Iterator[_Change]:
+def _variable_changes(parts: Iterator[Cond]) -> Iterator[_VariableChange]:
     for part in parts:
         if isinstance(part, Cmp):
-            rules: tuple[Callable[[Cmp], _Change | None], ...] = (_multiple, _bound, _definition)
+            rules: tuple[Callable[[Cmp], _VariableChange | None], ...] = (
+                _multiple_change,
+                _range_change,
+                _equation_change,
+            )
             for rule in rules:
                 change = rule(part)
                 if change is not None:
                     yield change
 
 
-def _multiple(part: Cmp) -> _Change | None:
+def _multiple_change(part: Cmp) -> _VariableChange | None:
     """`f * x % c == 0` for a symbol x and a positive divisor."""
     remainder = part.left
     if part.op != "==" or part.right is not algebra.const(0) or not isinstance(remainder, Bin) or remainder.op != "%":
@@ -194,10 +207,10 @@ def _multiple(part: Cmp) -> _Change | None:
         by = algebra.const(by.value // gcd(coefficient, by.value))
     elif coefficient != 1 or symbol in symbols(by) or by.range[0] is None or by.range[0] < 1:
         return None
-    return _by(symbol, by)
+    return _divide_symbol(symbol, by)
 
 
-def _by(symbol: Symbol, by: Index) -> _Change:
+def _divide_symbol(symbol: Symbol, by: Index) -> _VariableChange:
     low, high = symbol.low, symbol.high
     if isinstance(by, Const):
         low = None if low is None else -(-low // by.value)
@@ -209,8 +222,8 @@ def _by(symbol: Symbol, by: Index) -> _Change:
     return symbol, algebra.mul(by, algebra.sym(new)), new, by
 
 
-def _bound(part: Cmp) -> _Change | None:
-    """`c <= x` or `x <= c`, where that is news."""
+def _range_change(part: Cmp) -> _VariableChange | None:
+    """`c <= x` or `x <= c`, where it narrows the range of x."""
     if part.op != "<=":
         return None
     if isinstance(part.left, Const) and isinstance(part.right, Sym):
@@ -229,7 +242,7 @@ def _bound(part: Cmp) -> _Change | None:
     return symbol, algebra.sym(new), new, algebra.const(1)
 
 
-def _definition(part: Cmp) -> _Change | None:
+def _equation_change(part: Cmp) -> _VariableChange | None:
     """`x == e` for a symbol x that does not occur in e."""
     if part.op != "==":
         return None
@@ -239,7 +252,7 @@ def _definition(part: Cmp) -> _Change | None:
     return None
 
 
-def _refined(facts: Facts, change: _Change) -> Facts:
+def _apply_change(facts: Facts, change: _VariableChange) -> Facts:
     symbol, form, new, by = change
     forms = {old: substitute(each, {symbol: form}) for old, each in facts.forms.items()}
     if symbol not in facts.origins:
@@ -247,5 +260,5 @@ def _refined(facts: Facts, change: _Change) -> Facts:
     origins = {each: origin for each, origin in facts.origins.items() if each != symbol}
     if new is not None:
         old, before = facts.origins.get(symbol, (symbol, algebra.const(1)))
-        origins[new] = (old, algebra.mul(before, facts.back(by)))
+        origins[new] = (old, algebra.mul(before, facts.in_user_symbols(by)))
     return Facts(facts.parts, forms, origins)

@@ -1,9 +1,9 @@
-"""The operations on symbolic layouts, each with the conditions under which its result is right.
+"""Operations on symbolic layouts; each returns its result with side conditions.
 
-Under the assumptions and the conditions, for every valuation of the symbols, the result has the size and the images
-of what the operation of the same name in `argus.layout` makes of the operands at that valuation. Where a result
-would have different forms for different sizes, LayoutError (E811) says which comparison is not decided; where a
-condition is false for all sizes, E811 says which, and at an example.
+For every valuation of the symbols that satisfies the assumptions and the conditions, the result has the size and the
+images of the operation of the same name in `argus.layout`, applied to the operands at that valuation. If a result has
+different forms for different sizes, LayoutError (E811) names the undecided comparison; if a condition is false for all
+sizes, E811 names it with an example.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from argus.core.layout.symbolic.values import (
     SizeTree,
     SymbolicLayout,
     Tree,
-    flat,
-    joined,
-    lifted,
+    flat_layout,
+    layout_of_modes,
     text,
+    to_symbolic,
     tree_of,
     volume,
 )
@@ -52,36 +52,36 @@ AnyLayout = SymbolicLayout | Layout
 
 @frozen
 class Operations:
-    """The operations under some assumptions. oracle: who decides what forms do not; nobody by default.
+    """The operations under assumptions. oracle: decides queries that normal forms do not; none by default.
 
-    The methods are those of `argus.layout` by name and meaning; each raises LayoutError: E811 as said above, E803 for
-    a tiler that does not fit.
+    The methods correspond to the functions of `argus.layout`. Each raises LayoutError: E811 as described above, E803
+    for a tiler that does not fit.
     """
 
     assumptions: tuple[Cond, ...] = ()
     oracle: Oracle = field(factory=NormalFormsOnly)
 
     def make_layout(self, *modes: AnyLayout) -> Conditional:
-        return self._run("make_layout", modes, lambda _: joined([lifted(mode) for mode in modes]))
+        return self._run("make_layout", modes, lambda _: layout_of_modes([to_symbolic(mode) for mode in modes]))
 
     def coalesce(self, layout: AnyLayout) -> Conditional:
-        """Modes are joined where one is known to continue the other, so there may be more than after substitution."""
-        given = lifted(layout)
-        return self._run("coalesce", (given,), lambda context: flat(coalesce_modes(context, given.flat_modes)))
+        """Merges modes where one provably continues the other; after substitution, fewer modes may suffice."""
+        given = to_symbolic(layout)
+        return self._run("coalesce", (given,), lambda context: flat_layout(coalesce_modes(context, given.flat_modes)))
 
     def composition(self, a: AnyLayout, b: SymbolicTiler) -> Conditional:
-        return self._run("composition", (a, b), lambda context: composition(context, lifted(a), b))
+        return self._run("composition", (a, b), lambda context: composition(context, to_symbolic(a), b))
 
     def complement(self, layout: AnyLayout, cotarget: SizeTree = 1) -> Conditional:
         target = volume(tree_of(cotarget))
-        return self._run("complement", (layout,), lambda context: complement(context, lifted(layout), target))
+        return self._run("complement", (layout,), lambda context: complement(context, to_symbolic(layout), target))
 
     def right_inverse(self, layout: AnyLayout) -> Conditional:
-        return self._run("right_inverse", (layout,), lambda context: right_inverse(context, lifted(layout)))
+        return self._run("right_inverse", (layout,), lambda context: right_inverse(context, to_symbolic(layout)))
 
     def left_inverse(self, layout: AnyLayout) -> Conditional:
-        """Of layouts whose strides nest."""
-        return self._run("left_inverse", (layout,), lambda context: left_inverse(context, lifted(layout)))
+        """The left inverse of a layout whose strides nest."""
+        return self._run("left_inverse", (layout,), lambda context: left_inverse(context, to_symbolic(layout)))
 
     def logical_divide(self, layout: AnyLayout, tiler: SymbolicTiler) -> Conditional:
         return self._split("logical_divide", layout, tiler, logical_divide)
@@ -111,22 +111,26 @@ class Operations:
         return self._run(
             "blocked_product",
             (block, tiler),
-            lambda context: blocked_product(context, lifted(block), lifted(tiler)),
+            lambda context: blocked_product(context, to_symbolic(block), to_symbolic(tiler)),
         )
 
     def raked_product(self, block: AnyLayout, tiler: AnyLayout) -> Conditional:
         return self._run(
-            "raked_product", (block, tiler), lambda context: raked_product(context, lifted(block), lifted(tiler))
+            "raked_product",
+            (block, tiler),
+            lambda context: raked_product(context, to_symbolic(block), to_symbolic(tiler)),
         )
 
     def tile_to_shape(self, block: AnyLayout, target: SizeTree, order: IntTuple | None = None) -> Conditional:
         shape = tree_of(target)
-        return self._run("tile_to_shape", (block,), lambda context: tile_to_shape(context, lifted(block), shape, order))
+        return self._run(
+            "tile_to_shape", (block,), lambda context: tile_to_shape(context, to_symbolic(block), shape, order)
+        )
 
     def functionally_equal(self, a: AnyLayout, b: AnyLayout) -> Cond:
         """A condition under which sizes and images are equal."""
-        context = Context(_shown("functionally_equal", (a, b)), self.assumptions, self.oracle)
-        return equal_functions(context, lifted(a), lifted(b))
+        context = Context(_call_text("functionally_equal", (a, b)), self.assumptions, self.oracle)
+        return equal_functions(context, to_symbolic(a), to_symbolic(b))
 
     def _split(
         self,
@@ -135,17 +139,17 @@ class Operations:
         tiler: SymbolicTiler,
         split: Callable[[Context, SymbolicLayout, SymbolicTiler], SymbolicLayout],
     ) -> Conditional:
-        return self._run(name, (layout, tiler), lambda context: split(context, lifted(layout), tiler))
+        return self._run(name, (layout, tiler), lambda context: split(context, to_symbolic(layout), tiler))
 
     def _run(
         self, name: str, operands: tuple[SymbolicTiler, ...], make: Callable[[Context], SymbolicLayout]
     ) -> Conditional:
-        context = Context(_shown(name, operands), self.assumptions, self.oracle)
+        context = Context(_call_text(name, operands), self.assumptions, self.oracle)
         for mode in _modes(operands):
             context.require(algebra.le(1, mode[0]), "extents are positive")
         made = make(context)
         return Conditional(
-            SymbolicLayout(_normal(context, made.shape), _normal(context, made.stride)), tuple(context.conditions)
+            SymbolicLayout(_normalise(context, made.shape), _normalise(context, made.stride)), tuple(context.conditions)
         )
 
 
@@ -154,14 +158,14 @@ def _modes(operand: SymbolicTiler) -> list[Mode]:
         return []
     if isinstance(operand, tuple):
         return [mode for part in operand for mode in _modes(part)]
-    return list(lifted(operand).flat_modes)
+    return list(to_symbolic(operand).flat_modes)
 
 
-def _normal(context: Context, tree: Tree) -> Tree:
-    return tuple(_normal(context, part) for part in tree) if isinstance(tree, tuple) else context.facts.normal(tree)
+def _normalise(context: Context, tree: Tree) -> Tree:
+    return tuple(_normalise(context, part) for part in tree) if isinstance(tree, tuple) else context.facts.normal(tree)
 
 
-def _shown(name: str, operands: tuple[SymbolicTiler, ...]) -> str:
+def _call_text(name: str, operands: tuple[SymbolicTiler, ...]) -> str:
     return f"{name}({', '.join(map(_text, operands))})"
 
 

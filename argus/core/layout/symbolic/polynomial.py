@@ -1,6 +1,6 @@
-"""Expressions as polynomials: exact division, and a lower bound by moving each variable to its own.
+"""Polynomial normal form of index expressions: exact division, and lower bounds from the variables' ranges.
 
-What is no sum, product or number is a variable: `M // 128` is one.
+A subexpression that is not a sum, product or constant, such as `M // 128`, is a variable.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _factors(atom: Index) -> Monomial:
 
 
 def polynomial(expression: Index) -> Polynomial:
-    """The coefficient, not zero, of each monomial."""
+    """The nonzero coefficient of each monomial."""
     terms, constant = linear_terms(expression)
     found = {_factors(atom): factor for atom, factor in terms}
     if constant:
@@ -48,8 +48,8 @@ def expression(terms: Polynomial) -> Index:
     return algebra.linear([(product(factors), coefficient) for factors, coefficient in terms.items()], 0)
 
 
-def without(factors: Monomial, part: Monomial) -> Monomial | None:
-    """The factors that are left when those of `part` are taken away; None if one of them is missing."""
+def divide_monomial(factors: Monomial, part: Monomial) -> Monomial | None:
+    """The monomial divided by `part`; None if `part` does not divide it."""
     left = list(factors)
     for factor in part:
         if factor not in left:
@@ -58,22 +58,22 @@ def without(factors: Monomial, part: Monomial) -> Monomial | None:
     return tuple(left)
 
 
-def _order(factors: Monomial) -> tuple[int, tuple[bytes, ...]]:
-    """By degree, then by factors: the order of a product follows that of its parts, so division ends."""
+def _monomial_order(factors: Monomial) -> tuple[int, tuple[bytes, ...]]:
+    """Monomial order: by degree, then by factors. It is compatible with products, so division terminates."""
     return len(factors), tuple(factor.digest for factor in factors)
 
 
-def divided(a: Index, b: Index) -> Index | None:
-    """q with a = b * q as polynomials, or None if there is none (or b is 0)."""
+def exact_quotient(a: Index, b: Index) -> Index | None:
+    """q with a = b * q as polynomials; None if there is none or b is 0."""
     divisor = polynomial(b)
     if not divisor:
         return None
-    leading = max(divisor, key=_order)
+    leading = max(divisor, key=_monomial_order)
     rest = dict(polynomial(a))
     quotient: dict[Monomial, int] = {}
     while rest:
-        top = max(rest, key=_order)
-        factors = without(top, leading)
+        top = max(rest, key=_monomial_order)
+        factors = divide_monomial(top, leading)
         if factors is None or rest[top] % divisor[leading]:
             return None
         times = rest[top] // divisor[leading]
@@ -86,8 +86,8 @@ def divided(a: Index, b: Index) -> Index | None:
     return expression(quotient)
 
 
-def lowest(difference: Index) -> int | None:
-    """A lower bound: with each variable x written as low(x) + x', x' >= 0, no coefficient may be negative."""
+def lower_bound(difference: Index) -> int | None:
+    """A lower bound, None if unknown: substitutes x = low(x) + x' with x' >= 0, then needs nonnegative coefficients."""
     by_range = difference.range[0]
     moved: dict[Monomial, int] = {}
     for factors, coefficient in polynomial(difference).items():
@@ -96,7 +96,7 @@ def lowest(difference: Index) -> int | None:
             low = factor.range[0]
             if low is None:
                 return by_range
-            expanded = _times(expanded, factor, low)
+            expanded = _times_shifted(expanded, factor, low)
         for key, value in expanded.items():
             moved[key] = moved.get(key, 0) + value
     constant = moved.pop((), 0)
@@ -105,8 +105,8 @@ def lowest(difference: Index) -> int | None:
     return constant if by_range is None else max(constant, by_range)
 
 
-def _times(terms: Polynomial, factor: Index, low: int) -> dict[Monomial, int]:
-    """The polynomial times (low + factor), where `factor` now stands for what is above its lowest value."""
+def _times_shifted(terms: Polynomial, factor: Index, low: int) -> dict[Monomial, int]:
+    """The polynomial times (low + factor), where `factor` now denotes the excess over its lower bound."""
     result: dict[Monomial, int] = {}
     for factors, coefficient in terms.items():
         for key, value in ((factors, coefficient * low), (monomial([*factors, factor]), coefficient)):

@@ -1,4 +1,4 @@
-"""What an operation on symbols asks and presumes: the conditions under which its result is right."""
+"""The side conditions of a symbolic operation: the conditions on sizes under which its result is right."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from argus.core.walk import show
 
 
 class Oracle(Protocol):
-    """Who decides what forms do not. Every divisor in the questions is positive under the hypotheses."""
+    """Decides queries that normal forms do not. Every divisor in a query is positive under the hypotheses."""
 
     def follows(self, hypotheses: tuple[Cond, ...], goal: Cond, /) -> bool:
-        """Whether the goal is proved; False where that is not known."""
+        """Whether the goal is proved; False if unknown."""
         ...
 
     def example(self, hypotheses: tuple[Cond, ...], refuted: Cond, /) -> str:
-        """Values of the symbols under which the hypotheses hold, as text; empty if none are known."""
+        """Values of the symbols under which the hypotheses hold, as text; empty if unknown."""
         ...
 
-    def shortage(self) -> str:
-        """What kept questions from being decided that may be decided with more, as text; empty if nothing did."""
+    def limits_reached(self) -> str:
+        """Which resource limits left queries undecided, as text; empty if none did."""
         ...
 
 
 @frozen
 class NormalFormsOnly:
-    """No solver: what forms do not decide stays open."""
+    """An oracle without a solver: queries that normal forms do not decide stay undecided."""
 
     def follows(self, _hypotheses: tuple[Cond, ...], _goal: Cond, /) -> bool:
         return False
@@ -40,13 +40,13 @@ class NormalFormsOnly:
     def example(self, _hypotheses: tuple[Cond, ...], _refuted: Cond, /) -> str:
         return ""
 
-    def shortage(self) -> str:
+    def limits_reached(self) -> str:
         return ""
 
 
 @frozen
 class Condition:
-    """What must hold for a result to be right, and why."""
+    """A condition under which a result is right, and the reason."""
 
     formula: Cond
     reason: str
@@ -55,13 +55,13 @@ class Condition:
         return f"{show(self.formula)} ({self.reason})"
 
 
-_NOTHING = facts_from(())
-"""What is evident of all symbols within their ranges."""
+_NO_FACTS = facts_from(())
+"""The facts without assumptions: only the ranges of symbols."""
 
 
 @define(eq=False)
 class Context:
-    """The conditions of one operation, as they come up. Each presumes those before it.
+    """Collects the conditions of one operation. Each is checked under those before it.
 
     what: the operation, for messages.
     """
@@ -75,14 +75,14 @@ class Context:
 
     def __attrs_post_init__(self) -> None:
         self.facts = facts_from(self.assumptions)
-        self._own = _NOTHING
+        self._own = _NO_FACTS
 
     @property
     def hypotheses(self) -> tuple[Cond, ...]:
         return conjuncts((*self.assumptions, *(condition.formula for condition in self.conditions)))
 
     def holds(self, condition: Cond) -> bool:
-        """Whether the condition, its divisors' being positive included, follows from what is known."""
+        """Whether assumptions and conditions so far imply the condition and that its divisors are positive."""
         if condition is algebra.TRUE:
             return True
         if not all(self.holds(algebra.le(1, divisor)) for divisor in divisors(condition)):
@@ -91,18 +91,18 @@ class Context:
         return self.oracle.follows(self.hypotheses, condition) if known is None else known
 
     def fails(self, condition: Cond) -> bool:
-        """Whether the opposite follows."""
+        """Whether they imply its negation."""
         return self.holds(algebra.negate(condition))
 
     def is_one(self, a: Index) -> bool:
-        """Whether forms show that it is 1."""
+        """Whether normal forms show that the expression is 1."""
         return self.facts.decide(algebra.eq(a, 1)) is True
 
     def same(self, a: Index, b: Index) -> bool:
         return self.holds(algebra.eq(a, b))
 
     def require(self, condition: Cond, reason: str) -> None:
-        """Presume the condition, unless it is evident of all sizes at which the conditions before it hold.
+        """Add the condition, unless normal forms show that the earlier conditions imply it.
 
         Raises LayoutError (E811) if it is false wherever the assumptions hold.
         """
@@ -113,40 +113,40 @@ class Context:
                 continue
             facts = facts_from((*self.hypotheses, part))
             if facts.contradictory or self.fails(part):
-                raise self._impossible(part, reason)
+                raise self._unsatisfiable(part, reason)
             self.conditions.append(Condition(part, reason))
             self.facts = facts
             self._own = facts_from(each.formula for each in self.conditions)
 
     def quotient(self, a: Index, b: Index, reason: str) -> Index:
-        """a / b, presuming that there is no remainder."""
+        """a / b; adds the condition that the remainder is 0."""
         self.require(algebra.le(1, b), "divisors are positive")
         if self._own.quotient(a, b) is None:
             self.require(algebra.eq(algebra.mod(a, b), 0), reason)
         return self.exact(a, b)
 
     def exact(self, a: Index, b: Index) -> Index:
-        """a / b, where a remainder of 0 is known."""
+        """a / b, where the remainder is known to be 0."""
         found = self.facts.quotient(a, b)
         return algebra.floordiv(a, b) if found is None else found
 
     def divides(self, b: Index, a: Index) -> bool:
-        """Whether b is positive and a multiple of it is a."""
+        """Whether b is known to be positive and to divide a."""
         return self.holds(algebra.le(1, b)) and (
             self.facts.quotient(a, b) is not None or self.holds(algebra.eq(algebra.mod(a, b), 0))
         )
 
-    def undecided(self, conditions: Sequence[Cond]) -> LayoutError:
+    def undecided_error(self, conditions: Sequence[Cond]) -> LayoutError:
         texts = " or ".join(f"`{show(condition)}`" for condition in conditions)
-        short = self.oracle.shortage()
+        short = self.oracle.limits_reached()
         return LayoutError(
             "E811",
-            f"{self.what} has another form for other sizes: it is not decided whether {texts}"
+            f"the form of {self.what} depends on the sizes: cannot decide whether {texts}"
             + (f"; {short}" if short else ""),
             help="assume one of them with `under(...)`, or that it does not hold",
         )
 
-    def _impossible(self, condition: Cond, reason: str) -> LayoutError:
+    def _unsatisfiable(self, condition: Cond, reason: str) -> LayoutError:
         values = self.oracle.example(self.hypotheses, condition)
         shown = "a comparison of numbers that is false" if condition is algebra.FALSE else f"`{show(condition)}`"
         where = f", for example at {values}" if values else ""

@@ -1,4 +1,4 @@
-"""Integers that stand for sizes, with Python's operators, and claims about them."""
+"""Symbolic sizes: integer expressions with Python's operators, and conditions on them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NODES = (Const, Sym, Coord, Sum, Bin, Pick, Read, Held)
 
 @runtime_checkable
 class HasNode(Protocol):
-    """Whatever stands for an integer expression: a `Size`, or an integer of a kernel."""
+    """An object with an integer expression: a `Size`, or an integer of a kernel."""
 
     @property
     def node(self) -> Index: ...
@@ -29,11 +29,11 @@ def node_of(value: object) -> Index:
     if value.__class__ is int:
         return algebra.const(cast(int, value))
     found = value if isinstance(value, _NODES) else getattr(value, "node", None)
-    return found if isinstance(found, _NODES) else algebra.const(whole(value, "give an int or a symbol"))
+    return found if isinstance(found, _NODES) else algebra.const(checked_integer(value, "give an int or a symbol"))
 
 
-def whole(value: object, repair: str) -> int:
-    """The integer that the value is, NumPy's included. Raises LayoutError (E801) for anything else, bools included."""
+def checked_integer(value: object, repair: str) -> int:
+    """The value as an int; accepts NumPy integers. Raises LayoutError (E801) for anything else, bools included."""
     if not isinstance(value, bool):
         try:
             return index(cast(SupportsIndex, value))
@@ -43,13 +43,13 @@ def whole(value: object, repair: str) -> int:
 
 
 def compact(node: Index) -> str:
-    """The expression without spaces, as it stands in a layout: `K//64`."""
+    """The expression without spaces, as printed inside a layout: `K//64`."""
     text = show(node)
     return text if " if " in text else text.replace(" ", "")
 
 
 class Claim:
-    """A condition on sizes, as `M % 128 == 0`. It has no truth value unless its form decides it."""
+    """A condition on sizes such as `M % 128 == 0`. `bool` raises LayoutError (E811) unless it is a constant."""
 
     __slots__ = ("node",)
 
@@ -72,7 +72,7 @@ class Claim:
             return False
         raise LayoutError(
             "E811",
-            f"whether `{show(self.node)}` is not decided: it holds for some sizes and not for others",
+            f"`{show(self.node)}` has no truth value: it holds for some sizes and not for others",
             help="pass it to `under(...)` as an assumption; combine claims with `&` and `|`",
         )
 
@@ -88,7 +88,7 @@ class Size:
 
     __slots__ = ("node",)
     __array_ufunc__ = None
-    """Leaves `np.int64(2) * M` to the size: NumPy would make arrays of it."""
+    """Makes NumPy defer `np.int64(2) * M` to `Size` instead of building an array."""
 
     def __init__(self, node: Index) -> None:
         self.node = node
@@ -158,7 +158,7 @@ class Size:
 
 
 def condition_of(fact: object) -> Cond:
-    """The condition behind a claim or a bool. Raises LayoutError (E801) for anything else, however true it may be."""
+    """The condition of a claim or a bool. Raises LayoutError (E801) for anything else, truthy or not."""
     if isinstance(fact, bool):
         return algebra.TRUE if fact else algebra.FALSE
     if isinstance(fact, Claim):
@@ -182,15 +182,17 @@ def _no_number(size: Size) -> NoReturn:
 
 
 def symbols(names: str, low: SupportsIndex | None = 1, high: SupportsIndex | None = None) -> tuple[Size, ...]:
-    """One symbol a name, apart by spaces or commas: integers within `low` .. `high`, None for no bound.
+    """One symbol per name; names are separated by spaces or commas. Its values are in `low` .. `high`; None: unbounded.
 
-    Raises LayoutError (E801) for a name that is no identifier, a bound that is no integer, and bounds that leave none.
+    Raises LayoutError (E801) for a name that is not an identifier, a bound that is not an integer, or an empty range.
     """
     found = tuple(names.replace(",", " ").split())
     for name in found:
         if not name.isidentifier():
             raise malformed(f"`{name}` is no name for a symbol", "use letters, digits and underscores")
-    least, most = (None if bound is None else whole(bound, "give an int or None as a bound") for bound in (low, high))
+    least, most = (
+        None if bound is None else checked_integer(bound, "give an int or None as a bound") for bound in (low, high)
+    )
     if least is not None and most is not None and least > most:
         raise malformed(f"no integer is within {least} .. {most}, the bounds of {names}", "give low <= high")
     return tuple(Size(algebra.sym(Symbol(name, "size", least, most))) for name in found)

@@ -1,4 +1,4 @@
-"""`SymbolicLayout`: shape and stride whose leaves are numbers or expressions of symbols."""
+"""`SymbolicLayout`: a shape and a stride whose leaves are integer expressions over symbols."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from argus.core.index import Const, Index, Symbol
 from argus.core.layout.faults import LayoutError, malformed, misplaced
 from argus.core.layout.inttuple import IntTuple
 from argus.core.layout.symbolic.side_conditions import Condition
-from argus.core.layout.symbolic.sizes import Size, SizeLike, compact, node_of, whole
+from argus.core.layout.symbolic.sizes import Size, SizeLike, checked_integer, compact, node_of
 from argus.core.layout.values import Layout
 from argus.core.walk import evaluate, symbols
 
@@ -58,8 +58,8 @@ def _profile(tree: Tree) -> object:
 class SymbolicLayout:
     """`shape : stride` over symbols; column-major when the stride is left out.
 
-    It stands for a `Layout` at each valuation of its symbols for which the extents are positive. Called on an index
-    or a coordinate it gives the image, as a `Size`; an index goes on in the last mode beyond the size.
+    It denotes one `Layout` for each valuation of its symbols with positive extents. Calling it on an index or a
+    coordinate returns the image as a `Size`; an index beyond the size extends the last mode.
     Raises LayoutError: E801 for trees that are no layout, E803 for a coordinate or a mode that does not fit.
     """
 
@@ -68,7 +68,7 @@ class SymbolicLayout:
 
     def __init__(self, shape: SizeTree, stride: SizeTree | None = None) -> None:
         extents = tree_of(shape)
-        steps = _columns(extents, algebra.const(1))[0] if stride is None else tree_of(stride)
+        steps = _column_major_strides(extents, algebra.const(1))[0] if stride is None else tree_of(stride)
         if _profile(extents) != _profile(steps):
             raise malformed(
                 f"shape {text(extents)} and stride {text(steps)} are not congruent",
@@ -94,7 +94,7 @@ class SymbolicLayout:
         return Size(volume(self.shape))
 
     def cosize(self) -> Size:
-        """One more than the largest image, strides below 0 not counted, whatever the signs of the strides."""
+        """One more than the largest image; modes with negative strides do not count."""
         reached = [algebra.mul(algebra.sub(n, 1), algebra.maximum(d, 0)) for n, d in self.flat_modes]
         return Size(algebra.add(1, *reached))
 
@@ -103,7 +103,7 @@ class SymbolicLayout:
 
     def _image(self, coord: Tree, shape: Tree, stride: Tree) -> Index:
         if not isinstance(coord, tuple):
-            return _at(coord, list(zip(leaves(shape), leaves(stride), strict=True)))
+            return _image_of_index(coord, list(zip(leaves(shape), leaves(stride), strict=True)))
         if not isinstance(shape, tuple) or len(coord) != len(shape):
             raise misplaced(f"the coordinate {text(coord)} does not fit {text(shape)}", "give one number a mode")
         steps = cast(tuple[Tree, ...], stride)
@@ -128,13 +128,13 @@ class SymbolicLayout:
         return modes[mode]
 
     def substitute(self, values: Mapping[Size, int] | Mapping[Symbol, int] | Mapping[str, int]) -> Layout:
-        """The layout for these values, a symbol given by its handle or its name.
+        """The layout at these values of the symbols, keyed by symbol or name.
 
-        Raises LayoutError: E811 for a symbol without a value or outside its range, E801 for a value that is no integer
-        and where an extent is below 1.
+        Raises LayoutError: E811 for a symbol without a value or with one outside its range, E801 for a value that is
+        not an integer or an extent below 1.
         """
         known = self._values(
-            {str(getattr(key, "name", key)): whole(value, "give an int") for key, value in values.items()}
+            {str(getattr(key, "name", key)): checked_integer(value, "give an int") for key, value in values.items()}
         )
 
         def number(leaf: Index) -> int:
@@ -173,14 +173,14 @@ class SymbolicLayout:
 
 @frozen
 class Conditional:
-    """A layout that is right wherever the assumptions and all conditions hold."""
+    """A layout that is right for all sizes that satisfy the assumptions and the conditions."""
 
     layout: SymbolicLayout
     conditions: tuple[Condition, ...]
 
 
-def lifted(value: SymbolicLayout | Layout | SizeLike) -> SymbolicLayout:
-    """A layout of numbers as one over symbols; a size `n` as `n:1`."""
+def to_symbolic(value: SymbolicLayout | Layout | SizeLike) -> SymbolicLayout:
+    """A layout as a symbolic layout; a size `n` as `n:1`."""
     if isinstance(value, SymbolicLayout):
         return value
     if isinstance(value, Layout):
@@ -188,13 +188,13 @@ def lifted(value: SymbolicLayout | Layout | SizeLike) -> SymbolicLayout:
     return SymbolicLayout(value, 1)
 
 
-def joined(modes: list[SymbolicLayout]) -> SymbolicLayout:
+def layout_of_modes(modes: list[SymbolicLayout]) -> SymbolicLayout:
     """The layout with these modes."""
     return SymbolicLayout(tuple(mode.shape for mode in modes), tuple(mode.stride for mode in modes))
 
 
-def flat(modes: list[Mode]) -> SymbolicLayout:
-    """The flat layout of the modes; no tuple for a single one, `1:0` for none."""
+def flat_layout(modes: list[Mode]) -> SymbolicLayout:
+    """The flat layout of the modes: without a tuple for a single mode, `1:0` for none."""
     if not modes:
         return SymbolicLayout(1, 0)
     if len(modes) == 1:
@@ -202,17 +202,17 @@ def flat(modes: list[Mode]) -> SymbolicLayout:
     return SymbolicLayout(tuple(extent for extent, _ in modes), tuple(stride for _, stride in modes))
 
 
-def _columns(shape: Tree, below: Index) -> tuple[Tree, Index]:
+def _column_major_strides(shape: Tree, below: Index) -> tuple[Tree, Index]:
     if not isinstance(shape, tuple):
         return below, algebra.mul(below, shape)
     parts: list[Tree] = []
     for part in shape:
-        steps, below = _columns(part, below)
+        steps, below = _column_major_strides(part, below)
         parts.append(steps)
     return tuple(parts), below
 
 
-def _at(index: Index, modes: list[Mode]) -> Index:
+def _image_of_index(index: Index, modes: list[Mode]) -> Index:
     rest = index
     terms: list[Index] = []
     for extent, stride in modes[:-1]:

@@ -1,1 +1,1 @@
-"""Thread-value layouts: which element of a tile each thread holds in each of its values."""
+"""Thread-value (TV) layouts: (thread, value index) to tile element, their modes along axes, and their projections."""

@@ -1,4 +1,4 @@
-"""How the axes of a fragment come from those of the tile that it was projected from."""
+"""The relation of a projected fragment's axes to the axes of its original tile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Digits = tuple[tuple[int, int], ...]
 
 
 def merge_digits(digits: Digits) -> Digits:
-    """Neighbouring digits as one, digits of one value left out."""
+    """Merge adjacent digits and drop digits of size 1."""
     found: list[tuple[int, int]] = []
     for below, size in digits:
         if size == 1:
@@ -27,10 +27,11 @@ def merge_digits(digits: Digits) -> Digits:
 
 @frozen
 class Facet:
-    """An axis that numbers some digits of coordinate `c` along axis `axis`, of extent `of`, of a tile.
+    """A fragment axis that numbers some digits of the coordinate `c` along axis `axis` (extent `of`) of the original
+    tile.
 
-    digits: pairs (below, size), lowest first; the coordinate is the sum over them of `c // below % size` times the
-    sizes before. All of an axis is ((1, of),).
+    digits: pairs (below, size), lowest first; the fragment coordinate is the sum of `c // below % size` times the
+    product of the sizes before. A full axis is ((1, of),).
     """
 
     axis: int
@@ -41,16 +42,16 @@ class Facet:
     def extent(self) -> int:
         return prod(size for _, size in self.digits)
 
-    def restricted(self, kept: Digits) -> Facet:
-        """The axis that numbers the digits `kept` of this one's coordinate.
+    def select_digits(self, selected: Digits) -> Facet:
+        """The axis that numbers the digits `selected` of this axis' coordinate.
 
-        Raises ValueError for digits that run over several of this axis.
+        Raises ValueError for a digit that spans several digits of this axis.
         """
-        found = tuple(self._digit(below, size) for below, size in kept)
+        found = tuple(self._digit(below, size) for below, size in selected)
         return Facet(self.axis, self.of, tuple((self.digits[at][0] * start, size) for at, start, size in found))
 
     def from_finer(self, finer: Facet, coordinate: Index) -> Index | None:
-        """This axis' coordinate in terms of another's; None if that does not tell it."""
+        """This axis' coordinate in terms of the finer axis' coordinate; None if that does not determine it."""
         if finer.of != self.of:
             return None
         total: Index = algebra.const(0)
@@ -64,7 +65,7 @@ class Facet:
         return total
 
     def value_of(self, below: int, size: int, coordinate: Index) -> Index | None:
-        """`c // below % size` in terms of this axis' coordinate; None if that does not tell it."""
+        """`c // below % size` in terms of this axis' coordinate; None if that does not determine it."""
         weight = 1
         for own, extent in self.digits:
             start = below // own
@@ -76,7 +77,7 @@ class Facet:
         return None
 
     def _digit(self, below: int, size: int) -> tuple[int, int, int]:
-        """Which digit a part of this axis' coordinate lies in, where in it, and its size."""
+        """(digit, start in the digit, size) of a part of this axis' coordinate."""
         weight = 1
         for at, (_, extent) in enumerate(self.digits):
             if weight <= below < weight * extent:
@@ -88,24 +89,25 @@ class Facet:
         raise ValueError(f"digits {below} to {below * size} of an axis run over several of {self.digits}")
 
 
-def whole(tile: tuple[int, ...]) -> tuple[Facet, ...]:
-    """The axes of a tile that is projected from nothing."""
+def tile_axes(tile: tuple[int, ...]) -> tuple[Facet, ...]:
+    """The axes of an unprojected tile."""
     return tuple(Facet(axis, extent, ((1, extent),)) for axis, extent in enumerate(tile))
 
 
-def is_whole(facets: tuple[Facet, ...]) -> bool:
-    """Whether these are all the axes of a tile, in any order."""
+def covers_tile(facets: tuple[Facet, ...]) -> bool:
+    """Whether these are all full axes of a tile, in any order."""
     return sorted(facet.axis for facet in facets) == list(range(len(facets))) and all(
         facet.extent == facet.of for facet in facets
     )
 
 
 def coordinates_from_finer(finer: tuple[Facet, ...], coarser: tuple[Facet, ...]) -> tuple[Index, ...] | None:
-    """The coordinates of a coarser fragment in terms of those of a finer one; None if these do not tell them.
+    """The coordinates of a coarser fragment in terms of a finer one's; None if these do not determine them.
 
-    Whole tiles of one rank agree axis by axis, whatever was transposed before; projections by the axes they stem from.
+    Unprojected tiles of equal rank match axis by axis, whatever was transposed before; projections match by original
+    axis.
     """
-    if is_whole(finer) and is_whole(coarser) and len(finer) == len(coarser):
+    if covers_tile(finer) and covers_tile(coarser) and len(finer) == len(coarser):
         if [facet.of for facet in finer] != [facet.of for facet in coarser]:
             return None
         return tuple(algebra.coord(axis) for axis in range(len(finer)))

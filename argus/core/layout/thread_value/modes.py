@@ -12,7 +12,7 @@ from argus.core.layout.values import Layout
 
 @frozen
 class AxisMode:
-    """`extent` steps of `step` along one axis. axis: None for replication. above: product of the extents before."""
+    """`extent` steps of `step` along one axis. axis: None for replication. above: product of the extents before it."""
 
     axis: int | None
     step: int
@@ -21,23 +21,23 @@ class AxisMode:
 
 
 def axis_modes(layout: Layout, tile: tuple[int, ...]) -> list[AxisMode]:
-    """The modes of a layout of element numbers, first axis fastest, cut where they run over an axis.
+    """The modes of a layout of element numbers, first axis fastest, split where they cross the end of an axis.
 
-    Raises ValueError for one that does not end with an axis.
+    Raises ValueError for a mode that crosses it unevenly.
     """
     found: list[AxisMode] = []
     above = 1
     for extent, stride in layout.flat_modes:
         rest = extent
         while rest > 1:
-            move = _first(rest, stride * (extent // rest), above, tile)
+            move = _first_axis_mode(rest, stride * (extent // rest), above, tile)
             found.append(move)
             above *= move.extent
             rest //= move.extent
     return found
 
 
-def _first(extent: int, stride: int, above: int, tile: tuple[int, ...]) -> AxisMode:
+def _first_axis_mode(extent: int, stride: int, above: int, tile: tuple[int, ...]) -> AxisMode:
     if stride == 0:
         return AxisMode(None, 0, extent, above)
     below = 1
@@ -52,8 +52,8 @@ def _first(extent: int, stride: int, above: int, tile: tuple[int, ...]) -> AxisM
     raise ValueError(f"mode {extent}:{stride} does not move along the axes of a tile of {tile}")
 
 
-def layout_of(modes: Iterable[tuple[int, int]], size: int | None = None) -> Layout:
-    """The layout of these (extent, stride), neighbours that continue each other as one; `size`:0 if there is none."""
+def layout_from_modes(modes: Iterable[tuple[int, int]], size: int | None = None) -> Layout:
+    """The layout of these (extent, stride) pairs, with contiguous neighbours merged; `size`:0 if there are none."""
     found: list[tuple[int, int]] = []
     for extent, stride in modes:
         if found and stride == found[-1][0] * found[-1][1]:

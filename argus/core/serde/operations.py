@@ -12,7 +12,7 @@ from math import prod
 
 from argus.core import algebra
 from argus.core.atoms.lanes import SHUFFLES
-from argus.core.check.holding import threads_hold
+from argus.core.check.register_operands import threads_hold
 from argus.core.diagnostic import ArgusError
 from argus.core.dsl.copies.choose_atom import choose
 from argus.core.index import Bin, Const, Coord, Index, Node, Read

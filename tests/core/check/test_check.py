@@ -77,7 +77,7 @@ def test_storage_of_a_body_ends_with_it() -> None:
     assign = Map(whole(z), Get(whole(z), (coord(0), coord(1))))
     loop = For(K, const(0), const(3), 1, (Alloc(z), assign))
     (found,) = check(kernel_of(loop, assign))
-    assert (found.code, found.message) == ("E201", "`z` is used outside the body it was made in")
+    assert (found.code, found.message) == ("E201", "`z` is used outside the body that declares it")
     assert [label.text for label in found.secondary] == ["made here"]
 
 

@@ -269,14 +269,14 @@ def loop_variable_in_element(A: Tensor, C: Tensor) -> None:
     acc += k  # here
 
 
-@faulty("E201", "`value` is used outside the body it was made in")
+@faulty("E201", "`value` is used outside the body that declares it")
 def value_of_the_body_after(A: Tensor, C: Tensor) -> None:
     for k in loop(A.shape[1]):
         value = load(A.tile((64, 32), (0, k)), BY, edge=0)
     copy(value, A.tile((64, 32), (0, 0)), edge=0)  # here
 
 
-@faulty("E201", "`value` is used outside the body it was made in")
+@faulty("E201", "`value` is used outside the body that declares it")
 def value_of_a_branch_after(A: Tensor, C: Tensor) -> None:
     with when(A.shape[0] > 4):
         value = load(A.tile((64, 32), (0, 0)), BY, edge=0)

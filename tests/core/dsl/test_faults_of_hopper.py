@@ -66,7 +66,7 @@ def too_many_warps(A: Tensor, C: Tensor) -> None:
         pass
 
 
-@faulty("E202", "no whole warpgroups")
+@faulty("E202", "not whole warpgroups")
 def registers_of_a_warp(A: Tensor, C: Tensor) -> None:
     with role("one", warp(1), registers=40):
         pass
@@ -108,13 +108,13 @@ def registers_of_the_block(A: Tensor, C: Tensor) -> None:
         x[:] = 0.0
 
 
-@faulty("E214", "one thread runs what 128 do together")
+@faulty("E214", "one elected thread runs a statement that needs all 128 threads")
 def a_meeting_by_one(A: Tensor, C: Tensor) -> None:
     with role("one", warpgroup(0)), elected():
         sync()
 
 
-@faulty("E215", "is the instruction of one thread, 128 run it")
+@faulty("E215", "is a single-thread instruction, and 128 threads run it")
 def a_box_by_many(A: Tensor, C: Tensor) -> None:
     box = shared(bf16, (64, 64), swizzle=128)
     with role("one", warpgroup(0)):
@@ -292,7 +292,7 @@ def registers_of_other_threads(A: Tensor, C: Tensor) -> None:
         registers(f32, wgmma(bf16, n=64).C)
 
 
-@faulty("E219", "a wait on `wgmma`, to which nothing is issued here")
+@faulty("E219", "a wait on `wgmma`, but nothing is issued to it here")
 def waits_for_nothing(A: Tensor, C: Tensor) -> None:
     with role("math", warpgroup(0)):
         wgmma.wait(0)

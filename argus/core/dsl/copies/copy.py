@@ -161,8 +161,8 @@ def check_place(side: Place) -> None:
     if any(axis >= len(side.view.shape) for axis in used):
         fault(
             "E201",
-            f"a view of `{side.view.buffer.name}` is placed by the coordinate of another tensor's element",
-            help="an element's coordinate has a meaning in tags and masks only",
+            f"a view of `{side.view.buffer.name}` is indexed by the coordinate of another tensor's element",
+            help="use an element's coordinates in tags and masks only",
         )
 
 

@@ -8,7 +8,7 @@ from typing import NoReturn, get_args
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.check.holding import threads_hold
+from argus.core.check.register_operands import threads_hold
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.dtype import DType

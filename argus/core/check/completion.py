@@ -61,7 +61,7 @@ def check_barriers(kernel: Kernel) -> Iterator[Diagnostic]:
 
 def _check_barrier_use(kernel: Kernel, stmt: Stmt, top: Stmt, ready: frozenset[Buffer]) -> Iterator[Diagnostic]:
     if isinstance(stmt, Alloc) and stmt.buffer.space == "barrier" and stmt is not top:
-        message = f"barrier `{stmt.buffer.name}` is made committed a body"
+        message = f"barrier `{stmt.buffer.name}` is made inside a role, loop or branch"
         yield error_at(kernel, stmt, "E208", message, "make it at the kernel's top level")
     event = _barrier_of(stmt)
     if event is None:
@@ -88,15 +88,15 @@ def _barrier_of(stmt: Stmt) -> View | None:
 
 def check_queues(kernel: Kernel) -> Iterator[Diagnostic]:
     """Each wait on a queue of groups is in a role, or in the code around the roles, that issues to this queue."""
-    outside = (*kernel.prologue, *kernel.epilogue)
-    parts = [outside, *(() if kernel.roles is None else (role.body for role in kernel.roles.roles))]
+    around_roles = (*kernel.prologue, *kernel.epilogue)
+    parts = [around_roles, *(() if kernel.roles is None else (role.body for role in kernel.roles.roles))]
     for body in parts:
         statements = [stmt for stmt in walk(body) if not isinstance(stmt, Roles)]
         issued = {stmt.atom.completion.queue for stmt in statements if isinstance(stmt, Copy | Mma)}
         for stmt in statements:
             if isinstance(stmt, Wait) and stmt.queue in _GROUPED and stmt.queue not in issued:
                 message = f"a wait on `{stmt.queue}`, but nothing is issued to it here"
-                yield error_at(kernel, stmt, "E219", message, "wait in the role and the thread that issue")
+                yield error_at(kernel, stmt, "E219", message, "wait in the role and thread that issue the operations")
         yield from _uncommitted_groups(kernel, body, False)
 
 

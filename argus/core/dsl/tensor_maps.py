@@ -54,7 +54,11 @@ def tensor_map() -> TensorMap:
     """A tensor map that describes nothing yet. Raises E208 inside a body, E501 for targets without such maps."""
     tracer = current("tensor_map")
     if len(tracer.scopes) != 1:
-        fault("E208", "`tensor_map` is made inside a body", help="make it at the kernel's top level, before the roles")
+        fault(
+            "E208",
+            "`tensor_map` is made inside a role, loop or branch",
+            help="make it at the kernel's top level, before the roles",
+        )
     if "bulk" not in tracer.target.queues:
         fault("E501", f"tensor maps of {tracer.target} are not built yet", help="use ordinary copies")
     shape = (algebra.const(_WORDS),)

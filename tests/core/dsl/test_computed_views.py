@@ -15,7 +15,7 @@ from argus.core.dsl.views import unflatten
 from argus.core.index import Symbol
 from argus.core.ir import Assert, Products, walk
 from argus.core.ir.pretty import pretty
-from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.rewrite import rewrite_stmt
 from argus.core.walk import evaluate, show, symbols
 from argus.interp.run import run
 from argus.language import (
@@ -125,7 +125,7 @@ def test_a_claim_over_all_products() -> None:
     assert isinstance(claim, Products)
     ((bound, extent),) = claim.over
     (size,) = symbols(extent)
-    moved = in_stmt(stmt, {size: algebra.const(7)})
+    moved = rewrite_stmt(stmt, {size: algebra.const(7)})
     assert isinstance(moved, Assert)
     assert isinstance(moved.claim, Products)
     assert moved.claim.over == ((bound, algebra.const(7)),)

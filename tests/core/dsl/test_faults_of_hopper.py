@@ -157,7 +157,7 @@ def never_released(A: Tensor, C: Tensor) -> None:
     fill_once(ring, A)
 
 
-@faulty("E208", "is made inside a body")
+@faulty("E208", "is made inside a role, loop or branch")
 def a_barrier_in_a_role(A: Tensor, C: Tensor) -> None:
     with role("one", warpgroup(0)):
         barrier(1)

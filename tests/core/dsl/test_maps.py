@@ -58,7 +58,7 @@ def test_a_map_is_edited_told_of_and_gone_through() -> None:
     assert f"through {made.name}\n" in lines
 
 
-@faulty("E208", "is made inside a body")
+@faulty("E208", "is made inside a role, loop or branch")
 def map_in_a_loop(A: Tensor, C: Tensor) -> None:
     for _ in loop(2):
         tensor_map()

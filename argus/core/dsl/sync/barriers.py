@@ -15,6 +15,8 @@ from argus.core.ir import Alloc, Arrive, Await, Buffer, Staged, View
 from argus.core.layout import row_major
 from argus.core.span import Span
 
+_TOP_LEVEL = "make it at the kernel's top level, before the roles"
+
 
 def declare(tracer: Tracer, what: str, name: str, stages: int, count: int, span: Span) -> Buffer:
     """Barriers `name[0]` to `name[stages - 1]`, each complete after `count` arrivals.
@@ -22,7 +24,11 @@ def declare(tracer: Tracer, what: str, name: str, stages: int, count: int, span:
     Raises E208 inside a body: all threads must know the barriers before any uses one.
     """
     if len(tracer.scopes) != 1:
-        fault("E208", f"`{what}` is made inside a body", help="make it at the kernel's top level, before the roles")
+        fault(
+            "E208",
+            f"`{what}` is made inside a role, loop or branch",
+            help="make it at the kernel's top level, before the roles",
+        )
     if "wgmma" not in tracer.target.queues:
         fault("E501", f"barriers of {tracer.target} are not built yet", help="use `sync()`")
     buffer = Buffer(name, "barrier", i32, (algebra.const(stages),), Staged(row_major((stages,))), align=8, span=span)

@@ -32,7 +32,7 @@ def user_frame() -> FrameType | None:
     return frame
 
 
-def is_ours(code: CodeType) -> bool:
+def is_argus_code(code: CodeType) -> bool:
     """Whether a function belongs to the language, not to its user."""
     return _is_ours(code.co_filename)
 

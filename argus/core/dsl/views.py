@@ -9,10 +9,20 @@ from typing import Any, Union, cast
 from attrs import evolve
 
 from argus.core import algebra
-from argus.core.dsl.bounds import coordinates_in, inside, quotient
+from argus.core.dsl.bounds import bounds_conditions, coordinates_in, quotient
 from argus.core.dsl.clusters import ranked_peer
 from argus.core.dsl.faults import describe_value, fault
-from argus.core.dsl.handles import Int, IntLike, OfInts, axis_values, extent, extents, number, uniform_index, unwrap
+from argus.core.dsl.handles import (
+    CoordinateFunction,
+    Int,
+    IntLike,
+    axis_values,
+    extent,
+    extents,
+    number,
+    uniform_index,
+    unwrap,
+)
 from argus.core.dsl.tracer import current
 from argus.core.dtype import DType
 from argus.core.index import Const, Index
@@ -216,7 +226,7 @@ class Tensor:
         return Tensor(made.view, made.outside, made.computed | frozenset(computed))
 
     def gather(
-        self, shape: tuple[IntLike, ...], where: OfInts[Iterable[IntLike]], *, outside: float | None = None
+        self, shape: tuple[IntLike, ...], where: CoordinateFunction[Iterable[IntLike]], *, outside: float | None = None
     ) -> Tensor:
         """A computed view: element `i` of the result is element `where(*i)` of this tensor.
 
@@ -237,7 +247,9 @@ class Tensor:
             return Tensor(made.view, made.outside, axes)
         if self.outside is not None and self.outside != outside:
             fault("E106", f"a gather reads {outside:g} outside, the view it is made of {self.outside:g}")
-        ends = [cond for at, size in zip(found, self.view.shape, strict=True) for cond in inside(at, size, sizes)]
+        ends = [
+            cond for at, size in zip(found, self.view.shape, strict=True) for cond in bounds_conditions(at, size, sizes)
+        ]
         return Tensor(evolve(made.view, where=algebra.all_of((made.view.where, *ends))), float(outside), axes)
 
     def _static(self, axis: int) -> int:
@@ -254,7 +266,7 @@ class Tensor:
     def _view(self, shape: tuple[Index, ...], coords: Iterable[Index]) -> Tensor:
         """The view at coordinates over those of the new one, kept within this one's end where that is computed."""
         inner = tuple(coords)
-        ends = {axis: inside(inner[axis], self.view.shape[axis], shape) for axis in self.computed}
+        ends = {axis: bounds_conditions(inner[axis], self.view.shape[axis], shape) for axis in self.computed}
         at = tuple(substitute(expression, {}, inner) for expression in self.view.at)
         where = (substitute(self.view.where, {}, inner), *(cond for axis in sorted(ends) for cond in ends[axis]))
         view = View(self.view.buffer, shape, at, algebra.all_of(where), self.view.peer)

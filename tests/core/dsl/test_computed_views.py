@@ -162,12 +162,12 @@ def an_extent_that_does_not_follow(A: Tensor, C: Tensor) -> None:
     A.reshape(-1, 7)  # here
 
 
-@faulty("E106", "stands once in what `assert_products` is given")
+@faulty("E106", "is called once, inside `assert_products`")
 def every_outside_of_a_claim(A: Tensor, C: Tensor) -> None:
     every(3)  # here
 
 
-@faulty("E106", "stands once in what `assert_products` is given")
+@faulty("E106", "is called once, inside `assert_products`")
 def every_twice(A: Tensor, C: Tensor) -> None:
     assert_products(C, lambda m, n: [((m, k), (n, j)) for (k,) in every(3) for (j,) in every(4)])  # here
 

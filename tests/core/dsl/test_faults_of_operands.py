@@ -106,7 +106,7 @@ def converted_to_text(A: Tensor, C: Tensor) -> None:
     zeros(f32, BY).to("bf16")  # here
 
 
-@faulty("E106", "an operand of a wrong kind")
+@faulty("E106", "an operand of a wrong type")
 def exponent_of_nothing(A: Tensor, C: Tensor) -> None:
     exp2(3, 4) if C is A else vmem.wait.__func__(None)  # here
 

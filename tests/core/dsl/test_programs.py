@@ -143,7 +143,7 @@ def test_a_size_of_a_keyword_is_the_kernels_own_only_if_it_is_the_same() -> None
         combine(B, A, first=A.shape[0])
 
     found = refusal(crossed)
-    assert (found.code, "size N of a keyword is another" in found.message) == ("E106", True)
+    assert (found.code, "size N of a keyword differs" in found.message) == ("E106", True)
 
 
 def test_programs_that_are_not_well_formed() -> None:

@@ -15,8 +15,6 @@ from argus.core.ir import Alloc, Arrive, Await, Buffer, Staged, View
 from argus.core.layout import row_major
 from argus.core.span import Span
 
-_TOP_LEVEL = "make it at the kernel's top level, before the roles"
-
 
 def declare(tracer: Tracer, what: str, name: str, stages: int, count: int, span: Span) -> Buffer:
     """Barriers `name[0]` to `name[stages - 1]`, each complete after `count` arrivals.

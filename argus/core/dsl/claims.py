@@ -260,8 +260,8 @@ def assert_relation(*arguments: Tagged | Condition | TagFunction) -> None:
     bound: dict[Symbol, TagOf] = {}
     tagged = cast("list[Tagged]", operands)
     pairs = zip(tagged, _align_operands(tagged), strict=True)
-    arguments_ = [_bind(of, bound) if isinstance(operand, TagOf) else TagsOf(of, bound) for operand, of in pairs]
-    cond = cast(Callable[..., Bool], condition)(*arguments_)
+    handles = [_bind(of, bound) if isinstance(operand, TagOf) else TagsOf(of, bound) for operand, of in pairs]
+    cond = cast(Callable[..., Bool], condition)(*handles)
     if not bound:
         fault("E106", "`assert_relation` names no component of a tag", help="write `lambda p, s: s.kb == p.k // 128`")
     _emit_claim("assert_relation", Relation(tuple(bound.items()), as_cond(cond)))

@@ -29,7 +29,7 @@ def scalar(element: Tensor) -> Int:
 
 
 def read_term(element: Tensor) -> Index:
-    """The index read_term for an element of a tensor of integers. Raises E106 or E501 as `scalar`."""
+    """The index term for an element of a tensor of integers. Raises E106 or E501 as `scalar`."""
     if not isinstance(element, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         fault("E106", f"expected an element of a tensor of integers, found {describe_value(element)}")
     view = element.view

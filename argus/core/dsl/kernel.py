@@ -168,7 +168,7 @@ def _trace_function(tracer: Tracer, name: str, function: FunctionType, keywords:
             raise ArgusError(exception_diagnostic(name, problem, span)) from problem
         for complete in tracer.at_end:
             complete()
-        whole_body = tracer.block.finished(tracer.close(tracer.scopes[0]))
+        whole_body = tracer.block.finish_body(tracer.close(tracer.scopes[0]))
         prologue, roles, epilogue = split_at_roles(whole_body, clustered=tracer.cluster != (1,))
     made = Kernel(
         name=name,

@@ -10,7 +10,7 @@ from typing import get_type_hints
 from argus.core import algebra
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import Int
-from argus.core.dsl.views import TensorSpec, declared
+from argus.core.dsl.views import TensorSpec, parse_spec
 from argus.core.dtype import DType
 from argus.core.index import Index, Symbol
 from argus.core.ir import Buffer, Strided
@@ -64,7 +64,7 @@ def _check_keyword(function: FunctionType, parameter: Parameter, span: Span, pas
 
 
 def _parameter_buffer(name: str, spec: TensorSpec, sizes: dict[str, Symbol], span: Span) -> Buffer:
-    found = declared(spec)
+    found = parse_spec(spec)
     if isinstance(found, str):
         fault("E107", f"parameter `{name}`: {found}", span=span, help='write `Tensor["M K", bf16]`')
     axes, dtype = found

@@ -146,7 +146,7 @@ def no_number_outside(A: Tensor, C: Tensor) -> None:
     load(padded.tile((64, 32), (0, 0)), spread((64, 32), threads=256, vector=8))  # here
 
 
-@faulty("E106", "reads 1 outside, the view it is made of 0")
+@faulty("E106", "reads 1 out of bounds, the view that it indexes 0")
 def two_numbers_outside(A: Tensor, C: Tensor) -> None:
     padded = A.gather((64, 64), lambda m, k: (m - 1, k), outside=0)
     padded.gather((64, 64), lambda m, k: (m, k), outside=1)  # here

@@ -37,7 +37,7 @@ from tests.core.dsl.tracing import Fault, Faults
 faulty = Faults()
 
 
-@faulty("E202", "stands inside another body")
+@faulty("E202", "is nested in another body")
 def role_in_a_loop(A: Tensor, C: Tensor) -> None:
     for _ in loop(2):
         with role("math", warpgroup(0)):
@@ -78,7 +78,7 @@ def odd_registers(A: Tensor, C: Tensor) -> None:
         pass
 
 
-@faulty("E202", "a statement stands between two roles")
+@faulty("E202", "a statement between two roles")
 def between_roles(A: Tensor, C: Tensor) -> None:
     with role("one", warpgroup(0)):
         pass
@@ -87,7 +87,7 @@ def between_roles(A: Tensor, C: Tensor) -> None:
         pass
 
 
-@faulty("E106", "are not neighbours")
+@faulty("E106", "are not consecutive")
 def warpgroups_apart(A: Tensor, C: Tensor) -> None:
     warpgroups(0, 2)
 
@@ -197,7 +197,7 @@ def row_turned(A: Tensor, C: Tensor) -> None:
     _ = A[0].mT
 
 
-@faulty("E106", "no one axis of a view runs along the rows of `A`")
+@faulty("E106", "no single contiguous axis in this view of `A`")
 def every_second_column(A: Tensor, C: Tensor) -> None:
     _ = A.gather((8, 8), lambda i, j: (i, 2 * j), outside=0).fastest
 
@@ -324,7 +324,7 @@ def tiles_in_a_list(A: Tensor, C: Tensor) -> None:
     list(persistent((4,)))
 
 
-@faulty("E106", "has nobody to meet")
+@faulty("E106", "cannot synchronise with itself")
 def one_thread_meets(A: Tensor, C: Tensor) -> None:
     with role("load", warpgroup(0).elected):
         sync()

@@ -70,7 +70,7 @@ def map_of_shared_memory(A: Tensor, C: Tensor) -> None:
     out.replace(shared(bf16, (64, 16)))
 
 
-@faulty("E106", "a tensor map describes no computed view")
+@faulty("E106", "a tensor map cannot describe a computed view")
 def map_of_a_gather(A: Tensor, C: Tensor) -> None:
     out = tensor_map()
     out.replace(A.gather((64, 16), lambda r, c: (r, c), outside=0))

@@ -16,7 +16,7 @@ from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import extent, number
 from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.tiles.fragments import check_dtype
-from argus.core.dsl.tracer import Tracer, current, left_early
+from argus.core.dsl.tracer import Tracer, current, early_exit_fault
 from argus.core.dtype import DType
 from argus.core.ir import Commit, Mma, Wait, walk
 from argus.core.tiling import WarpgroupMma
@@ -121,7 +121,7 @@ class WarpgroupQueue(CompletionQueue):
         tracer.grouped = False
         frame = user_frame()
         if tracer.scopes[-1] is not scope or (frame is not None and leaves_early(frame)):
-            left_early("group", span)
+            early_exit_fault("group", span)
         if not any(isinstance(stmt, Mma) for stmt in walk(tuple(scope.body[start:]))):
             fault("E219", "a group without products", span=span, help="put the products into `with wgmma.group():`")
         tracer.emit(Commit(self.queue, span=span))

@@ -14,7 +14,7 @@ from argus.core.dsl.handles import IntLike, extent, uniform_index
 from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.sync.barriers import declare, event
 from argus.core.dsl.sync.use_counters import UseCounters
-from argus.core.dsl.tracer import Agent, Tracer, current, left_early
+from argus.core.dsl.tracer import Agent, Tracer, current, early_exit_fault
 from argus.core.dsl.views import Tensor
 from argus.core.index import Index
 from argus.core.ir import (
@@ -157,7 +157,7 @@ class Ring:
         yield self._slot(use)
         frame = user_frame()
         if tracer.scopes[-1] is not scope or (frame is not None and leaves_early(frame)):
-            left_early("fill", span)
+            early_exit_fault("fill", span)
         tracer.fills.remove(filling)
         size = self._announced(tuple(scope.body[start:]), filling.event, span)
         scope.body.insert(start, Arrive(filling.event, 1, algebra.const(size), span=span, origin=origin))

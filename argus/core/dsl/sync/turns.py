@@ -10,7 +10,7 @@ from argus.core.dsl.handles import IntLike, extent, uniform_index
 from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.sync.barriers import declare, event
 from argus.core.dsl.sync.use_counters import UseCounters
-from argus.core.dsl.tracer import current, left_early
+from argus.core.dsl.tracer import current, early_exit_fault
 from argus.core.ir import Arrive, Await, One, Origin
 
 
@@ -42,7 +42,7 @@ class Turns:
         yield
         frame = user_frame()
         if tracer.scopes[-1] is not scope or (frame is not None and leaves_early(frame)):
-            left_early("turns", span)
+            early_exit_fault("turns", span)
         following = algebra.mod(algebra.add(which, 1), self._agents)
         leave = Arrive(event(self._turn, following), 1, algebra.const(0), span=span, origin=origin)
         tracer.emit(One((leave,), span=span, origin=origin))

@@ -8,7 +8,7 @@ from typing import Literal
 
 from argus.core import algebra
 from argus.core.atoms.sm_90a.tma import SWIZZLES as SWIZZLE_SPANS
-from argus.core.dsl.copies.copy import Place, check_place
+from argus.core.dsl.copies.copy import Operand, check_operand
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import extent, extents, number
 from argus.core.dsl.source_location import leaves_early, user_frame
@@ -134,10 +134,10 @@ def fence(kind: str) -> None:
     tracer.emit(Fence(found, span=tracer.span()))
 
 
-def reset(tensor: Place) -> None:
+def reset(tensor: Operand) -> None:
     """Make the storage uninitialised again, for the proof; emits no code."""
     tracer = current("reset")
-    check_place(tensor)
+    check_operand(tensor)
     tracer.emit(Reset(tensor.view.buffer, span=tracer.span()))
 
 

@@ -63,7 +63,7 @@ def movers(A: Tensor, C: Tensor) -> None:
     copy(A.tile((64, 32), (0, 0)), registers(bf16, BY), by=OTHER)  # here
 
 
-@faulty("E106", "says nowhere who moves what")
+@faulty("E106", "does not say which thread moves what")
 def no_movers(A: Tensor, C: Tensor) -> None:
     copy(A.tile((64, 32), (0, 0)), shared(bf16, (64, 32)))  # here
 

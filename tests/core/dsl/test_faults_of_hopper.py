@@ -212,7 +212,7 @@ def no_such_span(A: Tensor, C: Tensor) -> None:
     shared(bf16, (64, 64), swizzle=48)
 
 
-@faulty("E108", "rows of 256 bytes are no multiples of 16 of at most 128")
+@faulty("E108", "rows of 256 bytes are not multiples of 16 of at most 128")
 def rows_beyond_the_span(A: Tensor, C: Tensor) -> None:
     box = shared(bf16, (64, 128), swizzle=Swizzle(3, 3, 3))
     with elected():
@@ -226,7 +226,7 @@ def rows_beyond_the_box(A: Tensor, C: Tensor) -> None:
         copy(box, C.tile((512, 64), (0, 0)), via=tma, edge=0)
 
 
-@faulty("E108", "do not lie one after the other")
+@faulty("E108", "are not contiguous")
 def a_box_with_gaps(A: Tensor, C: Tensor) -> None:
     box = shared(bf16, (64, 64), swizzle=128)
     with elected():

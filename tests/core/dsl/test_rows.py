@@ -318,7 +318,7 @@ def a_part_of_partial_sums(A: Tensor, C: Tensor) -> None:
     zeros(f32, MM.C.partial(0)).tile((2, 64), (0, 0))  # here
 
 
-@faulty("E109", "no runs of multiples")
+@faulty("E109", "not runs of multiples")
 def runs_that_do_not_divide(A: Tensor, C: Tensor) -> None:
     runs((1000,), threads=256, vector=4)  # here
 

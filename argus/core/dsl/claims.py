@@ -284,14 +284,14 @@ def _align_operands(operands: list[Tagged]) -> list[TagOf]:
 
     The components' names are filled in later.
     """
-    tiles = [_tile(operand).held for operand in operands if isinstance(operand, Fragment | Earlier)]
+    tiles = [_tile(operand).register_tile for operand in operands if isinstance(operand, Fragment | Earlier)]
     chosen = covering_tile("assert_relation", tiles, typed=False) if tiles else None
     found: list[TagOf] = []
     for operand in operands:
         if isinstance(operand, Fragment | Earlier):
             assert chosen is not None
             back = operand.back if isinstance(operand, Earlier) else 0
-            found.append(TagOf(_view_under(_tile(operand).held, chosen), "", chosen.layout, back))
+            found.append(TagOf(_view_under(_tile(operand).register_tile, chosen), "", chosen.layout, back))
         elif isinstance(operand, Tensor):
             found.append(TagOf(operand.view, ""))
         else:
@@ -303,9 +303,9 @@ def _tile(operand: Fragment | Earlier) -> Fragment:
     return operand.tile if isinstance(operand, Earlier) else operand
 
 
-def _view_under(held: RegisterTile, chosen: RegisterTile) -> View:
+def _view_under(tile: RegisterTile, chosen: RegisterTile) -> View:
     """The tile as a view of the shape of `chosen`: at each coordinate, the element that corresponds to it."""
-    get = held.under(chosen.layout)
+    get = tile.element_for(chosen.layout)
     assert get is not None, "`chosen` covers all tiles"
     at = tuple(substitute(expression, {}, get.at) for expression in get.view.at)
-    return View(held.view.buffer, chosen.view.shape, at)
+    return View(tile.view.buffer, chosen.view.shape, at)

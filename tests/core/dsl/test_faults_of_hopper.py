@@ -319,7 +319,7 @@ def two_grids(A: Tensor, C: Tensor) -> None:
     persistent((4,))
 
 
-@faulty("E106", "not those of a `for` statement")
+@faulty("E106", "not iterated by a `for` statement")
 def tiles_in_a_list(A: Tensor, C: Tensor) -> None:
     list(persistent((4,)))
 

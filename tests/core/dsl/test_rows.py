@@ -236,7 +236,7 @@ def test_a_register_is_compared_by_identity_where_python_hashes_it() -> None:
 # -- faults --------------------------------------------------------------------------------------------------
 
 
-@faulty("E205", "lies in several warps")
+@faulty("E205", "is held by several warps")
 def all_of_a_row_over_warps(A: Tensor, C: Tensor) -> None:
     zeros(f32, ROW).sum(0)  # here
 
@@ -290,7 +290,7 @@ def a_comparison_in_a_python_if(A: Tensor, C: Tensor) -> None:
         pass
 
 
-@faulty("E106", "`i1` is no coordinate of a tile of (64,)")
+@faulty("E106", "`i1` is not a coordinate of a tile of (64,)")
 def a_coordinate_of_another_tile(A: Tensor, C: Tensor) -> None:
     s = zeros(f32, MM.C)
     _, column = s.index

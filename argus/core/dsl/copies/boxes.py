@@ -21,8 +21,8 @@ _MAX_TILE_AXES = 2
 def split_into_boxes(source: View, target: View, named: tuple[Atom, ...] | None) -> tuple[tuple[View, View], ...]:
     """The pairs of (source, target) views of the boxes that make up one copy.
 
-    A box is at most one swizzle tile wide, so that a wider tile takes several instructions. If both views are transposed,
-    the copy moves the untransposed tiles.
+    A box is at most one swizzle tile wide, so that a wider tile takes several instructions. If both views are
+    transposed, the copy moves the untransposed tiles.
     """
     if not named or any(atom.box is None or atom.box.axes < _MAX_TILE_AXES for atom in named):
         return ((source, target),)

@@ -1,4 +1,4 @@
-"""`Turns`: agents enter a part of their bodies in a fixed order, round after round."""
+"""`Turns`: agents execute a section of their bodies in a fixed cyclic order (CUTLASS: OrderedSequenceBarrier)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from argus.core.ir import Arrive, Await, One, Origin
 
 
 class Turns:
-    """`with turns(i):` agent i enters after agent i - 1 has left, agent 0 after the last of the round before.
+    """`with turns(i):` agent i enters after agent i - 1 has left; agent 0 after the last agent of the previous round.
 
-    Barrier `turn[i]` counts one arrival: agent i - 1 has left. Use u of agent i waits for phase u of it; agent 0
-    begins, so that its use u waits for phase u - 1, complete at once for u = 0.
+    Agent i - 1 arrives at barrier `turn[i]` when it leaves. Agent i's u-th entry waits for phase u of that barrier;
+    agent 0 goes first, so that its u-th entry waits for phase u - 1, which is complete at once for u = 0.
     """
 
     def __init__(self, agents: int) -> None:

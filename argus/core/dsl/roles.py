@@ -62,33 +62,37 @@ def _first_of_consecutive(indices: tuple[IntLike, ...], what: str) -> int:
 
 
 @contextmanager
-def role(name: str, who: Warps, *, registers: int | None = None) -> Generator[Int]:
-    """Each agent of the warps `who` runs the body; yields the index of the agent.
+def role(name: str, members: Warps, *, registers: int | None = None) -> Generator[Int]:
+    """Each agent of the role's `members` runs the body; yields the index of the agent.
 
     registers: 32-bit registers per thread from here on (setmaxnreg), a multiple of 8 between 24 and 256. Raises E202
     inside another role, loop or branch, and for warps that are taken or do not exist.
     """
     tracer = current("role")
-    _check_role(tracer, name, who)
+    _check_role(tracer, name, members)
     budget = None if registers is None else _register_budget(registers)
     # With an elected thread there is one agent, however many warps.
-    agents = 1 if who.agent == 1 else who.count * tracer.target.unit // who.agent
+    agents = 1 if members.agent == 1 else members.count * tracer.target.unit // members.agent
     wanted = assigned_name(user_frame()) or f"{name}_agent"
     which = Symbol(tracer.unique(wanted), "agent", 0, agents - 1)
-    thread = Symbol(tracer.unique(f"{name}_thread"), "thread", 0, who.agent - 1)
-    tracer.agent = agent = Agent(name, who.agent, agents, which, thread)
+    thread = Symbol(tracer.unique(f"{name}_thread"), "thread", 0, members.agent - 1)
+    tracer.agent = agent = Agent(name, members.agent, agents, which, thread)
     scope = tracer.open("role")
     yield Int(algebra.sym(which))
     body = with_fences(agent.finish_body(tracer.leave(scope)))
     tracer.agent = tracer.block
     policy = () if budget is None else (Policy("registers", (budget,), span=scope.span),)
-    made = Role(name, who.first, who.count, who.agent, budget, (*policy, *body), which, thread, tracer.target.unit)
+    made = Role(
+        name, members.first, members.count, members.agent, budget, (*policy, *body), which, thread, tracer.target.unit
+    )
     tracer.emit(Roles((made,), span=scope.span))
 
 
-def _check_role(tracer: Tracer, name: str, who: Warps) -> None:
-    if not isinstance(who, Warps):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"a role takes warps, found {describe_value(who)}", help="write `role(name, warpgroups(1, 2))`")
+def _check_role(tracer: Tracer, name: str, members: Warps) -> None:
+    if not isinstance(members, Warps):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault(
+            "E106", f"a role takes warps, found {describe_value(members)}", help="write `role(name, warpgroups(1, 2))`"
+        )
     if not isinstance(name, str) or not name.isidentifier():  # pyright: ignore[reportUnnecessaryIsInstance]  # as above
         fault(
             "E106", f"a role is named by an identifier, found {describe_value(name)}", help='write `role("load", ...)`'
@@ -100,14 +104,14 @@ def _check_role(tracer: Tracer, name: str, who: Warps) -> None:
     if tracer.unique(f"role_{name}") != f"role_{name}":
         fault("E202", f"two roles are called `{name}`", help="give each role a name of its own")
     help_ = "give each role warps of its own, within the kernel's threads"
-    for index in range(who.first, who.first + who.count):
+    for index in range(members.first, members.first + members.count):
         if index in tracer.warps:
             fault("E202", f"role `{name}` shares warp {index} with role `{tracer.warps[index]}`", help=help_)
         tracer.warps[index] = name
     have = tracer.threads // tracer.target.unit
-    if who.first + who.count > have:
-        last = who.first + who.count - 1
-        fault("E202", f"role `{name}` takes warps {who.first} to {last}, the kernel has {have}", help=help_)
+    if members.first + members.count > have:
+        last = members.first + members.count - 1
+        fault("E202", f"role `{name}` takes warps {members.first} to {last}, the kernel has {have}", help=help_)
 
 
 def _register_budget(registers: IntLike) -> int:

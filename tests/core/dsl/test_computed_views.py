@@ -1,4 +1,4 @@
-"""Views that are computed: gathers with padding, reshapes with their ends, and the claim over all products."""
+"""Computed views: gathers with padding, bounds of reshapes, and the claim `assert_products`."""
 
 # ruff: noqa: ARG001, ARG005
 # Reason: bodies share one signature, whatever they use of it.
@@ -41,7 +41,7 @@ from tests.core.dsl.tracing import Fault, Faults, trace
 faulty = Faults()
 
 
-def test_a_reshaped_view_ends_where_its_rows_end() -> None:
+def test_a_reshaped_view_has_bounds_conditions_for_its_rows() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         (M, K) = A.shape
         whole = A.reshape(K, M)
@@ -58,7 +58,7 @@ def test_a_reshaped_view_ends_where_its_rows_end() -> None:
     trace(body)
 
 
-def test_minus_one_is_the_extent_that_is_left() -> None:
+def test_minus_one_is_inferred() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         _, K = A.shape
         assert [show(size) for size in A.reshape(-1).view.shape] == ["K*M"]
@@ -70,7 +70,7 @@ def test_minus_one_is_the_extent_that_is_left() -> None:
     trace(body)
 
 
-def test_a_gather_with_padding_has_the_condition_that_it_stays_inside() -> None:
+def test_a_gather_with_padding_has_bounds_conditions() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         (M, K) = A.shape
         padded = A.gather((M + 2, K), lambda m, k: (m - 1, k), outside=0)
@@ -102,7 +102,7 @@ def test_a_padded_copy_in_the_interpreter(rows: int) -> None:
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 3, 4)])
-def test_unflatten_is_row_major_and_leaves_by_the_first_coordinate(shape: tuple[int, ...]) -> None:
+def test_unflatten_is_row_major_and_overflows_into_the_first_coordinate(shape: tuple[int, ...]) -> None:
     symbol = Symbol("p", "fresh", 0)
     found = unflatten(Int(algebra.sym(symbol)), shape)
     for position in range(2 * int(np.prod(shape))):

@@ -1,4 +1,4 @@
-"""Tags, claims and assumptions that do not fit: E106, at the user's line."""
+"""Errors of ill-formed tags, claims and assumptions (E106), reported at the user's line."""
 
 # ruff: noqa: ARG001, ARG005
 # Reason: bodies share one signature and have no use for what a faulty line would give.

@@ -1,4 +1,4 @@
-"""Loops, branches and Python's own control flow, where tracing cannot follow: E101, E102, E104, E201, E212."""
+"""Errors of loops, branches and Python control flow that tracing cannot follow: E101, E102, E104, E201, E212."""
 
 # ruff: noqa: ARG001, B007
 # Reason: bodies share one signature, and a loop variable is used after its loop on purpose.

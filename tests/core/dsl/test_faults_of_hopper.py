@@ -1,4 +1,4 @@
-"""What roles, rings, boxes and products of warpgroups refuse, with its code, at a line of the user."""
+"""Errors of roles, rings, TMA boxes and warpgroup products, each with its code and the user's line."""
 
 # ruff: noqa: ARG001
 # Reason: bodies share one signature, whatever they use of it.

@@ -1,4 +1,4 @@
-"""Operands of arithmetic, matrix instructions, waits and fences that do not fit: E101, E106, E205 to E207."""
+"""Errors of operands of arithmetic, matrix instructions, waits and fences: E101, E106, E205 to E207."""
 
 # ruff: noqa: ARG001, B015
 # Reason: bodies share one signature and have no use for what a faulty line would give.

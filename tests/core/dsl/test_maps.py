@@ -1,4 +1,4 @@
-"""Tensor maps in memory as the language has them: the statements they become, and what they refuse."""
+"""Tensor maps in memory: the traced statements, and errors."""
 
 # ruff: noqa: ARG001
 # Reason: bodies share one signature, whatever they use of it.
@@ -34,7 +34,7 @@ from tests.core.dsl.tracing import Fault, Faults
 faulty = Faults()
 
 
-def test_a_map_is_edited_told_of_and_gone_through() -> None:
+def test_a_map_is_edited_released_acquired_and_used() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         out, box = tensor_map(), shared(bf16, (64, 16), swizzle=32)
         with elected():

@@ -1,4 +1,4 @@
-"""Programs: kernels launched one after the other, the sizes and tensors they are given, and what is refused."""
+"""Programs of several launches: their sizes, tensors and workspaces, and errors."""
 
 # ruff: noqa: ARG005
 # Reason: bodies share one signature, whatever they use of it.
@@ -68,7 +68,7 @@ def two(A: Tensor["P Q", f32], *, parts: int = 3) -> None:
     combine(part, A, first=A.shape[0] - A.shape[0])
 
 
-def test_a_program_is_its_launches() -> None:
+def test_a_program_lists_its_launches() -> None:
     made = two.trace()
     assert check_program(made) == ()
     assert [launch.kernel.name for launch in made.launches] == ["fill", "fill_2", "combine"]

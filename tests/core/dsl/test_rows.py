@@ -1,4 +1,4 @@
-"""Row fragments: folds, prefixes and shifts, masks, and operands that are spread over tiles by coordinates."""
+"""Row fragments: reductions, scans, shifts, masks, and broadcasting of operands by coordinates."""
 
 # ruff: noqa: ARG001, ARG005, B015, PLR0124
 # Reason: bodies share one signature and have no use for what a line gives.
@@ -57,7 +57,7 @@ def of(body: Body, kind: type[Stmt]) -> list[Stmt]:
     return [stmt for stmt in walk(trace(body).body) if isinstance(stmt, kind)]
 
 
-def test_a_row_is_spread_over_its_tile() -> None:
+def test_a_row_fragment_is_broadcast_over_its_tile() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         tile = zeros(f32, MM.C)
         rows, columns, number = (registers(f32, tv) for tv in (MM.C.axis(0), MM.C.axis(1), MM.C.axis()))
@@ -72,7 +72,7 @@ def test_a_row_is_spread_over_its_tile() -> None:
     assert sum(text.endswith("(i1))") for _, _, text in updates) == 1
 
 
-def test_a_partial_sum_is_spread_by_the_number_of_the_thread() -> None:
+def test_a_partial_sum_is_broadcast_by_thread() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         v = zeros(f32, ROW)
         total = zeros(f32, ROW.partial(0))
@@ -81,7 +81,7 @@ def test_a_partial_sum_is_spread_by_the_number_of_the_thread() -> None:
     assert lines(body)[-1] == "v = mul(v, total(i0 // 4))"
 
 
-def test_folds_reach_as_far_as_they_are_told() -> None:
+def test_reductions_stay_within_the_given_level() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         v = zeros(f32, ROW)
         v.sum(0, within=thread)
@@ -108,7 +108,7 @@ def shape_of(fold: Fold) -> tuple[int, ...]:
     return layout.tile
 
 
-def test_a_fold_of_all_of_a_row_stays_in_a_thread_if_it_can() -> None:
+def test_a_reduction_of_a_row_in_one_thread_needs_no_shuffle() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         box = shared(f32, (4,))
         heads = load(box, all_to_each(256))
@@ -121,7 +121,7 @@ def test_a_fold_of_all_of_a_row_stays_in_a_thread_if_it_can() -> None:
     ]
 
 
-def test_what_a_fold_leaves_out_is_its_neutral_element() -> None:
+def test_masked_elements_of_a_reduction_are_neutral() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         v = zeros(f32, ROW)
         (e,) = v.index
@@ -167,7 +167,7 @@ def test_one_lane_writes_what_all_lanes_hold() -> None:
     assert "box where thread % 64 == 63 by" in text
 
 
-def test_masks_choose_element_by_element() -> None:
+def test_masks_select_elementwise() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         s = zeros(f32, MM.C)
         row, column = s.index
@@ -181,7 +181,7 @@ def test_masks_choose_element_by_element() -> None:
     assert found[1].endswith(", s, num(i0))")
 
 
-def test_a_mask_of_tiles_alone_has_their_elements() -> None:
+def test_a_mask_without_values_has_the_layout_of_its_tiles() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         s = zeros(f32, MM.C)
         row, _ = s.index
@@ -338,7 +338,7 @@ def test_fault(fault: Fault) -> None:
     fault.check()
 
 
-def test_one_number_is_held_by_all() -> None:
+def test_a_replicated_scalar() -> None:
     tv = replicated(256)
     assert (tv.tile, tv.threads.size(), tv.values.size()) == ((), 256, 1)
     assert tv == MM.C.axis()

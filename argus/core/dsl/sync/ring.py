@@ -201,7 +201,7 @@ class Ring:
         return self._slot(use)
 
     def release(self) -> None:
-        """Release the oldest acquired slot, after a barrier of the agent if several threads read it by ordinary loads."""
+        """Release the oldest acquired slot; a barrier of the agent comes first if several threads read it directly."""
         tracer = current("Ring.release")
         origin, span, agent = self._origin(), tracer.span(), tracer.agent
         found, use = self._cursors.read(tracer, "released", origin)

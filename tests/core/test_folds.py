@@ -45,7 +45,7 @@ def test_a_fold_into_what_its_threads_hold(target: TV, within: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        (fold(ROWS, ROWS.axis(0)), "hold 8 of 32 elements of a row"),
+        (fold(ROWS, ROWS.axis(0)), "holds 8 of 32 elements of a row"),
         (fold(ROWS, ROWS.axis(1)), "reducing (64, 32) along axis 1 does not give (32,)"),
         (fold(ROWS, ROWS.axis()), "does not give"),
         (fold(ROWS, ROWS.partial(1), op="xor"), "not a reduction operator"),
@@ -81,7 +81,7 @@ def test_a_fold_of_a_view_that_is_chosen_while_the_kernel_runs() -> None:
 def test_types_do_not_change_in_a_fold() -> None:
     made = fold(ROWS, ROWS.axis(0), within="warp")
     other = evolve(made.target.buffer, dtype=bf16)
-    assert "one type" in fold_error(evolve(made, target=whole(other)), 64)
+    assert "the same type" in fold_error(evolve(made, target=whole(other)), 64)
 
 
 def test_a_closed_kernel_is_checked() -> None:

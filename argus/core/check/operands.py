@@ -92,7 +92,7 @@ def _check_fold(executor: Executor, stmt: Fold) -> Iterator[Diagnostic]:
     why = fold_error(stmt, executor.kernel.target.unit)
     if why:
         names = f"`{stmt.source.buffer.name}` into `{stmt.target.buffer.name}`"
-        help_ = "fold within a warp, and through shared memory between warps"
+        help_ = "reduce within a warp, then across warps through shared memory"
         yield error_at(executor.kernel, stmt, "E205", f"`{stmt.op}` folds {names}: {why}", help_)
 
 

@@ -42,7 +42,7 @@ from argus.language import (
 
 @frozen
 class At:
-    """A tile, the block's coordinate and the loop's variable, where claims are made."""
+    """A tile, the block coordinate and the loop variable at a claim."""
 
     a: Fragment
     m: Int

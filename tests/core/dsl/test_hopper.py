@@ -88,7 +88,7 @@ def role_of(made: Kernel, name: str) -> Role:
 
 
 def arrivals(made: Kernel) -> dict[str, int | None]:
-    """Barrier -> arrivals a phase."""
+    """From each barrier to its arrivals per phase."""
     allocs = [stmt for stmt in made.prologue if isinstance(stmt, Alloc) and stmt.buffer.space == "barrier"]
     return {stmt.buffer.name: stmt.count for stmt in allocs}
 
@@ -109,7 +109,7 @@ def test_the_listings_are_well_formed_and_print(config: str, golden: Golden) -> 
 
 
 def test_the_empty_barrier_counts_the_agents_that_consume_a_use() -> None:
-    """Two where both warpgroups drain each slot, one where they take turns and skip."""
+    """Two if both warpgroups consume each slot, one if they alternate and skip."""
     assert arrivals(gemm.trace("cooperative")) == {"ring_full": 1, "ring_empty": 2}
     assert arrivals(gemm.trace("pingpong")) == {"ring_full": 1, "ring_empty": 1, "turns": 1}
 

@@ -52,7 +52,7 @@ MM = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(64, 64), k=32)
 
 @kernel(target=gfx942, threads=256)
 def chosen(X: Tensor["G M N", f32], which: Tensor["B", i32], Y: Tensor["B M N", f32]) -> None:
-    """Y[b] = X[which[b]], left alone where that is negative."""
+    """Y[b] = X[which[b]], unchanged where that is negative."""
     promise(which, lambda e: (e == -1) | ((e >= 0) & (e < X.shape[0])))
     assume(X.shape[2] % 4 == 0)
     tag(X, lambda g, m, n: dict(g=g, m=m, n=n))
@@ -164,7 +164,7 @@ def test_a_tensor_read_as_a_constant_is_not_written() -> None:
 
 
 def test_a_view_is_indexed_by_its_own_coordinates() -> None:
-    """An element's coordinate has a meaning in the tag it stands in, not in a copy."""
+    """An element's coordinate may be used in its tag, not in a copy."""
 
     def body(A: Tensor, which: Tensor) -> None:
         kept: list[Tensor] = []

@@ -48,7 +48,7 @@ ROW = spread((1024,), threads=256, vector=4)
 
 
 def lines(body: Body) -> list[str]:
-    """What the body assigns and copies."""
+    """The assignments and copies in a body."""
     text = pretty(trace(body)).splitlines()
     return [line.strip() for line in text if not line.strip().startswith(("alloc", "tensor", "block", "kernel"))]
 

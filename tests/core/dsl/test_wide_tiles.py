@@ -48,7 +48,7 @@ def test_the_layout_of_wide_tiles() -> None:
 
 
 def test_each_swizzle_tile_has_the_layout_of_a_box() -> None:
-    """Slab j of (rows, columns) is the row-major (rows, width) that a box writes, one after the other."""
+    """Swizzle tile j of (rows, columns) is the row-major (rows, width) that a box writes; tiles follow one another."""
     offsets = swizzle_tiled((16, 128), 64).table().reshape((16, 128), order="F")
     for slab in range(2):
         box = row_major((16, 64)).table().reshape((16, 64), order="F") + slab * 16 * 64
@@ -73,7 +73,7 @@ def products(
     V: Tensor["B H S 128", bf16],
     O: Tensor["B H S 128", bf16],  # noqa: E741 reason: the output's name in every paper
 ) -> None:
-    """O = (Q K^T rounded) V of one block of rows: factors in slabs, along k and along n, and one in registers."""
+    """O = (Q K^T rounded) V of one block of rows: wide factors, along k and along n, and one in registers."""
     assume(Q.shape[2] <= 128)
     q_ring = Ring(1, q=shared(bf16, (128, 128), swizzle=128))
     kv = Ring(2, k=shared(bf16, (128, 128), swizzle=128), v=shared(bf16, (128, 128), swizzle=128))

@@ -87,13 +87,13 @@ class Ring:
         self._views = {key: tile.view for key, tile in tiles.items()}
         self._full = declare(tracer, "Ring", tracer.unique(f"{self.name}_full"), self._stages, 1, self._span)
         self._empty = declare(tracer, "Ring", tracer.unique(f"{self.name}_empty"), self._stages, 1, self._span)
-        self._cursors = UseCounters(self.name)
+        self._counters = UseCounters(self.name)
         self._uses = 0
         self._multicast = False
-        self._fillers: set[Agent] = set()
+        self._producers: set[Agent] = set()
         self._skippers: set[Agent] = set()
         self._releases: dict[Agent, list[Let]] = {}
-        tracer.at_end.append(lambda: self._count_drainers(tracer))
+        tracer.at_end.append(lambda: self._set_empty_count(tracer))
 
     def _stage_tile(self, tracer: Tracer, key: str, tile: Tensor) -> Buffer:
         """Replace the declaration that `shared` made by one of a buffer with a leading axis of `stages`."""
@@ -105,7 +105,7 @@ class Ring:
             fault("E106", f"tile `{key}` of a ring is not `shared(...)` made for it", help="make it in the call")
         if axes_of(tile.view) is None:
             message = f"tile `{key}` of a ring is a part of `{one.name}`"
-            fault("E106", message, help="give all of it, or all of it as `.T`")
+            fault("E106", message, help="give the whole tile, or the whole tile as `.T`")
         layout = staged_layout(one, self._stages)
         made = evolve(
             one,
@@ -146,8 +146,8 @@ class Ring:
                 help="fill it in a role of one thread: `role(name, warpgroup(0).elected)`",
             )
         origin, span = self._origin(), tracer.span()
-        self._fillers.add(tracer.agent)
-        _, use = self._cursors.read(tracer, "filled", origin)
+        self._producers.add(tracer.agent)
+        _, use = self._counters.read(tracer, "filled", origin)
         free = algebra.sub(self._phase(use), 1)
         tracer.emit(Await(self._event(self._empty, use), free, span=span, origin=origin))
         scope = tracer.scopes[-1]
@@ -161,7 +161,7 @@ class Ring:
         tracer.fills.remove(filling)
         size = self._transaction_bytes(tuple(scope.body[start:]), filling.event, span)
         scope.body.insert(start, Arrive(filling.event, 1, algebra.const(size), span=span, origin=origin))
-        self._cursors.advance(tracer, "filled", algebra.const(1), origin)
+        self._counters.advance(tracer, "filled", algebra.const(1), origin)
 
     def _transaction_bytes(self, body: tuple[Stmt, ...], signal: View, span: Span) -> int:
         """The bytes that arrive in the slot in each use."""
@@ -194,38 +194,38 @@ class Ring:
         """Wait until the next slot is full, and acquire it for reading."""
         tracer = current("Ring.wait")
         origin = self._origin()
-        _, use = self._cursors.read(tracer, "waited", origin)
+        _, use = self._counters.read(tracer, "waited", origin)
         full = self._event(self._full, use)
         tracer.emit(Await(full, self._phase(use), span=tracer.span(), origin=origin))
-        self._cursors.advance(tracer, "waited", algebra.const(1), origin)
+        self._counters.advance(tracer, "waited", algebra.const(1), origin)
         return self._slot(use)
 
     def release(self) -> None:
         """Release the oldest acquired slot; a barrier of the agent comes first if several threads read it directly."""
         tracer = current("Ring.release")
         origin, span, agent = self._origin(), tracer.span(), tracer.agent
-        found, use = self._cursors.read(tracer, "released", origin)
+        found, use = self._counters.read(tracer, "released", origin)
         if agent not in self._releases:
             self._releases[agent] = []
             agent.at_end.append(lambda body: self._sync_before_releases(agent, body))
         self._releases[agent].append(found)
         done = Arrive(self._event(self._empty, use), 1, algebra.const(0), span=span, origin=origin)
         tracer.emit(One((done,), span=span, origin=origin))
-        self._cursors.advance(tracer, "released", algebra.const(1), origin)
+        self._counters.advance(tracer, "released", algebra.const(1), origin)
 
     def skip(self, count: IntLike) -> None:
         """Skip the next `count` uses, which other agents consume."""
         tracer = current("Ring.skip")
         origin, by = self._origin(), uniform_index(count)
         self._skippers.add(tracer.agent)
-        self._cursors.advance(tracer, "waited", by, origin)
-        self._cursors.advance(tracer, "released", by, origin)
+        self._counters.advance(tracer, "waited", by, origin)
+        self._counters.advance(tracer, "released", by, origin)
 
     def finish(self) -> None:
         """Wait until every filled slot has been released."""
         tracer = current("Ring.finish")
         origin, span = self._origin(), tracer.span()
-        _, use = self._cursors.read(tracer, "filled", origin)
+        _, use = self._counters.read(tracer, "filled", origin)
         for stage in range(self._stages):
             ahead = algebra.add(use, stage)
             phase = algebra.sub(self._phase(ahead), 1)
@@ -244,19 +244,24 @@ class Ring:
             return body
         return _with_sync_before(body, frozenset(self._releases[agent]), agent)
 
-    def _count_drainers(self, tracer: Tracer) -> None:
+    def _set_empty_count(self, tracer: Tracer) -> None:
         """Set the arrival count of `empty`: every agent of a role without `skip`, one agent of a role with it."""
         count = sum(1 if agent in self._skippers else agent.agents for agent in self._releases)
-        if bool(self._fillers) != bool(count):
-            missing, done = ("released", "filled") if self._fillers else ("filled", "released")
+        if bool(self._producers) != bool(count):
+            missing, done = ("released", "filled") if self._producers else ("filled", "released")
             fault(
                 "E208",
                 f"slots of `{self.name}` are {done}, none is {missing}",
                 span=self._span,
                 help="fill in one role, wait and release in the others",
             )
-        if len(self._fillers) > 1:
-            fault("E208", f"`{self.name}` is filled by two roles", span=self._span, help="give each a ring of its own")
+        if len(self._producers) > 1:
+            fault(
+                "E208",
+                f"`{self.name}` is filled by two roles",
+                span=self._span,
+                help="give each role its own ring",
+            )
         body, blocks = tracer.scopes[0].body, prod(tracer.cluster) if self._multicast else 1
         for position, stmt in enumerate(body):
             if isinstance(stmt, Alloc) and stmt.buffer is self._empty:

@@ -26,7 +26,7 @@ class Turns:
         self._agents = extent(agents, "the number of agents")
         self._name = tracer.name("turns")
         self._turn = declare(tracer, "Turns", self._name, self._agents, 1, tracer.span())
-        self._cursors = UseCounters(self._name)
+        self._counters = UseCounters(self._name)
         self._uses = 0
 
     @contextmanager
@@ -35,7 +35,7 @@ class Turns:
         origin = Origin(f"turns {self._name}", self._uses)
         self._uses += 1
         which, span = uniform_index(i), tracer.span()
-        _, use = self._cursors.read(tracer, "taken", origin)
+        _, use = self._counters.read(tracer, "taken", origin)
         first = algebra.sub(algebra.minimum(which, 1), 1)  # -1 for agent 0, else 0
         tracer.emit(Await(event(self._turn, which), algebra.add(use, first), span=span, origin=origin))
         scope = tracer.scopes[-1]
@@ -46,4 +46,4 @@ class Turns:
         following = algebra.mod(algebra.add(which, 1), self._agents)
         leave = Arrive(event(self._turn, following), 1, algebra.const(0), span=span, origin=origin)
         tracer.emit(One((leave,), span=span, origin=origin))
-        self._cursors.advance(tracer, "taken", algebra.const(1), origin)
+        self._counters.advance(tracer, "taken", algebra.const(1), origin)

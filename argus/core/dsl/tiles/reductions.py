@@ -47,11 +47,11 @@ def reduce(value: RegisterTile, axis: int, op: str, within: Within | None) -> Re
         fault(
             "E205",
             f"axis {position} of `{value.view.buffer.name}` is held by several warps: {value.layout}",
-            here="folded here",
-            help="fold `within=warp`, then across warps through shared memory",
+            here="reduced here",
+            help="reduce `within=warp`, then across warps through shared memory",
         )
-    by_thread_layout = layout == _reduced_layout(value.layout, position, 1)
-    return _emit_fold(value, layout, position, op, "thread" if by_thread_layout else "warp")
+    in_thread = layout == _reduced_layout(value.layout, position, 1)
+    return _emit_fold(value, layout, position, op, "thread" if in_thread else "warp")
 
 
 def scan(value: RegisterTile, axis: int, op: str, within: Within) -> RegisterTile:
@@ -70,9 +70,9 @@ def last(value: RegisterTile, axis: int, within: Within | None) -> RegisterTile:
     """The last element along an axis that a thread holds, or its warp if the thread holds only one."""
     tracer = current("last")
     position = _check_axis(value, axis)
-    by_thread_layout = _reduced_layout(value.layout, position, 1)
-    by_thread = by_thread_layout.tile != value.layout.tile if within is None else level(within) == "thread"
-    layout = by_thread_layout if by_thread else _reduced_layout(value.layout, position, tracer.target.unit)
+    thread_layout = _reduced_layout(value.layout, position, 1)
+    by_thread = thread_layout.tile != value.layout.tile if within is None else level(within) == "thread"
+    layout = thread_layout if by_thread else _reduced_layout(value.layout, position, tracer.target.unit)
     return _emit_fold(value, layout, position, "last", "thread" if by_thread else "warp")
 
 
@@ -95,7 +95,7 @@ def shift(value: RegisterTile, axis: int, distance: int, fill: float) -> Registe
         fault(
             "E205",
             f"lanes do not hold one element each, in order, along axis {position} of `{value.view.buffer.name}`",
-            help="shift what has one value a lane: a fold within the thread, or its last element",
+            help="shift a tile with one element per lane: a reduction within the thread, or its last element",
         )
     atom = SHUFFLES[tracer.target.name]
     if atom.vector_bits != value.dtype.bits:
@@ -124,7 +124,7 @@ def _reduced_layout(layout: TV, axis: int, within: int) -> TV:
     try:
         return layout.partial(axis, within)
     except ValueError as problem:
-        fault("E109", str(problem), help="fold along an axis that threads divide evenly")
+        fault("E109", str(problem), help="reduce along an axis that the threads divide evenly")
 
 
 def _check_axis(value: RegisterTile, axis: int) -> int:

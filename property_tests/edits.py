@@ -29,7 +29,7 @@ from argus.core.ir import (
     bodies,
     walk,
 )
-from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.rewrite import rewrite_stmt
 from argus.core.ir.surgery import fresh_copies, replace_stmt
 from argus.core.layout import Layout
 from argus.core.walk import substitute, symbols
@@ -171,7 +171,7 @@ def change_loop(kernel: Kernel, random: Random) -> Mutant | None:
     inside = (0, -1) if stmt.step > 0 else (1, 0)
     low, high = (None if end is None else end + shift for end, shift in zip(ends, inside, strict=True))
     fresh = Symbol(stmt.symbol.name, "loop", low, high)
-    body = tuple(in_stmt(inner, {stmt.symbol: sym(fresh)}) for inner in stmt.body)
+    body = tuple(rewrite_stmt(inner, {stmt.symbol: sym(fresh)}) for inner in stmt.body)
     changed = evolve(stmt, symbol=fresh, start=start, stop=stop, body=body)
     return with_edit(kernel, stmt, (changed,), f"{which} + {by}")
 

@@ -27,7 +27,7 @@ from argus.core.ir import (
     bodies,
     walk,
 )
-from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.rewrite import rewrite_stmt
 from argus.core.ir.surgery import fresh_copies
 from property_tests import edits
 from property_tests.edits import Edit, mutate
@@ -146,7 +146,7 @@ def change_step(kernel: Kernel, random: Random) -> Mutant | None:
 def _fresh(loop: For) -> For:
     """The loop with a new variable, of a range without upper bound."""
     other = Symbol(loop.symbol.name, "loop", loop.start.range[0], None)
-    return evolve(loop, symbol=other, body=tuple(in_stmt(s, {loop.symbol: sym(other)}) for s in loop.body))
+    return evolve(loop, symbol=other, body=tuple(rewrite_stmt(s, {loop.symbol: sym(other)}) for s in loop.body))
 
 
 def change_operand(kernel: Kernel, random: Random) -> Mutant | None:
@@ -175,7 +175,7 @@ def change_agents(kernel: Kernel, random: Random) -> Mutant | None:
         return None
     agents = warps * role.unit // role.agent
     number = Symbol(role.number.name, "agent", 0, agents - 1)
-    body = tuple(in_stmt(stmt, {role.number: sym(number)}) for stmt in role.body)
+    body = tuple(rewrite_stmt(stmt, {role.number: sym(number)}) for stmt in role.body)
     made = evolve(role, warps=warps, number=number, body=body)
     threads = max(kernel.threads, (made.first_warp + warps) * role.unit)
     return _with_role(evolve(kernel, threads=threads), role, made, f"{agents} agents")

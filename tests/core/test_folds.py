@@ -11,7 +11,7 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.check import check
 from argus.core.check.folds import fold_error
-from argus.core.check.holding import threads_hold
+from argus.core.check.register_operands import threads_hold
 from argus.core.dtype import bf16, f32
 from argus.core.index import Symbol
 from argus.core.ir import Buffer, Fold, View, walk, whole
@@ -45,18 +45,21 @@ def test_a_fold_into_what_its_threads_hold(target: TV, within: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        (fold(ROWS, ROWS.axis(0)), "hold 8 of 32 elements of a row"),
-        (fold(ROWS, ROWS.axis(1)), "what is left of (64, 32) along axis 1 is not (32,)"),
-        (fold(ROWS, ROWS.axis()), "what is left"),
-        (fold(ROWS, ROWS.partial(1), op="xor"), "no operation of folds"),
-        (fold(ROWS, ROWS, op="last", keep="prefix"), "no operation of folds"),
+        (fold(ROWS, ROWS.axis(0)), "holds 8 of 32 elements of a row"),
+        (fold(ROWS, ROWS.axis(1)), "reducing (64, 32) along axis 1 does not give (32,)"),
+        (fold(ROWS, ROWS.axis()), "does not give"),
+        (fold(ROWS, ROWS.partial(1), op="xor"), "not a reduction operator"),
+        (fold(ROWS, ROWS, op="last", keep="prefix"), "not a reduction operator"),
         (fold(ROWS, ROWS.partial(1), axis=2), "no axis 2"),
-        (fold(ROWS, ROWS.partial(1), keep="prefix"), "prefixes are held where the elements are"),
-        (fold(ROWS, TV(Layout(32, 1), Layout(2, 32), (64,))), "one number of threads and one type"),
+        (fold(ROWS, ROWS.partial(1), keep="prefix"), "each prefix must be held by the thread that holds its element"),
+        (fold(ROWS, TV(Layout(32, 1), Layout(2, 32), (64,))), "the same number of threads and the same type"),
         (fold(ROWS, TV(Layout(64, 1), Layout(1, 0), (64,)), within="warp"), ""),
-        (fold(ROWS, TV(Layout((4, 16), (64, 4)), Layout(4, 1), (64, 4))), "holds a result whose elements others hold"),
+        (
+            fold(ROWS, TV(Layout((4, 16), (64, 4)), Layout(4, 1), (64, 4))),
+            "holds a result whose elements other threads hold",
+        ),
         (fold(ROWS, TV(Layout((4, 16), (0, 1)), Layout((4, 4), (16, 64)), (64, 4))), "holds two results of one row"),
-        (fold(ROWS, TV(Layout((4, 16), (0, 1)), Layout(4, 16), (64, 4))), "is of different elements"),
+        (fold(ROWS, TV(Layout((4, 16), (0, 1)), Layout(4, 16), (64, 4))), "combines different elements"),
     ],
 )
 def test_a_fold_whose_elements_are_elsewhere(changed: Fold, words: str) -> None:
@@ -68,7 +71,7 @@ def test_a_fold_of_a_view_that_is_chosen_while_the_kernel_runs() -> None:
     made = fold(ROWS, ROWS.axis(0), within="warp")
     block = algebra.sym(Symbol("b", "block"))
     moving = View(made.source.buffer, made.source.shape, (algebra.mod(block, 64), algebra.coord(1)))
-    assert "while the kernel runs" in fold_error(evolve(made, source=moving), 64)
+    assert "run-time values" in fold_error(evolve(made, source=moving), 64)
     turned = View(made.source.buffer, made.source.shape, (algebra.coord(0), algebra.sub(31, algebra.coord(1))))
     assert fold_error(evolve(made, source=turned), 64) == ""
     hidden = View(made.source.buffer, made.source.shape, made.source.at, algebra.lt(algebra.coord(0), 3))
@@ -78,7 +81,7 @@ def test_a_fold_of_a_view_that_is_chosen_while_the_kernel_runs() -> None:
 def test_types_do_not_change_in_a_fold() -> None:
     made = fold(ROWS, ROWS.axis(0), within="warp")
     other = evolve(made.target.buffer, dtype=bf16)
-    assert "one type" in fold_error(evolve(made, target=whole(other)), 64)
+    assert "the same type" in fold_error(evolve(made, target=whole(other)), 64)
 
 
 def test_a_closed_kernel_is_checked() -> None:

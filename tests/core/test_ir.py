@@ -9,7 +9,7 @@ from argus.core.check import expressions, views
 from argus.core.index import Symbol
 from argus.core.ir import Alloc, For, Stmt, bodies, static, trips, walk, whole, with_bodies
 from argus.core.ir.pretty import pretty
-from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.rewrite import rewrite_stmt
 from argus.core.walk import symbols
 from argus.kernels.gemm import gemm
 from tests.conftest import Golden
@@ -33,11 +33,11 @@ def test_bodies_round_trip(stmt: Stmt) -> None:
 
 @pytest.mark.parametrize("stmt", STATEMENTS, ids=NAMES)
 def test_symbols_are_replaced_everywhere_and_back(stmt: Stmt) -> None:
-    there = in_stmt(stmt, {S: sym(OTHER)})
+    there = rewrite_stmt(stmt, {S: sym(OTHER)})
     assert S not in below(there)
     assert (OTHER in below(there)) == (S in below(stmt))
-    assert text_of(in_stmt(there, {OTHER: sym(S)})) == text_of(stmt)
-    assert text_of(in_stmt(stmt, {})) == text_of(stmt)
+    assert text_of(rewrite_stmt(there, {OTHER: sym(S)})) == text_of(stmt)
+    assert text_of(rewrite_stmt(stmt, {})) == text_of(stmt)
 
 
 @pytest.mark.parametrize("stmt", STATEMENTS, ids=NAMES)

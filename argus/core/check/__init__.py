@@ -1,4 +1,4 @@
-"""Well-formedness: what must hold of a kernel before any reading of it makes sense."""
+"""Well-formedness checks of a traced kernel or program; proof, interpreter and emitters assume that they pass."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def check(kernel: Kernel) -> tuple[Diagnostic, ...]:
-    """Every fault found, those of names first, then in program order; empty for a well-formed kernel."""
+    """All errors of a kernel, those of scopes first, then in program order; empty for a well-formed kernel."""
     return tuple(_checks(kernel))
 
 
@@ -52,7 +52,7 @@ def _checks(kernel: Kernel) -> Iterator[Diagnostic]:
 
 
 def check_thread_count(name: str, target: Target, threads: int, span: Span) -> tuple[Diagnostic, ...]:
-    """A fault unless the threads are whole waves that the target can run."""
+    """Error E213 unless the thread count is a positive multiple of the wave size within the target's limit."""
     unit, most = target.unit, target.max_threads
     if 0 < threads <= most and threads % unit == 0:
         return ()

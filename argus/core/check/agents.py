@@ -1,4 +1,4 @@
-"""Who runs what: roles, their registers, and statements that threads must reach together."""
+"""Checks of roles: warps, register budgets and ownership, elected threads, and operands that must be uniform."""
 
 from __future__ import annotations
 
@@ -34,36 +34,43 @@ from argus.core.ir import (
 from argus.core.walk import mentions, only_as_quotient, show, symbols
 
 _WARPGROUP = 4
-_TAKEN = ("", "cta")
+_RESERVED = ("", "cta")
+"""Role names that would collide: a role's name is also that of its barrier, and `cta` is the block's."""
 
 
 def check_roles(kernel: Kernel) -> Iterator[Diagnostic]:
-    """Roles are at the level of the kernel, on warps of their own; whole warpgroups where those act together."""
+    """Roles are at the kernel's top level, on disjoint warps; with setmaxnreg or wgmma they are whole warpgroups."""
     for stmt in walk(kernel.body):
         if isinstance(stmt, Roles) and stmt is not kernel.roles:
-            yield error_at(kernel, stmt, "E202", "roles stand inside another body", "open them at the kernel's level")
+            yield error_at(
+                kernel,
+                stmt,
+                "E202",
+                "roles are nested in another body",
+                "open them at the kernel's top level",
+            )
     if kernel.roles is None:
         return
     taken: dict[int, str] = {}
     for role in kernel.roles.roles:
-        why = _misplaced(kernel, role) or _overlap(role, taken)
+        why = _placement_error(kernel, role) or _overlap_error(role, taken)
         if why:
             help_ = "give each role warps of its own, within the kernel's threads"
             yield error_at(kernel, kernel.roles, "E202", f"role `{role.name}` {why}", help_)
         taken |= dict.fromkeys(range(role.first_warp, role.first_warp + role.warps), role.name)
 
 
-def _overlap(role: Role, taken: dict[int, str]) -> str:
+def _overlap_error(role: Role, taken: dict[int, str]) -> str:
     for warp in range(role.first_warp, role.first_warp + role.warps):
         if warp in taken:
             return f"shares warp {warp} with role `{taken[warp]}`"
     return ""
 
 
-def _misplaced(kernel: Kernel, role: Role) -> str:
+def _placement_error(kernel: Kernel, role: Role) -> str:
     last, threads = role.first_warp + role.warps, role.warps * role.unit
-    if role.name in _TAKEN:
-        return "has the name of the block's own barrier, or none"
+    if role.name in _RESERVED:
+        return "has no name, or the reserved name `cta` of the block's barrier"
     if role.unit != kernel.target.unit or role.first_warp < 0 or role.warps < 1 or last * role.unit > kernel.threads:
         return f"takes warps {role.first_warp} to {last - 1}, the kernel has {kernel.threads // kernel.target.unit}"
     if role.agent != 1 and (role.agent % role.unit != 0 or threads % role.agent != 0):
@@ -72,29 +79,30 @@ def _misplaced(kernel: Kernel, role: Role) -> str:
         isinstance(stmt, Mma) and stmt.atom.unit > role.unit for stmt in walk(role.body)
     )
     if whole and (role.first_warp % _WARPGROUP != 0 or role.warps % _WARPGROUP != 0):
-        return f"takes warps {role.first_warp} to {last - 1}, which are no whole warpgroups"
+        return f"takes warps {role.first_warp} to {last - 1}, which are not whole warpgroups"
     if role.registers is not None and (role.registers % 8 != 0 or not 24 <= role.registers <= 256):
-        return f"holds {role.registers} registers a thread, which is no multiple of 8 from 24 to 256"
+        return f"holds {role.registers} registers a thread, which is not a multiple of 8 between 24 and 256"
     return ""
 
 
 def check_agent(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
-    yield from _owned(executor, stmt)
-    yield from _uniform(executor, stmt)
+    """Errors of a statement that its executor (block, agent or elected thread) may not run."""
+    yield from _check_ownership(executor, stmt)
+    yield from _check_uniformity(executor, stmt)
     if executor.elected:
-        yield from _elected(executor, stmt)
+        yield from _check_elected(executor, stmt)
     if isinstance(stmt, Copy) and stmt.atom.unit == 1 and executor.threads != 1:
         yield error_at(
             executor.kernel,
             stmt,
             "E215",
-            f"`{stmt.atom}` is the instruction of one thread, {executor.threads} run it",
+            f"`{stmt.atom}` is a single-thread instruction, and {executor.threads} threads run it",
             "put it into `with elected():`, or into a role of one thread",
         )
 
 
-def _owned(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
-    """Registers and counters are touched by their owner, registers by number."""
+def _check_ownership(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
+    """Only the owner accesses registers and counters, and register indices are constants."""
     for view in views(stmt):
         if view.buffer.space not in ("register", "counter") or isinstance(stmt, Assert | Tag):
             continue
@@ -106,12 +114,12 @@ def _owned(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
         elif symbols(*view.at):
             help_ = "index registers by Python integers: `for j in range(4):`"
             yield error_at(
-                executor.kernel, stmt, "E217", f"registers of `{name}` are chosen while the kernel runs", help_
+                executor.kernel, stmt, "E217", f"registers of `{name}` are indexed by a run-time value", help_
             )
 
 
-def _elected(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
-    """One thread alone does what needs no other, and keeps no registers."""
+def _check_elected(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
+    """An elected thread runs only single-thread statements and accesses no register tiles."""
     match stmt:
         case Copy(atom=atom, source=source, target=target):
             fine = atom.unit == 1 and "register" not in (source.buffer.space, target.buffer.space)
@@ -128,67 +136,67 @@ def _elected(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
             executor.kernel,
             stmt,
             "E214",
-            f"one thread runs what {executor.agent} do together",
-            "leave only copies by the TMA, arrivals and waits for them in `with elected():`",
+            f"one elected thread runs a statement that needs all {executor.agent} threads",
+            "leave only TMA copies, barrier arrivals and waits inside `with elected():`",
         )
 
 
-def _differs(executor: Executor, node: Node) -> bool:
-    """Whether an expression has another value in another thread of the agent, or for another element."""
+def _is_divergent(executor: Executor, node: Node) -> bool:
+    """Whether an expression may differ between threads of the agent, or between elements."""
     threads = {executor.kernel.thread} if executor.role is None else {executor.kernel.thread, executor.role.thread}
     return bool(threads & symbols(node)) or mentions(node, (Coord,))
 
 
-def _of_waves(executor: Executor, stmt: Stmt, node: Node) -> bool:
-    """Whether a branch that threads see differently is one that each wave takes or leaves as a whole.
+def _is_wave_uniform(executor: Executor, stmt: Stmt, node: Node) -> bool:
+    """Whether a branch condition that differs between threads is uniform within each wave.
 
-    What runs in it is run by single waves then, and the block's barrier pairs by count; of machines with barriers
-    of other kinds, and of roles, that is not so.
+    Allowed on targets with the queue `vmem` outside roles: their block barrier counts the arrivals of waves, so that
+    waves in different branches may execute different barrier statements.
     """
     if not isinstance(stmt, If) or executor.role is not None or "vmem" not in executor.kernel.target.queues:
         return False
     return only_as_quotient(node, executor.kernel.thread, executor.kernel.target.unit) and not mentions(node, (Coord,))
 
 
-def _uniform(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
-    for what, node in _common(stmt):
-        if _differs(executor, node) and not _of_waves(executor, stmt, node):
+def _check_uniformity(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
+    for what, node in _uniform_operands(stmt):
+        if _is_divergent(executor, node) and not _is_wave_uniform(executor, stmt, node):
             help_ = "make it uniform"
-            if what in ("start of the sum", "branch"):
+            if what in ("`init` operand", "branch"):
                 help_ = "branch on sizes, blocks and loop variables; mask elements with `where(...)`"
             message = f"the {what} `{show(node)}` differs between threads"
             here = "must be uniform" if help_ != "make it uniform" else ""
             yield error_at(executor.kernel, stmt, "E207", message, help_, here)
 
 
-def _common(stmt: Stmt) -> Iterator[tuple[str, Node]]:
-    """What all threads of an agent must agree on."""
+def _uniform_operands(stmt: Stmt) -> Iterator[tuple[str, Node]]:
+    """The operands of a statement that must be equal in all threads of an agent, with a description of each."""
     match stmt:
         case Mma(init=init):
-            yield "start of the sum", init
+            yield "`init` operand", init
         case If(cond=cond):
             yield "branch", cond
         case For(start=start, stop=stop):
             yield "loop bound", start
             yield "loop bound", stop
         case Arrive(event=event, bytes=size):
-            yield from _of_event(event)
+            yield from _barrier_index(event)
             yield "number of bytes", size
         case Await(event=event, phase=phase):
-            yield from _of_event(event)
+            yield from _barrier_index(event)
             yield "phase", phase
         case Copy(signal=View() as event):
-            yield from _of_event(event)
+            yield from _barrier_index(event)
         case Edit(tensor=View() as tensor):
             for node in tensor.at:
                 if not mentions(node, (Coord,)):
-                    yield "tensor of a map", node
+                    yield "tensor of a tensor map", node
         case Advance(by=by):
             yield "step of a counter", by
         case _:
             return
 
 
-def _of_event(event: View) -> Iterator[tuple[str, Node]]:
+def _barrier_index(event: View) -> Iterator[tuple[str, Node]]:
     for node in event.at:
-        yield "barrier's number", node
+        yield "barrier index", node

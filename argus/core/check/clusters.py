@@ -1,4 +1,4 @@
-"""Clusters: the grid they divide, where they meet, and what may reach another block."""
+"""Checks of clusters: grid divisibility, cluster barriers, and accesses to other blocks' shared memory."""
 
 from __future__ import annotations
 
@@ -13,56 +13,56 @@ from argus.core.walk import show
 
 
 def check_clusters(kernel: Kernel) -> Iterator[Diagnostic]:
-    """Whole clusters, which meet as a whole; other blocks are reached by arrivals, multicasts and stores alone."""
+    """The grid is whole clusters, all threads reach each cluster barrier, and only arrivals, multicasts and stores of
+    registers access another block.
+    """
     sizes = (*kernel.cluster, *(1 for _ in kernel.grid[len(kernel.cluster) :]))
     for count, size in zip(kernel.grid, sizes, strict=False):
         if algebra.mod(count, size) is not algebra.const(0):
-            message = f"{show(count)} blocks along one axis are no whole clusters of {size}"
+            message = f"{show(count)} blocks along one axis are not divisible into clusters of {size}"
             label = Label(kernel.span, "declared here")
-            help_ = "count tiles in groups: `2 * ceil_div(M, 2 * 128)`"
+            help_ = "round the count up to whole clusters: `2 * ceil_div(M, 2 * 128)`"
             yield Diagnostic("E230", "error", message, label, help=help_, kernel=kernel.name)
-    yield from _halves(kernel)
+    yield from _check_arrive_wait_pairs(kernel)
     top = {*kernel.prologue, *kernel.epilogue}
     for stmt in walk(kernel.body):
         if isinstance(stmt, Sync):
-            yield from _meeting(kernel, stmt, outside=stmt in top)
-        yield from _reached(kernel, stmt)
+            yield from _check_sync(kernel, stmt, at_top_level=stmt in top)
+        yield from _check_peer_accesses(kernel, stmt)
 
 
-def _halves(kernel: Kernel) -> Iterator[Diagnostic]:
-    """Each arrival at a meeting of the cluster has its wait before the next meeting, and each wait its arrival."""
+def _check_arrive_wait_pairs(kernel: Kernel) -> Iterator[Diagnostic]:
+    """`cluster.arrive()` and `cluster.wait()` alternate, beginning with an arrival and ending with a wait."""
     pending: Sync | None = None
     for stmt in (*kernel.prologue, *kernel.epilogue):
         if not isinstance(stmt, Sync) or stmt.barrier != "cluster":
             continue
         if (stmt.how == "wait") != (pending is not None):
-            help_ = "write `cluster.arrive()`, then `cluster.wait()`, and so on"
-            yield error_at(kernel, stmt, "E231", "the halves of the cluster's meetings do not follow each other", help_)
+            help_ = "write `cluster.arrive()`, then `cluster.wait()`, before the next `cluster.arrive()`"
+            yield error_at(kernel, stmt, "E231", "`cluster.arrive()` and `cluster.wait()` do not alternate", help_)
         pending = stmt if stmt.how == "arrive" else None
     if pending is not None:
-        yield error_at(
-            kernel, pending, "E231", "an arrival at a meeting of the cluster without its wait", "wait for it"
-        )
+        yield error_at(kernel, pending, "E231", "`cluster.arrive()` without a `cluster.wait()` after it", "wait for it")
 
 
-def _meeting(kernel: Kernel, stmt: Sync, *, outside: bool) -> Iterator[Diagnostic]:
-    if stmt.barrier == "cluster" and (not outside or stmt.threads is not None or kernel.peers == 1):
-        help_ = "put it at the level of the kernel, before the roles or after them"
-        yield error_at(kernel, stmt, "E231", "a meeting of the cluster that not all of its threads reach alike", help_)
+def _check_sync(kernel: Kernel, stmt: Sync, *, at_top_level: bool) -> Iterator[Diagnostic]:
+    if stmt.barrier == "cluster" and (not at_top_level or stmt.threads is not None or kernel.peers == 1):
+        help_ = "put it at the kernel's top level, before the roles or after them"
+        yield error_at(kernel, stmt, "E231", "a cluster barrier that not every thread of the cluster reaches", help_)
     if stmt.barrier != "cluster" and stmt.how == "wait":
-        yield error_at(kernel, stmt, "E231", f"`{stmt.barrier}` has no meeting in halves", "meet, or arrive")
+        yield error_at(kernel, stmt, "E231", f"`{stmt.barrier}` has no separate wait", "use `sync` or `arrive`")
 
 
-def _reached(kernel: Kernel, stmt: Stmt) -> Iterator[Diagnostic]:
+def _check_peer_accesses(kernel: Kernel, stmt: Stmt) -> Iterator[Diagnostic]:
     for view in views(stmt):
-        if view.peer is None or (isinstance(stmt, Arrive) and view is stmt.event) or _sends(stmt, view):
+        if view.peer is None or (isinstance(stmt, Arrive) and view is stmt.event) or _is_peer_store(stmt, view):
             continue
-        what = "is used otherwise than by an arrival, or by stores of registers: not built"
+        what = "is accessed by something other than an arrival or a store of registers: not built yet"
         yield error_at(kernel, stmt, "E501", f"`{view.buffer.name}` of another block {what}")
 
 
-def _sends(stmt: Stmt, view: View) -> bool:
-    """Whether each thread stores registers into another block's shared memory there."""
+def _is_peer_store(stmt: Stmt, view: View) -> bool:
+    """Whether the view is the target of an unmasked store of registers into another block's shared memory."""
     if not isinstance(stmt, Copy) or view is not stmt.target or view.buffer.space != "shared":
         return False
     plain = stmt.atom.proxy == "generic" and all(each.tv is None for each in stmt.atom.operands.values())

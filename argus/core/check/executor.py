@@ -1,4 +1,4 @@
-"""Where in a kernel a statement stands: by whom it is run."""
+"""The executor of each statement of a kernel: the block, an agent of a role, or its elected thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from argus.core.ir import Kernel, One, Role, Roles, Stmt, bodies
 
 @frozen
 class Executor:
-    """Run by the block, by each agent of a role, or by the one thread that it elects."""
+    """What runs a statement: the block (role None), each agent of a role, or the elected thread of either."""
 
     kernel: Kernel
     role: Role | None = None
@@ -30,6 +30,7 @@ class Executor:
 
     @property
     def owner(self) -> str:
+        """The name that buffers of this executor carry as their owner: the role's, or "" for the block."""
         return "" if self.role is None else self.role.name
 
     def __str__(self) -> str:
@@ -37,7 +38,7 @@ class Executor:
 
 
 def statements_with_executor(kernel: Kernel) -> Iterator[tuple[Executor, Stmt]]:
-    """Every statement with its executor, in program order, each before what it contains."""
+    """Every statement with its executor, in program order, each before the statements nested in it."""
     yield from _with_executor(Executor(kernel), kernel.body)
 
 
@@ -55,4 +56,5 @@ def _with_executor(executor: Executor, body: tuple[Stmt, ...]) -> Iterator[tuple
 
 
 def error_at(kernel: Kernel, stmt: Stmt, code: str, message: str, help: str = "", here: str = "") -> Diagnostic:
+    """An error about a statement. here: the label at its source line."""
     return Diagnostic(code, "error", message, Label(stmt.span, here), help=help, kernel=kernel.name)

@@ -1,7 +1,7 @@
-"""Whether a fold has its operands where it needs them.
+"""Checks that the threads of a reduction or scan hold its operands and results.
 
-The threads of a group (one thread, or those of a warp) fold the distinct elements that they hold together, row by
-row: a row is what has the same coordinates but for the one along the axis. Every thread that holds a row's elements
+The threads of a group (one thread, or one warp) together reduce the distinct elements that they hold, row by row: a
+row is the set of elements that differ only in the coordinate along the axis. Every thread that holds elements of a row
 gets the row's result.
 """
 
@@ -13,67 +13,67 @@ from math import prod
 import numpy as np
 
 from argus.core import algebra
-from argus.core.check.holding import is_identity
+from argus.core.check.register_operands import is_identity
 from argus.core.index import Const, Index
 from argus.core.ir import Fold, View
 from argus.core.layout import TV, IntArray
 from argus.core.walk import evaluate
 
 FOLD_OPS = ("add", "mul", "max", "min", "last")
-"""The operations of folds: `last` is the element with the greatest coordinate."""
+"""The reduction operators; `last` selects the element with the greatest coordinate."""
 
 
 def fold_error(stmt: Fold, unit: int) -> str:
-    """What is wrong with a fold; empty if nothing. unit: threads of a warp."""
+    """Why a fold is ill-formed; empty if it is well-formed. unit: threads of a warp."""
     source, target = stmt.source.buffer.layout, stmt.target.buffer.layout
     if stmt.op not in FOLD_OPS or (stmt.op == "last" and stmt.keep == "prefix"):
-        return "it is no operation of folds"
+        return "it is not a reduction operator"
     if not isinstance(source, TV) or not isinstance(target, TV) or not is_identity(stmt.target.at):
-        return "both are tiles of registers, the second a whole one"
+        return "both must be register tiles, the target a whole one"
     if source.threads.size() != target.threads.size() or stmt.source.buffer.dtype != stmt.target.buffer.dtype:
-        return "both have one number of threads and one type"
-    shape = _extents(stmt.source)
+        return "both must have the same number of threads and the same type"
+    shape = _static_shape(stmt.source)
     if shape is None or not 0 <= stmt.axis < len(shape):
         return f"it has no axis {stmt.axis}"
     group = 1 if stmt.within == "thread" else unit
     if stmt.keep == "prefix":
-        return _prefix_fault(stmt.source, source, target)
-    return _total_fault(source, stmt.source.at, shape, target, stmt.axis, group)
+        return _scan_error(stmt.source, source, target)
+    return _reduction_error(source, stmt.source.at, shape, target, stmt.axis, group)
 
 
-def _extents(view: View) -> tuple[int, ...] | None:
+def _static_shape(view: View) -> tuple[int, ...] | None:
     found = tuple(extent.value for extent in view.shape if isinstance(extent, Const))
     return found if len(found) == len(view.shape) and view.where is algebra.TRUE else None
 
 
-def _prefix_fault(source: View, held: TV, target: TV) -> str:
+def _scan_error(source: View, held: TV, target: TV) -> str:
     if is_identity(source.at) and held == target:
         return ""
-    return "prefixes are held where the elements are"
+    return "each prefix must be held by the thread that holds its element"
 
 
 @lru_cache(maxsize=256)
-def _total_fault(held: TV, at: tuple[Index, ...], shape: tuple[int, ...], target: TV, axis: int, group: int) -> str:
+def _reduction_error(held: TV, at: tuple[Index, ...], shape: tuple[int, ...], target: TV, axis: int, group: int) -> str:
     others = tuple(extent for other, extent in enumerate(shape) if other != axis)
     dropped = target.tile == others
     if not dropped and (len(target.tile) != len(shape) or tuple(_without(target.tile, axis)) != others):
-        return f"what is left of {shape} along axis {axis} is not {target.tile}"
-    sets = _sets(held, at, shape, axis, group)
+        return f"reducing {shape} along axis {axis} does not give {target.tile}"
+    sets = _coordinates_by_row(held, at, shape, axis, group)
     if sets is None:
-        return "its elements are chosen while the kernel runs"
+        return "its elements are indexed by run-time values"
     named: dict[tuple[int, int], frozenset[int]] = {}
-    for thread, rows in enumerate(_results(target, axis, dropped=dropped)):
+    for thread, rows in enumerate(_target_rows(target, axis, dropped=dropped)):
         own = sets[thread // group]
         wanted = {row for row, _ in rows}
         if not dropped and len(wanted) != len(rows):
             return f"thread {thread} holds two results of one row"
         if not wanted <= own.keys():
-            return f"thread {thread} holds a result whose elements others hold"
+            return f"thread {thread} holds a result whose elements other threads hold"
         for row, number in rows:
             if named.setdefault((row, number), own[row]) != own[row]:
-                return f"result {number} of a row is of different elements in different threads"
+                return f"result {number} of a row combines different elements in different threads"
             if dropped and len(own[row]) != shape[axis]:
-                return f"thread {thread} and those of its group hold {len(own[row])} of {shape[axis]} elements of a row"
+                return f"the group of thread {thread} holds {len(own[row])} of {shape[axis]} elements of a row"
     return ""
 
 
@@ -81,10 +81,10 @@ def _without(extents: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return tuple(extent for other, extent in enumerate(extents) if other != axis)
 
 
-def _sets(
+def _coordinates_by_row(
     held: TV, at: tuple[Index, ...], shape: tuple[int, ...], axis: int, group: int
 ) -> list[dict[int, frozenset[int]]] | None:
-    """Per group of threads, the coordinates along the axis that it holds of each row."""
+    """For each group of threads, the coordinates along the axis that the group holds, by row; None if symbolic."""
     grid = np.indices(shape, dtype=np.int64)
     try:
         number, below = np.zeros(shape, np.int64), 1
@@ -95,7 +95,7 @@ def _sets(
     along = np.full(prod(held.tile), -1, np.int64)
     row = np.zeros(prod(held.tile), np.int64)
     along[number.ravel()] = grid[axis].ravel()
-    row[number.ravel()] = _row(tuple(grid), shape, axis).ravel()
+    row[number.ravel()] = _row_indices(tuple(grid), shape, axis).ravel()
     elements = held.elements()
     found: list[dict[int, frozenset[int]]] = []
     for first in range(0, len(elements), group):
@@ -108,7 +108,7 @@ def _sets(
     return found
 
 
-def _row(axes: tuple[IntArray, ...], shape: tuple[int, ...], axis: int) -> IntArray:
+def _row_indices(axes: tuple[IntArray, ...], shape: tuple[int, ...], axis: int) -> IntArray:
     number, below = np.zeros_like(axes[axis]), 1
     for other, extent in enumerate(shape):
         if other != axis:
@@ -116,8 +116,8 @@ def _row(axes: tuple[IntArray, ...], shape: tuple[int, ...], axis: int) -> IntAr
     return number
 
 
-def _results(target: TV, axis: int, *, dropped: bool) -> list[set[tuple[int, int]]]:
-    """Per thread, the results that it holds: (row, number along the axis)."""
+def _target_rows(target: TV, axis: int, *, dropped: bool) -> list[set[tuple[int, int]]]:
+    """For each thread, the results that it holds: (row, index along the axis)."""
     axes = target.coordinates()
     size = (target.threads.size(), target.values.size())
     row, below = np.zeros(size, np.int64), 1

@@ -1,4 +1,4 @@
-"""What statements take: shapes, layouts, registers and types that fit."""
+"""Checks of operands of copies, maps, folds and MMAs: shapes, layouts, thread counts, registers and types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argus.core import algebra
 from argus.core.atom import Canonical, Major, Operand
 from argus.core.check.executor import Executor, error_at
 from argus.core.check.folds import fold_error
-from argus.core.check.holding import holds_operands
+from argus.core.check.register_operands import holds_operands
 from argus.core.diagnostic import Diagnostic
 from argus.core.index import Const, Coord, Index
 from argus.core.ir import Copy, Fold, Map, Mma, Staged, Stmt, View
@@ -19,20 +19,21 @@ from argus.core.walk import mentions, show
 
 
 def check_operands(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
+    """Errors of a copy, map, fold or MMA; nothing for other statements."""
     match stmt:
         case Copy():
-            yield from _copy(executor, stmt)
+            yield from _check_copy(executor, stmt)
         case Map():
-            yield from _map(executor, stmt)
+            yield from _check_map(executor, stmt)
         case Fold():
-            yield from _fold(executor, stmt)
+            yield from _check_fold(executor, stmt)
         case Mma():
-            yield from _mma(executor, stmt)
+            yield from _check_mma(executor, stmt)
         case _:
             return
 
 
-def _copy(executor: Executor, stmt: Copy) -> Iterator[Diagnostic]:
+def _check_copy(executor: Executor, stmt: Copy) -> Iterator[Diagnostic]:
     if executor.kernel.target.name not in stmt.atom.targets:
         yield error_at(
             executor.kernel, stmt, "E108", f"`{stmt.atom}` is not an instruction of {executor.kernel.target}"
@@ -57,42 +58,45 @@ def _copy(executor: Executor, stmt: Copy) -> Iterator[Diagnostic]:
             f"a copy of shape {shape} by a layout of the tile {stmt.by.tile}",
             "give the views and the layout one shape",
         )
-    elif stmt.atom.unit > 1 and _run_by_others(executor, stmt.by.threads.size()):
+    elif stmt.atom.unit > 1 and _has_wrong_threads(executor, stmt.by.threads.size()):
         yield error_at(
             executor.kernel,
             stmt,
             "E213",
-            f"a copy by {stmt.by.threads.size()} threads, run by {executor.threads} of {executor}",
+            f"a copy by {stmt.by.threads.size()} threads, run by {executor.threads} threads of {executor}",
             "give `by` a layout of the threads that run the copy",
         )
 
 
-def _run_by_others(executor: Executor, threads: int) -> bool:
-    """Of a block the first threads may copy alone; an agent of a role copies together."""
+def _has_wrong_threads(executor: Executor, threads: int) -> bool:
+    """Whether the copy's layout has a wrong number of threads.
+
+    A block may copy with its first threads only; of a role, all threads of an agent copy.
+    """
     return threads > executor.threads if executor.role is None else threads != executor.threads
 
 
-def _map(executor: Executor, stmt: Map) -> Iterator[Diagnostic]:
+def _check_map(executor: Executor, stmt: Map) -> Iterator[Diagnostic]:
     for get in gets(stmt.elem):
         if not holds_operands(get, stmt.target):
             yield error_at(
                 executor.kernel,
                 stmt,
                 "E205",
-                f"`{get.view.buffer.name}` is held by other threads than `{stmt.target.buffer.name}`",
+                f"`{get.view.buffer.name}` is held by different threads than `{stmt.target.buffer.name}`",
                 "give both tiles one thread-value layout, or go through shared memory",
             )
 
 
-def _fold(executor: Executor, stmt: Fold) -> Iterator[Diagnostic]:
+def _check_fold(executor: Executor, stmt: Fold) -> Iterator[Diagnostic]:
     why = fold_error(stmt, executor.kernel.target.unit)
     if why:
         names = f"`{stmt.source.buffer.name}` into `{stmt.target.buffer.name}`"
-        help_ = "fold within a warp, and through shared memory between warps"
+        help_ = "reduce within a warp, then across warps through shared memory"
         yield error_at(executor.kernel, stmt, "E205", f"`{stmt.op}` folds {names}: {why}", help_)
 
 
-def _mma(executor: Executor, stmt: Mma) -> Iterator[Diagnostic]:
+def _check_mma(executor: Executor, stmt: Mma) -> Iterator[Diagnostic]:
     needed, kernel = stmt.tiling.threads * stmt.atom.unit, executor.kernel
     if needed != executor.threads:
         yield error_at(
@@ -101,7 +105,7 @@ def _mma(executor: Executor, stmt: Mma) -> Iterator[Diagnostic]:
             "E213",
             f"`{stmt.atom}` over {stmt.tiling.waves[0]} x {stmt.tiling.waves[1]} waves needs {needed} threads, "
             f"{executor} has {executor.threads}",
-            "make waves times the wave's lanes the number of threads",
+            "make the number of waves times the lanes of a wave equal the number of threads",
         )
     if kernel.target.name not in stmt.atom.targets:
         yield error_at(kernel, stmt, "E108", f"`{stmt.atom}` is not an instruction of {kernel.target}")
@@ -112,13 +116,15 @@ def _mma(executor: Executor, stmt: Mma) -> Iterator[Diagnostic]:
     ):
         operand = stmt.atom.operands[role]
         if operand.space == "shared":
-            yield from _in_shared(executor, stmt, role, view)
+            yield from _check_shared_operand(executor, stmt, role, view)
         else:
-            yield from _in_registers(executor, stmt, role, view, first)
+            yield from _check_register_operand(executor, stmt, role, view, first)
 
 
-def _in_registers(executor: Executor, stmt: Mma, role: str, view: View, first: Layout) -> Iterator[Diagnostic]:
-    """An operand has just the registers that the executions of the instruction read."""
+def _check_register_operand(
+    executor: Executor, stmt: Mma, role: str, view: View, first: Layout
+) -> Iterator[Diagnostic]:
+    """A register operand has exactly the registers that the executions of the instruction read, of its type."""
     held, operand = view.buffer.layout, stmt.atom.operands[role]
     if operand.tv is None:
         return
@@ -137,8 +143,8 @@ def _in_registers(executor: Executor, stmt: Mma, role: str, view: View, first: L
         )
 
 
-def _in_shared(executor: Executor, stmt: Mma, role: str, view: View) -> Iterator[Diagnostic]:
-    """An operand is a matrix of the instruction's extents under a layout that its descriptor can name."""
+def _check_shared_operand(executor: Executor, stmt: Mma, role: str, view: View) -> Iterator[Diagnostic]:
+    """A shared operand has the instruction's extents and type and a layout that a matrix descriptor can express."""
     operand, name = stmt.atom.operands[role], view.buffer.name
     wanted = (operand.tile[0], operand.tile[1] * stmt.tiling.repeat[2])
     if view.shape != tuple(algebra.const(extent) for extent in wanted) or view.buffer.dtype != operand.dtype:
@@ -158,52 +164,56 @@ def _in_shared(executor: Executor, stmt: Mma, role: str, view: View) -> Iterator
             executor.kernel,
             stmt,
             "E218",
-            f"operand {role} of `{stmt.atom}` is no matrix that a descriptor can name: {why}",
+            f"operand {role} of `{stmt.atom}` has a layout that no matrix descriptor can express: {why}",
             "declare it `shared(dtype, (rows, columns), swizzle=128)` with rows of 128 bytes (or 64, or 32)",
             f"`{name}`",
         )
 
 
 def canonical_layout_error(view: View, operand: Operand) -> str:
-    """Why no descriptor names a view of shape (rows, k); empty if one does [PTX ISA, canonical layouts of wgmma]."""
+    """Why no matrix descriptor expresses a view of shape (rows, k) [PTX ISA, canonical layouts of wgmma].
+
+    Empty if one does.
+    """
     layout, dtype = view.buffer.layout, view.buffer.dtype
     if view.where is not algebra.TRUE or view.peer is not None:
-        return "some of its elements are masked, or a peer's"
+        return "some of its elements are masked, or belong to another block"
     width = tile_columns(view.buffer)
     if not isinstance(layout, Staged) or len(view.buffer.shape) < 2 or width is None:
-        return "its rows do not lie one after the other"
+        return "its rows are not contiguous in shared memory"
     chunk = 128 // dtype.bits
     swizzle = layout.swizzle
     span = 16 if swizzle is None or swizzle.bits == 0 else 16 << swizzle.bits
     if span > 16 and swizzle is not None and (swizzle.base, swizzle.shift) != (chunk.bit_length() - 1, 3):
-        return f"{swizzle} permutes other chunks than those of 16 bytes within 8 rows"
+        return f"{swizzle} does not permute chunks of 16 bytes within 8 rows"
     row = width * dtype.bits // 8
     if row != span:
         return f"rows are {row} bytes, the swizzle spans {span}"
     major, starts = _orientation(view)
     if major is None:
-        return "its axes are not those of the buffer"
+        return "its axes do not follow the last two axes of the buffer"
     if Canonical(major, span) not in operand.canonical:
-        return f"the instruction takes no operand whose neighbours are along {major} with a span of {span}"
-    # An instruction steps from slab to slab: it begins at the first column of one where there are several.
+        return f"the instruction takes no {major}-major operand with a swizzle span of {span} bytes"
+    # The instruction steps from one swizzle tile to the next: a view of several begins at a tile's first column.
     columns = chunk if view.buffer.shape[-1] is algebra.const(width) else width
     for start, step, what in ((starts[0], 8, "rows"), (starts[1], columns, "columns")):
         if algebra.mod(start, step) is not algebra.const(0):
-            return f"it begins at {what} {show(start)}, which is not always a multiple of {step}"
-    return _off_period(view, layout.layout, 8 * span * 8 // dtype.bits)
+            return f"it begins at {what} {show(start)}, which may not be a multiple of {step}"
+    return _alignment_error(view, layout.layout, 8 * span * 8 // dtype.bits)
 
 
-def _off_period(view: View, layout: Layout, period: int) -> str:
-    """Why a slot of a buffer does not begin on the period of its swizzle, in elements; empty if it does."""
+def _alignment_error(view: View, layout: Layout, period: int) -> str:
+    """Why a stage of a buffer does not begin at a multiple of the swizzle's period (in elements); empty if it does."""
     strides = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
     for at, stride in zip(view.at[:-2], strides, strict=False):
         if not isinstance(stride, int) or algebra.mod(algebra.mul(at, stride), period) is not algebra.const(0):
-            return f"its slot begins at element {show(at)} x {stride}, which is no multiple of its period of {period}"
+            start = f"element {show(at)} x {stride}"
+            return f"its slot begins at {start}, which may not be a multiple of the swizzle's period {period}"
     return ""
 
 
 def _orientation(view: View) -> tuple[Major | None, tuple[Index, Index]]:
-    """Which coordinate moves along the buffer's rows, and where on its last two axes the view begins."""
+    """The major-ness of a view (None if it is neither) and its start on the last two axes of the buffer."""
     *leading, row, column = view.at
     orientations: tuple[tuple[Major, int], ...] = (("k", 1), ("mn", 0))
     for major, inner in orientations:

@@ -1,4 +1,4 @@
-"""What a statement touches and computes with, apart from the statements inside it."""
+"""The views and expressions of one statement, without those of the statements nested in it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from argus.core.walk import substitute
 
 
 def views(stmt: Stmt) -> tuple[View, ...]:
-    """The views that a statement touches or speaks of, not those of the statements inside it."""
+    """The views that a statement accesses or makes a claim about, without those of nested statements."""
     match stmt:
         case Copy(source=source, target=target, signal=signal):
             return (source, target) if signal is None else (source, target, signal)
@@ -66,6 +66,7 @@ def views(stmt: Stmt) -> tuple[View, ...]:
 
 
 def claim_views(claim: Claim) -> tuple[View, ...]:
+    """The views that a claim is about."""
     match claim:
         case Equal(left=left, right=right):
             return left.view, right.view
@@ -82,7 +83,7 @@ def claim_views(claim: Claim) -> tuple[View, ...]:
 
 
 def expressions(stmt: Stmt) -> tuple[Node, ...]:
-    """The expressions and conditions of a statement, its views included, not those of the statements inside it."""
+    """The expressions and conditions of a statement and its views, without those of nested statements."""
     placed = tuple(
         part for view in views(stmt) for part in (*view.at, view.where, *(() if view.peer is None else (view.peer,)))
     )
@@ -106,7 +107,7 @@ def _own_expressions(stmt: Stmt) -> tuple[Node, ...]:
         case Assert(claim=WrittenOnce(record=record, where=where)):
             return *(value for _, value in record), where
         case Assert(claim=Products(products=products, over=over)):
-            # A symbol that the claim binds has no value elsewhere.
+            # Symbols that the claim itself binds are not free: replace them by a constant.
             bound = {symbol: algebra.const(0) for symbol, _ in over}
             places = tuple(node for pair in products for side in pair for node in side)
             return *(substitute(node, bound) for node in places), *(extent for _, extent in over)

@@ -1,4 +1,4 @@
-"""Programs: what a launch is given, and what it may rely on while it runs."""
+"""Checks of programs: aliased arguments, workspaces read before they are written, assumptions that are false."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from argus.core.walk import show, substitute
 
 
 def check_program(program: Program) -> tuple[Diagnostic, ...]:
-    """Every fault found, launch by launch; its kernels are well-formed each for itself."""
+    """All errors of a program, launch by launch; its kernels must already be well-formed."""
     return tuple(_checks(program))
 
 
@@ -22,42 +22,42 @@ def _checks(program: Program) -> Iterator[Diagnostic]:
         yield Diagnostic("E107", "error", message, Label(program.span, "declared here"), help="call a kernel in it")
     written: set[Buffer] = set()
     for launch in program.launches:
-        yield from _overlapping(program, launch)
-        yield from _unwritten(program, launch, written)
-        yield from _assumed(program, launch)
-        written |= _written(launch)
+        yield from _aliased_arguments(program, launch)
+        yield from _uninitialised_workspaces(program, launch, written)
+        yield from _false_assumptions(program, launch)
+        written |= _written_arguments(launch)
 
 
-def _written(launch: Launch) -> frozenset[Buffer]:
+def _written_arguments(launch: Launch) -> frozenset[Buffer]:
     return frozenset(launch.arguments[buffer.name] for buffer in written_tensors(launch.kernel))
 
 
-def _overlapping(program: Program, launch: Launch) -> Iterator[Diagnostic]:
-    """A kernel's proof takes its tensors to lie apart: one that it writes is passed once."""
-    written = _written(launch)
+def _aliased_arguments(program: Program, launch: Launch) -> Iterator[Diagnostic]:
+    """A tensor that the kernel writes is passed once: the proof of a kernel assumes that its tensors do not alias."""
+    written = _written_arguments(launch)
     for buffer in dict.fromkeys(launch.arguments.values()):
-        names = [name for name, given in launch.arguments.items() if given is buffer]
+        names = [name for name, argument in launch.arguments.items() if argument is buffer]
         if len(names) > 1 and buffer in written:
             both = " and ".join(f"`{name}`" for name in names)
             yield Diagnostic(
                 "E221",
                 "error",
-                f"`{buffer.name}` is both {both} of `{launch.kernel.name}`, which writes it",
+                f"`{buffer.name}` is passed as {both} of `{launch.kernel.name}`, which writes it",
                 Label(launch.span, "launched here"),
-                help="pass tensors that lie apart; make a `workspace(...)` for what is between",
+                help="pass tensors that do not overlap; make a `workspace(...)` for intermediate results",
                 kernel=program.name,
             )
 
 
-def _unwritten(program: Program, launch: Launch, written: set[Buffer]) -> Iterator[Diagnostic]:
-    """A workspace is written before it is read."""
-    own = _written(launch)
+def _uninitialised_workspaces(program: Program, launch: Launch, written: set[Buffer]) -> Iterator[Diagnostic]:
+    """An earlier launch, or this one, writes each workspace that is passed."""
+    own = _written_arguments(launch)
     for buffer in dict.fromkeys(launch.arguments.values()):
         if buffer in program.workspaces and buffer not in written and buffer not in own:
             yield Diagnostic(
                 "E221",
                 "error",
-                f"`{launch.kernel.name}` reads `{buffer.name}`, which no launch before it writes",
+                f"`{launch.kernel.name}` reads `{buffer.name}`, which no earlier launch writes",
                 Label(launch.span, "launched here"),
                 (Label(buffer.span, "uninitialised here"),),
                 help="launch a kernel that fills the workspace first",
@@ -65,16 +65,16 @@ def _unwritten(program: Program, launch: Launch, written: set[Buffer]) -> Iterat
             )
 
 
-def _assumed(program: Program, launch: Launch) -> Iterator[Diagnostic]:
-    """No assumption of the kernel is false whatever the program's sizes."""
+def _false_assumptions(program: Program, launch: Launch) -> Iterator[Diagnostic]:
+    """No assumption of the kernel is false for all sizes of the program."""
     for stmt in walk(launch.kernel.body):
         if isinstance(stmt, Assume) and substitute(stmt.cond, dict(launch.sizes)) is FALSE:
             yield Diagnostic(
                 "E221",
                 "error",
-                f"`{launch.kernel.name}` assumes `{show(stmt.cond)}`, which no launch here meets",
+                f"`{launch.kernel.name}` assumes `{show(stmt.cond)}`, which is false for every size here",
                 Label(launch.span, "launched here"),
                 (Label(stmt.span, "assumed here"),),
-                help="launch it on tensors whose sizes meet it",
+                help="launch it on tensors whose sizes satisfy it",
                 kernel=program.name,
             )

@@ -1,4 +1,4 @@
-"""Integers from memory: terms that stand for an array's elements mean what nobody changes."""
+"""Checks of integers read from memory: index terms that denote elements of tensors which the kernel does not write."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from argus.core.walk import mentions, show, topological
 
 
 def check_reads(kernel: Kernel) -> Iterator[Diagnostic]:
-    """What is read so is a tensor of integers of this kernel, which the kernel does not write."""
+    """Each such term is an element of an integer parameter of the kernel that the kernel does not write."""
     known = {buffer.name: buffer for buffer in kernel.parameters}
-    written = {buffer.name: stmt for stmt in walk(kernel.body) for buffer in _stores(stmt)}
+    written = {buffer.name: stmt for stmt in walk(kernel.body) for buffer in _stored_tensors(stmt)}
     seen: set[Read] = set()
     for stmt in walk(kernel.body):
         for term in read_terms(stmt):
@@ -25,23 +25,23 @@ def check_reads(kernel: Kernel) -> Iterator[Diagnostic]:
             buffer = known.get(term.array)
             whole = buffer is not None and len(buffer.shape) == len(term.at) and buffer.dtype.family == "int"
             if not whole:
-                message = f"`{show(term)}` is no element of a tensor of integers"
-                yield error_at(kernel, stmt, "E220", message, "read integers that are parameters of the kernel")
+                message = f"`{show(term)}` is not an element of a tensor of integers"
+                yield error_at(kernel, stmt, "E220", message, "read integers from a parameter of the kernel")
             elif term.array in written:
                 message = f"`{show(term)}` is read as a constant, and the kernel writes `{term.array}`"
                 yield error_at(kernel, stmt, "E220", message, "write to another tensor; the next launch may read that")
 
 
 def read_terms(stmt: Stmt) -> Iterator[Read]:
-    """The integers from memory that a statement speaks of."""
+    """The terms for integers from memory in a statement's expressions."""
     for node in topological(expressions(stmt)):
         if isinstance(node, Read):
             yield node
 
 
 def indirect_tags(kernel: Kernel) -> frozenset[str]:
-    """Names of tags that tell what integers from memory choose: their values are such integers, or coordinates that
-    copies take from them.
+    """Names of tag components that depend on integers from memory: their values are such integers, or coordinates
+    along an axis that some copy indexes by them.
     """
     stmts = tuple(walk(kernel.body))
     axes = {
@@ -61,7 +61,7 @@ def indirect_tags(kernel: Kernel) -> frozenset[str]:
     )
 
 
-def _stores(stmt: Stmt) -> tuple[Buffer, ...]:
+def _stored_tensors(stmt: Stmt) -> tuple[Buffer, ...]:
     match stmt:
         case Copy(target=View(buffer=buffer)) | Map(target=View(buffer=buffer)):
             return (buffer,) if buffer.space == "global" else ()
@@ -73,4 +73,4 @@ def _stores(stmt: Stmt) -> tuple[Buffer, ...]:
 
 def written_tensors(kernel: Kernel) -> frozenset[Buffer]:
     """The tensors that a kernel writes."""
-    return frozenset(buffer for stmt in walk(kernel.body) for buffer in _stores(stmt))
+    return frozenset(buffer for stmt in walk(kernel.body) for buffer in _stored_tensors(stmt))

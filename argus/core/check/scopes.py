@@ -1,4 +1,4 @@
-"""Names: storage and symbols are used inside the body that made them."""
+"""Scope checks: buffers and symbols are used only inside the body that declares them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from argus.core.walk import symbols, topological
 
 
 def check_scopes(kernel: Kernel) -> Iterator[Diagnostic]:
-    """Registers and loop variables are used only inside the body they were made in; the grid depends on sizes."""
+    """Buffers and symbols are used only inside the body that declares them; the grid depends on sizes only."""
     sizes = frozenset(kernel.sizes)
     for extent in kernel.grid:
         for symbol in _sorted(symbols(extent) - sizes):
-            message = f"the grid depends on `{symbol.name}`, which is no size"
+            message = f"the grid depends on `{symbol.name}`, which is not a size"
             yield Diagnostic("E201", "error", message, Label(kernel.span, "declared here"), kernel=kernel.name)
-    yield from _scope(kernel, kernel.body, frozenset(kernel.parameters), sizes | {*kernel.blocks, kernel.thread})
+    yield from _check_body(kernel, kernel.body, frozenset(kernel.parameters), sizes | {*kernel.blocks, kernel.thread})
 
 
-def _scope(
+def _check_body(
     kernel: Kernel, body: tuple[Stmt, ...], outer: frozenset[Buffer], known: frozenset[Symbol]
 ) -> Iterator[Diagnostic]:
     buffers = set(outer)
@@ -31,28 +31,28 @@ def _scope(
             buffers.add(stmt.buffer)
         for buffer in dict.fromkeys(view.buffer for view in views(stmt)):
             if buffer not in buffers:
-                yield _outside(kernel, stmt, buffer)
+                yield _out_of_scope(kernel, stmt, buffer)
         for symbol in _sorted(symbols(*expressions(stmt)) - known):
-            yield _undefined(kernel, stmt, symbol)
+            yield _unbound_symbol(kernel, stmt, symbol)
         for view in views(stmt):
-            yield from _of_no_axis(kernel, stmt, view)
-        for part, own in zip(bodies(stmt), _defined(stmt), strict=True):
-            yield from _scope(kernel, part, frozenset(buffers), known | own)
+            yield from _foreign_coordinates(kernel, stmt, view)
+        for part, own in zip(bodies(stmt), _bound_symbols(stmt), strict=True):
+            yield from _check_body(kernel, part, frozenset(buffers), known | own)
         if isinstance(stmt, Let):
             known |= {stmt.symbol}
 
 
-def _of_no_axis(kernel: Kernel, stmt: Stmt, view: View) -> Iterator[Diagnostic]:
-    """A view is placed by symbols and by the coordinates of its own elements."""
+def _foreign_coordinates(kernel: Kernel, stmt: Stmt, view: View) -> Iterator[Diagnostic]:
+    """A view's index expressions use symbols and the coordinates of its own axes only."""
     used = {node.axis for node in topological((*view.at, view.where)) if isinstance(node, Coord)}
     if any(axis >= len(view.shape) for axis in used):
-        message = f"a view of `{view.buffer.name}` is placed by the coordinate of another tensor's element"
-        help_ = "an element's coordinate has a meaning in tags and masks only"
+        message = f"a view of `{view.buffer.name}` is indexed by the coordinate of another tensor's element"
+        help_ = "use an element's coordinates in tags and masks only"
         yield error_at(kernel, stmt, "E201", message, help_, "used here")
 
 
-def _defined(stmt: Stmt) -> Iterator[frozenset[Symbol]]:
-    """The symbols that each body of a statement has of its own."""
+def _bound_symbols(stmt: Stmt) -> Iterator[frozenset[Symbol]]:
+    """For each body of a statement, the symbols that it binds."""
     for position, _ in enumerate(bodies(stmt)):
         match stmt:
             case For(symbol=symbol):
@@ -67,11 +67,11 @@ def _sorted(found: frozenset[Symbol]) -> list[Symbol]:
     return sorted(found, key=lambda symbol: symbol.name)
 
 
-def _outside(kernel: Kernel, stmt: Stmt, buffer: Buffer) -> Diagnostic:
+def _out_of_scope(kernel: Kernel, stmt: Stmt, buffer: Buffer) -> Diagnostic:
     return Diagnostic(
         "E201",
         "error",
-        f"`{buffer.name}` is used outside the body it was made in",
+        f"`{buffer.name}` is used outside the body that declares it",
         Label(stmt.span, "used here"),
         (Label(buffer.span, "made here"),),
         help="make it with `registers(...)` before the loop or branch, and assign it inside",
@@ -79,10 +79,13 @@ def _outside(kernel: Kernel, stmt: Stmt, buffer: Buffer) -> Diagnostic:
     )
 
 
-def _undefined(kernel: Kernel, stmt: Stmt, symbol: Symbol) -> Diagnostic:
+def _unbound_symbol(kernel: Kernel, stmt: Stmt, symbol: Symbol) -> Diagnostic:
     if symbol.kind in ("agent", "thread"):
-        message, help_ = f"`{symbol.name}` is used outside its role", "use it inside the `with role(...)` that gives it"
+        message, help_ = (
+            f"`{symbol.name}` is used outside its role",
+            "use it inside its `with role(...)`",
+        )
     else:
         message = f"`{symbol.name}` is used outside the loop that defines it"
-        help_ = "compute what is needed after the loop from its bounds"
+        help_ = "after the loop, use the loop's bounds instead"
     return error_at(kernel, stmt, "E201", message, help_, "used here")

@@ -1,1 +1,1 @@
-"""The tracing DSL: plain Python that, run once, builds a kernel. Users import it as `argus.language`."""
+"""The tracing DSL: running a Python function once builds a kernel. Users import it as `argus.language`."""

@@ -1,4 +1,4 @@
-"""Where a computed view ends: conditions on coordinates, left out where they always hold."""
+"""Bounds conditions of computed views (gathers and reshapes), and exact quotients of extents."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from argus.core.index import Bin, Cond, Const, Coord, Index, Symbol
 from argus.core.walk import substitute, topological
 
 
-def inside(at: Index, extent: Index, shape: tuple[Index, ...]) -> tuple[Cond, ...]:
-    """What of 0 <= at < extent does not hold for all coordinates of a view of this shape."""
+def bounds_conditions(at: Index, extent: Index, shape: tuple[Index, ...]) -> tuple[Cond, ...]:
+    """The conditions of 0 <= at < extent that may fail for some coordinates of a view of this shape."""
     if isinstance(at, Coord) and shape[at.axis] is extent:
         return ()
-    ranged = substitute(at, {}, [algebra.sym(_of_axis(axis, size)) for axis, size in enumerate(shape)])
+    ranged = substitute(at, {}, [algebra.sym(_axis_symbol(axis, size)) for axis, size in enumerate(shape)])
     low = () if algebra.le(0, ranged) is algebra.TRUE else (algebra.le(0, at),)
     return low if algebra.lt(ranged, extent) is algebra.TRUE else (*low, algebra.lt(at, extent))
 
 
-def _of_axis(axis: int, extent: Index) -> Symbol:
+def _axis_symbol(axis: int, extent: Index) -> Symbol:
     return Symbol(f"i{axis}", "fresh", 0, extent.value - 1 if isinstance(extent, Const) else None)
 
 
 def coordinates_in(expressions: Sequence[Index]) -> frozenset[int]:
-    """The axes whose coordinates occur."""
+    """The axes whose coordinates occur in some expression."""
     return frozenset(node.axis for node in topological(expressions) if isinstance(node, Coord))
 
 
 def quotient(product: Sequence[Index], divisor: Sequence[Index]) -> Index | None:
-    """The product of extents over that of some of them; None unless it is one of the factors that are left."""
+    """The product of the first extents divided by that of the second; None if factors do not cancel exactly."""
     left, number = _factors(product)
     taken, by = _factors(divisor)
     for factor in taken:
@@ -44,7 +44,7 @@ def quotient(product: Sequence[Index], divisor: Sequence[Index]) -> Index | None
 
 
 def _factors(extents: Sequence[Index]) -> tuple[list[Index], int]:
-    """Symbolic factors, and the product of the numbers."""
+    """The symbolic factors of a product, and the product of its constant factors."""
     symbolic: list[Index] = []
     number = 1
     stack = list(extents)

@@ -1,4 +1,4 @@
-"""Tags, assumptions and assertions."""
+"""Statements for the proof: tags of tensors, assumptions on sizes, claims about tags."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.dsl.faults import describe_value, fault
-from argus.core.dsl.handles import Bool, Int, IntLike, OfInts, as_cond, extent, unwrap
-from argus.core.dsl.integers import term
+from argus.core.dsl.handles import Bool, CoordinateFunction, Int, IntLike, as_cond, extent, unwrap
+from argus.core.dsl.integers import read_term
 from argus.core.dsl.tiles.fragments import Fragment
 from argus.core.dsl.tiles.values import RegisterTile, covering_tile
 from argus.core.dsl.tracer import current
@@ -37,19 +37,19 @@ from argus.core.ir import (
 from argus.core.walk import mentions, show, substitute, symbols, topological
 
 Names = Mapping[str, IntLike | Tensor]
-Record = OfInts[Names]
-Condition = OfInts[Bool]
+Record = CoordinateFunction[Names]
+Condition = CoordinateFunction[Bool]
 
 
 def tag(tensor: Tensor | Fragment, names: Record) -> None:
-    """Give every element a named record of integer expressions over its coordinates."""
+    """Attach to each element a record of named integer expressions over its coordinates."""
     tracer = current("tag")
-    view = _tagged("tag", tensor)
-    tracer.emit(Tag(*_as_stored(view, _record(view, names)), span=tracer.span()))
+    view = _view_of("tag", tensor)
+    tracer.emit(Tag(*_over_buffer_axes(view, _record(view, names)), span=tracer.span()))
 
 
-def _as_stored(view: View, record: tuple[tuple[str, Index], ...]) -> tuple[View, tuple[tuple[str, Index], ...]]:
-    """A record of all of a buffer, its axes exchanged, as one over the axes of the buffer."""
+def _over_buffer_axes(view: View, record: tuple[tuple[str, Index], ...]) -> tuple[View, tuple[tuple[str, Index], ...]]:
+    """View and record rewritten over the buffer's own axes, if the view permutes the axes of a whole buffer."""
     axes = axes_of(view)
     if axes is None or list(axes) == sorted(axes):
         return view, record
@@ -57,7 +57,7 @@ def _as_stored(view: View, record: tuple[tuple[str, Index], ...]) -> tuple[View,
     return whole(view.buffer), tuple((name, substitute(value, {}, inner)) for name, value in record)
 
 
-def _tagged(what: str, tensor: Tensor | Fragment) -> View:
+def _view_of(what: str, tensor: Tensor | Fragment) -> View:
     if isinstance(tensor, Tensor | Fragment):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         return tensor.view
     fault("E106", f"`{what}` takes a tensor or a register tile, found {describe_value(tensor)}")
@@ -70,7 +70,7 @@ def _record(view: View, names: Record) -> tuple[tuple[str, Index], ...]:
     if not isinstance(record, Mapping) or not record:
         fault(
             "E106",
-            f"a tag function gives a named record, found {describe_value(cast(object, record))}",
+            f"a tag function returns a named record, found {describe_value(cast(object, record))}",
             help="return `dict(m=m, k=k)`",
         )
     return tuple((_component_name(name), _component_value(value)) for name, value in cast(Names, record).items())
@@ -78,7 +78,7 @@ def _record(view: View, names: Record) -> tuple[tuple[str, Index], ...]:
 
 def _component_value(value: IntLike | Tensor) -> Index:
     """An integer, or an element of a tensor of integers: `dict(x=expert[m // 128])`."""
-    return term(value) if isinstance(value, Tensor) else unwrap(value)
+    return read_term(value) if isinstance(value, Tensor) else unwrap(value)
 
 
 def _component_name(name: object) -> str:
@@ -108,7 +108,7 @@ def _check_arity(what: str, function: Callable[..., object], count: int) -> None
 
 
 def assume(*conditions: Bool | bool) -> None:
-    """Conditions on sizes that hold at every launch: the proof may use them, the launcher checks them."""
+    """Preconditions on sizes: the proof may use them, and the launcher checks them at every launch."""
     tracer = current("assume")
     for condition in conditions:
         node = as_cond(condition)
@@ -117,7 +117,7 @@ def assume(*conditions: Bool | bool) -> None:
 
 
 def _check_assumption(cond: Cond) -> None:
-    """A launcher can check what is written over sizes; anything else would be believed unchecked."""
+    """Raises E106 for a condition that is not over sizes only: the launcher could not check it."""
     inner = sorted(f"`{symbol.name}`" for symbol in symbols(cond) if symbol.kind != "size")
     if mentions(cond, (Coord,)):
         inner.append("an element's coordinate")
@@ -126,12 +126,12 @@ def _check_assumption(cond: Cond) -> None:
         fault(
             "E106",
             f"the assumption `{show(cond)}` is not about sizes alone: it names {inner[0]}",
-            here="a launcher could not check this",
-            help="assume conditions on the tensors' sizes; what follows from the program is proved, not assumed",
+            here="the launcher cannot check this",
+            help="assume conditions on tensor sizes only; facts about the program are proved, not assumed",
         )
 
 
-def _claim(what: str, claim: Claim) -> None:
+def _emit_claim(what: str, claim: Claim) -> None:
     tracer = current(what)
     tracer.emit(Assert(claim, span=tracer.span()))
 
@@ -143,64 +143,64 @@ def _component(what: str, of: TagOf) -> TagOf:
 
 
 def assert_covers(of: TagOf, low: IntLike, high: IntLike, *, where: Bool | bool = True) -> None:
-    """The set component holds each integer of [low, high) once and nothing else, at every element."""
+    """Claim: at every element, the set component contains each integer of [low, high) exactly once, no others."""
     component = _component("assert_covers", of)
-    _claim("assert_covers", Covers(component, unwrap(low), unwrap(high), as_cond(where)))
+    _emit_claim("assert_covers", Covers(component, unwrap(low), unwrap(high), as_cond(where)))
 
 
 def assert_written_once(tensor: Tensor, names: Record, *, where: Condition | None = None) -> None:
-    """Each element of the tensor is stored exactly once, by a value with this record.
+    """Claim: each element of the tensor is stored exactly once, by a value whose tag is this record.
 
-    where: of which elements, by their coordinates, all by default; no others are stored at all. With integers from
-    memory: `where=lambda m, n: scalar(expert[m // 128]) >= 0`.
+    where: a condition on coordinates that restricts the claim; elements where it is false are never stored. It may use
+    integers from memory: `where=lambda m, n: scalar(expert[m // 128]) >= 0`.
     """
-    view = _tagged("assert_written_once", tensor)
-    meant = algebra.TRUE if where is None else _meant(view, where)
-    _claim("assert_written_once", WrittenOnce(view, _record(view, names), meant))
+    view = _view_of("assert_written_once", tensor)
+    meant = algebra.TRUE if where is None else _where_condition(view, where)
+    _emit_claim("assert_written_once", WrittenOnce(view, _record(view, names), meant))
 
 
-def _meant(view: View, where: Condition) -> Cond:
+def _where_condition(view: View, where: Condition) -> Cond:
     rank = len(view.shape)
     _check_arity(f"`where` of `{view.buffer.name}`", where, rank)
     return as_cond(cast(Callable[..., Bool], where)(*(Int(algebra.coord(axis)) for axis in range(rank))))
 
 
 def assert_equal(left: TagOf, right: TagOf) -> None:
-    """Two components agree, element by element as each thread holds them."""
-    _claim("assert_equal", Equal(_component("assert_equal", left), _component("assert_equal", right)))
+    """Claim: two components are equal at each (thread, register) pair."""
+    _emit_claim("assert_equal", Equal(_component("assert_equal", left), _component("assert_equal", right)))
 
 
 def assert_distinct(*components: TagOf, over: Int | Sequence[Int] = ()) -> None:
-    """No two elements agree in all of these components.
+    """Claim: no two elements have equal values in all of these components.
 
-    over: variables of loops and coordinates of the grid: `over=k`, and no two elements of any two iterations agree;
-    `over=(m, n)`, nor of any two blocks. Raises E106 for an integer that is neither.
+    over: loop variables and block coordinates. `over=k` also compares elements of different iterations, `over=(m, n)`
+    elements of different blocks. Raises E106 for other integers.
     """
     if not components:
         fault("E106", "`assert_distinct` needs at least one component")
     named = tuple(_component("assert_distinct", of) for of in components)
-    _claim("assert_distinct", Distinct(named, _variables(over)))
+    _emit_claim("assert_distinct", Distinct(named, _distinct_symbols(over)))
 
 
-def _variables(over: Int | Sequence[Int]) -> tuple[Symbol, ...]:
+def _distinct_symbols(over: Int | Sequence[Int]) -> tuple[Symbol, ...]:
     nodes = [unwrap(each) for each in ((over,) if isinstance(over, Int) else over)]
     found = tuple(node.symbol for node in nodes if isinstance(node, Sym) and node.symbol.kind in ("loop", "block"))
     if len(found) != len(nodes):
         fault(
             "E106",
-            "`over` takes variables of loops and coordinates of the grid",
+            "`over` takes loop variables and block coordinates",
             help="write `over=k` inside `for k in loop(...)`, or `over=(m, n)` of `m, n = block_id(...)`",
         )
     return found
 
 
 def assert_order(of: TagOf) -> None:
-    """What is summed over the component comes in increasing order, from one `mma` to the next."""
-    _claim("assert_order", Order(_component("assert_order", of)))
+    """Claim: successive `mma` accumulate in increasing order of the component."""
+    _emit_claim("assert_order", Order(_component("assert_order", of)))
 
 
 class Earlier:
-    """A tile as it was when the claim stood here some iterations before."""
+    """A register tile with the tags that it had `back` iterations earlier, for `assert_relation`."""
 
     def __init__(self, tile: Fragment, back: int) -> None:
         self.tile = tile
@@ -208,9 +208,9 @@ class Earlier:
 
 
 def earlier(tile: Fragment, by: int = 1) -> Earlier:
-    """The tile as it was when the claim was reached `by` iterations of the innermost loop before.
+    """The tile with the tags that it had at this claim `by` iterations of the innermost loop earlier.
 
-    `assert_relation(earlier(a), a, lambda was, now: eq(now.k, was.k + 32))` speaks of each two iterations in turn.
+    `assert_relation(earlier(a), a, lambda was, now: eq(now.k, was.k + 32))` relates consecutive iterations.
     """
     if not isinstance(tile, Fragment):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         fault("E106", f"`earlier` takes a register tile, found {describe_value(tile)}")
@@ -230,7 +230,7 @@ class TagsOf:
         return _bind(evolve(self._of, name=name), self._bound)
 
 
-OfTags = (
+TagFunction = (
     Callable[[TagsOf], Bool]
     | Callable[[TagsOf, TagsOf], Bool]
     | Callable[[TagsOf, TagsOf, TagsOf], Bool]
@@ -244,14 +244,14 @@ def assert_relation(*arguments: TagOf | Condition) -> None: ...
 
 
 @overload
-def assert_relation(*arguments: Fragment | Tensor | Earlier | OfTags) -> None: ...
+def assert_relation(*arguments: Fragment | Tensor | Earlier | TagFunction) -> None: ...
 
 
-def assert_relation(*arguments: Tagged | Condition | OfTags) -> None:
-    """A condition over tags, element by element: `assert_relation(a.tag.k, b.tag.k, lambda x, y: x <= y)`.
+def assert_relation(*arguments: Tagged | Condition | TagFunction) -> None:
+    """Claim: a condition on tags holds at each element: `assert_relation(a.tag.k, b.tag.k, lambda x, y: x <= y)`.
 
-    Of a tile the function gets the record: `assert_relation(part, scale, lambda p, s: s.kb == p.k // 128)`; elements of
-    a row fragment belong to all elements of that row. Raises E205 for tiles of registers held otherwise.
+    For a tile the function receives the whole record: `assert_relation(part, scale, lambda p, s: s.kb == p.k // 128)`.
+    A row fragment is broadcast along its rows. Raises E205 for register tiles with incompatible layouts.
     """
     *operands, condition = arguments or (None,)
     if not operands or isinstance(condition, TagOf | Fragment | Tensor | Earlier) or not callable(condition):
@@ -259,16 +259,16 @@ def assert_relation(*arguments: Tagged | Condition | OfTags) -> None:
     _check_arity("the condition of `assert_relation`", condition, len(operands))
     bound: dict[Symbol, TagOf] = {}
     tagged = cast("list[Tagged]", operands)
-    pairs = zip(tagged, _together(tagged), strict=True)
-    given = [_bind(of, bound) if isinstance(operand, TagOf) else TagsOf(of, bound) for operand, of in pairs]
-    cond = cast(Callable[..., Bool], condition)(*given)
+    pairs = zip(tagged, _align_operands(tagged), strict=True)
+    handles = [_bind(of, bound) if isinstance(operand, TagOf) else TagsOf(of, bound) for operand, of in pairs]
+    cond = cast(Callable[..., Bool], condition)(*handles)
     if not bound:
         fault("E106", "`assert_relation` names no component of a tag", help="write `lambda p, s: s.kb == p.k // 128`")
-    _claim("assert_relation", Relation(tuple(bound.items()), as_cond(cond)))
+    _emit_claim("assert_relation", Relation(tuple(bound.items()), as_cond(cond)))
 
 
 def _bind(component: TagOf, bound: dict[Symbol, TagOf]) -> Int:
-    """The symbol of a component: one for each view and time, whatever their names."""
+    """The symbol bound to a component, distinct for each view, component and number of iterations back."""
     before = f" {component.back} before" if component.back else ""
     wanted = f"{component.view.buffer.name}.{component.name}{before}"
     for name in chain((wanted,), (f"{wanted}_{i}" for i in count(2))):
@@ -279,16 +279,19 @@ def _bind(component: TagOf, bound: dict[Symbol, TagOf]) -> Int:
     raise AssertionError
 
 
-def _together(operands: list[Tagged]) -> list[TagOf]:
-    """Views of one shape: the tiles of registers as the largest of them holds them. Names are given later."""
-    tiles = [_tile(operand).held for operand in operands if isinstance(operand, Fragment | Earlier)]
+def _align_operands(operands: list[Tagged]) -> list[TagOf]:
+    """The operands as tags of views of one shape, register tiles broadcast to the one that covers the others.
+
+    The components' names are filled in later.
+    """
+    tiles = [_tile(operand).register_tile for operand in operands if isinstance(operand, Fragment | Earlier)]
     chosen = covering_tile("assert_relation", tiles, typed=False) if tiles else None
     found: list[TagOf] = []
     for operand in operands:
         if isinstance(operand, Fragment | Earlier):
             assert chosen is not None
             back = operand.back if isinstance(operand, Earlier) else 0
-            found.append(TagOf(_under(_tile(operand).held, chosen), "", chosen.layout, back))
+            found.append(TagOf(_view_under(_tile(operand).register_tile, chosen), "", chosen.layout, back))
         elif isinstance(operand, Tensor):
             found.append(TagOf(operand.view, ""))
         else:
@@ -300,9 +303,9 @@ def _tile(operand: Fragment | Earlier) -> Fragment:
     return operand.tile if isinstance(operand, Earlier) else operand
 
 
-def _under(held: RegisterTile, chosen: RegisterTile) -> View:
-    """The view whose element at each coordinate is the one that belongs there."""
-    get = held.under(chosen.layout)
-    assert get is not None, "a leader has been chosen"
+def _view_under(tile: RegisterTile, chosen: RegisterTile) -> View:
+    """The tile as a view of the shape of `chosen`: at each coordinate, the element that corresponds to it."""
+    get = tile.element_for(chosen.layout)
+    assert get is not None, "`chosen` covers all tiles"
     at = tuple(substitute(expression, {}, get.at) for expression in get.view.at)
-    return View(held.view.buffer, chosen.view.shape, at)
+    return View(tile.view.buffer, chosen.view.shape, at)

@@ -1,4 +1,4 @@
-"""Clusters: the block's rank among those that run with it, where they meet, and copies into several of them."""
+"""Clusters in the language: a block's rank, cluster barriers and TMA multicasts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from argus.core.walk import show
 
 
 class Cluster:
-    """The blocks that run together with this one."""
+    """The cluster of the executing block."""
 
     @property
     def rank(self) -> Int:
@@ -32,21 +32,21 @@ class Cluster:
         return Int(tracer.rank)
 
     def sync(self) -> None:
-        """Until every thread of every block of the cluster is here."""
-        self._meet("meet")
+        """A barrier of all threads of the cluster: arrive and wait."""
+        self._emit("meet")
 
     def arrive(self) -> None:
-        """The first half of a meeting: this thread is here."""
-        self._meet("arrive")
+        """Arrive at the cluster barrier without waiting."""
+        self._emit("arrive")
 
     def wait(self) -> None:
-        """The second half: until all are."""
-        self._meet("wait")
+        """Wait until all threads of the cluster have arrived."""
+        self._emit("wait")
 
-    def _meet(self, how: Literal["meet", "arrive", "wait"]) -> None:
+    def _emit(self, how: Literal["meet", "arrive", "wait"]) -> None:
         tracer = current("cluster.sync")
         if prod(tracer.cluster) == 1:
-            fault("E106", "a meeting of a cluster in a kernel without one", help="write `@kernel(cluster=(2, 1))`")
+            fault("E106", "a cluster barrier in a kernel without clusters", help="write `@kernel(cluster=(2, 1))`")
         tracer.emit(Sync("cluster", how, span=tracer.span()))
 
 
@@ -55,19 +55,19 @@ cluster = Cluster()
 
 @frozen
 class Multicast:
-    """Boxes copied into the same place of several blocks of the cluster. ranks: of those blocks."""
+    """TMA loads into the same shared memory offset of several blocks. ranks: of these blocks in the cluster."""
 
     atoms: tuple[Atom, ...]
     ranks: tuple[IntLike, ...]
 
 
 class Boxes(tuple[Atom, ...]):
-    """`via=tma`: copies of boxes of a tensor."""
+    """The instructions of `via=tma`, which copy boxes of a tensor."""
 
     __slots__ = ()
 
     def multicast(self, ranks: tuple[IntLike, ...]) -> Multicast:
-        """A load that lands in each block of the cluster with one of these ranks, and on its barrier there."""
+        """A load that writes the shared memory, and completes on the barrier, of each block with one of these ranks."""
         return Multicast(tuple(self), tuple(axis_values(ranks, "a multicast")))
 
 
@@ -75,19 +75,19 @@ tma = Boxes((*sm_90a_tma.tma_load, *sm_90a_tma.tma_load_more, *sm_90a_tma.tma_st
 
 
 def ranked_peer(tracer: Tracer, rank: IntLike) -> Index:
-    """The rank of a block of this cluster. Raises E230 for what may be none."""
+    """A rank in this cluster. Raises E230 unless its range is known to be within the cluster."""
     node, blocks = uniform_index(rank), prod(tracer.cluster)
     low, high = node.range
     if low is None or high is None or low < 0 or high >= blocks:
         what = f"rank {show(node)} in a cluster of {blocks}"
-        fault("E230", what, help=f"give a number that is known to be from 0 to {blocks - 1}")
+        fault("E230", what, help=f"give a rank whose range is within 0 to {blocks - 1}")
     return node
 
 
 def rank_mask(tracer: Tracer, ranks: Sequence[IntLike]) -> Index:
-    """The blocks with these ranks, a bit each. Raises E106 for none."""
+    """The bit mask of these ranks. Raises E106 for no ranks."""
     if not ranks:
-        fault("E106", "a multicast to nobody", help="name the ranks that receive it: `tma.multicast((0, 1))`")
+        fault("E106", "a multicast without receivers", help="name the ranks that receive it: `tma.multicast((0, 1))`")
     found: Index = algebra.const(0)
     for rank in ranks:
         found = algebra.bit_or(found, algebra.shift_left(algebra.const(1), ranked_peer(tracer, rank)))

@@ -1,4 +1,4 @@
-"""Loops and branches of the kernel."""
+"""Control flow of a kernel: `loop`, `when`, `otherwise`, and the grid of blocks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class loop:  # noqa: N801 reason: reads as a keyword of the language
 class Iteration:
     """The one traced iteration of a loop.
 
-    A class, not a generator: a loop left by `break` must leave its scope open, so that the trace notices.
+    A class, not a generator: `break` must leave the scope open, so that the tracer detects it.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Iteration:
             raise StopIteration
         start, stop, step, _ = self._bounds
         name = self._tracer.unique(self._name) if self._name else self._tracer.name("i")
-        self._symbol = Symbol(name, "loop", *_enclosure(start, stop, step))
+        self._symbol = Symbol(name, "loop", *_loop_range(start, stop, step))
         self._scope = self._tracer.open("loop")
         if frame is not None:
             names = _names(frame)
@@ -80,7 +80,7 @@ class Iteration:
         names: Mapping[str, object] = {} if frame is None else _names(frame)
         for name, before in self._carried.items():
             if names.get(name) is not before:
-                _rebound(name, scope)
+                _rebinding_fault(name, scope)
         start, stop, step, unroll = self._bounds
         self._tracer.emit(For(self._symbol, start, stop, step, body, unroll, span=scope.span))
 
@@ -89,18 +89,18 @@ def _names(frame: FrameType) -> Mapping[str, object]:
     return {**frame.f_globals, **frame.f_locals}
 
 
-def _rebound(name: str, scope: Scope) -> None:
+def _rebinding_fault(name: str, scope: Scope) -> None:
     fault(
         "E102",
-        f"`{name}` is rebound inside a traced loop; a rebinding does not carry to the next iteration",
+        f"`{name}` is rebound inside a traced loop; a rebinding is not visible in the next iteration",
         here="in the body of this loop",
         span=scope.span,
         help=f"make `{name}` with `registers(...)` and assign it in place, or give the new value a new name",
     )
 
 
-def _enclosure(start: Index, stop: Index, step: int) -> tuple[int | None, int | None]:
-    """Constants that enclose the loop variable wherever the body runs."""
+def _loop_range(start: Index, stop: Index, step: int) -> tuple[int | None, int | None]:
+    """Constant bounds of the loop variable inside the body; None where there is none."""
     if step > 0:
         high = stop.range[1]
         return start.range[0], None if high is None else high - 1
@@ -110,7 +110,7 @@ def _enclosure(start: Index, stop: Index, step: int) -> tuple[int | None, int | 
 
 @contextmanager
 def when(cond: Bool | bool) -> Generator[None]:
-    """The body runs where the condition holds; it must be uniform over the wave."""
+    """The body runs if the condition holds; the condition must be uniform over the wave."""
     tracer = current("when")
     node = as_cond(cond)
     scope = tracer.open("when")
@@ -136,7 +136,7 @@ def otherwise() -> Generator[None]:
 def block_id(counts: tuple[IntLike, ...]) -> tuple[Int, ...]:
     """The coordinates of this block in a grid of `counts` blocks; declares the kernel's grid.
 
-    Of a kernel with clusters, each count is a multiple of the cluster's extent along that axis.
+    With clusters, each count must be a multiple of the cluster's extent along that axis.
     """
     tracer = current("block_id")
     grid = tuple(unwrap(count) for count in axis_values(counts, "`block_id`"))
@@ -146,7 +146,7 @@ def block_id(counts: tuple[IntLike, ...]) -> tuple[Int, ...]:
         fault("E106", f"a grid of {len(grid)} axes", help="a grid has one, two or three axes")
     tracer.grid = grid
     tracer.blocks = tuple(
-        Symbol(tracer.unique(f"block_{axis}"), "block", 0, _last(count)) for axis, count in enumerate(grid)
+        Symbol(tracer.unique(f"block_{axis}"), "block", 0, _last_index(count)) for axis, count in enumerate(grid)
     )
     tracer.cluster, tracer.rank = cluster_rank(tracer.cluster, tracer.blocks)
     return tuple(Int(algebra.sym(symbol)) for symbol in tracer.blocks)
@@ -168,24 +168,24 @@ def cluster_rank(cluster: tuple[int, ...], blocks: tuple[Symbol, ...]) -> tuple[
 
 
 def remap_xcd(
-    numbered: Callable[[tuple[IntLike, ...]], tuple[Int, ...]], counts: tuple[IntLike, ...], *, group: int
+    block_id_function: Callable[[tuple[IntLike, ...]], tuple[Int, ...]], counts: tuple[IntLike, ...], *, group: int
 ) -> tuple[Int, ...]:
-    """`block_id` on two axes, with advice: neighbours in time on one die share rows and columns of tiles.
+    """`block_id` on two axes, with scheduling advice for L2 reuse on gfx942.
 
-    The hardware deals blocks out to its dies in turn, and each die has a second-level cache of its own. So the tiles
-    are given to blocks in another order: each die a run of them, in bands of `group` rows, column by column. Which
-    blocks there are does not change.
+    The hardware assigns blocks round-robin to dies (XCDs), each with its own L2 cache. The remapping permutes the
+    blocks so that each die gets a contiguous run of tiles, in supertiles of `group` rows, column by column. The set of
+    blocks does not change.
     """
     tracer = current("remap_xcd")
-    if numbered is not block_id or tracer.target.name != "gfx942":
+    if block_id_function is not block_id or tracer.target.name != "gfx942":
         fault("E106", "`remap_xcd` reorders the blocks of gfx942", help="write `remap_xcd(block_id, counts, group=4)`")
     if len(axis_values(counts, "`remap_xcd`")) != 2:
-        fault("E106", f"dies share tiles of two axes, found {len(counts)}", help="count tiles along two axes")
+        fault("E106", f"dies share tiles of two axes, found {len(counts)}", help="give two counts of tiles")
     tracer.emit(Policy("remap_xcd", (extent(group, "the rows of a band"),), span=tracer.span()))
-    return numbered(counts)
+    return block_id_function(counts)
 
 
-def _last(count: Index) -> int | None:
+def _last_index(count: Index) -> int | None:
     if isinstance(count, Const):
         return count.value - 1
     return None if count.range[1] is None else count.range[1] - 1

@@ -1,4 +1,4 @@
-"""Integers and conditions as user code sees them: thin handles on interned nodes."""
+"""Symbolic integers and conditions of the language: thin handles on interned expression nodes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from argus.core.walk import mentions, show
 
 
 class ElementWise:
-    """A value whose own operators take an integer or a condition of the kernel for each of its elements."""
+    """Base of values whose operators broadcast an integer or condition of the kernel over their elements."""
 
     __slots__ = ()
 
 
 class Bool:
-    """A condition on integers. It has no truth value while the kernel is traced, unless it is decided."""
+    """A condition on integers. While tracing, it has a truth value only if it folds to a constant."""
 
     __slots__ = ("node",)
 
@@ -106,10 +106,10 @@ class Int:
     def __truediv__(self, other: IntLike) -> Int:
         if isinstance(other, ElementWise):
             return NotImplemented
-        _no_fractions(self, other)
+        _true_division_fault(self, other)
 
     def __rtruediv__(self, other: IntLike) -> Int:
-        _no_fractions(other, self)
+        _true_division_fault(other, self)
 
     def __mod__(self, other: IntLike) -> Int:
         return Int(algebra.mod(self.node, _divisor(other)))
@@ -133,16 +133,16 @@ class Int:
     __rxor__ = __xor__
 
     def __lshift__(self, other: IntLike) -> Int:
-        return Int(algebra.shift_left(self.node, _distance(other)))
+        return Int(algebra.shift_left(self.node, _shift_amount(other)))
 
     def __rlshift__(self, other: IntLike) -> Int:
-        return Int(algebra.shift_left(unwrap(other), _distance(self)))
+        return Int(algebra.shift_left(unwrap(other), _shift_amount(self)))
 
     def __rshift__(self, other: IntLike) -> Int:
-        return Int(algebra.shift_right(self.node, _distance(other)))
+        return Int(algebra.shift_right(self.node, _shift_amount(other)))
 
     def __rrshift__(self, other: IntLike) -> Int:
-        return Int(algebra.shift_right(unwrap(other), _distance(self)))
+        return Int(algebra.shift_right(unwrap(other), _shift_amount(self)))
 
     def __lt__(self, other: IntLike) -> Bool:
         return Bool(algebra.lt(self.node, unwrap(other)))
@@ -186,17 +186,17 @@ class Int:
 
 
 R = TypeVar("R")
-OfInts = (
+CoordinateFunction = (
     Callable[[Int], R]
     | Callable[[Int, Int], R]
     | Callable[[Int, Int, Int], R]
     | Callable[[Int, Int, Int, Int], R]
     | Callable[[Int, Int, Int, Int, Int], R]
 )
-"""A function of coordinates, one an axis: by arity, so that the parameters of a lambda have a type."""
+"""A function of one coordinate per axis; a union over arities, so that type checkers infer lambda parameters."""
 
 
-def _no_fractions(a: IntLike, b: IntLike) -> NoReturn:
+def _true_division_fault(a: IntLike, b: IntLike) -> NoReturn:
     fault("E106", f"integers of the kernel have no fractions: `{a!r} / {b!r}`", help="divide with `//` or `ceil_div`")
 
 
@@ -209,7 +209,7 @@ def _comparable(value: object) -> IntLike:
 
 
 def unwrap(value: IntLike) -> Index:
-    """The node behind a handle or a Python integer. Raises E106 for anything else."""
+    """The expression node of a handle or Python integer. Raises E106 for anything else."""
     if isinstance(value, Int):
         return value.node
     if isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
@@ -220,19 +220,19 @@ def unwrap(value: IntLike) -> Index:
 
 
 def uniform_index(value: IntLike) -> Index:
-    """The node behind an integer that places a whole view. Raises E106 for one that differs between its elements."""
+    """The node of an integer that is the same for all elements of a view. Raises E106 if it uses their coordinates."""
     node = unwrap(value)
     if mentions(node, (Coord,)):
         fault(
             "E106",
-            f"`{show(node)}` is the coordinate of an element; a view is placed for all its elements alike",
-            help="compute the place of each element with `.gather(shape, function)`",
+            f"`{show(node)}` is the coordinate of an element; the index of a view is the same for all its elements",
+            help="compute an index for each element with `.gather(shape, function)`",
         )
     return node
 
 
 def number(value: IntLike, what: str) -> int:
-    """A number known while the kernel is traced. Raises E101 for a symbolic one, E106 for what is no integer."""
+    """A Python integer. Raises E101 for a symbolic integer, E106 for anything else. what: names it in the message."""
     if isinstance(value, Int):
         return value.__index__()
     if isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
@@ -241,20 +241,20 @@ def number(value: IntLike, what: str) -> int:
 
 
 def extent(value: IntLike, what: str) -> int:
-    """A positive number known while the kernel is traced. Raises E101 or E106 otherwise."""
+    """A positive Python integer. Raises E101 for a symbolic integer, E106 for anything else."""
     found = number(value, what)
     if found <= 0:
-        fault("E106", f"{what} is {found}", here="an extent counts elements", help="give a number from 1")
+        fault("E106", f"{what} is {found}", here="an extent is at least 1", help="give a positive integer")
     return found
 
 
 def extents(shape: tuple[IntLike, ...], what: str) -> tuple[int, ...]:
-    """A shape known while the kernel is traced. Raises E101 or E106 otherwise."""
+    """A static shape of positive extents. Raises E101 for a symbolic extent, E106 for anything else."""
     return tuple(extent(value, f"an extent of {what}") for value in axis_values(shape, what))
 
 
 def axis_values(values: tuple[IntLike, ...], what: str) -> tuple[IntLike, ...]:
-    """The values, one an axis. Raises E106 for a lone value."""
+    """The values as a tuple, one per axis. Raises E106 for a single value."""
     if isinstance(values, tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         return tuple(values)
     fault(
@@ -271,7 +271,7 @@ def _divisor(value: IntLike) -> Index:
     return node
 
 
-def _distance(value: IntLike) -> Index:
+def _shift_amount(value: IntLike) -> Index:
     node = unwrap(value)
     if node.range[1] is not None and node.range[1] < 0:
         fault("E106", f"an integer of the kernel is shifted by {show(node)} bits", here="the distance is negative")
@@ -289,7 +289,7 @@ def ceil_div(a: IntLike, b: IntLike) -> Int:
 
 
 def as_cond(value: Bool | bool) -> Cond:
-    """The condition behind a handle or a Python bool. Raises E106 for anything else."""
+    """The condition node of a handle or Python bool. Raises E106 for anything else."""
     if isinstance(value, Bool):
         return value.node
     if isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked

@@ -1,4 +1,4 @@
-"""Integers from memory: terms that stand for elements of a tensor of integers, and what a caller promises of them."""
+"""Integers from memory as index terms (`scalar`), and data contracts about them (`promise`)."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ from argus.core.walk import topological
 
 
 def scalar(element: Tensor) -> Int:
-    """`scalar(expert[i])`: the integer there, usable in any index expression; a term, equal wherever it is read.
+    """`scalar(expert[i])`: the integer stored there, usable in any index expression.
 
-    Raises E106 for what is no element of a tensor of integers in global memory, E220 if the kernel writes the tensor.
+    It is a term: reads of the same element are equal. Raises E106 for anything but an element of a tensor of integers,
+    E501 for memory other than global; the kernel must not write the tensor (E220).
     """
     current("scalar")
-    return Int(term(element))
+    return Int(read_term(element))
 
 
-def term(element: Tensor) -> Index:
+def read_term(element: Tensor) -> Index:
+    """The index term for an element of a tensor of integers. Raises E106 or E501 as `scalar`."""
     if not isinstance(element, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"an integer from memory is an element of a tensor, found {describe_value(element)}")
+        fault("E106", f"expected an element of a tensor of integers, found {describe_value(element)}")
     view = element.view
     name = view.buffer.name
     if view.buffer.space != "global":
         fault("E501", f"integers from {view.buffer.space} memory are not built yet", help="read a tensor of the kernel")
     if view.buffer.dtype.family != "int" or view.shape or view.where is not algebra.TRUE:
-        fault("E106", f"a part of `{name}` is not one integer", help="fix every axis: `scalar(expert[i])`")
+        fault("E106", f"a part of `{name}` is not one integer", help="index every axis: `scalar(expert[i])`")
     return algebra.read(name, view.at)
 
 
@@ -47,36 +49,40 @@ def promise(
     first: IntLike | None = None,
     last: IntLike | None = None,
 ) -> None:
-    """What every element of a tensor of integers meets: an assumption of the verdict, checked where it is launched.
+    """A data contract on every element of a tensor of integers: the proof may use it, and the launcher checks it.
 
-    ascending: no element of a row of integers is less than the one before. first, last: what its ends are. So starts
-    of sequences, one after the other, are `promise(starts, ascending=True, first=0, last=T)`.
-    Raises E106 for other than a whole parameter, or after a statement that uses it.
+    ascending: the elements of a one-dimensional tensor are nondecreasing. first, last: the values of its first and last
+    element. Offsets of packed sequences are `promise(starts, ascending=True, first=0, last=T)`.
+    Raises E106 unless the tensor is a whole parameter, or after a statement that uses it.
     """
     tracer = current("promise")
     if not isinstance(tensor, Tensor) or tensor.view.buffer not in tracer.parameters or not is_whole(tensor.view):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         fault("E106", "a promise is about a whole tensor of the kernel", help="write `promise(expert, lambda e: ...)`")
     buffer = tensor.view.buffer
-    if buffer.dtype.family != "int" or len(tracer.scopes) != 1 or _used(tensor.view):
+    if buffer.dtype.family != "int" or len(tracer.scopes) != 1 or _is_used(tensor.view):
         fault(
             "E106",
-            f"a promise about `{buffer.name}` of {buffer.dtype} comes too late or is about no integers",
-            help="promise at the start of the kernel, of a tensor of integers",
+            f"a promise about `{buffer.name}` of {buffer.dtype} comes too late, or is not about integers",
+            help="make promises about tensors of integers, before any statement that uses them",
         )
     element = algebra.read(buffer.name, tensor.view.at)
     conds = [] if of is None else [as_cond(of(Int(element)))]
     if ascending or first is not None or last is not None:
-        conds += _ordered(buffer, ascending=ascending, first=first, last=last)
+        conds += _order_conditions(buffer, ascending=ascending, first=first, last=last)
     if any(isinstance(node, Read) and node.array != buffer.name for node in topological(conds)):
-        fault("E106", f"a promise about `{buffer.name}` is about its elements alone", help="compare them with sizes")
+        fault("E106", f"a promise about `{buffer.name}` reads another tensor", help="compare its elements with sizes")
     made = evolve(buffer, promise=algebra.all_of((buffer.promise, *conds)))
     tracer.parameters = [made if each is buffer else each for each in tracer.parameters]
     tensor.view = whole(made)
 
 
-def _ordered(buffer: Buffer, *, ascending: bool, first: IntLike | None, last: IntLike | None) -> list[Cond]:
+def _order_conditions(buffer: Buffer, *, ascending: bool, first: IntLike | None, last: IntLike | None) -> list[Cond]:
     if len(buffer.shape) != 1:
-        fault("E106", f"`{buffer.name}` is no row of integers", help="promise an order of a tensor of one axis")
+        fault(
+            "E106",
+            f"`{buffer.name}` is not a one-dimensional tensor of integers",
+            help="give a tensor of one axis",
+        )
     at, element = algebra.coord(0), algebra.read(buffer.name, (algebra.coord(0),))
     conds = [ascending_condition(buffer)] if ascending else []
     if first is not None:
@@ -87,6 +93,6 @@ def _ordered(buffer: Buffer, *, ascending: bool, first: IntLike | None, last: In
     return conds
 
 
-def _used(view: View) -> bool:
+def _is_used(view: View) -> bool:
     statements = current("promise").scopes[0].body
     return any(other.buffer is view.buffer for stmt in walk(tuple(statements)) for other in views(stmt))

@@ -1,4 +1,4 @@
-"""`@kernel`: a traced function, and the kernels that it stands for."""
+"""`@kernel`: traces a decorated function, once for each configuration, into a kernel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from argus.core.target import Target
 
 @frozen
 class Template:
-    """A decorated function: one kernel, or a family with one kernel a configuration."""
+    """A decorated function: one kernel, or a family with one kernel per configuration."""
 
     function: Callable[..., None]
     target: Target | None
@@ -41,29 +41,29 @@ class Template:
         return self.function.__name__
 
     def trace(self, config: str | None = None) -> Kernel:
-        """Run the function once and return the kernel it describes.
+        """Run the function once and return the kernel that it traces.
 
-        Raises ArgusError for whatever is wrong with it, also when the function itself raises.
+        Raises ArgusError for any error in the kernel, and for exceptions of the function itself.
         """
-        return self._traced(self.name if config is None else f"{self.name}_{config}", self._config(config), {})
+        return self._trace_with(self.name if config is None else f"{self.name}_{config}", self._config(config), {})
 
     def instance(self, config: object, name: str) -> Kernel:
-        """The kernel of a configuration that need not be one of those shipped. Raises ArgusError as `trace`."""
-        return self._traced(f"{self.name}_{name}", config, {})
+        """The kernel of any configuration, shipped or not. Raises ArgusError as `trace`."""
+        return self._trace_with(f"{self.name}_{name}", config, {})
 
     def __call__(self, *tensors: Tensor, **keywords: object) -> None:
-        """Launch the kernel in the program being traced, on whole tensors of it.
+        """Launch the kernel in the program being traced, on whole tensors of the program.
 
-        cfg: its configuration. Integers of the program among the keywords are sizes of the kernel. Raises E105 outside
-        a program, E106 for tensors that are not those declared, and as `trace`.
+        cfg: the kernel's configuration. Symbolic integers among the other keywords become sizes of the kernel. Raises
+        E105 outside a program, E106 for tensors that do not match the parameters, and as `trace`.
         """
         program = current_program(self.name)
         arguments = bind_tensors(self.name, self.function, tensors)
         values = dict(keywords)
         chosen = values.pop("cfg", None) if "cfg" in values else self._config(None)
-        program.add(self._traced(program.kernel_name(self.name), chosen, values), arguments, values)
+        program.add(self._trace_with(program.kernel_name(self.name), chosen, values), arguments, values)
 
-    def _traced(self, name: str, chosen: object, keywords: Mapping[str, object]) -> Kernel:
+    def _trace_with(self, name: str, chosen: object, keywords: Mapping[str, object]) -> Kernel:
         target: object = getattr(chosen, "target", None) if self.target is None else self.target
         threads: object = getattr(chosen, "threads", None) if self.threads is None else self.threads
         if not isinstance(target, Target) or not isinstance(threads, int):
@@ -74,13 +74,13 @@ class Template:
                 help="write `@kernel(target=gfx942, threads=256)`, or give the configuration these fields",
             )
         asked: tuple[int, ...] = getattr(chosen, "cluster", (1,)) if self.cluster is None else self.cluster
-        cluster = _cluster(asked, target, self.function)
+        cluster = _cluster_shape(asked, target, self.function)
         function = traceable(self.function)
-        given = {"cfg": chosen, **keywords} if "cfg" in signature(function).parameters else keywords
-        return _trace(Tracer(target, threads, function.__code__, cluster), name, function, given)
+        arguments = {"cfg": chosen, **keywords} if "cfg" in signature(function).parameters else keywords
+        return _trace_function(Tracer(target, threads, function.__code__, cluster), name, function, arguments)
 
     def instances(self) -> tuple[str | None, ...]:
-        """The names of the configurations shipped; `(None,)` if there is just one kernel."""
+        """The names of the shipped configurations; `(None,)` for a single kernel."""
         return tuple(self.configs) or (None,)
 
     def _config(self, name: str | None) -> Any:  # noqa: ANN401 reason: a family's configuration is its author's type
@@ -122,8 +122,7 @@ def kernel(
     """Make a function of `Tensor["M K", bf16]` parameters a kernel.
 
     configs: named values for the keyword parameter `cfg`; a value may carry `target`, `threads` and `cluster`.
-    cluster: blocks, along each axis of the tiles, that run together and reach each other's shared memory.
-    Raises ArgusError for what is not a plain `def`.
+    cluster: blocks of a cluster along each axis of the tiles. Raises ArgusError for anything but a plain `def`.
     """
 
     def decorate(traced: Callable[..., None]) -> Template:
@@ -132,27 +131,32 @@ def kernel(
     return decorate if function is None else decorate(function)
 
 
-_LARGEST = 8
-"""Blocks of a cluster that every device of the target can run [CUDA C++ Programming Guide, thread block clusters]."""
+_MAX_CLUSTER = 8
+"""The largest cluster size that is portable [CUDA C++ Programming Guide, thread block clusters]."""
 
 
-def _cluster(cluster: tuple[int, ...], target: Target, function: Callable[..., None]) -> tuple[int, ...]:
-    """Blocks along each axis; (1,) for blocks on their own."""
+def _cluster_shape(cluster: tuple[int, ...], target: Target, function: Callable[..., None]) -> tuple[int, ...]:
+    """The checked cluster shape; (1,) without clusters. Raises E230 or E501."""
     sizes = extents(cluster, "a cluster")
     if prod(sizes) == 1:
         return (1,)
     span = span_of_function(traceable(function).__code__)
     if "wgmma" not in target.queues:
         fault("E501", f"clusters of {target} are not built yet", span=span, help="leave `cluster` out")
-    if prod(sizes) > _LARGEST:
-        fault("E230", f"a cluster of {prod(sizes)} blocks", span=span, help=f"{_LARGEST} blocks at most run together")
+    if prod(sizes) > _MAX_CLUSTER:
+        fault(
+            "E230",
+            f"a cluster of {prod(sizes)} blocks",
+            span=span,
+            help=f"give at most {_MAX_CLUSTER}",
+        )
     return sizes
 
 
-def _trace(tracer: Tracer, name: str, function: FunctionType, keywords: Mapping[str, object]) -> Kernel:
+def _trace_function(tracer: Tracer, name: str, function: FunctionType, keywords: Mapping[str, object]) -> Kernel:
     target, threads = tracer.target, tracer.threads
     span = span_of_function(function.__code__)
-    _refuse(check_thread_count(name, target, threads, span))
+    _raise_first(check_thread_count(name, target, threads, span))
     tracer.parameters, sizes = parameters(tracer.unique, function, span, keywords)
     tensors = [Tensor(whole(buffer)) for buffer in tracer.parameters]
     with tracing(tracer):
@@ -164,7 +168,7 @@ def _trace(tracer: Tracer, name: str, function: FunctionType, keywords: Mapping[
             raise ArgusError(exception_diagnostic(name, problem, span)) from problem
         for complete in tracer.at_end:
             complete()
-        whole_body = tracer.block.finished(tracer.close(tracer.scopes[0]))
+        whole_body = tracer.block.finish_body(tracer.close(tracer.scopes[0]))
         prologue, roles, epilogue = split_at_roles(whole_body, clustered=tracer.cluster != (1,))
     made = Kernel(
         name=name,
@@ -181,10 +185,10 @@ def _trace(tracer: Tracer, name: str, function: FunctionType, keywords: Mapping[
         cluster=tracer.cluster,
         span=span,
     )
-    _refuse(check(made))
+    _raise_first(check(made))
     return made
 
 
-def _refuse(found: tuple[Diagnostic, ...]) -> None:
+def _raise_first(found: tuple[Diagnostic, ...]) -> None:
     if found:
         raise ArgusError(found[0])

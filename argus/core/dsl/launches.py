@@ -1,4 +1,4 @@
-"""The program being traced: its tensors, its workspaces and the launches so far."""
+"""The program being traced: its tensors, workspaces and launches so far."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from argus.core.walk import show, substitute, symbols
 
 
 class Launches:
-    """One program under construction; lives as long as the traced call."""
+    """One program under construction, for the duration of its trace."""
 
     def __init__(self, root: CodeType) -> None:
         self.root = root
@@ -45,48 +45,48 @@ class Launches:
         return wanted if times == 1 else self.unique(f"{wanted}_{times}")
 
     def kernel_name(self, wanted: str) -> str:
-        """A name for the next launch of a kernel, which may have been traced for other values."""
+        """A name for the kernel of the next launch, distinct from those of earlier launches."""
         taken = {launch.kernel.name for launch in self.launches}
         return next(name for name in chain((wanted,), (f"{wanted}_{i}" for i in count(2))) if name not in taken)
 
     def add(self, kernel: Kernel, arguments: Mapping[str, Buffer], keywords: Mapping[str, object]) -> None:
         """Launch a kernel on tensors of this program.
 
-        Raises E106 for a tensor whose type or shape is not that of the parameter, or a size that is two at once.
+        Raises E106 for a tensor of another type or shape than its parameter, or for a size with two different values.
         """
         sizes: dict[Symbol, Index] = {}
         for parameter in kernel.parameters:
-            _bind(kernel, parameter, arguments[parameter.name], sizes)
+            _bind_sizes(kernel, parameter, arguments[parameter.name], sizes)
         for value in keywords.values():
             for symbol in symbols(value.node) if isinstance(value, Int) else ():
                 if sizes.setdefault(symbol, algebra.sym(symbol)) is not algebra.sym(symbol):
-                    _refuse(kernel, f"size {symbol.name} of a keyword is another than that of its tensors")
+                    _launch_fault(kernel, f"size {symbol.name} of a keyword differs from that of its tensors")
         for parameter in kernel.parameters:
             _check_extents(kernel, parameter, arguments[parameter.name], sizes)
         bound = tuple((symbol, sizes[symbol]) for symbol in kernel.sizes)
         self.launches.append(Launch(kernel, arguments, bound, self.span()))
 
 
-def _bind(kernel: Kernel, parameter: Buffer, argument: Buffer, sizes: dict[Symbol, Index]) -> None:
+def _bind_sizes(kernel: Kernel, parameter: Buffer, argument: Buffer, sizes: dict[Symbol, Index]) -> None:
     if argument.dtype != parameter.dtype:
-        _refuse(kernel, f"`{parameter.name}` takes {parameter.dtype}, `{argument.name}` is {argument.dtype}")
+        _launch_fault(kernel, f"`{parameter.name}` takes {parameter.dtype}, `{argument.name}` is {argument.dtype}")
     if len(argument.shape) != len(parameter.shape):
         found, wanted = len(argument.shape), len(parameter.shape)
-        _refuse(kernel, f"`{parameter.name}` has {wanted} axes, `{argument.name}` has {found}")
-    for size, given in zip(parameter.shape, argument.shape, strict=True):
+        _launch_fault(kernel, f"`{parameter.name}` has {wanted} axes, `{argument.name}` has {found}")
+    for size, actual in zip(parameter.shape, argument.shape, strict=True):
         if isinstance(size, Sym):
-            sizes.setdefault(size.symbol, given)
+            sizes.setdefault(size.symbol, actual)
 
 
 def _check_extents(kernel: Kernel, parameter: Buffer, argument: Buffer, sizes: Mapping[Symbol, Index]) -> None:
-    for size, given in zip(parameter.shape, argument.shape, strict=True):
+    for size, actual in zip(parameter.shape, argument.shape, strict=True):
         wanted = substitute(size, sizes)
-        if wanted is not given:
+        if wanted is not actual:
             name = f"extent {show(size)} of `{parameter.name}`"
-            _refuse(kernel, f"{name} is {show(wanted)}, that of `{argument.name}` is {show(given)}")
+            _launch_fault(kernel, f"{name} is {show(wanted)}, that of `{argument.name}` is {show(actual)}")
 
 
-def _refuse(kernel: Kernel, why: str) -> NoReturn:
+def _launch_fault(kernel: Kernel, why: str) -> NoReturn:
     fault("E106", f"a launch of `{kernel.name}`: {why}", help="pass tensors of the types and shapes declared")
 
 
@@ -94,7 +94,7 @@ _current: ContextVar[Launches | None] = ContextVar("argus_program", default=None
 
 
 def current_program(what: str) -> Launches:
-    """The program being traced. Raises E105 outside of one, and inside a kernel."""
+    """The program being traced. Raises E105 outside a program, and inside a kernel."""
     found = _current.get()
     if found is None or is_tracing():
         help_ = "call it from a function decorated with `@program`"
@@ -104,6 +104,7 @@ def current_program(what: str) -> Launches:
 
 @contextmanager
 def tracing_program(launches: Launches) -> Generator[None]:
+    """Make `launches` the program being traced, for the body of the `with` statement."""
     token = _current.set(launches)
     try:
         yield
@@ -112,7 +113,7 @@ def tracing_program(launches: Launches) -> Generator[None]:
 
 
 def workspace(dtype: DType, shape: tuple[IntLike, ...]) -> Tensor:
-    """A tensor in global memory that lives as long as the program's run, uninitialised."""
+    """An uninitialised tensor in global memory that exists for one run of the program."""
     program = current_program("workspace")
     check_dtype(dtype)
     extents = tuple(unwrap(size) for size in axis_values(shape, "a workspace"))
@@ -126,7 +127,7 @@ def workspace(dtype: DType, shape: tuple[IntLike, ...]) -> Tensor:
 
 
 def bind_tensors(kernel: str, function: Callable[..., None], tensors: tuple[object, ...]) -> dict[str, Buffer]:
-    """The tensors of a call by parameter. Raises E106 for what is no whole tensor of the program."""
+    """The buffers of a call by parameter name. Raises E106 for anything but whole tensors of the program."""
     names = [each.name for each in signature(function).parameters.values() if each.kind is not each.KEYWORD_ONLY]
     if len(names) != len(tensors):
         fault(
@@ -146,5 +147,6 @@ def bind_tensors(kernel: str, function: Callable[..., None], tensors: tuple[obje
 
 
 def is_whole(view: View) -> bool:
+    """Whether a view is the identity view of its buffer."""
     own = tuple(algebra.coord(axis) for axis in range(len(view.buffer.shape)))
     return view.at == own and view.shape == view.buffer.shape and view.where is algebra.TRUE

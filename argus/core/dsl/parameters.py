@@ -1,4 +1,4 @@
-"""Parameters of kernels and programs: tensors by annotation, configurations and integers by keyword."""
+"""Parameters of kernels and programs: annotated tensors, and keyword configurations and integers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import get_type_hints
 from argus.core import algebra
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import Int
-from argus.core.dsl.views import TensorSpec, declared
+from argus.core.dsl.views import TensorSpec, parse_spec
 from argus.core.dtype import DType
 from argus.core.index import Index, Symbol
 from argus.core.ir import Buffer, Strided
@@ -19,19 +19,19 @@ from argus.core.walk import symbols
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 LARGEST_SIZE = 1 << 30
-"""Sizes of tensors lie in [0, LARGEST_SIZE]: coordinates then fit 32-bit integers with room for a tile."""
+"""The largest tensor size: coordinates plus a tile then fit in 32-bit integers."""
 
 
 def traceable(function: Callable[..., None], what: str = "kernel") -> FunctionType:
-    """A function that tracing can run once. Raises E107 for anything else."""
+    """The function, if it is a plain `def`. Raises E107 for anything else. what: names it in the message."""
     if not isinstance(function, FunctionType) or not function.__name__.isidentifier():
         fault("E107", f"a {what} is a `def` with a name, found {describe_value(function)}", help="decorate a function")
     if isgeneratorfunction(function) or iscoroutinefunction(function) or isasyncgenfunction(function):
-        fault("E107", f"`{function.__name__}` does not run when it is called", help="remove `yield` and `async`")
+        fault("E107", f"`{function.__name__}` is a generator or coroutine function", help="remove `yield` and `async`")
     return function
 
 
-def _tensors(function: FunctionType, span: Span, given: Collection[str]) -> dict[str, TensorSpec]:
+def _tensor_specs(function: FunctionType, span: Span, passed: Collection[str]) -> dict[str, TensorSpec]:
     try:
         hints = get_type_hints(function, include_extras=True)
     except Exception as problem:  # noqa: BLE001 reason: an annotation is the user's code and may raise anything
@@ -40,7 +40,7 @@ def _tensors(function: FunctionType, span: Span, given: Collection[str]) -> dict
     for name, parameter in signature(function).parameters.items():
         spec: object = hints.get(name)
         if parameter.kind is Parameter.KEYWORD_ONLY:
-            _check_keyword(function, parameter, span, given)
+            _check_keyword(function, parameter, span, passed)
         elif isinstance(spec, TensorSpec) and parameter.kind in _POSITIONAL:
             specs[name] = spec
         else:
@@ -53,8 +53,8 @@ def _tensors(function: FunctionType, span: Span, given: Collection[str]) -> dict
     return specs
 
 
-def _check_keyword(function: FunctionType, parameter: Parameter, span: Span, given: Collection[str]) -> None:
-    if parameter.name != "cfg" and parameter.name not in given and parameter.default is Parameter.empty:
+def _check_keyword(function: FunctionType, parameter: Parameter, span: Span, passed: Collection[str]) -> None:
+    if parameter.name != "cfg" and parameter.name not in passed and parameter.default is Parameter.empty:
         fault(
             "E107",
             f"keyword parameter `{parameter.name}` of `{function.__name__}` gets no value",
@@ -63,8 +63,8 @@ def _check_keyword(function: FunctionType, parameter: Parameter, span: Span, giv
         )
 
 
-def _parameter(name: str, spec: TensorSpec, sizes: dict[str, Symbol], span: Span) -> Buffer:
-    found = declared(spec)
+def _parameter_buffer(name: str, spec: TensorSpec, sizes: dict[str, Symbol], span: Span) -> Buffer:
+    found = parse_spec(spec)
     if isinstance(found, str):
         fault("E107", f"parameter `{name}`: {found}", span=span, help='write `Tensor["M K", bf16]`')
     axes, dtype = found
@@ -90,9 +90,14 @@ def tensor_buffer(name: str, dtype: DType, shape: tuple[Index, ...], span: Span)
 def parameters(
     unique: Callable[[str], str], function: FunctionType, span: Span, keywords: Mapping[str, object]
 ) -> tuple[list[Buffer], dict[str, Symbol]]:
-    """The tensors, and the sizes that they and the integers among the keywords name; a name is one or the other."""
+    """The tensor parameters, and all sizes by name: those of the tensors and of symbolic integers among the keywords.
+
+    Raises E107 for an ill-formed signature, or a name that is both a tensor and a size.
+    """
     sizes: dict[str, Symbol] = {}
-    buffers = [_parameter(name, spec, sizes, span) for name, spec in _tensors(function, span, keywords).items()]
+    buffers = [
+        _parameter_buffer(name, spec, sizes, span) for name, spec in _tensor_specs(function, span, keywords).items()
+    ]
     for value in keywords.values():
         if isinstance(value, Int):
             for symbol in sorted(symbols(value.node), key=lambda symbol: symbol.name):

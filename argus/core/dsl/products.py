@@ -1,4 +1,4 @@
-"""Products of matrices: by waves on registers, by a warpgroup on shared memory."""
+"""Matrix products: `mfma` over waves on register fragments, `wgmma` by a warpgroup on shared memory."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ Factor = Fragment | Tensor
 
 @frozen
 class MatrixInstruction:
-    """An instruction that multiplies; `over` spreads it."""
+    """A matrix instruction, to be tiled over waves by `over`."""
 
     atom: Atom
 
     def over(
         self, *, waves: tuple[int, int], tile: tuple[int, int], k: int | None = None, k_run: int | None = None
     ) -> TiledMma:
-        """The instruction over waves (along m, n) and a tile (m, n, k); see `TiledMma`.
+        """The instruction tiled over waves (along m, n) and a tile (m, n); see `TiledMma`.
 
-        k: of the fragments `A` and `B`; without it, of one execution, and `mm.A.tiled(k=64)` is the fragment of more.
+        k: the extent of the fragments `A` and `B` along k; by default that of one execution of the instruction
+        (`mm.A.tiled(k=64)` is a larger fragment). Raises E109 for extents that the instruction does not divide.
         """
         tv = self.atom.operands["a"].tv
         assert tv is not None
@@ -51,43 +52,43 @@ def pair(values: tuple[IntLike, IntLike], what: str) -> tuple[int, int]:
 
 
 def mfma(atom: Atom) -> MatrixInstruction:
-    """The matrix instruction, to be spread with `.over(...)`."""
+    """The matrix instruction `atom`, to be tiled with `.over(...)`. Raises E106 for other atoms."""
     if not isinstance(atom, Atom) or atom.mnk is None:  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         fault("E106", f"`{atom}` is not a matrix instruction", help="write `mfma(mfma_f32_32x32x8_bf16)`")
     return MatrixInstruction(atom)
 
 
 def mma(mm: TiledMma | WarpgroupMma, acc: Fragment, a: Factor, b: Factor, *, init: Bool | bool = False) -> None:
-    """acc = (init ? 0 : acc) + a b^T in place, register by register as the hardware does.
+    """acc = (init ? 0 : acc) + a b^T in place, on the register positions that the instruction defines.
 
-    Of a warpgroup: a is a tile (64, k) of shared memory or a fragment, b a tile (n, k) of shared memory, (k, n) with
-    `b_major="n"`; the statement is one entry of the queue `wgmma`.
+    For `wgmma`, a is a tile (64, k) of shared memory or a fragment, and b a tile (n, k) of shared memory, or (k, n)
+    with `b_major="n"`; the statement is one entry of the queue `wgmma`.
     """
     current("mma")
     if isinstance(mm, WarpgroupMma):
-        _by_warpgroup(mm, acc, a, b, as_cond(init))
+        _warpgroup_mma(mm, acc, a, b, as_cond(init))
         return
     if not isinstance(mm, TiledMma):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         fault(
             "E106", f"`mma` takes a tiled instruction, found {describe_value(mm)}", help="write `mfma(...).over(...)`"
         )
-    held = [_held(fragment) for fragment in (acc, a, b)]
+    held = [_check_fragment(fragment) for fragment in (acc, a, b)]
     _check_target(acc)
-    mm = _along_k(mm, held[1])
+    mm = _with_k_of(mm, held[1])
     for role, fragment in zip(("c", "a", "b"), held, strict=True):
         _check_operand(mm, role, fragment)
     tracer = current("mma")
     tracer.emit(Mma(mm.atom, mm.tiling, acc.view, a.view, b.view, as_cond(init), span=tracer.span()))
 
 
-def _along_k(mm: TiledMma, a: Fragment) -> TiledMma:
-    """The instruction over as much of k as a fragment of A holds, `mm.A.tiled(k=...)`."""
+def _with_k_of(mm: TiledMma, a: Fragment) -> TiledMma:
+    """The instruction with k extended to that of the fragment of A, `mm.A.tiled(k=...)`."""
     if len(a.shape) != 2 or a.shape[0] != mm.tile[0] or a.shape[1] == mm.k or a.shape[1] % mm.k_step != 0:
         return mm
     return evolve(mm, k=a.shape[1])
 
 
-def _held(factor: Factor) -> Fragment:
+def _check_fragment(factor: Factor) -> Fragment:
     if isinstance(factor, Fragment):
         return factor
     fault("E106", f"`mma` multiplies register tiles, found {describe_value(factor)}", help="copy into `registers(...)`")
@@ -113,24 +114,28 @@ def _check_operand(mm: TiledMma, role: str, fragment: Fragment) -> None:
         fault("E206", f"operand {role} of `{mm.atom}` is {dtype}, `{name}` is {fragment.dtype}", help="convert it")
 
 
-def _by_warpgroup(mm: WarpgroupMma, acc: Fragment, a: Factor, b: Factor, init: Cond) -> None:
-    held = _held(acc)
+def _warpgroup_mma(mm: WarpgroupMma, acc: Fragment, a: Factor, b: Factor, init: Cond) -> None:
+    held = _check_fragment(acc)
     _check_target(held)
     _check_registers(mm, "c", held)
     if mm.a_in_registers:
-        left = _held(a)
+        left = _check_fragment(a)
         step = mm.atom.operands["a"].tile[1]
         if len(left.shape) == 2 and left.shape[1] % step == 0:
             mm = evolve(mm, k=left.shape[1])
         _check_registers(mm, "a", left)
     else:
-        left = _shared(mm, "a", a)
-    right = _shared(mm, "b", b)
+        left = _check_shared(mm, "a", a)
+    right = _check_shared(mm, "b", b)
     if mm.b_major == "n":
         right = right.T
-    k = _depth(mm, "a", left.view, 64)
-    if _depth(mm, "b", right.view, held.shape[1]) != k:
-        fault("E203", f"a product of {_text(left.view)} and {_text(right.view)}", help="give both one extent along k")
+    k = _k_extent(mm, "a", left.view, 64)
+    if _k_extent(mm, "b", right.view, held.shape[1]) != k:
+        fault(
+            "E203",
+            f"a product of {_view_text(left.view)} and {_view_text(right.view)}",
+            help="give both one extent along k",
+        )
     try:
         tiling = mm.tiling(k)
     except ValueError as problem:
@@ -140,7 +145,7 @@ def _by_warpgroup(mm: WarpgroupMma, acc: Fragment, a: Factor, b: Factor, init: C
     tracer.emit(Mma(mm.atom, tiling, *views, init, tracer.grouped, span=tracer.span()))
 
 
-def _shared(mm: WarpgroupMma, role: str, factor: Factor) -> Tensor:
+def _check_shared(mm: WarpgroupMma, role: str, factor: Factor) -> Tensor:
     if not isinstance(factor, Tensor) or factor.view.buffer.space != "shared":
         fault(
             "E206",
@@ -167,16 +172,16 @@ def _check_registers(mm: WarpgroupMma, role: str, fragment: Fragment) -> None:
         fault("E206", f"operand {role} of `{mm.atom}` is {dtype}, `{name}` is {fragment.dtype}", help="convert it")
 
 
-def _depth(mm: WarpgroupMma, role: str, view: View, rows: int) -> int:
-    """The extent along k of a factor of `rows` rows."""
+def _k_extent(mm: WarpgroupMma, role: str, view: View, rows: int) -> int:
+    """The extent along k of a factor of `rows` rows. Raises E203 for another shape."""
     if len(view.shape) != 2 or view.shape[0] is not algebra.const(rows) or not isinstance(view.shape[1], Const):
         fault(
             "E203",
-            f"operand {role} of `{mm.atom}` is {_text(view)}, expected {rows} rows",
+            f"operand {role} of `{mm.atom}` is {_view_text(view)}, expected {rows} rows",
             help='take a tile of that many rows; with `b_major="n"`, B is (k, n)',
         )
     return view.shape[1].value
 
 
-def _text(view: View) -> str:
+def _view_text(view: View) -> str:
     return f"`{view.buffer.name}` of ({', '.join(show(size) for size in view.shape)})"

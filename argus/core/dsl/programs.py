@@ -1,4 +1,4 @@
-"""`@program`: several kernels, launched one after the other."""
+"""`@program`: traces a function that launches several kernels in stream order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from argus.core.ir import Program, whole
 
 @frozen
 class ProgramTemplate:
-    """A decorated function: one program, or a family with one program a configuration."""
+    """A decorated function: one program, or a family with one program per configuration."""
 
     function: Callable[..., None]
     configs: Mapping[str, Any] = field(converter=dict)
@@ -30,17 +30,17 @@ class ProgramTemplate:
         return self.function.__name__
 
     def instances(self) -> tuple[str | None, ...]:
-        """The names of the configurations shipped; `(None,)` if there is just one program."""
+        """The names of the shipped configurations; `(None,)` for a single program."""
         return tuple(self.configs) or (None,)
 
     def instance(self, config: object, name: str) -> Program:
-        """The program of a configuration that need not be a shipped one. Raises ArgusError as `trace` does."""
+        """The program of any configuration, shipped or not. Raises ArgusError as `trace`."""
         return ProgramTemplate(self.function, {name: config}).trace(name)
 
     def trace(self, config: str | None = None) -> Program:
-        """Run the function once and return the program it describes.
+        """Run the function once and return the program that it traces.
 
-        Raises ArgusError for whatever is wrong with it or one of its kernels, also when the function itself raises.
+        Raises ArgusError for any error in the program or its kernels, and for exceptions of the function itself.
         """
         function = traceable(self.function, "program")
         span = span_of_function(function.__code__)
@@ -49,11 +49,11 @@ class ProgramTemplate:
         chosen = next(iter(self.configs.values()), None) if config is None else self.configs[config]
         name = self.name if config is None else f"{self.name}_{config}"
         launches = Launches(function.__code__)
-        given = {"cfg": chosen} if "cfg" in signature(function).parameters else {}
-        buffers, sizes = parameters(launches.unique, function, span, given)
+        arguments = {"cfg": chosen} if "cfg" in signature(function).parameters else {}
+        buffers, sizes = parameters(launches.unique, function, span, arguments)
         with tracing_program(launches):
             try:
-                function(*(Tensor(whole(buffer)) for buffer in buffers), **given)
+                function(*(Tensor(whole(buffer)) for buffer in buffers), **arguments)
             except (ArgusError, InternalError):
                 raise
             except Exception as problem:
@@ -79,7 +79,7 @@ def program(
 ) -> ProgramTemplate | Callable[[Callable[..., None]], ProgramTemplate]:
     """Make a function of `Tensor["M K", bf16]` parameters a program: it calls kernels on its tensors and workspaces.
 
-    configs: named values for the keyword parameter `cfg`. Raises ArgusError for what is not a plain `def`.
+    configs: named values for the keyword parameter `cfg`. Raises ArgusError for anything but a plain `def`.
     """
 
     def decorate(traced: Callable[..., None]) -> ProgramTemplate:

@@ -1,4 +1,4 @@
-"""Roles: warps that run a body of their own, and the kernel put together from them."""
+"""Roles: `role` and `elected`, and the split of a traced kernel into prologue, roles and epilogue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from argus.core.dsl.wgmma_fences import with_fences
 from argus.core.index import Symbol
 from argus.core.ir import Alloc, Fence, One, Origin, Policy, Role, Roles, Stmt, Sync
 
-_WARPS_OF_A_GROUP = 4
+_WARPS_PER_WARPGROUP = 4
 
 
 @frozen
@@ -29,66 +29,70 @@ class Warps:
 
     @property
     def elected(self) -> Warps:
-        """The same warps, of which the first thread works alone."""
+        """The same warps, with one agent of one thread: thread 0 of the first warp executes the body."""
         return evolve(self, agent=1)
 
 
 def warpgroup(index: int) -> Warps:
-    """Four warps, 128 threads, one agent."""
+    """One warpgroup (4 warps, 128 threads) as one agent."""
     return warpgroups(index)
 
 
 def warpgroups(*indices: int) -> Warps:
-    """Neighbouring warpgroups, each an agent of 128 threads."""
-    first = _first(indices, "warpgroups")
-    return Warps(_WARPS_OF_A_GROUP * first, _WARPS_OF_A_GROUP * len(indices), 32 * _WARPS_OF_A_GROUP)
+    """Consecutive warpgroups, each an agent of 128 threads."""
+    first = _first_of_consecutive(indices, "warpgroups")
+    return Warps(_WARPS_PER_WARPGROUP * first, _WARPS_PER_WARPGROUP * len(indices), 32 * _WARPS_PER_WARPGROUP)
 
 
 def warp(index: int) -> Warps:
-    """One warp, one agent."""
+    """One warp as one agent."""
     return warps(index)
 
 
 def warps(*indices: int) -> Warps:
-    """Neighbouring warps, each an agent of 32 threads."""
-    return Warps(_first(indices, "warps"), len(indices), 32)
+    """Consecutive warps, each an agent of 32 threads."""
+    return Warps(_first_of_consecutive(indices, "warps"), len(indices), 32)
 
 
-def _first(indices: tuple[IntLike, ...], what: str) -> int:
+def _first_of_consecutive(indices: tuple[IntLike, ...], what: str) -> int:
     numbers = [number(index, f"the number of one of the {what}") for index in indices]
     if not numbers or numbers[0] < 0 or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
-        fault("E106", f"{what} {tuple(numbers)} are not neighbours", help=f"write `{what}(1, 2)`")
+        fault("E106", f"{what} {tuple(numbers)} are not consecutive", help=f"write `{what}(1, 2)`")
     return numbers[0]
 
 
 @contextmanager
-def role(name: str, who: Warps, *, registers: int | None = None) -> Generator[Int]:
-    """The warps `who` run the body, once an agent; gives the agent's number.
+def role(name: str, members: Warps, *, registers: int | None = None) -> Generator[Int]:
+    """Each agent of the role's `members` runs the body; yields the index of the agent.
 
-    registers: 32-bit registers that each thread of these warps holds from here on, a multiple of 8 from 24 to 256.
-    Raises E202 inside another body.
+    registers: 32-bit registers per thread from here on (setmaxnreg), a multiple of 8 between 24 and 256. Raises E202
+    inside another role, loop or branch, and for warps that are taken or do not exist.
     """
     tracer = current("role")
-    _check(tracer, name, who)
-    budget = None if registers is None else _budget(registers)
-    # One thread works for all: whatever its warps, it is one agent.
-    agents = 1 if who.agent == 1 else who.count * tracer.target.unit // who.agent
+    _check_role(tracer, name, members)
+    budget = None if registers is None else _register_budget(registers)
+    # With an elected thread there is one agent, however many warps.
+    agents = 1 if members.agent == 1 else members.count * tracer.target.unit // members.agent
     wanted = assigned_name(user_frame()) or f"{name}_agent"
     which = Symbol(tracer.unique(wanted), "agent", 0, agents - 1)
-    thread = Symbol(tracer.unique(f"{name}_thread"), "thread", 0, who.agent - 1)
-    tracer.agent = agent = Agent(name, who.agent, agents, which, thread)
+    thread = Symbol(tracer.unique(f"{name}_thread"), "thread", 0, members.agent - 1)
+    tracer.agent = agent = Agent(name, members.agent, agents, which, thread)
     scope = tracer.open("role")
     yield Int(algebra.sym(which))
-    body = with_fences(agent.finished(tracer.leave(scope)))
+    body = with_fences(agent.finish_body(tracer.leave(scope)))
     tracer.agent = tracer.block
     policy = () if budget is None else (Policy("registers", (budget,), span=scope.span),)
-    made = Role(name, who.first, who.count, who.agent, budget, (*policy, *body), which, thread, tracer.target.unit)
+    made = Role(
+        name, members.first, members.count, members.agent, budget, (*policy, *body), which, thread, tracer.target.unit
+    )
     tracer.emit(Roles((made,), span=scope.span))
 
 
-def _check(tracer: Tracer, name: str, who: Warps) -> None:
-    if not isinstance(who, Warps):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"a role takes warps, found {describe_value(who)}", help="write `role(name, warpgroups(1, 2))`")
+def _check_role(tracer: Tracer, name: str, members: Warps) -> None:
+    if not isinstance(members, Warps):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault(
+            "E106", f"a role takes warps, found {describe_value(members)}", help="write `role(name, warpgroups(1, 2))`"
+        )
     if not isinstance(name, str) or not name.isidentifier():  # pyright: ignore[reportUnnecessaryIsInstance]  # as above
         fault(
             "E106", f"a role is named by an identifier, found {describe_value(name)}", help='write `role("load", ...)`'
@@ -96,30 +100,30 @@ def _check(tracer: Tracer, name: str, who: Warps) -> None:
     if "wgmma" not in tracer.target.queues:
         fault("E501", f"roles of {tracer.target} are not built yet", help="write the kernel without roles")
     if tracer.agent is not tracer.block or len(tracer.scopes) != 1:
-        fault("E202", f"role `{name}` stands inside another body", help="open roles at the level of the kernel")
+        fault("E202", f"role `{name}` is nested in another body", help="open roles at the kernel's top level")
     if tracer.unique(f"role_{name}") != f"role_{name}":
         fault("E202", f"two roles are called `{name}`", help="give each role a name of its own")
     help_ = "give each role warps of its own, within the kernel's threads"
-    for index in range(who.first, who.first + who.count):
+    for index in range(members.first, members.first + members.count):
         if index in tracer.warps:
             fault("E202", f"role `{name}` shares warp {index} with role `{tracer.warps[index]}`", help=help_)
         tracer.warps[index] = name
     have = tracer.threads // tracer.target.unit
-    if who.first + who.count > have:
-        last = who.first + who.count - 1
-        fault("E202", f"role `{name}` takes warps {who.first} to {last}, the kernel has {have}", help=help_)
+    if members.first + members.count > have:
+        last = members.first + members.count - 1
+        fault("E202", f"role `{name}` takes warps {members.first} to {last}, the kernel has {have}", help=help_)
 
 
-def _budget(registers: IntLike) -> int:
+def _register_budget(registers: IntLike) -> int:
     found = extent(registers, "the registers of a role")
     if found % 8 != 0 or not 24 <= found <= 256:
-        fault("E202", f"{found} registers a thread", help="give a multiple of 8 from 24 to 256 [PTX ISA, setmaxnreg]")
+        fault("E202", f"{found} registers a thread", help="give a multiple of 8 in 24 to 256 [PTX ISA, setmaxnreg]")
     return found
 
 
 @contextmanager
 def elected() -> Generator[None]:
-    """The body runs on thread 0 of the agent, always the same one."""
+    """Thread 0 of the agent (the elected thread, always the same one) runs the body."""
     tracer = current("elected")
     scope = tracer.open("elected")
     yield
@@ -130,33 +134,33 @@ def elected() -> Generator[None]:
 def split_at_roles(
     body: tuple[Stmt, ...], *, clustered: bool
 ) -> tuple[tuple[Stmt, ...], Roles | None, tuple[Stmt, ...]]:
-    """Prologue, roles and epilogue of a kernel's statements, the prologue with its barriers initialised.
+    """Prologue, roles and epilogue of a kernel's statements, with the synchronisation after barrier initialisation.
 
-    clustered: other blocks reach the barriers, and meet with this one once they are made. Raises E202 where a
-    statement stands between two roles.
+    clustered: other blocks use the barriers, so that a cluster barrier follows their initialisation. Raises E202 for a
+    statement between two roles.
     """
     at = [position for position, stmt in enumerate(body) if isinstance(stmt, Roles)]
     if not at:
-        return with_fences(_initialised(body, clustered=clustered)), None, ()
+        return with_fences(_with_barrier_init(body, clustered=clustered)), None, ()
     between = next((body[p] for p in range(at[0], at[-1]) if not isinstance(body[p], Roles)), None)
     if between is not None:
         fault(
             "E202",
-            "a statement stands between two roles",
-            here="run by nobody",
+            "a statement between two roles",
+            here="no role runs it",
             span=between.span,
             help="put it before the first role or after the last",
         )
     found = [stmt for stmt in body if isinstance(stmt, Roles)]
     roles = Roles(tuple(role for stmt in found for role in stmt.roles), span=found[0].span)
-    prologue = _initialised(body[: at[0]], at_end=True, clustered=clustered)
+    prologue = _with_barrier_init(body[: at[0]], at_end=True, clustered=clustered)
     return with_fences(prologue), roles, with_fences(body[at[-1] + 1 :])
 
 
-def _initialised(body: tuple[Stmt, ...], *, clustered: bool, at_end: bool = False) -> tuple[Stmt, ...]:
-    """With the fence and the meeting that let every thread, and the copies of one, use the barriers.
+def _with_barrier_init(body: tuple[Stmt, ...], *, clustered: bool, at_end: bool = False) -> tuple[Stmt, ...]:
+    """The body with the fence and barrier that make mbarrier initialisation visible to all threads and to the TMA.
 
-    Where the author has written the fence, the meeting is the author's too.
+    Unchanged if the body already has such a fence: then the kernel's author writes the barrier as well.
     """
     made = [p for p, stmt in enumerate(body) if isinstance(stmt, Alloc) and stmt.buffer.space == "barrier"]
     if not made:

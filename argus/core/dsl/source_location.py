@@ -1,6 +1,6 @@
-"""Where a DSL call stands in the user's program, and the name it is about to get.
+"""Finds the user's source location of a DSL call, and the variable that its result is assigned to.
 
-Bytecode is read for diagnostics and names only, never for meaning. Checked on CPython 3.11 to 3.13.
+Bytecode serves only diagnostics and names, never the meaning of a kernel. Tested on CPython 3.11 to 3.13.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ _RETURNS = ("RETURN_VALUE", "RETURN_CONST")
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame that is not Argus' own."""
+    """The innermost frame outside the DSL's own code."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # the documented way to a caller
-    while frame is not None and _is_ours(frame.f_code.co_filename):
+    while frame is not None and _is_argus_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
 
-def is_ours(code: CodeType) -> bool:
-    """Whether a function belongs to the language, not to its user."""
-    return _is_ours(code.co_filename)
+def is_argus_code(code: CodeType) -> bool:
+    """Whether a function belongs to the language rather than to its user."""
+    return _is_argus_file(code.co_filename)
 
 
-def _is_ours(file: str) -> bool:
+def _is_argus_file(file: str) -> bool:
     return file.startswith((_CORE, "<attrs")) or file in (_FACADE, contextlib.__file__)
 
 
 def span_of(frame: FrameType | None, root: CodeType | None) -> Span:
-    """The place being executed in `frame` and its callers, up to the function `root`."""
+    """The source location being executed in `frame` and its callers, out to the function `root`."""
     frames: list[Frame] = []
     while frame is not None:
-        if not _is_ours(frame.f_code.co_filename):
-            frames.append(_describe(frame))
+        if not _is_argus_file(frame.f_code.co_filename):
+            frames.append(_frame_location(frame))
         if frame.f_code is root:
             return Span(tuple(frames))
         frame = frame.f_back
     return Span(tuple(frames[:1]))
 
 
-def _describe(frame: FrameType) -> Frame:
+def _frame_location(frame: FrameType) -> Frame:
     return frame_at(frame.f_code, frame.f_lasti, frame.f_lineno)
 
 
 def frame_at(code: CodeType, offset: int, fallback: int) -> Frame:
-    """The source of one instruction; `fallback` is its line where the code has no positions."""
+    """The source location of one bytecode instruction. fallback: its line, for code without positions."""
     line, end_line, column, end_column = next(islice(code.co_positions(), offset // 2, None), (None, None, None, None))
     if line is None or line != end_line:
         end_column = column
@@ -71,32 +71,32 @@ def span_of_function(code: CodeType) -> Span:
 
 
 def assigned_name(frame: FrameType | None) -> str | None:
-    """The name that the statement being executed stores its result under, if that is all it does."""
+    """The variable or attribute that the current statement assigns its result to, if the assignment comes next."""
     if frame is None:
         return None
-    for instruction in _after(frame.f_code, frame.f_lasti):
+    for instruction in _instructions_after(frame.f_code, frame.f_lasti):
         if instruction.opname in _SKIPPED:
             continue
         if instruction.opname == "STORE_ATTR":
             return str(instruction.argval)
-        return next((name for name, stores in _uses(instruction) if stores), None)
+        return next((name for name, stores in _name_accesses(instruction) if stores), None)
     return None
 
 
 @lru_cache(maxsize=256)
 def _instructions(code: CodeType) -> tuple[dis.Instruction, ...]:
-    """A function of the code alone; a kernel's lines ask for the same few over and over."""
+    """The instructions of a code object, cached: every statement of a kernel needs those of the same function."""
     return tuple(dis.get_instructions(code))
 
 
-def _after(code: CodeType, offset: int) -> Iterator[dis.Instruction]:
+def _instructions_after(code: CodeType, offset: int) -> Iterator[dis.Instruction]:
     return (instruction for instruction in _instructions(code) if instruction.offset > offset)
 
 
 def carried_names(frame: FrameType) -> frozenset[str]:
-    """Names that the body of the `for` loop being entered reads first and stores later.
+    """Names that the body of the `for` loop being entered reads before it assigns them.
 
-    Such a name would carry a value from one iteration to the next. Empty if no `for` statement asks.
+    Such a name carries a value from one iteration to the next. Empty if the frame is not entering a `for` loop.
     """
     instructions = _instructions(frame.f_code)
     header = next((i for i in instructions if i.offset == frame.f_lasti), None)
@@ -105,15 +105,15 @@ def carried_names(frame: FrameType) -> frozenset[str]:
     body = [i for i in instructions if header.offset < i.offset < int(header.argval)]
     first: dict[str, bool] = {}
     carried: set[str] = set()
-    for name, stores in (use for instruction in body for use in _uses(instruction)):
+    for name, stores in (use for instruction in body for use in _name_accesses(instruction)):
         first.setdefault(name, stores)
         if stores and not first[name]:
             carried.add(name)
     return frozenset(carried)
 
 
-def _uses(instruction: dis.Instruction) -> Iterator[tuple[str, bool]]:
-    """The names that an instruction reads, or stores, in its order; CPython 3.13 fuses pairs of them."""
+def _name_accesses(instruction: dis.Instruction) -> Iterator[tuple[str, bool]]:
+    """The names that an instruction accesses, in order, each with whether it is stored; CPython 3.13 fuses pairs."""
     name, argument = instruction.opname, cast(object, instruction.argval)
     if isinstance(argument, tuple) and "_FAST_" in name:
         arguments = cast(tuple[str, str], argument)
@@ -124,15 +124,15 @@ def _uses(instruction: dis.Instruction) -> Iterator[tuple[str, bool]]:
 
 
 def called_by_for(frame: FrameType) -> bool:
-    """Whether the frame is at the start of a `for` statement, which asks an object for its iterator."""
+    """Whether the frame is calling `iter` for a `for` statement."""
     return any(i.offset == frame.f_lasti and i.opname == "GET_ITER" for i in _instructions(frame.f_code))
 
 
 def leaves_early(frame: FrameType) -> bool:
-    """Whether the `with` statement whose end the frame is executing is left by `return`, `break` or `continue`.
+    """Whether the `with` statement that the frame is leaving ends by `return`, `break` or `continue`.
 
-    Its handler of exceptions goes on where the body falls through to, so that is compared with where the frame
-    goes on. False where no `with` statement asks.
+    Its exception handler continues where the end of the body falls through to, so that position is compared with the
+    one where the frame continues. False if the frame is not leaving a `with` statement.
     """
     code = _instructions(frame.f_code)
     at = {instruction.offset: position for position, instruction in enumerate(code)}
@@ -142,18 +142,20 @@ def leaves_early(frame: FrameType) -> bool:
     handlers = [
         position
         for position, instruction in enumerate(code)
-        if instruction.opname == "WITH_EXCEPT_START" and _start(instruction) == _start(code[here])
+        if instruction.opname == "WITH_EXCEPT_START" and _source_start(instruction) == _source_start(code[here])
     ]
-    return bool(handlers) and not any(_same_way(code, at, here + 1, _resumes(code, at, h)) for h in handlers)
+    return bool(handlers) and not any(
+        _same_continuation(code, at, here + 1, _handler_continuation(code, at, h)) for h in handlers
+    )
 
 
-def _start(instruction: dis.Instruction) -> tuple[int | None, int | None]:
+def _source_start(instruction: dis.Instruction) -> tuple[int | None, int | None]:
     positions = instruction.positions
     return (None, None) if positions is None else (positions.lineno, positions.col_offset)
 
 
-def _resumes(code: Sequence[dis.Instruction], at: dict[int, int], handler: int) -> int:
-    """Where a handler goes on after it has suppressed an exception: past its cleanup of the stack."""
+def _handler_continuation(code: Sequence[dis.Instruction], at: dict[int, int], handler: int) -> int:
+    """The position where a handler continues after suppressing an exception, past its stack cleanup."""
     jump = next(i for i in code[handler:] if i.opname.startswith("POP_JUMP"))
     position = at[int(jump.argval)]
     while code[position].opname in ("POP_TOP", "POP_EXCEPT", *_SKIPPED):
@@ -161,10 +163,10 @@ def _resumes(code: Sequence[dis.Instruction], at: dict[int, int], handler: int) 
     return position
 
 
-def _same_way(code: Sequence[dis.Instruction], at: dict[int, int], one: int, other: int) -> bool:
-    """Whether two positions run the same instructions up to where they meet or return."""
+def _same_continuation(code: Sequence[dis.Instruction], at: dict[int, int], one: int, other: int) -> bool:
+    """Whether execution from two positions runs equal instructions until they coincide or return."""
     for _ in code:
-        one, other = _settled(code, at, one), _settled(code, at, other)
+        one, other = _skip_no_ops(code, at, one), _skip_no_ops(code, at, other)
         a, b = code[one], code[other]
         if one == other or (a.opname, a.argval) != (b.opname, b.argval):
             return one == other
@@ -174,8 +176,8 @@ def _same_way(code: Sequence[dis.Instruction], at: dict[int, int], one: int, oth
     return True
 
 
-def _settled(code: Sequence[dis.Instruction], at: dict[int, int], position: int) -> int:
-    """The next instruction that does something: unconditional jumps and the drop of an unused result do not."""
+def _skip_no_ops(code: Sequence[dis.Instruction], at: dict[int, int], position: int) -> int:
+    """The next position with an effect: skips unconditional jumps and pops of unused results."""
     while True:
         instruction = code[position]
         if instruction.opname.startswith(("JUMP_FORWARD", "JUMP_BACKWARD")):

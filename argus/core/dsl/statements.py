@@ -1,4 +1,4 @@
-"""Statements of the language: shared memory, barriers, fences, scheduling policies."""
+"""Statements of the language: shared memory, block and named barriers, fences, scheduling advice."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from typing import Literal
 
 from argus.core import algebra
-from argus.core.atoms.sm_90a.tma import SWIZZLES as SPANS
-from argus.core.dsl.copies.copy import Place, check_place
+from argus.core.atoms.sm_90a.tma import SWIZZLES as SWIZZLE_SPANS
+from argus.core.dsl.copies.copy import Operand, check_operand
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import extent, extents, number
 from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.tiles.values import check_dtype
-from argus.core.dsl.tracer import Tracer, current, left_early
+from argus.core.dsl.tracer import Tracer, current, early_exit_fault
 from argus.core.dsl.views import Tensor
 from argus.core.dtype import DType
 from argus.core.ir import Alloc, Buffer, Fence, Policy, Reset, Staged, Sync, whole
@@ -24,20 +24,20 @@ from argus.core.memory.swizzle_tiles import CHUNK, swizzle_tiled
 def shared(
     dtype: DType, shape: tuple[int, ...], *, swizzle: Swizzle | int | None = None, banks: int | None = None
 ) -> Tensor:
-    """Shared memory of the block, row-major, uninitialised.
+    """Declare uninitialised, row-major shared memory of the block.
 
-    swizzle permutes element offsets; 128, 64 or 32 is the one of the TMA over spans of as many bytes: rows of more lie
-    as slabs of one span side by side, as its boxes are. 16 permutes nothing, and lays rows out in slabs of 16 bytes.
-    banks declares the largest bank-conflict degree allowed
-    (1: none).
+    swizzle: a permutation of element offsets, or the span in bytes (128, 64 or 32) of the TMA swizzle. Rows longer than
+    the span are split into swizzle tiles, column blocks one span wide and contiguous in memory, as TMA boxes and wgmma
+    descriptors require. 16 splits rows into column blocks of 16 bytes without a permutation. banks: the largest
+    bank-conflict degree allowed (1: no conflicts); None: not checked.
     """
     tracer = current("shared")
     check_dtype(dtype)
     sizes = extents(shape, "`shared`")
     span_bytes = swizzle if isinstance(swizzle, int) else 0
     if isinstance(swizzle, int):
-        swizzle = None if span_bytes == CHUNK else _over_bytes(swizzle, dtype)
-    layout = _in_slabs(sizes, span_bytes * 8 // dtype.bits)
+        swizzle = None if span_bytes == CHUNK else _tma_swizzle(swizzle, dtype)
+    layout = _tiled_layout(sizes, span_bytes * 8 // dtype.bits)
     if swizzle is not None and layout.size() % swizzle.period != 0:
         fault(
             "E211",
@@ -52,7 +52,7 @@ def shared(
     return Tensor(whole(buffer))
 
 
-def _in_slabs(sizes: tuple[int, ...], width: int) -> Layout:
+def _tiled_layout(sizes: tuple[int, ...], width: int) -> Layout:
     if len(sizes) < 2 or width < 1:
         return row_major(sizes)
     try:
@@ -61,49 +61,53 @@ def _in_slabs(sizes: tuple[int, ...], width: int) -> Layout:
         fault("E211", str(problem), help="make rows a multiple of the swizzle's span")
 
 
-def _over_bytes(span: int, dtype: DType) -> Swizzle:
-    """Chunk of 16 bytes ^= row modulo the chunks of a span, in elements [PTX ISA, swizzling modes]."""
-    if span == 0 or span not in SPANS:
+def _tma_swizzle(span: int, dtype: DType) -> Swizzle:
+    """The TMA swizzle in elements: 16-byte chunk index ^= row modulo chunks per span [PTX ISA, swizzling modes]."""
+    if span == 0 or span not in SWIZZLE_SPANS:
         fault("E211", f"a swizzle over {span} bytes", help="give 128, 64, 32 or 16, or a `Swizzle` of elements")
     return Swizzle((span // 16).bit_length() - 1, (128 // dtype.bits).bit_length() - 1, 3)
 
 
 def sync(barrier: str | None = None, *, threads: int | None = None) -> None:
-    """The n-th meeting of every thread of the block, or of every thread of this agent inside a role.
+    """A barrier of all threads of the block, or inside a role of all threads of this agent.
 
-    barrier, threads: a meeting of so many threads of several agents, by name.
+    barrier, threads: a named barrier of `threads` threads, possibly of several agents.
     """
     tracer = current("sync")
     agent = tracer.agent
     if barrier is not None:
-        tracer.emit(_named("meet", barrier, threads, tracer))
+        tracer.emit(_named_barrier("meet", barrier, threads, tracer))
     elif agent is tracer.block:
         tracer.emit(Sync(span=tracer.span()))
     elif agent.threads == 1:
-        fault("E106", f"role `{agent.name}` is one thread, which has nobody to meet", help="use a barrier or a ring")
+        fault(
+            "E106",
+            f"role `{agent.name}` is a single thread, which cannot synchronise with itself",
+            help="use a barrier or a ring",
+        )
     else:
         tracer.emit(Sync(agent.name, "meet", agent.threads, span=tracer.span()))
 
 
 def arrive(barrier: str, *, threads: int) -> None:
-    """Arrive at a named meeting of `threads` threads without waiting for the others."""
+    """Arrive at a named barrier of `threads` threads without waiting."""
     tracer = current("arrive")
-    tracer.emit(_named("arrive", barrier, threads, tracer))
+    tracer.emit(_named_barrier("arrive", barrier, threads, tracer))
 
 
-def _named(how: Literal["meet", "arrive"], barrier: str, threads: int | None, tracer: Tracer) -> Sync:
+def _named_barrier(how: Literal["meet", "arrive"], barrier: str, threads: int | None, tracer: Tracer) -> Sync:
     known = isinstance(barrier, str) and barrier.isidentifier()  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
     if not known or barrier in ("cta", "cluster"):
         fault(
             "E106",
-            f"a meeting is named by an identifier, found {describe_value(barrier)}",
+            f"the name of a barrier is an identifier, found {describe_value(barrier)}",
             help='write `sync("pair", ...)`',
         )
     if threads is None:
-        fault("E106", f"meeting `{barrier}` does not say of how many threads", help="give `threads=256`")
-    count = extent(threads, "the threads of a meeting")
+        fault("E106", f"barrier `{barrier}` has no thread count", help="give `threads=256`")
+    count = extent(threads, "the threads of a barrier")
     if count % tracer.target.unit != 0:
-        fault("E213", f"a meeting of {count} threads", help=f"whole units of {tracer.target.unit} meet")
+        fault("E213", f"a barrier of {count} threads", help=f"give a multiple of {tracer.target.unit}")
     return Sync(barrier, how, count, span=tracer.span())
 
 
@@ -116,10 +120,11 @@ _FENCES: Mapping[tuple[str, str], Literal["device", "async_proxy", "barrier_init
 
 
 def fence(kind: str) -> None:
-    """A memory fence: "device", or "async proxy", which shows this thread's writes to shared memory to the TMA.
+    """A memory fence: "device", "async proxy" or "barrier init".
 
-    "barrier init", after all barriers are made, shows them to the TMA and to the cluster: the meeting that tells the
-    other threads of it follows. Without it, both are put before the roles.
+    "async proxy" makes this thread's writes to shared memory visible to the TMA and wgmma. "barrier init" makes the
+    initialisation of all barriers visible to the TMA and the cluster; the author then writes the `sync` that must
+    follow it. Without it, the fence and the barrier are inserted before the roles.
     """
     tracer = current("fence")
     found = _FENCES.get((tracer.target.name, kind)) if isinstance(kind, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
@@ -129,16 +134,16 @@ def fence(kind: str) -> None:
     tracer.emit(Fence(found, span=tracer.span()))
 
 
-def reset(tensor: Place) -> None:
-    """The storage is uninitialised again, as far as tags go."""
+def reset(tensor: Operand) -> None:
+    """Make the storage uninitialised again, for the proof; emits no code."""
     tracer = current("reset")
-    check_place(tensor)
+    check_operand(tensor)
     tracer.emit(Reset(tensor.view.buffer, span=tracer.span()))
 
 
 @contextmanager
 def priority(level: int) -> Generator[None]:
-    """Waves in the body issue with this priority (0 to 3)."""
+    """Set the issue priority (0 to 3) of waves in the body, and 0 after it."""
     tracer = current("priority")
     chosen = number(level, "a priority")
     if not 0 <= chosen <= 3:
@@ -148,20 +153,20 @@ def priority(level: int) -> Generator[None]:
     yield
     frame = user_frame()
     if frame is not None and leaves_early(frame):
-        left_early("priority", span)
+        early_exit_fault("priority", span)
     tracer.emit(Policy("priority", (0,), span=tracer.span()))
 
 
 def sched_barrier() -> None:
-    """The compiler moves nothing across."""
+    """Forbid the compiler to move instructions across this point."""
     tracer = current("sched_barrier")
     tracer.emit(Policy("sched_barrier", (0,), span=tracer.span()))
 
 
 def no_pdl() -> None:
-    """The launch begins when the one ahead of it in its stream has ended; else the two overlap where they may.
+    """Disable programmatic dependent launch: this launch starts only after the previous one in its stream has ended.
 
-    Raises E106 on a target whose launches never overlap.
+    Raises E106 on a target without programmatic dependent launch.
     """
     tracer = current("no_pdl")
     if "wgmma" not in tracer.target.queues:

@@ -1,4 +1,4 @@
-"""The builder behind the DSL: an open kernel, its scopes and its names."""
+"""The builder behind the DSL: the kernel under construction, its open scopes and its names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from argus.core.target import Target
 
 
 class Scope:
-    """A statement list that is being written, and what opened it."""
+    """A statement list under construction. opener: the construct that opened it, such as `loop`."""
 
     def __init__(self, opener: str, span: Span) -> None:
         self.opener = opener
@@ -26,21 +26,25 @@ class Scope:
 
 
 class Fill(Protocol):
-    """A slot that is being filled: copies into it complete on its barrier."""
+    """A slot of a ring that is being filled: copies into it complete on its barrier."""
 
     @property
-    def event(self) -> View: ...
+    def event(self) -> View:
+        """The barrier of the slot."""
+        ...
 
     def holds(self, view: View) -> bool:
-        """Whether a view is one of this slot."""
+        """Whether a view is of a buffer of this slot."""
         ...
 
 
 class Agent:
-    """The threads that run the statements being written: the block's, or those of one agent of a role.
+    """The threads that run the statements under construction: the block's, or those of one agent of a role.
 
-    agents: how many run this body, each on its own registers. number and thread: the symbols of the role; None for
-    the block, whose threads are the kernel's. counters: declared at the start of the body when it is closed.
+    threads: their number. agents: how many agents run this body, each with its own registers. number: the symbol of the
+    agent's index, None for the block. thread: the symbol of the thread's index within the agent. counters: the
+    declarations of counters, which `finish_body` puts at the start of the body. at_end: transformations of the
+    finished body.
     """
 
     def __init__(self, name: str, threads: int, agents: int, number: Symbol | None, thread: Symbol) -> None:
@@ -52,23 +56,22 @@ class Agent:
         self.counters: list[Stmt] = []
         self.at_end: list[Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]] = []
 
-    def finished(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """The body as the constructs used in it complete it, its counters first."""
+    def finish_body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The body after the transformations of the constructs used in it, preceded by its counters."""
         for complete in self.at_end:
             body = complete(body)
         return (*self.counters, *body)
 
 
 class Tracer:
-    """One kernel under construction; lives as long as the traced call.
+    """One kernel under construction, for the duration of its trace.
 
-    block: the threads of the whole block; agent: who runs what is being written. fills: the slots being filled,
-    innermost last. at_end: run when the function has returned, before the kernel is put together.
-    warps: the role of each warp that has one. parameters: the tensors, with what has been promised of them so far.
-    grouped: products join one group, which a commit closes.
-    bound: the symbols that a claim being written speaks of all values of; None outside of one.
-    cluster: blocks along each axis of a cluster, as the kernel is declared; rank: of this block among those of its
-    cluster, None until the grid is declared.
+    block: the agent that is the whole block. agent: the agent that runs the current statements. fills: the slots being
+    filled, innermost last. at_end: actions after the function has returned, before the kernel is assembled. warps: the
+    role of each warp that has one. parameters: the tensors, with the promises made so far. grouped: whether products
+    join an open group. bound: the summation symbols and extents of the claim under construction; None outside a claim.
+    cluster: blocks of a cluster along each axis of the grid. rank: this block's rank in its cluster, None until the
+    grid is declared.
     """
 
     def __init__(self, target: Target, threads: int, root: CodeType, cluster: tuple[int, ...] = (1,)) -> None:
@@ -98,7 +101,7 @@ class Tracer:
         self.scopes[-1].body.append(stmt)
 
     def name(self, kind: str) -> str:
-        """A fresh name for what is being made: the variable it is assigned to, else its kind and line."""
+        """A fresh name for a new object: that of the variable it is assigned to, else its kind and source line."""
         frame = source_location.user_frame()
         wanted = source_location.assigned_name(frame)
         if wanted is None:
@@ -106,38 +109,40 @@ class Tracer:
         return self.unique(wanted)
 
     def unique(self, wanted: str) -> str:
+        """The wanted name, with a numeric suffix if it is taken."""
         count = self._names.get(wanted, 0) + 1
         self._names[wanted] = count
         return wanted if count == 1 else self.unique(f"{wanted}_{count}")
 
     def open(self, opener: str) -> Scope:
+        """Begin a new innermost scope."""
         scope = Scope(opener, self.span())
         self.scopes.append(scope)
         return scope
 
     def close(self, scope: Scope) -> tuple[Stmt, ...]:
-        """The statements of the scope; a scope inside that is still open was left by `break` or `return`."""
+        """End the scope and return its statements. Raises E104 if `break` or `return` left an inner scope open."""
         if self.scopes[-1] is not scope:
-            left_early(self.scopes[-1].opener, self.scopes[-1].span)
+            early_exit_fault(self.scopes[-1].opener, self.scopes[-1].span)
         self.scopes.pop()
         return tuple(scope.body)
 
     def leave(self, scope: Scope) -> tuple[Stmt, ...]:
-        """`close` at the end of a `with` statement, which must be reached by falling off the end of its body."""
+        """`close` at the end of a `with` statement. Raises E104 if `break`, `continue` or `return` leaves its body."""
         frame = source_location.user_frame()
         if frame is not None and source_location.leaves_early(frame):
-            left_early(scope.opener, scope.span)
+            early_exit_fault(scope.opener, scope.span)
         return self.close(scope)
 
 
-def left_early(opener: str, span: Span) -> NoReturn:
-    """Raise E104 at what opened the scope."""
+def early_exit_fault(opener: str, span: Span) -> NoReturn:
+    """Raise E104 at the construct that opened the scope."""
     fault(
         "E104",
         f"`{opener}` was left before its end",
         here="its body is left by `break`, `continue` or `return`",
         span=span,
-        help="Python leaves while tracing, for every iteration and thread alike; put the rest into `with when(...):`",
+        help="tracing leaves it for all iterations and threads; put the rest into `with when(...):`",
     )
 
 
@@ -145,7 +150,7 @@ _current: ContextVar[Tracer | None] = ContextVar("argus_tracer", default=None)
 
 
 def current(what: str) -> Tracer:
-    """The kernel being traced. Raises E105 outside of one."""
+    """The kernel being traced. Raises E105 outside a kernel. what: the caller, for the message."""
     tracer = _current.get()
     if tracer is None:
         fault("E105", f"`{what}` was called outside a kernel", help="call it from a function decorated with `@kernel`")
@@ -159,6 +164,7 @@ def is_tracing() -> bool:
 
 @contextmanager
 def tracing(tracer: Tracer) -> Generator[None]:
+    """Make `tracer` the current kernel, for the body of the `with` statement."""
     token = _current.set(tracer)
     try:
         yield

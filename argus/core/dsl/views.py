@@ -1,4 +1,4 @@
-"""Tensors as user code sees them: views of global and shared storage."""
+"""The language's tensors: views of global and shared memory."""
 
 from __future__ import annotations
 
@@ -9,10 +9,20 @@ from typing import Any, Union, cast
 from attrs import evolve
 
 from argus.core import algebra
-from argus.core.dsl.bounds import coordinates_in, inside, quotient
+from argus.core.dsl.bounds import bounds_conditions, coordinates_in, quotient
 from argus.core.dsl.clusters import ranked_peer
 from argus.core.dsl.faults import describe_value, fault
-from argus.core.dsl.handles import Int, IntLike, OfInts, axis_values, extent, extents, number, uniform_index, unwrap
+from argus.core.dsl.handles import (
+    CoordinateFunction,
+    Int,
+    IntLike,
+    axis_values,
+    extent,
+    extents,
+    number,
+    uniform_index,
+    unwrap,
+)
 from argus.core.dsl.tracer import current
 from argus.core.dtype import DType
 from argus.core.index import Const, Index
@@ -37,7 +47,7 @@ class TagNames:
 
 
 class TensorSpec:
-    """What stands in `Tensor[...]`, to be read by `declared` when the kernel is traced."""
+    """The argument of `Tensor[...]`, parsed by `parse_spec` when the kernel is traced."""
 
     __slots__ = ("item",)
 
@@ -45,8 +55,8 @@ class TensorSpec:
         self.item = item
 
 
-def declared(spec: TensorSpec) -> tuple[tuple[str, ...], DType] | str:
-    """The names of a tensor's sizes and its element type; a sentence on what is wrong if they are not there."""
+def parse_spec(spec: TensorSpec) -> tuple[tuple[str, ...], DType] | str:
+    """The names of a tensor's sizes and its element type; a string with the error for an ill-formed specification."""
     item = spec.item
     if not isinstance(item, tuple):
         return f"`Tensor` takes the names of sizes and an element type, found {describe_value(item)}"
@@ -68,16 +78,15 @@ def _is_size(axis: str) -> bool:
     return axis.isascii() and axis.isidentifier() and not iskeyword(axis)
 
 
-_MATRIX = 2
-"""Axes."""
+_MATRIX_AXES = 2
 Slice = Union[IntLike, slice]
 
 
 class Tensor:
-    """A view of global or shared storage. Methods give views; no data moves.
+    """A view of global or shared memory. Methods return views; no data moves.
 
-    outside: what a computed view reads where it leaves its tensor. computed: axes along which what is beyond the
-    view's end may be an element of the tensor, so that a part of the view ends by a condition of its own.
+    outside: the value that a computed view reads out of bounds. computed: axes along which coordinates beyond the
+    view's extent may still address elements of the tensor, so that a tile of the view needs a bounds condition.
     """
 
     __slots__ = ("computed", "outside", "view")
@@ -103,7 +112,7 @@ class Tensor:
         return TagNames(self.view)
 
     def tile(self, shape: tuple[int, ...], at: tuple[IntLike, ...]) -> Tensor:
-        """The tile number `at` of a grid of tiles of this shape; it may reach over the tensor's end."""
+        """Tile `at` of a grid of tiles of this shape; it may extend beyond the end of the tensor."""
         sizes, numbers = extents(shape, "a tile"), axis_values(at, "the number of a tile")
         rank = len(self.view.shape)
         if len(sizes) != rank or len(numbers) != rank:
@@ -119,22 +128,24 @@ class Tensor:
         return self._view(tuple(algebra.const(size) for size in sizes), coords)
 
     def of(self, rank: IntLike) -> Tensor:
-        """The same tile in the shared memory of the block of this cluster that has this rank: what a copy from
-        registers may write.
+        """The same tile in the shared memory of the block with this rank in the cluster, as the target of a copy from
+        registers.
         """
         if self.view.buffer.space != "shared":
             name = self.view.buffer.name
-            fault(
-                "E106", f"`{name}` is no shared memory, which each block has its own of", help="leave `.of(rank)` out"
-            )
+            fault("E106", f"`{name}` is not in shared memory", help="leave `.of(rank)` out")
         made = evolve(self.view, peer=ranked_peer(current("of"), rank))
         return Tensor(made, self.outside, self.computed)
 
     def part(self, axis: int, i: IntLike, of: int) -> Tensor:
-        """Part `i` of `of` equal parts along a static axis."""
-        size, parts = self._static(axis), extent(of, "the number of parts")
+        """Part `i` of `of` equal parts along an axis of static extent."""
+        size, parts = self._static_extent(axis), extent(of, "the number of parts")
         if size % parts != 0:
-            fault("E106", f"axis {axis} of extent {size} does not divide into {parts} parts", help="take parts that do")
+            fault(
+                "E106",
+                f"axis {axis} of extent {size} does not divide into {parts} parts",
+                help="give a divisor of the extent",
+            )
         shape = tuple(algebra.const(size // parts) if a == axis else e for a, e in enumerate(self.view.shape))
         start = algebra.mul(uniform_index(i), size // parts)
         coords = [
@@ -143,14 +154,14 @@ class Tensor:
         return self._view(shape, coords)
 
     def __getitem__(self, item: Slice | tuple[Slice, ...]) -> Tensor:
-        """Fix leading axes with integers; `:` keeps an axis."""
+        """Index axes with integers, which drop them; `:` keeps an axis."""
         items = item if isinstance(item, tuple) else (item,)
         if len(items) > len(self.view.shape):
             name, rank = self.view.buffer.name, len(self.view.shape)
-            fault("E106", f"`{name}` has {rank} axes, {len(items)} are indexed", help="index each axis once at most")
+            fault("E106", f"`{name}` has {rank} axes, {len(items)} are indexed", help="index each axis at most once")
         shape: list[Index] = []
         coords: list[Index] = []
-        # One integer of a tensor may be that of an element: `tag(A, lambda m, k: dict(x=expert[m // 128]))`.
+        # An element of an integer tensor may depend on coordinates: `tag(A, lambda m, k: dict(x=expert[m // 128]))`.
         element = len(items) == len(self.view.shape) and self.dtype.family == "int"
         for axis, size in enumerate(self.view.shape):
             chosen = items[axis] if axis < len(items) else slice(None)
@@ -171,58 +182,60 @@ class Tensor:
 
     @property
     def mT(self) -> Tensor:  # noqa: N802 reason: the name in the array API
-        """Each matrix turned: the last two axes exchanged."""
+        """The last two axes exchanged (batched transpose)."""
         rank = len(self.view.shape)
-        if rank < _MATRIX:
+        if rank < _MATRIX_AXES:
             fault("E106", f"`{self.view.buffer.name}` has {rank} axes, a matrix two", help="take a tensor of matrices")
-        axes = (*range(rank - _MATRIX), rank - 1, rank - 2)
+        axes = (*range(rank - _MATRIX_AXES), rank - 1, rank - 2)
         return self._view(tuple(self.view.shape[axis] for axis in axes), [algebra.coord(axis) for axis in axes])
 
     @property
     def fastest(self) -> int:
-        """The axis whose neighbours lie side by side in memory: the last, or the first of what `T` turned."""
-        axes = [axis for axis in range(len(self.view.shape)) if self._along_rows(axis)]
+        """The contiguous axis of a view: the last, or after `T` the first. Raises E106 if there is none."""
+        axes = [axis for axis in range(len(self.view.shape)) if self._is_contiguous(axis)]
         if len(axes) != 1:
             name = self.view.buffer.name
-            fault("E106", f"no one axis of a view runs along the rows of `{name}`", help="take tiles of the tensor")
+            fault("E106", f"no single contiguous axis in this view of `{name}`", help="take tiles of the tensor")
         return axes[0]
 
-    def _along_rows(self, axis: int) -> bool:
-        *others, last = (algebra.sub(at, substitute(at, {}, self._first(axis))) for at in self.view.at)
+    def _is_contiguous(self, axis: int) -> bool:
+        *others, last = (algebra.sub(at, substitute(at, {}, self._at_zero(axis))) for at in self.view.at)
         return last is algebra.coord(axis) and not any(other is not algebra.const(0) for other in others)
 
-    def _first(self, axis: int) -> tuple[Index, ...]:
-        """The coordinates of the first element along an axis."""
+    def _at_zero(self, axis: int) -> tuple[Index, ...]:
+        """The coordinates of an element with that of one axis set to 0."""
         return tuple(algebra.const(0) if a == axis else algebra.coord(a) for a in range(len(self.view.shape)))
 
     def reshape(self, *shape: IntLike) -> Tensor:
-        """The same elements in row-major order under other extents; -1 for one extent that follows from the others."""
+        """The same elements in row-major order with other extents; one extent may be -1 and is then inferred."""
         old = self.view.shape
-        new = _completed(shape, old)
+        new = _infer_extent(shape, old)
         if _product(new) is not _product(old):
             fault(
                 "E106",
-                f"a view of shape {_shape(old)} is reshaped to {_shape(new)}",
+                f"a view of shape {_shape_text(old)} is reshaped to {_shape_text(new)}",
                 help="keep the number of elements",
             )
         coords: list[Index] = []
         computed: set[int] = set()
-        for mine, theirs in _groups(old, new):
-            numbered = [algebra.coord(axis) for axis in theirs]
-            coords += _numbered(_position([new[axis] for axis in theirs], numbered), [old[axis] for axis in mine])
-            # Beyond the last row lies nothing, but beyond the end of another axis begins the next row.
-            computed |= set(theirs[1:])
+        for old_axes, new_axes in _equal_size_groups(old, new):
+            numbered = [algebra.coord(axis) for axis in new_axes]
+            coords += _coordinates_of(
+                _linear_index([new[axis] for axis in new_axes], numbered), [old[axis] for axis in old_axes]
+            )
+            # Beyond the first of these axes the tensor ends, but beyond the others the next row begins.
+            computed |= set(new_axes[1:])
         made = self._view(new, coords)
         return Tensor(made.view, made.outside, made.computed | frozenset(computed))
 
     def gather(
-        self, shape: tuple[IntLike, ...], where: OfInts[Iterable[IntLike]], *, outside: float | None = None
+        self, shape: tuple[IntLike, ...], where: CoordinateFunction[Iterable[IntLike]], *, outside: float | None = None
     ) -> Tensor:
         """A computed view: element `i` of the result is element `where(*i)` of this tensor.
 
-        outside: read where that lies beyond the tensor; without it, it must lie in the tensor.
+        outside: the value read out of bounds; without it, all accesses must be in bounds.
         """
-        sizes = tuple(_size(size) for size in axis_values(shape, "the shape of a gather"))
+        sizes = tuple(_extent(size) for size in axis_values(shape, "the shape of a gather"))
         places = cast(Callable[..., object], where)(*(Int(algebra.coord(axis)) for axis in range(len(sizes))))
         found = tuple(unwrap(x) for x in axis_values(cast(tuple[IntLike, ...], places), "the function of a gather"))
         if len(found) != len(self.view.shape):
@@ -236,11 +249,13 @@ class Tensor:
         if outside is None:
             return Tensor(made.view, made.outside, axes)
         if self.outside is not None and self.outside != outside:
-            fault("E106", f"a gather reads {outside:g} outside, the view it is made of {self.outside:g}")
-        ends = [cond for at, size in zip(found, self.view.shape, strict=True) for cond in inside(at, size, sizes)]
+            fault("E106", f"a gather reads {outside:g} out of bounds, the view that it indexes {self.outside:g}")
+        ends = [
+            cond for at, size in zip(found, self.view.shape, strict=True) for cond in bounds_conditions(at, size, sizes)
+        ]
         return Tensor(evolve(made.view, where=algebra.all_of((made.view.where, *ends))), float(outside), axes)
 
-    def _static(self, axis: int) -> int:
+    def _static_extent(self, axis: int) -> int:
         name, rank = self.view.buffer.name, len(self.view.shape)
         if not 0 <= number(axis, "an axis") < rank:
             fault("E106", f"`{name}` has no axis {axis}", help=f"its axes are numbered from 0 to {rank - 1}")
@@ -252,9 +267,12 @@ class Tensor:
         return static(size)
 
     def _view(self, shape: tuple[Index, ...], coords: Iterable[Index]) -> Tensor:
-        """The view at coordinates over those of the new one, kept within this one's end where that is computed."""
+        """A view of this view. coords: this view's coordinates over those of the new one.
+
+        Adds bounds conditions along the axes in `computed`.
+        """
         inner = tuple(coords)
-        ends = {axis: inside(inner[axis], self.view.shape[axis], shape) for axis in self.computed}
+        ends = {axis: bounds_conditions(inner[axis], self.view.shape[axis], shape) for axis in self.computed}
         at = tuple(substitute(expression, {}, inner) for expression in self.view.at)
         where = (substitute(self.view.where, {}, inner), *(cond for axis in sorted(ends) for cond in ends[axis]))
         view = View(self.view.buffer, shape, at, algebra.all_of(where), self.view.peer)
@@ -266,38 +284,38 @@ class Tensor:
         return f"{self.view.buffer.name}[{', '.join(show(e) for e in self.view.at)}]"
 
 
-def _size(value: IntLike) -> Index:
-    """An extent, symbolic or not."""
+def _extent(value: IntLike) -> Index:
+    """An extent, static or symbolic."""
     size = uniform_index(value)
     return algebra.const(extent(value, "an extent")) if isinstance(size, Const) else size
 
 
-def _completed(shape: tuple[IntLike, ...], old: tuple[Index, ...]) -> tuple[Index, ...]:
-    """The extents, with the one that is given as -1."""
+def _infer_extent(shape: tuple[IntLike, ...], old: tuple[Index, ...]) -> tuple[Index, ...]:
+    """The extents, with -1 replaced by the extent that keeps the number of elements."""
     unknown = [axis for axis, size in enumerate(shape) if isinstance(size, int) and size == -1]
-    given = tuple(algebra.const(1) if axis in unknown else _size(size) for axis, size in enumerate(shape))
+    known = tuple(algebra.const(1) if axis in unknown else _extent(size) for axis, size in enumerate(shape))
     if not unknown:
-        return given
-    found = quotient(old, given)
+        return known
+    found = quotient(old, known)
     if len(unknown) > 1 or found is None:
         fault(
             "E106",
-            f"-1 in the shape {_shape(given)} does not follow from {_shape(old)}",
-            help="give -1 once, for extents that the others are not made of",
+            f"-1 in the shape {_shape_text(known)} does not follow from {_shape_text(old)}",
+            help="give -1 at most once, and extents that divide the number of elements",
         )
-    return tuple(found if axis in unknown else size for axis, size in enumerate(given))
+    return tuple(found if axis in unknown else size for axis, size in enumerate(known))
 
 
-def _position(shape: Sequence[Index], coords: Sequence[Index]) -> Index:
-    """The number of the element at these coordinates, in row-major order."""
+def _linear_index(shape: Sequence[Index], coords: Sequence[Index]) -> Index:
+    """The row-major linear index of the element at these coordinates."""
     position: Index = algebra.const(0)
     for size, coord in zip(shape, coords, strict=True):
         position = algebra.add(algebra.mul(position, size), coord)
     return position
 
 
-def _numbered(number: Index, shape: Sequence[Index]) -> list[Index]:
-    """The coordinates of the element with this number."""
+def _coordinates_of(number: Index, shape: Sequence[Index]) -> list[Index]:
+    """The coordinates of the element with this row-major linear index."""
     coords: list[Index] = []
     for size in reversed(shape[1:]):
         coords.append(algebra.mod(number, size))
@@ -305,8 +323,8 @@ def _numbered(number: Index, shape: Sequence[Index]) -> list[Index]:
     return [number, *reversed(coords)] if shape else []
 
 
-def _groups(old: tuple[Index, ...], new: tuple[Index, ...]) -> Iterator[tuple[range, range]]:
-    """Runs of axes that hold equally many elements, as short as can be seen: each is numbered by itself."""
+def _equal_size_groups(old: tuple[Index, ...], new: tuple[Index, ...]) -> Iterator[tuple[range, range]]:
+    """Pairs of shortest runs of old and new axes with provably equal numbers of elements."""
     at, to = 0, 0
     while at < len(old) or to < len(new):
         ends = ((a, b) for a in range(at + 1, len(old) + 1) for b in range(to + 1, len(new) + 1))
@@ -318,7 +336,7 @@ def _groups(old: tuple[Index, ...], new: tuple[Index, ...]) -> Iterator[tuple[ra
         at, to = a, b
 
 
-def _shape(sizes: tuple[Index, ...]) -> str:
+def _shape_text(sizes: tuple[Index, ...]) -> str:
     return f"({', '.join(show(size) for size in sizes)})"
 
 
@@ -330,13 +348,13 @@ def _product(sizes: Sequence[Index]) -> Index:
 
 
 def unflatten(position: IntLike, shape: tuple[IntLike, ...]) -> tuple[Int, ...]:
-    """The coordinates of element number `position` of a tensor of this shape, in row-major order.
+    """The coordinates of the element with row-major linear index `position` in a tensor of this shape.
 
-    Beyond the last element it is the first coordinate that leaves the shape.
+    Beyond the last element, the first coordinate exceeds its extent and the others stay in range.
     """
     rest = unwrap(position)
     found: list[Int] = []
     for size in reversed(axis_values(shape, "the shape of `unflatten`")[1:]):
-        found.append(Int(algebra.mod(rest, _size(size))))
-        rest = algebra.floordiv(rest, _size(size))
+        found.append(Int(algebra.mod(rest, _extent(size))))
+        rest = algebra.floordiv(rest, _extent(size))
     return (Int(rest), *reversed(found))

@@ -1,8 +1,8 @@
-"""The fence between ordinary use of registers and an asynchronous matrix instruction that uses them.
+"""Inserts `wgmma.fence` between ordinary accesses to registers and a wgmma that uses them.
 
-An accumulator, or A in registers, that ordinary statements read or wrote is ordered before the instruction by
-`wgmma.fence` alone [NVIDIA PTX ISA, wgmma.fence]. It is inserted where such a use may come before, in any order of
-loops and branches; at the start of a body all of them count as used.
+Only `wgmma.fence` orders ordinary accesses to an accumulator, or to A in registers, before the instruction [NVIDIA PTX
+ISA, wgmma.fence]. A fence is inserted wherever such an access may precede on some path through loops and branches; at
+the start of a body all of these registers count as accessed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Body = tuple[Stmt, ...]
 
 
 def with_fences(body: Body) -> Body:
-    """The body with its fences; unchanged if nothing in it is asynchronous."""
+    """The body with its fences; unchanged if it has no wgmma on registers."""
     watched = frozenset(buffer for stmt in walk(body) if isinstance(stmt, Mma) for buffer in _operands(stmt))
-    return _fenced(body, watched, watched)[0] if watched else body
+    return _insert_fences(body, watched, watched)[0] if watched else body
 
 
 def _operands(stmt: Mma) -> Dirty:
@@ -28,7 +28,7 @@ def _operands(stmt: Mma) -> Dirty:
     return frozenset(view.buffer for view in (stmt.target, stmt.a) if view.buffer.space == "register")
 
 
-def _touched(stmt: Stmt) -> Dirty:
+def _accessed(stmt: Stmt) -> Dirty:
     match stmt:
         case Map(target=target, elem=elem):
             return frozenset((target.buffer, *(get.view.buffer for get in gets(elem))))
@@ -38,29 +38,29 @@ def _touched(stmt: Stmt) -> Dirty:
             return frozenset()
 
 
-def _fenced(body: Body, dirty: Dirty, watched: Dirty) -> tuple[Body, Dirty]:
-    """The body with its fences, and the registers used since the last one where it ends."""
+def _insert_fences(body: Body, dirty: Dirty, watched: Dirty) -> tuple[Body, Dirty]:
+    """The body with its fences, and the registers accessed since the last fence at its end."""
     made: list[Stmt] = []
     for stmt in body:
         if isinstance(stmt, Mma) and _operands(stmt) & dirty:
             made.append(Fence("wgmma", span=stmt.span, origin=Origin("wgmma", 0)))
             dirty = frozenset()
-        changed, dirty = _inside(stmt, dirty | (_touched(stmt) & watched), watched)
+        changed, dirty = _insert_in_bodies(stmt, dirty | (_accessed(stmt) & watched), watched)
         made.append(changed)
     return tuple(made), dirty
 
 
-def _inside(stmt: Stmt, dirty: Dirty, watched: Dirty) -> tuple[Stmt, Dirty]:
+def _insert_in_bodies(stmt: Stmt, dirty: Dirty, watched: Dirty) -> tuple[Stmt, Dirty]:
     match stmt:
         case For(body=body):
-            # What one iteration leaves is what the next may begin with, and none may run.
-            again = dirty | _fenced(body, dirty, watched)[1]
-            inner, left = _fenced(body, again, watched)
+            # An iteration may follow unfenced accesses of the previous one, and the loop may run zero times.
+            again = dirty | _insert_fences(body, dirty, watched)[1]
+            inner, left = _insert_fences(body, again, watched)
             return evolve(stmt, body=inner), dirty | left
         case Roles():
             return stmt, dirty
         case _:
-            parts = [_fenced(part, dirty, watched) for part in bodies(stmt)]
+            parts = [_insert_fences(part, dirty, watched) for part in bodies(stmt)]
             if not parts:
                 return stmt, dirty
             skipped = dirty if isinstance(stmt, One) else frozenset[Buffer]()

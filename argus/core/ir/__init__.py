@@ -1,4 +1,4 @@
-"""The tile IR: every statement and view there is, immutable.
+"""The tile IR: immutable kernels, statements, views and element expressions.
 
     View   = (buffer, shape, at: Index over Coord*, where: Cond, peer: Index?)
     Elem   = Lit(x) | Num(Index) | Get(view, at) | Op(name, Elem*) | Cast(dtype, Elem) | Where(Test, Elem, Elem)
@@ -17,7 +17,7 @@
     Kernel = (name, target, parameters, threads, grid, cluster, prologue, roles?, epilogue, span)
     Program= (name, parameters, sizes, workspaces, Launch(kernel, arguments, sizes)*)
 
-Statements compare by identity: two that read alike at two places are two statements.
+Statements compare by identity: two occurrences of equal text are two different statements.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a program asserts of tags."""
+"""Claims: what a kernel asserts about the tags of its elements."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from argus.core.layout import TV
 class TagOf:
     """The component `name` of the tags of a view's elements.
 
-    by: who holds the elements that are spoken of, over the view's coordinates; None for the layout of the view's
-    buffer. back: as it was when the claim stood here so many iterations of the innermost loop before.
+    by: the thread-value layout that says which thread checks which element, over the view's coordinates; None for the
+    layout of the view's buffer. back: the value at the claim `back` iterations of the innermost loop earlier.
     """
 
     view: View
@@ -26,7 +26,7 @@ class TagOf:
 
 @frozen(eq=False)
 class Equal:
-    """Element by element, as each thread holds them, the two components agree."""
+    """The two components are equal at each (thread, value) pair."""
 
     left: TagOf
     right: TagOf
@@ -36,7 +36,8 @@ class Equal:
 class Distinct:
     """No two elements of the view have equal tuples of these components.
 
-    over: variables of loops and coordinates of blocks: nor have elements of executions that differ in these alone.
+    over: loop variables and block coordinates. Elements from two executions of the claim that differ only in these
+    are distinct as well.
     """
 
     components: tuple[TagOf, ...]
@@ -45,7 +46,7 @@ class Distinct:
 
 @frozen(eq=False)
 class Relation:
-    """`cond` over the components that `names` binds to symbols, element by element."""
+    """`cond` holds at each element, over the components that `names` binds to symbols."""
 
     names: tuple[tuple[Symbol, TagOf], ...]
     cond: Cond
@@ -53,7 +54,7 @@ class Relation:
 
 @frozen(eq=False)
 class Covers:
-    """The set component holds every integer of [low, high) once and nothing else, at each element."""
+    """At each element, the set component contains every integer of [low, high) exactly once and nothing else."""
 
     of: TagOf
     low: Index
@@ -63,15 +64,16 @@ class Covers:
 
 @frozen(eq=False)
 class Order:
-    """What is summed over the component comes in increasing order, from one product of tiles to the next."""
+    """Successive tile products are accumulated in increasing order of the component."""
 
     of: TagOf
 
 
 @frozen(eq=False)
 class WrittenOnce:
-    """Each element of the tensor at whose coordinates `where` holds is stored exactly once, by a value with this
-    record (over coordinates); the others are not stored at all.
+    """Each element at whose coordinates `where` holds is stored exactly once, and the others are never stored.
+
+    record: expressions over the element's coordinates, which the tag of the stored value must equal.
     """
 
     view: View
@@ -81,9 +83,10 @@ class WrittenOnce:
 
 @frozen(eq=False)
 class Products:
-    """Each element of the view is the sum of these products of elements of two tensors, by their places.
+    """Each element of the view is the sum of products of elements of two tensors.
 
-    over: symbols in the places, for every value from 0 below an extent.
+    products: the coordinates of the two factors of each product, over the element's coordinates and the symbols of
+    `over`. over: summation symbols, each with its extent: it takes every value in [0, extent).
     """
 
     view: View

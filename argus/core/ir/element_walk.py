@@ -1,4 +1,4 @@
-"""Walks over element expressions (`ir.Elem`), children first."""
+"""Traversals of element expressions (`ir.Elem`)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from argus.core.ir import Both, Cast, Compare, Either, Elem, Get, Holds, Lit, Ne
 
 
 def children(node: Elem | Test) -> tuple[Elem | Test, ...]:
+    """The direct operands of a node, left to right."""
     match node:
         case Lit() | Num() | Get() | Holds():
             return ()
@@ -30,7 +31,7 @@ def children(node: Elem | Test) -> tuple[Elem | Test, ...]:
 
 
 def nodes(root: Elem) -> tuple[Elem | Test, ...]:
-    """Every node below the root, children before parents, left to right."""
+    """Every node of the expression, the root included, children before parents, left to right."""
     order: list[Elem | Test] = []
     stack: list[Elem | Test] = [root]
     while stack:
@@ -41,12 +42,12 @@ def nodes(root: Elem) -> tuple[Elem | Test, ...]:
 
 
 def gets(root: Elem) -> tuple[Get, ...]:
-    """The elements of buffers that an expression reads."""
+    """The reads of buffer elements in an expression."""
     return tuple(node for node in nodes(root) if isinstance(node, Get))
 
 
 def dtype_of(root: Elem) -> DType | None:
-    """The type in which an expression is computed; None of a number, which takes what it meets."""
+    """The type in which an expression is computed; None for a number, which takes the type of the other operand."""
     match root:
         case Lit() | Num():
             return None

@@ -1,4 +1,4 @@
-"""Element expressions: what a `Map` computes."""
+"""Element expressions: what a `Map` computes for each element of its target."""
 
 from __future__ import annotations
 
@@ -13,17 +13,21 @@ from argus.core.ir.storage import View
 
 @frozen(eq=False)
 class Lit:
+    """A number."""
+
     value: float
 
 
 @frozen(eq=False)
 class Num:
+    """An integer expression, over the coordinates of the target's element, as a number."""
+
     value: Index
 
 
 @frozen(eq=False)
 class Get:
-    """The element of `view` at coordinates over those of the target; the same thread must hold it."""
+    """Element `at` of `view`, given over the coordinates of the target's element; the same thread must hold both."""
 
     view: View
     at: tuple[Index, ...]
@@ -31,18 +35,24 @@ class Get:
 
 @frozen(eq=False)
 class Op:
+    """An operation of the table `argus.core.elementwise` on its arguments."""
+
     name: str
     args: tuple[Elem, ...]
 
 
 @frozen(eq=False)
 class Cast:
+    """The argument rounded to another type."""
+
     dtype: DType
     arg: Elem
 
 
 @frozen(eq=False)
 class Where:
+    """`then` at elements where the test holds, else `other`."""
+
     test: Test
     then: Elem
     other: Elem
@@ -53,11 +63,15 @@ Elem = Lit | Num | Get | Op | Cast | Where
 
 @frozen(eq=False)
 class Holds:
+    """A condition on integers and the element's coordinates."""
+
     cond: Cond
 
 
 @frozen(eq=False)
 class Compare:
+    """A comparison of two element expressions."""
+
     op: Literal["<", "<=", "=="]
     left: Elem
     right: Elem
@@ -65,16 +79,22 @@ class Compare:
 
 @frozen(eq=False)
 class Both:
+    """The conjunction of tests."""
+
     parts: tuple[Test, ...]
 
 
 @frozen(eq=False)
 class Either:
+    """The disjunction of tests."""
+
     parts: tuple[Test, ...]
 
 
 @frozen(eq=False)
 class Neither:
+    """The negation of a test."""
+
     part: Test
 
 

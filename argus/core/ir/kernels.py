@@ -1,4 +1,4 @@
-"""Kernels and programs of several."""
+"""Kernels, launches and programs: the roots of the tile IR."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from argus.core.target import Target
 
 @frozen(eq=False)
 class Kernel:
-    """A traced kernel. sizes: the symbols of its tensors' shapes. blocks: one symbol an axis of the grid.
+    """A traced kernel.
 
-    Block `i` of axis `a` runs for 0 <= i < grid[a]; `thread` counts the threads of a block. cluster: blocks along each
-    axis of the grid that run together, (1,) if none do; a block's rank counts those of its cluster, first axis fastest.
+    sizes: the symbols of its tensors' shapes. blocks: the block index along each axis of the grid, in [0, grid[axis]).
+    thread: the thread index within a block. cluster: the blocks of a cluster along each axis of the grid, (1,) without
+    clusters.
     """
 
     name: str
@@ -45,12 +46,12 @@ class Kernel:
 
     @property
     def peers(self) -> int:
-        """Blocks of a cluster."""
+        """The number of blocks of a cluster."""
         return prod(self.cluster)
 
     @property
     def rank(self) -> Index:
-        """Of the block in its cluster."""
+        """The rank of the block in its cluster, first axis fastest."""
         found, below = algebra.const(0), 1
         for block, size in zip(self.blocks, self.cluster, strict=False):
             found = algebra.add(found, algebra.mul(algebra.mod(algebra.sym(block), size), below))
@@ -58,29 +59,30 @@ class Kernel:
         return found
 
 
-def _copied(arguments: Mapping[str, Buffer]) -> Mapping[str, Buffer]:
+def _copy_arguments(arguments: Mapping[str, Buffer]) -> Mapping[str, Buffer]:
     return dict(arguments)
 
 
 @frozen(eq=False)
 class Launch:
-    """A kernel on tensors of a program: the buffer of each of its parameters, by name.
+    """A launch of a kernel in a program.
 
-    sizes: the kernel's sizes as the program has them, by the symbol of the kernel.
+    arguments: the program's buffer for each parameter of the kernel, by name. sizes: for each size symbol of the
+    kernel, its value over the sizes of the program.
     """
 
     kernel: Kernel
-    arguments: Mapping[str, Buffer] = field(converter=_copied)
+    arguments: Mapping[str, Buffer] = field(converter=_copy_arguments)
     sizes: tuple[tuple[Symbol, Index], ...] = ()
     span: Span = NOWHERE
 
 
 @frozen(eq=False)
 class Program:
-    """Launches in stream order: each begins when the one before is done, and finds its stores in place.
+    """Launches in stream order: each begins after the previous one has ended, and sees all its stores.
 
-    The tags that a launch proves of what it stores are those with which the next ones read. A workspace comes into
-    being with the program, uninitialised; zeros in it are a launch's work like any other.
+    A launch reads elements with the tags that earlier launches were proved to store. Workspaces are uninitialised when
+    the program starts; a kernel that needs zeros in one has to be preceded by a launch that stores them.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A kernel as text: one statement a line, bodies indented. For reading and for golden tests; never parsed."""
+"""Prints a kernel as text, one statement a line, bodies indented. For reading and golden tests; never parsed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ Ordering = Arrive | Await | Sync | Commit | Wait | Fence | Edit | Advance | Poli
 
 
 def pretty(kernel: Kernel, *, spans: bool = False) -> str:
-    """The kernel's text, equal for equal kernels in every process; `spans` ends each line with its source line."""
+    """The kernel's text, the same in every process. spans: append its source line to each statement."""
     cluster = "" if kernel.cluster == (1,) else f", clusters of {_tuple(kernel.cluster)}"
     lines = [f"kernel {kernel.name} for {kernel.target}: {kernel.threads} threads{cluster}"]
     lines += [f"  tensor {_buffer(buffer)}" for buffer in kernel.parameters]
@@ -100,7 +100,7 @@ def _launch(launch: Launch) -> str:
 
 def _body(body: tuple[Stmt, ...], indent: str, spans: bool) -> Iterator[str]:
     for stmt in body:
-        place = f"  # {_place(stmt)}" if spans else ""
+        place = f"  # {_source_line(stmt)}" if spans else ""
         parts = bodies(stmt)
         if not parts:
             yield f"{indent}{_line(stmt)}{place}"
@@ -110,13 +110,13 @@ def _body(body: tuple[Stmt, ...], indent: str, spans: bool) -> Iterator[str]:
                 yield from _body(part, indent + "  ", spans)
 
 
-def _place(stmt: Stmt) -> str:
+def _source_line(stmt: Stmt) -> str:
     frame = stmt.span.frame
     return "no source" if frame is None else f"{frame.file.replace(chr(92), '/').rpartition('/')[2]}:{frame.line}"
 
 
 def _headers(stmt: Stmt) -> tuple[str, ...]:
-    """What stands above each body of a statement."""
+    """The header line of each body of a statement."""
     match stmt:
         case For(symbol=symbol, start=start, stop=stop, step=step, unroll=unroll):
             by = "" if step == 1 else f" by {step}"
@@ -138,7 +138,7 @@ def _headers(stmt: Stmt) -> tuple[str, ...]:
 
 
 def _line(stmt: Stmt) -> str:
-    """A statement without bodies."""
+    """The line of a statement without its bodies."""
     match stmt:
         case Alloc(buffer=buffer, count=count):
             return f"alloc {_buffer(buffer)}" + ("" if count is None else f" count {count}")
@@ -165,10 +165,10 @@ def _line(stmt: Stmt) -> str:
         case For() | If() | Roles() | One():
             return " | ".join(_headers(stmt))
         case _:
-            return _ordering(stmt)
+            return _ordering_line(stmt)
 
 
-def _ordering(stmt: Ordering) -> str:
+def _ordering_line(stmt: Ordering) -> str:
     match stmt:
         case Arrive(event=event, count=count, bytes=size):
             return f"arrive {view_text(event)} count {count} bytes {show(size)}"
@@ -251,7 +251,7 @@ def _is_identity(at: tuple[Index, ...]) -> bool:
 
 
 def view_text(view: View) -> str:
-    """The buffer's name if all of it is meant, else what each axis is indexed with and the view's shape."""
+    """The buffer's name for a view of all of it, else also the index of each axis and the view's shape."""
     where = "" if view.where is TRUE else f" where {show(view.where)}"
     peer = "" if view.peer is None else f" peer {show(view.peer)}"
     if _is_identity(view.at) and view.shape == view.buffer.shape:
@@ -294,7 +294,7 @@ def condition_text(test: Test) -> str:
             assert_never(test)
 
 
-def _of(tag: TagOf) -> str:
+def _tag(tag: TagOf) -> str:
     before = f" {tag.back} before" if tag.back else ""
     return f"{view_text(tag.view)}.tag.{tag.name}{before}"
 
@@ -302,17 +302,17 @@ def _of(tag: TagOf) -> str:
 def claim_text(claim: Claim) -> str:
     match claim:
         case Equal(left=left, right=right):
-            return f"equal {_of(left)}, {_of(right)}"
+            return f"equal {_tag(left)}, {_tag(right)}"
         case Distinct(components=components, over=over):
             across = f" over {', '.join(symbol.name for symbol in over)}" if over else ""
-            return f"distinct {', '.join(map(_of, components))}{across}"
+            return f"distinct {', '.join(map(_tag, components))}{across}"
         case Relation(names=names, cond=cond):
-            return f"relation {show(cond)} with {', '.join(f'{symbol.name} = {_of(tag)}' for symbol, tag in names)}"
+            return f"relation {show(cond)} with {', '.join(f'{symbol.name} = {_tag(tag)}' for symbol, tag in names)}"
         case Covers(of=of, low=low, high=high, where=where):
             within = "" if where is TRUE else f" where {show(where)}"
-            return f"covers {_of(of)} from {show(low)} to {show(high)}{within}"
+            return f"covers {_tag(of)} from {show(low)} to {show(high)}{within}"
         case Order(of=of):
-            return f"order {_of(of)}"
+            return f"order {_tag(of)}"
         case WrittenOnce(view=view, record=record, where=where):
             meant = "" if where is TRUE else f" where {show(where)}"
             return f"written once {view_text(view)} {_record(record)}{meant}"

@@ -1,4 +1,4 @@
-"""The statements, one closed union, and walks over them."""
+"""The statements of the tile IR, a closed union, and traversals of them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from argus.core.tiling import Tiling
 
 
 @frozen(eq=False, kw_only=True)
-class _Stated:
+class _Located:
+    """Every statement has a source location; origin: the construct that it was expanded from, if any."""
+
     span: Span = NOWHERE
     origin: Origin | None = None
 
 
 @frozen(eq=False)
-class Alloc(_Stated):
-    """Storage comes into being, uninitialised; for a barrier, its initialisation with an arrival count."""
+class Alloc(_Located):
+    """Declares uninitialised storage; a barrier is initialised with the arrival count `count`."""
 
     buffer: Buffer
     count: int | None = None
@@ -34,30 +36,36 @@ class Alloc(_Stated):
 
 @frozen(eq=False)
 class Peek:
+    """The integer in one element of a view, at the time of the read."""
+
     view: View
 
 
 @frozen(eq=False)
 class Atomic:
+    """An atomic read-modify-write of one integer in memory; its value is the integer before the operation."""
+
     op: str
     view: View
     value: Index
 
 
 @frozen(eq=False)
-class Let(_Stated):
+class Let(_Located):
+    """Binds a symbol, for the statements after it, to an integer read from memory or from a counter."""
+
     symbol: Symbol
     value: Peek | Atomic
 
 
 @frozen(eq=False)
-class Copy(_Stated):
-    """Element (t, v) of `by` moves from source to target, at its coordinates in both views.
+class Copy(_Located):
+    """For each (thread, value) of `by`, copies the element at its coordinates from source to target.
 
-    edge: outside the source's tensor this value is read, outside the target's nothing is written; None: the
-    copy must be in bounds. signal: the barrier it completes on. peers: the blocks of the cluster, a bit a rank, in
-    which it lands at this place and on this barrier; None: this one alone. through: the tensor map in memory that it
-    goes by, if not one that the launcher has made.
+    edge: what an out-of-bounds read yields, while out-of-bounds writes are dropped; None: the copy must be in bounds.
+    signal: the barrier that it completes on. peers: a bit mask of the ranks in the cluster whose shared memory and
+    barrier, at the same offsets, receive it; None: this block only. combine: the reduction into the target; None:
+    overwrites it. through: the tensor map in memory that it uses; None: one that the launcher encodes.
     """
 
     atom: Atom
@@ -73,22 +81,21 @@ class Copy(_Stated):
 
 
 @frozen(eq=False)
-class Map(_Stated):
-    """target[i] = elem, for every element a thread holds."""
+class Map(_Located):
+    """target[i] = elem, for every element i of the target, by the threads that hold it."""
 
     target: View
     elem: Elem
 
 
 @frozen(eq=False)
-class Fold(_Stated):
-    """Each row along an axis of the source, folded: target[row] = op over source[row, ...].
+class Fold(_Located):
+    """A reduction or scan along one axis of the source: target[row] = op over source[row, ...].
 
-    within: what is folded together: the distinct elements of a row that one thread holds, or those that the threads of
-    one warp hold; whoever holds elements of a row gets the result. keep: "total" leaves one number, along an axis
-    that numbers the groups that hold different parts of a row, or without the axis where there is one; "prefix"
-    leaves at each element the fold of those up to it. op: add, mul, max or min; last, of a total, is the element
-    with the greatest coordinate.
+    within: the group that is reduced together: the distinct elements of a row that one thread holds, or those that one
+    warp holds; every thread that holds elements of the row gets the result. keep: "total" is a reduction: it drops the
+    axis if one group holds the whole row, else the axis numbers the groups that hold different parts of it; "prefix" is
+    an inclusive scan. op: add, mul, max or min; for a reduction also last, the element with the greatest coordinate.
     """
 
     target: View
@@ -100,10 +107,11 @@ class Fold(_Stated):
 
 
 @frozen(eq=False)
-class Mma(_Stated):
-    """target = (init ? 0 : target) + a b^T, by register position: coordinates are labels.
+class Mma(_Located):
+    """target = (init ? 0 : target) + a b^T, on the register positions that the instruction defines.
 
-    grouped: it joins the group that the next `Commit` of its queue closes, instead of being an entry of its own.
+    The coordinates of the fragments do not influence what is multiplied. grouped: the product belongs to the group that
+    the next `Commit` of its queue closes, instead of being a queue entry of its own.
     """
 
     atom: Atom
@@ -116,10 +124,11 @@ class Mma(_Stated):
 
 
 @frozen(eq=False)
-class Arrive(_Stated):
-    """Every thread that runs it arrives `count` times at one barrier and announces `bytes` that will land there.
+class Arrive(_Located):
+    """Each executing thread arrives `count` times at an mbarrier and adds `bytes` to its expected transaction count.
 
-    event: a view of no axes, one element of a barrier buffer. Within `One` or a role of one thread it is one arrival.
+    event: a view without axes, one element of a barrier buffer. In `One` or a role of one thread, one thread executes
+    it.
     """
 
     event: View
@@ -128,11 +137,12 @@ class Arrive(_Stated):
 
 
 @frozen(eq=False)
-class Await(_Stated):
-    """Until the barrier is not in a phase of the parity of `phase`: until phase number `phase` is complete.
+class Await(_Located):
+    """Waits until phase number `phase` of an mbarrier is complete.
 
-    Phases count from 0; phase -1 is complete on a fresh barrier. The hardware compares parities only (trap of two
-    phases' distance), and so does every reading of this statement.
+    Phases count from 0; phase -1 is complete on a fresh barrier. The hardware compares only parities: the wait ends as
+    soon as the current phase has the other parity, which is wrong two phases later. Every analysis of this statement
+    uses these semantics.
     """
 
     event: View
@@ -140,11 +150,12 @@ class Await(_Stated):
 
 
 @frozen(eq=False)
-class Sync(_Stated):
-    """The n-th arrival of every participant meets, wherever it stands in the program.
+class Sync(_Located):
+    """A barrier of threads: the n-th arrivals of all participants match, whichever statements execute them.
 
-    barrier: "cta" is the block's, "cluster" that of all threads of the cluster. how: "arrive" goes on at once; "wait",
-    of a cluster alone, is the second half of it: until all have arrived as often as this thread.
+    barrier: "cta" is the block's barrier, "cluster" the cluster's, other names are named barriers. how: "meet" arrives
+    and waits, "arrive" does not wait; "wait", for clusters only, waits for the arrivals that match this thread's last.
+    threads: the number of participants of a named barrier.
     """
 
     barrier: str = "cta"
@@ -153,13 +164,18 @@ class Sync(_Stated):
 
 
 @frozen(eq=False)
-class Commit(_Stated):
+class Commit(_Located):
+    """Closes the group of operations issued to the queue since the last commit: one queue entry."""
+
     queue: Queue
 
 
 @frozen(eq=False)
-class Wait(_Stated):
-    """Until at most `pending` of this wave's statements on the queue are outstanding, the youngest."""
+class Wait(_Located):
+    """Waits until at most the `pending` most recent entries of this wave (or thread) on the queue are outstanding.
+
+    of: "reads" waits only until the sources of the older entries have been read.
+    """
 
     queue: Queue
     pending: int
@@ -167,17 +183,19 @@ class Wait(_Stated):
 
 
 @frozen(eq=False)
-class Fence(_Stated):
+class Fence(_Located):
+    """A memory fence, proxy fence or `wgmma.fence`; scope: the threads for which it orders accesses."""
+
     kind: Literal["async_proxy", "wgmma", "barrier_init", "tensormap", "device"]
     scope: str = "cta"
 
 
 @frozen(eq=False)
-class Edit(_Stated):
-    """What is done to a tensor map in memory, by the threads that run it.
+class Edit(_Located):
+    """A step of editing a tensor map in memory.
 
-    step: "replace" makes it describe `tensor`, a view of a global tensor by its own coordinates along some axes;
-    "release" lets the edit be seen by copies of those who "acquire" it afterwards.
+    step: "replace" makes the map describe `tensor`, a view of a global tensor, of which some axes may be fixed;
+    "release" makes earlier edits visible to copies by threads that "acquire" the map afterwards.
     """
 
     map: Buffer
@@ -186,27 +204,29 @@ class Edit(_Stated):
 
 
 @frozen(eq=False)
-class Advance(_Stated):
+class Advance(_Located):
+    """Adds `by` to a counter of the executing agent."""
+
     counter: Buffer
     by: Index
 
 
 PolicyName = Literal["registers", "priority", "remap_xcd", "sched_barrier", "no_pdl"]
 ADVICE: Mapping[PolicyName, int] = {"registers": 1, "priority": 1, "remap_xcd": 1, "sched_barrier": 1, "no_pdl": 0}
-"""How many numbers each kind of advice takes."""
+"""The number of arguments of each kind of scheduling advice."""
 
 
 @frozen(eq=False)
-class Policy(_Stated):
-    """Advice to the hardware, without meaning."""
+class Policy(_Located):
+    """Scheduling advice to hardware or compiler; it does not change what is computed."""
 
     name: PolicyName
     args: tuple[int, ...] = ()
 
 
 @frozen(eq=False)
-class For(_Stated):
-    """symbol = start, start + step, ... while below stop (above it for a negative step)."""
+class For(_Located):
+    """A loop: symbol = start, start + step, ... while symbol < stop (symbol > stop for a negative step)."""
 
     symbol: Symbol
     start: Index
@@ -217,7 +237,9 @@ class For(_Stated):
 
 
 @frozen(eq=False)
-class If(_Stated):
+class If(_Located):
+    """A branch on a condition that is uniform over the executing agent, or over each wave on targets with `vmem`."""
+
     cond: Cond
     then: tuple[Stmt, ...]
     otherwise: tuple[Stmt, ...] = ()
@@ -225,12 +247,12 @@ class If(_Stated):
 
 @frozen
 class Role:
-    """Warps that run one body, once an agent.
+    """Consecutive warps, divided into agents that each execute the body.
 
-    agent: threads of one agent; 1: thread 0 of the first warp works alone, the others only hold the role's registers.
-    registers: 32-bit registers a thread, None for what the kernel was launched with. number and thread: the symbols
-    of the agent's number within the role and of a thread within its agent; register layouts count from the agent's
-    first thread. unit: threads of a warp.
+    agent: threads of one agent; 1: only thread 0 of the first warp executes the body, the other threads merely own the
+    role's registers. registers: 32-bit registers per thread, None for the launch's register count. number: the symbol
+    of the agent's index within the role. thread: the symbol of the thread's index within its agent, from which register
+    layouts count. unit: threads of a warp.
     """
 
     name: str
@@ -245,43 +267,50 @@ class Role:
 
     @property
     def agents(self) -> int:
+        """The number of agents of the role."""
         return 1 if self.agent == 1 else self.warps * self.unit // self.agent
 
 
 @frozen(eq=False)
-class Roles(_Stated):
+class Roles(_Located):
+    """The roles of a kernel, which run concurrently."""
+
     roles: tuple[Role, ...]
 
 
 @frozen(eq=False)
-class One(_Stated):
-    """The body runs on thread 0 of the agent."""
+class One(_Located):
+    """Thread 0 of the agent (the elected thread) executes the body."""
 
     body: tuple[Stmt, ...]
 
 
 @frozen(eq=False)
-class Tag(_Stated):
-    """Every element of the view carries this named record of expressions over its coordinates."""
+class Tag(_Located):
+    """Attaches a record of expressions over its coordinates to each element of the view."""
 
     view: View
     names: tuple[tuple[str, Index], ...]
 
 
 @frozen(eq=False)
-class Reset(_Stated):
+class Reset(_Located):
+    """Makes a buffer uninitialised again, for the proof; emits no code."""
+
     buffer: Buffer
 
 
 @frozen(eq=False)
-class Assume(_Stated):
-    """Holds at every launch: an assumption of the verdict, and a check of the launcher."""
+class Assume(_Located):
+    """A precondition of every launch: the proof may use it, and the launcher checks it."""
 
     cond: Cond
 
 
 @frozen(eq=False)
-class Assert(_Stated):
+class Assert(_Located):
+    """A claim about tags at this point of the kernel, to be proved."""
+
     claim: Claim
 
 
@@ -313,13 +342,13 @@ Stmt = (
 
 
 def trips(loop: For) -> Index:
-    """How often the body runs."""
+    """The trip count of a loop."""
     span = algebra.sub(loop.stop, loop.start) if loop.step > 0 else algebra.sub(loop.start, loop.stop)
     return algebra.maximum(0, algebra.ceil_div(span, abs(loop.step)))
 
 
 def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-    """Every statement below, in program order, each before what it contains."""
+    """Every statement of the body, in program order, each before the statements nested in it."""
     stack = list(reversed(body))
     while stack:
         stmt = stack.pop()
@@ -329,7 +358,7 @@ def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
 
 
 def bodies(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
-    """The statement lists directly inside a statement."""
+    """The bodies directly inside a statement."""
     match stmt:
         case For(body=body) | One(body=body):
             return (body,)
@@ -342,7 +371,7 @@ def bodies(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
 
 
 def with_bodies(stmt: Stmt, parts: tuple[tuple[Stmt, ...], ...]) -> Stmt:
-    """The statement with other statement lists inside."""
+    """The statement with its bodies replaced, in the order of `bodies`."""
     match stmt:
         case For() | One():
             return evolve(stmt, body=parts[0])

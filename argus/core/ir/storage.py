@@ -1,4 +1,4 @@
-"""Storage and views of it."""
+"""Buffers (storage) and views of them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from argus.core.layout import TV, Layout, Swizzle
 from argus.core.span import NOWHERE, Span
 
 File = Literal["any", "accumulation"]
-"""Which registers of a machine: those that a compiler chooses, or those that matrix instructions sum into."""
+"""The register file of a tile: any that the compiler chooses, or the accumulation registers (AGPRs) of CDNA."""
 
 
 @frozen
 class Strided:
-    """A global tensor: element strides, one an axis."""
+    """The layout of a global tensor: the stride of each axis, in elements."""
 
     strides: tuple[Index, ...]
 
 
 @frozen
 class Staged:
-    """A shared tensor: a layout over all its axes, then a swizzle of the offset."""
+    """The layout of a shared tensor: a layout over all its axes, then a swizzle of the offset."""
 
     layout: Layout
     swizzle: Swizzle | None = None
@@ -34,11 +34,12 @@ class Staged:
 
 @frozen(eq=False)
 class Buffer:
-    """Storage. Axes of registers are those of their tile; `layout` is what makes an address of coordinates.
+    """Storage. `layout` maps coordinates to offsets, or for a register tile to (thread, register).
 
-    align: bytes that its first element's address is a multiple of. banks: the largest bank-conflict degree
-    that the author allows (None: not declared). promise: what holds of every element (read-only integers).
-    file: the registers that a tile is in; it decides nothing of what is computed.
+    align: the alignment of the first element in bytes. owner: the role that registers and counters belong to, "" for
+    the block. banks: the largest bank-conflict degree that the author allows (None: not declared). promise: a data
+    contract, a condition on every element (read-only integers). file: the register file of a tile, which does not
+    change what is computed.
     """
 
     name: str
@@ -56,9 +57,10 @@ class Buffer:
 
 @frozen(eq=False)
 class View:
-    """A shape and, per axis of the buffer, an expression over the view's own coordinates. No data moves.
+    """A shape and, for each axis of the buffer, an index expression over the view's own coordinates. No data moves.
 
-    where: elements at which it is false lie outside the tensor. peer: the CTA of the cluster that is meant.
+    where: elements at which it is false are out of bounds. peer: the rank of the CTA whose shared memory the view is
+    of; None for this CTA's.
     """
 
     buffer: Buffer
@@ -69,12 +71,12 @@ class View:
 
 
 def whole(buffer: Buffer) -> View:
-    """All of a buffer under its own coordinates."""
+    """The identity view of a buffer."""
     return View(buffer, buffer.shape, tuple(coord(axis) for axis in range(len(buffer.shape))))
 
 
 def axes_of(view: View) -> tuple[int, ...] | None:
-    """Of a view of all of a buffer, its axis along each axis of the buffer; None for a view of a part of it."""
+    """For a view that permutes the axes of a whole buffer, the view's axis for each buffer axis; None for others."""
     coords = tuple(coord(axis) for axis in range(len(view.shape)))
     if view.where is not TRUE or len(view.at) != len(coords) or any(each not in coords for each in view.at):
         return None
@@ -85,21 +87,21 @@ def axes_of(view: View) -> tuple[int, ...] | None:
 
 @frozen
 class Origin:
-    """The construct that a statement was expanded from, and which use of it."""
+    """The construct that a statement was expanded from, and the index of the use of that construct."""
 
     construct: str
     use: int
 
 
 def ascending_condition(buffer: Buffer) -> Cond:
-    """The promise that no element of a row of integers is less than the one before, as one of every element."""
+    """The promise that a one-dimensional tensor of integers is nondecreasing, as a condition on each element."""
     at = coord(0)
     after = add(at, 1)
     return any_of((le(buffer.shape[0], after), le(read(buffer.name, (at,)), read(buffer.name, (after,)))))
 
 
 def static(extent: Index) -> int:
-    """The number a constant expression is. Raises ValueError for a symbolic one."""
+    """The value of a constant extent. Raises ValueError for a symbolic one."""
     if not isinstance(extent, Const):
         raise ValueError("a symbolic extent where a number is needed")  # noqa: TRY004 reason: the value is wrong
     return extent.value

@@ -1,4 +1,4 @@
-"""Kernels with statements, or parts of them, exchanged by identity."""
+"""Replacement of statements and other IR objects of a kernel, found by identity."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from attrs import evolve
 from argus.core.algebra import sym
 from argus.core.index import Index, Symbol
 from argus.core.ir import For, Kernel, Roles, Stmt, bodies, with_bodies
-from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.rewrite import rewrite_stmt
 
 
 def replace_stmt(body: Sequence[Stmt], old: Stmt, new: Sequence[Stmt]) -> tuple[Stmt, ...]:
-    """The statements with `old`, wherever it stands, replaced by `new`; what does not hold it stays what it was."""
+    """The body with statement `old` replaced by `new` at any depth; other statements stay identical."""
     made: list[Stmt] = []
     for stmt in body:
         if stmt is old:
@@ -28,7 +28,7 @@ def replace_stmt(body: Sequence[Stmt], old: Stmt, new: Sequence[Stmt]) -> tuple[
 
 
 def with_stmts(kernel: Kernel, old: Stmt, new: Sequence[Stmt]) -> Kernel:
-    """The kernel with one statement replaced, in the prologue, a role or the epilogue."""
+    """The kernel with statement `old` replaced by `new` in the prologue, a role or the epilogue."""
     roles = kernel.roles
     if roles is not None:
         (changed,) = replace_stmt((roles,), old, new)
@@ -39,7 +39,7 @@ def with_stmts(kernel: Kernel, old: Stmt, new: Sequence[Stmt]) -> Kernel:
 
 
 def replace_objects(node: Any, exchange: Mapping[int, Any]) -> Any:  # noqa: ANN401 reason: any part of the IR
-    """A part of the IR in which the objects with these identities stand for others."""
+    """A part of the IR with objects replaced. exchange: from the `id` of an object to its replacement."""
     if id(node) in exchange:
         return exchange[id(node)]
     if isinstance(node, tuple):
@@ -58,38 +58,38 @@ def replace_objects(node: Any, exchange: Mapping[int, Any]) -> Any:  # noqa: ANN
 
 
 def kernel_with_objects(kernel: Kernel, exchange: Mapping[int, Any]) -> Kernel:
-    """The kernel with objects exchanged by identity, parameters too."""
+    """The kernel with objects replaced by identity, parameters included."""
     names = ("parameters", "prologue", "roles", "epilogue")
     return evolve(kernel, **{name: replace_objects(getattr(kernel, name), exchange) for name in names})
 
 
 def fresh_copies(body: Iterable[Stmt]) -> tuple[Stmt, ...]:
-    """The same statements as others: a statement is its identity."""
+    """Copies of the statements with new identities, nested statements included."""
     return tuple(evolve(with_bodies(s, tuple(fresh_copies(part) for part in bodies(s)))) for s in body)
 
 
 def substitute_symbols(body: Iterable[Stmt], names: Mapping[Symbol, Index]) -> tuple[Stmt, ...]:
-    """The statements with symbols replaced, and loops inside with variables of the ranges that their bounds now have.
+    """The statements with symbols replaced, and the ranges of loop variables inferred again.
 
-    A symbol's range is a fact that proofs use, so it has to follow the bounds that mention a symbol replaced.
+    Proofs use the range of a symbol, so it has to agree with loop bounds that mention a replaced symbol.
     """
-    return tuple(_reranged(in_stmt(stmt, names)) for stmt in body)
+    return tuple(_infer_ranges(rewrite_stmt(stmt, names)) for stmt in body)
 
 
-def _reranged(stmt: Stmt) -> Stmt:
+def _infer_ranges(stmt: Stmt) -> Stmt:
     if isinstance(stmt, For):
         return with_inferred_range(stmt)
     inner = bodies(stmt)
-    parts = tuple(tuple(map(_reranged, part)) for part in inner)
+    parts = tuple(tuple(map(_infer_ranges, part)) for part in inner)
     return with_bodies(stmt, parts) if inner else stmt
 
 
 def with_inferred_range(loop: For) -> For:
-    """The loop with a variable whose range is that of its bounds and step."""
+    """The loop with a variable whose range is inferred from its bounds and step."""
     ends = (loop.start.range[0], loop.stop.range[1]) if loop.step > 0 else (loop.stop.range[0], loop.start.range[1])
     shifts = (0, -1) if loop.step > 0 else (1, 0)
     low, high = (None if end is None else end + shift for end, shift in zip(ends, shifts, strict=True))
     fresh = Symbol(loop.symbol.name, "loop", low, high)
     if fresh == loop.symbol:
-        return evolve(loop, body=tuple(map(_reranged, loop.body)))
+        return evolve(loop, body=tuple(map(_infer_ranges, loop.body)))
     return evolve(loop, symbol=fresh, body=substitute_symbols(loop.body, {loop.symbol: sym(fresh)}))

@@ -12,9 +12,9 @@ from math import prod
 
 from argus.core import algebra
 from argus.core.atoms.lanes import SHUFFLES
-from argus.core.check.holding import threads_hold
+from argus.core.check.register_operands import threads_hold
 from argus.core.diagnostic import ArgusError
-from argus.core.dsl.copies.choose_atom import choose
+from argus.core.dsl.copies.choose_atom import choose_atom
 from argus.core.index import Bin, Const, Coord, Index, Node, Read
 from argus.core.ir import (
     Advance,
@@ -150,7 +150,7 @@ def _copy(kernel: Kernel, copy: Copy) -> str:
     if why or shuffled:
         return why
     try:
-        chosen = choose(kernel.target, copy.source, copy.target, copy.by, copy.atom, copy.combine)
+        chosen = choose_atom(kernel.target, copy.source, copy.target, copy.by, copy.atom, copy.combine)
     except ArgusError as problem:
         return f"has a copy that no instruction implements ({problem.diagnostic.message[:200]})"
     return "" if chosen is copy.atom else "has a copy whose instruction is not the one that the language chooses"

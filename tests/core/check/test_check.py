@@ -1,4 +1,4 @@
-"""Well-formedness of kernels that the tracing language does not let through, built by hand."""
+"""Well-formedness errors of hand-built kernels that the language itself cannot trace."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def mma(mm: TiledMma, init: bool) -> Mma:
     return Mma(mm.atom, mm.tiling, view, view, view, le(THREAD, 3) if init else TRUE)
 
 
-def test_a_good_kernel_has_no_fault() -> None:
+def test_a_well_formed_kernel_has_no_error() -> None:
     assert codes(copy((64, 32)), Sync()) == []
     assert check(gemm.trace("cdna3")) == ()
 
 
-def test_each_fault_has_its_code() -> None:
+def test_each_error_has_its_code() -> None:
     wide = TiledMma(mfma_f32_32x32x8_bf16, (2, 2), (64, 64), 8, 32)
     assert codes(copy((64, 16))) == ["E203"]
     assert codes(Map(whole(X), Op("neg", (Get(whole(Y), (coord(0), coord(1))),)))) == ["E205"]
@@ -72,16 +72,16 @@ def test_instructions_of_another_target() -> None:
     assert any("buffer_load" in message for _, message in found)
 
 
-def test_storage_of_a_body_ends_with_it() -> None:
+def test_a_buffer_is_in_scope_in_its_body_only() -> None:
     z = Buffer("z", "register", f32, SHAPE, BY)
     assign = Map(whole(z), Get(whole(z), (coord(0), coord(1))))
     loop = For(K, const(0), const(3), 1, (Alloc(z), assign))
     (found,) = check(kernel_of(loop, assign))
-    assert (found.code, found.message) == ("E201", "`z` is used outside the body it was made in")
+    assert (found.code, found.message) == ("E201", "`z` is used outside the body that declares it")
     assert [label.text for label in found.secondary] == ["made here"]
 
 
-def test_the_grid_depends_on_sizes_alone() -> None:
+def test_the_grid_depends_on_sizes_only() -> None:
     made = evolve(kernel_of(), grid=(sym(K),))
     assert [found.code for found in check(made)] == ["E201"]
 

@@ -1,4 +1,4 @@
-"""Well-formedness of roles, barriers and warpgroup products, on kernels built by hand."""
+"""Well-formedness errors of roles, barriers and warpgroup products, on hand-built kernels."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def shared_view(start: Index, buffer: Buffer = TILE) -> View:
     return View(buffer, SHAPE, (add(coord(0), start), coord(1)))
 
 
-def test_a_good_role_has_no_fault() -> None:
+def test_a_well_formed_role_has_no_error() -> None:
     n = Symbol("n", "fresh", 0, None)
     assert (
         codes(
@@ -117,7 +117,7 @@ def test_a_good_role_has_no_fault() -> None:
     )
 
 
-def test_roles_have_warps_of_their_own() -> None:
+def test_roles_have_disjoint_warps() -> None:
     assert [found.code for found in check(kernel_of(role(), role(name="other", first=8, warps=4)))] == ["E202"]
     assert [found.code for found in check(kernel_of(role(first=8)))] == ["E202"]
     assert [found.code for found in check(kernel_of(role(agent=96)))] == ["E202"]
@@ -134,13 +134,13 @@ def test_registers_and_counters_have_an_owner() -> None:
     assert codes(Alloc(counter), Advance(counter, const(1))) == ["E216"]
 
 
-def test_registers_are_chosen_by_numbers() -> None:
+def test_registers_are_indexed_by_constants() -> None:
     chosen = View(ACC, PART.shape, (coord(0), add(coord(1), mul(sym(K), 16))))
     body = Map(whole(PART), Get(chosen, (coord(0), coord(1))))
     assert codes(For(K, const(0), const(4), 1, (body,))) == ["E205", "E217"]
 
 
-def test_elements_of_a_part_are_held_by_the_same_thread() -> None:
+def test_elements_of_a_subtile_are_held_by_the_same_thread() -> None:
     def cut(columns: int, rows: int = 0) -> list[str]:
         chosen = View(ACC, PART.shape, (add(coord(0), rows), add(coord(1), columns)))
         return codes(Map(whole(PART), Get(chosen, (coord(0), coord(1)))))
@@ -152,7 +152,7 @@ def test_elements_of_a_part_are_held_by_the_same_thread() -> None:
     assert cut(0, rows=8) == ["E205"]
 
 
-def test_one_thread_does_nothing_that_others_must() -> None:
+def test_an_elected_thread_runs_single_thread_statements_only() -> None:
     fine = (Arrive(FIRST, 1, const(0)), Await(FIRST, const(0)), STORE, LOAD, Wait("bulk", 0), Fence("async_proxy"))
     assert codes(One(fine)) == []
     load = Copy(warp.ldmatrix_x4, whole(TILE), whole(ACC), MM.C)
@@ -161,13 +161,13 @@ def test_one_thread_does_nothing_that_others_must() -> None:
     assert codes(One((PRODUCT,))) == ["E213", "E214"]
 
 
-def test_an_instruction_of_one_thread_is_run_by_one() -> None:
+def test_a_single_thread_instruction_is_run_by_one_thread() -> None:
     assert codes(STORE) == ["E215"]
     alone = role(STORE, name="load", first=0, warps=4, agent=1)
     assert check(kernel_of(alone)) == ()
 
 
-def test_a_copy_by_other_threads_than_run_it() -> None:
+def test_a_copy_with_a_wrong_thread_count() -> None:
     half = TV(Layout(64, 1), Layout(64, 64), (64, 64))
     move = Copy(warp.cp_async[2], whole(TENSOR), whole(TILE), half)
     assert codes(move) == ["E213"]
@@ -191,7 +191,7 @@ def test_a_copy_completes_as_its_instruction_does() -> None:
     assert codes(One((evolve(STORE, signal=FIRST),))) == ["E208"]
 
 
-def test_what_all_threads_of_an_agent_agree_on() -> None:
+def test_operands_that_must_be_uniform() -> None:
     thread = sym(THREAD)
     assert codes(Await(View(FULL, (), (thread,)), const(0))) == ["E207"]
     assert codes(Await(FIRST, thread)) == ["E207"]
@@ -200,7 +200,7 @@ def test_what_all_threads_of_an_agent_agree_on() -> None:
     assert codes(Await(FIRST, sym(NUMBER))) == []
 
 
-def test_names_of_a_role_end_with_it() -> None:
+def test_symbols_of_a_role_are_in_scope_in_it_only() -> None:
     made = kernel_of(role(), before=READY, after=(Await(FIRST, sym(NUMBER)),))
     (found,) = check(made)
     assert (found.code, found.message) == ("E201", "`wg` is used outside its role")
@@ -231,7 +231,7 @@ def test_a_copy_adds_by_an_instruction_that_adds() -> None:
     assert codes(Alloc(ACC), evolve(store, atom=reductions.red_global_add[0], combine="add")) == []
 
 
-def test_a_factor_in_slabs_begins_with_one() -> None:
+def test_a_wide_factor_begins_at_a_swizzle_tile() -> None:
     wide = Buffer(
         "wide", "shared", bf16, (const(64), const(128)), Staged(swizzle_tiled((64, 128), 64), SPAN_128), align=1024
     )
@@ -248,7 +248,7 @@ def test_a_factor_in_slabs_begins_with_one() -> None:
     assert faults(16) == ["E218", "E218"]
 
 
-def test_a_factor_in_shared_memory_is_one_that_a_descriptor_names() -> None:
+def test_a_shared_factor_has_a_layout_that_a_descriptor_expresses() -> None:
     def product(a: View) -> list[str]:
         return codes(Alloc(a.buffer), evolve(PRODUCT, a=a))
 

@@ -1,4 +1,4 @@
-"""The kernels of tests/corpus/traced: they trace, are well formed and print; those whose header says so are proved."""
+"""The kernels of tests/corpus/traced are traced, well formed and printed; those whose header says so are proved."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_program_of_a_listing_is_proved(program: Program) -> None:
 @pytest.mark.parametrize(
     "listing", [each for each in listed("traced") if each.program is None], ids=lambda each: each.name
 )
-def test_nothing_is_claimed_of_a_listing(listing: Exported) -> None:
+def test_a_listing_without_claims(listing: Exported) -> None:
     report = verify(listing.trace(), solver="z3", budget=evolve(Budget.about(0.3), runs=0))
     assert report.uncovered or (isinstance(report.verdict, Unknown) and report.verdict.reason), report.diagnostics
 
@@ -120,7 +120,7 @@ SOFTMAX_FOLDS = [
 
 
 @pytest.mark.parametrize("name", ["softmax_hopper", "softmax_cdna3", "softmax_any_length"])
-def test_softmax_folds_in_the_thread_then_lanes_then_warps(name: str) -> None:
+def test_softmax_reduces_within_threads_then_lanes_then_warps(name: str) -> None:
     kernel = kernel_of(name)
     assert folds(kernel) == SOFTMAX_FOLDS
     text = pretty(kernel)
@@ -135,7 +135,7 @@ def test_a_row_of_any_length_is_read_element_by_element() -> None:
 
 
 @pytest.mark.parametrize("name", ["scan_hopper", "scan_cdna3"])
-def test_a_scan_is_prefixes_within_threads_and_warps_and_a_shift_between_lanes(name: str) -> None:
+def test_a_scan_is_scans_within_threads_and_warps_and_a_lane_shift(name: str) -> None:
     kernel = kernel_of(name)
     unit = kernel.target.unit
     assert folds(kernel) == [
@@ -169,12 +169,12 @@ def test_a_window_is_unrolled() -> None:
     assert len(of_kind(kernel_of("max_pool_hopper"), Map)) == 1 + 9 * 3 + 1
 
 
-def test_a_weight_of_each_channel_is_spread_over_pixels_in_the_emitted_text() -> None:
+def test_a_weight_of_each_channel_is_broadcast_over_pixels_in_the_emitted_text() -> None:
     assert re.search(r"\[9\] \* value_\w+\[1\]\)", str(hip_text(kernel_of("depthwise_cdna3"))))
 
 
 @pytest.mark.parametrize("name", ["softmax_hopper", "softmax_cdna3", "scan_hopper"])
-def test_what_is_not_emitted_yet_is_refused(name: str) -> None:
+def test_unsupported_listings_are_not_emitted(name: str) -> None:
     kernel = kernel_of(name)
     with pytest.raises(ArgusError) as caught:
         cuda_text(kernel) if kernel.target.name == "sm_90a" else hip_text(kernel)

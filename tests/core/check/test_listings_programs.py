@@ -1,4 +1,4 @@
-"""Attention on both targets, grouped products, split sums: what the listings of tests/corpus/traced expand to."""
+"""Expansion of the larger listings of tests/corpus/traced: attention, grouped products, split-K."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_all_are_there_and_well_formed() -> None:
 # -- attention on Hopper -------------------------------------------------------------------------------------
 
 
-def test_attention_moves_slabs_of_one_head_through_three_rings() -> None:
+def test_attention_moves_tiles_of_one_head_through_three_rings() -> None:
     made = kernel("attention_causal")
     found = instructions(made)
     assert (found["tma_load_4d_sw128"], found["tma_store_4d_sw128"], found["stmatrix_x4"]) == (6, 2, 2)
@@ -84,7 +84,7 @@ def test_attention_moves_slabs_of_one_head_through_three_rings() -> None:
     assert "tag Q (b=i0, g=i1 // (H // G), h=i1, q=i2, d=i3)" in text
 
 
-def test_probabilities_are_an_operand_where_they_are_and_fenced() -> None:
+def test_probabilities_are_a_register_operand_with_a_fence() -> None:
     made = kernel("attention_causal")
     products = [stmt for stmt in walk(made.body) if isinstance(stmt, Mma)]
     assert [stmt.atom.name.rpartition("_")[2] for stmt in products] == ["ss", "ss", "rs", "ss", "rs", "rs"]
@@ -97,7 +97,7 @@ def test_probabilities_are_an_operand_where_they_are_and_fenced() -> None:
     assert sum(line.startswith("p = ") for line in lines) == 3
 
 
-def test_blocks_of_keys_go_down_masked_first() -> None:
+def test_key_blocks_descend_from_the_masked_ones() -> None:
     loops = [stmt for stmt in walk(kernel("attention_causal").body) if isinstance(stmt, For)]
     assert [loop.step for loop in loops] == [1, -1, 1, -1, -1]
     masked, clear = loops[3], loops[4]
@@ -106,7 +106,7 @@ def test_blocks_of_keys_go_down_masked_first() -> None:
         assert bool(chosen) is holds
 
 
-def test_row_sums_meet_once() -> None:
+def test_row_sums_are_reduced_once() -> None:
     made = kernel("attention_causal")
     folds = [(stmt.op, stmt.within) for stmt in walk(made.body) if isinstance(stmt, Fold)]
     assert folds == [("max", "warp"), ("add", "thread")] * 3 + [("add", "warp")]
@@ -127,7 +127,7 @@ def program(name: str, program_name: str) -> ProgramTemplate:
     return found
 
 
-def test_values_are_transposed_by_a_launch_before() -> None:
+def test_values_are_transposed_by_an_earlier_launch() -> None:
     made = program("attention_cdna3", "attention_cdna3").trace()
     assert check_program(made) == ()
     assert [launch.kernel.name for launch in made.launches] == ["transpose", "attend"]
@@ -143,7 +143,7 @@ def test_the_transposition_in_the_interpreter() -> None:
     assert not found[..., 70:].astype(np.float32).any()
 
 
-def test_two_groups_a_barrier_apart() -> None:
+def test_two_groups_are_one_barrier_apart() -> None:
     made = kernel("attention_cdna3_mi300x_attend")
     text = pretty(made)
     for group in (0, 1):
@@ -184,7 +184,7 @@ def test_the_expert_is_the_same_term_in_both_roles_and_in_the_tag() -> None:
     assert announced == [const(2 * 128 * 128 + 512)]
 
 
-def test_scales_are_read_by_all_before_the_slot_is_given_back() -> None:
+def test_scales_are_read_by_all_before_the_slot_is_released() -> None:
     made = kernel("grouped_gemm_fp8")
     lines = [line.strip() for line in pretty(made).splitlines()]
     read = next(at for at, line in enumerate(lines) if line.startswith("copy ld_shared_b32 ring_sa"))
@@ -226,7 +226,7 @@ UNBUILT = ("attention_causal", "attention_cdna3_mi300x_attend", "gemm_added_atom
 
 
 @pytest.mark.parametrize("name", UNBUILT)
-def test_what_is_not_emitted_is_refused(name: str) -> None:
+def test_unsupported_programs_are_not_emitted(name: str) -> None:
     made = kernel(name)
     with pytest.raises(ArgusError) as caught:
         (hip_text if made.target.name == "gfx942" else cuda_text)(made)

@@ -1,4 +1,4 @@
-"""What the tests of the Hopper constructs share."""
+"""Helpers for the tests of Hopper constructs."""
 
 from __future__ import annotations
 

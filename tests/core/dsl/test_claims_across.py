@@ -1,4 +1,4 @@
-"""Claims over parts of tiles, iterations and blocks as they are traced, and what may not be written."""
+"""Claims across iterations, blocks and subtiles: the traced IR, and errors of ill-formed claims."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from argus.language import (
 
 @frozen
 class At:
-    """A tile, the block's coordinate and the loop's variable, where claims are made."""
+    """A tile, the block coordinate and the loop variable at a claim."""
 
     a: Fragment
     m: Int
@@ -78,7 +78,7 @@ def test_distinct_over_iterations_and_blocks() -> None:
     assert claim_text(found).endswith(f"over {found.over[0].name}, {found.over[1].name}")
 
 
-def test_an_earlier_tile_is_another_name_than_the_present_one() -> None:
+def test_earlier_binds_another_symbol_than_the_current_tile() -> None:
     (found,) = claimed(lambda at: assert_relation(earlier(at.a, 2), at.a, lambda was, now: eq(now.k, was.k + 64)))
 
     assert isinstance(found, Relation)
@@ -87,7 +87,7 @@ def test_an_earlier_tile_is_another_name_than_the_present_one() -> None:
     assert "held.tag.k 2 before" in claim_text(found)
 
 
-def test_a_part_of_a_tile_is_held_by_its_own_layout() -> None:
+def test_a_subtile_has_its_own_layout() -> None:
     mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(64, 64), k=32, k_run=8)
     (found,) = claimed(lambda _: assert_distinct(zeros(bf16, mm.A).tile((64, 16), (0, 1)).tag.m))
 
@@ -96,7 +96,7 @@ def test_a_part_of_a_tile_is_held_by_its_own_layout() -> None:
     assert found.components[0].by.tile == (64, 16)
 
 
-def test_an_order_is_of_a_component() -> None:
+def test_assert_order_takes_a_component() -> None:
     mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(64, 64), k=32, k_run=8)
     (found,) = claimed(lambda _: assert_order(zeros(f32, mm.C).tag.k))
 
@@ -133,7 +133,7 @@ def order_of_a_tile(at: At) -> None:
 
 
 @pytest.mark.parametrize("wrong", [over_a_sum, over_a_number, earlier_of_a_number, earlier_by_nothing, order_of_a_tile])
-def test_what_may_not_be_written(wrong: Claims) -> None:
+def test_ill_formed_claims_are_refused(wrong: Claims) -> None:
     with pytest.raises(ArgusError) as caught:
         traced(wrong)
 

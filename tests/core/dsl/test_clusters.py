@@ -1,4 +1,4 @@
-"""Clusters in the language: ranks, whole clusters of blocks, meetings, multicasts, and what rings make of them."""
+"""Clusters in the language: ranks, grids of whole clusters, cluster barriers, multicasts and rings with multicast."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_rank_of_a_grid_by_hand_counts_within_the_cluster() -> None:
     assert show(made.rank) == "(block_0 % 2) + 2*(block_1 % 2)"
 
 
-def test_a_slot_goes_back_to_every_block_that_fills_it() -> None:
+def test_a_release_arrives_at_every_block_that_fills_the_slot() -> None:
     made = traced()
     (given,) = {stmt.count for stmt in walk(made.body) if isinstance(stmt, Alloc) and "empty" in stmt.buffer.name}
     peers = [show(s.event.peer) for s in walk(made.body) if isinstance(s, Arrive) and s.event.peer is not None]
@@ -93,12 +93,12 @@ def test_a_slot_goes_back_to_every_block_that_fills_it() -> None:
     assert [show(s.peers) for s in walk(made.body) if isinstance(s, Copy) and s.peers is not None] == ["3"]
 
 
-def test_barriers_are_made_known_to_the_cluster() -> None:
+def test_a_cluster_barrier_follows_barrier_initialisation() -> None:
     made = traced()
     assert [stmt.barrier for stmt in made.prologue if isinstance(stmt, Sync)] == ["cluster"]
 
 
-def test_who_writes_the_fence_writes_the_meeting() -> None:
+def test_no_barrier_is_inserted_after_an_explicit_fence() -> None:
     def body(A: Tensor) -> None:
         block_id((2 * ceil_div(A.shape[0], 32),))
         barrier(1)
@@ -195,7 +195,7 @@ REFUSED: tuple[tuple[Callable[[Tensor], None], tuple[int, ...], str], ...] = (
 
 
 @pytest.mark.parametrize(("body", "sizes", "code"), REFUSED, ids=[f"{c}-{b.__name__}-{len(s)}" for b, s, c in REFUSED])
-def test_what_no_cluster_can_be(body: Callable[[Tensor], None], sizes: tuple[int, ...], code: str) -> None:
+def test_ill_formed_clusters_are_refused(body: Callable[[Tensor], None], sizes: tuple[int, ...], code: str) -> None:
     with pytest.raises(ArgusError) as caught:
         template(body, sizes).trace()
     assert caught.value.diagnostic.code == code

@@ -1,4 +1,4 @@
-"""Views that are computed: gathers with padding, reshapes with their ends, and the claim over all products."""
+"""Computed views: gathers with padding, bounds of reshapes, and the claim `assert_products`."""
 
 # ruff: noqa: ARG001, ARG005
 # Reason: bodies share one signature, whatever they use of it.
@@ -15,7 +15,7 @@ from argus.core.dsl.views import unflatten
 from argus.core.index import Symbol
 from argus.core.ir import Assert, Products, walk
 from argus.core.ir.pretty import pretty
-from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.rewrite import rewrite_stmt
 from argus.core.walk import evaluate, show, symbols
 from argus.interp.run import run
 from argus.language import (
@@ -41,7 +41,7 @@ from tests.core.dsl.tracing import Fault, Faults, trace
 faulty = Faults()
 
 
-def test_a_reshaped_view_ends_where_its_rows_end() -> None:
+def test_a_reshaped_view_has_bounds_conditions_for_its_rows() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         (M, K) = A.shape
         whole = A.reshape(K, M)
@@ -58,7 +58,7 @@ def test_a_reshaped_view_ends_where_its_rows_end() -> None:
     trace(body)
 
 
-def test_minus_one_is_the_extent_that_is_left() -> None:
+def test_minus_one_is_inferred() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         _, K = A.shape
         assert [show(size) for size in A.reshape(-1).view.shape] == ["K*M"]
@@ -70,7 +70,7 @@ def test_minus_one_is_the_extent_that_is_left() -> None:
     trace(body)
 
 
-def test_a_gather_with_padding_has_the_condition_that_it_stays_inside() -> None:
+def test_a_gather_with_padding_has_bounds_conditions() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         (M, K) = A.shape
         padded = A.gather((M + 2, K), lambda m, k: (m - 1, k), outside=0)
@@ -102,7 +102,7 @@ def test_a_padded_copy_in_the_interpreter(rows: int) -> None:
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 3, 4)])
-def test_unflatten_is_row_major_and_leaves_by_the_first_coordinate(shape: tuple[int, ...]) -> None:
+def test_unflatten_is_row_major_and_overflows_into_the_first_coordinate(shape: tuple[int, ...]) -> None:
     symbol = Symbol("p", "fresh", 0)
     found = unflatten(Int(algebra.sym(symbol)), shape)
     for position in range(2 * int(np.prod(shape))):
@@ -125,7 +125,7 @@ def test_a_claim_over_all_products() -> None:
     assert isinstance(claim, Products)
     ((bound, extent),) = claim.over
     (size,) = symbols(extent)
-    moved = in_stmt(stmt, {size: algebra.const(7)})
+    moved = rewrite_stmt(stmt, {size: algebra.const(7)})
     assert isinstance(moved, Assert)
     assert isinstance(moved.claim, Products)
     assert moved.claim.over == ((bound, algebra.const(7)),)
@@ -146,7 +146,7 @@ def no_number_outside(A: Tensor, C: Tensor) -> None:
     load(padded.tile((64, 32), (0, 0)), spread((64, 32), threads=256, vector=8))  # here
 
 
-@faulty("E106", "reads 1 outside, the view it is made of 0")
+@faulty("E106", "reads 1 out of bounds, the view that it indexes 0")
 def two_numbers_outside(A: Tensor, C: Tensor) -> None:
     padded = A.gather((64, 64), lambda m, k: (m - 1, k), outside=0)
     padded.gather((64, 64), lambda m, k: (m, k), outside=1)  # here
@@ -162,12 +162,12 @@ def an_extent_that_does_not_follow(A: Tensor, C: Tensor) -> None:
     A.reshape(-1, 7)  # here
 
 
-@faulty("E106", "stands once in what `assert_products` is given")
+@faulty("E106", "is called once, inside `assert_products`")
 def every_outside_of_a_claim(A: Tensor, C: Tensor) -> None:
     every(3)  # here
 
 
-@faulty("E106", "stands once in what `assert_products` is given")
+@faulty("E106", "is called once, inside `assert_products`")
 def every_twice(A: Tensor, C: Tensor) -> None:
     assert_products(C, lambda m, n: [((m, k), (n, j)) for (k,) in every(3) for (j,) in every(4)])  # here
 

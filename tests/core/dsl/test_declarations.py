@@ -1,4 +1,4 @@
-"""What a kernel must declare (E107, E213), and what it stands for once it does."""
+"""Declarations of kernels: errors E107 and E213, configurations, sizes and names."""
 
 # ruff: noqa: ANN001, ARG001, ARG002, ARG005, UP037
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportArgumentType=false

@@ -1,4 +1,4 @@
-"""Tags, claims and assumptions that do not fit: E106, at the user's line."""
+"""Errors of ill-formed tags, claims and assumptions (E106), reported at the user's line."""
 
 # ruff: noqa: ARG001, ARG005
 # Reason: bodies share one signature and have no use for what a faulty line would give.
@@ -37,12 +37,12 @@ def tag_is_a_number(A: Tensor, C: Tensor) -> None:
     tag(A, 3)  # here
 
 
-@faulty("E106", "gives a named record, found (")
+@faulty("E106", "returns a named record, found (")
 def tag_is_a_tuple(A: Tensor, C: Tensor) -> None:
     tag(A, lambda m, k: (m, k))  # here
 
 
-@faulty("E106", "gives a named record, found {}")
+@faulty("E106", "returns a named record, found {}")
 def empty_tag(A: Tensor, C: Tensor) -> None:
     tag(A, lambda m, k: {})  # here
 

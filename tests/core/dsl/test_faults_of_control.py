@@ -1,4 +1,4 @@
-"""Loops, branches and Python's own control flow, where tracing cannot follow: E101, E102, E104, E201, E212."""
+"""Errors of loops, branches and Python control flow that tracing cannot follow: E101, E102, E104, E201, E212."""
 
 # ruff: noqa: ARG001, B007
 # Reason: bodies share one signature, and a loop variable is used after its loop on purpose.
@@ -269,14 +269,14 @@ def loop_variable_in_element(A: Tensor, C: Tensor) -> None:
     acc += k  # here
 
 
-@faulty("E201", "`value` is used outside the body it was made in")
+@faulty("E201", "`value` is used outside the body that declares it")
 def value_of_the_body_after(A: Tensor, C: Tensor) -> None:
     for k in loop(A.shape[1]):
         value = load(A.tile((64, 32), (0, k)), BY, edge=0)
     copy(value, A.tile((64, 32), (0, 0)), edge=0)  # here
 
 
-@faulty("E201", "`value` is used outside the body it was made in")
+@faulty("E201", "`value` is used outside the body that declares it")
 def value_of_a_branch_after(A: Tensor, C: Tensor) -> None:
     with when(A.shape[0] > 4):
         value = load(A.tile((64, 32), (0, 0)), BY, edge=0)

@@ -1,4 +1,4 @@
-"""Copies, buffers and views that do not fit: E101, E106, E108, E109, E203 to E205, E209, E211, at the user's line."""
+"""Errors of copies, buffers and views, at the user's line: E101, E106, E108, E109, E203 to E205, E209, E211."""
 
 # ruff: noqa: ARG001
 # Reason: bodies share one signature and have no use for what a faulty line would give.
@@ -63,7 +63,7 @@ def movers(A: Tensor, C: Tensor) -> None:
     copy(A.tile((64, 32), (0, 0)), registers(bf16, BY), by=OTHER)  # here
 
 
-@faulty("E106", "says nowhere who moves what")
+@faulty("E106", "does not say which thread moves what")
 def no_movers(A: Tensor, C: Tensor) -> None:
     copy(A.tile((64, 32), (0, 0)), shared(bf16, (64, 32)))  # here
 

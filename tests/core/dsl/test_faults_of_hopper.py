@@ -1,4 +1,4 @@
-"""What roles, rings, boxes and products of warpgroups refuse, with its code, at a line of the user."""
+"""Errors of roles, rings, TMA boxes and warpgroup products, each with its code and the user's line."""
 
 # ruff: noqa: ARG001
 # Reason: bodies share one signature, whatever they use of it.
@@ -37,7 +37,7 @@ from tests.core.dsl.tracing import Fault, Faults
 faulty = Faults()
 
 
-@faulty("E202", "stands inside another body")
+@faulty("E202", "is nested in another body")
 def role_in_a_loop(A: Tensor, C: Tensor) -> None:
     for _ in loop(2):
         with role("math", warpgroup(0)):
@@ -66,7 +66,7 @@ def too_many_warps(A: Tensor, C: Tensor) -> None:
         pass
 
 
-@faulty("E202", "no whole warpgroups")
+@faulty("E202", "not whole warpgroups")
 def registers_of_a_warp(A: Tensor, C: Tensor) -> None:
     with role("one", warp(1), registers=40):
         pass
@@ -78,7 +78,7 @@ def odd_registers(A: Tensor, C: Tensor) -> None:
         pass
 
 
-@faulty("E202", "a statement stands between two roles")
+@faulty("E202", "a statement between two roles")
 def between_roles(A: Tensor, C: Tensor) -> None:
     with role("one", warpgroup(0)):
         pass
@@ -87,7 +87,7 @@ def between_roles(A: Tensor, C: Tensor) -> None:
         pass
 
 
-@faulty("E106", "are not neighbours")
+@faulty("E106", "are not consecutive")
 def warpgroups_apart(A: Tensor, C: Tensor) -> None:
     warpgroups(0, 2)
 
@@ -108,13 +108,13 @@ def registers_of_the_block(A: Tensor, C: Tensor) -> None:
         x[:] = 0.0
 
 
-@faulty("E214", "one thread runs what 128 do together")
+@faulty("E214", "one elected thread runs a statement that needs all 128 threads")
 def a_meeting_by_one(A: Tensor, C: Tensor) -> None:
     with role("one", warpgroup(0)), elected():
         sync()
 
 
-@faulty("E215", "is the instruction of one thread, 128 run it")
+@faulty("E215", "is a single-thread instruction, and 128 threads run it")
 def a_box_by_many(A: Tensor, C: Tensor) -> None:
     box = shared(bf16, (64, 64), swizzle=128)
     with role("one", warpgroup(0)):
@@ -157,7 +157,7 @@ def never_released(A: Tensor, C: Tensor) -> None:
     fill_once(ring, A)
 
 
-@faulty("E208", "is made inside a body")
+@faulty("E208", "is made inside a role, loop or branch")
 def a_barrier_in_a_role(A: Tensor, C: Tensor) -> None:
     with role("one", warpgroup(0)):
         barrier(1)
@@ -197,7 +197,7 @@ def row_turned(A: Tensor, C: Tensor) -> None:
     _ = A[0].mT
 
 
-@faulty("E106", "no one axis of a view runs along the rows of `A`")
+@faulty("E106", "no single contiguous axis in this view of `A`")
 def every_second_column(A: Tensor, C: Tensor) -> None:
     _ = A.gather((8, 8), lambda i, j: (i, 2 * j), outside=0).fastest
 
@@ -212,7 +212,7 @@ def no_such_span(A: Tensor, C: Tensor) -> None:
     shared(bf16, (64, 64), swizzle=48)
 
 
-@faulty("E108", "rows of 256 bytes are no multiples of 16 of at most 128")
+@faulty("E108", "rows of 256 bytes are not multiples of 16 of at most 128")
 def rows_beyond_the_span(A: Tensor, C: Tensor) -> None:
     box = shared(bf16, (64, 128), swizzle=Swizzle(3, 3, 3))
     with elected():
@@ -226,7 +226,7 @@ def rows_beyond_the_box(A: Tensor, C: Tensor) -> None:
         copy(box, C.tile((512, 64), (0, 0)), via=tma, edge=0)
 
 
-@faulty("E108", "do not lie one after the other")
+@faulty("E108", "are not contiguous")
 def a_box_with_gaps(A: Tensor, C: Tensor) -> None:
     box = shared(bf16, (64, 64), swizzle=128)
     with elected():
@@ -292,7 +292,7 @@ def registers_of_other_threads(A: Tensor, C: Tensor) -> None:
         registers(f32, wgmma(bf16, n=64).C)
 
 
-@faulty("E219", "a wait on `wgmma`, to which nothing is issued here")
+@faulty("E219", "a wait on `wgmma`, but nothing is issued to it here")
 def waits_for_nothing(A: Tensor, C: Tensor) -> None:
     with role("math", warpgroup(0)):
         wgmma.wait(0)
@@ -319,12 +319,12 @@ def two_grids(A: Tensor, C: Tensor) -> None:
     persistent((4,))
 
 
-@faulty("E106", "not those of a `for` statement")
+@faulty("E106", "not iterated by a `for` statement")
 def tiles_in_a_list(A: Tensor, C: Tensor) -> None:
     list(persistent((4,)))
 
 
-@faulty("E106", "has nobody to meet")
+@faulty("E106", "cannot synchronise with itself")
 def one_thread_meets(A: Tensor, C: Tensor) -> None:
     with role("load", warpgroup(0).elected):
         sync()

@@ -1,4 +1,4 @@
-"""Operands of arithmetic, matrix instructions, waits and fences that do not fit: E101, E106, E205 to E207."""
+"""Errors of operands of arithmetic, matrix instructions, waits and fences: E101, E106, E205 to E207."""
 
 # ruff: noqa: ARG001, B015
 # Reason: bodies share one signature and have no use for what a faulty line would give.
@@ -106,7 +106,7 @@ def converted_to_text(A: Tensor, C: Tensor) -> None:
     zeros(f32, BY).to("bf16")  # here
 
 
-@faulty("E106", "an operand of a wrong kind")
+@faulty("E106", "an operand of a wrong type")
 def exponent_of_nothing(A: Tensor, C: Tensor) -> None:
     exp2(3, 4) if C is A else vmem.wait.__func__(None)  # here
 

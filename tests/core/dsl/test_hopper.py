@@ -1,4 +1,4 @@
-"""Roles, rings, turns and persistent tiles: what they expand to, and what they refuse."""
+"""Roles, rings, `Turns` and persistent loops: their expansion into statements, and errors."""
 
 # ruff: noqa: ARG001
 # Reason: bodies share one signature, whatever they use of it.
@@ -88,7 +88,7 @@ def role_of(made: Kernel, name: str) -> Role:
 
 
 def arrivals(made: Kernel) -> dict[str, int | None]:
-    """Barrier -> arrivals a phase."""
+    """From each barrier to its arrivals per phase."""
     allocs = [stmt for stmt in made.prologue if isinstance(stmt, Alloc) and stmt.buffer.space == "barrier"]
     return {stmt.buffer.name: stmt.count for stmt in allocs}
 
@@ -108,18 +108,18 @@ def test_the_listings_are_well_formed_and_print(config: str, golden: Golden) -> 
     golden(pretty(made))
 
 
-def test_arrivals_are_the_agents_that_drain_one_use() -> None:
-    """Two where both warpgroups drain each slot, one where they take turns and skip."""
+def test_the_empty_barrier_counts_the_agents_that_consume_a_use() -> None:
+    """Two if both warpgroups consume each slot, one if they alternate and skip."""
     assert arrivals(gemm.trace("cooperative")) == {"ring_full": 1, "ring_empty": 2}
     assert arrivals(gemm.trace("pingpong")) == {"ring_full": 1, "ring_empty": 1, "turns": 1}
 
 
-def test_bytes_are_those_of_the_copies() -> None:
+def test_expected_bytes_are_those_of_the_copies() -> None:
     assert announced(gemm.trace("cooperative")) == [(128 + 256) * 64 * 2]
     assert announced(gemm.trace("small")) == [(128 + 128) * 64 * 2]
 
 
-def test_roles_hold_their_registers_and_counters() -> None:
+def test_registers_and_counters_belong_to_their_role() -> None:
     made = gemm.trace("cooperative")
     math, loads = role_of(made, "math"), role_of(made, "load")
     assert (math.first_warp, math.warps, math.agent, math.agents, math.number.name) == (4, 8, 128, 2, "wg")
@@ -129,14 +129,14 @@ def test_roles_hold_their_registers_and_counters() -> None:
     assert owners == {"math"}
 
 
-def test_the_prologue_ends_with_barriers_that_everyone_knows() -> None:
+def test_the_prologue_ends_with_barrier_initialisation_made_visible() -> None:
     made = gemm.trace("pingpong")
     assert isinstance(made.prologue[-2], Fence)
     assert made.prologue[-2].kind == "barrier_init"
     assert isinstance(made.prologue[-1], Sync)
 
 
-def test_expanded_statements_say_what_they_are_of() -> None:
+def test_expanded_statements_have_an_origin() -> None:
     made = gemm.trace("pingpong")
     origins = {stmt.origin.construct for stmt in walk(made.body) if stmt.origin is not None}
     assert origins == {"ring ring", "turns turns", "wgmma", "barriers"}
@@ -145,7 +145,7 @@ def test_expanded_statements_say_what_they_are_of() -> None:
 # -- rings ---------------------------------------------------------------------------------------------------
 
 
-def test_a_release_follows_a_meeting_where_the_slot_is_read_by_ordinary_loads() -> None:
+def test_a_barrier_precedes_a_release_after_ordinary_loads() -> None:
     def kinds(generic: bool) -> list[str]:
         def body(A: Tensor, C: Tensor) -> None:
             ring = small_ring()
@@ -191,7 +191,7 @@ def fences(made: Kernel) -> int:
     return sum(isinstance(stmt, Fence) and stmt.kind == "wgmma" for stmt in walk(made.body))
 
 
-def test_a_fence_stands_where_ordinary_code_touched_the_registers_before() -> None:
+def test_wgmma_fences_follow_ordinary_register_accesses() -> None:
     def product(touch: str) -> Kernel:
         def body(A: Tensor, C: Tensor) -> None:
             tile = shared(bf16, (64, 64), swizzle=128)
@@ -217,7 +217,7 @@ def test_a_fence_stands_where_ordinary_code_touched_the_registers_before() -> No
     assert fences(product("end")) == 2
 
 
-def test_a_in_registers_is_watched_too() -> None:
+def test_wgmma_fences_for_a_in_registers() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         tile = shared(bf16, (64, 64), swizzle=128)
         mm = wgmma(bf16, n=64, a="registers", k=64)
@@ -304,7 +304,7 @@ def test_a_bulk_copy_and_a_barrier_by_hand() -> None:
     assert any(isinstance(stmt, Copy) and stmt.atom.name == "bulk_load_1d" for stmt in walk(made.body))
 
 
-def test_meetings_have_the_threads_of_their_agent() -> None:
+def test_sync_in_a_role_counts_the_threads_of_its_agent() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         with role("one", warp(0)):
             sync()
@@ -325,7 +325,7 @@ def test_meetings_have_the_threads_of_their_agent() -> None:
 
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (5, 3), (8, 4), (9, 7), (3, 11)])
 @pytest.mark.parametrize("order", [by_rows, by_columns, super_tiled(4), super_tiled(1)])
-def test_an_order_takes_each_tile_once(order: Callable[..., tuple[Int, ...]], m: int, n: int) -> None:
+def test_a_tile_order_visits_each_tile_once(order: Callable[..., tuple[Int, ...]], m: int, n: int) -> None:
     def body(A: Tensor, C: Tensor) -> None:
         counts = (Int(const(m)), Int(const(n)))
         taken.extend(tuple(int(at) for at in order(Int(const(number)), counts)) for number in range(m * n))
@@ -336,7 +336,7 @@ def test_an_order_takes_each_tile_once(order: Callable[..., tuple[Int, ...]], m:
 
 
 @pytest.mark.parametrize("total", [0, 1, 6, 7, 8, 40])
-def test_blocks_share_the_tiles(total: int) -> None:
+def test_tiles_are_partitioned_among_blocks(total: int) -> None:
     """Every second tile of a block by each of two agents; together all blocks take each tile once."""
     made = gemm.trace("pingpong")
     (sweep,) = (stmt for stmt in role_of(made, "math").body if isinstance(stmt, For))
@@ -350,7 +350,7 @@ def test_blocks_share_the_tiles(total: int) -> None:
     assert sorted(taken) == list(range(total))
 
 
-def test_what_is_not_built_says_so() -> None:
+def test_unsupported_constructs_are_refused() -> None:
     @kernel(target=gfx942, threads=256, cluster=(2, 1))
     def clustered(A: Tensor["M K", bf16]) -> None:
         pass
@@ -368,7 +368,7 @@ def test_what_is_not_built_says_so() -> None:
         roles.trace()
 
 
-def test_a_phase_is_the_agents() -> None:
+def test_a_phase_is_uniform_over_the_agent() -> None:
     """The uses of a ring may depend on the agent's number, and a guard on it is uniform."""
 
     def body(A: Tensor, C: Tensor) -> None:

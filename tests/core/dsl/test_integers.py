@@ -1,4 +1,4 @@
-"""Integers from memory: terms in places, tags and branches; promises; and relations between tiles of several shapes."""
+"""Integers from memory as index terms, promises about them, and relations between tiles of several shapes."""
 
 # ruff: noqa: UP037, ARG001, ARG005, PLW0108
 # Reason: names of sizes; bodies share one signature, whatever they use of it.
@@ -52,7 +52,7 @@ MM = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(64, 64), k=32)
 
 @kernel(target=gfx942, threads=256)
 def chosen(X: Tensor["G M N", f32], which: Tensor["B", i32], Y: Tensor["B M N", f32]) -> None:
-    """Y[b] = X[which[b]], left alone where that is negative."""
+    """Y[b] = X[which[b]], unchanged where that is negative."""
     promise(which, lambda e: (e == -1) | ((e >= 0) & (e < X.shape[0])))
     assume(X.shape[2] % 4 == 0)
     tag(X, lambda g, m, n: dict(g=g, m=m, n=n))
@@ -79,7 +79,7 @@ def test_an_integer_from_memory_is_a_term() -> None:
     assert named[1]["g"] is read("which", (coord(0),))
 
 
-def test_a_promise_is_of_every_element() -> None:
+def test_a_promise_holds_for_every_element() -> None:
     made = chosen.trace()
     which = next(buffer for buffer in made.parameters if buffer.name == "which")
     line = next(line for line in pretty(made).splitlines() if "promise" in line)
@@ -88,7 +88,7 @@ def test_a_promise_is_of_every_element() -> None:
 
 
 @pytest.mark.nightly
-def test_a_copy_that_an_integer_chooses_is_emitted_and_not_proved_without_a_claim() -> None:
+def test_a_copy_indexed_by_an_integer_from_memory_is_emitted_and_not_proved_without_a_claim() -> None:
     made = chosen.trace()
     report = verify(made, solver="z3")
     assert isinstance(report.verdict, Unknown)  # nothing is claimed of Y
@@ -96,7 +96,7 @@ def test_a_copy_that_an_integer_chooses_is_emitted_and_not_proved_without_a_clai
     assert "if (which[block_0] >= 0) {" in hip_text(made)
 
 
-def test_an_integer_from_memory_chooses_what_is_copied() -> None:
+def test_an_integer_from_memory_indexes_a_copy() -> None:
     held = np.arange(2 * 64 * 32, dtype=np.float32).reshape(2, 64, 32)
     after = interpret(chosen.trace(), held, np.array([1, -1, 0], np.int32), np.empty((3, 64, 32), np.float32))["Y"]
     np.testing.assert_array_equal(after[[0, 2]], held[[1, 0]])
@@ -120,14 +120,14 @@ def refused(body: Body) -> Diagnostic:
     return caught.value.diagnostic
 
 
-def test_what_is_no_integer_from_memory() -> None:
+def test_ill_formed_integers_from_memory_are_refused() -> None:
     assert refused(lambda a, w: scalar(w[0])).code == "E106"
     assert refused(lambda a, w: scalar(a[0, 0])).code == "E106"
     assert refused(lambda a, w: scalar(shared(i32, (4,))[0])).code == "E501"
     assert refused(lambda a, w: scalar(3)).code == "E106"  # pyright: ignore[reportArgumentType]  # the fault
 
 
-def test_what_is_no_promise() -> None:
+def test_ill_formed_promises_are_refused() -> None:
     assert refused(lambda a, w: promise(a, lambda e: e >= 0)).code == "E106"
     assert refused(lambda a, w: promise(w[0], lambda e: e >= 0)).code == "E106"
 
@@ -144,7 +144,7 @@ def test_what_is_no_promise() -> None:
     assert refused(inside).code == "E106"
 
 
-def test_promises_join() -> None:
+def test_promises_are_conjoined() -> None:
     def twice(A: Tensor, which: Tensor) -> None:
         promise(which, lambda e: e >= 0)
         promise(which, lambda e: e < A.shape[0])
@@ -154,7 +154,7 @@ def test_promises_join() -> None:
     assert which.name == "which"
 
 
-def test_what_is_read_as_a_constant_is_not_written() -> None:
+def test_a_tensor_read_as_a_constant_is_not_written() -> None:
     def body(A: Tensor, which: Tensor) -> None:
         with when(scalar(which[0, 0]) > 0):
             copy(registers(i32, BY), which.tile((64, 32), (0, 0)), edge=0)
@@ -163,8 +163,8 @@ def test_what_is_read_as_a_constant_is_not_written() -> None:
     assert (found.code, "the kernel writes `which`" in found.message) == ("E220", True)
 
 
-def test_a_view_is_placed_by_its_own_coordinates() -> None:
-    """An element's coordinate has a meaning in the tag it stands in, not in a copy."""
+def test_a_view_is_indexed_by_its_own_coordinates() -> None:
+    """An element's coordinate may be used in its tag, not in a copy."""
 
     def body(A: Tensor, which: Tensor) -> None:
         kept: list[Tensor] = []
@@ -209,7 +209,7 @@ def test_components_of_two_views_of_one_tile_are_two() -> None:
     assert len({symbol for symbol, _ in claim.names}) == 2
 
 
-def test_relations_that_say_nothing() -> None:
+def test_relations_without_components_are_refused() -> None:
     def tiles(A: Tensor, which: Tensor) -> None:
         assert_relation(zeros(f32, MM.C), zeros(f32, BY), lambda x, y: eq(x.k, y.k))
 

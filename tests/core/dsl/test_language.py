@@ -1,4 +1,4 @@
-"""What the constructs of the language mean: views against NumPy, values against the IR they leave behind."""
+"""Semantics of the language's constructs: views compared with NumPy, values with the traced IR."""
 
 # ruff: noqa: ARG001
 # Reason: bodies share one signature.
@@ -81,7 +81,7 @@ VIEWS: dict[str, tuple[Change, Truth]] = {
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_is_what_numpy_makes_of_it(name: str) -> None:
+def test_views_match_numpy(name: str) -> None:
     change, truth = VIEWS[name]
     numbers = np.arange(6 * 16, dtype=np.int64).reshape(6, 16)
     seen: list[Tensor] = []
@@ -228,7 +228,7 @@ def test_an_address_that_divides_by_a_block_is_copied_element_by_element() -> No
     assert str(copied.atom) == "global_load_b16"
 
 
-def test_a_grid_has_its_blocks() -> None:
+def test_the_grid_declares_block_symbols() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         block_id((ceil_div(A.shape[0], 64), 3))
 
@@ -263,7 +263,7 @@ def test_deep_arithmetic_is_reported_shortly() -> None:
     assert len(fault_of(body).message) < 20_000
 
 
-def test_the_span_holds_the_calls_that_led_there() -> None:
+def test_the_span_has_the_call_stack() -> None:
     def inner() -> None:
         sync()
 

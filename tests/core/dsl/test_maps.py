@@ -1,4 +1,4 @@
-"""Tensor maps in memory as the language has them: the statements they become, and what they refuse."""
+"""Tensor maps in memory: the traced statements, and errors."""
 
 # ruff: noqa: ARG001
 # Reason: bodies share one signature, whatever they use of it.
@@ -34,7 +34,7 @@ from tests.core.dsl.tracing import Fault, Faults
 faulty = Faults()
 
 
-def test_a_map_is_edited_told_of_and_gone_through() -> None:
+def test_a_map_is_edited_released_acquired_and_used() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         out, box = tensor_map(), shared(bf16, (64, 16), swizzle=32)
         with elected():
@@ -58,7 +58,7 @@ def test_a_map_is_edited_told_of_and_gone_through() -> None:
     assert f"through {made.name}\n" in lines
 
 
-@faulty("E208", "is made inside a body")
+@faulty("E208", "is made inside a role, loop or branch")
 def map_in_a_loop(A: Tensor, C: Tensor) -> None:
     for _ in loop(2):
         tensor_map()
@@ -70,7 +70,7 @@ def map_of_shared_memory(A: Tensor, C: Tensor) -> None:
     out.replace(shared(bf16, (64, 16)))
 
 
-@faulty("E106", "a tensor map describes no computed view")
+@faulty("E106", "a tensor map cannot describe a computed view")
 def map_of_a_gather(A: Tensor, C: Tensor) -> None:
     out = tensor_map()
     out.replace(A.gather((64, 16), lambda r, c: (r, c), outside=0))

@@ -1,4 +1,4 @@
-"""Orders of tiles are bijections, and the parts of a range partition it: for each of many sizes, number by number."""
+"""Tile orders are bijections and `span` partitions a range, checked exhaustively for many sizes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def as_int(axis: object) -> Int:
 
 
 @pytest.mark.parametrize(("sections", "counts"), [(1, (3, 2, 2)), (3, (4, 5, 2)), (8, (2, 3, 2)), (4, (5, 2, 4))])
-def test_the_longest_come_first_and_all_come_once(sections: int, counts: tuple[int, int, int]) -> None:
+def test_longest_first_is_descending_and_a_bijection(sections: int, counts: tuple[int, int, int]) -> None:
     found = tiles(sections, counts)
     assert sorted(found) == sorted(product(*map(range, counts)))
     pairs = counts[1] * counts[2]
@@ -47,7 +47,7 @@ def test_the_longest_come_first_and_all_come_once(sections: int, counts: tuple[i
         assert rows == sorted(rows, reverse=True)
 
 
-def test_the_longest_first_has_three_axes() -> None:
+def test_longest_first_takes_three_axes() -> None:
     with pytest.raises(ArgusError) as caught:
         longest_first(sections=2)(Int(sym(NUMBER)), (Int(sym(COUNTS[0])),))
     assert caught.value.diagnostic.code == "E106"
@@ -55,7 +55,7 @@ def test_the_longest_first_has_three_axes() -> None:
 
 @pytest.mark.parametrize("parts", [1, 3, 4, 7])
 @pytest.mark.parametrize("count", [0, 1, 3, 10, 28])
-def test_parts_follow_one_another(parts: int, count: int) -> None:
+def test_spans_partition_the_range(parts: int, count: int) -> None:
     bounds = [span(part, parts, count) for part in range(parts)]
     numbers = [(value(low), value(high)) for low, high in bounds]
     assert [n for low, high in numbers for n in range(low, high)] == list(range(count))

@@ -1,4 +1,4 @@
-"""Programs: kernels launched one after the other, the sizes and tensors they are given, and what is refused."""
+"""Programs of several launches: their sizes, tensors and workspaces, and errors."""
 
 # ruff: noqa: ARG005
 # Reason: bodies share one signature, whatever they use of it.
@@ -68,7 +68,7 @@ def two(A: Tensor["P Q", f32], *, parts: int = 3) -> None:
     combine(part, A, first=A.shape[0] - A.shape[0])
 
 
-def test_a_program_is_its_launches() -> None:
+def test_a_program_lists_its_launches() -> None:
     made = two.trace()
     assert check_program(made) == ()
     assert [launch.kernel.name for launch in made.launches] == ["fill", "fill_2", "combine"]
@@ -143,20 +143,20 @@ def test_a_size_of_a_keyword_is_the_kernels_own_only_if_it_is_the_same() -> None
         combine(B, A, first=A.shape[0])
 
     found = refusal(crossed)
-    assert (found.code, "size N of a keyword is another" in found.message) == ("E106", True)
+    assert (found.code, "size N of a keyword differs" in found.message) == ("E106", True)
 
 
 def test_programs_that_are_not_well_formed() -> None:
     assert refused(lambda a, b: None).code == "E107"
     unfilled = refused(lambda a, b: combine(workspace(f32, b.shape), a, first=as_int(b.shape[0])))
-    assert (unfilled.code, "which no launch before it writes" in unfilled.message) == ("E221", True)
+    assert (unfilled.code, "which no earlier launch writes" in unfilled.message) == ("E221", True)
 
     @on_gfx942
     def shift(X: Tensor["M N", f32], Y: Tensor["M N", f32]) -> None:
         copy(load(X.tile((64, 32), (0, 0)), BY, edge=0), Y.tile((64, 32), (0, 0)), edge=0)
 
     twice = refused(lambda a, b: shift(a, a))
-    assert (twice.code, "is both `X` and `Y` of `shift`" in twice.message) == ("E221", True)
+    assert (twice.code, "is passed as `X` and `Y` of `shift`" in twice.message) == ("E221", True)
 
     @on_gfx942
     def square(X: Tensor["M N", f32]) -> None:
@@ -164,7 +164,7 @@ def test_programs_that_are_not_well_formed() -> None:
         copy(zeros(f32, BY), X.tile((64, 32), (0, 0)), edge=0)
 
     unmet = refused(lambda a, b: square(workspace(f32, (4, 4))))
-    assert (unmet.code, "which no launch here meets" in unmet.message) == ("E221", True)
+    assert (unmet.code, "is false for every size here" in unmet.message) == ("E221", True)
 
 
 def test_kernels_are_launched_and_workspaces_made_in_programs_only() -> None:

@@ -1,4 +1,4 @@
-"""Row fragments: folds, prefixes and shifts, masks, and operands that are spread over tiles by coordinates."""
+"""Row fragments: reductions, scans, shifts, masks, and broadcasting of operands by coordinates."""
 
 # ruff: noqa: ARG001, ARG005, B015, PLR0124
 # Reason: bodies share one signature and have no use for what a line gives.
@@ -48,7 +48,7 @@ ROW = spread((1024,), threads=256, vector=4)
 
 
 def lines(body: Body) -> list[str]:
-    """What the body assigns and copies."""
+    """The assignments and copies in a body."""
     text = pretty(trace(body)).splitlines()
     return [line.strip() for line in text if not line.strip().startswith(("alloc", "tensor", "block", "kernel"))]
 
@@ -57,7 +57,7 @@ def of(body: Body, kind: type[Stmt]) -> list[Stmt]:
     return [stmt for stmt in walk(trace(body).body) if isinstance(stmt, kind)]
 
 
-def test_a_row_is_spread_over_its_tile() -> None:
+def test_a_row_fragment_is_broadcast_over_its_tile() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         tile = zeros(f32, MM.C)
         rows, columns, number = (registers(f32, tv) for tv in (MM.C.axis(0), MM.C.axis(1), MM.C.axis()))
@@ -72,7 +72,7 @@ def test_a_row_is_spread_over_its_tile() -> None:
     assert sum(text.endswith("(i1))") for _, _, text in updates) == 1
 
 
-def test_a_partial_sum_is_spread_by_the_number_of_the_thread() -> None:
+def test_a_partial_sum_is_broadcast_by_thread() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         v = zeros(f32, ROW)
         total = zeros(f32, ROW.partial(0))
@@ -81,7 +81,7 @@ def test_a_partial_sum_is_spread_by_the_number_of_the_thread() -> None:
     assert lines(body)[-1] == "v = mul(v, total(i0 // 4))"
 
 
-def test_folds_reach_as_far_as_they_are_told() -> None:
+def test_reductions_stay_within_the_given_level() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         v = zeros(f32, ROW)
         v.sum(0, within=thread)
@@ -108,7 +108,7 @@ def shape_of(fold: Fold) -> tuple[int, ...]:
     return layout.tile
 
 
-def test_a_fold_of_all_of_a_row_stays_in_a_thread_if_it_can() -> None:
+def test_a_reduction_of_a_row_in_one_thread_needs_no_shuffle() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         box = shared(f32, (4,))
         heads = load(box, all_to_each(256))
@@ -121,7 +121,7 @@ def test_a_fold_of_all_of_a_row_stays_in_a_thread_if_it_can() -> None:
     ]
 
 
-def test_what_a_fold_leaves_out_is_its_neutral_element() -> None:
+def test_masked_elements_of_a_reduction_are_neutral() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         v = zeros(f32, ROW)
         (e,) = v.index
@@ -167,7 +167,7 @@ def test_one_lane_writes_what_all_lanes_hold() -> None:
     assert "box where thread % 64 == 63 by" in text
 
 
-def test_masks_choose_element_by_element() -> None:
+def test_masks_select_elementwise() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         s = zeros(f32, MM.C)
         row, column = s.index
@@ -181,7 +181,7 @@ def test_masks_choose_element_by_element() -> None:
     assert found[1].endswith(", s, num(i0))")
 
 
-def test_a_mask_of_tiles_alone_has_their_elements() -> None:
+def test_a_mask_without_values_has_the_layout_of_its_tiles() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         s = zeros(f32, MM.C)
         row, _ = s.index
@@ -236,7 +236,7 @@ def test_a_register_is_compared_by_identity_where_python_hashes_it() -> None:
 # -- faults --------------------------------------------------------------------------------------------------
 
 
-@faulty("E205", "lies in several warps")
+@faulty("E205", "is held by several warps")
 def all_of_a_row_over_warps(A: Tensor, C: Tensor) -> None:
     zeros(f32, ROW).sum(0)  # here
 
@@ -290,7 +290,7 @@ def a_comparison_in_a_python_if(A: Tensor, C: Tensor) -> None:
         pass
 
 
-@faulty("E106", "`i1` is no coordinate of a tile of (64,)")
+@faulty("E106", "`i1` is not a coordinate of a tile of (64,)")
 def a_coordinate_of_another_tile(A: Tensor, C: Tensor) -> None:
     s = zeros(f32, MM.C)
     _, column = s.index
@@ -318,7 +318,7 @@ def a_part_of_partial_sums(A: Tensor, C: Tensor) -> None:
     zeros(f32, MM.C.partial(0)).tile((2, 64), (0, 0))  # here
 
 
-@faulty("E109", "no runs of multiples")
+@faulty("E109", "not runs of multiples")
 def runs_that_do_not_divide(A: Tensor, C: Tensor) -> None:
     runs((1000,), threads=256, vector=4)  # here
 
@@ -338,7 +338,7 @@ def test_fault(fault: Fault) -> None:
     fault.check()
 
 
-def test_one_number_is_held_by_all() -> None:
+def test_a_replicated_scalar() -> None:
     tv = replicated(256)
     assert (tv.tile, tv.threads.size(), tv.values.size()) == ((), 256, 1)
     assert tv == MM.C.axis()

@@ -1,4 +1,4 @@
-"""`wave`: an integer of the kernel, branches on it, and the order of blocks on the dies of gfx942."""
+"""`wave` and branches on it, and the remapping of blocks to the dies of gfx942."""
 
 # ruff: noqa: ARG001
 # Reason: bodies share one signature.
@@ -81,7 +81,7 @@ def test_refused(fault: Fault) -> None:
     fault.check()
 
 
-def test_waves_count_from_zero_and_outside_a_kernel_not_at_all() -> None:
+def test_wave_is_an_integer_inside_a_kernel_only() -> None:
     found: list[Int] = []
 
     def body(A: Tensor, C: Tensor) -> None:
@@ -94,7 +94,7 @@ def test_waves_count_from_zero_and_outside_a_kernel_not_at_all() -> None:
     assert caught.value.diagnostic.code == "E105"
 
 
-def test_some_waves_may_meet_a_barrier_of_their_own() -> None:
+def test_waves_may_take_different_barriers() -> None:
     def body(A: Tensor, C: Tensor) -> None:
         with when((wave // 2 == 1) & (A.shape[0] >= 2)):
             sync()
@@ -104,14 +104,14 @@ def test_some_waves_may_meet_a_barrier_of_their_own() -> None:
     assert "thread // 128 == 1" in show(branch.cond)
 
 
-def test_some_threads_of_a_wave_may_not() -> None:
+def test_threads_of_a_wave_may_not_take_different_barriers() -> None:
     for cond in (eq(T, 0), eq(floordiv(T, 32), 1), eq(mod(T, 64), 0), eq(mod(floordiv(T, 64), floordiv(T, 3)), 0)):
         (found,) = check(kernel_of(If(cond, (Sync(),))))
         assert found.code == "E207"
     assert check(kernel_of(If(eq(mod(floordiv(T, 64), 2), 0), (Sync(),)))) == ()
 
 
-def test_warps_of_sm_90a_do_not_branch_apart() -> None:
+def test_warps_of_sm_90a_may_not_take_different_barriers() -> None:
     @kernel(target=sm_90a, threads=128)
     def warps(A: Tensor["M K", bf16]) -> None:
         with when(wave == 1):
@@ -122,7 +122,7 @@ def test_warps_of_sm_90a_do_not_branch_apart() -> None:
     assert caught.value.diagnostic.code == "E207"
 
 
-def test_only_whole_multiples_are_of_waves() -> None:
+def test_a_branch_is_wave_uniform_only_for_whole_waves() -> None:
     assert only_as_quotient(const(3), THREAD, 64)
     assert only_as_quotient(floordiv(T, 192), THREAD, 64)
     assert not only_as_quotient(T, THREAD, 64)

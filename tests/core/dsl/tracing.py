@@ -1,4 +1,4 @@
-"""What the tests of the language share: a small kernel's surroundings, and where a fault must point."""
+"""Helpers for tests of the language: small kernels, and the line at which a diagnostic must point."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from attrs import evolve
 from argus.core.algebra import sym
 from argus.core.index import Index, Symbol
 from argus.core.ir import For, Kernel, walk
-from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.rewrite import rewrite_stmt
 from argus.core.proof.dataflow.timeline import timeline
 from argus.core.proof.sync.roles import clusters
 from argus.core.proof.sync.roles.context import fresh_block_symbol
@@ -76,9 +76,9 @@ def renamed(made: Kernel, axis: int, name: str) -> Kernel:
     other = evolve(block, name=name)
     names: dict[Symbol, Index] = {block: sym(other)}
     assert made.roles is not None
-    roles = in_stmt(made.roles, names)
+    roles = rewrite_stmt(made.roles, names)
     blocks = (*made.blocks[:axis], other, *made.blocks[axis + 1 :])
-    body = {part: tuple(in_stmt(s, names) for s in getattr(made, part)) for part in ("prologue", "epilogue")}
+    body = {part: tuple(rewrite_stmt(s, names) for s in getattr(made, part)) for part in ("prologue", "epilogue")}
     (found,) = read(write([evolve(made, blocks=blocks, roles=roles, **body)]))
     assert isinstance(found, Kernel)
     return found

@@ -1,1 +1,1 @@
-"""How the DSL chooses the instruction of a copy."""
+"""Copies in the language, and the choice of their instructions."""

@@ -1,4 +1,4 @@
-"""Choosing the instruction of a copy."""
+"""Chooses the instruction of a copy: the widest of those named that fits spaces, types and contiguous runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from argus.core.atoms import gfx942, gfx942_reductions
 from argus.core.atoms.sm_90a import warp as sm_90a
 from argus.core.atoms.sm_90a.reductions import red_global_add
 from argus.core.dsl.copies.boxes import choose_box
-from argus.core.dsl.copies.lds_direct import why_not_direct
+from argus.core.dsl.copies.lds_direct import lds_direct_error
 from argus.core.dsl.faults import fault
 from argus.core.index import Held, Index, Node, Read
 from argus.core.ir import View
@@ -35,10 +35,10 @@ _DEFAULTS: Mapping[tuple[str, Space, Space], tuple[Atom, ...]] = {
 
 global_load = (*gfx942.global_load, *sm_90a.ld_global)
 global_store = (*gfx942.global_store, *sm_90a.st_global)
-"""The plain accesses of every target: a copy takes its own target's."""
+"""The plain loads and stores of all targets; a copy chooses among those of its own target."""
 
 ld_global_b16, st_global_b16 = sm_90a.ld_global[0], sm_90a.st_global[0]
-"""Accesses of single elements of 16 bits, for rows that begin anywhere."""
+"""Loads and stores of single 16-bit elements, for rows of any alignment."""
 
 
 _REDUCTIONS: Mapping[str, tuple[Atom, ...]] = {
@@ -47,7 +47,7 @@ _REDUCTIONS: Mapping[str, tuple[Atom, ...]] = {
 }
 
 
-def choose(
+def choose_atom(
     target: Target,
     source: View,
     to: View,
@@ -55,9 +55,10 @@ def choose(
     via: Atom | tuple[Atom, ...] | None,
     combine: str | None = None,
 ) -> Atom:
-    """The instruction named, or the widest of those named that moves whole runs of consecutive elements.
+    """The widest instruction whose vectors divide the runs of consecutive elements of every thread.
 
-    combine: the operation by which what is moved joins what is there.
+    via: the instructions to choose from; None: the default ones. combine: the reduction into the target, if any. Raises
+    E204 for different types, E108 if no instruction fits.
     """
     spaces = (source.buffer.space, to.buffer.space)
     if source.buffer.dtype != to.buffer.dtype:
@@ -74,10 +75,12 @@ def choose(
     legal = [
         atom
         for atom in named
-        if _fits(atom, target, spaces) and atom.vector_bits % bits == 0 and _joins(atom, combine, source)
+        if _matches_spaces(atom, target, spaces)
+        and atom.vector_bits % bits == 0
+        and _matches_reduction(atom, combine, source)
     ]
     if not legal:
-        joining = "" if combine is None else f", joined by {combine}"
+        joining = "" if combine is None else f", combined by {combine}"
         fault(
             "E108",
             f"no instruction of {target} named here copies {bits}-bit elements from {spaces[0]} to {spaces[1]}"
@@ -87,7 +90,7 @@ def choose(
     if legal[0].unit == 1:
         return choose_box(legal, source, to)
     in_memory = [view for view in (source, to) if view.buffer.space != "register"]
-    matrices = [atom for atom in legal if _is_of_matrices(atom)]
+    matrices = [atom for atom in legal if _moves_matrices(atom)]
     if matrices:
         return _choose_matrices(matrices, in_memory[0], by)
     if legal[0].direct:
@@ -104,32 +107,36 @@ def choose(
     return max(fitting, key=lambda atom: atom.vector_bits)
 
 
-def _joins(atom: Atom, combine: str | None, source: View) -> bool:
+def _matches_reduction(atom: Atom, combine: str | None, source: View) -> bool:
     dtype = atom.operands["source"].dtype
     return atom.combine == combine and (dtype is None or dtype == source.buffer.dtype)
 
 
 def _choose_direct(atom: Atom, to: View, by: TV) -> Atom:
-    places = _places(to, by)
-    why = "its place divides by a size" if places is None else why_not_direct(atom, to, places, by)
+    places = _trial_coordinates(to, by)
+    why = "its index divides by a size" if places is None else lds_direct_error(atom, to, places, by)
     if why:
-        fault("E108", f"`{atom}` cannot fill this tile of `{to.buffer.name}`: {why}", help="spread rows over lanes")
+        fault(
+            "E108",
+            f"`{atom}` cannot fill this tile of `{to.buffer.name}`: {why}",
+            help="spread rows over lanes",
+        )
     return atom
 
 
-def _fits(atom: Atom, target: Target, spaces: tuple[Space, Space]) -> bool:
+def _matches_spaces(atom: Atom, target: Target, spaces: tuple[Space, Space]) -> bool:
     if atom.mnk is not None or target.name not in atom.targets:
         return False
     return (atom.operands["source"].space, atom.operands["target"].space) == spaces
 
 
 def run_length(memory: View, by: TV) -> int:
-    """How many consecutive values of a thread are consecutive elements of the tensor's last axis.
+    """The number of consecutive values of each thread that are consecutive elements of the tensor's last axis.
 
-    Looked at for one setting of the symbols: what is chosen here is proved for all of them later (I19). One where
-    that setting divides by zero.
+    Evaluated for one assignment of the symbols; I19 proves the chosen instruction for all of them. 1 if that assignment
+    divides by zero.
     """
-    places = _places(memory, by)
+    places = _trial_coordinates(memory, by)
     if places is None:
         return 1
     follows = np.ones(by.values.size() - 1, np.bool_)
@@ -137,11 +144,11 @@ def run_length(memory: View, by: TV) -> int:
         step = 1 if axis == len(places) - 1 else 0
         follows &= (place[:, 1:] - place[:, :-1] == step).all(axis=0)
     count = by.values.size()
-    return max(run for run in range(1, count + 1) if count % run == 0 and _in_runs(follows, run))
+    return max(run for run in range(1, count + 1) if count % run == 0 and _splits_into_runs(follows, run))
 
 
-def _places(memory: View, by: TV) -> list[IntArray] | None:
-    """The tensor's coordinates of each (thread, value) for that setting, None where it divides by zero."""
+def _trial_coordinates(memory: View, by: TV) -> list[IntArray] | None:
+    """The tensor coordinates of each (thread, value) for the trial assignment; None if it divides by zero."""
     trial = {symbol: _TRIAL_SIZE if symbol.kind == "size" else 0 for at in memory.at for symbol in symbols(at)}
     axes, shape = by.coordinates(), (by.threads.size(), by.values.size())
     placed = [_without_reads(at) for at in memory.at]
@@ -152,7 +159,7 @@ def _places(memory: View, by: TV) -> list[IntArray] | None:
 
 
 def _without_reads(at: Index) -> Index:
-    """The expression with 0 for each integer from memory: like a loop variable's, any value does."""
+    """The expression with 0 for each integer from memory; as for loop variables, any trial value will do."""
 
     def visit(node: Node, parts: Sequence[Node]) -> Node:
         return algebra.const(0) if isinstance(node, Read | Held) else rebuild(node, parts)
@@ -160,28 +167,28 @@ def _without_reads(at: Index) -> Index:
     return cast(Index, fold(at, visit))
 
 
-def _is_of_matrices(atom: Atom) -> bool:
+def _moves_matrices(atom: Atom) -> bool:
     return atom.mnk is None and any(operand.tv is not None for operand in atom.operands.values())
 
 
 def _choose_matrices(named: list[Atom], memory: View, by: TV) -> Atom:
-    """The instruction that moves 8x8 matrices of 16-bit elements, if the fragment is made of such."""
+    """The first `ldmatrix` or `stmatrix` whose 8x8 matrices make up the fragment. Raises E108 if there is none."""
     for atom in named:
-        if memory.buffer.dtype.bits == 16 and _made_of_matrices(atom, memory, by):
+        if memory.buffer.dtype.bits == 16 and _holds_matrices(atom, memory, by):
             return atom
     fault(
         "E108",
-        f"`{named[0]}` moves 8x8 matrices of 16-bit elements, which `{memory.buffer.name}` and this fragment "
-        "are not made of",
-        here="each pair of a lane's registers belongs to one row of 16 bytes",
+        f"`{named[0]}` moves 8x8 matrices of 16-bit elements, of which `{memory.buffer.name}` and this fragment "
+        "do not consist",
+        here="each pair of a lane's registers must belong to one row of 16 bytes",
         help="use the fragment of a matrix instruction, or copy with ordinary loads and stores",
     )
 
 
-def _made_of_matrices(atom: Atom, memory: View, by: TV) -> bool:
-    """Whether each two registers of a warp hold a matrix as the instruction does, its rows 8 elements in memory."""
+def _holds_matrices(atom: Atom, memory: View, by: TV) -> bool:
+    """Whether each pair of registers holds an 8x8 matrix as the instruction does, with rows contiguous in memory."""
     operand = next(each for each in atom.operands.values() if each.space == "register")
-    places = _places(memory, by)
+    places = _trial_coordinates(memory, by)
     lanes = by.threads.size()
     if places is None or operand.tv is None or by.values.size() % operand.tv.values.size() or lanes % atom.unit:
         return False
@@ -189,7 +196,7 @@ def _made_of_matrices(atom: Atom, memory: View, by: TV) -> bool:
     for axis, place in enumerate(places):
         held = place.reshape(lanes // atom.unit, atom.unit, -1, 2).transpose(0, 2, 1, 3)
         first = held - column if axis == len(places) - 1 else held
-        # The first element of each row of a matrix, as each lane that holds a part of the row has it.
+        # The coordinate of the first element of each matrix row, computed from each lane that holds a part of the row.
         for number in range(8):
             of_row = first[:, :, row == number]
             if (of_row != of_row[:, :, :1]).any() or (axis == len(places) - 1 and (of_row % 8 != 0).any()):
@@ -197,9 +204,10 @@ def _made_of_matrices(atom: Atom, memory: View, by: TV) -> bool:
     return True
 
 
-def _in_runs(follows: npt.NDArray[np.bool_], run: int) -> bool:
-    """Whether each value but the first of a run follows the one before."""
+def _splits_into_runs(follows: npt.NDArray[np.bool_], run: int) -> bool:
+    """Whether each value that does not begin a run of length `run` is consecutive to the previous one."""
     return bool(follows[np.arange(1, len(follows) + 1) % run != 0].all())
 
 
 _TRIAL_SIZE = 1 << 20
+"""The value of every size in the trial assignment; other symbols are 0."""

@@ -1,4 +1,4 @@
-"""The statements that move data: `copy` between tensors and register tiles, `load` into a new register value."""
+"""The copy statements: `copy` between tensors and register tiles, `load` into a new register tile."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argus.core import algebra
 from argus.core.atom import Atom
 from argus.core.dsl.clusters import Multicast, rank_mask
 from argus.core.dsl.copies.boxes import split_into_boxes
-from argus.core.dsl.copies.choose_atom import choose
+from argus.core.dsl.copies.choose_atom import choose_atom
 from argus.core.dsl.copies.thread_layouts import AllToEach, ElectedLane
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.sync.barriers import Barrier
@@ -24,13 +24,13 @@ from argus.core.ir import Buffer, Copy, View
 from argus.core.layout import TV, Layout
 from argus.core.walk import show, topological
 
-Place = Tensor | Fragment
+Operand = Tensor | Fragment
 Via = Atom | tuple[Atom, ...] | GroupQueue | Multicast
 
 
 def copy(
-    source: Place,
-    target: Place,
+    source: Operand,
+    target: Operand,
     *,
     via: Via | None = None,
     by: TV | ElectedLane | None = None,
@@ -39,35 +39,34 @@ def copy(
     combine: object = None,
     through: TensorMap | None = None,
 ) -> None:
-    """Move a tile between registers and memory.
+    """Copy a tile between registers and memory, or between memories.
 
-    via: an instruction, or several of which the widest that fits is taken. by: who moves what, where neither
-    side is a register tile and the instruction is not one of a single thread; or, for a register tile of which all
-    lanes of a warp hold the same, the one lane that writes. edge: outside the source's tensor
-    this value is read, outside the target's nothing is written; without it the copy must be in bounds.
-    signal: the barrier that a load by the TMA completes on, where it is not one into a slot being filled.
-    combine: `add` adds each element to what the target holds, one by one, whoever else adds there.
-    through: the tensor map in memory that a store of a box goes by.
+    via: an instruction, or several, of which the widest that fits is chosen. by: the thread-value layout of the copy,
+    needed if neither side is a register tile and the instruction is not a single-thread one; or the elected lane that
+    writes a register tile replicated over a warp. edge: the value of out-of-bounds reads, while out-of-bounds writes
+    are dropped; without it the copy must be in bounds. signal: the barrier that a TMA load completes on, unless it
+    fills a slot. combine: `add` adds each element atomically to the target. through: the tensor map in memory that a
+    TMA store uses.
     """
     tracer = current("copy")
     for side in (source, target):
-        check_place(side)
+        check_operand(side)
     _check_target(target)
     if isinstance(by, ElectedLane):
-        target, by, edge = _of_lane(source, target, by, edge)
-    named = _instructions(via)
+        target, by, edge = _restrict_to_lane(source, target, by, edge)
+    named = _named_atoms(via)
     parts = split_into_boxes(source.view, target.view, named)
     if parts != ((source.view, target.view),):
         for one, other in parts:
             copy(Tensor(one), Tensor(other), via=via, edge=edge, signal=signal, through=through)
         return
-    tv = _movers(source, target, _alone(named, source.view, by))
+    tv = _copy_layout(source, target, _single_thread_layout(named, source.view, by))
     _check_shapes(source.view, target.view, tv)
     joined = None if combine is None else operation(combine, {add: "add"})
-    atom = choose(tracer.target, source.view, target.view, tv, named, joined)
-    event = _completion(tracer, atom, target.view, signal)
-    edge = _filled(source, target, _outside(edge, atom))
-    peers = _receivers(tracer, atom, via) if isinstance(via, Multicast) else None
+    atom = choose_atom(tracer.target, source.view, target.view, tv, named, joined)
+    event = _completion_barrier(tracer, atom, target.view, signal)
+    edge = _check_fill(source, target, _check_edge(edge, atom))
+    peers = _receiver_mask(tracer, atom, via) if isinstance(via, Multicast) else None
     tracer.emit(
         Copy(
             atom,
@@ -78,20 +77,20 @@ def copy(
             event,
             peers,
             joined,
-            through=_mapped(through, atom, target.view),
+            through=_tensor_map_buffer(through, atom, target.view),
             span=tracer.span(),
         )
     )
 
 
-def _receivers(tracer: Tracer, atom: Atom, via: Multicast) -> Index:
-    """The mask of a multicast. Raises E106 for what is no load."""
+def _receiver_mask(tracer: Tracer, atom: Atom, via: Multicast) -> Index:
+    """The receiver mask of a multicast. Raises E106 for a store."""
     if not atom.completion.signal:
-        fault("E106", f"`{atom}` has one target", help="multicast a load by the TMA: `via=tma.multicast((0, 1))`")
+        fault("E106", f"`{atom}` has a single target", help="multicast a TMA load: `via=tma.multicast((0, 1))`")
     return rank_mask(tracer, via.ranks)
 
 
-def _mapped(through: TensorMap | None, atom: Atom, target: View) -> Buffer | None:
+def _tensor_map_buffer(through: TensorMap | None, atom: Atom, target: View) -> Buffer | None:
     if through is None:
         return None
     if not isinstance(through, TensorMap):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
@@ -101,39 +100,44 @@ def _mapped(through: TensorMap | None, atom: Atom, target: View) -> Buffer | Non
     return through.buffer
 
 
-def _of_lane(source: Place, target: Place, lane: ElectedLane, edge: float | None) -> tuple[Tensor, None, float]:
-    """The target that one lane of each warp writes. The others' part lies outside, so nothing else may."""
+def _restrict_to_lane(
+    source: Operand, target: Operand, lane: ElectedLane, edge: float | None
+) -> tuple[Tensor, None, float]:
+    """Target, layout and edge of a copy in which one lane of each warp writes.
+
+    Writes of the other lanes are out of bounds and dropped; E106 if real out-of-bounds writes would be dropped too.
+    """
     if not isinstance(source, Fragment) or not isinstance(target, Tensor):
         fault("E106", "one lane writes registers to memory", help="leave `by` out")
     if edge is None and target.view.shape != target.view.buffer.shape:
         name = target.view.buffer.name
         fault("E106", f"one lane writes a part of `{name}`", help="give `edge=0`, or write all of it")
-    return Tensor(lane.only(target.view)), None, 0.0 if edge is None else edge
+    return Tensor(lane.mask(target.view)), None, 0.0 if edge is None else edge
 
 
-def _filled(source: Place, target: Place, edge: float | None) -> float | None:
-    """What stands outside the tensors. Raises E106 where a computed view says something else."""
+def _check_fill(source: Operand, target: Operand, edge: float | None) -> float | None:
+    """The value read out of bounds. Raises E106 if a computed view has another value there."""
     for side in (source, target):
         fill = side.outside if isinstance(side, Tensor) else None
         if fill is not None and edge != fill:
             fault(
                 "E106",
-                f"outside `{side.view.buffer.name}` the view reads {fill:g}, the copy says otherwise",
-                help=f"write `edge={fill:g}`: a copy reads one number beyond the tile and beyond the tensor",
+                f"outside `{side.view.buffer.name}` the view reads {fill:g}, the copy another value",
+                help=f"write `edge={fill:g}`: a copy reads the same value beyond the tile and beyond the tensor",
             )
     return edge
 
 
-def _alone(named: tuple[Atom, ...] | None, source: View, by: TV | None) -> TV | None:
-    """All of the tile by one thread, for instructions that one thread executes."""
+def _single_thread_layout(named: tuple[Atom, ...] | None, source: View, by: TV | None) -> TV | None:
+    """The layout of a copy of the whole tile by one thread for single-thread instructions, else `by`."""
     if not named or by is not None or any(atom.unit != 1 for atom in named):
         return by
     sizes = tuple(size.value for size in source.shape if isinstance(size, Const))
     return by if len(sizes) != len(source.shape) else TV(Layout(1, 0), Layout(prod(sizes), 1), sizes)
 
 
-def _completion(tracer: Tracer, atom: Atom, target: View, signal: Barrier | None) -> View | None:
-    """The barrier that the copy completes on. Raises E208 if the instruction has one and none is meant."""
+def _completion_barrier(tracer: Tracer, atom: Atom, target: View, signal: Barrier | None) -> View | None:
+    """The barrier that the copy completes on; None if the instruction has none. Raises E208 if it is not named."""
     filling = [fill for fill in tracer.fills if fill.holds(target)]
     if not atom.completion.signal:
         if signal is not None:
@@ -142,7 +146,7 @@ def _completion(tracer: Tracer, atom: Atom, target: View, signal: Barrier | None
             fault("E501", f"a slot filled by `{atom}` is not built yet", help="fill it `via=tma` or `via=bulk_copy`")
         return None
     if signal is not None and signal.view.peer is not None:
-        fault("E106", "a copy completes on the barriers of the blocks it lands in", help="leave `.of(rank)` out")
+        fault("E106", "a copy completes on the barriers of the blocks that receive it", help="leave `.of(rank)` out")
     if signal is not None:
         return signal.view
     if filling:
@@ -154,24 +158,25 @@ def _completion(tracer: Tracer, atom: Atom, target: View, signal: Barrier | None
     )
 
 
-def check_place(side: Place) -> None:
+def check_operand(side: Operand) -> None:
+    """Raises E106 for anything but a tensor or fragment, E201 for a view indexed by coordinates of another tensor."""
     if not isinstance(side, Tensor | Fragment):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         fault("E106", f"expected a tensor or a register tile, found {describe_value(side)}")
     used = [node.axis for node in topological(side.view.at) if isinstance(node, Coord)]
     if any(axis >= len(side.view.shape) for axis in used):
         fault(
             "E201",
-            f"a view of `{side.view.buffer.name}` is placed by the coordinate of another tensor's element",
-            help="an element's coordinate has a meaning in tags and masks only",
+            f"a view of `{side.view.buffer.name}` is indexed by the coordinate of another tensor's element",
+            help="use an element's coordinates in tags and masks only",
         )
 
 
-def _check_target(target: Place) -> None:
+def _check_target(target: Operand) -> None:
     if isinstance(target, Fragment) and not target.mutable:
         fault("E106", f"`{target.view.buffer.name}` is an immutable value", help="copy into `registers(...)`")
 
 
-def _instructions(via: Via | None) -> tuple[Atom, ...] | None:
+def _named_atoms(via: Via | None) -> tuple[Atom, ...] | None:
     if via is None:
         return None
     named = via.atoms if isinstance(via, GroupQueue | Multicast) else via if isinstance(via, tuple) else (via,)
@@ -181,7 +186,7 @@ def _instructions(via: Via | None) -> tuple[Atom, ...] | None:
     return named
 
 
-def _outside(edge: float | None, atom: Atom) -> float | None:
+def _check_edge(edge: float | None, atom: Atom) -> float | None:
     if edge is not None and not isinstance(edge, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         fault(
             "E106", f"`edge` is the number read outside the tensor, found {describe_value(edge)}", help="write `edge=0`"
@@ -191,13 +196,17 @@ def _outside(edge: float | None, atom: Atom) -> float | None:
     return edge
 
 
-def _movers(source: Place, target: Place, by: TV | None) -> TV:
+def _copy_layout(source: Operand, target: Operand, by: TV | None) -> TV:
     held = [side.layout for side in (source, target) if isinstance(side, Fragment)]
     if by is not None:
         check_layout(by)
         held.append(by)
     if not held:
-        fault("E106", "a copy between memories says nowhere who moves what", help="give `by=spread(...)`")
+        fault(
+            "E106",
+            "a copy between memories does not say which thread moves what",
+            help="give `by=spread(...)`",
+        )
     for layout in held[1:]:
         if layout != held[0]:
             fault(
@@ -233,13 +242,13 @@ def _check_shapes(source: View, target: View, by: TV) -> None:
 
 
 def load(view: Tensor, layout: TV | AllToEach, *, via: Via | None = None, edge: float | None = None) -> Fragment:
-    """A new register value: the view's elements under a thread-value layout."""
+    """A new register tile with the view's elements under a thread-value layout. via, edge: as for `copy`."""
     tracer = current("load")
-    check_place(view)
-    by = layout.over(view.view) if isinstance(layout, AllToEach) else layout
+    check_operand(view)
+    by = layout.layout_for(view.view) if isinstance(layout, AllToEach) else layout
     value = fresh(view.dtype, by, "load")
     _check_shapes(view.view, value.view, by)
-    atom = choose(tracer.target, view.view, value.view, by, _instructions(via))
-    edge = _filled(view, value, _outside(edge, atom))
+    atom = choose_atom(tracer.target, view.view, value.view, by, _named_atoms(via))
+    edge = _check_fill(view, value, _check_edge(edge, atom))
     tracer.emit(Copy(atom, view.view, value.view, by, edge, span=tracer.span()))
     return value

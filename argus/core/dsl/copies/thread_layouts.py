@@ -1,4 +1,4 @@
-"""Who moves or holds what, where no matrix instruction says it."""
+"""Thread-value layouts for copies, reductions and replicated values, and elected lanes."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ from argus.core.tiling import spread as spread_layout
 
 
 def spread(tile: tuple[int, ...], *, threads: int, vector: int) -> TV:
-    """Threads over the rows of a tile, or along a tile of one axis, `vector` consecutive elements each."""
+    """A layout of `threads` over the rows of a tile (or a one-dimensional tile), `vector` consecutive elements each.
+
+    Raises E109 if they do not divide the tile.
+    """
     covered, among, width = extents(tile, "`tile`"), extent(threads, "`threads`"), extent(vector, "`vector`")
     if len(covered) not in (1, 2):
         fault("E106", f"threads are spread over one axis or two, found {len(covered)}", help="write `(rows, columns)`")
     try:
         if len(covered) == 2:
             return spread_layout((covered[0], covered[1]), among, width)
-        return _along(covered[0], among, width)
+        return _spread_axis(covered[0], among, width)
     except ValueError as problem:
         fault("E109", str(problem), help="change the tile, the threads or the vector so that they divide")
 
 
-def _along(count: int, threads: int, vector: int) -> TV:
+def _spread_axis(count: int, threads: int, vector: int) -> TV:
     if count % (threads * vector) != 0:
         raise ValueError(f"{threads} threads of {vector} elements do not divide {count}")
     times = count // (threads * vector)
@@ -37,14 +40,17 @@ def _along(count: int, threads: int, vector: int) -> TV:
 
 
 def runs(tile: tuple[int, ...], *, threads: int, vector: int) -> TV:
-    """One run of consecutive elements a thread, a multiple of `vector`: thread t comes before thread t + 1."""
+    """A blocked layout of a one-dimensional tile: thread t holds the t-th run of consecutive elements.
+
+    Raises E109 unless the runs are multiples of `vector`.
+    """
     covered, among, width = extents(tile, "`tile`"), extent(threads, "`threads`"), extent(vector, "`vector`")
     if len(covered) != 1:
-        fault("E106", f"runs are of a tile of one axis, found {len(covered)}", help="write `(elements,)`")
+        fault("E106", f"runs take a tile of one axis, found {len(covered)}", help="write `(elements,)`")
     if covered[0] % (among * width) != 0:
         fault(
             "E109",
-            f"{covered[0]} elements are no runs of multiples of {width} for {among} threads",
+            f"{covered[0]} elements are not runs of multiples of {width} for {among} threads",
             help="change the tile, the threads or the vector so that they divide",
         )
     run = covered[0] // among
@@ -52,18 +58,18 @@ def runs(tile: tuple[int, ...], *, threads: int, vector: int) -> TV:
 
 
 def replicated(threads: int) -> TV:
-    """One number that every thread holds."""
+    """The layout of a scalar that every thread holds."""
     return TV(Layout(extent(threads, "`threads`"), 0), Layout(1, 0), ())
 
 
 @frozen
 class AllToEach:
-    """Every thread holds every element of whatever is loaded."""
+    """The argument of `load` by which every thread holds every element of the tile."""
 
     threads: int
 
-    def over(self, view: View) -> TV:
-        """Raises E209 for a view of symbolic extents."""
+    def layout_for(self, view: View) -> TV:
+        """The layout for this view. Raises E209 for symbolic extents."""
         shape = tuple(size.value for size in view.shape if isinstance(size, Const))
         if len(shape) != len(view.shape):
             fault("E209", f"`{view.buffer.name}` has a symbolic extent", help="load tiles of static shape")
@@ -71,18 +77,18 @@ class AllToEach:
 
 
 def all_to_each(threads: int) -> AllToEach:
-    """The layout of a load by which each of so many threads gets all of a tile."""
+    """The layout of a `load` by which each of `threads` threads gets the whole tile."""
     return AllToEach(extent(threads, "`threads`"))
 
 
 @frozen
 class ElectedLane:
-    """One lane of each warp, for a copy of what all its lanes hold."""
+    """The first or last lane of each warp, for a copy of a value that all lanes hold."""
 
     from_end: bool
 
-    def only(self, target: View) -> View:
-        """The target as this lane sees it: for the others it lies outside, so that they write nothing."""
+    def mask(self, target: View) -> View:
+        """The target, masked out for all other lanes, so that they write nothing."""
         tracer = current("copy")
         unit = tracer.target.unit
         lane = algebra.mod(algebra.sym(tracer.agent.thread), unit)
@@ -92,4 +98,4 @@ class ElectedLane:
 
 first_lane = ElectedLane(from_end=False)
 last_lane = ElectedLane(from_end=True)
-"""`copy(x, box, by=first_lane)`: one lane of each warp writes."""
+"""`copy(x, box, by=first_lane)`: only the first (last) lane of each warp writes."""

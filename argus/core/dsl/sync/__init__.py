@@ -1,1 +1,1 @@
-"""Synchronisation in the DSL: barriers, rings, queues, turns, and the order in which blocks take tiles."""
+"""Synchronisation in the language: mbarriers, rings, queues, `Turns`, persistent loops and tile orders."""

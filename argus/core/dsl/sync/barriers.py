@@ -1,4 +1,4 @@
-"""Barriers that count arrivals and bytes, by hand; `Ring` and `Turns` are made of them."""
+"""mbarriers, which count arrivals and bytes; `Ring` and `Turns` are built from them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ from argus.core.span import Span
 
 
 def declare(tracer: Tracer, what: str, name: str, stages: int, count: int, span: Span) -> Buffer:
-    """Barriers `name[0]` to `name[stages - 1]`, each complete after `count` arrivals.
+    """Declare barriers `name[0]` to `name[stages - 1]`, each of whose phases completes after `count` arrivals.
 
-    Raises E208 inside a body: all threads must know the barriers before any uses one.
+    Raises E208 inside a role, loop or branch: the initialisation must be visible to all threads before any use.
     """
     if len(tracer.scopes) != 1:
-        fault("E208", f"`{what}` is made inside a body", help="make it at the level of the kernel, before the roles")
+        fault(
+            "E208",
+            f"`{what}` is made inside a role, loop or branch",
+            help="make it at the kernel's top level, before the roles",
+        )
     if "wgmma" not in tracer.target.queues:
         fault("E501", f"barriers of {tracer.target} are not built yet", help="use `sync()`")
     buffer = Buffer(name, "barrier", i32, (algebra.const(stages),), Staged(row_major((stages,))), align=8, span=span)
@@ -31,12 +35,12 @@ def declare(tracer: Tracer, what: str, name: str, stages: int, count: int, span:
 
 
 def event(buffer: Buffer, at: Index) -> View:
-    """One barrier of several."""
+    """The view of one barrier of a buffer of barriers."""
     return View(buffer, (), (at,))
 
 
 class Barrier:
-    """One barrier, or several of which `b[i]` is one."""
+    """An mbarrier, or an array of them: `b[i]`."""
 
     def __init__(self, buffer: Buffer, at: Index) -> None:
         self.view = event(buffer, at)
@@ -45,25 +49,25 @@ class Barrier:
         return Barrier(self.view.buffer, uniform_index(index))
 
     def of(self, rank: IntLike) -> Barrier:
-        """The same barrier of the block of this cluster that has this rank; what is done with it is `arrive`."""
+        """The same barrier in the block with this rank in the cluster; only `arrive` may be called on it."""
         made = Barrier(self.view.buffer, self.view.at[0])
         made.view = evolve(self.view, peer=ranked_peer(current("of"), rank))
         return made
 
     def arrive(self, count: int = 1, *, bytes: IntLike = 0) -> None:  # noqa: A002 reason: what the barrier counts
-        """Each thread that runs this arrives `count` times and announces `bytes` that copies will land."""
+        """Arrive `count` times from each executing thread, and add `bytes` to the expected transaction bytes."""
         tracer = current("arrive")
         times = extent(count, "a count of arrivals")
         tracer.emit(Arrive(self.view, times, uniform_index(bytes), span=tracer.span()))
 
     def wait(self, phase: IntLike) -> None:
-        """Until phase number `phase` is complete, counted from 0; parities are compared, as the hardware does."""
+        """Wait until phase number `phase`, counted from 0, is complete; the hardware compares parities only."""
         tracer = current("wait")
         tracer.emit(Await(self.view, uniform_index(phase), span=tracer.span()))
 
 
 def barrier(count: int, *, of: int = 1) -> Barrier:
-    """`of` barriers, each complete after `count` arrivals and the bytes announced."""
+    """Declare `of` mbarriers whose phases complete after `count` arrivals and the expected bytes."""
     tracer = current("barrier")
     arrivals, stages = extent(count, "a count of arrivals"), extent(of, "the number of barriers")
     if number(count, "a count of arrivals") >= 1 << 20:

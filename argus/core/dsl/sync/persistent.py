@@ -1,4 +1,4 @@
-"""Persistent kernels: a fixed number of blocks, each of which takes tile after tile."""
+"""Persistent kernels: a fixed number of blocks, each of which loops over tiles."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from argus.core.dsl.sync.tile_orders import Order, by_rows
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.index import Bin, Const, Index, Symbol
 
-Corner = tuple[int, Index]
-"""Blocks of a cluster along one axis of tiles, and the place of this block among them."""
+ClusterAxis = tuple[int, Index]
+"""The blocks of a cluster along one axis of tiles, and the index of this block among them."""
 
 
 class Persistent:
-    """`for m, n in tiles`: this block's tiles, block + i * blocks in the order given.
+    """`for m, n in tiles`: iterates over this block's tiles, number block + i * blocks in the tile order.
 
-    Each role that iterates walks the same tiles; `every(n, start=i)` takes each n-th of them from i on.
+    Every role that iterates visits the same tiles; `every(n, start=i)` visits each n-th of them from the i-th on.
     """
 
     def __init__(
-        self, counts: tuple[Int, ...], order: Order, blocks: int, block: Symbol, corner: tuple[Corner, ...]
+        self, counts: tuple[Int, ...], order: Order, blocks: int, block: Symbol, cluster_axes: tuple[ClusterAxis, ...]
     ) -> None:
         self._counts, self._order, self._blocks, self._block = counts, order, blocks, block
-        self._corner = corner
+        self._cluster_axes = cluster_axes
         self._start: Index = algebra.const(0)
         self._step = 1
 
     def every(self, step: int, *, start: IntLike = 0) -> Persistent:
-        """Each `step`-th tile of this block, from number `start` on."""
+        """Each `step`-th of this block's tiles, from the `start`-th on."""
         by, first = extent(step, "the step of tiles"), algebra.mul(unwrap(start), self._step)
-        made = Persistent(self._counts, self._order, self._blocks, self._block, self._corner)
+        made = Persistent(self._counts, self._order, self._blocks, self._block, self._cluster_axes)
         made._start, made._step = algebra.add(self._start, first), self._step * by
         return made
 
@@ -44,22 +44,22 @@ class Persistent:
         if frame is not None and not called_by_for(frame):
             fault(
                 "E106",
-                "the tiles of a kernel are not those of a `for` statement",
+                "the tiles of a kernel are not iterated by a `for` statement",
                 here="`enumerate`, `zip` and `list` would count the one traced iteration",
                 help="write `for m, n in tiles:`",
             )
         return _Tiles(current("persistent"), self)
 
-    def bounds(self) -> tuple[Index, Index, int]:
-        """Of the number of a tile among this block's."""
+    def index_bounds(self) -> tuple[Index, Index, int]:
+        """Start, stop and step of the loop over the indices of this block's tiles."""
         total: Index = algebra.const(1)
         for count in self._counts:
             total = algebra.mul(total, count.node)
         mine = algebra.ceil_div(algebra.sub(total, algebra.sym(self._block)), self._blocks)
         return self._start, mine, self._step
 
-    def place(self, i: Int) -> tuple[Int, ...]:
-        """The coordinates of this block's tile number i."""
+    def coordinates(self, i: Int) -> tuple[Int, ...]:
+        """The coordinates of this block's i-th tile."""
         found = axis_values(
             self._order(Int(algebra.sym(self._block)) + i * self._blocks, self._counts), "an order of tiles"
         )
@@ -69,8 +69,8 @@ class Persistent:
                 f"the order gives {len(found)} coordinates for {len(self._counts)} axes",
                 help="return one coordinate for each count",
             )
-        corners = zip(found, self._corner, strict=True)
-        return tuple(Int(algebra.add(algebra.mul(unwrap(part), size), rank)) for part, (size, rank) in corners)
+        cluster_axes = zip(found, self._cluster_axes, strict=True)
+        return tuple(Int(algebra.add(algebra.mul(unwrap(part), size), rank)) for part, (size, rank) in cluster_axes)
 
 
 class _Tiles:
@@ -78,21 +78,21 @@ class _Tiles:
 
     def __init__(self, tracer: Tracer, tiles: Persistent) -> None:
         self._tiles = tiles
-        self._inner = Iteration(tracer, *tiles.bounds(), None, "tile")
+        self._inner = Iteration(tracer, *tiles.index_bounds(), None, "tile")
 
     def __iter__(self) -> _Tiles:
         return self
 
     def __next__(self) -> tuple[Int, ...]:
-        return self._tiles.place(next(self._inner))
+        return self._tiles.coordinates(next(self._inner))
 
 
 def persistent(counts: tuple[IntLike, ...], *, order: Order = by_rows, blocks: int | None = None) -> Persistent:
-    """Tiles in a grid of `counts`, taken by `blocks` blocks (the target's processors); declares the kernel's grid.
+    """A grid of `counts` tiles, distributed over `blocks` blocks; declares the kernel's grid.
 
-    order: `by_rows`, `by_columns`, `super_tiled(rows)`, `curved(side)`, `longest_first(sections=n)`, or a function of
-    the tile's number and the counts. With clusters, a cluster takes neighbouring tiles together, as many along each
-    axis as it has blocks: the order is one of such groups, and a block may get a tile beyond the last.
+    blocks: by default the number of processors of the target. order: `by_rows`, `by_columns`, `super_tiled(rows)`,
+    `curved(side)`, `longest_first(sections=n)`, or a function of the tile's number and the counts. With clusters, the
+    order is over groups of adjacent tiles, one tile per block of a cluster, and a block may get an out-of-bounds tile.
     """
     tracer = current("persistent")
     if tracer.grid:
@@ -103,26 +103,26 @@ def persistent(counts: tuple[IntLike, ...], *, order: Order = by_rows, blocks: i
     if not sizes:
         fault("E106", "a grid of no axes", help="count the tiles along one axis at least")
     number = tracer.target.processors if blocks is None else extent(blocks, "the number of blocks")
-    corner = _ranks(tracer, number, len(sizes))
-    groups = tuple(Int(_groups(size.node, extent)) for size, (extent, _) in zip(sizes, corner, strict=True))
-    clusters = number // prod(extent for extent, _ in corner)
+    cluster_axes = _declare_cluster(tracer, number, len(sizes))
+    groups = tuple(Int(_ceil_div(size.node, extent)) for size, (extent, _) in zip(sizes, cluster_axes, strict=True))
+    clusters = number // prod(extent for extent, _ in cluster_axes)
     block = Symbol(tracer.unique(f"block_{len(tracer.blocks)}"), "block", 0, clusters - 1)
     tracer.grid, tracer.blocks = (*tracer.grid, algebra.const(clusters)), (*tracer.blocks, block)
-    return Persistent(groups, order, clusters, block, corner)
+    return Persistent(groups, order, clusters, block, cluster_axes)
 
 
-def _groups(count: Index, size: int) -> Index:
-    """The count divided by a size, rounded up; of a count that is a quotient, as one quotient."""
+def _ceil_div(count: Index, size: int) -> Index:
+    """The count divided by a size, rounded up; a count that is a quotient is folded into a single quotient."""
     if size > 1 and isinstance(count, Bin) and count.op == "//" and isinstance(count.right, Const):
         below = count.right.value
         return algebra.floordiv(algebra.add(count.left, below * (size - 1)), below * size)
     return algebra.ceil_div(count, size)
 
 
-def _ranks(tracer: Tracer, blocks: int, axes: int) -> tuple[Corner, ...]:
-    """Of each axis of tiles, the blocks of a cluster along it and this one's place among them.
+def _declare_cluster(tracer: Tracer, blocks: int, axes: int) -> tuple[ClusterAxis, ...]:
+    """For each axis of tiles, the blocks of a cluster along it and the index of this block among them.
 
-    With clusters, the first axis of the grid is the rank.
+    With clusters, declares a first grid axis for the rank. Raises E230 for a cluster that does not fit.
     """
     cluster = tracer.cluster
     total = prod(cluster)
@@ -130,12 +130,12 @@ def _ranks(tracer: Tracer, blocks: int, axes: int) -> tuple[Corner, ...]:
         return ((1, algebra.const(0)),) * axes
     if len(cluster) > axes or blocks % total != 0:
         what = f"a cluster of {' x '.join(map(str, cluster))} blocks, {blocks} blocks and {axes} axes of tiles"
-        fault("E230", what, help="give as many axes, and a number of blocks that clusters divide")
+        fault("E230", what, help="give as many axes of tiles, and whole clusters of blocks")
     first = Symbol(tracer.unique("block_0"), "block", 0, total - 1)
     rank = algebra.sym(first)
     tracer.grid, tracer.blocks = (algebra.const(total),), (first,)
     tracer.cluster, tracer.rank = (total, 1), rank
-    found: list[Corner] = []
+    found: list[ClusterAxis] = []
     for size in (*cluster, *(1 for _ in range(axes - len(cluster)))):
         found.append((size, algebra.mod(rank, size)))
         rank = algebra.floordiv(rank, size)

@@ -1,4 +1,4 @@
-"""Queues of asynchronous operations, and the objects named after their instructions."""
+"""Queues of asynchronous operations (`vmem`, `lds`, `bulk`, `cp_async`, `wgmma`) and matrix moves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import extent, number
 from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.tiles.fragments import check_dtype
-from argus.core.dsl.tracer import Tracer, current, left_early
+from argus.core.dsl.tracer import Tracer, current, early_exit_fault
 from argus.core.dtype import DType
 from argus.core.ir import Commit, Mma, Wait, walk
 from argus.core.tiling import WarpgroupMma
@@ -24,7 +24,7 @@ from argus.core.tiling import WarpgroupMma
 
 @frozen
 class CompletionQueue:
-    """A queue of asynchronous operations, in order; each statement is one entry."""
+    """An in-order queue of asynchronous operations; each statement is one entry."""
 
     queue: Queue
 
@@ -36,10 +36,11 @@ class CompletionQueue:
         return tracer
 
     def wait(self, pending: int = 0, *, of: Literal["reads", "all"] = "all") -> None:
-        """Until at most `pending` entries are outstanding, the youngest.
+        """Wait until at most the `pending` most recent entries are outstanding.
 
-        An entry is a statement of this wave, warpgroup or thread, or what one of its `commit` closed.
-        of: "reads" waits until their sources have been read, where the queue tells the two apart.
+        An entry is a statement of this wave, warpgroup or thread, or a group that its `commit` closed. of: "reads"
+        waits only until the sources have been read (queue `bulk`). Raises E106 or E210 for what the queue or target
+        lacks.
         """
         tracer = current(f"{self.queue}.wait")
         allowed = number(pending, "`pending`")
@@ -53,22 +54,22 @@ class CompletionQueue:
 
 @frozen
 class GroupQueue(CompletionQueue):
-    """A queue whose entries are groups: what was issued since the last `commit`.
+    """A queue whose entries are groups: the operations issued since the last `commit`.
 
-    atoms: the instructions that a copy `via=` this object chooses from.
+    atoms: the instructions among which a copy `via=` this queue chooses.
     """
 
     atoms: tuple[Atom, ...] = field(default=())
 
     def commit(self) -> None:
-        """What this thread has issued since the last commit is one entry."""
+        """Close the group of operations that this thread has issued since the last commit: one entry."""
         tracer = self._tracer("commit")
         tracer.emit(Commit(self.queue, span=tracer.span()))
 
 
 @frozen
 class WarpgroupQueue(CompletionQueue):
-    """`wgmma(...)` describes a product, `wgmma.wait(...)` waits for products issued."""
+    """`wgmma(...)` describes a product for `mma`; `wgmma.wait(...)` waits for issued products."""
 
     def __call__(
         self,
@@ -81,8 +82,8 @@ class WarpgroupQueue(CompletionQueue):
     ) -> WarpgroupMma:
         """The product of 64 rows of A with n rows of B.
 
-        a: where A is read from; in registers, k is the extent of its fragment `.A`. b_major: "n" for a B of shape
-        (k, n) in shared memory. Raises E108 for elements or columns without an instruction.
+        a: where A is read from; with registers, k is the extent of its fragment `.A`. b_major: "n" for a B of shape
+        (k, n) in shared memory. Raises E108 if there is no such instruction, E109 for a k that it does not divide.
         """
         check_dtype(dtype)
         columns = extent(n, "`n`")
@@ -107,13 +108,13 @@ class WarpgroupQueue(CompletionQueue):
 
     @contextmanager
     def group(self) -> Generator[None]:
-        """The products of the body are one entry of the queue: `wait(pending=1)` counts them as one.
+        """Make the products of the body one entry of the queue: `wait(pending=1)` counts them as one.
 
         Raises E106 inside another group, E219 for a body without products.
         """
         tracer = self._tracer("group")
         if tracer.grouped:
-            fault("E106", "a group of products inside another", help="close the first group before the next")
+            fault("E106", "a group of products inside another", help="end the first group before the next")
         scope, span = tracer.scopes[-1], tracer.span()
         start = len(scope.body)
         tracer.grouped = True
@@ -121,14 +122,14 @@ class WarpgroupQueue(CompletionQueue):
         tracer.grouped = False
         frame = user_frame()
         if tracer.scopes[-1] is not scope or (frame is not None and leaves_early(frame)):
-            left_early("group", span)
+            early_exit_fault("group", span)
         if not any(isinstance(stmt, Mma) for stmt in walk(tuple(scope.body[start:]))):
             fault("E219", "a group without products", span=span, help="put the products into `with wgmma.group():`")
         tracer.emit(Commit(self.queue, span=span))
 
 
 @frozen
-class Matrices:
+class MatrixMoves:
     """`stmatrix.x4`: the instructions that move four, two or one 8x8 matrices of 16-bit elements."""
 
     x4: Atom
@@ -146,5 +147,5 @@ cp_async = GroupQueue("cp_async", sm_90a_warp.cp_async)
 wgmma = WarpgroupQueue("wgmma")
 
 bulk_copy = (sm_90a_tma.bulk_load_1d, sm_90a_tma.bulk_store_1d)
-ldmatrix = Matrices(*sm_90a_warp.LOADED)
-stmatrix = Matrices(*sm_90a_warp.STORED)
+ldmatrix = MatrixMoves(*sm_90a_warp.LOADED)
+stmatrix = MatrixMoves(*sm_90a_warp.STORED)

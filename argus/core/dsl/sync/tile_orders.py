@@ -1,4 +1,4 @@
-"""Orders of tiles, and the parts of a range that blocks share."""
+"""Tile orders for `persistent`, and the even split of a range into parts."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from argus.core.dsl.handles import Int, IntLike, extent, unwrap
 from argus.core.hilbert_order import SIDES, hilbert_tile
 
 Order = Callable[[Int, tuple[Int, ...]], tuple[IntLike, ...]]
-"""From a tile's number and the counts of tiles to its coordinates: a bijection, which is proved."""
+"""From a tile's number and the counts of tiles to its coordinates: a bijection, which the proof checks."""
 
 
 def by_rows(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
-    """Last axis fastest."""
-    return tuple(reversed(_digits(number, tuple(reversed(counts)))))
+    """Row-major order: last axis fastest."""
+    return tuple(reversed(_mixed_radix_digits(number, tuple(reversed(counts)))))
 
 
 def by_columns(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
-    """First axis fastest."""
-    return _digits(number, counts)
+    """Column-major order: first axis fastest."""
+    return _mixed_radix_digits(number, counts)
 
 
-def _digits(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
+def _mixed_radix_digits(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
     found: list[Int] = []
     for count in counts[:-1]:
         found.append(number % count)
@@ -32,14 +32,15 @@ def _digits(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
 
 
 def super_tiled(rows: int) -> Order:
-    """Two axes: bands of `rows` rows (the last may be lower), each column by column, so that tiles nearby in time
-    share rows and columns in the second-level cache.
+    """Supertiles of two axes: groups of `rows` rows (the last may have fewer), each column by column.
+
+    Tiles that run concurrently then share rows and columns in the L2 cache.
     """
     height = extent(rows, "the rows of a super-tile")
 
     def order(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
         if len(counts) != 2:
-            fault("E106", f"super-tiles of {len(counts)} axes", help="order tiles of two axes so")
+            fault("E106", f"super-tiles of {len(counts)} axes", help="use it for tiles of two axes")
         m, n = counts
         band = number // (n * height)
         inside = number - band * (n * height)
@@ -51,16 +52,18 @@ def super_tiled(rows: int) -> Order:
 
 
 def curved(side: int) -> Order:
-    """Two axes: along Hilbert's curve through squares of `side` x `side` tiles (4 or 16), squares by rows, then the
-    tiles beside them and those below: tiles nearby in time share rows and columns, at every scale up to a square's.
+    """Hilbert order of two axes: squares of `side` x `side` tiles (4 or 16), each along a Hilbert curve.
+
+    Squares follow in row-major order, then the tiles to their right and below. Tiles that run concurrently share rows
+    and columns at every scale up to a square.
     """
     tiles = extent(side, "the side of a square")
     if tiles not in SIDES:
-        fault("E106", f"a curve through squares of {tiles} x {tiles} tiles", help="give 4 or 16")
+        fault("E106", f"a Hilbert curve in squares of {tiles} x {tiles} tiles", help="give 4 or 16")
 
     def order(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
         if len(counts) != 2:
-            fault("E106", f"a curve through {len(counts)} axes", help="order tiles of two axes so")
+            fault("E106", f"a Hilbert curve over {len(counts)} axes", help="use it for tiles of two axes")
         found = hilbert_tile(number.node, counts[0].node, counts[1].node, tiles)
         return Int(found.row), Int(found.column)
 
@@ -68,16 +71,16 @@ def curved(side: int) -> Order:
 
 
 def longest_first(*, sections: int) -> Order:
-    """Three axes (i, j, k), of which tiles with a high i take longest, as under a causal mask: those come first.
+    """Three axes (i, j, k) in descending i, for tiles that take longer the higher i is, as under a causal mask.
 
-    Sections of `sections` pairs (j, k), j fastest, follow one another, the last may be smaller; within one, i descends
-    and for each i all its pairs are taken, so that what a pair reads stays in the second-level cache.
+    Pairs (j, k), j fastest, are divided into sections of `sections` pairs (the last may have fewer). Within a section
+    i descends, and all pairs of the section follow for each i, so that the data of a pair stays in the L2 cache.
     """
     width = extent(sections, "the pairs of a section")
 
     def order(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
         if len(counts) != 3:
-            fault("E106", f"the longest first of {len(counts)} axes", help="order tiles of three axes so")
+            fault("E106", f"`longest_first` of {len(counts)} axes", help="use it for tiles of three axes")
         rows, inner, outer = counts
         section = number // (rows * width)
         inside = number - section * (rows * width)
@@ -90,9 +93,9 @@ def longest_first(*, sections: int) -> Order:
 
 
 def span(part: IntLike, parts: IntLike, count: IntLike) -> tuple[Int, Int]:
-    """Where part number `part` of `parts` of the range [0, count) begins and ends.
+    """Begin and end of part number `part` when [0, count) is split into `parts` contiguous parts.
 
-    Parts follow one another and differ by one in length; where there are more of them than numbers, some are empty.
+    Lengths of parts differ by at most one; some parts are empty if parts > count.
     """
     first = Int(algebra.mul(unwrap(part), unwrap(count)))
     after = Int(algebra.mul(algebra.add(unwrap(part), 1), unwrap(count)))

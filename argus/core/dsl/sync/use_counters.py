@@ -1,4 +1,4 @@
-"""Counters that each agent keeps: how often it has used a ring or a turn."""
+"""Per-agent counters of the uses of a ring or of `Turns`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from argus.core.layout import Layout
 
 
 class UseCounters:
-    """The counters of one construct, made for an agent when it first uses them."""
+    """The counters of one construct; each is declared for an agent at its first use there."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -29,11 +29,12 @@ class UseCounters:
         return self._made[key]
 
     def read(self, tracer: Tracer, use: str, origin: Origin) -> tuple[Let, Index]:
-        """The statement that reads a counter, emitted, and the integer that it is there."""
+        """Emit a read of a counter; returns the statement and the symbol that it binds."""
         symbol = Symbol(tracer.unique(f"{self._name}_use"), "fresh", 0, None)
         found = Let(symbol, Peek(View(self._buffer(tracer, use), (), ())), span=tracer.span(), origin=origin)
         tracer.emit(found)
         return found, algebra.sym(symbol)
 
     def advance(self, tracer: Tracer, use: str, by: Index, origin: Origin) -> None:
+        """Emit an increment of a counter."""
         tracer.emit(Advance(self._buffer(tracer, use), by, span=tracer.span(), origin=origin))

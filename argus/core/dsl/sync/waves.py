@@ -1,4 +1,4 @@
-"""The number of the wave that runs a line: an integer of the kernel, the same for all threads of a wave."""
+"""`wave`: the index of the executing wave, a symbolic integer."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from argus.core.index import Index
 
 
 class Wave(Int):
-    """`wave`: waves count from 0 within the block, or within the agent of a role.
+    """`wave`: the index of the executing wave within the block, or within the agent of a role.
 
-    A branch on it may hold barriers, which pair by count. Raises E105 outside a kernel.
+    A branch on it may contain barriers on gfx942, where a block barrier counts arrivals of waves, whichever statements
+    execute them. Raises E105 outside a kernel.
     """
 
     __slots__ = ()

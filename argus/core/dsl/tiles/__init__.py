@@ -1,1 +1,1 @@
-"""Register tiles in the DSL: fragments, element-wise arithmetic, reductions, masks."""
+"""Register tiles in the language: fragments, elementwise arithmetic, reductions, masks."""

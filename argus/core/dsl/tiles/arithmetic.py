@@ -1,4 +1,4 @@
-"""Functions of register tiles, element by element."""
+"""Elementwise functions of register tiles."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sqrt(x: Fragment) -> Fragment:
 
 
 def reciprocal(x: Fragment) -> Fragment:
-    """One over each element by the unit for special functions: a unit in the last place from 1 / x, which is exact."""
+    """1 / x of each element on the special function unit, within one ulp; the operator `1 / x` is correctly rounded."""
     return elementwise("reciprocal", x)
 
 
@@ -41,7 +41,7 @@ def fma(a: Fragment, b: Operand, c: Operand) -> Fragment:
 
 
 def tanh(x: Fragment) -> Fragment:
-    """The hyperbolic tangent of each element; on sm_90a by the unit for special functions, 2^-11 from the exact one."""
+    """The hyperbolic tangent of each element; on sm_90a on the special function unit, with an error of 2^-11."""
     return elementwise("tanh", x)
 
 

@@ -1,4 +1,4 @@
-"""Register values as user code sees them: eager and immutable, but for `registers`, which assign in place."""
+"""Register tiles of the language: results are immutable values; `registers` are assigned in place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from argus.core.dsl.handles import Bool, ElementWise, Int, axis_values, extents,
 from argus.core.dsl.tiles import reductions
 from argus.core.dsl.tiles.masks import ElementCondition, Mask, as_mask, check_axes
 from argus.core.dsl.tiles.reductions import Within
-from argus.core.dsl.tiles.values import RegisterTile, check_dtype, check_types, computed, covering_tile, layout_mismatch
+from argus.core.dsl.tiles.values import (
+    RegisterTile,
+    check_dtype,
+    check_types,
+    compute_tile,
+    covering_tile,
+    layout_mismatch,
+)
 from argus.core.dsl.tiles.values import fresh as fresh_registers
 from argus.core.dsl.tracer import current
 from argus.core.dsl.views import TagNames
@@ -24,11 +31,11 @@ from argus.core.tiling import subtile
 from argus.core.walk import substitute
 
 Operand = Union["Fragment", Int, float]
-Combines = Callable[["Fragment", "Fragment"], "Fragment"]
+Combiner = Callable[["Fragment", "Fragment"], "Fragment"]
 
 
 class Fragment(ElementWise):
-    """A tile in registers under a thread-value layout, or a tile cut from one."""
+    """A tile in registers under a thread-value layout, or a subtile of one."""
 
     __slots__ = ("_layout", "mutable", "view")
 
@@ -38,7 +45,7 @@ class Fragment(ElementWise):
         self._layout = layout
 
     @property
-    def held(self) -> RegisterTile:
+    def register_tile(self) -> RegisterTile:
         return RegisterTile(self.view, self.layout)
 
     @property
@@ -48,15 +55,15 @@ class Fragment(ElementWise):
         return layout
 
     def tile(self, shape: tuple[int, ...], at: tuple[int, ...]) -> Fragment:
-        """The part number `at` of a grid of parts of this shape, to be read: the same registers, fewer of them.
+        """Read-only subtile `at` of a grid of subtiles of this shape: a subset of the same registers.
 
-        Raises E101 for a number that is not known while tracing, E109 unless all threads hold a share of each part.
+        Raises E101 for a symbolic `at`, E109 unless every thread holds elements of each subtile.
         """
         sizes = extents(shape, "a tile")
         numbers = tuple(
             number(part, "the number of a tile of registers") for part in axis_values(at, "the number of a tile")
         )
-        layout = _part(self.layout, sizes)
+        layout = _subtile_layout(self.layout, sizes)
         if len(numbers) != len(sizes) or not all(
             0 <= part < whole // size for part, whole, size in zip(numbers, self.shape, sizes, strict=True)
         ):
@@ -79,7 +86,7 @@ class Fragment(ElementWise):
 
     @property
     def index(self) -> tuple[Int, ...]:
-        """Each element's own coordinates, for masks: `row, col = s.index`."""
+        """The coordinates of each element, for masks: `row, col = s.index`."""
         return tuple(Int(algebra.coord(axis)) for axis in range(len(self.shape)))
 
     @property
@@ -89,7 +96,7 @@ class Fragment(ElementWise):
     def to(self, dtype: DType) -> Fragment:
         """The same elements rounded to another type."""
         check_dtype(dtype)
-        return _made(computed(Cast(dtype, _elem(self, self.layout)), dtype, self.layout, "value"))
+        return _value(compute_tile(Cast(dtype, _element_expr(self, self.layout)), dtype, self.layout, "value"))
 
     def __add__(self, other: Operand) -> Fragment:
         return elementwise("add", self, other)
@@ -134,18 +141,18 @@ class Fragment(ElementWise):
         if item != slice(None):
             fault("E106", "only the whole of a register tile can be assigned", help="write `x[:] = value`")
         self._check(value, "assignment")
-        self._assign(_elem(value, self.layout))
+        self._assign(_element_expr(value, self.layout))
 
     def _update(self, name: str, other: Operand) -> Fragment:
         self._check(other, name)
-        return self._assign(Op(name, (_elem(self, self.layout), _elem(other, self.layout))))
+        return self._assign(Op(name, (_element_expr(self, self.layout), _element_expr(other, self.layout))))
 
     def _check(self, other: Operand, name: str) -> None:
-        """Raises E205 or E106 unless each thread holds what its own elements here become."""
-        for tile in _tiles((other,)):
-            if tile.under(self.layout) is None:
+        """Raises E205 or E106 unless each thread holds the operand's elements for its elements of this tile."""
+        for tile in _register_tiles((other,)):
+            if tile.element_for(self.layout) is None:
                 layout_mismatch(name, self.layout, tile.layout)
-            check_types(name, (self.held, tile))
+            check_types(name, (self.register_tile, tile))
 
     def _assign(self, elem: Elem) -> Fragment:
         if not self.mutable:
@@ -161,7 +168,7 @@ class Fragment(ElementWise):
 
     @property
     def T(self) -> Fragment:  # noqa: N802 reason: NumPy's name
-        """The same registers under the axes in reverse order, to be read."""
+        """Read-only transpose: the same registers with the axes reversed."""
         rank = len(self.shape)
         order = tuple(algebra.coord(rank - 1 - axis) for axis in range(rank))
         at = tuple(substitute(expression, {}, order) for expression in self.view.at)
@@ -169,17 +176,17 @@ class Fragment(ElementWise):
         return Fragment(view, mutable=False, layout=self.layout.T)
 
     def fold(
-        self, axis: int, op: Combines, *, within: Within | None = None, where: ElementCondition = True
+        self, axis: int, op: Combiner, *, within: Within | None = None, where: ElementCondition = True
     ) -> Fragment:
-        """Each row folded along an axis by `add`, `mul`, `maximum` or `minimum`, in any order.
+        """A reduction along an axis by `add`, `mul`, `maximum` or `minimum`, in unspecified order.
 
-        within: `thread` folds what each thread holds, `warp` what each warp does; the result then has one number for
-        each that holds a different part. Without it all of the row, which must lie in one warp. where: the elements
-        that count; for the others the operation's neutral element stands.
+        within: `thread` reduces the elements that each thread holds, `warp` those of each warp; the result then has one
+        element for each group that holds a different part of a row. By default the whole row is reduced, which one warp
+        must hold. where: the elements to reduce; the others are replaced by the neutral element.
         """
         name = reductions.operation(op, _FOLDS)
         chosen = self if where is True else _where(where, self, reductions.neutral(name))
-        return _made(reductions.total(chosen.held, axis, name, within))
+        return _value(reductions.reduce(chosen.register_tile, axis, name, within))
 
     def sum(self, axis: int, *, within: Within | None = None, where: ElementCondition = True) -> Fragment:
         return self.fold(axis, add, within=within, where=where)
@@ -190,17 +197,17 @@ class Fragment(ElementWise):
     def min(self, axis: int, *, within: Within | None = None, where: ElementCondition = True) -> Fragment:
         return self.fold(axis, minimum, within=within, where=where)
 
-    def scan(self, axis: int, op: Combines, *, within: Within) -> Fragment:
-        """Each element folded with those before it along an axis that its thread (or warp) holds."""
-        return _made(reductions.prefix(self.held, axis, reductions.operation(op, _FOLDS), within))
+    def scan(self, axis: int, op: Combiner, *, within: Within) -> Fragment:
+        """An inclusive scan along an axis, over the elements that each thread (or warp) holds."""
+        return _value(reductions.scan(self.register_tile, axis, reductions.operation(op, _FOLDS), within))
 
     def last(self, axis: int, *, within: Within | None = None) -> Fragment:
-        """The last element along an axis of those of a thread, or where it holds one only, of those of its warp."""
-        return _made(reductions.last(self.held, axis, within))
+        """The last element along an axis that a thread holds, or its warp if the thread holds only one."""
+        return _value(reductions.last(self.register_tile, axis, within))
 
     def shift(self, axis: int, distance: int, *, fill: float) -> Fragment:
-        """The element of `distance` lanes before, `fill` where that is another warp's. One element a lane."""
-        return _made(reductions.shift(self.held, axis, distance, fill))
+        """The element of the lane `distance` lanes earlier, `fill` beyond the warp; needs one element per lane."""
+        return _value(reductions.shift(self.register_tile, axis, distance, fill))
 
     def __lt__(self, other: Operand) -> Mask:
         return _compare(self, other, lambda a, b: Compare("<", a, b))
@@ -230,12 +237,12 @@ class Fragment(ElementWise):
         return f"{self.view.buffer.name}: {self.dtype} {self.layout}"
 
 
-def _made(value: RegisterTile) -> Fragment:
+def _value(value: RegisterTile) -> Fragment:
     return Fragment(value.view, mutable=False, layout=value.layout)
 
 
-def _part(layout: TV, sizes: tuple[int, ...]) -> TV:
-    """Who holds what of a tile cut from a fragment. Raises E109."""
+def _subtile_layout(layout: TV, sizes: tuple[int, ...]) -> TV:
+    """The thread-value layout of a subtile. Raises E109 if threads do not hold equal parts of it."""
     help_ = "cut along the axes that each thread holds several registers of"
     if any(facet.extent != facet.of for facet in layout.facets):
         fault("E109", f"a part of a fragment of {layout.tile} that numbers groups of threads", help=help_)
@@ -248,19 +255,19 @@ def _part(layout: TV, sizes: tuple[int, ...]) -> TV:
 
 
 def fresh(dtype: DType, layout: TV, kind: str) -> Fragment:
-    """An immutable value, to be written once by the statement that follows."""
-    return _made(fresh_registers(dtype, layout, kind))
+    """A new immutable tile, which the next statement must write."""
+    return _value(fresh_registers(dtype, layout, kind))
 
 
-def _tiles(operands: Sequence[Operand]) -> list[RegisterTile]:
-    return [operand.held for operand in operands if isinstance(operand, Fragment)]
+def _register_tiles(operands: Sequence[Operand]) -> list[RegisterTile]:
+    return [operand.register_tile for operand in operands if isinstance(operand, Fragment)]
 
 
-def _elem(value: Operand, layout: TV) -> Elem:
-    """What an operand is for the elements of a layout that it has its part in."""
+def _element_expr(value: Operand, layout: TV) -> Elem:
+    """An operand as an element expression over a layout that covers it, broadcast to it if it has fewer axes."""
     if isinstance(value, Fragment):
-        found = value.held.under(layout)
-        assert found is not None, "a leader has been chosen"
+        found = value.register_tile.element_for(layout)
+        assert found is not None, "the layout covers all operands"
         return found
     if isinstance(value, Int):
         check_axes(value.node, layout)
@@ -271,14 +278,14 @@ def _elem(value: Operand, layout: TV) -> Elem:
 
 
 def elementwise(name: str, *operands: Operand) -> Fragment:
-    """One operation of the table `argus.core.elementwise` on tiles and numbers.
+    """An operation of the table `argus.core.elementwise` on tiles and numbers.
 
-    Raises E205 unless one of the tiles has elements that all others have their part in, by coordinates.
+    Raises E205 unless all tiles can be broadcast to one of them, with every thread holding its operands.
     """
-    chosen = covering_tile(name, _tiles(operands))
+    chosen = covering_tile(name, _register_tiles(operands))
     assert ELEMENT_OPS[name].arity == len(operands)
-    elem = Op(name, tuple(_elem(operand, chosen.layout) for operand in operands))
-    return _made(computed(elem, chosen.dtype, chosen.layout, "value"))
+    elem = Op(name, tuple(_element_expr(operand, chosen.layout) for operand in operands))
+    return _value(compute_tile(elem, chosen.dtype, chosen.layout, "value"))
 
 
 def _comparable(value: object) -> Operand:
@@ -290,17 +297,17 @@ def _comparable(value: object) -> Operand:
 
 
 def _compare(left: Fragment, right: Operand, test: Callable[[Elem, Elem], Test]) -> Mask:
-    tiles = _tiles((left, right))
+    tiles = _register_tiles((left, right))
     covering_tile("comparison", tiles)
-    return Mask(tuple(tiles), lambda layout: test(_elem(left, layout), _elem(right, layout)))
+    return Mask(tuple(tiles), lambda layout: test(_element_expr(left, layout), _element_expr(right, layout)))
 
 
 def _where(cond: ElementCondition, then: Operand, other: Operand) -> Fragment:
     mask = as_mask(cond)
-    values = _tiles((then, other))
+    values = _register_tiles((then, other))
     chosen = covering_tile("where", [*values, *mask.tiles])
-    elem = Where(mask.build(chosen.layout), _elem(then, chosen.layout), _elem(other, chosen.layout))
-    return _made(computed(elem, chosen.dtype, chosen.layout, "value"))
+    elem = Where(mask.build(chosen.layout), _element_expr(then, chosen.layout), _element_expr(other, chosen.layout))
+    return _value(compute_tile(elem, chosen.dtype, chosen.layout, "value"))
 
 
 @overload
@@ -320,9 +327,9 @@ def where(cond: Mask, then: Operand, other: Operand) -> Fragment: ...
 
 
 def where(cond: ElementCondition, then: Operand, other: Operand) -> Fragment | Int:
-    """`then` at the elements that satisfy the condition, else `other`; of two integers, an integer.
+    """`then` at elements where the condition holds, else `other`; an integer if both are integers.
 
-    The condition speaks of coordinates (`row < column`, with `row, column = x.index`) or compares elements.
+    The condition is on coordinates (`row < column`, with `row, column = x.index`) or compares elements.
     """
     if isinstance(cond, Bool) and isinstance(then, Int | int) and isinstance(other, Int | int):
         return Int(algebra.pick(cond.node, unwrap(then), unwrap(other)))
@@ -330,12 +337,12 @@ def where(cond: ElementCondition, then: Operand, other: Operand) -> Fragment | I
 
 
 def add(a: Fragment, b: Operand) -> Fragment:
-    """a + b, and the name of a sum: `x.fold(0, add)`."""
+    """a + b; also the operator of a sum: `x.fold(0, add)`."""
     return elementwise("add", a, b)
 
 
 def mul(a: Fragment, b: Operand) -> Fragment:
-    """a * b, and the name of a product: `x.fold(0, mul)`."""
+    """a * b; also the operator of a product: `x.fold(0, mul)`."""
     return elementwise("mul", a, b)
 
 
@@ -352,7 +359,7 @@ def maximum(a: Operand, b: Fragment) -> Fragment: ...
 
 
 def maximum(a: Operand, b: Operand) -> Fragment | Int:
-    """The larger, of tiles element by element or of integers."""
+    """The elementwise maximum of tiles, or the maximum of integers."""
     if isinstance(a, Int | int) and isinstance(b, Int | int):
         return Int(algebra.maximum(unwrap(a), unwrap(b)))
     return elementwise("max", a, b)
@@ -371,7 +378,7 @@ def minimum(a: Operand, b: Fragment) -> Fragment: ...
 
 
 def minimum(a: Operand, b: Operand) -> Fragment | Int:
-    """The smaller, of tiles element by element or of integers."""
+    """The elementwise minimum of tiles, or the minimum of integers."""
     if isinstance(a, Int | int) and isinstance(b, Int | int):
         return Int(algebra.minimum(unwrap(a), unwrap(b)))
     return elementwise("min", a, b)

@@ -1,4 +1,4 @@
-"""Comparisons of elements, and what decides element by element."""
+"""Masks: elementwise conditions that are evaluated while the kernel runs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ElementCondition = Union["Mask", Bool, bool]
 
 
 class Mask(ElementWise):
-    """A comparison of elements, or several: decided for each element while the kernel runs.
+    """A comparison of elements, or a combination of such, evaluated per element while the kernel runs.
 
-    tiles: what it compares. build: the test for the elements of a layout that all of them have their part in.
+    tiles: the compared tiles. build: the test over the elements of a layout to which all tiles can be broadcast.
     """
 
     __slots__ = ("build", "tiles")
@@ -55,7 +55,7 @@ class Mask(ElementWise):
 
 
 def as_mask(value: ElementCondition) -> Mask:
-    """Raises E106 for what decides nothing."""
+    """The mask of a condition. Raises E106 for anything else."""
     if isinstance(value, Mask):
         return value
     if isinstance(value, bool):
@@ -63,7 +63,7 @@ def as_mask(value: ElementCondition) -> Mask:
     elif isinstance(value, Bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         cond = value.node
     else:
-        fault("E106", f"expected a condition, found {describe_value(value)}", here="this decides nothing of an element")
+        fault("E106", f"expected a condition, found {describe_value(value)}", here="this is no condition")
 
     def build(layout: TV) -> Test:
         check_axes(cond, layout)
@@ -73,11 +73,11 @@ def as_mask(value: ElementCondition) -> Mask:
 
 
 def check_axes(root: Node, layout: TV) -> None:
-    """Raises E106 where the coordinate of an axis occurs that a tile has not."""
+    """Raises E106 if an expression uses the coordinate of an axis that the tile does not have."""
     for node in topological([root]):
         if isinstance(node, Coord) and node.axis >= len(layout.tile):
             fault(
                 "E106",
-                f"`{show(node)}` is no coordinate of a tile of {layout.tile}",
+                f"`{show(node)}` is not a coordinate of a tile of {layout.tile}",
                 help="take coordinates from the tile they are used on: `row, column = x.index`",
             )

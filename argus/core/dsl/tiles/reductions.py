@@ -1,4 +1,4 @@
-"""Folds, prefixes and shifts of register values along one axis, within a thread or a warp."""
+"""Reductions, scans and lane shifts of register tiles along one axis, within a thread or a warp."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Level = Literal["thread", "warp"]
 Within = Level | Callable[[int], Warps]
 
 thread: Level = "thread"
-"""Within one thread: no lane sees another's elements."""
+"""`within=thread`: each thread reduces only its own elements."""
 
 
 def level(within: Within) -> Level:
-    """The level that `within=` names: `thread`, or `warp`."""
+    """The level that `within=` names. Raises E106 for anything but `thread` and `warp`."""
     if within == "thread":
         return "thread"
     if within in ("warp", warp):
@@ -34,32 +34,32 @@ def level(within: Within) -> Level:
     fault("E106", f"`within` is `thread` or `warp`, found {describe_value(within)}", help="write `within=thread`")
 
 
-def total(value: RegisterTile, axis: int, op: str, within: Within | None) -> RegisterTile:
-    """Each row folded along an axis, by each thread or each warp; all of the row where no level is given.
+def reduce(value: RegisterTile, axis: int, op: str, within: Within | None) -> RegisterTile:
+    """A reduction along an axis by each thread or each warp; within None: of whole rows.
 
-    Raises E205 where no level is given and a row lies in several warps.
+    Raises E205 if `within` is None and several warps hold a row.
     """
     tracer = current(op)
-    position, unit = _axis(value, axis), tracer.target.unit
+    position, unit = _check_axis(value, axis), tracer.target.unit
     chosen = None if within is None else level(within)
-    layout = _folded(value.layout, position, 1 if chosen == "thread" else unit)
+    layout = _reduced_layout(value.layout, position, 1 if chosen == "thread" else unit)
     if chosen is None and len(layout.tile) == len(value.layout.tile):
         fault(
             "E205",
-            f"axis {position} of `{value.view.buffer.name}` lies in several warps: {value.layout}",
-            here="folded here",
-            help="fold `within=warp`, then through shared memory",
+            f"axis {position} of `{value.view.buffer.name}` is held by several warps: {value.layout}",
+            here="reduced here",
+            help="reduce `within=warp`, then across warps through shared memory",
         )
-    alone = layout == _folded(value.layout, position, 1)
-    return _fold(value, layout, position, op, "thread" if alone else "warp")
+    in_thread = layout == _reduced_layout(value.layout, position, 1)
+    return _emit_fold(value, layout, position, op, "thread" if in_thread else "warp")
 
 
-def prefix(value: RegisterTile, axis: int, op: str, within: Within) -> RegisterTile:
-    """Each element folded with those before it along an axis, as far as its thread or warp holds them."""
+def scan(value: RegisterTile, axis: int, op: str, within: Within) -> RegisterTile:
+    """An inclusive scan along an axis, over the elements that each thread or warp holds."""
     current("scan")
-    position = _axis(value, axis)
+    position = _check_axis(value, axis)
     if value.layout != value.view.buffer.layout:
-        fault("E501", "a prefix of a part of a tile is not built yet", help="take the prefix of all of it")
+        fault("E501", "a scan of a subtile is not built yet", help="scan the whole tile")
     tracer = current("scan")
     found = fresh(value.dtype, value.layout, "scan")
     tracer.emit(Fold(found.view, value.view, position, op, "prefix", level(within), span=tracer.span()))
@@ -67,16 +67,16 @@ def prefix(value: RegisterTile, axis: int, op: str, within: Within) -> RegisterT
 
 
 def last(value: RegisterTile, axis: int, within: Within | None) -> RegisterTile:
-    """The last element along an axis of those that a thread holds, or where it holds one, of those of its warp."""
+    """The last element along an axis that a thread holds, or its warp if the thread holds only one."""
     tracer = current("last")
-    position = _axis(value, axis)
-    alone = _folded(value.layout, position, 1)
-    by_thread = alone.tile != value.layout.tile if within is None else level(within) == "thread"
-    layout = alone if by_thread else _folded(value.layout, position, tracer.target.unit)
-    return _fold(value, layout, position, "last", "thread" if by_thread else "warp")
+    position = _check_axis(value, axis)
+    thread_layout = _reduced_layout(value.layout, position, 1)
+    by_thread = thread_layout.tile != value.layout.tile if within is None else level(within) == "thread"
+    layout = thread_layout if by_thread else _reduced_layout(value.layout, position, tracer.target.unit)
+    return _emit_fold(value, layout, position, "last", "thread" if by_thread else "warp")
 
 
-def _fold(value: RegisterTile, layout: TV, axis: int, op: str, within: Level) -> RegisterTile:
+def _emit_fold(value: RegisterTile, layout: TV, axis: int, op: str, within: Level) -> RegisterTile:
     found = fresh(value.dtype, layout, op)
     tracer = current(op)
     tracer.emit(Fold(found.view, value.view, axis, op, "total", within, span=tracer.span()))
@@ -84,18 +84,18 @@ def _fold(value: RegisterTile, layout: TV, axis: int, op: str, within: Level) ->
 
 
 def shift(value: RegisterTile, axis: int, distance: int, fill: float) -> RegisterTile:
-    """Each lane's element from `distance` lanes before; `fill` for the first lanes of a warp.
+    """A warp shuffle: each lane gets the element of the lane `distance` lanes earlier; the first lanes get `fill`.
 
     Raises E205 unless consecutive lanes hold consecutive elements, one each.
     """
     tracer = current("shift")
-    position, count = _axis(value, axis), number(distance, "the distance of a shift")
-    lanes = _lanes(value.layout, position, tracer.target.unit)
+    position, count = _check_axis(value, axis), number(distance, "the distance of a shift")
+    lanes = _lanes_along(value.layout, position, tracer.target.unit)
     if lanes is None or value.layout != value.view.buffer.layout:
         fault(
             "E205",
             f"lanes do not hold one element each, in order, along axis {position} of `{value.view.buffer.name}`",
-            help="shift what has one value a lane: a fold within the thread, or its last element",
+            help="shift a tile with one element per lane: a reduction within the thread, or its last element",
         )
     atom = SHUFFLES[tracer.target.name]
     if atom.vector_bits != value.dtype.bits:
@@ -111,8 +111,8 @@ def shift(value: RegisterTile, axis: int, distance: int, fill: float) -> Registe
     return found
 
 
-def _lanes(layout: TV, axis: int, unit: int) -> int | None:
-    """Lanes of a warp along an axis, if lane l of w warps holds element l + w * lanes and no other."""
+def _lanes_along(layout: TV, axis: int, unit: int) -> int | None:
+    """The lanes of a warp, if lane l of warp w holds only element l + w * lanes along the axis; else None."""
     if layout.values.size() != 1:
         return None
     coordinate = layout.coordinates()[axis][:, 0]
@@ -120,14 +120,14 @@ def _lanes(layout: TV, axis: int, unit: int) -> int | None:
     return unit if len(own) % unit == 0 and bool((coordinate == own).all()) else None
 
 
-def _folded(layout: TV, axis: int, within: int) -> TV:
+def _reduced_layout(layout: TV, axis: int, within: int) -> TV:
     try:
         return layout.partial(axis, within)
     except ValueError as problem:
-        fault("E109", str(problem), help="fold along an axis that threads divide evenly")
+        fault("E109", str(problem), help="reduce along an axis that the threads divide evenly")
 
 
-def _axis(value: RegisterTile, axis: int) -> int:
+def _check_axis(value: RegisterTile, axis: int) -> int:
     found, rank = number(axis, "an axis"), len(value.layout.tile)
     if not 0 <= found < rank:
         name = value.view.buffer.name
@@ -136,11 +136,12 @@ def _axis(value: RegisterTile, axis: int) -> int:
 
 
 def neutral(op: str) -> float:
-    """The number that a fold by `op` does not see."""
+    """The neutral element of a reduction by `op`."""
     return {"add": 0.0, "mul": 1.0, "max": -np.inf, "min": np.inf}[op]
 
 
 def operation(op: object, known: dict[object, str]) -> str:
+    """The name of a reduction operator. Raises E106 if it is not in `known`."""
     found = known.get(op) if callable(op) else None
     if found is None:
         names = ", ".join(f"`{cast('Callable[..., object]', each).__name__}`" for each in known)

@@ -1,4 +1,4 @@
-"""Register tiles that are assigned in place: uninitialised, or filled with one number."""
+"""Register tiles that are assigned in place: `registers`, `zeros` and `ones`."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ from argus.core.layout import TV
 
 
 def registers(dtype: DType, layout: TV, *, file: File = "any") -> Fragment:
-    """A register tile, uninitialised, assigned in place (`x[:] = ...`, `x += ...`, `copy`, `mma`).
+    """An uninitialised register tile, assigned in place (`x[:] = ...`, `x += ...`, `copy`, `mma`).
 
-    file: "accumulation" for sums that stay in the registers which only matrix instructions work on, on targets that
-    have any.
+    file: "accumulation" puts a 32-bit tile into accumulation registers (AGPRs), on targets that have them.
     """
     tracer = current("registers")
     return Fragment(allocate(tracer, dtype, layout, tracer.name("registers"), file).view, mutable=True)
 
 
 def zeros(dtype: DType, layout: TV, *, file: File = "any") -> Fragment:
-    """A register tile of zeros, assigned in place. file: as of `registers`."""
-    return _filled(dtype, layout, 0.0, "zeros", file)
+    """A register tile of zeros, assigned in place. file: as for `registers`."""
+    return _initialised_registers(dtype, layout, 0.0, "zeros", file)
 
 
 def ones(dtype: DType, layout: TV) -> Fragment:
     """A register tile of ones, assigned in place."""
-    return _filled(dtype, layout, 1.0, "ones")
+    return _initialised_registers(dtype, layout, 1.0, "ones")
 
 
-def _filled(dtype: DType, layout: TV, value: float, kind: str, file: File = "any") -> Fragment:
+def _initialised_registers(dtype: DType, layout: TV, value: float, kind: str, file: File = "any") -> Fragment:
     tracer = current(kind)
-    held = allocate(tracer, dtype, layout, tracer.name(kind), file)
-    tracer.emit(Map(held.view, Lit(value), span=tracer.span()))
-    return Fragment(held.view, mutable=True)
+    tile = allocate(tracer, dtype, layout, tracer.name(kind), file)
+    tracer.emit(Map(tile.view, Lit(value), span=tracer.span()))
+    return Fragment(tile.view, mutable=True)

@@ -1,4 +1,4 @@
-"""Register storage behind the values of the language: who holds it, and what of it an operation reads."""
+"""Register tiles behind the fragments of the language: allocation, broadcasting and type checks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NoReturn, get_args
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.check.holding import threads_hold
+from argus.core.check.register_operands import threads_hold
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.dtype import DType
@@ -17,8 +17,8 @@ from argus.core.layout import TV
 from argus.core.layout.thread_value.facets import coordinates_from_finer
 from argus.core.target import Target
 
-_SUM = 32
-"""Bits of an accumulation register, which holds one sum."""
+_ACCUMULATOR_BITS = 32
+"""The bits of an accumulation register."""
 
 
 @frozen
@@ -32,10 +32,11 @@ class RegisterTile:
     def dtype(self) -> DType:
         return self.view.buffer.dtype
 
-    def under(self, layout: TV) -> Get | None:
-        """The element that belongs to one of `layout`, by its coordinates; None unless its thread holds it.
+    def element_for(self, layout: TV) -> Get | None:
+        """The read of this tile's element that corresponds to each element of `layout`, by coordinates.
 
-        A row of a tile belongs to all elements of that row: vectors are spread over tiles with no syntax.
+        A tile without an axis of `layout` is broadcast along it. None unless each thread holds the elements that it
+        reads.
         """
         at = coordinates_from_finer(layout.facets, self.layout.facets)
         if at is None or not threads_hold(self.view, at, layout):
@@ -44,15 +45,15 @@ class RegisterTile:
 
 
 def covering_tile(name: str, tiles: Sequence[RegisterTile], *, typed: bool = True) -> RegisterTile:
-    """The tile whose elements all others have their part in. Raises E106 or E205 where there is none.
+    """The tile to which all others can be broadcast. Raises E106 for no tiles, E205 if there is no such tile.
 
-    typed: they have one element type.
+    typed: raise E106 as well unless all have the same element type.
     """
     if not tiles:
         fault("E106", f"`{name}` needs a register tile among its operands")
-    chosen = next((one for one in tiles if all(other.under(one.layout) is not None for other in tiles)), None)
+    chosen = next((one for one in tiles if all(other.element_for(one.layout) is not None for other in tiles)), None)
     if chosen is None:
-        other = next(tile for tile in tiles if tile.under(tiles[0].layout) is None)
+        other = next(tile for tile in tiles if tile.element_for(tiles[0].layout) is None)
         layout_mismatch(name, tiles[0].layout, other.layout)
     if typed:
         check_types(name, tiles)
@@ -74,9 +75,9 @@ def check_types(name: str, tiles: Sequence[RegisterTile]) -> None:
 
 
 def allocate(tracer: Tracer, dtype: DType, layout: TV, name: str, file: File = "any") -> RegisterTile:
-    """Registers of the threads that run the line.
+    """Declare a register tile of the executing agent.
 
-    Raises E109 for a layout of another number of threads, E106 for a file that the target has not.
+    Raises E109 unless the layout has the agent's number of threads, E106 for a register file that the target lacks.
     """
     check_dtype(dtype)
     check_layout(layout)
@@ -97,13 +98,13 @@ def allocate(tracer: Tracer, dtype: DType, layout: TV, name: str, file: File = "
 
 
 def fresh(dtype: DType, layout: TV, kind: str) -> RegisterTile:
-    """Storage of an immutable value, to be written once by the statement that follows."""
+    """A new immutable tile, which the next statement must write."""
     tracer = current(kind)
     return allocate(tracer, dtype, layout, tracer.name(kind))
 
 
-def computed(elem: Elem, dtype: DType, layout: TV, kind: str) -> RegisterTile:
-    """A new value, element by element."""
+def compute_tile(elem: Elem, dtype: DType, layout: TV, kind: str) -> RegisterTile:
+    """A new tile computed element by element."""
     value = fresh(dtype, layout, kind)
     tracer = current(kind)
     tracer.emit(Map(value.view, elem, span=tracer.span()))
@@ -126,8 +127,8 @@ def check_file(target: Target, dtype: DType, file: File) -> None:
         )
     if file == "accumulation" and not target.accumulation:
         fault("E106", f"{target} has no accumulation registers", help="leave `file` out")
-    if file == "accumulation" and dtype.bits != _SUM:
-        fault("E106", f"{dtype} in accumulation registers", help="sums of 32 bits are kept there: use `f32`")
+    if file == "accumulation" and dtype.bits != _ACCUMULATOR_BITS:
+        fault("E106", f"{dtype} in accumulation registers", help="they hold 32-bit elements: use `f32`")
 
 
 def check_layout(layout: TV) -> None:

@@ -46,7 +46,7 @@ from argus.core.ir import (
     trips,
     walk,
 )
-from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.rewrite import rewrite_stmt
 from argus.core.proof.outputs.supertiles import supertile_lemmas
 from argus.core.walk import fold, mentions, rebuild, substitute, symbols, within
 
@@ -266,7 +266,7 @@ def _place_plain(builder: _Builder, stmt: Stmt, guard: Cond, loop: Loop | None, 
         return
     if isinstance(stmt, Assume):
         builder.assumed |= {stmt.cond, *(stmt.cond.parts if isinstance(stmt.cond, And) else ())}
-    builder.add(stmt if not at else in_stmt(stmt, at), guard, loop)
+    builder.add(stmt if not at else rewrite_stmt(stmt, at), guard, loop)
 
 
 def _unusual(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -> str:
@@ -358,7 +358,7 @@ def _instance(builder: _Builder, stmt: For, at: Shift) -> For:
         builder.copies += 1
     own = evolve(stmt.symbol, name=f"{stmt.symbol.name}_{builder.copies}", low=None, high=None)
     inner = {**at, stmt.symbol: algebra.sym(own)}
-    body = tuple(in_stmt(s, inner) for s in stmt.body)
+    body = tuple(rewrite_stmt(s, inner) for s in stmt.body)
     return evolve(stmt, symbol=own, start=substitute(stmt.start, at), stop=substitute(stmt.stop, at), body=body)
 
 

@@ -15,7 +15,7 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.ir import Copy, Kernel, Stmt, Wait
-from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.rewrite import rewrite_stmt
 from argus.core.proof.dataflow.access import Accesses
 from argus.core.proof.dataflow.timeline import Segment, Step, Timeline
 from argus.core.walk import only_as_quotient, substitute, symbols
@@ -77,4 +77,4 @@ def _wave_classes(kernel: Kernel, step: Step) -> Iterator[tuple[int, Stmt, Cond]
         first.setdefault(seen, wave)
     for seen, waves in found.items():
         number = {kernel.thread: algebra.const(first[seen] * kernel.target.unit)}
-        yield waves, in_stmt(step.stmt, number), substitute(step.guard, number)
+        yield waves, rewrite_stmt(step.stmt, number), substitute(step.guard, number)

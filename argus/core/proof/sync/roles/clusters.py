@@ -15,7 +15,7 @@ from argus.core import algebra
 from argus.core.check.parts import expressions
 from argus.core.index import Cond, Const, Index, Node, Sym, Symbol
 from argus.core.ir import Advance, Arrive, Await, Copy, Fence, For, If, Kernel, Roles, Stmt, Sync, View, walk
-from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.rewrite import rewrite_stmt
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.sync.roles.context import fresh_block_symbol, refuse
 from argus.core.proof.sync.roles.events import arrival_peer
@@ -45,16 +45,16 @@ def with_rank_axis(kernel: Kernel) -> Kernel:
     block, count = kernel.blocks[at], algebra.floordiv(kernel.grid[at], size)
     rank, group = fresh_block_symbol(kernel, "rank", size - 1), fresh_block_symbol(kernel, f"{block.name}_group")
     names: dict[Symbol, Index] = {block: algebra.add(algebra.mul(algebra.sym(group), size), algebra.sym(rank))}
-    roles = None if kernel.roles is None else in_stmt(kernel.roles, names)
+    roles = None if kernel.roles is None else rewrite_stmt(kernel.roles, names)
     assert roles is None or isinstance(roles, Roles)
     return evolve(
         kernel,
         grid=(*kernel.grid[:at], algebra.const(size), count, *kernel.grid[at + 1 :]),
         blocks=(*kernel.blocks[:at], rank, group, *kernel.blocks[at + 1 :]),
         cluster=(*(1 for _ in range(at)), size),
-        prologue=tuple(in_stmt(stmt, names) for stmt in kernel.prologue),
+        prologue=tuple(rewrite_stmt(stmt, names) for stmt in kernel.prologue),
         roles=roles,
-        epilogue=tuple(in_stmt(stmt, names) for stmt in kernel.epilogue),
+        epilogue=tuple(rewrite_stmt(stmt, names) for stmt in kernel.epilogue),
     )
 
 
@@ -90,7 +90,7 @@ def mask_of(kernel: Kernel, copy: Copy, rank: int) -> int:
 
 def at_rank(kernel: Kernel, copy: Copy, rank: int) -> Copy:
     """The copy as the block of this rank issues it."""
-    made = in_stmt(copy, {rank_of(kernel): algebra.const(rank)})
+    made = rewrite_stmt(copy, {rank_of(kernel): algebra.const(rank)})
     assert isinstance(made, Copy)
     return made
 

@@ -34,7 +34,7 @@ from argus.core.ir import (
     trips,
     with_bodies,
 )
-from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.rewrite import rewrite_stmt
 from argus.core.proof.sync.roles.context import ProofContext, exact_quotient, refuse
 from argus.core.walk import fold, rebuild, substitute, symbols
 
@@ -88,7 +88,7 @@ class CounterResolver:
             case Roles():
                 refuse(stmt, "roles inside a role")
             case _:
-                yield self._with_base(in_stmt(stmt, self.names))
+                yield self._with_base(rewrite_stmt(stmt, self.names))
 
     def _with_base(self, stmt: Stmt) -> Stmt:
         """The statement with `base(D)` for `t * D` (the uses before tile t) in slot indices and phases."""

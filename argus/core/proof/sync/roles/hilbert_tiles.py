@@ -12,7 +12,7 @@ from argus.core.check import expressions
 from argus.core.hilbert_order import HilbertTile
 from argus.core.index import Index, Node, Symbol
 from argus.core.ir import For, Stmt, walk
-from argus.core.ir.rewrite import NodeMap, in_stmt
+from argus.core.ir.rewrite import NodeMap, rewrite_stmt
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.values.recognisers.squares import squares
 
@@ -29,7 +29,7 @@ def find_hilbert_order(body: tuple[Stmt, ...], number: Symbol, total: Index) -> 
 def substitute_coordinates(body: tuple[Stmt, ...], found: HilbertTile) -> tuple[Stmt, ...]:
     """The statements with the tile's row and column as symbols."""
     names: dict[Node, Index] = {found.row: algebra.sym(ROW), found.column: algebra.sym(COLUMN)}
-    return tuple(in_stmt(stmt, NodeMap(names)) for stmt in body)
+    return tuple(rewrite_stmt(stmt, NodeMap(names)) for stmt in body)
 
 
 def hilbert_obligations(rows: Index, columns: Index, total: Index, loop: For) -> Iterator[Obligation]:

@@ -34,7 +34,7 @@ from argus.core.ir import (
     walk,
     with_bodies,
 )
-from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.rewrite import rewrite_stmt
 from argus.core.proof.sync.roles.cluster_stores import Exchange
 from argus.core.proof.sync.roles.clusters import received_copies
 from argus.core.proof.sync.roles.context import fresh_block_symbol, refuse
@@ -122,7 +122,7 @@ def sequential_kernel(
         names = {**names, role.number: algebra.const(0)}
     elif consumer.tile_loop.tiles is None or consumer.tile_loop.tiles.step == 1:
         grid, blocks = (*grid, algebra.const(role.agents)), (*blocks, role.number)
-    made = tuple(in_stmt(stmt, names) for stmt in body) if names else body
+    made = tuple(rewrite_stmt(stmt, names) for stmt in body) if names else body
     eliminated = () if tiles is None else tiles.eliminated
     found = None if tiles is None else find_hilbert_order(made, tiles.number, tiles.total)
     if found is not None and {ROW, COLUMN} & set(kernel.blocks):
@@ -218,7 +218,7 @@ def _fill(
         )
         names: dict[Symbol, Index] = {**trip, **moved}
         for copy in received_copies(kernel, each.stmt):
-            made = in_stmt(copy, names)
+            made = rewrite_stmt(copy, names)
             assert isinstance(made, Copy)
             yield evolve(made, signal=None)
 

@@ -1,4 +1,4 @@
-"""Whether a thread holds what it computes with."""
+"""Checks that each thread holds in registers the elements that its computation reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from argus.core.walk import evaluate, symbols
 
 
 def holds_operands(get: Get, target: View) -> bool:
-    """Whether each thread holds the elements that its own of the target are computed from."""
+    """Whether each thread holds the elements that `get` reads for this thread's elements of the target."""
     held, wanted = get.view.buffer.layout, target.buffer.layout
     return (
         isinstance(held, TV)
@@ -27,7 +27,10 @@ def holds_operands(get: Get, target: View) -> bool:
 
 
 def threads_hold(view: View, at: tuple[Index, ...], wanted: TV) -> bool:
-    """Whether each thread of `wanted` holds the view's elements `at`, given over its own elements' coordinates."""
+    """Whether each thread holds element `at` of the view for each of its elements under the layout `wanted`.
+
+    at: expressions over the coordinates of the elements of `wanted`.
+    """
     held = view.buffer.layout
     if not isinstance(held, TV) or held.threads.size() != wanted.threads.size():
         return False
@@ -35,11 +38,11 @@ def threads_hold(view: View, at: tuple[Index, ...], wanted: TV) -> bool:
         return True
     if symbols(*at, *view.at):
         return False
-    return _holds(held, view.at, at, wanted)
+    return _holds_elements(held, view.at, at, wanted)
 
 
 @lru_cache(maxsize=256)
-def _holds(held: TV, inner: tuple[Index, ...], at: tuple[Index, ...], wanted: TV) -> bool:
+def _holds_elements(held: TV, inner: tuple[Index, ...], at: tuple[Index, ...], wanted: TV) -> bool:
     number = linear_indices(held.tile, inner, evaluate_coordinates(at, wanted.coordinates(), wanted), wanted)
     if number is None:
         return False
@@ -49,17 +52,18 @@ def _holds(held: TV, inner: tuple[Index, ...], at: tuple[Index, ...], wanted: TV
 
 
 def is_identity(at: tuple[Index, ...]) -> bool:
+    """Whether each expression is the coordinate of its own axis."""
     return all(each is algebra.coord(axis) for axis, each in enumerate(at))
 
 
 def evaluate_coordinates(at: tuple[Index, ...], axes: tuple[IntArray, ...], by: TV) -> tuple[IntArray, ...]:
-    """Expressions over the coordinates of a layout's elements, each of shape (threads, values)."""
+    """The values of expressions over the coordinates `axes` of a layout's elements, each of shape (threads, values)."""
     shape = (by.threads.size(), by.values.size())
     return tuple(np.broadcast_to(cast(IntArray, evaluate(each, {}, axes)), shape) for each in at)
 
 
 def linear_indices(tile: tuple[int, ...], at: tuple[Index, ...], axes: tuple[IntArray, ...], by: TV) -> IntArray | None:
-    """The numbers in a tile, first axis fastest, of elements at coordinates; None if one lies outside."""
+    """The linear indices in a tile, first axis fastest, of elements at coordinates; None if one is out of bounds."""
     number, below = np.zeros((by.threads.size(), by.values.size()), np.int64), 1
     for extent, coordinate in zip(tile, evaluate_coordinates(at, axes, by), strict=True):
         if (coordinate < 0).any() or (coordinate >= extent).any():

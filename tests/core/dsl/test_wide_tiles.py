@@ -1,4 +1,4 @@
-"""Rows wider than the span of their swizzle: slabs, the boxes that fill them, and tensors of more than two axes."""
+"""Shared tiles wider than the swizzle span: layout, TMA boxes, and tensors of more than two axes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from argus.language import (
 from argus.verifier.api import interpret
 
 
-def test_the_layout_of_slabs() -> None:
+def test_the_layout_of_wide_tiles() -> None:
     assert swizzle_tiled((128, 128), 64) == Layout((128, (64, 2)), (64, (1, 8192)))
     assert swizzle_tiled((2, 16, 96), 32) == Layout((2, 16, (32, 3)), (1536, 32, (1, 512)))
     assert swizzle_tiled((128, 64), 64) == row_major((128, 64))
@@ -47,15 +47,15 @@ def test_the_layout_of_slabs() -> None:
         swizzle_tiled((128, 100), 64)
 
 
-def test_each_slab_is_as_a_box_leaves_it() -> None:
-    """Slab j of (rows, columns) is the row-major (rows, width) that a box writes, one after the other."""
+def test_each_swizzle_tile_has_the_layout_of_a_box() -> None:
+    """Swizzle tile j of (rows, columns) is the row-major (rows, width) that a box writes; tiles follow one another."""
     offsets = swizzle_tiled((16, 128), 64).table().reshape((16, 128), order="F")
     for slab in range(2):
         box = row_major((16, 64)).table().reshape((16, 64), order="F") + slab * 16 * 64
         assert np.array_equal(offsets[:, 64 * slab : 64 * (slab + 1)], box)
 
 
-def test_the_width_of_a_slab() -> None:
+def test_the_width_of_a_swizzle_tile() -> None:
     def width(layout: Layout, swizzle: Swizzle | None) -> int | None:
         return tile_columns(Buffer("x", "shared", bf16, (const(32), const(128)), Staged(layout, swizzle)))
 
@@ -73,7 +73,7 @@ def products(
     V: Tensor["B H S 128", bf16],
     O: Tensor["B H S 128", bf16],  # noqa: E741 reason: the output's name in every paper
 ) -> None:
-    """O = (Q K^T rounded) V of one block of rows: factors in slabs, along k and along n, and one in registers."""
+    """O = (Q K^T rounded) V of one block of rows: wide factors, along k and along n, and one in registers."""
     assume(Q.shape[2] <= 128)
     q_ring = Ring(1, q=shared(bf16, (128, 128), swizzle=128))
     kv = Ring(2, k=shared(bf16, (128, 128), swizzle=128), v=shared(bf16, (128, 128), swizzle=128))
@@ -111,7 +111,7 @@ def boxes_of(made: Kernel) -> list[str]:
     return [stmt.atom.name for stmt in walk(made.body) if isinstance(stmt, Copy) and stmt.atom.box is not None]
 
 
-def test_one_copy_is_a_box_for_each_slab() -> None:
+def test_a_copy_is_one_box_for_each_swizzle_tile() -> None:
     made = products.trace()
     assert check(made) == ()
     assert boxes_of(made) == ["tma_load_4d_sw128"] * 6 + ["tma_store_4d_sw128"] * 2
@@ -131,7 +131,7 @@ def test_a_group_of_products_is_closed_once() -> None:
     assert sum(isinstance(stmt, Fence) and stmt.kind == "wgmma" for stmt in walk(made.body)) == 2
 
 
-def test_slabs_and_more_axes_in_the_interpreter() -> None:
+def test_wide_tiles_and_more_axes_in_the_interpreter() -> None:
     """Small integers, so that every sum is exact; rows beyond S come in as zeros and are not stored."""
     draw = np.random.default_rng(0)
     q, k, v = (draw.integers(-2, 3, (2, 2, 100, 128)).astype(bf16.numpy) for _ in range(3))
@@ -141,7 +141,7 @@ def test_slabs_and_more_axes_in_the_interpreter() -> None:
     assert np.array_equal(found, (scores @ wide[2]).astype(bf16.numpy))
 
 
-def test_the_text_has_a_box_for_each_slab_and_one_commit_for_a_group() -> None:
+def test_the_text_has_a_box_for_each_swizzle_tile_and_one_commit_for_a_group() -> None:
     body = cuda_text(products.trace()).text.rpartition("__global__")[2]
     assert (body.count("tma_load_4d("), body.count("tma_store_4d("), body.count("wgmma_commit();")) == (6, 2, 2)
 
@@ -159,7 +159,7 @@ def refused(tensor: str, columns: int, *, fixed: int) -> Diagnostic:
     return caught.value.diagnostic
 
 
-def test_tiles_that_are_no_boxes() -> None:
+def test_tiles_that_are_not_boxes_are_refused() -> None:
     assert refused("M N", 96, fixed=0).code == "E211"
     assert "do not divide into swizzle tiles" in refused("M N", 96, fixed=0).message
     assert refused("P Q R S T U", 64, fixed=4).code == "E501"
@@ -180,7 +180,7 @@ def test_the_last_axes_of_a_tensor_are_a_box() -> None:
         assert boxes_of(made) == [f"tma_store_{axes}d_sw128"]
 
 
-def test_a_middle_axis_is_no_row_of_a_box() -> None:
+def test_a_middle_axis_cannot_be_the_row_of_a_box() -> None:
     def body(A: Tensor["P Q R", bf16]) -> None:
         box = shared(bf16, (64, 64), swizzle=128)
         with elected():

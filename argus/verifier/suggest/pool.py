@@ -292,7 +292,7 @@ def _quotients(pool: _Pool, stmt: Map, records: Mapping[Buffer, Record]) -> None
     for tile, other in product(tiles, tiles):
         if tile is other or not isinstance(tile.layout, TV) or not isinstance(other.layout, TV):
             continue
-        get = RegisterTile(whole(other), other.layout).under(tile.layout)
+        get = RegisterTile(whole(other), other.layout).element_for(tile.layout)
         if get is None or other.layout != tile.layout:
             continue
         for one, two, width in product(names, names, widths):

@@ -1,12 +1,12 @@
 """Records Argus's answers as digests, to compare them across refactorings: `python benchmarks/digests.py`.
 
     python benchmarks/digests.py write FILE [--part NUMBER/OF]     records every answer
-    python benchmarks/digests.py compare BEFORE AFTER [--renamed TABLE]     exit code 1 if they differ
+    python benchmarks/digests.py compare BEFORE AFTER                       exit code 1 if they differ
 
 An answer is one line of JSON per subject: for each shipped configuration and each kernel and program of the corpus, the
 emitted text (without comments, file names and the line numbers inside generated names), the verdict, and the status of
-every invariant; for a grid of shapes, the configuration that each family selects. TABLE is a JSON object from old to
-new identifiers, applied to BEFORE, for intended renamings.
+every invariant; for a grid of shapes, the configuration that each family selects. Identifiers that were renamed on purpose stand in
+results/renamed_identifiers.json, old to new; both sides are compared under the new names.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "tests" / "corpus"
 EXTENTS = (1, 16, 72, 128, 200, 512, 1024, 4096, 8192, 16384)
 KERNEL_FILES = ("proved", "unknown", "refuted", "programs/proved", "programs/unknown", "programs/refuted")
+RENAMED: dict[str, str] = json.loads((ROOT / "benchmarks/results/renamed_identifiers.json").read_text(encoding="utf-8"))
 Subject = tuple[str, Callable[[], object]]
 
 
@@ -58,7 +59,7 @@ def emitted(kernel: Any) -> str:  # noqa: ANN401 reason: a kernel of whichever t
         text = cuda_text(kernel).text if kernel.target.name == "sm_90a" else hip_text(kernel)
     except argus.ArgusError as problem:
         return problem.diagnostic.code
-    return digest(normalised(text))
+    return digest(normalised(rename(text)))
 
 
 def answer_of(report: Any) -> dict[str, object]:  # noqa: ANN401 reason: as `emitted`
@@ -158,16 +159,20 @@ def write(path: Path, part: str) -> None:
     path.write_text("".join(f"{json.dumps({name: found[name]})}\n" for name in sorted(found)), encoding="utf-8")
 
 
-def read(path: Path, renamed: dict[str, str]) -> dict[str, object]:
-    text = path.read_text(encoding="utf-8")
-    for old, new in renamed.items():
+def rename(text: str) -> str:
+    """The text with the identifiers of `RENAMED` under their new names."""
+    for old, new in RENAMED.items():
         text = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(old)}(?![A-Za-z0-9_])", new, text)
+    return text
+
+
+def read(path: Path) -> dict[str, object]:
+    text = rename(path.read_text(encoding="utf-8"))
     return {name: answer for line in text.splitlines() for name, answer in json.loads(line).items()}
 
 
-def compare(before: Path, after: Path, table: Path | None) -> int:
-    renamed: dict[str, str] = {} if table is None else json.loads(table.read_text(encoding="utf-8"))
-    old, new = read(before, renamed), read(after, {})
+def compare(before: Path, after: Path) -> int:
+    old, new = read(before), read(after)
     different = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
     for name in different:
         print(f"{name}\n  before {json.dumps(old.get(name))}\n  after  {json.dumps(new.get(name))}")
@@ -184,12 +189,11 @@ def main() -> int:
     comparing = commands.add_parser("compare")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
-    comparing.add_argument("--renamed", type=Path)
     given = parser.parse_args()
     if given.command == "write":
         write(given.file, given.part)
         return 0
-    return compare(given.before, given.after, given.renamed)
+    return compare(given.before, given.after)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 
 An answer is one line of JSON per subject: for each shipped configuration and each kernel and program of the corpus, the
 emitted text (without comments, file names and the line numbers inside generated names), the verdict, and the status of
-every invariant; for a grid of shapes, the configuration that each family selects. Identifiers that were renamed on purpose stand in
-results/renamed_identifiers.json, old to new; both sides are compared under the new names.
+every invariant; for a grid of shapes, the configuration that each family selects. results/renamed_identifiers.json maps
+identifiers that were renamed on purpose to their new names, under which both sides are compared.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def test_a_loop_that_knows_nothing_of_launches_before_slips_past(monkeypatch: py
     whole: Callable[[Flow], Flow] = vars(Flow)["apart"]
 
     def forgetful(flow: Flow) -> Flow:
-        return evolve(whole(flow), given={})
+        return evolve(whole(flow), launch_contents={})
 
     monkeypatch.setattr(Flow, "apart", forgetful)
     path = PROGRAMS / "refuted" / "zeros_beside_what_is_summed.py"

@@ -27,7 +27,7 @@ class Obligation:
     quantities: named quantities to report at the sizes of a static fault.
     related: returns further statements that explain a failure, each with a remark.
     minimise: the terms that a counterexample should make small, in order. compared: number of elements in the goal.
-    given: the premises added to the hypotheses. "facts": all facts of the kernel. "assumptions": only its
+    premises: the premises added to the hypotheses. "facts": all facts of the kernel. "assumptions": only its
     assumptions; for goals about the whole grid, which must not presume that a particular block exists. "nothing": none.
     note: a fact that the verdict mentions if the obligation is proved.
     presumed: a named assumption on which the proof depends; the verdict lists it.
@@ -49,7 +49,7 @@ class Obligation:
     minimise: tuple[Index, ...] = ()
     compared: int = 0
     help: str = ""
-    given: Literal["facts", "assumptions", "nothing"] = "facts"
+    premises: Literal["facts", "assumptions", "nothing"] = "facts"
     asserted: bool = False
     note: str = ""
     presumed: str = ""

@@ -1,4 +1,4 @@
-"""Tables over a register tile as expressions of its elements' coordinates, and any one element of it."""
+"""Recovers affine expressions of element coordinates from tables over a register tile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from argus.core.walk import IntArray, mentions, substitute, topological
 
 
 def affine(table: IntArray, held: TV) -> Index | None:
-    """A table over a register tile as an affine expression of the elements' coordinates; None if it is none."""
+    """The affine expression of element coordinates that equals a table over a register tile; None if there is none."""
     found: Index = algebra.const(0)
     rest = table
     for axis, coordinate in enumerate(held.coordinates()):
@@ -34,13 +34,13 @@ def affine(table: IntArray, held: TV) -> Index | None:
 
 
 def affine_over(held: TV) -> Callable[[IntArray], Index | None]:
-    """Tables over a register tile as expressions of its elements' coordinates."""
+    """The function `affine` for tables over one register tile; None for tables of another shape."""
     shape = held.threads.size(), held.values.size()
     return lambda table: affine(table, held) if table.shape == shape else None
 
 
 def at_any_element(cond: Cond, held: TV) -> Cond:
-    """A condition on an element's coordinates in a tile as one on the coordinates of any element of it."""
+    """A condition on element coordinates at an arbitrary element of the tile, one fresh symbol per axis."""
     if not mentions(cond, (Coord,)):
         return cond
     places = [Symbol(f"at_{axis}", "fresh", 0, extent - 1) for axis, extent in enumerate(held.tile)]
@@ -48,5 +48,5 @@ def at_any_element(cond: Cond, held: TV) -> Cond:
 
 
 def coordinate_axes(*roots: Node) -> frozenset[int]:
-    """The axes of a tile whose coordinates are mentioned."""
+    """The axes of a tile whose coordinates occur in the expressions."""
     return frozenset(node.axis for node in topological(roots) if isinstance(node, Coord))

@@ -147,7 +147,7 @@ def shared_memory_obligations(kernel: Kernel) -> Iterator[Obligation]:
         fault=f"`{kernel.name}` needs {need} bytes of shared memory with its padding, {kernel.target} has {limit}",
         related=partial(_sizes_of, chosen[1:3], bytes_of, "bytes"),
         help="make the tiles smaller, use fewer stages, or reuse a buffer",
-        given="nothing",
+        premises="nothing",
     )
 
 
@@ -191,7 +191,7 @@ def role_register_obligations(kernel: Kernel) -> Iterator[Obligation]:
         related=partial(_other_requests, [role for role in requesting if role is not largest], roles),
         help="give the roles fewer registers, in steps of 8: 24 and 240, or 40 and 232, for one warpgroup that loads "
         "and two that multiply",
-        given="nothing",
+        premises="nothing",
     )
 
 
@@ -207,7 +207,7 @@ def _role_tiles_obligation(kernel: Kernel, role: Role, roles: Roles) -> Obligati
         witness=(("holds", ", ".join(f"{buffer.name} {register_words(buffer)}" for buffer in tiles)),),
         fault=f"the tiles of role `{role.name}` take {need} registers a thread, it requests {have}",
         help="give the role more registers, or smaller tiles",
-        given="nothing",
+        premises="nothing",
     )
 
 
@@ -239,7 +239,7 @@ def stage_obligations(kernel: Kernel) -> Iterator[Obligation]:
                 witness=(("period", f"{period} elements"), ("stage", f"{size} elements")),
                 fault=f"stages of `{view.buffer.name}` are not whole periods of its swizzle",
                 help="make each stage a multiple of the swizzle's period",
-                given="nothing",
+                premises="nothing",
             )
 
 

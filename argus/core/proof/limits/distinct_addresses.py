@@ -30,7 +30,7 @@ def distinct_address_obligations(kernel: Kernel) -> Iterator[Obligation]:
             witness=(("layout", why),) if why else (),
             fault=f"the elements of `{name}` do not have distinct addresses: {why}",
             help="give rows and slots strides of at least their number of elements",
-            given="nothing",
+            premises="nothing",
         )
 
 

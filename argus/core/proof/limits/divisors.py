@@ -51,7 +51,7 @@ def _positive_obligation(stmt: Stmt, divisor: Index, known: tuple[Cond, ...]) ->
         stmt,
         algebra.le(1, divisor),
         known,
-        given="nothing",
+        premises="nothing",
         fault=f"the divisor {show(divisor)} may be zero",
         quantities=((show(divisor), divisor),),
         help=f"`assume({show(divisor)} >= 1)`",

@@ -57,7 +57,7 @@ def _upper_bound(accesses: Accesses, access: Access, cond: Cond) -> Inside | Non
         return None
     assert access.by is not None
     for left in (algebra.sub(cond.left, 1), cond.left):
-        place = accesses.component(left, access.by)
+        place = accesses.fragment_index(left, access.by)
         never_negative = algebra.le(0, substitute(left, {}, integers.arbitrary_element(access.view)))
         if place is not None and never_negative is algebra.TRUE:
             return Inside(place, algebra.add(cond.right, algebra.sub(left, cond.left), 1))

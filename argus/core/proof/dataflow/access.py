@@ -278,27 +278,27 @@ class Accesses:
 
     def _register_numbers(self, side: ViewAccess) -> tuple[Separable] | None:
         """The register numbers of the elements; None if an element is in a register of another thread."""
-        held = side.view.buffer.layout
-        assert isinstance(held, TV)
-        if side.by.threads.size() != held.threads.size():
+        layout = side.view.buffer.layout
+        assert isinstance(layout, TV)
+        if side.by.threads.size() != layout.threads.size():
             return None
-        thread = np.arange(held.threads.size(), dtype=np.int64)[:, None]
-        if side.by == held and is_whole(side.view):
-            return (numeric(thread * held.values.size() + np.arange(held.values.size())),)
-        value = self._value_indices(side, held)
-        return None if value is None else (numeric(thread * held.values.size() + value),)
+        thread = np.arange(layout.threads.size(), dtype=np.int64)[:, None]
+        if side.by == layout and is_whole(side.view):
+            return (numeric(thread * layout.values.size() + np.arange(layout.values.size())),)
+        value = self._value_indices(side, layout)
+        return None if value is None else (numeric(thread * layout.values.size() + value),)
 
-    def _value_indices(self, side: ViewAccess, held: TV) -> IntArray | None:
+    def _value_indices(self, side: ViewAccess, layout: TV) -> IntArray | None:
         """The value index of each element within its thread; None if another thread holds it."""
         number, below = np.zeros(_shape(side.by), np.int64), 1
-        for expression, extent in zip(side.view.at, held.tile, strict=True):
+        for expression, extent in zip(side.view.at, layout.tile, strict=True):
             place = self.separable_index(expression, side.by)
             if place is None or place.base is not algebra.const(0) or place.low < 0 or place.high >= extent:
                 return None
             number, below = number + place.table * below, below * extent
-        own = np.full((held.threads.size(), below), -1, np.int64)
+        own = np.full((layout.threads.size(), below), -1, np.int64)
         np.put_along_axis(
-            own, held.elements(), np.broadcast_to(np.arange(held.values.size()), held.elements().shape), 1
+            own, layout.elements(), np.broadcast_to(np.arange(layout.values.size()), layout.elements().shape), 1
         )
         found = np.take_along_axis(own, number, 1)
         return None if (found < 0).any() else found

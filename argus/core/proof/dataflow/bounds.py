@@ -62,8 +62,8 @@ def drop_implied_bounds(holds: Callable[[Cond], bool], one: Data, two: Data) -> 
     """Both values without those bounds that only one of them has and that hold for all elements."""
     mine, theirs = _unmatched(one.inside, two.inside), _unmatched(two.inside, one.inside)
     implied = {id(bound) for bound in (*mine, *theirs) if holds(_all_within((bound,)))}
-    kept = [tuple(bound for bound in each.inside if id(bound) not in implied) for each in (one, two)]
-    return evolve(one, inside=kept[0]), evolve(two, inside=kept[1])
+    remaining = [tuple(bound for bound in each.inside if id(bound) not in implied) for each in (one, two)]
+    return evolve(one, inside=remaining[0]), evolve(two, inside=remaining[1])
 
 
 def drop_loop_bounds(holds: Callable[[Cond], bool], data: Data, loop: Loop) -> Data:

@@ -352,8 +352,7 @@ class Flow:
                 return uniform(access.shape, Top(reason), algebra.TRUE)
             found = load_bounds(self.accesses, access, places)
             if found is None:
-                reason = "a view's condition that is not a bound of a coordinate"
-                return uniform(access.shape, Top(reason), algebra.TRUE)
+                return uniform(access.shape, Top("a view's condition that is not a coordinate bound"), algebra.TRUE)
             inside = found
         product = ElementProduct((access.view.buffer,), (tuple(places),), inside)
         terms = (product,) if self._tracks_products and fill == 0 else ()
@@ -395,6 +394,6 @@ class Flow:
 
     def names(self, buffer: Buffer) -> tuple[tuple[str, Index], ...]:
         """The tag record of a tensor's elements; a name that several tags define is left out."""
-        given = [s.stmt.names for s in self.timeline.steps if isinstance(s.stmt, Tag) and s.stmt.view.buffer is buffer]
-        names = [name for record in given for name, _ in record]
-        return tuple((name, e) for record in given for name, e in record if names.count(name) == 1)
+        tags = [s.stmt.names for s in self.timeline.steps if isinstance(s.stmt, Tag) and s.stmt.view.buffer is buffer]
+        names = [name for record in tags for name, _ in record]
+        return tuple((name, e) for record in tags for name, e in record if names.count(name) == 1)

@@ -176,7 +176,7 @@ def role_register_obligations(kernel: Kernel) -> Iterator[Obligation]:
     left = kernel.threads - width * sum(role.warps for role in requesting)
     needs = [(role.name, width * role.warps, role.registers or 0) for role in requesting]
     needs += [("other warps", left, first)] if left else []
-    need, have = sum(threads * held for _, threads, held in needs), kernel.threads * first
+    need, have = sum(threads * registers for _, threads, registers in needs), kernel.threads * first
     largest = max(requesting, key=lambda role: width * role.warps * (role.registers or 0))
     yield Obligation(
         "I21",
@@ -184,7 +184,7 @@ def role_register_obligations(kernel: Kernel) -> Iterator[Obligation]:
         _register_request(largest, roles),
         algebra.TRUE if need <= have else algebra.FALSE,
         witness=(
-            ("needs", ", ".join(f"{name} {threads} x {held}" for name, threads, held in needs)),
+            ("needs", ", ".join(f"{name} {threads} x {registers}" for name, threads, registers in needs)),
             ("has", f"{kernel.threads} threads launched with {first} each"),
         ),
         fault=f"the roles of `{kernel.name}` request {need} registers, the block has {have}: one role waits for ever",

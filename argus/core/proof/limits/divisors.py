@@ -24,7 +24,7 @@ def divisor_obligations(timeline: Timeline) -> Iterator[Obligation]:
     for stmt, roots in _expressions(timeline.kernel):
         premises = assumed if stmt is timeline.kernel.body[0] else facts
         for divisor in dict.fromkeys(_divisors(roots)):
-            sound = tuple(fact for fact, given in lemmas if not any(_contains(one, divisor) for one in given))
+            sound = tuple(fact for fact, presumed in lemmas if not any(_contains(one, divisor) for one in presumed))
             yield _positive_obligation(stmt, divisor, (*premises, *sound))
 
 

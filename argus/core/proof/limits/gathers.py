@@ -109,7 +109,7 @@ def _why_not_vectors(access: Access, stmt: Copy, inside: tuple[Inside, ...] | No
     inside: first the bounds of each axis of the tensor, then those of the view.
     """
     if inside is None:
-        return "a view's condition that is not a bound of a coordinate"
+        return "a view's condition that is not a coordinate bound"
     axes = len(access.view.buffer.shape)
     last, values = inside[axes - 1].coordinate, access.shape[1]
     if not isinstance(last, Separable) or values % count:

@@ -82,7 +82,7 @@ def without(module: object, name: str) -> Patch:
 
 
 def loads_arrive_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reaching.Flow, "_arrived", always)
+    patch.setattr(reaching.Flow, "_has_arrived", always)
 
 
 def any_count_will_do(patch: pytest.MonkeyPatch) -> None:
@@ -112,9 +112,9 @@ def sums_are_not_scaled(patch: pytest.MonkeyPatch) -> None:
 
 def coordinates_stay(patch: pytest.MonkeyPatch) -> None:
     def there(value: Value, _: object, __: object, taken: Writers) -> Value:
-        return value.at(taken.place) if isinstance(value, Data) else value
+        return value.at(taken.writer) if isinstance(value, Data) else value
 
-    patch.setattr(lookup, "_retold", there)
+    patch.setattr(lookup, "_in_reader_coordinates", there)
 
 
 def any_lanes_store_one_number(patch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def distances_may_be_turned_round(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_lanes_may_be_chosen(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(timeline, "_chooses_threads", always)
+    patch.setattr(timeline, "_depends_on_thread_only", always)
 
 
 def nothing_is_a_guard(patch: pytest.MonkeyPatch) -> None:
@@ -313,7 +313,7 @@ def any_reference_will_do(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_tile_is_there(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(loop_invariants.LoopCarried, "_seen", there_at_once)
+    patch.setattr(loop_invariants.LoopCarried, "_cases_at", there_at_once)
 
 
 def there_at_once(_: object, tile: loop_invariants.TileState, __: object, shape: tuple[int, int]) -> Content:
@@ -379,7 +379,7 @@ def without_stages(patch: pytest.MonkeyPatch) -> None:
     def whole(_: Step, stmt: Copy, *__: object) -> Obligation:
         return Obligation("I18", "", stmt, TRUE)
 
-    patch.setattr(memory, "_stages", whole)
+    patch.setattr(memory, "_stage_obligation", whole)
 
 
 def tiles_are_believed_shared(patch: pytest.MonkeyPatch) -> None:
@@ -432,13 +432,13 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cp_async_into_the_slot_in_use", "I10", slots_are_never_the_same),
     ("softmax_of_columns_by_maxima_of_rows", "I23", one_reference_for_all),
     ("padding_times_zero", "I4", all_padding_is_finite),
-    ("lds_over_budget", "I22", without(budgets, "_storage")),
-    ("bank_conflicts", "I33", without(budgets, "_banks")),
-    ("store_without_predicate", "I37", without(memory, "_bounds")),
-    ("misaligned_vector", "I19", without(memory, "_vectors")),
+    ("lds_over_budget", "I22", without(budgets, "_storage_obligations")),
+    ("bank_conflicts", "I33", without(budgets, "_bank_obligations")),
+    ("store_without_predicate", "I37", without(memory, "_bound_obligations")),
+    ("misaligned_vector", "I19", without(memory, "_vector_obligations")),
     ("box_that_begins_anywhere", "I19", without(boxes, "box_start_obligations")),
     ("box_that_begins_within_a_chunk", "I19", without(boxes, "box_start_obligations")),
-    ("descriptor_too_large", "I28", without(integers, "_offsets")),
+    ("descriptor_too_large", "I28", without(integers, "_byte_offset_obligation")),
     ("missing_barrier_raw", "I5", without(races, "race_obligations")),
     ("missing_barrier_war", "I36", without(races, "race_obligations")),
     ("undrained_read", "I30", without(races, "race_obligations")),
@@ -509,7 +509,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("scan_of_another_row", "I4", without(claims, "written_once_obligations")),
     ("slices_in_another_order", "I1", without(claims, "operand_obligations")),
     ("expert_of_no_row", "I27", without(claims, "operand_obligations")),
-    ("sentinel_prefetched", "I27", without(indirect_index, "_chosen")),
+    ("sentinel_prefetched", "I27", without(indirect_index, "_coordinate_obligations")),
     ("looks_at_the_next_expert", "I37", every_term_is_an_element),
     ("rows_that_the_claim_leaves_out", "I4", without(writes, "_only_claimed_elements")),
     ("rows_after_the_last_sequence", "I4", without(store_coverage, "_segment_obligation")),
@@ -522,7 +522,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("relation_before_the_wait", "I11", SEEN),
     ("swizzle_over_two_stages", "I18", without_stages),
     ("store_of_transposed_matrices", "I20", without(boxes, "matrix_copy_obligations")),
-    ("registers_staged_unwritten", "I38", without(reads, "_of_read")),
+    ("registers_staged_unwritten", "I38", without(reads, "_obligations_of_read")),
     ("copies_of_one_slot_overlap", "I5", without(analysis, "disjoint_fill_obligations")),
     ("map_not_released", "I29", any_map_will_do),
     ("map_of_another_group", "I29", any_map_will_do),
@@ -557,7 +557,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("convolution_exchanges_its_axes", "I3", any_places_will_do),
     ("convolution_transposed_without_gaps", "I3", any_places_will_do),
     ("depthwise_exchanges_its_axes", "I3", any_places_will_do),
-    ("convolution_of_odd_channels", "I19", without(vectors, "_wide")),
+    ("convolution_of_odd_channels", "I19", without(vectors, "_alignment_obligations")),
 )
 
 

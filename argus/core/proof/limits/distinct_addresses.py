@@ -41,7 +41,7 @@ def address_conflict(layout: Staged) -> str:
         return collision
     swizzle = layout.swizzle
     if swizzle is not None and layout.layout.cosize() % swizzle.period != 0:
-        return f"{swizzle} permutes blocks of {swizzle.period} elements; {layout.layout.cosize()} is not a multiple"
+        return f"{swizzle} permutes blocks of {swizzle.period} elements, which do not divide {layout.layout.cosize()}"
     return ""
 
 

@@ -150,7 +150,7 @@ def _order(analysis: Analysis, obligation: Obligation) -> Sequence[Index]:
 
 
 def _hypotheses(analysis: Analysis, obligation: Obligation) -> tuple[Cond, ...]:
-    given = {"facts": analysis.facts, "assumptions": analysis.assumptions, "nothing": ()}[obligation.given]
+    given = {"facts": analysis.facts, "assumptions": analysis.assumptions, "nothing": ()}[obligation.premises]
     hypotheses = (*given, *obligation.hypotheses)
     if analysis.promise_prover is None:
         return hypotheses

@@ -30,11 +30,11 @@ from tests.verifier.switched_off_checks import (
 
 
 def any_lanes_may_be_chosen(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(timeline, "_chooses_threads", always)
+    patch.setattr(timeline, "_depends_on_thread_only", always)
 
 
 def every_tile_is_set(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(loop_invariants.LoopCarried, "_seen", complete_tile)
+    patch.setattr(loop_invariants.LoopCarried, "_cases_at", complete_tile)
 
 
 def complete_tile(_: object, tile: loop_invariants.TileState, __: object, shape: tuple[int, int]) -> Content:
@@ -49,7 +49,7 @@ def without_stages(patch: pytest.MonkeyPatch) -> None:
     def whole(_: Step, stmt: Copy, *__: object) -> Obligation:
         return Obligation("I18", "", stmt, TRUE)
 
-    patch.setattr(memory, "_stages", whole)
+    patch.setattr(memory, "_stage_obligation", whole)
 
 
 def copy_of_another_swizzle() -> Kernel:
@@ -84,22 +84,22 @@ def slots_that_overlap() -> Kernel:
 
 
 CASES: tuple[tuple[str, str, Patch], ...] = (
-    ("lds_over_budget", "I22", without_obligations(budgets, "_storage")),
-    ("bank_conflicts", "I33", without_obligations(budgets, "_banks")),
-    ("store_without_predicate", "I37", without_obligations(memory, "_bounds")),
-    ("misaligned_vector", "I19", without_obligations(memory, "_vectors")),
+    ("lds_over_budget", "I22", without_obligations(budgets, "_storage_obligations")),
+    ("bank_conflicts", "I33", without_obligations(budgets, "_bank_obligations")),
+    ("store_without_predicate", "I37", without_obligations(memory, "_bound_obligations")),
+    ("misaligned_vector", "I19", without_obligations(memory, "_vector_obligations")),
     ("box_that_begins_anywhere", "I19", without_obligations(boxes, "box_start_obligations")),
     ("box_that_begins_within_a_chunk", "I19", without_obligations(boxes, "box_start_obligations")),
-    ("descriptor_too_large", "I28", without_obligations(integers, "_offsets")),
+    ("descriptor_too_large", "I28", without_obligations(integers, "_byte_offset_obligation")),
     ("registers_over_the_file", "I21", without_obligations(budgets, "role_register_obligations")),
-    ("sentinel_prefetched", "I27", without_obligations(indirect_index, "_chosen")),
+    ("sentinel_prefetched", "I27", without_obligations(indirect_index, "_coordinate_obligations")),
     ("looks_at_the_next_expert", "I37", every_index_is_in_bounds),
     ("swizzle_over_two_stages", "I18", without_stages),
     ("store_of_transposed_matrices", "I20", without_obligations(boxes, "matrix_copy_obligations")),
-    ("registers_staged_unwritten", "I38", without_obligations(reads, "_of_read")),
+    ("registers_staged_unwritten", "I38", without_obligations(reads, "_obligations_of_read")),
     ("copies_of_one_slot_overlap", "I5", without_obligations(analysis, "disjoint_fill_obligations")),
     ("attention_product_of_unset_weights", "I38", every_tile_is_set),
-    ("convolution_of_odd_channels", "I19", without_obligations(vectors, "_wide")),
+    ("convolution_of_odd_channels", "I19", without_obligations(vectors, "_alignment_obligations")),
 )
 
 

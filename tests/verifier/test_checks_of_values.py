@@ -64,9 +64,9 @@ def sums_are_not_scaled(patch: pytest.MonkeyPatch) -> None:
 
 def coordinates_are_not_translated(patch: pytest.MonkeyPatch) -> None:
     def there(value: Value, _: object, __: object, taken: Writers) -> Value:
-        return value.at(taken.place) if isinstance(value, Data) else value
+        return value.at(taken.writer) if isinstance(value, Data) else value
 
-    patch.setattr(lookup, "_retold", there)
+    patch.setattr(lookup, "_in_reader_coordinates", there)
 
 
 def any_units_of_a_logarithm(patch: pytest.MonkeyPatch) -> None:

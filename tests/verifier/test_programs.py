@@ -97,12 +97,12 @@ def test_unknown(path: Path, solver: str) -> None:
 
 def test_a_loop_that_knows_nothing_of_launches_before_slips_past(monkeypatch: pytest.MonkeyPatch) -> None:
     """What tiles hold round a loop is tried on what launches before left, padding included."""
-    whole: Callable[[Flow], Flow] = vars(Flow)["apart"]
+    whole: Callable[[Flow], Flow] = vars(Flow)["without_results"]
 
     def forgetful(flow: Flow) -> Flow:
-        return evolve(whole(flow), given={})
+        return evolve(whole(flow), launch_contents={})
 
-    monkeypatch.setattr(Flow, "apart", forgetful)
+    monkeypatch.setattr(Flow, "without_results", forgetful)
     path = PROGRAMS / "refuted" / "zeros_beside_what_is_summed.py"
     assert isinstance(verified(path, "z3").verdict, Proved)
 

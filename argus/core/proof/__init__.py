@@ -1,1 +1,1 @@
-"""Abstract interpretation of the IR and the proof obligations that it yields; pure functions."""
+"""Abstract interpretation of the IR, and the proof obligations that follow from it; pure functions."""

@@ -40,9 +40,9 @@ from argus.core.walk import mentions, symbols
 class Analysis:
     """The result of `analyse`.
 
-    unmodelled: constructs outside the model; every dataflow invariant is then open.
-    assumptions: the kernel's own. facts: the assumptions, and that the block lies in the grid.
-    promise_prover: the prover that adds the promises on integers from memory; None if the kernel reads none.
+    unmodelled: constructs outside the model; if there are any, every data-flow invariant is undecided.
+    assumptions: those that the kernel states. facts: the assumptions, and that the block lies in the grid.
+    promise_prover: a prover that adds the promises on integers from memory; None if the kernel reads none.
     tensors_after: the content of each written tensor after the kernel, provided that all obligations are proved.
     """
 
@@ -56,7 +56,7 @@ class Analysis:
 
 
 def analyse(kernel: Kernel, prover: Prover, others: ProgramContext = NO_PROGRAM) -> Analysis:
-    """Interpret the kernel abstractly and list its obligations; `prover` decides queries that arise on the way.
+    """Interpret the kernel abstractly and list its obligations. prover: decides the queries of the interpretation.
 
     others: the launches before and after this one, if the kernel is part of a program.
     """
@@ -73,15 +73,17 @@ def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext) -> Analysis
         reason = "integers written by an earlier launch are not supported yet"
         return _unmodelled_kernel(kernel, NotModelled(integer, reason))
     if kernel.roles is None:
-        rows = flatten_views(kernel) if others is NO_PROGRAM else FlattenedKernel(kernel)
-        alone = Agent(rows.kernel.body, kernel.threads, "cta", frozenset())
-        found = _analysed(rows, prover, alone, others, lambda _: budgets.shared_memory_obligations(kernel))
-        if not rows.seen or found.unmodelled:
+        flattened = flatten_views(kernel) if others is NO_PROGRAM else FlattenedKernel(kernel)
+        block = Agent(flattened.kernel.body, kernel.threads, "cta", frozenset())
+        found = _analyse_agent(flattened, prover, block, others, lambda _: budgets.shared_memory_obligations(kernel))
+        if not flattened.replaced or found.unmodelled:
             return found
-        placed = _gather_obligations(kernel, rows, prover)
-        if isinstance(placed, NotModelled):
-            return evolve(found, obligations=(), unmodelled=(placed,))
-        return evolve(found, obligations=(*divisors.divisor_obligations(timeline(kernel)), *placed, *found.obligations))
+        gathered = _gather_obligations(kernel, flattened, prover)
+        if isinstance(gathered, NotModelled):
+            return evolve(found, obligations=(), unmodelled=(gathered,))
+        return evolve(
+            found, obligations=(*divisors.divisor_obligations(timeline(kernel)), *gathered, *found.obligations)
+        )
     staged = next(filter(_is_staged, walk(kernel.body)), None)
     if staged is not None:
         reason = "`cp.async` groups inside roles are not supported by the verifier yet"
@@ -92,7 +94,7 @@ def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext) -> Analysis
     role, rings = read.role, read.rings
     agent = Agent(read.body, role.agent, role.name, rings)
 
-    def more(found: Sequence[Accesses]) -> Iterator[Obligation]:
+    def extra_obligations(found: Sequence[Accesses]) -> Iterator[Obligation]:
         yield from read.obligations
         yield from isolation_obligations(found, role, rings)
         for copies in read.fills:
@@ -100,7 +102,7 @@ def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext) -> Analysis
         if read.exchange is not None:
             yield from cluster_stores.disjoint_store_obligations(found[0], read.exchange)
 
-    analysed = _analysed(FlattenedKernel(read.kernel), prover, agent, others, more)
+    analysed = _analyse_agent(FlattenedKernel(read.kernel), prover, agent, others, extra_obligations)
     return evolve(
         analysed,
         obligations=(
@@ -117,9 +119,10 @@ def _is_staged(stmt: Stmt) -> bool:
 
 @frozen(eq=False)
 class Agent:
-    """The agent whose accesses `visibility` tracks.
+    """The threads whose shared-memory accesses `visibility` checks: the block, or one role.
 
-    barrier: the one that synchronises its threads. rings: buffers that the ring protocol covers instead.
+    threads: their number. barrier: the barrier that synchronises them.
+    rings: buffers that the ring protocol covers instead.
     """
 
     body: tuple[Stmt, ...]
@@ -128,23 +131,25 @@ class Agent:
     rings: frozenset[Buffer]
 
 
-def _gather_obligations(kernel: Kernel, rows: FlattenedKernel, prover: Prover) -> tuple[Obligation, ...] | NotModelled:
-    """The access obligations of gathered loads, computed on the kernel before its views are flattened."""
-    if not rows.gathered:
+def _gather_obligations(
+    kernel: Kernel, flattened: FlattenedKernel, prover: Prover
+) -> tuple[Obligation, ...] | NotModelled:
+    """Access obligations of gathered loads, computed on the kernel before its views are flattened."""
+    if not flattened.gathered:
         return ()
     obligations: list[Obligation] = []
-    for line in _lines(kernel, prover):
+    for line in _feasible_timelines(kernel, prover):
         refused = next((each for each in line.unmodelled if not isinstance(each.stmt, Tag)), None)
         if refused is not None:
             return refused
-        obligations += memory.access_obligations(line, Accesses(line), rows.gathered.__contains__)
+        obligations += memory.access_obligations(line, Accesses(line), flattened.gathered.__contains__)
     return tuple(obligations)
 
 
 def _unmodelled_kernel(kernel: Kernel, why: NotModelled) -> Analysis:
-    """The analysis of a kernel outside the model: only the obligations that need no dataflow."""
-    outside = tuple(stmt for stmt in kernel.prologue if isinstance(stmt, Alloc | Assume))
-    line = timeline(evolve(kernel, prologue=outside, roles=None, epilogue=()))
+    """The analysis of a kernel that is not modelled: only the obligations that need no data flow."""
+    declarations = tuple(stmt for stmt in kernel.prologue if isinstance(stmt, Alloc | Assume))
+    line = timeline(evolve(kernel, prologue=declarations, roles=None, epilogue=()))
     first = (
         *budgets.role_register_obligations(kernel),
         *budgets.shared_memory_obligations(kernel),
@@ -154,58 +159,69 @@ def _unmodelled_kernel(kernel: Kernel, why: NotModelled) -> Analysis:
     return Analysis(line, obligations, (why,), line.assumptions, line.facts)
 
 
-def _analysed(
-    rows: FlattenedKernel,
+def _analyse_agent(
+    flattened: FlattenedKernel,
     prover: Prover,
     agent: Agent,
     others: ProgramContext,
-    more: Callable[[Sequence[Accesses]], Iterator[Obligation]],
+    extra_obligations: Callable[[Sequence[Accesses]], Iterator[Obligation]],
 ) -> Analysis:
-    lines = _lines(rows.kernel, prover)
+    lines = _feasible_timelines(flattened.kernel, prover)
     first = lines[0]
     known = (first.assumptions, first.common)
-    unmodelled = (*_unsupported_promises(rows.kernel), *(each for line in lines for each in line.unmodelled))
+    unmodelled = (*_unsupported_promises(flattened.kernel), *(each for line in lines for each in line.unmodelled))
     found = tuple(Accesses(line) for line in lines)
     if unmodelled:
         return Analysis(first, tuple(budgets.budget_obligations(first, found[0])), unmodelled, *known)
-    obligations = [*more(found)]
+    obligations = [*extra_obligations(found)]
     after: dict[Buffer, TensorContent] = {}
     for line, accesses in zip(lines, found, strict=True):
         flow = Flow(
-            line, prover, line.facts, accesses, elementwise.map_content, folding.content, ways=found, seen=rows.seen
+            line,
+            prover,
+            line.facts,
+            accesses,
+            elementwise.map_content,
+            folding.content,
+            path_accesses=found,
+            replaced=flattened.replaced,
         )
-        flow.given.update(launch_readers(flow, others.before))
-        obligations += _obligations(flow, agent, others)
+        flow.launch_contents.update(launch_readers(flow, others.before))
+        obligations += _conditional_obligations(flow, agent, others)
         after |= programs.tensors_after(flow, others)
     return Analysis(first, tuple(obligations), (), *known, tensors_after=after)
 
 
 def _unsupported_promises(kernel: Kernel) -> Iterator[NotModelled]:
-    """Promises that a launcher cannot check, and grid extents that depend on integers from memory."""
+    """Reasons to refuse a kernel: promises that a launcher cannot check, and grid extents read from memory."""
     if any(not divides_safely(buffer.promise, ()) for buffer in kernel.parameters):
         yield NotModelled(kernel.body[0], "a promise that divides by a size that may be zero")
     if any(mentions(extent, (Read,)) for extent in kernel.grid):
         yield NotModelled(kernel.body[0], "a grid extent that depends on integers from memory")
 
 
-def _lines(kernel: Kernel, prover: Prover) -> tuple[Timeline, ...]:
+def _feasible_timelines(kernel: Kernel, prover: Prover) -> tuple[Timeline, ...]:
     """One timeline per control path, without the paths whose conditions are unsatisfiable."""
-    ways = control_paths(kernel)
+    paths = control_paths(kernel)
     lines = tuple(
-        epochs.check_divergence(divergent_waves.split_divergent_steps(timeline(way.kernel, way.given))) for way in ways
+        epochs.check_divergence(divergent_waves.split_divergent_steps(timeline(path.kernel, path.path_condition)))
+        for path in paths
     )
-    taken = tuple(line for line in lines if not line.given or not isinstance(prover.check(line.facts), Unsat))
-    return taken or lines[:1]
+    feasible = tuple(
+        line for line in lines if not line.path_condition or not isinstance(prover.check(line.facts), Unsat)
+    )
+    return feasible or lines[:1]
 
 
-def _obligations(flow: Flow, agent: Agent, others: ProgramContext) -> Iterator[Obligation]:
-    """The obligations of one control path, each under the path condition that selects it."""
-    for each in _owed(flow, agent, others):
-        path = flow.timeline.facts if each.given == "facts" and len(flow.ways) > 1 else ()
+def _conditional_obligations(flow: Flow, agent: Agent, others: ProgramContext) -> Iterator[Obligation]:
+    """The obligations of one control path, with the path condition as a hypothesis if there are several paths."""
+    for each in _path_obligations(flow, agent, others):
+        path = flow.timeline.facts if each.premises == "facts" and len(flow.path_accesses) > 1 else ()
         yield evolve(each, hypotheses=(*each.hypotheses, *path)) if path else each
 
 
-def _owed(flow: Flow, agent: Agent, others: ProgramContext) -> Iterator[Obligation]:
+def _path_obligations(flow: Flow, agent: Agent, others: ProgramContext) -> Iterator[Obligation]:
+    """The obligations of one control path, without its path condition."""
     line = flow.timeline
     sums = tuple(Accumulator(flow, buffer) for buffer in _accumulators(line))
     for accumulator in sums:
@@ -219,13 +235,13 @@ def _owed(flow: Flow, agent: Agent, others: ProgramContext) -> Iterator[Obligati
 def _kernel_obligations(
     flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried, agent: Agent
 ) -> Iterator[Obligation]:
-    """The obligations of one launch by itself, on one control path."""
+    """The obligations of one launch on one control path, independent of other launches."""
     line, accesses = flow.timeline, flow.accesses
     yield from budgets.budget_obligations(line, accesses)
     yield from divisors.divisor_obligations(line)
     yield from integers.control_width_obligations(line)
     yield from indirect_index.indirect_index_obligations(line)
-    gathered = {each.flat for each in flow.seen if each.gathered}
+    gathered = {each.flat for each in flow.replaced if each.gathered}
     yield from memory.access_obligations(line, accesses, lambda buffer: buffer not in gathered)
     yield from _barrier_obligations(line)
     yield from _global_order_obligations(line)
@@ -246,6 +262,7 @@ def _kernel_obligations(
 
 
 def _accumulators(line: Timeline) -> tuple[Buffer, ...]:
+    """The accumulators of matrix instructions that are not loop-carried tiles."""
     found: dict[Buffer, None] = {}
     elsewhere = loop_carried(line)
     for step in line.steps:
@@ -255,7 +272,7 @@ def _accumulators(line: Timeline) -> tuple[Buffer, ...]:
 
 
 def _barrier_obligations(line: Timeline) -> Iterator[Obligation]:
-    """I32: every wave arrives equally often, at each barrier or, where waves run apart, in total."""
+    """I32: all waves arrive equally often at each barrier; in total if waves take different branches."""
     for step in line.steps:
         if isinstance(step.stmt, Sync) and line.kernel.thread not in symbols(step.guard):
             plain = step.stmt.barrier == "cta" and step.stmt.how == "meet" and step.stmt.threads is None
@@ -271,7 +288,7 @@ def _barrier_obligations(line: Timeline) -> Iterator[Obligation]:
 
 
 def _global_order_obligations(line: Timeline) -> Iterator[Obligation]:
-    """No tensor is both read and written: that would need an order between blocks, which is not modelled."""
+    """I38: no tensor is both read and written, because the order between blocks is not modelled."""
     read = {s.stmt.source.buffer for s in line.steps if isinstance(s.stmt, Copy)}
     for step in line.steps:
         if not isinstance(step.stmt, Copy) or step.stmt.target.buffer.space != "global":

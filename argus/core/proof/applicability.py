@@ -80,6 +80,7 @@ _NARROW = 8
 
 
 def kernel_features(kernel: Kernel) -> Features:
+    """The constructs that the kernel's statements use."""
     stmts = list(walk(kernel.body))
     buffers = {view.buffer for s in stmts if isinstance(s, Copy) for view in (s.source, s.target)}
     claims = [s.claim for s in stmts if isinstance(s, Assert)]
@@ -92,33 +93,33 @@ def kernel_features(kernel: Kernel) -> Features:
         shared=any(b.space == "shared" for b in buffers),
         swizzled=any(isinstance(b.layout, Staged) and b.layout.swizzle is not None for b in buffers),
         barriers=has(Sync),
-        outputs=any(isinstance(c, WrittenOnce) for c in claims) or _stores(stmts),
+        outputs=any(isinstance(c, WrittenOnce) for c in claims) or _stores_to_global(stmts),
         relations=any(isinstance(c, Equal | Distinct | Relation | Order | Products) for c in claims),
         queues=any(isinstance(s, Copy) and s.atom.completion.queue is not None for s in stmts) or has(Wait),
         banks=any(b.banks is not None for b in buffers),
         roles=has(Roles, One),
         events=has(Arrive, Await),
         proxies=has(Fence, Commit) or any(isinstance(s, Copy | Mma) and s.atom.proxy == "async" for s in stmts),
-        folds=has(Fold) or any(isinstance(s, Map) and _reduces(s) for s in stmts),
-        lets=any(isinstance(s, Let) and not _counts(s) for s in stmts) or any(map(_reads_integers, stmts)),
+        folds=has(Fold) or any(isinstance(s, Map) and _has_exponentials(s) for s in stmts),
+        lets=any(isinstance(s, Let) and not _reads_counter(s) for s in stmts) or any(map(_reads_integers, stmts)),
         splits=any(isinstance(s, Copy) and s.combine is not None for s in stmts),
         scales=any(isinstance(s, Mma) and min(s.a.buffer.dtype.bits, s.b.buffer.dtype.bits) <= _NARROW for s in stmts)
-        and any(isinstance(s, Map) and _scales(s) for s in stmts),
+        and any(isinstance(s, Map) and _multiplies_operands(s) for s in stmts),
         copies=has(Copy),
         counters="lds" in kernel.target.queues,
         clusters=any(extent != 1 for extent in kernel.cluster),
         groups=any(isinstance(s, Mma) and s.atom.completion.queue == "wgmma" for s in stmts),
         bulk=any(isinstance(s, Copy) and s.atom.completion.queue == "bulk" for s in stmts),
-        descriptors=any(isinstance(s, Mma | Copy) and _described(s) for s in stmts),
-        matrices=any(isinstance(s, Copy) and _by_matrices(s) for s in stmts),
+        descriptors=any(isinstance(s, Mma | Copy) and _uses_descriptor(s) for s in stmts),
+        matrices=any(isinstance(s, Copy) and _copies_matrices(s) for s in stmts),
         budgets=kernel.roles is not None and any(role.registers is not None for role in kernel.roles.roles),
         maps=has(Edit) or any(isinstance(s, Copy) and s.through is not None for s in stmts),
         masks=has_masks(kernel),
     )
 
 
-def _counts(stmt: Let) -> bool:
-    """Whether an integer is a counter of the role rather than data."""
+def _reads_counter(stmt: Let) -> bool:
+    """Whether a `Let` reads a counter of its role rather than data."""
     return isinstance(stmt.value, Peek) and stmt.value.view.buffer.space == "counter"
 
 
@@ -126,31 +127,31 @@ def _reads_integers(stmt: Stmt) -> bool:
     return any(mentions(root, (Read,)) for root in expressions(stmt))
 
 
-def _scales(stmt: Map) -> bool:
-    """Whether elements of two operands are multiplied, as a sum is with its scale."""
+def _multiplies_operands(stmt: Map) -> bool:
+    """Whether a map multiplies or divides elements of two operands, as scaling an accumulator does."""
     products = [
         node.args[:2] for node in nodes(stmt.elem) if isinstance(node, Op) and node.name in ("mul", "div", "fma")
     ]
     return any(all(any(isinstance(inner, Get) for inner in nodes(arg)) for arg in factors) for factors in products)
 
 
-def _stores(stmts: list[Stmt]) -> bool:
+def _stores_to_global(stmts: list[Stmt]) -> bool:
     return any(isinstance(s, Copy) and s.target.buffer.space == "global" for s in stmts)
 
 
-def _described(stmt: Mma | Copy) -> bool:
+def _uses_descriptor(stmt: Mma | Copy) -> bool:
     """Whether an instruction takes a descriptor that names a shared-memory layout."""
     if isinstance(stmt, Copy):
         return stmt.atom.box is not None and stmt.atom.box.axes > 1
     return any(operand.canonical for operand in stmt.atom.operands.values())
 
 
-def _by_matrices(stmt: Copy) -> bool:
+def _copies_matrices(stmt: Copy) -> bool:
     return any(operand.space == "shared" and operand.tv is not None for operand in stmt.atom.operands.values())
 
 
-def _reduces(stmt: Map) -> bool:
-    """Whether a map has exponentials, by which a softmax is recognised."""
+def _has_exponentials(stmt: Map) -> bool:
+    """Whether a map computes exponentials; the verifier treats these as part of a softmax."""
     return any(isinstance(node, Op) and node.name in ("exp", "exp2") for node in nodes(stmt.elem))
 
 
@@ -190,8 +191,8 @@ _RULES: Mapping[str, _Rule] = {
     "I5": (lambda f: f.shared, "no shared memory"),
     "I6": (lambda f: f.events, "no barrier is waited on by parity"),
     "I7": (lambda f: f.events, "no barrier counts bytes"),
-    "I8": (lambda f: f.events, "no barrier counts arrivals but the block's own"),
-    "I9": (lambda f: f.roles, "one role: every wave runs the same statements"),
+    "I8": (lambda f: f.events, "no barrier counts arrivals, except the block barrier"),
+    "I9": (lambda f: f.roles, "one role: all waves run the same statements"),
     "I10": (lambda f: f.groups and f.shared, "no matrix instruction reads shared memory"),
     "I11": (lambda f: f.groups, "matrix instructions complete in order"),
     "I12": (lambda f: f.proxies, "one memory proxy"),
@@ -202,7 +203,7 @@ _RULES: Mapping[str, _Rule] = {
     "I17": (lambda f: f.descriptors, "no matrix descriptors"),
     "I18": (lambda f: f.swizzled, "no swizzled shared memory"),
     "I19": (lambda f: f.copies, "no copies"),
-    "I20": (lambda f: f.matrices, "no store instruction with a layout of its own; I4 checks each element stored"),
+    "I20": (lambda f: f.matrices, "no store instruction that fixes a register layout; I4 checks each stored element"),
     "I21": (lambda f: f.budgets, "no register reallocation between roles"),
     "I22": (lambda _: True, ""),
     "I23": (lambda f: f.folds, "no softmax"),
@@ -212,13 +213,13 @@ _RULES: Mapping[str, _Rule] = {
     "I27": (lambda f: f.lets, "no integer from memory chooses a tile"),
     "I28": (lambda f: f.copies, "no addresses"),
     "I29": (lambda f: f.maps, "no tensor descriptors are edited"),
-    "I30": (lambda f: f.shared and f.counters, "shared memory is read in order, without a counter to wait for"),
+    "I30": (lambda f: f.shared and f.counters, "the target has no LDS counter: it reads shared memory in order"),
     "I31": (lambda f: f.queues, "no asynchronous operation"),
     "I32": (lambda f: f.barriers, "no barrier"),
     "I33": (lambda f: f.banks, "no bank-conflict degree is declared"),
-    "I34": (lambda f: f.splits, "no store adds to what other blocks store"),
-    "I35": (lambda f: f.scales, "no sum of products of narrow numbers is multiplied by a scale"),
-    "I36": (lambda f: f.shared, "no shared memory is staged again"),
+    "I34": (lambda f: f.splits, "no store accumulates into elements that other blocks also store"),
+    "I35": (lambda f: f.scales, "no accumulator of narrow operands is multiplied by a scale"),
+    "I36": (lambda f: f.shared, "no shared memory is reused"),
     "I37": (lambda f: f.copies, "no copies"),
     "I38": (lambda _: True, ""),
     "I39": (lambda f: f.relations, "no relation is asserted"),
@@ -230,7 +231,7 @@ _REFILL = "TMA refills a stage only after the reads of the agents that released 
 
 
 def machine_assumptions(kernel: Kernel) -> tuple[str, ...]:
-    """The assumptions about hardware, beyond its documents, that the proof of this kernel uses."""
+    """The assumptions about the hardware that the proof of this kernel uses and that its manuals do not state."""
     stmts = list(walk(kernel.body))
     groups = any(isinstance(s, Mma) and s.atom.completion.queue == "wgmma" for s in stmts)
     shared = ("register tiles with disjoint lifetimes share registers; the build reports spills",)
@@ -243,6 +244,6 @@ def machine_assumptions(kernel: Kernel) -> tuple[str, ...]:
 
 
 def not_applicable(kernel: Kernel) -> dict[str, str]:
-    """For each invariant that does not apply to the kernel, the reason."""
+    """Map each invariant that does not apply to the kernel to the reason."""
     found = kernel_features(kernel)
     return {invariant: reason for invariant, (applies, reason) in _RULES.items() if not applies(found)}

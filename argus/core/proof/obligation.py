@@ -1,4 +1,4 @@
-"""A proof obligation: a condition, the statement it comes from, and how its failure is reported."""
+"""Defines a proof obligation: a goal, the statement that it belongs to, and the texts that report a failure."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ Related = tuple[tuple[Stmt, str], ...]
 
 @frozen(eq=False)
 class Obligation:
-    """`goal` follows from `hypotheses` and the kernel's facts.
+    """The claim that `goal` follows from `hypotheses` and the kernel's facts.
 
-    invariant: the id under which it is reported. what: the goal as a sentence for the user.
-    other: the second statement involved. unknown: why there is no query to ask (`goal` is then ignored).
+    invariant: id of the invariant that reports it. what: the goal as a sentence for the user.
+    other: the second statement involved.
+    unknown: why the goal cannot be put to a solver; `goal` is then ignored and the result is unknown.
     witness: named facts of a static fault, recomputed from the program (`goal` is then false).
     fault: the negation of `what` as a sentence for the user; by default "not so: ...".
     quantities: named quantities to report at the sizes of a static fault.
     related: returns further statements that explain a failure, each with a remark.
     minimise: the terms that a counterexample should make small, in order. compared: number of elements in the goal.
-    given: the premises besides the hypotheses: all the kernel's facts; only its assumptions, where the goal is about
-    the whole grid, so that no particular block need exist; or nothing.
+    premises: the premises added to the hypotheses. "facts": all facts of the kernel. "assumptions": only its
+    assumptions; for goals about the whole grid, which must not presume that a particular block exists. "nothing": none.
     note: a fact that the verdict mentions if the obligation is proved.
     presumed: a named assumption on which the proof depends; the verdict lists it.
-    replayable: a run shows its failure, although the invariant's other faults are static.
-    asserted: the program asserts it, so the statement must be reachable: contradictory hypotheses prove nothing.
+    replayable: the interpreter can show the failure in a run, although the invariant's other faults are static.
+    asserted: the program states the goal, so the statement must be reachable: contradictory hypotheses prove nothing.
     """
 
     invariant: str
@@ -48,7 +49,7 @@ class Obligation:
     minimise: tuple[Index, ...] = ()
     compared: int = 0
     help: str = ""
-    given: Literal["facts", "assumptions", "nothing"] = "facts"
+    premises: Literal["facts", "assumptions", "nothing"] = "facts"
     asserted: bool = False
     note: str = ""
     presumed: str = ""
@@ -61,7 +62,7 @@ INVARIANT_PRIORITY = (
     *("I1", "I2"),
     *("I23", "I25", "I3", "I4", "I39"),
 )
-"""The order in which failures are considered for the primary diagnostic: causes before symptoms."""
+"""Invariants in the order in which a failure becomes the primary diagnostic: causes before symptoms."""
 
 
 def minimisation_order(cond: Cond) -> tuple[Index, ...]:

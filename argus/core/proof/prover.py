@@ -1,4 +1,4 @@
-"""The interface to a solver: the three kinds of query that the verifier asks."""
+"""Defines the solver interface of the verifier: prove a goal, decide a goal, check satisfiability."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from argus.core.query import Answer
 
 
 class Prover(Protocol):
-    """A solver session, or anything with the same queries."""
+    """A solver session, or a wrapper that answers the same queries."""
 
     def prove(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
-        """Unsat if the goal follows from the hypotheses; Sat carries a counterexample."""
+        """Unsat if the goal follows from the hypotheses; Sat with a counterexample if it does not."""
         ...
 
     def follows(self, hypotheses: Sequence[Cond], goal: Cond) -> bool:
-        """Whether the goal provably follows; gives no counterexample."""
+        """Whether the solver proves the goal from the hypotheses; False also if it cannot decide."""
         ...
 
     def check(self, assertions: Sequence[Cond]) -> Answer:
-        """Sat if all assertions can hold at once."""
+        """Sat if the assertions are jointly satisfiable."""
         ...

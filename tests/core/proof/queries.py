@@ -78,7 +78,7 @@ def failing(kernel: Kernel) -> set[str]:
     return {
         each.invariant
         for each in found.obligations
-        if each.unknown or not holds(asked, (*given[each.given], *each.hypotheses), each.goal)
+        if each.unknown or not holds(asked, (*given[each.premises], *each.hypotheses), each.goal)
     }
 
 

@@ -53,7 +53,7 @@ def test_sums_over_the_file_slip_past_without_the_check(monkeypatch: pytest.Monk
         del made, allocs
         return ()
 
-    monkeypatch.setattr(budgets, "_accumulating", unasked)
+    monkeypatch.setattr(budgets, "_accumulation_obligations", unasked)
     assert isinstance(verify(traced(evolve(WIDE, agprs=True)), cache=Cache()).verdict, Proved)
 
 

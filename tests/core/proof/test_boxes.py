@@ -98,7 +98,7 @@ def test_a_buffer_of_another_swizzle_is_refuted_for_copies_and_products() -> Non
         other = evolve(shared, layout=Staged(shared.layout.layout, swizzle))
         made = exchanged(KERNEL, {id(shared): other}, "another swizzle").kernel
         found = [each.what for each in obligations_of(made) if each.invariant == "I17" and each.goal is not TRUE]
-        assert "a descriptor names the layout of `slots_a`" in found
+        assert "a matrix descriptor can encode the layout of `slots_a`" in found
         assert any("permutes chunks of `slots_a`" in what for what in found)
 
 

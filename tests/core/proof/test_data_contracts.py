@@ -160,7 +160,7 @@ def test_a_branch_that_blocks_take_as_one_makes_two_cases() -> None:
     made = chosen.trace()
     taken, left = control_paths(made)
     decided = algebra.le(0, algebra.read("which", (algebra.sym(made.blocks[0]),)))
-    assert (taken.given, left.given) == ((decided,), (algebra.negate(decided),))
+    assert (taken.path_condition, left.path_condition) == ((decided,), (algebra.negate(decided),))
     assert len(taken.kernel.body) > len(left.kernel.body)
 
 
@@ -184,7 +184,7 @@ def test_too_many_branches_are_none() -> None:
                 copy(load(X[0].tile((1024,), (0,)), BY, edge=0), Y[b].tile((1024,), (0,)), edge=0)
 
     (only,) = control_paths(often.trace())
-    assert only.given == ()
+    assert only.path_condition == ()
 
 
 def test_a_kernel_that_reads_no_integers_is_asked_as_it_is() -> None:

@@ -68,7 +68,7 @@ def test_the_rings_of_a_listing_are_proved(name: str) -> None:
     for each in read.obligations:
         if each.invariant == "I28":  # the listing bounds no size
             continue
-        given = [] if each.given == "nothing" else assumed
+        given = [] if each.premises == "nothing" else assumed
         assert not each.unknown, each.unknown
         assert isinstance(asked.prove([*given, *each.hypotheses], each.goal), Unsat), each.what
         codes.add(each.invariant)

@@ -44,21 +44,21 @@ def test_what_threads_and_waves_share_is_what_pairs_of_elements_say(first: IntAr
 
 @settings(max_examples=examples(100), deadline=None)
 @given(tables(4, 3), apart(3, 4))
-def test_each_element_is_taken_from_who_wrote_its_cell(read: IntArray, write: IntArray) -> None:
-    taken = CellTables((), read, write).taken
-    assert not taken.same
+def test_each_element_has_the_writer_of_its_cell(read: IntArray, write: IntArray) -> None:
+    writers = CellTables((), read, write).writers
+    assert not writers.same
     for at, cell in np.ndenumerate(read):
-        assert taken.covered[at] == (cell in write)
-        thread, value = (int(table[at]) for table in taken.place)
-        assert write[thread, value] == cell if taken.covered[at] else (thread, value) == (0, 0)
+        assert writers.covered[at] == (cell in write)
+        thread, value = (int(table[at]) for table in writers.writer)
+        assert write[thread, value] == cell if writers.covered[at] else (thread, value) == (0, 0)
 
 
 @settings(max_examples=examples(50), deadline=None)
 @given(apart(4, 3))
 def test_what_each_thread_wrote_itself_is_the_same(cells: IntArray) -> None:
-    assert CellTables((), cells, cells.copy()).taken.same
-    assert not CellTables((), cells, cells[::-1].copy()).taken.same
-    assert not CellTables((), cells[:3], cells).taken.same
+    assert CellTables((), cells, cells.copy()).writers.same
+    assert not CellTables((), cells, cells[::-1].copy()).writers.same
+    assert not CellTables((), cells[:3], cells).writers.same
 
 
 def test_one_thread_is_never_two() -> None:

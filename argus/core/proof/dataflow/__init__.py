@@ -1,1 +1,1 @@
-"""Data flow: the timeline, accesses, reaching definitions, and what holds at the head of a loop."""
+"""Data-flow analysis: timeline, accesses, reaching definitions and loop invariants."""

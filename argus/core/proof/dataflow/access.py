@@ -1,7 +1,7 @@
-"""What a statement touches of a buffer, and where two accesses meet.
+"""Computes the footprint of each statement's accesses and where two accesses overlap.
 
-A coordinate that is the same for all threads is a slot (`k % 2` of a double buffer): slots are compared as
-expressions. Coordinates that vary over threads and values are cells: compared by tables of numbers.
+A coordinate that is equal for all threads is a slot (`k % 2` of a double buffer); slots are compared as expressions.
+Coordinates that vary over threads and values are cells; cells are compared by tables of numbers.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ Mode = Literal["read", "write"]
 
 @frozen(eq=False)
 class Access:
-    """One side of one step.
+    """The elements that one step reads or writes through one view.
 
-    places: per buffer axis, the coordinate of element (thread, value); None where it does not come apart. Registers
-    have one axis, thread times values plus value. by: who moves what. mask: the elements that are moved at all, where
-    not all are. gathered: of a load from a tensor, its places whether they come apart or not.
+    places: per buffer axis, the coordinate of element (thread, value); None if one is not separable. A register tile
+    has one axis, thread * values + value. shape: (threads, values). by: the thread-value layout of the access.
+    mask: the elements that are accessed; None if all are.
+    gathered: the coordinates of a gathered load from a tensor, separable or not.
     """
 
     step: Step
@@ -47,53 +48,51 @@ class Access:
     by: TV | None = None
     mask: npt.NDArray[np.bool_] | None = None
     gathered: tuple[FragmentIndex, ...] | None = None
-    _numbered: dict[tuple[AxisRanges, int], IntArray] = field(
+    _cell_numbers: dict[tuple[AxisRanges, int], IntArray] = field(
         factory=dict[tuple[AxisRanges, int], IntArray], init=False, repr=False
     )
-    _met: dict[tuple[Access, AxisRanges], CellTables] = field(
+    _cell_tables: dict[tuple[Access, AxisRanges], CellTables] = field(
         factory=dict["tuple[Access, AxisRanges]", CellTables], init=False, repr=False
     )
 
     @property
-    def moved(self) -> npt.NDArray[np.bool_]:
-        """The elements that are moved."""
+    def active(self) -> npt.NDArray[np.bool_]:
+        """Mask of the elements that are accessed, shape (threads, values)."""
         return np.ones(self.shape, np.bool_) if self.mask is None else self.mask
 
     def cells(self, spans: AxisRanges, beyond: int) -> IntArray:
-        """Element by element the number of its cell; of what is not moved, one from `beyond` on that is its own."""
+        """The cell number of each element; an element that is not accessed gets a unique number from `beyond` on."""
         key = spans, (0 if self.mask is None else beyond)
-        if key not in self._numbered:
+        if key not in self._cell_numbers:
             assert self.places is not None
             cells = np.zeros(self.shape, np.int64)
             for axis, low, size in spans:
                 cells = cells * size + (self.places[axis].table - low)
-            self._numbered[key] = _apart(cells, self.mask, beyond)
-        return self._numbered[key]
+            self._cell_numbers[key] = _separate_inactive(cells, self.mask, beyond)
+        return self._cell_numbers[key]
 
     def cells_with(self, other: Access, own: AxisRanges, others: AxisRanges) -> CellTables:
-        """The cells of two accesses over the same axes."""
+        """The cell numbers of this access and of `other`, over the same axes."""
         key = other, others
-        if key not in self._met or self._met[key].spans != own:
+        if key not in self._cell_tables or self._cell_tables[key].spans != own:
             count = prod(size for _, _, size in own)
             first, second = self.cells(own, count), other.cells(others, count + prod(self.shape))
-            self._met[key] = CellTables(own, first, second)
-        return self._met[key]
+            self._cell_tables[key] = CellTables(own, first, second)
+        return self._cell_tables[key]
 
 
 @frozen(eq=False)
 class Overlap:
-    """Where two accesses of one buffer touch the same cells: slots is the condition that their symbolic coordinates
-    agree.
-    """
+    """The cells of two accesses of one buffer. slots: the condition that their symbolic coordinates are equal."""
 
     slots: Cond
     cells: CellTables
 
 
 def overlap(first: Access, second: Access, shift: Shift) -> Overlap | None:
-    """How two accesses meet when `second` is in the iteration `shift` speaks of; None if it cannot be told.
+    """Where `first` overlaps `second` after the substitution `shift`, which selects its iteration; None if unknown.
 
-    An axis on which either varies over cells is compared by tables, which needs one symbolic part.
+    An axis on which an access varies is compared by tables, which requires equal symbolic parts.
     """
     if first.places is None or second.places is None:
         return None
@@ -101,87 +100,91 @@ def overlap(first: Access, second: Access, shift: Shift) -> Overlap | None:
     own: list[AxisRange] = []
     others: list[AxisRange] = []
     for axis, (mine, theirs) in enumerate(zip(first.places, second.places, strict=True)):
-        moved = theirs.shifted(shift)
-        if mine.uniform and moved.uniform:
-            slots.append(algebra.eq(mine.least, moved.least))
+        shifted = theirs.shifted(shift)
+        if mine.uniform and shifted.uniform:
+            slots.append(algebra.eq(mine.least, shifted.least))
             continue
-        if mine.base is not moved.base:
+        if mine.base is not shifted.base:
             return None
-        low = min(mine.low, moved.low)
-        size = max(mine.high, moved.high) - low + 1
+        low = min(mine.low, shifted.low)
+        size = max(mine.high, shifted.high) - low + 1
         own.append((axis, low, size))
-        others.append((axis, low - (moved.low - theirs.low), size))
+        others.append((axis, low - (shifted.low - theirs.low), size))
     return Overlap(algebra.all_of(slots), first.cells_with(second, tuple(own), tuple(others)))
 
 
-def _apart(cells: IntArray, mask: npt.NDArray[np.bool_] | None, beyond: int) -> IntArray:
-    """Elements that are not moved, each in a cell of its own that nothing else touches."""
+def _separate_inactive(cells: IntArray, mask: npt.NDArray[np.bool_] | None, beyond: int) -> IntArray:
+    """Renumber the elements that are not accessed, so that each has a cell that no other access has."""
     return cells if mask is None else np.where(mask, cells, beyond + np.arange(cells.size).reshape(cells.shape))
 
 
 @frozen
 class ViewAccess:
+    """A view that a statement reads or writes, with the thread-value layout of the access."""
+
     view: View
     mode: Mode
     by: TV
 
 
 def view_accesses(stmt: Stmt) -> tuple[ViewAccess, ...]:
-    """The views a statement reads, then those it writes, with who holds what."""
+    """The views that a statement reads, then those that it writes."""
     match stmt:
         case Copy(source=source, target=target) if is_shuffle(stmt):
-            return ViewAccess(whole_view(source.buffer), "read", _held(source)), ViewAccess(
-                target, "write", _held(target)
+            return ViewAccess(whole_view(source.buffer), "read", _register_layout(source)), ViewAccess(
+                target, "write", _register_layout(target)
             )
         case Copy(source=source, target=target, by=by):
             return ViewAccess(source, "read", by), ViewAccess(target, "write", by)
         case Map(target=target, elem=elem):
-            layout = _held(target)
-            reads = [ViewAccess(_under(get, target), "read", layout) for get in gets(elem)]
+            layout = _register_layout(target)
+            reads = [ViewAccess(_compose_view(get, target), "read", layout) for get in gets(elem)]
             return *reads, ViewAccess(target, "write", layout)
         case Fold(target=target, source=source):
-            return ViewAccess(source, "read", _held(source)), ViewAccess(target, "write", _held(target))
+            return ViewAccess(source, "read", _register_layout(source)), ViewAccess(
+                target, "write", _register_layout(target)
+            )
         case Mma(target=target, a=a, b=b):
-            reads = [ViewAccess(view, "read", _operand(view)) for view in (a, b, target)]
-            return *reads, ViewAccess(target, "write", _held(target))
+            reads = [ViewAccess(view, "read", _operand_layout(view)) for view in (a, b, target)]
+            return *reads, ViewAccess(target, "write", _register_layout(target))
         case _:
             return ()
 
 
 def whole_view(buffer: Buffer) -> View:
-    """All of a buffer, coordinate by coordinate."""
+    """The identity view of a buffer."""
     return View(buffer, buffer.shape, tuple(algebra.coord(axis) for axis in range(len(buffer.shape))))
 
 
-def _under(get: Get, target: View) -> View:
-    """What is read, over the coordinates of the target."""
+def _compose_view(get: Get, target: View) -> View:
+    """The view that an elementwise read accesses, as a function of the target's coordinates."""
     if get.at == target.at:
         return get.view
     return View(get.view.buffer, target.shape, tuple(substitute(at, {}, get.at) for at in get.view.at))
 
 
 def asserted_views(stmt: Stmt) -> tuple[View, ...]:
-    """The views of shared memory that an assertion speaks of, each once."""
+    """The distinct shared-memory views that an assertion mentions; empty for other statements."""
     if not isinstance(stmt, Assert):
         return ()
     return tuple(dict.fromkeys(view for view in claim_views(stmt.claim) if view.buffer.space == "shared"))
 
 
 def sequential_tv(view: View) -> TV:
-    """The elements of a view, one after another."""
+    """A layout with one thread that accesses the elements of a view in column-major order."""
     shape = tuple(static(extent) for extent in view.shape)
     return TV(Layout(1, 0), Layout(prod(shape), 1), shape)
 
 
-def _held(view: View) -> TV:
+def _register_layout(view: View) -> TV:
     layout = view.buffer.layout
     assert isinstance(layout, TV)
     return layout
 
 
-def _operand(view: View) -> TV:
-    """Who holds an operand: of shared memory, the unit that multiplies as one, element after element."""
-    return sequential_tv(view) if view.buffer.space == "shared" else _held(view)
+def _operand_layout(view: View) -> TV:
+    """The layout of a matrix operand; a shared-memory operand is read as a whole by one agent."""
+    return sequential_tv(view) if view.buffer.space == "shared" else _register_layout(view)
 
 
 def _shape(by: TV) -> tuple[int, int]:
@@ -190,78 +193,80 @@ def _shape(by: TV) -> tuple[int, int]:
 
 @lru_cache(maxsize=64)
 def _coordinates(by: TV) -> tuple[Separable, ...]:
-    """Per axis, the coordinates of the elements that `by` moves."""
+    """Per axis, the coordinates of the elements of `by`."""
     return tuple(numeric(frozen_copy(axis)) for axis in by.coordinates())
 
 
 @lru_cache(maxsize=256)
-def _place(expression: Index, by: TV, thread: Symbol) -> Separable | None:
-    """An expression over coordinates, for the elements that `by` moves, the same for whoever asks."""
+def _separable_index(expression: Index, by: TV, thread: Symbol) -> Separable | None:
+    """An expression over coordinates at the elements of `by`. The result is cached, so its table is read-only."""
     found = evaluate_separable(expression, _coordinates(by), thread, _shape(by))
     return None if found is None else Separable(found.base, frozen_copy(found.table))
 
 
 class Accesses:
-    """The accesses of every step, worked out once."""
+    """The accesses of every step of a timeline, computed once per step."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
         self._found: dict[Step, tuple[Access, ...]] = {}
 
     def of(self, step: Step) -> tuple[Access, ...]:
+        """The reads of a step, then its writes; on targets with an LDS counter also the reads of assertions."""
         if step not in self._found:
-            claimed = asserted_views(step.stmt) if "lds" in self.timeline.kernel.target.queues else ()
-            looks = tuple(ViewAccess(view, "read", self._by_all(view)) for view in claimed)
-            self._found[step] = tuple(self._access(step, side) for side in (*view_accesses(step.stmt), *looks))
+            views = asserted_views(step.stmt) if "lds" in self.timeline.kernel.target.queues else ()
+            asserted = tuple(ViewAccess(view, "read", self._every_thread(view)) for view in views)
+            self._found[step] = tuple(self._access(step, side) for side in (*view_accesses(step.stmt), *asserted))
         return self._found[step]
 
-    def _by_all(self, view: View) -> TV:
-        """Every thread looks at every element: a claim on shared memory is one that each wave makes when it comes."""
+    def _every_thread(self, view: View) -> TV:
+        """A layout in which every thread reads every element: each wave checks an assertion on shared memory itself."""
         shape = tuple(static(extent) for extent in view.shape)
         return TV(Layout(self.timeline.kernel.threads, 0), Layout(prod(shape), 1), shape)
 
-    def place(self, expression: Index, by: TV) -> Separable | None:
-        """An expression over a view's coordinates, for the elements that `by` moves."""
-        return _place(expression, by, self.timeline.kernel.thread)
+    def separable_index(self, expression: Index, by: TV) -> Separable | None:
+        """An expression over a view's coordinates at the elements of `by`; None if it is not separable."""
+        return _separable_index(expression, by, self.timeline.kernel.thread)
 
-    def component(self, expression: Index, by: TV) -> FragmentIndex | None:
-        """The same whether or not symbols and coordinates come apart."""
+    def fragment_index(self, expression: Index, by: TV) -> FragmentIndex | None:
+        """An expression over a view's coordinates at the elements of `by`, piecewise if it is not separable."""
         return evaluate_piecewise(expression, _coordinates(by), self.timeline.kernel.thread, _shape(by))
 
-    def held(self, step: Step, view: View, by: TV) -> Access:
-        """The registers under a view, by the layout of its elements."""
+    def register_read(self, step: Step, view: View, by: TV) -> Access:
+        """A read of registers through a view at `step`. by: the layout of the view's elements."""
         return self._access(step, ViewAccess(view, "read", by))
 
-    def moved(self, access: Access, view: View) -> Access:
-        """The same threads and elements under another view."""
+    def with_view(self, access: Access, view: View) -> Access:
+        """The access of the same threads and elements through another view."""
         assert access.by is not None
         return self._access(access.step, ViewAccess(view, access.mode, access.by))
 
     def _access(self, step: Step, side: ViewAccess) -> Access:
         shape = _shape(side.by)
         if side.view.buffer.space == "register":
-            mask = None if step.waves is None else self._moved(step, side, shape)
-            return Access(step, side.view, side.mode, self._registers(side), shape, side.by, mask)
-        found = [self.place(expression, side.by) for expression in side.view.at]
+            mask = None if step.waves is None else self._active_elements(step, side, shape)
+            return Access(step, side.view, side.mode, self._register_numbers(side), shape, side.by, mask)
+        found = [self.separable_index(expression, side.by) for expression in side.view.at]
         places = tuple(place for place in found if place is not None)
         unusual = side.view.where is not algebra.TRUE or len(places) < len(found)
         if unusual and is_gathered(step.stmt, side.view):
             return self._gathered(step, side, shape)
-        mask = self._moved(step, side, shape)
+        mask = self._active_elements(step, side, shape)
         return Access(step, side.view, side.mode, places if len(places) == len(found) else None, shape, side.by, mask)
 
     def _gathered(self, step: Step, side: ViewAccess, shape: tuple[int, int]) -> Access:
-        """A load whose condition says what is padding: every thread moves all its elements."""
-        found = [self.component(expression, side.by) for expression in side.view.at]
+        """A gathered load: elements whose condition fails are padding, so every thread accesses all its elements."""
+        found = [self.fragment_index(expression, side.by) for expression in side.view.at]
         known = tuple(place for place in found if place is not None)
         gathered = known if len(known) == len(found) else None
         plain = evolve(side, view=evolve(side.view, where=algebra.TRUE))
-        mask = self._moved(step, plain, shape)
+        mask = self._active_elements(step, plain, shape)
         return Access(step, side.view, side.mode, None, shape, side.by, mask, gathered)
 
-    def _moved(self, step: Step, side: ViewAccess, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
-        """The elements that the threads chosen by a view's condition move, of waves that execute the step; `timeline`
-        lets no other condition pass.
+    def _active_elements(self, step: Step, side: ViewAccess, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
+        """Mask of the elements whose thread satisfies the view's condition and whose wave executes the step.
+
+        `timeline` refuses views with other conditions. None if all elements are accessed.
         """
         if side.view.where is algebra.TRUE and step.waves is None:
             return None
@@ -271,29 +276,29 @@ class Accesses:
             chosen = chosen & (step.waves >> thread // self.timeline.kernel.target.unit & 1).astype(np.bool_)
         return np.array(np.broadcast_to(chosen, shape), np.bool_)
 
-    def _registers(self, side: ViewAccess) -> tuple[Separable] | None:
-        """The registers of elements that their own threads hold; None where another thread holds one."""
-        held = side.view.buffer.layout
-        assert isinstance(held, TV)
-        if side.by.threads.size() != held.threads.size():
+    def _register_numbers(self, side: ViewAccess) -> tuple[Separable] | None:
+        """The register numbers of the elements; None if an element is in a register of another thread."""
+        layout = side.view.buffer.layout
+        assert isinstance(layout, TV)
+        if side.by.threads.size() != layout.threads.size():
             return None
-        thread = np.arange(held.threads.size(), dtype=np.int64)[:, None]
-        if side.by == held and is_whole(side.view):
-            return (numeric(thread * held.values.size() + np.arange(held.values.size())),)
-        value = self._values(side, held)
-        return None if value is None else (numeric(thread * held.values.size() + value),)
+        thread = np.arange(layout.threads.size(), dtype=np.int64)[:, None]
+        if side.by == layout and is_whole(side.view):
+            return (numeric(thread * layout.values.size() + np.arange(layout.values.size())),)
+        value = self._value_indices(side, layout)
+        return None if value is None else (numeric(thread * layout.values.size() + value),)
 
-    def _values(self, side: ViewAccess, held: TV) -> IntArray | None:
-        """Which value of its own thread each element is, by its coordinates in the tile."""
+    def _value_indices(self, side: ViewAccess, layout: TV) -> IntArray | None:
+        """The value index of each element within its thread; None if another thread holds it."""
         number, below = np.zeros(_shape(side.by), np.int64), 1
-        for expression, extent in zip(side.view.at, held.tile, strict=True):
-            place = self.place(expression, side.by)
+        for expression, extent in zip(side.view.at, layout.tile, strict=True):
+            place = self.separable_index(expression, side.by)
             if place is None or place.base is not algebra.const(0) or place.low < 0 or place.high >= extent:
                 return None
             number, below = number + place.table * below, below * extent
-        own = np.full((held.threads.size(), below), -1, np.int64)
+        own = np.full((layout.threads.size(), below), -1, np.int64)
         np.put_along_axis(
-            own, held.elements(), np.broadcast_to(np.arange(held.values.size()), held.elements().shape), 1
+            own, layout.elements(), np.broadcast_to(np.arange(layout.values.size()), layout.elements().shape), 1
         )
         found = np.take_along_axis(own, number, 1)
         return None if (found < 0).any() else found

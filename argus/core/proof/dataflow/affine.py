@@ -1,4 +1,4 @@
-"""Tables over a register tile as expressions of its elements' coordinates, and any one element of it."""
+"""Recovers affine expressions of element coordinates from tables over a register tile."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from argus.core.layout import TV
 from argus.core.walk import IntArray, mentions, substitute, topological
 
 
-def affine(table: IntArray, held: TV) -> Index | None:
-    """A table over a register tile as an affine expression of the elements' coordinates; None if it is none."""
+def affine(table: IntArray, layout: TV) -> Index | None:
+    """The affine expression of element coordinates that equals a table over a register tile; None if there is none."""
     found: Index = algebra.const(0)
     rest = table
-    for axis, coordinate in enumerate(held.coordinates()):
+    for axis, coordinate in enumerate(layout.coordinates()):
         places = np.broadcast_to(coordinate, table.shape)
         one = np.flatnonzero((places == 1).ravel())
         if one.size:
-            others = [np.broadcast_to(c, table.shape).ravel() for a, c in enumerate(held.coordinates()) if a != axis]
+            others = [np.broadcast_to(c, table.shape).ravel() for a, c in enumerate(layout.coordinates()) if a != axis]
             at = next((i for i in one.tolist() if all(int(other[i]) == 0 for other in others)), None)
             zero = np.flatnonzero(
                 (places == 0).ravel() & np.all([o == 0 for o in others], axis=0) if others else (places == 0).ravel()
@@ -33,20 +33,20 @@ def affine(table: IntArray, held: TV) -> Index | None:
     return algebra.add(found, int(rest.flat[0])) if bool((rest == rest.flat[0]).all()) else None
 
 
-def affine_over(held: TV) -> Callable[[IntArray], Index | None]:
-    """Tables over a register tile as expressions of its elements' coordinates."""
-    shape = held.threads.size(), held.values.size()
-    return lambda table: affine(table, held) if table.shape == shape else None
+def affine_over(layout: TV) -> Callable[[IntArray], Index | None]:
+    """The function `affine` for tables over one register tile; None for tables of another shape."""
+    shape = layout.threads.size(), layout.values.size()
+    return lambda table: affine(table, layout) if table.shape == shape else None
 
 
-def at_any_element(cond: Cond, held: TV) -> Cond:
-    """A condition on an element's coordinates in a tile as one on the coordinates of any element of it."""
+def at_any_element(cond: Cond, layout: TV) -> Cond:
+    """A condition on element coordinates at an arbitrary element of the tile, one fresh symbol per axis."""
     if not mentions(cond, (Coord,)):
         return cond
-    places = [Symbol(f"at_{axis}", "fresh", 0, extent - 1) for axis, extent in enumerate(held.tile)]
+    places = [Symbol(f"at_{axis}", "fresh", 0, extent - 1) for axis, extent in enumerate(layout.tile)]
     return substitute(cond, {}, [algebra.sym(place) for place in places])
 
 
 def coordinate_axes(*roots: Node) -> frozenset[int]:
-    """The axes of a tile whose coordinates are mentioned."""
+    """The axes of a tile whose coordinates occur in the expressions."""
     return frozenset(node.axis for node in topological(roots) if isinstance(node, Coord))

@@ -1,4 +1,4 @@
-"""Program order with iterations: which executions of a step came before another, nearest first."""
+"""Enumerates the executions that precede a step in program order, nearest first, across loop iterations."""
 
 from __future__ import annotations
 
@@ -14,94 +14,96 @@ from argus.core.proof.dataflow.timeline import Segment, Shift, Step, Timeline
 from argus.core.walk import substitute
 
 HORIZON = 8
-"""Iterations that are looked back; what is older is not modelled."""
+"""Number of earlier iterations of a loop that are modelled."""
 
 
 @frozen(eq=False)
 class Execution:
-    """An execution of `step` before the one under consideration, in the iteration `shift` speaks of.
+    """An execution of `step` that precedes the step under consideration. shift: substitution for its iteration.
 
-    exists: the condition, in terms of the later execution, that it took place. distance: iterations back
-    within one loop, 0 for the same; None if it belongs to another segment. lap: its iteration within its
-    own loop counted from the last, 0 for straight segments.
+    exists: the condition, in the symbols of the later step, that it took place.
+    distance: iterations before the later step in the same loop, 0 for the same iteration; None in another segment.
+    from_last: iterations before the last one of its own, earlier loop; 0 in straight-line segments.
     """
 
     step: Step
     shift: Shift
     exists: Cond
     distance: int | None
-    lap: int = 0
+    from_last: int = 0
 
 
 @frozen(eq=False)
 class Horizon:
-    """Before this point of a loop nothing is known if `reached` holds."""
+    """The limit of what is modelled: if `reached` holds, the segment has older executions, which are unknown."""
 
     reached: Cond
     segment: Segment
 
 
 class History:
-    """The executions before any step of one timeline; those of whole laps are worked out once."""
+    """The executions that precede each step of a timeline; those of whole segments are computed once."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
-        self._laps: dict[Segment, tuple[Execution | Horizon, ...]] = {}
-        self._passed: dict[Segment, tuple[Execution | Horizon, ...]] = {}
+        self._earlier_iterations: dict[Segment, tuple[Execution | Horizon, ...]] = {}
+        self._whole_segments: dict[Segment, tuple[Execution | Horizon, ...]] = {}
 
     def before(self, step: Step) -> Iterator[Execution | Horizon]:
-        """Every earlier execution that touches storage, nearest first, with the limits of what is looked at."""
+        """Every earlier execution that accesses storage, nearest first, and the horizon of each loop."""
         segment = self._timeline.segments[step.segment]
         for earlier in reversed(segment.steps):
-            if earlier.position < step.position and _touches(earlier):
+            if earlier.position < step.position and _accesses_storage(earlier):
                 yield Execution(earlier, {}, earlier.guard, 0)
         if segment.loop is not None:
-            if segment not in self._laps:
-                self._laps[segment] = tuple(_earlier_laps(segment))
-            yield from self._laps[segment]
+            if segment not in self._earlier_iterations:
+                self._earlier_iterations[segment] = tuple(_iterations_before(segment))
+            yield from self._earlier_iterations[segment]
         for other in reversed(self._timeline.segments[: step.segment]):
-            if other not in self._passed:
-                self._passed[other] = tuple(_of_segment(other))
-            yield from self._passed[other]
+            if other not in self._whole_segments:
+                self._whole_segments[other] = tuple(_segment_executions(other))
+            yield from self._whole_segments[other]
 
 
-def _touches(step: Step) -> bool:
+def _accesses_storage(step: Step) -> bool:
     return isinstance(step.stmt, Copy | Map | Fold | Mma | Alloc | Reset) or any(asserted_views(step.stmt))
 
 
-def _earlier_laps(segment: Segment) -> Iterator[Execution | Horizon]:
+def _iterations_before(segment: Segment) -> Iterator[Execution | Horizon]:
     loop = segment.loop
     assert loop is not None
     for distance in range(1, HORIZON + 1):
-        shift, came = loop.back(distance), loop.has_earlier(distance)
+        shift, loop_ran = loop.back(distance), loop.has_earlier(distance)
         for earlier in reversed(segment.steps):
-            if _touches(earlier):
-                exists = algebra.all_of((came, substitute(earlier.guard, shift)))
+            if _accesses_storage(earlier):
+                exists = algebra.all_of((loop_ran, substitute(earlier.guard, shift)))
                 yield Execution(earlier, shift, exists, distance)
     yield Horizon(loop.has_earlier(HORIZON + 1), segment)
 
 
-def _of_segment(segment: Segment) -> Iterator[Execution | Horizon]:
+def _segment_executions(segment: Segment) -> Iterator[Execution | Horizon]:
     if segment.loop is None:
         yield from (
-            Execution(earlier, {}, earlier.guard, None) for earlier in reversed(segment.steps) if _touches(earlier)
+            Execution(earlier, {}, earlier.guard, None)
+            for earlier in reversed(segment.steps)
+            if _accesses_storage(earlier)
         )
         return
     loop = segment.loop
-    for lap in range(HORIZON):
-        shift = loop.last(lap)
-        ran = algebra.lt(lap, loop.trips)
+    for from_last in range(HORIZON):
+        shift = loop.last(from_last)
+        ran = algebra.lt(from_last, loop.trips)
         for earlier in reversed(segment.steps):
-            if _touches(earlier):
+            if _accesses_storage(earlier):
                 exists = algebra.all_of((ran, substitute(earlier.guard, shift)))
-                yield Execution(earlier, shift, exists, None, lap)
+                yield Execution(earlier, shift, exists, None, from_last)
     yield Horizon(algebra.lt(HORIZON, loop.trips), segment)
 
 
 def steps_between(timeline: Timeline, moment: Execution, step: Step) -> Iterator[tuple[Step, Shift]]:
-    """Steps that certainly lie between an earlier execution and `step`, where their guards hold, in order.
+    """The steps that execute on every path between an earlier execution and `step`, where their guards hold, in order.
 
-    Loops in between count as not entered: only what happens on every path is listed.
+    Loops in between contribute no steps, because they may run zero times.
     """
     start, end = timeline.segments[moment.step.segment], timeline.segments[step.segment]
     if start is end and moment.distance == 0:
@@ -124,5 +126,5 @@ def steps_between(timeline: Timeline, moment: Execution, step: Step) -> Iterator
 def _rest_of_loop(segment: Segment, moment: Execution) -> Iterator[tuple[Step, Shift]]:
     if segment.loop is None:
         return
-    for lap in range(moment.lap - 1, -1, -1):
-        yield from ((s, segment.loop.last(lap)) for s in segment.steps)
+    for from_last in range(moment.from_last - 1, -1, -1):
+        yield from ((s, segment.loop.last(from_last)) for s in segment.steps)

@@ -1,7 +1,7 @@
-"""What a tile carried round a loop may hold, guessed from one iteration, and when two guesses are the same.
+"""Derives loop-invariant candidates for register tiles from one iteration, and compares two values.
 
-What an iteration leaves, an iteration later; sets that grow by adjacent runs are summed over all iterations before.
-How a guess was come by does not matter: `carried` checks it.
+A candidate is the value after an iteration, shifted by one iteration; sets that grow by adjacent runs are summed over
+all earlier iterations. Candidates need no justification: `loop_invariants` proves each by induction.
 """
 
 from __future__ import annotations
@@ -26,45 +26,46 @@ from argus.core.walk import substitute, symbols
 
 
 def candidate_invariant(entry: Value, after: Value, loop: Loop) -> Value:
-    """What is held before iteration k if an iteration on what was held on entry leaves `after`."""
+    """The candidate for the value before iteration k. after: the value after one iteration that starts from `entry`."""
     if not isinstance(after, Data):
         return after
     if loop.symbol in symbols(*after.needs):
-        return Top("what a tile holds presumes something of every iteration")
-    after = _without_scales(after, loop)
+        return Top("the value of a tile depends on a premise about every iteration")
+    after = _drop_varying_scales(after, loop)
     names = {loop.symbol} & symbols(*(case for part in after.record.values() for case in symbolic_parts(part)))
-    grows = not names and not isinstance(entry, Bottom)
+    accumulates = not names and not isinstance(entry, Bottom)
 
-    def guess(tally: Multiset) -> Multiset:
-        return _grown(tally, loop) if grows else tally.shifted(loop.back(1))
+    def next_set(tally: Multiset) -> Multiset:
+        return _telescope_set(tally, loop) if accumulates else tally.shifted(loop.back(1))
 
-    sets = None if after.sets is None else {name: guess(tally) for name, tally in after.sets.items()}
-    standing = changed(after.standing, guess)
+    sets = None if after.sets is None else {name: next_set(tally) for name, tally in after.sets.items()}
+    standing = changed(after.standing, next_set)
     record = {name: sep.shifted(loop.back(1)) for name, sep in after.record.items()}
     inside = tuple(bound.shifted(loop.back(1)) for bound in after.inside)
     loose = tuple(bound.shifted(loop.back(1)) for bound in after.loose)
-    guessed = evolve(after, sets=sets, standing=standing, record=record, inside=inside, loose=loose)
-    return inherit_bounds(entry, guessed, loop) if isinstance(entry, Data) else guessed
+    candidate = evolve(after, sets=sets, standing=standing, record=record, inside=inside, loose=loose)
+    return inherit_bounds(entry, candidate, loop) if isinstance(entry, Data) else candidate
 
 
-def _without_scales(after: Data, loop: Loop) -> Data:
-    """Of a sum over iterations, the names in which its summands' scales differ are no longer names of it, and are told
-    as what it is a sum by.
+def _drop_varying_scales(after: Data, loop: Loop) -> Data:
+    """Drop from a sum over iterations the names by which the scales of its summands differ between iterations.
+
+    The form of the result mentions them: "sum by NAME of ...".
     """
     if not after.plain or not after.sets:
         return after
-    gone = {
+    varying = {
         n for n, part in after.record.items() if n in after.scales and loop.symbol in symbols(*symbolic_parts(part))
     }
-    form = f"sum by {', '.join(sorted(gone))} of {after.form}" if gone else after.form
-    return evolve(after, record={name: part for name, part in after.record.items() if name not in gone}, form=form)
+    form = f"sum by {', '.join(sorted(varying))} of {after.form}" if varying else after.form
+    return evolve(after, record={name: part for name, part in after.record.items() if name not in varying}, form=form)
 
 
-def _grown(tally: Multiset, loop: Loop) -> Multiset:
-    """Runs that follow each other from iteration to iteration, all of them before this one; others as they were."""
+def _telescope_set(tally: Multiset, loop: Loop) -> Multiset:
+    """Telescope the runs that are adjacent from iteration to iteration over all earlier ones; shift the others."""
     runs: list[Run] = []
-    told = _as_run(tally.other, loop) if loop.symbol in symbols(tally.other) else None
-    tally = tally if told is None else Multiset((*tally.runs, told))
+    run = _as_run(tally.other, loop) if loop.symbol in symbols(tally.other) else None
+    tally = tally if run is None else Multiset((*tally.runs, run))
     for each in tally.runs:
         if loop.symbol not in symbols(each.low, each.high, each.rest):
             runs.append(each)
@@ -75,7 +76,7 @@ def _grown(tally: Multiset, loop: Loop) -> Multiset:
 
 
 def _as_run(count: Index, loop: Loop) -> Run | None:
-    """A count of one where conditions hold as the run between those two of them that move with the loop; else None."""
+    """A count of 1 under a conjunction as the run between the two bounds that move with the loop; None if not so."""
     if not isinstance(count, Pick) or count.then is not algebra.const(1) or count.other is not algebra.const(0):
         return None
     x, lows, highs, rest = algebra.sym(COUNTED), list[Index](), list[Index](), list[Cond]()
@@ -84,9 +85,9 @@ def _as_run(count: Index, loop: Loop) -> Run | None:
         if room is None or COUNTED not in symbols(room):
             rest.append(part)
         elif COUNTED not in symbols(algebra.sub(room, x)):
-            lows += _ends(algebra.sub(x, room), "max")
+            lows += _bound_operands(algebra.sub(x, room), "max")
         elif COUNTED not in symbols(algebra.add(room, x)):
-            highs += _ends(algebra.add(room, x, 1), "min")
+            highs += _bound_operands(algebra.add(room, x, 1), "min")
         else:
             return None
     low, high = ([each for each in ends if loop.symbol in symbols(each)] for ends in (lows, highs))
@@ -97,13 +98,13 @@ def _as_run(count: Index, loop: Loop) -> Run | None:
     return Run(low[0], high[0], algebra.all_of(rest), np.ones((1, 1), np.int64))
 
 
-def _ends(end: Index, op: Literal["max", "min"]) -> Iterator[Index]:
-    """The integers of which an end is the greatest, or the least."""
+def _bound_operands(end: Index, op: Literal["max", "min"]) -> Iterator[Index]:
+    """The operands of an end of a run that is a (nested) `max` or `min`; the end itself otherwise."""
     for atom, factor in end.terms if isinstance(end, Sum) else ((end, 1),):
         if isinstance(atom, Bin) and atom.op == op and factor > 0:
             rest = algebra.sub(end, algebra.mul(atom, factor))
             for each in (atom.left, atom.right):
-                yield from _ends(algebra.add(rest, algebra.mul(each, factor)), op)
+                yield from _bound_operands(algebra.add(rest, algebra.mul(each, factor)), op)
             return
     yield end
 
@@ -112,12 +113,12 @@ def _ends(end: Index, op: Literal["max", "min"]) -> Iterator[Index]:
 
 
 def equal_values(one: Value, two: Value) -> Cond | None:
-    """The condition that two values are the same, wherever the first says something; None if they differ in kind.
+    """The condition that two values are equal wherever the first is known; None if they differ in kind.
 
-    A number may stand for what is summed, or maximised, over nothing.
+    The second may be a number: the neutral element of a sum or maximum over an empty set.
     """
     if isinstance(two, Number):
-        return _nothing(one, two.value)
+        return _equals_empty_fold(one, two.value)
     if not isinstance(one, Data) or not isinstance(two, Data):
         return None
     padding = equal_bounds(one, two)
@@ -136,26 +137,26 @@ def equal_values(one: Value, two: Value) -> Cond | None:
     return algebra.all_of((standing, *known, equal_sets(one.sets or {}, two.sets or {}), *closed, *records))
 
 
-def _nothing(value: Value, number: float) -> Cond | None:
-    """The condition that a value is this number because nothing has been folded into it."""
+def _equals_empty_fold(value: Value, number: float) -> Cond | None:
+    """The condition that a value is `number` because it is a fold over an empty set; None if that is impossible."""
     if isinstance(value, Number):
         return algebra.TRUE if value.value == number else None
     if not isinstance(value, Data):
         return None
-    padded = bool(value.inside) and not isnan(value.fill)  # of another padding nothing is said
+    padded = bool(value.inside) and not isnan(value.fill)  # padding of unknown value is not compared
     if guards(value.standing) or (padded and value.fill != number):
         return None
     if isinstance(value.standing, Maximum) and number == float("-inf"):
-        return _empty(value.standing.over)
+        return _all_empty(value.standing.over)
     if value.sets and number == 0:
-        return _empty(value.sets)
+        return _all_empty(value.sets)
     if isinstance(value.standing, Statistic) and ratios.value_of_nothing(value.standing.value) == number:
-        return algebra.all_of(_empty({name: tally}) for name, tally in value.standing.sets)
+        return algebra.all_of(_all_empty({name: tally}) for name, tally in value.standing.sets)
     return None
 
 
-def _empty(sets: Sets) -> Cond:
-    """The condition on x that nothing is counted."""
+def _all_empty(sets: Sets) -> Cond:
+    """The condition that all sets are empty."""
     goals: list[Cond] = []
     for tally in sets.values():
         goals += [algebra.le(each.high, each.low) for each in tally.runs]

@@ -1,4 +1,4 @@
-"""Cases of what cells hold, joined where their values are one: as few cases as the formulas allow."""
+"""Joins the pieces of a content whose formulas agree, so that it has as few cases as possible."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from argus.core.proof.dataflow.separable_index import FragmentIndex, equal_indic
 from argus.core.proof.values.content import BoolArray, Content, Data, Piece
 
 Holds = Callable[[Sequence[Cond], Cond], bool]
-"""Whether a condition follows from these and from what is known everywhere."""
+"""Whether a condition follows from the given conditions and the facts of the kernel."""
 
 
 def merge_pieces(pieces: Content, context: Sequence[Cond], holds: Holds) -> Content:
-    """Join pieces whose formulas agree: the case of the first iteration with that of the others, element by element;
-    then elements that hold one formula. context: what holds where they are read.
+    """Join pieces whose formulas agree.
+
+    First joins guards per element (the first iteration with the later ones), then elements with one formula.
+    context: conditions that hold where the content is read.
     """
-    cases = _joined(split_by_region(pieces), context, holds)
-    settled = tuple(_simplified(piece, context, holds) for piece in cases)
-    while len(settled) > 1:
-        cases = _joined(settled, context, holds)
-        if len(cases) == len(settled):
+    cases = _merge_pairwise(split_by_region(pieces), context, holds)
+    simplified = tuple(_drop_known_guard(piece, context, holds) for piece in cases)
+    while len(simplified) > 1:
+        cases = _merge_pairwise(simplified, context, holds)
+        if len(cases) == len(simplified):
             return cases
-        settled = tuple(_simplified(piece, context, holds) for piece in cases)
-    return settled
+        simplified = tuple(_drop_known_guard(piece, context, holds) for piece in cases)
+    return simplified
 
 
-def _joined(pieces: Content, context: Sequence[Cond], holds: Holds) -> Content:
+def _merge_pairwise(pieces: Content, context: Sequence[Cond], holds: Holds) -> Content:
     found: list[Piece] = []
     for piece in reversed(pieces):
         for place, other in enumerate(found):
-            one = _as_one(other, piece, context, holds)
+            one = _merge_two(other, piece, context, holds)
             if one is not None:
                 found[place] = one
                 break
@@ -44,29 +46,29 @@ def _joined(pieces: Content, context: Sequence[Cond], holds: Holds) -> Content:
     return tuple(found)
 
 
-def _simplified(piece: Piece, context: Sequence[Cond], holds: Holds) -> Piece:
+def _drop_known_guard(piece: Piece, context: Sequence[Cond], holds: Holds) -> Piece:
     return evolve(piece, guard=algebra.TRUE) if holds(context, piece.guard) else piece
 
 
-def _as_one(one: Piece, two: Piece, context: Sequence[Cond], holds: Holds) -> Piece | None:
-    """Both pieces as one: of the same elements under either guard, or of different elements under one guard."""
+def _merge_two(one: Piece, two: Piece, context: Sequence[Cond], holds: Holds) -> Piece | None:
+    """Two pieces as one: if they cover the same elements under two guards, or disjoint elements under one guard."""
     if not isinstance(one.value, Data) or not isinstance(two.value, Data):
         return None
     if np.array_equal(one.mask, two.mask):
         guard = algebra.any_of((one.guard, two.guard))
-        for kept, other in ((one, two), (two, one)):
-            assert isinstance(kept.value, Data)
+        for piece, other in ((one, two), (two, one)):
+            assert isinstance(piece.value, Data)
             assert isinstance(other.value, Data)
-            if _agree(kept.value, other.value, kept.mask, [*context, other.guard], holds):
-                return evolve(kept, guard=guard)
+            if _equal_formulas(piece.value, other.value, piece.mask, [*context, other.guard], holds):
+                return evolve(piece, guard=guard)
         return None
     if one.guard is two.guard and not (one.mask & two.mask).any():
         return union_pieces(one, two)
     return None
 
 
-def _agree(one: Data, two: Data, mask: BoolArray, context: Sequence[Cond], holds: Holds) -> bool:
-    """Whether the elements of the mask have one formula in both."""
+def _equal_formulas(one: Data, two: Data, mask: BoolArray, context: Sequence[Cond], holds: Holds) -> bool:
+    """Whether both values have the same formula at the elements of the mask."""
     if one.terms or two.terms or one.record.keys() != two.record.keys():
         return False
     if one.fill != two.fill or len(one.inside) != len(two.inside):

@@ -1,7 +1,7 @@
-"""Registers that hold something at once, at least.
+"""Computes by liveness analysis a lower bound on the register tiles that are live at once.
 
-A tile is held from an assignment to the last use of what was assigned, round the loops that carry it. A value that
-one element-wise assignment computes is not counted: its elements need not exist together.
+A tile is live from an assignment to the last use of the assigned value, including across loop iterations. A tile that
+a single elementwise assignment computes is not counted: its elements need not be live at the same time.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ LiveSet = frozenset[Buffer]
 
 
 def peak_live_tiles(kernel: Kernel, size: Callable[[Buffer], int]) -> tuple[Buffer, ...]:
-    """The register tiles that hold something where these need most, by size, the largest first."""
-    search = _Backwards(_counted(kernel), size)
-    search.before(kernel.body, frozenset())
-    return tuple(sorted(search.most, key=lambda buffer: (-size(buffer), buffer.name)))
+    """The live register tiles at the point where their total `size` is greatest, the largest first."""
+    search = _Liveness(_counted_tiles(kernel), size)
+    search.live_before(kernel.body, frozenset())
+    return tuple(sorted(search.peak, key=lambda buffer: (-size(buffer), buffer.name)))
 
 
-def _counted(kernel: Kernel) -> LiveSet:
+def _counted_tiles(kernel: Kernel) -> LiveSet:
+    """The register tiles that count: all written ones except those that a single `Map` computes."""
     written: Counter[Buffer] = Counter()
     computed: Counter[Buffer] = Counter()
     for stmt in walk(kernel.body):
@@ -37,39 +38,39 @@ def _counted(kernel: Kernel) -> LiveSet:
 
 
 @define
-class _Backwards:
-    """What is held before statements, given what is held after them. most: what needed most on the way."""
+class _Liveness:
+    """Backward liveness over statements. peak: the live set of the greatest total size so far."""
 
     counted: LiveSet
     size: Callable[[Buffer], int]
-    most: LiveSet = frozenset()
+    peak: LiveSet = frozenset()
 
-    def before(self, body: tuple[Stmt, ...], after: LiveSet) -> LiveSet:
-        held = after
+    def live_before(self, body: tuple[Stmt, ...], after: LiveSet) -> LiveSet:
+        live = after
         for stmt in reversed(body):
-            self._note(held)
-            held = self._one(stmt, held)
-        self._note(held)
-        return held
+            self._update_peak(live)
+            live = self._transfer(stmt, live)
+        self._update_peak(live)
+        return live
 
-    def _note(self, held: LiveSet) -> None:
-        if sum(map(self.size, held)) > sum(map(self.size, self.most)):
-            self.most = held
+    def _update_peak(self, live: LiveSet) -> None:
+        if sum(map(self.size, live)) > sum(map(self.size, self.peak)):
+            self.peak = live
 
-    def _one(self, stmt: Stmt, after: LiveSet) -> LiveSet:
+    def _transfer(self, stmt: Stmt, after: LiveSet) -> LiveSet:
         if isinstance(stmt, For):
-            first = self.before(stmt.body, after)
-            return after | self.before(stmt.body, after | first)
+            first = self.live_before(stmt.body, after)
+            return after | self.live_before(stmt.body, after | first)
         parts = bodies(stmt)
         if parts:
-            return frozenset[Buffer]().union(*(self.before(part, after) for part in parts))
-        written = _target(stmt)
-        kept = after - {written.buffer} if written is not None and is_whole(written) else after
-        return kept | {buffer for buffer in _read(stmt) if buffer in self.counted}
+            return frozenset[Buffer]().union(*(self.live_before(part, after) for part in parts))
+        written = _overwritten_view(stmt)
+        surviving = after - {written.buffer} if written is not None and is_whole(written) else after
+        return surviving | {buffer for buffer in _read_buffers(stmt) if buffer in self.counted}
 
 
-def _target(stmt: Stmt) -> View | None:
-    """What a statement assigns whatever was there."""
+def _overwritten_view(stmt: Stmt) -> View | None:
+    """The view that a statement overwrites without reading it; None if there is none."""
     match stmt:
         case Copy(target=target) | Map(target=target) | Fold(target=target):
             return target
@@ -79,7 +80,7 @@ def _target(stmt: Stmt) -> View | None:
             return None
 
 
-def _read(stmt: Stmt) -> tuple[Buffer, ...]:
+def _read_buffers(stmt: Stmt) -> tuple[Buffer, ...]:
     match stmt:
         case Copy(source=source) | Fold(source=source):
             return (source.buffer,)

@@ -1,4 +1,4 @@
-"""Reading back in space: cells that two accesses share, parts of register tiles, cells that an agent's number moves."""
+"""Selects from a written content the elements that a read accesses, and splits and unites its pieces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from argus.core.walk import symbols
 
 
 def agent_symbol_of_cells(access: Access) -> Symbol | None:
-    """The agent's number, where it moves cells and not whole slots."""
+    """The agent symbol on which the cells of an access depend; None if it selects only slots, or nothing."""
     for place in access.places or ():
         if not place.uniform:
             for symbol in symbols(place.base):
@@ -28,12 +28,13 @@ def agent_symbol_of_cells(access: Access) -> Symbol | None:
 
 
 def substitute_agent(access: Access, number: Shift) -> Access:
+    """The access of one agent."""
     assert access.places is not None
     return evolve(access, places=tuple(place.shifted(number) for place in access.places))
 
 
 def restrict_to_access(content: Content, access: Access) -> Content:
-    """What a whole tile holds, for those of its registers that are accessed."""
+    """The content of a whole tile at the registers that an access reads."""
     assert access.places is not None
     values = content[0].mask.shape[1]
     index = access.places[0].table // values, access.places[0].table % values
@@ -41,7 +42,7 @@ def restrict_to_access(content: Content, access: Access) -> Content:
 
 
 def in_view_coordinates(content: Content, view: View) -> Content:
-    """What is read of a register tile, its sets told by the coordinates of a view of it."""
+    """The content of a register tile with its sets expressed in the coordinates of a view of it."""
     if view.buffer.space != "register":
         return content
     return tuple(
@@ -50,54 +51,54 @@ def in_view_coordinates(content: Content, view: View) -> Content:
     )
 
 
-def read_written(content: Content, wrote: Access, read: Access, mask: BoolArray, taken: Writers) -> list[Piece]:
-    """What was written, at the elements of a mask that are read; taken: who wrote each."""
+def read_written(content: Content, wrote: Access, read: Access, mask: BoolArray, writers: Writers) -> list[Piece]:
+    """The written content at those elements of a read that the mask selects. writers: writer of each element."""
     found: list[Piece] = []
     for piece in content:
-        here = mask & (piece.mask if taken.same else piece.mask[taken.place])
+        here = mask & (piece.mask if writers.same else piece.mask[writers.writer])
         if here.any():
-            found.append(Piece(here, piece.guard, _retold(piece.value, wrote, read, taken)))
+            found.append(Piece(here, piece.guard, _in_reader_coordinates(piece.value, wrote, read, writers)))
     return found
 
 
-def _retold(value: Value, wrote: Access, read: Access, taken: Writers) -> Value:
-    """A value at the elements read: what is said by coordinates is told by the reader's, not the writer's."""
+def _in_reader_coordinates(value: Value, wrote: Access, read: Access, writers: Writers) -> Value:
+    """A written value at the elements of a read, with coordinates of the writer replaced by those of the reader."""
     if not isinstance(value, Data):
         return value
-    found = value if taken.same else value.at(taken.place)
+    found = value if writers.same else value.at(writers.writer)
     if not value.axes or (read.view.buffer.space == "register" and is_whole(wrote.view)):
         return found
     if read.view.buffer.space == "register" or wrote.by is None or read.by is None:
         return Top("rows that differ in their sets are part of a register tile")
     places: list[Index] = []
     for axis, coordinate in enumerate(wrote.by.coordinates()):
-        place = affine(np.broadcast_to(coordinate, wrote.shape)[taken.place], read.by)
+        place = affine(np.broadcast_to(coordinate, wrote.shape)[writers.writer], read.by)
         if place is None and axis in value.axes:
             return Top("rows that differ in their sets are read back in another order")
         places.append(algebra.const(0) if place is None else place)
     return found.at_coordinates(places)
 
 
-_BITS = 62
-"""Pieces that one number can tell apart by its bits."""
+_MAX_ENCODED = 62
+"""Maximum number of pieces that one int64 can encode as bits."""
 
 
 def split_by_region(pieces: Content) -> Content:
-    """The same content cut so that any two pieces are of the same elements or of none in common."""
-    alike = all(np.array_equal(piece.mask, pieces[0].mask) for piece in pieces)
-    if alike or len(pieces) > _BITS:  # more are left as they are: cases that are not joined are cases
+    """The same content, split so that any two pieces cover equal or disjoint elements."""
+    equal_masks = all(np.array_equal(piece.mask, pieces[0].mask) for piece in pieces)
+    if equal_masks or len(pieces) > _MAX_ENCODED:  # sound: splitting only helps to join cases
         return pieces
-    held = sum(piece.mask.astype(np.int64) << number for number, piece in enumerate(pieces))
+    codes = sum(piece.mask.astype(np.int64) << number for number, piece in enumerate(pieces))
     return tuple(
-        evolve(piece, mask=held == code)
-        for code in np.unique(held).tolist()
+        evolve(piece, mask=codes == code)
+        for code in np.unique(codes).tolist()
         for number, piece in enumerate(pieces)
         if code >> number & 1
     )
 
 
 def union_pieces(one: Piece, two: Piece) -> Piece | None:
-    """Two parts of a tile with one symbolic formula, as one table."""
+    """Two pieces with disjoint elements and equal symbolic formulas as one piece; None if the formulas differ."""
     assert isinstance(one.value, Data)
     assert isinstance(two.value, Data)
     a, b = one.value, two.value

@@ -1,8 +1,8 @@
-"""A kernel whose blocks differ in what they do at all: one line of statements for each way that branches go.
+"""Splits a kernel at block-uniform branches into control paths, one statement list per path.
 
-A branch on the block's number, on sizes and on integers that nobody writes goes one way for all threads of a block and
-all of its time. So a kernel `if c: one else: two` is, block by block, the one or the other: each is analysed alone
-with c, or its opposite, as a fact. Branches within loops stay conditions of single statements.
+A branch on block numbers, sizes and read-only integers has one outcome for all threads of a block throughout its
+execution. So each block of `if c: one else: two` executes either `one` or `two`; each path is analysed separately
+with c, or its negation, as a fact. Branches inside loops stay guards of single statements.
 """
 
 from __future__ import annotations
@@ -16,56 +16,58 @@ from argus.core.index import Cond, Const, Coord, Held
 from argus.core.ir import Copy, For, If, Kernel, Stmt, trips, walk
 from argus.core.walk import mentions, symbols
 
-_MOST = 8
+_MAX_PATHS = 8
 
 
 @frozen(eq=False)
 class ControlPath:
-    """One way through a kernel: what decides it, in order, and the statements of the blocks for which it holds.
+    """One control path: the statements of the blocks that take it, and its path condition as a conjunction.
 
-    Where a branch was decided its condition is left behind, in a branch without statements: it is computed.
+    A decided branch leaves an `If` without statements behind, because its condition is still evaluated.
     """
 
     kernel: Kernel
-    given: tuple[Cond, ...]
+    path_condition: tuple[Cond, ...]
 
 
 def control_paths(kernel: Kernel) -> tuple[ControlPath, ...]:
-    """The ways through a kernel without roles; the kernel as it is where there are too many."""
+    """The control paths of a kernel without roles; one path without a condition if there are too many."""
     found: list[ControlPath] = []
-    for given, body in _ways(kernel.body, ()):
-        if len(found) >= _MOST:
+    for conditions, body in _paths(kernel.body, ()):
+        if len(found) >= _MAX_PATHS:
             return (ControlPath(kernel, ()),)
-        found.append(ControlPath(evolve(kernel, prologue=body, roles=None, epilogue=()) if given else kernel, given))
+        found.append(
+            ControlPath(evolve(kernel, prologue=body, roles=None, epilogue=()) if conditions else kernel, conditions)
+        )
     return tuple(found)
 
 
-def _ways(body: tuple[Stmt, ...], given: tuple[Cond, ...]) -> Iterator[tuple[tuple[Cond, ...], tuple[Stmt, ...]]]:
+def _paths(body: tuple[Stmt, ...], conditions: tuple[Cond, ...]) -> Iterator[tuple[tuple[Cond, ...], tuple[Stmt, ...]]]:
     for place, stmt in enumerate(body):
-        if not isinstance(stmt, If) or not _decides(stmt):
+        if not isinstance(stmt, If) or not _splits_path(stmt):
             continue
         left = (*body[:place], evolve(stmt, then=(), otherwise=()))
         for cond, branch in ((stmt.cond, stmt.then), (algebra.negate(stmt.cond), stmt.otherwise)):
-            if algebra.negate(cond) in given:
+            if algebra.negate(cond) in conditions:
                 continue
-            known = given if cond in given else (*given, cond)
-            for decided, rest in _ways((*branch, *body[place + 1 :]), known):
+            known = conditions if cond in conditions else (*conditions, cond)
+            for decided, rest in _paths((*branch, *body[place + 1 :]), known):
                 yield decided, (*left, *rest)
         return
-    yield given, body
+    yield conditions, body
 
 
-def _decides(stmt: If) -> bool:
-    """Whether a branch is one of whole blocks, and holds what has no meaning under a condition."""
+def _splits_path(stmt: If) -> bool:
+    """Whether a branch is block-uniform and contains a loop or store that must not be guarded."""
     of_blocks = all(symbol.kind in ("size", "block") for symbol in symbols(stmt.cond))
     if not of_blocks or mentions(stmt.cond, (Held, Coord)):
         return False
-    return any(_long(inner) or _stores(inner) for inner in walk((*stmt.then, *stmt.otherwise)))
+    return any(_is_symbolic_loop(inner) or _stores_to_global(inner) for inner in walk((*stmt.then, *stmt.otherwise)))
 
 
-def _long(stmt: Stmt) -> bool:
+def _is_symbolic_loop(stmt: Stmt) -> bool:
     return isinstance(stmt, For) and not isinstance(trips(stmt), Const)
 
 
-def _stores(stmt: Stmt) -> bool:
+def _stores_to_global(stmt: Stmt) -> bool:
     return isinstance(stmt, Copy) and stmt.target.buffer.space == "global"

@@ -1,8 +1,8 @@
-"""Tags in which symbols and coordinates do not come apart: one expression for each different element.
+"""Evaluates an index expression over a fragment as a table of distinct expressions, where it is not separable.
 
-Each operator is applied to each different pair of what its operands are, and not to each element: of
-`(k // 8) ^ (m % 8)` on a tile of 64 by 32 there are 32 pairs, of 2,048 elements. With numbers in the place of
-coordinates most bits of `^`, `&` and `|` are settled, and a solver never meets a swizzle and a loop at once.
+Each operator is applied once per distinct combination of its operands, not once per element: `(k // 8) ^ (m % 8)` on a
+64 x 32 tile has 32 combinations for 2,048 elements. With numbers in place of coordinates most bits of `^`, `&` and `|`
+are constant, so no solver query combines a swizzle with a loop variable.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from argus.core.proof.dataflow.separable_index import (
 from argus.core.walk import IntArray, children, rebuild, within
 
 MAX_CASES = 1024
-"""Different expressions in one component; more would be a query nobody answers."""
+"""Maximum number of distinct expressions in one component; solvers do not decide larger queries."""
 
 
 @frozen(eq=False)
 class _Cases:
-    """`nodes[table]`: conditions too, which a choice in a tag depends on."""
+    """`nodes[table]`, where nodes are indices or the conditions of a choice."""
 
     nodes: tuple[Node, ...]
     table: IntArray
@@ -41,15 +41,14 @@ _Part = Separable | _Cases | None
 def evaluate_piecewise(
     expression: Index, coords: Sequence[FragmentIndex], thread: Symbol, shape: tuple[int, int]
 ) -> FragmentIndex | None:
-    """The expression over a fragment of this shape, at these coordinates; None where it has no meaning or too many
-    different values.
+    """The expression at each element of a fragment; None if it is undefined or has too many distinct values.
 
-    shape: (threads, values). thread: the symbol that counts threads.
+    coords: coordinates of the elements, per axis. thread: symbol of the thread number. shape: (threads, values).
     """
     values: dict[Node, _Part] = {}
     for node in within(expression):
         parts = [values[child] for child in children(node)]
-        values[node] = _one(node, parts, coords, thread, shape)
+        values[node] = _evaluate(node, parts, coords, thread, shape)
     match values[expression]:
         case _Cases(nodes=nodes, table=table):
             return from_cases([node for node in nodes if not isinstance(node, Cond)], table)
@@ -57,7 +56,7 @@ def evaluate_piecewise(
             return found
 
 
-def _one(
+def _evaluate(
     node: Node, parts: Sequence[_Part], coords: Sequence[FragmentIndex], thread: Symbol, shape: tuple[int, int]
 ) -> _Part:
     if isinstance(node, Coord):
@@ -65,13 +64,13 @@ def _one(
         return place if isinstance(place, Separable) else _Cases(*cases_of(place))
     plain = [part for part in parts if isinstance(part, Separable)]
     found = evaluate_node(node, plain, (), thread, shape) if len(plain) == len(parts) else None
-    return found if found is not None else _by_case(node, parts)
+    return found if found is not None else _evaluate_by_case(node, parts)
 
 
-def _by_case(node: Node, parts: Sequence[_Part]) -> _Part:
+def _evaluate_by_case(node: Node, parts: Sequence[_Part]) -> _Part:
     if isinstance(node, Held) or not parts:
         return None
-    known = [_cases(part) for part in parts if part is not None]
+    known = [_as_cases(part) for part in parts if part is not None]
     if len(known) != len(parts):
         return None
     columns, table = distinct_columns([each.table for each in known], [len(each.nodes) for each in known])
@@ -87,5 +86,5 @@ def _by_case(node: Node, parts: Sequence[_Part]) -> _Part:
     return _Cases(tuple(place), np.array([place[each] for each in made], np.int64)[table])
 
 
-def _cases(part: Separable | _Cases) -> _Cases:
+def _as_cases(part: Separable | _Cases) -> _Cases:
     return part if isinstance(part, _Cases) else _Cases(*cases_of(part))

@@ -1,8 +1,8 @@
-"""Which write each read sees, and what the cell then holds: abstract interpretation of the data flow.
+"""Computes the reaching definitions of each read and the abstract value of each cell.
 
-Reading back is two questions. Time: which execution of which write was last, decided from slots and guards. Space:
-which of its elements, decided by a table from cells. Neither needs an inverse layout. That the last write in program
-order is the one seen presumes that races and waits are in order, which is proved apart (`races`, `waits`).
+A definition is found in two steps. Time: slots and guards decide which execution of which write was last. Space: a
+table of cells decides which elements of that write are read. Neither needs an inverse layout. That a read sees the last
+write in program order presumes the absence of races and missing waits, for which there are separate obligations.
 """
 
 from __future__ import annotations
@@ -56,22 +56,32 @@ from argus.core.walk import substitute
 
 _PIECE_LIMIT = 8
 
+_Pending = list[tuple[BoolArray, Cond]]
+"""Elements without a reaching definition so far, each mask with its condition."""
+
 
 @define(eq=False)
 class ReachingWrite:
-    """Where some elements of a read come from. taken: who wrote each element read."""
+    """A definition that reaches the elements `mask` of a read under the condition `guard`.
+
+    moment: the execution of the write; None if nothing wrote them, or if that is unknown.
+    writers: the writer of each element. unknown: why the definition is unknown; empty if it is known.
+    """
 
     mask: BoolArray
     guard: Cond
     moment: Execution | None
-    taken: Writers | None
+    writers: Writers | None
     unknown: str = ""
 
 
 @define(eq=False)
 class Flow:
-    """The data flow of one timeline. ways: the accesses of all lines that blocks of the kernel run, this one's too.
-    seen: what stands for tensors that the kernel sees through one view.
+    """The data flow of one timeline.
+
+    sums, carried: contents of accumulators and loop-carried tiles just before a step.
+    launch_contents: contents of tensors that earlier launches of the program wrote. path_accesses: the accesses of all
+    control paths of the kernel, including this one. replaced: tensors that `flattened_views` replaced.
     """
 
     timeline: Timeline
@@ -82,50 +92,53 @@ class Flow:
     fold_rule: Callable[[Flow, Step, Fold], Content]
     sums: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
     carried: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
-    given: dict[Buffer, Callable[[Access], Content]] = field(factory=dict[Buffer, Callable[[Access], Content]])
-    ways: tuple[Accesses, ...] = ()
-    seen: tuple[FlattenedView, ...] = ()
+    launch_contents: dict[Buffer, Callable[[Access], Content]] = field(
+        factory=dict[Buffer, Callable[[Access], Content]]
+    )
+    path_accesses: tuple[Accesses, ...] = ()
+    replaced: tuple[FlattenedView, ...] = ()
     history: History = field(init=False)
     epochs: Epochs = field(init=False)
-    _by_place: bool = field(init=False)
+    _tracks_products: bool = field(init=False)
     _written: dict[Step, Content] = field(factory=dict[Step, Content], init=False)
-    _open: set[Step] = field(factory=set[Step], init=False)
+    _in_progress: set[Step] = field(factory=set[Step], init=False)
 
     def __attrs_post_init__(self) -> None:
         self.history = History(self.timeline)
         self.epochs = epochs_of(self.timeline)
         claims = [step.stmt.claim for step in self.timeline.steps if isinstance(step.stmt, Assert)]
-        self._by_place = any(isinstance(claim, Products) and not claim.over for claim in claims)
+        self._tracks_products = any(isinstance(claim, Products) and not claim.over for claim in claims)
 
-    def apart(self) -> Flow:
-        """The same questions with nothing answered yet, for a trial of what tiles may hold."""
+    def without_results(self) -> Flow:
+        """A copy without cached results and carried tiles, to evaluate a hypothesis about tiles."""
         return evolve(self, sums=dict(self.sums), carried={})
 
     @property
     def ordering(self) -> Ordering:
+        """The completion order of asynchronous operations on this timeline."""
         return Ordering(self.timeline, self.prover, self.facts, self.epochs)
 
     def holds(self, context: Sequence[Cond], goal: Cond) -> bool:
+        """Whether the goal provably follows from the facts and `context`."""
         return self.prover.follows([*self.facts, *context], goal)
 
     def impossible(self, context: Sequence[Cond], cond: Cond) -> bool:
+        """Whether the condition provably contradicts the facts and `context`."""
         return self.holds(context, algebra.negate(cond))
 
-    # -- time --------------------------------------------------------------------------------------------
-
     def sources(self, read: Access) -> tuple[ReachingWrite, ...]:
-        """The writes that the elements of a read come from, under which condition each."""
-        pending: list[tuple[BoolArray, Cond]] = [(read.moved, algebra.TRUE)]
+        """The reaching definitions of the elements of a read, each with its condition."""
+        pending: _Pending = [(read.active, algebra.TRUE)]
         found: list[ReachingWrite] = []
         done = 0
         for moment in self.history.before(read.step):
             if not pending:
                 break
-            if self._beginning_reached(read, moment, pending, done):
+            if self._before_first_iteration(read, moment, pending, done):
                 done = done or (moment.distance if isinstance(moment, Execution) and moment.distance else HORIZON)
                 continue
             if isinstance(moment, Horizon):
-                pending = self._beyond(read, moment, pending, found)
+                pending = self._drop_beyond_horizon(read, moment, pending, found)
             elif isinstance(moment.step.stmt, Alloc | Reset):
                 if moment.step.stmt.buffer is read.view.buffer:
                     break
@@ -134,20 +147,15 @@ class Flow:
                     if write.mode == "write" and write.view.buffer is read.view.buffer:
                         pending = self._match(read, write, moment, pending, found)
             if len(found) > _PIECE_LIMIT:
-                return (
-                    ReachingWrite(
-                        np.ones(read.shape, np.bool_), algebra.TRUE, None, None, "too many cases of who wrote it"
-                    ),
-                )
+                unknown = "too many writes may have written it"
+                return (ReachingWrite(np.ones(read.shape, np.bool_), algebra.TRUE, None, None, unknown),)
         found += [ReachingWrite(mask, guard, None, None) for mask, guard in pending]
         return tuple(found)
 
-    def _beginning_reached(
-        self, read: Access, moment: Execution | Horizon, pending: list[tuple[BoolArray, Cond]], done: int
-    ) -> bool:
-        """Whether the loop had not begun yet so many iterations ago, in every case that is still open.
+    def _before_first_iteration(self, read: Access, moment: Execution | Horizon, pending: _Pending, done: int) -> bool:
+        """Whether the moment would lie before the first iteration of the read's loop, in every pending case.
 
-        done: the distance from which that is known, 0 for none: what holds of one holds of all greater ones.
+        done: a distance for which that is known, 0 if none; it then also holds for all greater distances.
         """
         loop = read.step.loop
         if loop is None or (isinstance(moment, Horizon) and moment.segment.loop is not loop):
@@ -160,22 +168,22 @@ class Flow:
         came = loop.has_earlier(distance)
         return all(self.impossible([*read.step.context, guard], came) for _, guard in pending)
 
-    def _beyond(
-        self, read: Access, horizon: Horizon, pending: list[tuple[BoolArray, Cond]], found: list[ReachingWrite]
-    ) -> list[tuple[BoolArray, Cond]]:
-        """Elements that may have been written earlier than is looked at are unknown then."""
+    def _drop_beyond_horizon(
+        self, read: Access, horizon: Horizon, pending: _Pending, found: list[ReachingWrite]
+    ) -> _Pending:
+        """Report as unknown the elements that an execution beyond the horizon may have written; return the others."""
         if not self._writes(horizon.segment, read.view.buffer):
             return pending
-        kept: list[tuple[BoolArray, Cond]] = []
+        remaining: _Pending = []
         for mask, guard in pending:
             if self.impossible([*read.step.context, guard], horizon.reached):
-                kept.append((mask, guard))
+                remaining.append((mask, guard))
             else:
                 found.append(ReachingWrite(mask, guard, None, None, "written more iterations ago than is modelled"))
-        return kept
+        return remaining
 
     def _writes(self, segment: Segment, buffer: Buffer) -> bool:
-        """Whether some step of the segment writes the buffer or makes it anew."""
+        """Whether some step of the segment writes, allocates or resets the buffer."""
         for step in segment.steps:
             if isinstance(step.stmt, Alloc | Reset) and step.stmt.buffer is buffer:
                 return True
@@ -188,66 +196,61 @@ class Flow:
         read: Access,
         write: Access,
         moment: Execution,
-        pending: list[tuple[BoolArray, Cond]],
+        pending: _Pending,
         found: list[ReachingWrite],
-    ) -> list[tuple[BoolArray, Cond]]:
-        left: list[tuple[BoolArray, Cond]] = []
-        for mask, guard in pending:
-            left += self._match_one(read, write, moment, mask, guard, found)
-        return left
+    ) -> _Pending:
+        return [left for mask, guard in pending for left in self._match_one(read, write, moment, mask, guard, found)]
 
     def _match_one(
         self, read: Access, write: Access, moment: Execution, mask: BoolArray, guard: Cond, found: list[ReachingWrite]
-    ) -> list[tuple[BoolArray, Cond]]:
+    ) -> _Pending:
         context = [*read.step.context, guard]
-        met_at = overlap(read, write, moment.shift)
-        if met_at is None:
+        common = overlap(read, write, moment.shift)
+        if common is None:
             if self.impossible(context, moment.exists):
                 return [(mask, guard)]
             found.append(ReachingWrite(mask, guard, None, None, "its address does not separate into slot and cell"))
             return []
-        taken = met_at.cells.taken
-        met = taken.covered
-        hit = mask & met
-        cond = algebra.all_of((met_at.slots, moment.exists))
+        writers = common.cells.writers
+        covered = writers.covered
+        hit = mask & covered
+        cond = algebra.all_of((common.slots, moment.exists))
         if not hit.any() or cond is algebra.FALSE or self.impossible(context, cond):
             return [(mask, guard)]
-        rest = [(mask & ~met, guard)] if (mask & ~met).any() else []
+        rest = [(mask & ~covered, guard)] if (mask & ~covered).any() else []
         split = self._undecided(context, cond)
-        found.append(ReachingWrite(hit, algebra.all_of((guard, split)), moment, taken))
+        found.append(ReachingWrite(hit, algebra.all_of((guard, split)), moment, writers))
         if split is not algebra.TRUE:
             rest.append((hit, algebra.all_of((guard, algebra.negate(split)))))
         return rest
 
     def _undecided(self, context: Sequence[Cond], cond: Cond) -> Cond:
-        """The parts of a condition that the context does not settle."""
+        """The conjuncts of a condition that do not follow from the context."""
         parts = cond.parts if isinstance(cond, And) else (cond,)
         return algebra.all_of(part for part in parts if not self.holds(context, part))
 
-    # -- content -----------------------------------------------------------------------------------------
-
     def read(self, access: Access) -> Content:
-        """What the elements of a read hold, cases with one meaning merged."""
+        """The content of a read, with equal cases merged."""
         buffer = access.view.buffer
         if access.view.peer is not None:
-            return self._of_peer(access, access.view.peer)
+            return self._read_from_peer(access, access.view.peer)
         if buffer.space == "register" and access.places is None:
             return uniform(access.shape, Top("a register tile whose elements another thread holds"), algebra.TRUE)
-        for held in (self.sums, self.carried):
-            if buffer in held:
-                return restrict_to_access(drop_terms(held[buffer](access.step)), access)
+        for contents in (self.sums, self.carried):
+            if buffer in contents:
+                return restrict_to_access(drop_terms(contents[buffer](access.step)), access)
         if buffer.space == "global":
-            return self.given[buffer](access) if buffer in self.given else self._global(access)
+            return self.launch_contents[buffer](access) if buffer in self.launch_contents else self._load_global(access)
         agent = agent_symbol_of_cells(access)
         if agent is not None:
-            return self._by_agent(access, agent)
+            return self._read_per_agent(access, agent)
         pieces: list[Piece] = []
         for source in self.sources(access):
-            pieces += self._from(access, source)
+            pieces += self._pieces_of(access, source)
         return merge_pieces(tuple(pieces), access.step.context, self.holds)
 
-    def _by_agent(self, access: Access, agent: Symbol) -> Content:
-        """A read whose cells depend on the agent's number: looked up for each, then one form over the number."""
+    def _read_per_agent(self, access: Access, agent: Symbol) -> Content:
+        """A read whose cells depend on the agent number: one content per agent, unified to a form over the number."""
         assert agent.low is not None
         assert agent.high is not None
         found: list[Data] = []
@@ -261,19 +264,20 @@ class Flow:
             found.append(value)
         return uniform(access.shape, unify_agents(found, agent), algebra.TRUE)
 
-    def _of_peer(self, access: Access, sender: Index) -> Content:
-        """Registers of the block with that rank of the same cluster, the part that it sends to this one: what is known
-        of any block's is known of its; looked up for each rank, then one form over the rank.
+    def _read_from_peer(self, access: Access, sender: Index) -> Content:
+        """A read of registers of the block with rank `sender` in the same cluster, at the part that it sends here.
+
+        The content of this block's registers holds for every block; it is computed per destination rank and unified.
         """
         rank = self.timeline.kernel.rank
-        told = not self.timeline.given and access.step.loop is None and access.step.guard is algebra.TRUE
-        if not isinstance(rank, Sym) or not told or access.by is None:
-            return uniform(access.shape, Top("what another block sends under a condition"), algebra.TRUE)
+        always = not self.timeline.path_condition and access.step.loop is None and access.step.guard is algebra.TRUE
+        if not isinstance(rank, Sym) or not always or access.by is None:
+            return uniform(access.shape, Top("a conditional exchange between blocks"), algebra.TRUE)
         found: list[Data] = []
         for to in range(self.timeline.kernel.peers):
             at = tuple(substitute(each, {rank.symbol: algebra.const(to)}) for each in access.view.at)
             own = evolve(access.view, at=at, peer=None)
-            content = self.read(self.accesses.moved(access, own))
+            content = self.read(self.accesses.with_view(access, own))
             value = content[0].value
             if len(content) != 1 or content[0].guard is not algebra.TRUE or not content[0].mask.all():
                 return uniform(access.shape, Top("what a block sends differs from case to case"), algebra.TRUE)
@@ -284,37 +288,37 @@ class Flow:
             found.append(value.shifted({rank.symbol: sender}))
         return uniform(access.shape, unify_agents(found, rank.symbol), algebra.TRUE)
 
-    def _from(self, access: Access, source: ReachingWrite) -> list[Piece]:
-        if source.moment is None or source.taken is None:
+    def _pieces_of(self, access: Access, source: ReachingWrite) -> list[Piece]:
+        if source.moment is None or source.writers is None:
             value = Top(source.unknown) if source.unknown else Bottom()
             return [Piece(source.mask, source.guard, value)]
         moment = source.moment
-        if access.view.buffer.space == "register" and not self._arrived(moment, access, source.guard):
+        if access.view.buffer.space == "register" and not self._has_arrived(moment, access, source.guard):
             return [Piece(source.mask, source.guard, Bottom(moment.step.stmt))]
         wrote = next(a for a in self.accesses.of(moment.step) if a.mode == "write")
         content = guard_content(shift_content(self.written(moment.step), moment.shift), source.guard)
-        return read_written(content, wrote, access, source.mask, source.taken)
+        return read_written(content, wrote, access, source.mask, source.writers)
 
-    def _arrived(self, moment: Execution, access: Access, guard: Cond) -> bool:
+    def _has_arrived(self, moment: Execution, access: Access, guard: Cond) -> bool:
         if queue_of(moment.step.stmt) is None:
             return True
         return self.ordering.completed(moment, access.step, [*access.step.context, guard]) is not None
 
     def written(self, step: Step) -> Content:
-        """What a step writes, element by element of its own (thread, value)."""
+        """The content that a step writes, by (thread, value) of the step."""
         if step in self._written:
             return self._written[step]
-        if step in self._open:
-            return self._everywhere(step, Top("it is copied round a loop without a beginning"))
-        self._open.add(step)
-        self._written[step] = self._write(step)
-        self._open.discard(step)
+        if step in self._in_progress:
+            return self._uniform_content(step, Top("it depends on itself through a loop without an initial value"))
+        self._in_progress.add(step)
+        self._written[step] = self._evaluate_write(step)
+        self._in_progress.discard(step)
         return self._written[step]
 
-    def _everywhere(self, step: Step, value: Value) -> Content:
+    def _uniform_content(self, step: Step, value: Value) -> Content:
         return uniform(self.accesses.of(step)[-1].shape, value, algebra.TRUE)
 
-    def _write(self, step: Step) -> Content:
+    def _evaluate_write(self, step: Step) -> Content:
         stmt = step.stmt
         match stmt:
             case Copy() if is_shuffle(stmt):
@@ -326,16 +330,16 @@ class Flow:
             case Fold():
                 return drop_terms(self.fold_rule(self, step, stmt))
             case _:
-                return self._everywhere(step, Top(f"`{type(stmt).__name__}` has no tag rule yet in the verifier"))
+                return self._uniform_content(step, Top(f"`{type(stmt).__name__}` has no tag rule in the verifier yet"))
 
-    def _global(self, access: Access) -> Content:
+    def _load_global(self, access: Access) -> Content:
         stmt = access.step.stmt
         places = access.gathered if access.places is None else access.places
         if places is None:
             return uniform(access.shape, Top("its address mixes symbols and coordinates"), algebra.TRUE)
         record: dict[str, FragmentIndex] = {}
         for name, expression in self.names(access.view.buffer):
-            found = self.component(expression, places, access.shape)
+            found = self.fragment_index(expression, places, access.shape)
             if found is None:
                 return uniform(access.shape, Top(f"tag `{name}` has too many different values"), algebra.TRUE)
             record[name] = found
@@ -344,21 +348,19 @@ class Flow:
         if isinstance(stmt, Copy) and stmt.edge is not None:
             fill = stmt.edge
             if not access.view.buffer.dtype.holds(fill):
-                return uniform(
-                    access.shape, Top(f"padding of {fill:g}, which is no {access.view.buffer.dtype}"), algebra.TRUE
-                )
+                reason = f"padding of {fill:g}, which is not a value of {access.view.buffer.dtype}"
+                return uniform(access.shape, Top(reason), algebra.TRUE)
             found = load_bounds(self.accesses, access, places)
             if found is None:
-                return uniform(access.shape, Top("a view's condition that is no bound of a coordinate"), algebra.TRUE)
+                return uniform(access.shape, Top("a view's condition that is not a coordinate bound"), algebra.TRUE)
             inside = found
-        terms = (
-            (ElementProduct((access.view.buffer,), (tuple(places),), inside),) if self._by_place and fill == 0 else ()
-        )
+        product = ElementProduct((access.view.buffer,), (tuple(places),), inside)
+        terms = (product,) if self._tracks_products and fill == 0 else ()
         loaded = Data(record, inside, fill, form=name, root=name, factors=(access.view.buffer,), terms=terms)
         return uniform(access.shape, loaded, algebra.TRUE)
 
     def origin(self, access: Access) -> Stmt | None:
-        """The load from global memory that a read's elements come from, in the run of the loop if there is one."""
+        """The load from global memory from which the nearest definition of a read's elements comes; None if unknown."""
         for _ in range(len(self.timeline.segments) + _PIECE_LIMIT):
             moments = [source.moment for source in self.sources(access) if source.moment is not None]
             step = moments[0].step if moments else None
@@ -370,26 +372,28 @@ class Flow:
         return None
 
     def tile(self, step: Step, view: View, by: TV | None = None) -> Content:
-        """What a tile holds when an assertion looks at it; of registers, those that a layout says who holds."""
-        held = view.buffer.layout
-        if isinstance(held, TV):
+        """The content of a tile at an assertion. by: layout of the elements, for a part of a register tile."""
+        layout = view.buffer.layout
+        if isinstance(layout, TV):
             for known in (self.sums, self.carried):
-                if view.buffer in known and is_whole(view) and by in (None, held):
+                if view.buffer in known and is_whole(view) and by in (None, layout):
                     return known[view.buffer](step)
-            return self.read(self.accesses.held(step, view, by or held))
+            return self.read(self.accesses.register_read(step, view, by or layout))
         kernel = self.timeline.kernel
         if view.buffer.space == "shared" and "lds" in kernel.target.queues and kernel.threads > kernel.target.unit:
-            return self.read(self.accesses.held(step, view, sequential_tv(view)))
-        return uniform((1, 1), Top("a claim on tags of this memory is not built yet in the verifier"), algebra.TRUE)
+            return self.read(self.accesses.register_read(step, view, sequential_tv(view)))
+        return uniform(
+            (1, 1), Top("an assertion on tags of this memory is not supported by the verifier yet"), algebra.TRUE
+        )
 
-    def component(
+    def fragment_index(
         self, expression: Index, places: Sequence[FragmentIndex], shape: tuple[int, int]
     ) -> FragmentIndex | None:
-        """An expression over a buffer's coordinates, at these places of it."""
+        """An expression over a buffer's coordinates at `places`; None if it has too many distinct values."""
         return evaluate_piecewise(expression, places, self.timeline.kernel.thread, shape)
 
     def names(self, buffer: Buffer) -> tuple[tuple[str, Index], ...]:
-        """The record that the program gives the tensor's elements; names given twice count as not given."""
-        given = [s.stmt.names for s in self.timeline.steps if isinstance(s.stmt, Tag) and s.stmt.view.buffer is buffer]
-        names = [name for record in given for name, _ in record]
-        return tuple((name, e) for record in given for name, e in record if names.count(name) == 1)
+        """The tag record of a tensor's elements; a name that several tags define is left out."""
+        tags = [s.stmt.names for s in self.timeline.steps if isinstance(s.stmt, Tag) and s.stmt.view.buffer is buffer]
+        names = [name for record in tags for name, _ in record]
+        return tuple((name, e) for record in tags for name, e in record if names.count(name) == 1)

@@ -1,4 +1,4 @@
-"""Nothing is read before it is there: written at all (I38, I5 for shared memory) and arrived (I31)."""
+"""Obligations that each read sees data that has been written (I38; I5 in shared memory) and has arrived (I31)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from argus.core.proof.values.content import Bottom, Piece, Top
 
 
 def read_obligations(flow: Flow) -> Iterator[Obligation]:
-    """For each read of registers or shared memory; accumulators answer for themselves."""
+    """I38, I5 and I31 for each access of registers or shared memory, except accumulators (see `sums`)."""
     for step in flow.timeline.steps:
         for access in flow.accesses.of(step):
             if access.mode == "write" and access.view.buffer.space == "register":
-                yield from _landed(flow, step, access)
+                yield from _no_load_in_flight(flow, step, access)
         if isinstance(step.stmt, Assert):
             continue
         for access in flow.accesses.of(step):
             buffer = access.view.buffer
             if access.mode == "read" and buffer.space != "global" and buffer not in flow.sums:
-                yield from _of_read(flow, step, access)
+                yield from _obligations_of_read(flow, step, access)
 
 
-def _of_read(flow: Flow, step: Step, access: Access) -> Iterator[Obligation]:
+def _obligations_of_read(flow: Flow, step: Step, access: Access) -> Iterator[Obligation]:
     content = flow.written(step) if isinstance(step.stmt, Copy) else flow.read(access)
     name = access.view.buffer.name
     shared = access.view.buffer.space == "shared"
@@ -50,54 +50,56 @@ def _of_read(flow: Flow, step: Step, access: Access) -> Iterator[Obligation]:
             yield Obligation("I31", what, step.stmt, algebra.TRUE, step.context, compared=size)
 
 
-def _landed(flow: Flow, step: Step, write: Access) -> Iterator[Obligation]:
-    """No load into the same registers is still in flight when they are written: it would land later.
+def _no_load_in_flight(flow: Flow, step: Step, write: Access) -> Iterator[Obligation]:
+    """I31: no load into the same registers is in flight when a step writes them, because it would arrive later.
 
-    Loads on one queue land in order.
+    Loads on one queue arrive in order.
     """
     queue = queue_of(step.stmt)
     drained: set[Step] = set()
     for moment in flow.history.before(step):
         if isinstance(moment, Horizon):
-            yield from _landed_long_ago(flow, step, write, moment, drained)
+            yield from _no_load_beyond_horizon(flow, step, write, moment, drained)
             continue
-        if not _loads(flow, moment.step, write, queue) or flow.impossible(step.context, moment.exists):
+        if not _loads_same_registers(flow, moment.step, write, queue) or flow.impossible(step.context, moment.exists):
             continue
         context = [*step.context, moment.exists]
         done = flow.ordering.completed(moment, step, context) is not None
-        yield _overwritten(step, write, moment.step, (*step.context, moment.exists), done=done)
+        yield _in_flight_obligation(step, write, moment.step, (*step.context, moment.exists), done=done)
         if done and _always_drained(flow, moment, step):
             drained.add(moment.step)
 
 
-def _loads(flow: Flow, earlier: Step, write: Access, queue: Queue | None) -> bool:
-    """Whether a step is a load of the same registers that does not land in order with the write."""
+def _loads_same_registers(flow: Flow, earlier: Step, write: Access, queue: Queue | None) -> bool:
+    """Whether a step loads the same registers through a queue that is not ordered with the write."""
     if queue_of(earlier.stmt) in (None, queue):
         return False
     return any(a.mode == "write" and a.view.buffer is write.view.buffer for a in flow.accesses.of(earlier))
 
 
 def _always_drained(flow: Flow, moment: Execution, step: Step) -> bool:
-    """Whether the load is waited for whatever the iteration: the wait rests on no guard but its own loop's facts."""
+    """Whether a wait completes the load in every iteration, using no guard except the facts of its loop."""
     context = () if step.loop is None else step.loop.facts
-    return moment.lap + (moment.distance or 0) > 0 and flow.ordering.completed(moment, step, context) is not None
+    return moment.from_last + (moment.distance or 0) > 0 and flow.ordering.completed(moment, step, context) is not None
 
 
-def _landed_long_ago(
+def _no_load_beyond_horizon(
     flow: Flow, step: Step, write: Access, horizon: Horizon, drained: set[Step]
 ) -> Iterator[Obligation]:
-    """Loads older than is looked at are known to have landed only if every newer one certainly had."""
+    """I31 for loads beyond the horizon: they have arrived only if every modelled, newer one certainly has."""
     queue = queue_of(step.stmt)
-    loads = [s for s in horizon.segment.steps if _loads(flow, s, write, queue) and s not in drained]
+    loads = [s for s in horizon.segment.steps if _loads_same_registers(flow, s, write, queue) and s not in drained]
     if not loads or flow.impossible(step.context, horizon.reached):
         return
     yield evolve(
-        _overwritten(step, write, loads[0], step.context, done=False),
+        _in_flight_obligation(step, write, loads[0], step.context, done=False),
         unknown="the load may have been issued more iterations ago than is modelled",
     )
 
 
-def _overwritten(step: Step, write: Access, load: Step, context: tuple[Cond, ...], *, done: bool) -> Obligation:
+def _in_flight_obligation(
+    step: Step, write: Access, load: Step, context: tuple[Cond, ...], *, done: bool
+) -> Obligation:
     return Obligation(
         "I31",
         f"no load of `{write.view.buffer.name}` is in flight when it is written again",
@@ -113,11 +115,11 @@ def _fault(step: Step, access: Access, piece: Piece, written: str) -> Obligation
     name = access.view.buffer.name
     context = (*step.context, piece.guard)
     if isinstance(piece.value, Top):
-        what = f"what `{name}` holds is known"
+        what = f"the content of `{name}` is known"
         return Obligation(written, what, step.stmt, algebra.FALSE, context, unknown=piece.value.reason)
     flight = piece.value.in_flight if isinstance(piece.value, Bottom) else None
     if flight is not None and access.view.buffer.space == "register":
-        return _unwaited(step.stmt, flight, name, context)
+        return _missing_wait(step.stmt, flight, name, context)
     return Obligation(
         written,
         f"`{name}` is {'filled' if written == 'I5' else 'written'} before it is read",
@@ -128,7 +130,7 @@ def _fault(step: Step, access: Access, piece: Piece, written: str) -> Obligation
     )
 
 
-def _unwaited(stmt: Stmt, flight: Stmt, name: str, context: tuple[Cond, ...]) -> Obligation:
+def _missing_wait(stmt: Stmt, flight: Stmt, name: str, context: tuple[Cond, ...]) -> Obligation:
     return Obligation(
         "I31",
         f"`{name}` has arrived before it is used",

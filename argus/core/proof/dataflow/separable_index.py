@@ -1,8 +1,8 @@
-"""Integers that vary over threads and values: a symbolic part, the same for all, plus a table of numbers.
+"""Represents integers that vary over (thread, value) as a common symbolic base plus a table of numbers.
 
-`Sep(base, table)` is `base + table[t, v]`. Copies, layouts and slicing stay inside the form; equality of two
-is equality of tables and of bases, and needs no solver where the bases are one node. What does not come apart in
-this way, such as `(k // 8) ^ (m % 8)` across the bits that a tile spans, is a table of different expressions.
+`Separable(base, table)` is `base + table[t, v]`. The form is closed under copies, layouts and slicing. Two are equal if
+their tables and bases are; that needs no solver if the bases are one node. An expression that has no such form, such
+as `(k // 8) ^ (m % 8)` across the bits that a tile spans, is `Piecewise`: a table of distinct expressions.
 """
 
 from __future__ import annotations
@@ -47,35 +47,41 @@ class Separable:
 
     @cached_property
     def low(self) -> int:
+        """The least entry of the table."""
         return int(self.table.min())
 
     @cached_property
     def high(self) -> int:
+        """The greatest entry of the table."""
         return int(self.table.max())
 
     @property
     def uniform(self) -> bool:
+        """Whether all elements are equal."""
         return self.low == self.high
 
     @property
     def least(self) -> Index:
+        """The least element, as an expression."""
         return algebra.add(self.base, self.low)
 
     @property
     def most(self) -> Index:
+        """The greatest element, as an expression."""
         return algebra.add(self.base, self.high)
 
     def at(self, index: tuple[IntArray, ...] | IntArray) -> Separable:
-        """The same quantity looked up at other (thread, value) places."""
+        """The component at other (thread, value) positions. index: numpy index into the table."""
         return Separable(self.base, self.table[index])
 
     def shifted(self, shift: Shift) -> Separable:
+        """The component after a substitution of symbols."""
         base = substitute(self.base, shift)
         return self if base is self.base else separable(base, self.table)
 
 
 def distinct_count(places: Sequence[Separable]) -> int:
-    """How many different tuples the tables of these places hold, element by element."""
+    """The number of distinct coordinate tuples over all elements."""
     cells = np.zeros(places[0].table.shape, np.int64)
     box = 1
     for place in places:
@@ -91,7 +97,7 @@ def distinct_count(places: Sequence[Separable]) -> int:
 
 @frozen(eq=False)
 class Piecewise:
-    """`cases[table]`: an integer whose symbolic part differs from element to element; no case twice, none unused."""
+    """`cases[table]`: an integer whose symbolic part varies by element; cases are distinct and all used."""
 
     cases: tuple[Index, ...]
     table: IntArray
@@ -104,22 +110,22 @@ class Piecewise:
 
 
 FragmentIndex = Separable | Piecewise
-"""One component of the tags of a fragment's elements."""
+"""An integer for each element of a fragment."""
 
 
 def from_cases(cases: Sequence[Index], table: IntArray) -> FragmentIndex:
-    """`cases[table]` in normal form: a symbolic part and a table of numbers, where all cases have one such part."""
+    """`cases[table]` in normal form: `Separable` if all cases have the same symbolic part."""
     used, table = np.unique(table, return_inverse=True)
     known = {case: place for place, case in enumerate(dict.fromkeys(cases[int(number)] for number in used))}
     table = np.array([known[cases[int(number)]] for number in used], np.int64)[table.reshape(table.shape)]
-    alone = [separable(case, np.zeros(1, np.int64)) for case in known]
-    if all(each.base is alone[0].base for each in alone):
-        return Separable(alone[0].base, np.array([int(each.table[0]) for each in alone], np.int64)[table])
+    parts = [separable(case, np.zeros(1, np.int64)) for case in known]
+    if all(each.base is parts[0].base for each in parts):
+        return Separable(parts[0].base, np.array([int(each.table[0]) for each in parts], np.int64)[table])
     return Piecewise(tuple(known), table)
 
 
 def cases_of(component: FragmentIndex) -> tuple[tuple[Index, ...], IntArray]:
-    """The integers that a component is, each once, and which of them each element has."""
+    """The distinct expressions of a component, and the index of each element's expression."""
     if isinstance(component, Piecewise):
         return component.cases, component.table
     used, place = np.unique(component.table, return_inverse=True)
@@ -128,19 +134,19 @@ def cases_of(component: FragmentIndex) -> tuple[tuple[Index, ...], IntArray]:
 
 
 def symbolic_parts(component: FragmentIndex) -> tuple[Index, ...]:
-    """The symbolic parts that a component has."""
+    """The distinct symbolic parts of a component."""
     return component.cases if isinstance(component, Piecewise) else (component.base,)
 
 
 def extremes(component: FragmentIndex) -> tuple[Index, ...]:
-    """Integers that are within bounds only if all of a component are."""
+    """Expressions that are within an interval exactly if all elements of the component are."""
     return component.cases if isinstance(component, Piecewise) else (component.least, component.most)
 
 
 def distinct_columns(tables: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """The different columns of tables of one shape, one row a table, and which of them each element has.
+    """The distinct tuples of equally shaped tables, shape (tables, tuples), and the index of each element's tuple.
 
-    sizes: of each table, above its greatest number.
+    sizes: for each table, a number greater than all its entries.
     """
     code, most = np.zeros(tables[0].shape, np.int64), 1
     for table, size in zip(tables, sizes, strict=True):
@@ -154,7 +160,7 @@ def distinct_columns(tables: Sequence[IntArray], sizes: Sequence[int]) -> tuple[
 
 
 def separable(base: Index, table: IntArray) -> Separable:
-    """Normal form: the constant term of the base goes into the table."""
+    """`base + table` in normal form: the constant term of the base is added to the table."""
     constant = base.value if isinstance(base, Const) else base.constant if isinstance(base, Sum) else 0
     if constant == 0:
         return Separable(base, table)
@@ -162,22 +168,23 @@ def separable(base: Index, table: IntArray) -> Separable:
 
 
 def numeric(table: IntArray) -> Separable:
+    """A component without a symbolic part."""
     return Separable(algebra.const(0), table)
 
 
 def frozen_copy(table: IntArray) -> IntArray:
-    """A table of its own that nobody can change: what is kept must stay what it was."""
-    kept = table.copy()
-    kept.setflags(write=False)
-    return kept
+    """A read-only copy, safe to cache."""
+    copy = table.copy()
+    copy.setflags(write=False)
+    return copy
 
 
 def evaluate_separable(
     expression: Index, coords: Sequence[Separable], thread: Symbol, shape: tuple[int, int]
 ) -> Separable | None:
-    """The expression over a fragment of this shape; None where symbols and coordinates do not come apart.
+    """The expression at each element of a fragment; None if it is not separable.
 
-    shape: (threads, values). `thread` is the symbol that counts threads.
+    coords: coordinates of the elements, per axis. thread: symbol of the thread number. shape: (threads, values).
     """
     values: dict[Node, Separable | None] = {}
     for node in within(expression):
@@ -189,6 +196,7 @@ def evaluate_separable(
 def evaluate_node(
     node: Node, parts: Sequence[Separable | None], coords: Sequence[Separable], thread: Symbol, shape: tuple[int, int]
 ) -> Separable | None:
+    """One node of `evaluate_separable`. parts: values of its operands."""
     zero = np.zeros(shape, np.int64)
     match node:
         case Const(value=value):
@@ -200,12 +208,12 @@ def evaluate_node(
         case Coord(axis=axis):
             return coords[axis]
         case Sum(terms=terms, constant=constant):
-            return _sum(parts, [factor for _, factor in terms], constant, zero)
+            return _evaluate_sum(parts, [factor for _, factor in terms], constant, zero)
         case Bin():
             left, right = parts
-            return None if left is None or right is None else _bin(node, left, right)
+            return None if left is None or right is None else _evaluate_binary(node, left, right)
         case Read(array=array):
-            return _element(array, parts, zero)
+            return _evaluate_read(array, parts, zero)
         case Pick() | Held():
             return None
         case Cmp() | And() | Or() | Not():
@@ -214,13 +222,15 @@ def evaluate_node(
             assert_never(node)
 
 
-def _element(array: str, parts: Sequence[Separable | None], zero: IntArray) -> Separable | None:
-    """An integer from memory that is one for all threads and values."""
+def _evaluate_read(array: str, parts: Sequence[Separable | None], zero: IntArray) -> Separable | None:
+    """An integer read from memory at an index that is equal for all threads and values; None otherwise."""
     at = [part.least for part in parts if part is not None and part.uniform]
     return None if len(at) < len(parts) else Separable(algebra.read(array, at), zero)
 
 
-def _sum(parts: Sequence[Separable | None], factors: Sequence[int], constant: int, zero: IntArray) -> Separable | None:
+def _evaluate_sum(
+    parts: Sequence[Separable | None], factors: Sequence[int], constant: int, zero: IntArray
+) -> Separable | None:
     table = zero + constant
     base: list[tuple[Index, int]] = []
     for part, factor in zip(parts, factors, strict=True):
@@ -231,7 +241,7 @@ def _sum(parts: Sequence[Separable | None], factors: Sequence[int], constant: in
     return separable(algebra.linear(base, 0), table)
 
 
-def _bin(node: Bin, left: Separable, right: Separable) -> Separable | None:
+def _evaluate_binary(node: Bin, left: Separable, right: Separable) -> Separable | None:
     pure_left, pure_right = left.base is algebra.const(0), right.base is algebra.const(0)
     if node.op in ("//", "%") and pure_right and (right.table == 0).any():
         return None
@@ -246,12 +256,12 @@ def _bin(node: Bin, left: Separable, right: Separable) -> Separable | None:
     if node.op in ("//", "%") and pure_right and right.uniform:
         return _divide(node, left, right.low)
     if node.op in ("^", "|", "&"):
-        return _low_bits(node, left, right) or _low_bits(node, right, left)
+        return _combine_disjoint_bits(node, left, right) or _combine_disjoint_bits(node, right, left)
     return None
 
 
-def _low_bits(node: Bin, left: Separable, right: Separable) -> Separable | None:
-    """Bits of `right`, a table alone, all below those of the symbolic part of `left`: they never meet."""
+def _combine_disjoint_bits(node: Bin, left: Separable, right: Separable) -> Separable | None:
+    """A bitwise operator whose numeric operand `right` has only bits below those of `left`'s symbolic part."""
     if right.base is not algebra.const(0) or right.low < 0:
         return None
     if algebra.mod(left.base, 1 << right.high.bit_length()) is not algebra.const(0):
@@ -261,7 +271,7 @@ def _low_bits(node: Bin, left: Separable, right: Separable) -> Separable | None:
 
 
 def _divide(node: Bin, left: Separable, divisor: int) -> Separable | None:
-    """Exact where the symbolic part is a visible multiple of the divisor."""
+    """Quotient or remainder; None unless the symbolic part is syntactically a multiple of the divisor."""
     if divisor <= 0 or algebra.mod(left.base, divisor) is not algebra.const(0):
         return None
     if node.op == "%":
@@ -270,11 +280,11 @@ def _divide(node: Bin, left: Separable, divisor: int) -> Separable | None:
 
 
 def equal_indices(a: FragmentIndex, b: FragmentIndex) -> Cond:
-    """The condition that the two agree everywhere; false where tables make that impossible."""
+    """The condition that two components are equal at all elements; false if their tables exclude it."""
     if a.table.shape != b.table.shape:
         return algebra.FALSE
     if isinstance(a, Piecewise) or isinstance(b, Piecewise):
-        return _same_cases(a, b)
+        return _equal_cases(a, b)
     difference = a.table - b.table
     offset = int(difference.flat[0]) if difference.size else 0
     if difference.size and not (difference == offset).all():
@@ -282,14 +292,14 @@ def equal_indices(a: FragmentIndex, b: FragmentIndex) -> Cond:
     return algebra.eq(algebra.add(a.base, offset), b.base)
 
 
-def _same_cases(a: FragmentIndex, b: FragmentIndex) -> Cond:
+def _equal_cases(a: FragmentIndex, b: FragmentIndex) -> Cond:
     (mine, first), (theirs, second) = cases_of(a), cases_of(b)
     pairs, _ = distinct_columns((first, second), (len(mine), len(theirs)))
     return algebra.all_of(algebra.eq(mine[int(i)], theirs[int(j)]) for i, j in pairs.T)
 
 
 def select_by_mask(a: FragmentIndex, b: FragmentIndex, mask: npt.NDArray[np.bool_]) -> FragmentIndex | None:
-    """`a` where the mask holds, else `b`, if that has one form."""
+    """`a` where the mask is set, else `b`; None if separable components have different bases."""
     if isinstance(a, Separable) and isinstance(b, Separable):
         return Separable(a.base, np.where(mask, a.table, b.table)) if a.base is b.base else None
     (mine, first), (theirs, second) = cases_of(a), cases_of(b)

@@ -1,4 +1,4 @@
-"""Loops summed: terms whose runs follow each other from iteration to iteration are one run of all before k."""
+"""Telescopes sums over loop iterations: terms whose runs are adjacent from iteration to iteration become one run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from argus.core.walk import substitute
 
 
 def telescope_terms(terms: Sequence[Term], loop: Loop) -> tuple[Term, ...] | str:
-    """The sum of the terms over all iterations before k, or why it has no closed form.
+    """The sum of the terms over all iterations before k, or the reason why it has no closed form.
 
-    A term that is added from some iteration on has nothing before it: its bounds then lie the other way round.
+    A term that is added only from some iteration on yields, before that iteration, a run whose low end exceeds its
+    high end; such a run is empty.
     """
     merged = _merge(list(terms))
     ahead = {loop.symbol: algebra.add(algebra.sym(loop.symbol), loop.stmt.step)}
@@ -35,12 +36,12 @@ def telescope_terms(terms: Sequence[Term], loop: Loop) -> tuple[Term, ...] | str
         elif substitute(term.high, ahead) is term.low:
             closed.append(evolve(term, low=term.high, high=substitute(term.high, start), rest=rest))
         else:
-            return "runs of contributions that do not follow each other from iteration to iteration"
+            return "runs of contributions that are not adjacent from iteration to iteration"
     return tuple(closed)
 
 
 def _merge(terms: list[Term]) -> list[Term]:
-    """Adjacent runs joined."""
+    """Join adjacent runs."""
     merged: list[Term] = []
     for term in terms:
         for place, other in enumerate(merged):

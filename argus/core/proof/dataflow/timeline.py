@@ -1,6 +1,6 @@
-"""A kernel as a line of steps: straight segments and loops in program order, branches as guards.
+"""Linearises a kernel to steps in program order: straight-line segments and loops, with branches as guards.
 
-Every thread executes the same line (roles are refused), so "before" is program order plus the iteration.
+All threads execute the same timeline (roles are refused), so program order and iteration define "before".
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ from argus.core.proof.outputs.supertiles import supertile_lemmas
 from argus.core.walk import fold, mentions, rebuild, substitute, symbols, within
 
 Shift = dict[Symbol, Index]
-_UNROLL_LIMIT = 64
-_MOST_STEPS = 600
+"""A substitution of symbols, usually of a loop variable to select another iteration."""
+_MAX_UNROLL = 64
+_MAX_STEPS = 600
 
 
 @frozen(eq=False)
@@ -63,15 +64,17 @@ class Loop:
 
     @property
     def symbol(self) -> Symbol:
+        """The loop variable."""
         return self.stmt.symbol
 
     @property
     def trips(self) -> Index:
+        """The number of iterations."""
         return trips(self.stmt)
 
     @cached_property
     def facts(self) -> tuple[Cond, ...]:
-        """What holds of the loop variable inside the body."""
+        """Conditions on the loop variable that hold inside the body."""
         k, loop = algebra.sym(self.symbol), self.stmt
         below = algebra.lt(k, loop.stop) if loop.step > 0 else algebra.lt(loop.stop, k)
         above = algebra.le(loop.start, k) if loop.step > 0 else algebra.le(k, loop.start)
@@ -79,16 +82,16 @@ class Loop:
         return tuple(fact for fact in (above, below, whole) if fact is not algebra.TRUE)
 
     def back(self, distance: int) -> Shift:
-        """The substitution that speaks of the iteration `distance` earlier."""
+        """The substitution that selects the iteration `distance` before the current one."""
         return {self.symbol: algebra.sub(algebra.sym(self.symbol), distance * self.stmt.step)}
 
     def last(self, distance: int) -> Shift:
-        """The substitution that speaks of the last iteration but `distance`, after the loop."""
+        """The substitution that selects, after the loop, the iteration `distance` before the last one."""
         steps = algebra.sub(self.trips, 1 + distance)
         return {self.symbol: algebra.add(self.stmt.start, algebra.mul(steps, self.stmt.step))}
 
     def has_earlier(self, distance: int) -> Cond:
-        """Inside the body: `distance` iterations came before this one."""
+        """The condition that at least `distance` iterations precede the current one."""
         k, loop = algebra.sym(self.symbol), self.stmt
         before = algebra.sub(k, distance * loop.step)
         return algebra.le(loop.start, before) if loop.step > 0 else algebra.le(before, loop.start)
@@ -96,9 +99,10 @@ class Loop:
 
 @frozen(eq=False)
 class Step:
-    """One execution of a plain statement: under `guard`, in `segment` number, `position` in program order.
+    """A simple statement of the timeline. guard: the condition under which it executes.
 
-    waves: those that execute it, as bits, where not all of the block do.
+    segment: index of its segment. position: index in program order. loop: the loop that contains it.
+    waves: bit mask of the waves that execute it; None if all do.
     """
 
     stmt: Stmt
@@ -110,14 +114,14 @@ class Step:
 
     @cached_property
     def context(self) -> tuple[Cond, ...]:
-        """What holds where the step executes, besides the kernel's assumptions."""
+        """Conditions that hold where the step executes, besides the facts of the kernel."""
         facts = () if self.loop is None else self.loop.facts
         return (*facts, self.guard)
 
 
 @frozen(eq=False)
 class Segment:
-    """A run of steps; repeated if `loop` is not None."""
+    """Consecutive steps: the body of `loop`, or straight-line code if `loop` is None."""
 
     loop: Loop | None
     steps: tuple[Step, ...]
@@ -125,7 +129,7 @@ class Segment:
 
 @frozen(eq=False)
 class NotModelled:
-    """A construct that this analysis has no meaning for."""
+    """A statement that the analysis does not model, with the reason."""
 
     stmt: Stmt
     reason: str
@@ -133,7 +137,7 @@ class NotModelled:
 
 @frozen(eq=False)
 class EvaluatedExprs:
-    """Expressions that speak of integers from memory, or of a decided branch, and where they are computed."""
+    """Expressions that a statement evaluates under `context` and that read integers from memory or decide a path."""
 
     stmt: Stmt
     roots: tuple[Node, ...]
@@ -142,16 +146,17 @@ class EvaluatedExprs:
 
 @frozen(eq=False)
 class Timeline:
-    """given: what decides that blocks run this line and not another of the kernel's (`cases`)."""
+    """The steps of one control path. path_condition: the condition under which a block takes it (`path_split`)."""
 
     kernel: Kernel
     segments: tuple[Segment, ...]
     unmodelled: tuple[NotModelled, ...] = field(default=())
-    given: tuple[Cond, ...] = field(default=())
+    path_condition: tuple[Cond, ...] = field(default=())
     computed: tuple[EvaluatedExprs, ...] = field(default=())
 
     @property
     def steps(self) -> Iterator[Step]:
+        """All steps in program order."""
         return (step for segment in self.segments for step in segment.steps)
 
     @cached_property
@@ -161,12 +166,12 @@ class Timeline:
 
     @cached_property
     def facts(self) -> tuple[Cond, ...]:
-        """The assumptions, that the block lies in the grid, and what decides that it runs this line."""
-        return (*self.common, *self.given)
+        """The facts common to all paths, and the path condition."""
+        return (*self.common, *self.path_condition)
 
     @cached_property
     def common(self) -> tuple[Cond, ...]:
-        """The assumptions, and that the block lies in the grid."""
+        """The assumptions, that the block lies in the grid, and the supertile lemmas: facts of all control paths."""
         pairs = zip(self.kernel.blocks, self.kernel.grid, strict=True)
         blocks = [algebra.lt(algebra.sym(symbol), count) for symbol, count in pairs]
         known = (*blocks, *(fact for fact, _ in self.lemmas))
@@ -174,7 +179,7 @@ class Timeline:
 
     @cached_property
     def lemmas(self) -> tuple[tuple[Cond, tuple[Index, ...]], ...]:
-        """Facts about a grid taken in bands, each with the divisors that it presumes to be positive."""
+        """Facts about supertiles of the grid, each with the divisors that it presumes to be positive."""
         pairs = tuple(zip(self.kernel.blocks, self.kernel.grid, strict=True))
         roots = [
             at
@@ -186,129 +191,129 @@ class Timeline:
 
 
 class _Builder:
-    """taken: names of the kernel's own loop variables."""
+    """Collects steps and segments. names: names of the kernel's loop variables."""
 
-    def __init__(self, taken: Collection[str]) -> None:
-        self.taken = taken
+    def __init__(self, names: Collection[str]) -> None:
+        self.names = names
         self.segments: list[Segment] = []
-        self.open: list[Step] = []
+        self.pending: list[Step] = []
         self.position = 0
         self.unmodelled: list[NotModelled] = []
         self.computed: list[EvaluatedExprs] = []
         self.copies = 0
         self.assumed: set[Cond] = set()
 
-    def close(self, loop: Loop | None) -> None:
-        if self.open or loop is not None:
-            self.segments.append(Segment(loop, tuple(self.open)))
-            self.open = []
+    def close_segment(self, loop: Loop | None) -> None:
+        if self.pending or loop is not None:
+            self.segments.append(Segment(loop, tuple(self.pending)))
+            self.pending = []
 
     def add(self, stmt: Stmt, guard: Cond, loop: Loop | None) -> None:
-        self.open.append(Step(stmt, guard, len(self.segments), self.position, loop))
+        self.pending.append(Step(stmt, guard, len(self.segments), self.position, loop))
         self.position += 1
 
     def refuse(self, stmt: Stmt, reason: str) -> None:
         self.unmodelled.append(NotModelled(stmt, reason))
 
-    def compute(self, stmt: Stmt, guard: Cond, loop: Loop | None, at: Shift) -> None:
-        """Take note of integers from memory; what tags and claims speak of is computed by nobody."""
+    def record_evaluated(self, stmt: Stmt, guard: Cond, loop: Loop | None, at: Shift) -> None:
+        """Record the integers from memory that a statement evaluates; tags and assertions evaluate nothing."""
         decided = isinstance(stmt, If) and not stmt.then and not stmt.otherwise
         if isinstance(stmt, Tag | Assert) or (next(read_terms(stmt), None) is None and not decided):
             return
-        roots = tuple(fold(root, lambda node, parts: _moved(node, parts, at)) for root in expressions(stmt))
+        roots = tuple(fold(root, lambda node, parts: _substitute_node(node, parts, at)) for root in expressions(stmt))
         facts = () if loop is None else loop.facts
         self.computed.append(EvaluatedExprs(stmt, roots, (*facts, guard)))
 
 
-def _moved(node: Node, parts: Sequence[Node], at: Shift) -> Node:
+def _substitute_node(node: Node, parts: Sequence[Node], at: Shift) -> Node:
     return at.get(node.symbol, node) if isinstance(node, Sym) else rebuild(node, parts)
 
 
-def timeline(kernel: Kernel, given: tuple[Cond, ...] = ()) -> Timeline:
-    """The kernel's line. Constructs without a meaning here are listed, never dropped silently."""
+def timeline(kernel: Kernel, path_condition: tuple[Cond, ...] = ()) -> Timeline:
+    """Linearise a kernel. Constructs that are not modelled are listed in `unmodelled`, never dropped silently."""
     builder = _Builder({stmt.symbol.name for stmt in walk(kernel.body) if isinstance(stmt, For)})
-    _place(builder, kernel.body, algebra.TRUE, None, {})
-    builder.close(None)
-    return Timeline(kernel, tuple(builder.segments), tuple(builder.unmodelled), given, tuple(builder.computed))
+    _append_statements(builder, kernel.body, algebra.TRUE, None, {})
+    builder.close_segment(None)
+    return Timeline(kernel, tuple(builder.segments), tuple(builder.unmodelled), path_condition, tuple(builder.computed))
 
 
-def _place(builder: _Builder, body: tuple[Stmt, ...], guard: Cond, loop: Loop | None, at: Shift) -> None:
+def _append_statements(builder: _Builder, body: tuple[Stmt, ...], guard: Cond, loop: Loop | None, at: Shift) -> None:
     for stmt in body:
-        builder.compute(stmt, guard, loop, at)
+        builder.record_evaluated(stmt, guard, loop, at)
         match stmt:
             case Alloc() | Copy() | Map() | Mma() | Sync() | Wait() | Reset() | Assert() | Tag() | Assume() | Policy():
-                _place_plain(builder, stmt, guard, loop, at)
+                _append_simple(builder, stmt, guard, loop, at)
             case Fence() | Edit() | Commit() | Fold():
-                _place_plain(builder, stmt, guard, loop, at)
+                _append_simple(builder, stmt, guard, loop, at)
             case One(body=inner):
-                _place(builder, inner, guard, loop, at)
+                _append_statements(builder, inner, guard, loop, at)
             case If(cond=cond, then=then, otherwise=otherwise):
                 here = substitute(cond, at)
-                _place(builder, then, algebra.all_of((guard, here)), loop, at)
-                _place(builder, otherwise, algebra.all_of((guard, algebra.negate(here))), loop, at)
+                _append_statements(builder, then, algebra.all_of((guard, here)), loop, at)
+                _append_statements(builder, otherwise, algebra.all_of((guard, algebra.negate(here))), loop, at)
             case For():
-                _place_loop(builder, stmt, guard, loop, at)
+                _append_loop(builder, stmt, guard, loop, at)
             case Roles() | Let() | Arrive() | Await() | Advance():
-                builder.refuse(stmt, f"`{type(stmt).__name__}` is not built yet in the verifier")
+                builder.refuse(stmt, f"`{type(stmt).__name__}` is not supported by the verifier yet")
             case _:
                 assert_never(stmt)
 
 
-def _place_plain(builder: _Builder, stmt: Stmt, guard: Cond, loop: Loop | None, at: Shift) -> None:
-    if builder.position >= _MOST_STEPS:
-        if builder.position == _MOST_STEPS:
-            builder.refuse(stmt, f"more than {_MOST_STEPS} statements once its loops are unrolled")
+def _append_simple(builder: _Builder, stmt: Stmt, guard: Cond, loop: Loop | None, at: Shift) -> None:
+    if builder.position >= _MAX_STEPS:
+        if builder.position == _MAX_STEPS:
+            builder.refuse(stmt, f"more than {_MAX_STEPS} statements once its loops are unrolled")
             builder.position += 1
         return
-    unusual = _unusual(stmt, plain=guard is algebra.TRUE and loop is None, assumed=builder.assumed)
-    if unusual:
-        builder.refuse(stmt, unusual)
+    unsupported = _unsupported_reason(stmt, plain=guard is algebra.TRUE and loop is None, assumed=builder.assumed)
+    if unsupported:
+        builder.refuse(stmt, unsupported)
         return
     if isinstance(stmt, Assume):
         builder.assumed |= {stmt.cond, *(stmt.cond.parts if isinstance(stmt.cond, And) else ())}
     builder.add(stmt if not at else rewrite_stmt(stmt, at), guard, loop)
 
 
-def _unusual(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -> str:
-    """What a plain statement asks for beyond what is modelled; empty if nothing. assumed: by the statements before."""
+def _unsupported_reason(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -> str:
+    """Why a simple statement is not modelled; empty if it is. assumed: conditions assumed by earlier statements."""
     match stmt:
         case Assume(cond=cond):
             return (
                 ""
                 if plain and is_checkable(cond, assumed)
-                else "an assumption that no launcher can check: it is not about sizes alone, or divides by one"
+                else "an assumption that no launcher can check: it depends on more than sizes, or divides by a size"
             )
         case Tag(view=view):
             return "" if plain and is_whole(view) else "a tag on part of a tensor, or under a condition"
         case Copy(signal=None, peers=None, combine=None | "add", source=source, target=target):
             partial = target.peer is not None or (source.peer is not None and source.buffer.space != "register")
             partial |= source.where is not algebra.TRUE and not (is_gathered(stmt, source) or is_shuffle(stmt))
-            partial |= target.where is not algebra.TRUE and not _chooses_threads(stmt)
+            partial |= target.where is not algebra.TRUE and not _depends_on_thread_only(stmt)
             if partial:
-                return "a view of a peer, or with a condition of its own, is not built yet in the verifier"
+                return "a view of a peer, or with a condition, is not supported by the verifier yet"
             if stmt.combine and (source.buffer.space != "register" or target.buffer.space != "global"):
-                return "a copy that adds, but not from registers to a tensor, is not built yet in the verifier"
+                return "a copy that adds, other than from registers to a tensor, is not supported by the verifier yet"
             return ""
         case Copy():
-            return "a copy that signals, reaches peers or combines is not built yet in the verifier"
+            return "a copy that signals, reaches peers or combines is not supported by the verifier yet"
         case Wait(queue=queue, of="reads") if queue != "bulk":
-            return f"a wait for the reads of `{queue}` alone"
+            return f"a wait for only the reads of `{queue}`"
         case Fold(source=source, target=target) if not (is_whole(source) and is_whole(target)):
             return "a fold of part of a register tile"
         case Map() | Mma() if any(view.where is not algebra.TRUE or view.peer is not None for view in views(stmt)):
-            return "a computation on a view of a peer, or with a condition of its own, is not built yet in the verifier"
+            return "a computation on a view of a peer, or with a condition, is not supported by the verifier yet"
         case Mma(target=target, a=a, b=b) if not all(
             is_whole(view) for view in (target, a, b) if view.buffer.space == "register"
         ):
-            return "a product of part of a register tile"
+            return "a matrix instruction on part of a register tile"
         case Mma(grouped=True):
-            return "a group of several products is not built yet in the verifier"
+            return "a group of several matrix instructions is not supported by the verifier yet"
         case _:
             return ""
 
 
 def is_gathered(stmt: Stmt, view: View) -> bool:
-    """Whether a view is what a load into registers takes from a tensor, padding where the view's condition fails."""
+    """Whether a view is the source of a padded load from a tensor to registers; its condition selects the data."""
     if not isinstance(stmt, Copy) or stmt.source is not view or view.buffer.space != "global":
         return False
     into_registers = stmt.target.buffer.space == "register" and stmt.atom.box is None and stmt.combine is None
@@ -316,45 +321,43 @@ def is_gathered(stmt: Stmt, view: View) -> bool:
 
 
 def is_shuffle(stmt: Stmt) -> bool:
-    """Whether a copy takes elements of a register tile from other lanes, a number where its condition fails."""
+    """Whether a copy is a shuffle: it reads a register tile of other lanes, and a fill where its condition fails."""
     if not isinstance(stmt, Copy) or stmt.atom not in SHUFFLES.values() or stmt.edge is None:
         return False
     plain = is_whole(stmt.target) and stmt.combine is None and stmt.signal is None
     return plain and not symbols(stmt.source.where, *stmt.source.at) and not mentions(stmt.source.where, (Read, Held))
 
 
-def _chooses_threads(stmt: Copy) -> bool:
-    """Whether the elements of shared memory that a copy writes are those of some threads, whatever the sizes, and the
-    others write nothing.
-    """
+def _depends_on_thread_only(stmt: Copy) -> bool:
+    """Whether the condition of a copy to shared memory depends only on the thread, and other threads write nothing."""
     target = stmt.target
     chosen = symbols(target.where)
-    alone = all(symbol.kind == "thread" for symbol in chosen) and not mentions(target.where, (Coord, Read, Held))
-    return stmt.edge is not None and target.buffer.space == "shared" and alone
+    thread_only = all(symbol.kind == "thread" for symbol in chosen) and not mentions(target.where, (Coord, Read, Held))
+    return stmt.edge is not None and target.buffer.space == "shared" and thread_only
 
 
 def is_checkable(cond: Cond, assumed: Collection[Cond]) -> bool:
-    """Whether a launcher can check an assumption after those before it: it is about sizes alone, and divides safely."""
+    """Whether a launcher can check an assumption: it depends on sizes only, and earlier ones make it divide safely."""
     about_sizes = all(symbol.kind == "size" for symbol in symbols(cond)) and not mentions(cond, (Read,))
     return about_sizes and divides_safely(cond, assumed)
 
 
 def divides_safely(cond: Cond, assumed: Collection[Cond]) -> bool:
-    """Whether every divisor is a number, or was assumed to be positive before: a launcher checks them in that order."""
+    """Whether every divisor is a number, or an earlier assumption states that it is positive."""
     divisors = [n.right for n in within(cond) if isinstance(n, Bin) and n.op in ("//", "%")]
     return all(isinstance(each, Const) or algebra.le(1, each) in assumed for each in divisors)
 
 
 def is_whole(view: View) -> bool:
-    """Whether a view is its buffer, coordinate by coordinate."""
+    """Whether a view is the identity view of its buffer."""
     whole = view.shape == view.buffer.shape and view.where is algebra.TRUE and view.peer is None
     return whole and all(at is algebra.coord(axis) for axis, at in enumerate(view.at))
 
 
-def _instance(builder: _Builder, stmt: For, at: Shift) -> For:
-    """One copy of a loop inside unrolled ones: its own bounds, and a loop variable of its own."""
+def _instantiate_loop(builder: _Builder, stmt: For, at: Shift) -> For:
+    """A copy of a loop inside an unrolled loop, with substituted bounds and a fresh loop variable."""
     builder.copies += 1
-    while f"{stmt.symbol.name}_{builder.copies}" in builder.taken:
+    while f"{stmt.symbol.name}_{builder.copies}" in builder.names:
         builder.copies += 1
     own = evolve(stmt.symbol, name=f"{stmt.symbol.name}_{builder.copies}", low=None, high=None)
     inner = {**at, stmt.symbol: algebra.sym(own)}
@@ -362,21 +365,21 @@ def _instance(builder: _Builder, stmt: For, at: Shift) -> For:
     return evolve(stmt, symbol=own, start=substitute(stmt.start, at), stop=substitute(stmt.stop, at), body=body)
 
 
-def _place_loop(builder: _Builder, stmt: For, guard: Cond, loop: Loop | None, at: Shift) -> None:
+def _append_loop(builder: _Builder, stmt: For, guard: Cond, loop: Loop | None, at: Shift) -> None:
     if at:
-        stmt = _instance(builder, stmt, at)
+        stmt = _instantiate_loop(builder, stmt, at)
     count = trips(stmt)
-    if isinstance(count, Const) and count.value <= _UNROLL_LIMIT:
+    if isinstance(count, Const) and count.value <= _MAX_UNROLL:
         for trip in range(count.value):
             number = algebra.add(stmt.start, trip * stmt.step)
-            _place(builder, stmt.body, guard, loop, {**at, stmt.symbol: number})
+            _append_statements(builder, stmt.body, guard, loop, {**at, stmt.symbol: number})
         return
     if loop is not None or guard is not algebra.TRUE:
         builder.refuse(
-            stmt, "a loop of symbolic length inside another loop or a branch is not built yet in the verifier"
+            stmt, "a loop of symbolic length inside another loop or a branch is not supported by the verifier yet"
         )
         return
-    builder.close(None)
+    builder.close_segment(None)
     inner = Loop(stmt)
-    _place(builder, stmt.body, guard, inner, at)
-    builder.close(inner)
+    _append_statements(builder, stmt.body, guard, inner, at)
+    builder.close_segment(inner)

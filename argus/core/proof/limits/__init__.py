@@ -1,1 +1,1 @@
-"""Limits: bounds of accesses, alignment and vector width, integer widths, budgets of registers and shared memory."""
+"""Obligations on resources: access bounds, alignment, vector width, integer width, registers, shared memory."""

@@ -1,8 +1,6 @@
-"""Faults that need no run.
+"""Obligations on static resources: shared memory and registers (I22), registers of roles (I21), bank conflicts (I33).
 
-Storage over the machine's limits (I22), sums over its accumulation registers (I22), registers of roles over the file
-(I21), bank conflicts beyond what is declared (I33), and, of a kernel whose accesses are not modelled, stages that begin
-within a period of their swizzle (I18).
+For kernels whose accesses are not modelled, also stages that are not whole periods of their swizzle (I18).
 """
 
 from __future__ import annotations
@@ -31,30 +29,31 @@ from argus.core.walk import IntArray, evaluate, mentions, symbols
 
 
 def register_words(buffer: Buffer) -> int:
-    """32-bit registers a thread needs for its part of a register tile."""
+    """32-bit registers per thread that a register tile needs."""
     assert isinstance(buffer.layout, TV)
     return -(-buffer.layout.values.size() * buffer.dtype.bits // 32)
 
 
 def accumulation_words(buffer: Buffer) -> int:
-    """Of those, the ones that only matrix instructions sum into."""
+    """32-bit accumulation registers per thread that a register tile needs; 0 if it is not in that file."""
     return register_words(buffer) if buffer.file == "accumulation" else 0
 
 
 def budget_obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
+    """I22 for the kernel's storage and I33 for its copies; I18 if a construct of the kernel is not modelled."""
     allocs = [step.stmt for step in timeline.steps if isinstance(step.stmt, Alloc)]
-    yield from _storage(timeline.kernel, allocs)
-    yield from _accumulating(timeline.kernel, allocs)
+    yield from _storage_obligations(timeline.kernel, allocs)
+    yield from _accumulation_obligations(timeline.kernel, allocs)
     if timeline.unmodelled:
         yield from stage_obligations(timeline.kernel)
     for step in timeline.steps:
         if isinstance(step.stmt, Copy):
             for access in accesses.of(step):
                 if access.view.buffer.space == "shared":
-                    yield from _banks(timeline.kernel, step.stmt, access)
+                    yield from _bank_obligations(timeline.kernel, step.stmt, access)
 
 
-def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
+def _storage_obligations(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
     target = kernel.target
     for space, limit, unit, size in (
         ("shared", target.shared_bytes, "bytes of shared memory", bytes_of),
@@ -78,13 +77,13 @@ def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
             algebra.TRUE if need <= limit else algebra.FALSE,
             witness=(("needs", ", ".join(f"{a.buffer.name} {size(a.buffer)}" for a in chosen)),),
             fault=f"`{kernel.name}` needs {need} {unit}, {target} has {limit}",
-            related=partial(_sized, chosen[1:3], size, unit),
+            related=partial(_sizes_of, chosen[1:3], size, unit),
             help="make the tiles smaller, use fewer stages, or reuse a buffer",
         )
 
 
-def _accumulating(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
-    """I22 of sums in accumulation registers, of which a thread has no more however many it has in all."""
+def _accumulation_obligations(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
+    """I22 for accumulation registers, whose number per thread is a limit of its own."""
     limit = kernel.target.accumulation
     chosen = sorted(
         {alloc for alloc in allocs if alloc.buffer.file == "accumulation"}, key=lambda a: -accumulation_words(a.buffer)
@@ -103,36 +102,36 @@ def _accumulating(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
         algebra.TRUE if need <= limit else algebra.FALSE,
         witness=(("needs", ", ".join(f"{a.buffer.name} {accumulation_words(a.buffer)}" for a in chosen)),),
         fault=f"the sums of `{kernel.name}` need {need} accumulation registers a thread, {kernel.target} has {limit}",
-        related=partial(_sized, chosen[1:3], accumulation_words, "accumulation registers a thread"),
-        help="make the tile smaller, share it among more waves, or leave it to the compiler where sums are",
+        related=partial(_sizes_of, chosen[1:3], accumulation_words, "accumulation registers a thread"),
+        help="make the tile smaller, share it among more waves, or let the compiler choose the registers of the sums",
     )
 
 
 def needs_register_reuse(kernel: Kernel) -> bool:
-    """Whether the kernel fits only if tiles that hold nothing at one time have registers in common."""
+    """Whether the kernel fits only if tiles with disjoint lifetimes share registers."""
     limit = kernel.target.registers_of(kernel.threads)
     bodies = [(kernel.body, limit)]
     if kernel.roles is not None:
         bodies = [(role.body, role.registers or limit) for role in kernel.roles.roles]
-    return any(_all_tiles(body) > registers for body, registers in bodies)
+    return any(_total_tile_registers(body) > registers for body, registers in bodies)
 
 
-def _all_tiles(body: tuple[Stmt, ...]) -> int:
+def _total_tile_registers(body: tuple[Stmt, ...]) -> int:
     tiles = {stmt.buffer for stmt in walk(body) if isinstance(stmt, Alloc) and stmt.buffer.space == "register"}
     return sum(map(register_words, tiles))
 
 
-def _sized(allocs: list[Alloc], size: Callable[[Buffer], int], unit: str) -> Related:
+def _sizes_of(allocs: list[Alloc], size: Callable[[Buffer], int], unit: str) -> Related:
     return tuple((alloc, f"{size(alloc.buffer)} {unit}") for alloc in allocs)
 
 
 def plans_shared_memory(kernel: Kernel) -> bool:
-    """Whether shared memory is placed by a plan of ours, with barriers in it, and not by the compiler."""
+    """Whether Argus, not the compiler, places tensors and barriers in shared memory."""
     return "bulk" in kernel.target.queues
 
 
 def shared_memory_obligations(kernel: Kernel) -> Iterator[Obligation]:
-    """I22 within each tensor; and of a planned block: tensors, gaps that align them, barriers, room to align all."""
+    """I22: distinct addresses within each tensor; if Argus places shared memory, also its size with barriers."""
     yield from distinct_address_obligations(kernel)
     chosen = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Alloc) and stmt.buffer.space == "shared"]
     if not plans_shared_memory(kernel) or not chosen:
@@ -145,93 +144,93 @@ def shared_memory_obligations(kernel: Kernel) -> Iterator[Obligation]:
         chosen[0],
         algebra.TRUE if need <= limit else algebra.FALSE,
         witness=(("needs", ", ".join(f"{a.buffer.name} {bytes_of(a.buffer)}" for a in chosen)),),
-        fault=f"`{kernel.name}` needs {need} bytes of shared memory with what aligns it, {kernel.target} has {limit}",
-        related=partial(_sized, chosen[1:3], bytes_of, "bytes"),
+        fault=f"`{kernel.name}` needs {need} bytes of shared memory with its padding, {kernel.target} has {limit}",
+        related=partial(_sizes_of, chosen[1:3], bytes_of, "bytes"),
         help="make the tiles smaller, use fewer stages, or reuse a buffer",
-        given="nothing",
+        premises="nothing",
     )
 
 
-_FILE = 65_536
-_GRAIN = 8
-_WIDEST = 256
+_REGISTER_FILE = 65_536
+_ALLOCATION_UNIT = 8
+_MAX_REGISTERS = 256
 
 
 def launch_registers(threads: int) -> int:
-    """32-bit registers that each thread of a block of so many holds at first, if a processor has one such block.
+    """32-bit registers per thread at launch of a block of `threads` threads that reallocates registers.
 
-    A compiler that meets a reallocation gives all of them what the file has for each, in whole grains [PTX ISA,
-    setmaxnreg: the registers of the block are those of its launch].
+    The block is alone on its multiprocessor: a compiler that sees `setmaxnreg` divides the register file evenly, in
+    whole allocation units [PTX ISA, setmaxnreg: the registers of the block are those of its launch].
     """
-    return min(_WIDEST, _FILE // threads // _GRAIN * _GRAIN)
+    return min(_MAX_REGISTERS, _REGISTER_FILE // threads // _ALLOCATION_UNIT * _ALLOCATION_UNIT)
 
 
 def role_register_obligations(kernel: Kernel) -> Iterator[Obligation]:
-    """I21: what the roles ask for is no more than what the block was launched with."""
+    """I21: the registers that the roles request do not exceed those with which the block is launched."""
     roles = kernel.roles
-    asking = [] if roles is None else [role for role in roles.roles if role.registers is not None]
-    if roles is None or not asking:
+    requesting = [] if roles is None else [role for role in roles.roles if role.registers is not None]
+    if roles is None or not requesting:
         return
-    yield from (_holds(kernel, role, roles) for role in asking)
+    yield from (_role_tiles_obligation(kernel, role, roles) for role in requesting)
     width, first = kernel.target.unit, launch_registers(kernel.threads)
-    left = kernel.threads - width * sum(role.warps for role in asking)
-    needs = [(role.name, width * role.warps, role.registers or 0) for role in asking]
+    left = kernel.threads - width * sum(role.warps for role in requesting)
+    needs = [(role.name, width * role.warps, role.registers or 0) for role in requesting]
     needs += [("other warps", left, first)] if left else []
-    need, have = sum(threads * held for _, threads, held in needs), kernel.threads * first
-    largest = max(asking, key=lambda role: width * role.warps * (role.registers or 0))
+    need, have = sum(threads * registers for _, threads, registers in needs), kernel.threads * first
+    largest = max(requesting, key=lambda role: width * role.warps * (role.registers or 0))
     yield Obligation(
         "I21",
         f"the registers of the roles fit the {have} of the block",
-        _asks(largest, roles),
+        _register_request(largest, roles),
         algebra.TRUE if need <= have else algebra.FALSE,
         witness=(
-            ("needs", ", ".join(f"{name} {threads} x {held}" for name, threads, held in needs)),
+            ("needs", ", ".join(f"{name} {threads} x {registers}" for name, threads, registers in needs)),
             ("has", f"{kernel.threads} threads launched with {first} each"),
         ),
-        fault=f"the roles of `{kernel.name}` hold {need} registers, the block has {have}: one waits for ever",
-        related=partial(_asked, [role for role in asking if role is not largest], roles),
+        fault=f"the roles of `{kernel.name}` request {need} registers, the block has {have}: one role waits for ever",
+        related=partial(_other_requests, [role for role in requesting if role is not largest], roles),
         help="give the roles fewer registers, in steps of 8: 24 and 240, or 40 and 232, for one warpgroup that loads "
         "and two that multiply",
-        given="nothing",
+        premises="nothing",
     )
 
 
-def _holds(kernel: Kernel, role: Role, roles: Roles) -> Obligation:
-    """I21: a role's own tiles fit the registers that it asks for."""
+def _role_tiles_obligation(kernel: Kernel, role: Role, roles: Roles) -> Obligation:
+    """I21: the live tiles of a role fit into the registers that it requests."""
     tiles = peak_live_tiles(evolve(kernel, prologue=role.body, roles=None, epilogue=()), register_words)
     need, have = sum(map(register_words, tiles)), role.registers or 0
     return Obligation(
         "I21",
-        f"role `{role.name}` holds no more than its {have} registers a thread",
-        _asks(role, roles),
+        f"the tiles of role `{role.name}` fit into its {have} registers a thread",
+        _register_request(role, roles),
         algebra.TRUE if need <= have else algebra.FALSE,
         witness=(("holds", ", ".join(f"{buffer.name} {register_words(buffer)}" for buffer in tiles)),),
-        fault=f"the tiles of role `{role.name}` take {need} registers a thread, it asks for {have}",
+        fault=f"the tiles of role `{role.name}` take {need} registers a thread, it requests {have}",
         help="give the role more registers, or smaller tiles",
-        given="nothing",
+        premises="nothing",
     )
 
 
-def _asks(role: Role, roles: Roles) -> Stmt:
-    """Where a role asks for its registers."""
+def _register_request(role: Role, roles: Roles) -> Stmt:
+    """The statement with which a role requests registers; the roles statement if there is none."""
     found = (stmt for stmt in role.body if isinstance(stmt, Policy) and stmt.name == "registers")
     return next(found, roles)
 
 
-def _asked(others: list[Role], roles: Roles) -> Related:
-    return tuple((_asks(role, roles), f"{role.registers} registers a thread") for role in others)
+def _other_requests(others: list[Role], roles: Roles) -> Related:
+    return tuple((_register_request(role, roles), f"{role.registers} registers a thread") for role in others)
 
 
 def stage_obligations(kernel: Kernel) -> Iterator[Obligation]:
-    """I18 of each swizzled buffer, at the first statement that takes one of its slots."""
-    judged: set[Buffer] = set()
+    """I18 for each swizzled buffer, at the first statement that uses one of its slots."""
+    seen: set[Buffer] = set()
     for stmt in walk(kernel.body):
         for view in _staged_views(stmt):
             layout = view.buffer.layout
-            if view.buffer in judged or not isinstance(layout, Staged) or layout.swizzle is None:
+            if view.buffer in seen or not isinstance(layout, Staged) or layout.swizzle is None:
                 continue
-            judged.add(view.buffer)
-            size, period = _stage(view, layout), layout.swizzle.period
+            seen.add(view.buffer)
+            size, period = _stage_elements(view, layout), layout.swizzle.period
             yield Obligation(
                 "I18",
                 f"stages of `{view.buffer.name}` are whole periods of its swizzle",
@@ -240,7 +239,7 @@ def stage_obligations(kernel: Kernel) -> Iterator[Obligation]:
                 witness=(("period", f"{period} elements"), ("stage", f"{size} elements")),
                 fault=f"stages of `{view.buffer.name}` are not whole periods of its swizzle",
                 help="make each stage a multiple of the swizzle's period",
-                given="nothing",
+                premises="nothing",
             )
 
 
@@ -255,14 +254,14 @@ def _staged_views(stmt: Stmt) -> tuple[View, ...]:
     return tuple(view for view in found if view.buffer.space == "shared")
 
 
-def _stage(view: View, layout: Staged) -> int:
-    """Elements from one slot to the next: the common divisor of the strides of the axes that a tile does not cover."""
+def _stage_elements(view: View, layout: Staged) -> int:
+    """Elements from one slot to the next: the gcd of the strides of the axes that select a slot."""
     strides = layout.layout.stride if isinstance(layout.layout.stride, tuple) else (layout.layout.stride,)
     slots = [stride for at, stride in zip(view.at, strides, strict=True) if not mentions(at, (Coord,))]
     return gcd(*(stride for stride in slots if isinstance(stride, int)))
 
 
-def _banks(kernel: Kernel, stmt: Copy, access: Access) -> Iterator[Obligation]:
+def _bank_obligations(kernel: Kernel, stmt: Copy, access: Access) -> Iterator[Obligation]:
     buffer = access.view.buffer
     if buffer.banks is None or access.places is None or not isinstance(buffer.layout, Staged):
         return
@@ -275,25 +274,25 @@ def _banks(kernel: Kernel, stmt: Copy, access: Access) -> Iterator[Obligation]:
         reason = moving if stmt.atom.phases else f"`{stmt.atom}` has no phases in its table"
         yield Obligation("I33", what, stmt, algebra.FALSE, unknown=reason)
         return
-    yield _judged(stmt, kernel, buffer, what, offsets)
+    yield _bank_conflict_obligation(stmt, kernel, buffer, what, offsets)
 
 
 def worst_copy_conflict(stmt: Copy, kernel: Kernel, buffer: Buffer, offsets: IntArray) -> Conflict:
-    """The worst conflict of a copy whose elements lie at these offsets, shape (threads, values)."""
+    """The worst bank conflict of a copy. offsets: of its elements in shared memory, shape (threads, values)."""
     size = buffer.dtype.bits // 8
     count = stmt.atom.vector_bits // buffer.dtype.bits
     addresses = by_wave(offsets[:, ::count] * size, kernel.target.unit)
     return worst_conflict(addresses, stmt.atom.phases, count * size, kernel.target.banks)
 
 
-def _judged(stmt: Copy, kernel: Kernel, buffer: Buffer, what: str, offsets: IntArray) -> Obligation:
+def _bank_conflict_obligation(stmt: Copy, kernel: Kernel, buffer: Buffer, what: str, offsets: IntArray) -> Obligation:
     assert buffer.banks is not None
     worst = worst_copy_conflict(stmt, kernel, buffer, offsets)
     if worst.degree <= buffer.banks:
         return Obligation("I33", what, stmt, algebra.TRUE)
-    better = _swizzle_for(stmt, kernel, buffer)
+    better = _swizzle_within_degree(stmt, kernel, buffer)
     advice = (
-        "" if better is None else f"; for this access `Swizzle({better.bits}, {better.base}, {better.shift})` would do"
+        "" if better is None else f"; for this access `Swizzle({better.bits}, {better.base}, {better.shift})` suffices"
     )
     return Obligation(
         "I33",
@@ -310,8 +309,8 @@ def _judged(stmt: Copy, kernel: Kernel, buffer: Buffer, what: str, offsets: IntA
     )
 
 
-def _swizzle_for(stmt: Copy, kernel: Kernel, buffer: Buffer) -> Swizzle | None:
-    """The smallest swizzle of whole vectors that brings this access within what is declared."""
+def _swizzle_within_degree(stmt: Copy, kernel: Kernel, buffer: Buffer) -> Swizzle | None:
+    """The smallest swizzle of whole vectors with which the access stays within the declared degree, if any."""
     layout = buffer.layout
     assert isinstance(layout, Staged)
     assert buffer.banks is not None

@@ -1,6 +1,6 @@
-"""I22 within one buffer: two elements of shared memory that are alive together have addresses of their own.
+"""Obligations that the elements of one shared tensor have distinct addresses (I22).
 
-Everything else takes an element for its cell: races, and who wrote what a read sees, are judged by coordinates.
+The other analyses rely on this: race detection and reaching definitions compare coordinates, not addresses.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from argus.core.proof.obligation import Obligation
 
 
 def distinct_address_obligations(kernel: Kernel) -> Iterator[Obligation]:
-    """An obligation for each tensor of shared memory; it is a fault of the program where it fails."""
+    """I22 for each shared tensor: its layout maps no two elements to one address."""
     for stmt in walk(kernel.body):
         if not isinstance(stmt, Alloc) or not isinstance(stmt.buffer.layout, Staged):
             continue
         name, why = stmt.buffer.name, address_conflict(stmt.buffer.layout)
         yield Obligation(
             "I22",
-            f"the elements of `{name}` have addresses of their own",
+            f"the elements of `{name}` have distinct addresses",
             stmt,
             algebra.FALSE if why else algebra.TRUE,
             witness=(("layout", why),) if why else (),
-            fault=f"elements of `{name}` have no addresses of their own: {why}",
-            help="give rows and slots strides of at least what they hold",
-            given="nothing",
+            fault=f"the elements of `{name}` do not have distinct addresses: {why}",
+            help="give rows and slots strides of at least their number of elements",
+            premises="nothing",
         )
 
 
 def address_conflict(layout: Staged) -> str:
-    """Why some element has no cell of its own within the buffer; empty if all have."""
+    """Why two elements share an address, or one lies outside the buffer; empty if neither happens."""
     collision = _collision(layout.layout)
     if collision:
         return collision

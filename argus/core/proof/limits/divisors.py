@@ -1,4 +1,4 @@
-"""Every divisor that is not a number is positive (I28): solvers, interpreter and target agree only there."""
+"""Obligations that every symbolic divisor is positive (I28): only then do solver, interpreter and target agree."""
 
 from __future__ import annotations
 
@@ -14,42 +14,44 @@ from argus.core.walk import show, topological, within
 
 
 def divisor_obligations(timeline: Timeline) -> Iterator[Obligation]:
-    """From the facts that divide by numbers, or by what the program assumes to be positive, so that no divisor vouches
-    for itself, and from lemmas whose own divisors are others: each of these is an obligation too.
+    """I28 for every divisor of the kernel; no proof presumes the divisor that it is about.
+
+    Premises are the facts that divide only by numbers or by terms that the program assumes to be positive, and the
+    lemmas whose premises do not contain the divisor; each of those premises has an obligation of its own.
     """
-    assumed, facts = _solid(timeline.assumptions), _solid(timeline.facts)
+    assumed, facts = _safely_dividing(timeline.assumptions), _safely_dividing(timeline.facts)
     lemmas = timeline.lemmas
     for stmt, roots in _expressions(timeline.kernel):
-        solid = assumed if stmt is timeline.kernel.body[0] else facts
+        premises = assumed if stmt is timeline.kernel.body[0] else facts
         for divisor in dict.fromkeys(_divisors(roots)):
-            sound = tuple(fact for fact, given in lemmas if not any(_contains(one, divisor) for one in given))
-            yield _positive(stmt, divisor, (*solid, *sound))
+            sound = tuple(fact for fact, presumed in lemmas if not any(_contains(one, divisor) for one in presumed))
+            yield _positive_obligation(stmt, divisor, (*premises, *sound))
 
 
 def expression_divisor_obligations(
     stmt: Stmt, roots: tuple[Node, ...], known: tuple[Cond, ...]
 ) -> Iterator[Obligation]:
-    """I28 for what a statement computes, from the facts that divide safely."""
+    """I28 for the divisors in expressions of a statement, from those facts in `known` that divide safely."""
     found = dict.fromkeys(_divisors(roots))
-    solid = _solid(known) if found else ()
+    premises = _safely_dividing(known) if found else ()
     for divisor in found:
-        yield _positive(stmt, divisor, solid)
+        yield _positive_obligation(stmt, divisor, premises)
 
 
-def _solid(known: tuple[Cond, ...]) -> tuple[Cond, ...]:
-    """Conditions that have a meaning for all sizes for which the others without divisors hold."""
+def _safely_dividing(known: tuple[Cond, ...]) -> tuple[Cond, ...]:
+    """The conditions that are defined at all sizes at which the division-free conditions hold."""
     assumed = {part for cond in known for part in (cond.parts if isinstance(cond, And) else (cond,))}
     return tuple(cond for cond in known if divides_safely(cond, assumed))
 
 
-def _positive(stmt: Stmt, divisor: Index, known: tuple[Cond, ...]) -> Obligation:
+def _positive_obligation(stmt: Stmt, divisor: Index, known: tuple[Cond, ...]) -> Obligation:
     return Obligation(
         "I28",
         f"the divisor {show(divisor)} is positive",
         stmt,
         algebra.le(1, divisor),
         known,
-        given="nothing",
+        premises="nothing",
         fault=f"the divisor {show(divisor)} may be zero",
         quantities=((show(divisor), divisor),),
         help=f"`assume({show(divisor)} >= 1)`",
@@ -57,7 +59,7 @@ def _positive(stmt: Stmt, divisor: Index, known: tuple[Cond, ...]) -> Obligation
 
 
 def _contains(term: Index, part: Index) -> bool:
-    """Whether a lemma that presumes `term` to be positive would vouch for a divisor in it."""
+    """Whether `part` occurs in `term`: a lemma that presumes `term` positive must not prove `part` positive."""
     return part in set(within(term))
 
 
@@ -68,7 +70,7 @@ def _divisors(roots: tuple[Node, ...]) -> Iterator[Index]:
 
 
 def _expressions(kernel: Kernel) -> Iterator[tuple[Stmt, tuple[Node, ...]]]:
-    """All that is computed, but assumptions: those with such a divisor are not believed at all."""
+    """All computed expressions by statement, without assumptions: one that divides unsafely is never a premise."""
     if kernel.body:
         yield kernel.body[0], kernel.grid
     for stmt in walk(kernel.body):

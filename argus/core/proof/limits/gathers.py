@@ -1,6 +1,7 @@
-"""Loads of gathered views: the place of each element is computed, and padding is where the view's condition fails.
+"""Obligations of loads through gathered views: alignment of vectors (I19) and integer width (I28).
 
-A place such as `m // (P * Q)` does not come apart into a symbolic part and numbers; it is a table of cases (`mixed`).
+A gathered view computes the coordinates of each element; elements whose condition fails are padding. A coordinate such
+as `m // (P * Q)` is not the sum of a symbolic part and a table of numbers; `piecewise_index` represents it by cases.
 """
 
 from __future__ import annotations
@@ -23,22 +24,24 @@ from argus.core.walk import mentions, substitute
 
 
 def load_bounds(accesses: Accesses, access: Access, places: Sequence[FragmentIndex]) -> tuple[Inside, ...] | None:
-    """Where a load takes elements and not padding: inside the tensor, axis by axis, also where that is always so, to
-    keep one form; and where the view's condition holds. None if part of that is no bound of a coordinate.
+    """The condition under which a load reads the tensor and not padding, as bounds of coordinates.
+
+    First one bound per axis of the tensor (also where it always holds, so that the form is uniform), then the rest of
+    the view's condition. None if part of that condition is not a bound of a coordinate.
     """
     buffer = access.view.buffer
     inside = [Inside(place, extent) for place, extent in zip(places, buffer.shape, strict=True)]
-    for cond in _beyond_edges(access.view):
+    for cond in _extra_conditions(access.view):
         assert access.by is not None
-        bound = _bound(accesses, access, cond)
+        bound = _upper_bound(accesses, access, cond)
         if bound is None:
             return None
         inside.append(bound)
     return tuple(inside)
 
 
-def _beyond_edges(view: View) -> tuple[Cond, ...]:
-    """What of a view's condition is more than that its places lie in the tensor."""
+def _extra_conditions(view: View) -> tuple[Cond, ...]:
+    """The conjuncts of a view's condition that do not just state that coordinates lie in the tensor."""
     parts = view.where.parts if isinstance(view.where, And) else (view.where,)
     edges = {
         cond
@@ -48,26 +51,26 @@ def _beyond_edges(view: View) -> tuple[Cond, ...]:
     return tuple(part for part in parts if part not in edges)
 
 
-def _bound(accesses: Accesses, access: Access, cond: Cond) -> Inside | None:
-    """`place <= most` as a bound, for a place that is never below 0."""
+def _upper_bound(accesses: Accesses, access: Access, cond: Cond) -> Inside | None:
+    """A condition `place <= most` as a bound of a coordinate that is never negative; None for other conditions."""
     if not isinstance(cond, Cmp) or cond.op != "<=" or mentions(cond.right, (Coord,)):
         return None
     assert access.by is not None
     for left in (algebra.sub(cond.left, 1), cond.left):
-        place = accesses.component(left, access.by)
-        anywhere = algebra.le(0, substitute(left, {}, integers.arbitrary_element(access.view)))
-        if place is not None and anywhere is algebra.TRUE:
+        place = accesses.fragment_index(left, access.by)
+        never_negative = algebra.le(0, substitute(left, {}, integers.arbitrary_element(access.view)))
+        if place is not None and never_negative is algebra.TRUE:
             return Inside(place, algebra.add(cond.right, algebra.sub(left, cond.left), 1))
     return None
 
 
 def gather_obligations(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
-    """I19: whole vectors, aligned, that are padding as a whole or not at all; I28: what is computed fits its type."""
+    """I19: vectors are aligned, and each is either in the tensor or padding; I28: coordinates fit their type."""
     buffer = access.view.buffer
     count = stmt.atom.vector_bits // buffer.dtype.bits
     align = stmt.atom.operands["source"].align
     what = f"`{stmt.atom}` moves {count} consecutive elements of `{buffer.name}` from a multiple of {align} bytes"
-    reason = _irregular(access, stmt, load_bounds(accesses, access, access.gathered or ()), count)
+    reason = _why_not_vectors(access, stmt, load_bounds(accesses, access, access.gathered or ()), count)
     if reason:
         yield from vectors.gathered_vector_obligations(step, stmt, access)
         return
@@ -100,17 +103,17 @@ def gather_obligations(accesses: Accesses, step: Step, stmt: Copy, access: Acces
     yield from integers.gather_width_obligations(step, stmt, access)
 
 
-def _irregular(access: Access, stmt: Copy, inside: tuple[Inside, ...] | None, count: int) -> str:
-    """Why the elements of a load are no whole vectors, as tables tell; empty if they are.
+def _why_not_vectors(access: Access, stmt: Copy, inside: tuple[Inside, ...] | None, count: int) -> str:
+    """Why the coordinate tables of a load do not form whole vectors; empty if they do.
 
     inside: first the bounds of each axis of the tensor, then those of the view.
     """
     if inside is None:
-        return "a view's condition that is no bound of a coordinate"
+        return "a view's condition that is not a coordinate bound"
     axes = len(access.view.buffer.shape)
     last, values = inside[axes - 1].coordinate, access.shape[1]
     if not isinstance(last, Separable) or values % count:
-        return "elements that are no whole vectors along the last axis of a gathered tensor"
+        return "elements that do not form whole vectors along the last axis of a gathered tensor"
     groups = last.table.reshape(access.shape[0], -1, count)
     regular = (groups[:, :, :1] + np.arange(count) == groups).all() and (
         groups[:, :, 0] % count == groups.flat[0] % count
@@ -118,10 +121,10 @@ def _irregular(access: Access, stmt: Copy, inside: tuple[Inside, ...] | None, co
     wide = stmt.atom.operands["source"].align * 8 // access.view.buffer.dtype.bits
     regular = regular and bool((groups[:, :, 0] % wide == groups.flat[0] % wide).all())
     rest = (*inside[: axes - 1], *inside[axes:])
-    others = all(_alike(bound.coordinate, access.shape, count) for bound in rest)
+    others = all(_constant_in_vectors(bound.coordinate, access.shape, count) for bound in rest)
     return "" if regular and others else "a vector whose elements a gathered view takes from different rows"
 
 
-def _alike(place: FragmentIndex, shape: tuple[int, int], count: int) -> bool:
+def _constant_in_vectors(place: FragmentIndex, shape: tuple[int, int], count: int) -> bool:
     groups = place.table.reshape(shape[0], -1, count)
     return bool((groups == groups[:, :, :1]).all())

@@ -1,7 +1,7 @@
-"""Integers from memory are elements of their tensors (I37), and choose elements of others that there are (I27).
+"""Obligations of integers read from memory: their own index is in bounds (I37), and so is what they index (I27).
 
-A term is computed where the statement is that speaks of it, whether or not what it chooses is then used. What tags and
-claims say of terms is computed by nobody.
+The obligations of a term hold wherever a statement evaluates it, even if the result is not used. Tags and claims
+evaluate nothing, so terms that only they mention have no obligations.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from argus.core.walk import mentions, show, topological
 
 
 def indirect_index_obligations(line: Timeline) -> Iterator[Obligation]:
-    """For every statement that speaks of integers from memory, each term once."""
+    """I37, I27 and I28 for every statement that evaluates integers from memory, once per term."""
     tensors = {buffer.name: buffer for buffer in line.kernel.parameters}
     for each in line.computed:
         for term in topological(each.roots):
             if isinstance(term, Read):
-                yield _exists(each, term, tensors[term.array])
+                yield _index_in_bounds_obligation(each, term, tensors[term.array])
         match each.stmt:
             case If(cond=cond):
                 yield from width_obligations((cond,), each.stmt, each.context, "a condition")
@@ -33,11 +33,11 @@ def indirect_index_obligations(line: Timeline) -> Iterator[Obligation]:
     for step in line.steps:
         if isinstance(step.stmt, Copy):
             for view in (step.stmt.source, step.stmt.target):
-                yield from _chosen(step.stmt, view, step.context)
+                yield from _coordinate_obligations(step.stmt, view, step.context)
 
 
-def _exists(each: EvaluatedExprs, term: Read, buffer: Buffer) -> Obligation:
-    """The index is in range wherever the statement is executed."""
+def _index_in_bounds_obligation(each: EvaluatedExprs, term: Read, buffer: Buffer) -> Obligation:
+    """I37: the index of the read is in bounds wherever the statement is executed."""
     rows = mentions(term, (Coord, Held))
     goal = algebra.FALSE if rows else index_in_bounds(buffer, term)
     return Obligation(
@@ -46,15 +46,15 @@ def _exists(each: EvaluatedExprs, term: Read, buffer: Buffer) -> Obligation:
         each.stmt,
         goal,
         each.context,
-        unknown="an integer for each row of a tile is not built yet in the verifier" if rows else "",
+        unknown="an integer for each row of a tile is not supported by the verifier yet" if rows else "",
         minimise=minimisation_order(goal),
         compared=1,
         help=f"read `{buffer.name}` only where its index is known to be inside",
     )
 
 
-def _chosen(stmt: Stmt, view: View, context: tuple[Cond, ...]) -> Iterator[Obligation]:
-    """Where an integer from memory is the coordinate itself, a sentinel would be followed like any other."""
+def _coordinate_obligations(stmt: Stmt, view: View, context: tuple[Cond, ...]) -> Iterator[Obligation]:
+    """I27: an integer from memory that is a coordinate is in bounds; a sentinel such as -1 would be out of bounds."""
     buffer = view.buffer
     for axis, (at, extent) in enumerate(zip(view.at, buffer.shape, strict=True)):
         if not mentions(at, (Read,)) or mentions(at, (Coord, Held)):
@@ -62,7 +62,7 @@ def _chosen(stmt: Stmt, view: View, context: tuple[Cond, ...]) -> Iterator[Oblig
         goal = algebra.all_of((algebra.le(0, at), algebra.lt(at, extent)))
         yield Obligation(
             "I27",
-            f"`{show(at)}` is a number of `{buffer.name}` along axis {axis}, no sentinel",
+            f"`{show(at)}` is an index of `{buffer.name}` along axis {axis}, not a sentinel",
             stmt,
             goal,
             context,

@@ -1,4 +1,4 @@
-"""Integers stay within their types (I28): 32 bits for whatever a kernel computes, 64 for byte offsets."""
+"""Obligations that integers do not overflow (I28): 32 bits for computed values, 64 bits for byte offsets."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _INT64 = (1 << 63) - 1
 
 
 def control_width_obligations(timeline: Timeline) -> Iterator[Obligation]:
-    """Conditions, loop bounds and numbers among elements; each condition once in each loop."""
+    """I28 for conditions, loop bounds and integers in elementwise maps; each condition once per loop."""
     for segment in timeline.segments:
         if segment.loop is not None:
             yield from loop_width_obligations(segment.loop.stmt)
-        yield from _of_segment(segment)
+        yield from _segment_obligations(segment)
 
 
 def loop_width_obligations(loop: For, facts: tuple[Cond, ...] = ()) -> Iterator[Obligation]:
-    """The bounds of a loop, and what its variable is at the end. facts: what holds where it stands."""
+    """I28 for the bounds of a loop and the last value of its variable. facts: conditions that hold at the loop."""
     bounds = (loop.start, loop.stop, algebra.add(loop.stop, loop.step))
     yield from width_obligations(bounds, loop, facts, "a bound of the loop")
 
 
-def _of_any_element(node: Node, stmt: Map) -> Node:
+def _at_arbitrary_element(node: Node, stmt: Map) -> Node:
     """The expression at an arbitrary element of the target."""
     places: list[Index] = []
     for axis, extent in enumerate(stmt.target.shape):
@@ -42,7 +42,7 @@ def _of_any_element(node: Node, stmt: Map) -> Node:
     return substitute(cast(Index, node), {}, places)
 
 
-def _of_segment(segment: Segment) -> Iterator[Obligation]:
+def _segment_obligations(segment: Segment) -> Iterator[Obligation]:
     facts = () if segment.loop is None else segment.loop.facts
     seen: set[Cond] = set()
     for step in segment.steps:
@@ -52,13 +52,13 @@ def _of_segment(segment: Segment) -> Iterator[Obligation]:
         if isinstance(step.stmt, Mma):
             yield from width_obligations((step.stmt.init,), step.stmt, facts, "`init`")
         if isinstance(step.stmt, Map):
-            numbers = [_of_any_element(node, step.stmt) for node in indices(step.stmt.elem)]
+            numbers = [_at_arbitrary_element(node, step.stmt) for node in indices(step.stmt.elem)]
             yield from width_obligations(numbers, step.stmt, facts, "a number among elements")
 
 
 def width_obligations(roots: Sequence[Node], stmt: Stmt, facts: tuple[Cond, ...], what: str) -> Iterator[Obligation]:
-    """I28 for every partial result of expressions that the kernel computes where `facts` hold."""
-    goals = [(node, _fits(node)) for node in _results(roots)]
+    """I28 for every intermediate result of `roots`, which the kernel computes where `facts` hold."""
+    goals = [(node, _fits_int32(node)) for node in _intermediate_results(roots)]
     for node, goal in goals:
         if goal is not algebra.TRUE:
             yield Obligation(
@@ -73,8 +73,8 @@ def width_obligations(roots: Sequence[Node], stmt: Stmt, facts: tuple[Cond, ...]
             )
 
 
-def _results(roots: Sequence[Node]) -> Iterator[Index]:
-    """Every partial result below the roots, the terms of sums included."""
+def _intermediate_results(roots: Sequence[Node]) -> Iterator[Index]:
+    """Every intermediate result of the expressions, including each term of a sum."""
     for node in topological(roots):
         match node:
             case Sum(terms=terms):
@@ -89,11 +89,11 @@ def _results(roots: Sequence[Node]) -> Iterator[Index]:
 def access_width_obligations(
     step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]
 ) -> Iterator[Obligation]:
-    """Coordinates are 32-bit, byte offsets 64-bit, or unsigned 32-bit through a buffer descriptor."""
+    """I28 for a copy: coordinates fit 32 bits, byte offsets 64 bits, or unsigned 32 bits with a buffer descriptor."""
     buffer = access.view.buffer
     for axis, (place, expression) in enumerate(zip(places, access.view.at, strict=True)):
-        goals = [_fits(algebra.add(place.base, number)) for number in (place.low, place.high)]
-        goals += [_fits(node) for node in _intermediate(expression, access)]
+        goals = [_fits_int32(algebra.add(place.base, number)) for number in (place.low, place.high)]
+        goals += [_fits_int32(node) for node in _coordinate_results(expression, access)]
         yield Obligation(
             "I28",
             f"coordinate {axis} of `{buffer.name}` fits 32 bits",
@@ -103,37 +103,37 @@ def access_width_obligations(
             unknown=_may_wrap(expression),
         )
     if isinstance(buffer.layout, Strided):
-        yield from _offsets(step, stmt, buffer, buffer.layout)
+        yield from _byte_offset_obligation(step, stmt, buffer, buffer.layout)
 
 
 def gather_width_obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
-    """The same where places do not come apart: whatever is computed of them, and of the view's condition."""
+    """I28 for a gathered copy: all intermediate results of its coordinates and of the view's condition."""
     buffer, inner = access.view.buffer, arbitrary_element(access.view)
     roots = [substitute(expression, {}, inner) for expression in access.view.at]
     for axis, root in enumerate(roots):
-        goals = [_fits(node) for node in (root, *_results([root]))]
+        goals = [_fits_int32(node) for node in (root, *_intermediate_results([root]))]
         yield Obligation(
             "I28", f"coordinate {axis} of `{buffer.name}` fits 32 bits", stmt, algebra.all_of(goals), step.context
         )
     yield from width_obligations((substitute(access.view.where, {}, inner),), stmt, step.context, "a view's condition")
     if isinstance(buffer.layout, Strided):
-        yield from _offsets(step, stmt, buffer, buffer.layout)
+        yield from _byte_offset_obligation(step, stmt, buffer, buffer.layout)
 
 
-def _fits(expression: Index) -> Cond:
+def _fits_int32(expression: Index) -> Cond:
     low, high = expression.range
     if low is not None and high is not None and low >= -_INT32 and high <= _INT32:
         return algebra.TRUE
     return algebra.all_of((algebra.le(-_INT32, expression), algebra.le(expression, _INT32)))
 
 
-def _intermediate(expression: Index, access: Access) -> Iterator[Index]:
-    """Every partial result of a coordinate's computation, for coordinates anywhere in the tile."""
-    yield from _results([_without_counters(substitute(expression, {}, arbitrary_element(access.view)))])
+def _coordinate_results(expression: Index, access: Access) -> Iterator[Index]:
+    """Every intermediate result of a coordinate, at an arbitrary element of the tile."""
+    yield from _intermediate_results([_without_counters(substitute(expression, {}, arbitrary_element(access.view)))])
 
 
 def arbitrary_element(view: View) -> list[Index]:
-    """An arbitrary element of a view."""
+    """The coordinates of an arbitrary element of a view, one fresh symbol per axis."""
     extents = [extent.value if isinstance(extent, Const) else None for extent in view.shape]
     return [
         algebra.sym(Symbol(f"i{axis}", "fresh", 0, None if extent is None else extent - 1))
@@ -141,21 +141,28 @@ def arbitrary_element(view: View) -> list[Index]:
     ]
 
 
-def _counts(node: Node) -> bool:
-    """Whether an expression speaks of a counter that runs on over all tiles, without bound."""
+def _has_unbounded_counter(node: Node) -> bool:
+    """Whether an expression contains a counter without an upper bound."""
     return any(symbol.kind == "fresh" and symbol.high is None for symbol in symbols(node))
 
 
 def _without_counters(expression: Index) -> Index:
-    """Slots as numbers of their own: modulo a power of two, a counter that wraps at 32 bits is right all the same, and
-    modulo another number it is shown not to wrap where roles are read (`roles.bounds`).
+    """Replace each `counter % slots` by a fresh symbol in [0, slots).
+
+    This is sound for a counter that wraps at 32 bits: modulo a power of two the remainder stays right, and for other
+    moduli `roles.bounds` proves that the counter does not wrap.
     """
-    if not _counts(expression):
+    if not _has_unbounded_counter(expression):
         return expression
 
     def visit(node: Node, parts: Sequence[Node]) -> Node:
         made = rebuild(node, parts)
-        if isinstance(made, Bin) and made.op == "%" and isinstance(made.right, Const) and _counts(made.left):
+        if (
+            isinstance(made, Bin)
+            and made.op == "%"
+            and isinstance(made.right, Const)
+            and _has_unbounded_counter(made.left)
+        ):
             return algebra.sym(Symbol("slot", "fresh", 0, made.right.range[1]))
         return made
 
@@ -163,12 +170,12 @@ def _without_counters(expression: Index) -> Index:
 
 
 def _may_wrap(expression: Index) -> str:
-    left = _counts(_without_counters(expression))
-    return "a counter of uses that is no number of a slot may pass 32 bits" if left else ""
+    left = _has_unbounded_counter(_without_counters(expression))
+    return "a use counter outside a slot index may exceed 32 bits" if left else ""
 
 
-def _offsets(step: Step, stmt: Stmt, buffer: Buffer, layout: Strided) -> Iterator[Obligation]:
-    """The last byte of the tensor, at its largest declared shape, is addressable."""
+def _byte_offset_obligation(step: Step, stmt: Stmt, buffer: Buffer, layout: Strided) -> Iterator[Obligation]:
+    """I28: the last byte of the tensor is addressable at its largest declared shape."""
     assert isinstance(stmt, Copy)
     described = stmt.atom.edge == "range_zero"
     most = _UINT32 if described else _INT64
@@ -181,7 +188,7 @@ def _offsets(step: Step, stmt: Stmt, buffer: Buffer, layout: Strided) -> Iterato
         stmt,
         goal,
         step.context,
-        fault=f"byte offsets into `{buffer.name}` reach past {'32' if described else '64'} bits",
+        fault=f"byte offsets into `{buffer.name}` exceed {'32' if described else '64'} bits",
         quantities=((f"bytes of `{buffer.name}`", size), ("addressable", algebra.const(most))),
         help=f"`assume` that `{buffer.name}` is smaller than 4 GiB, or copy with `global_load`"
         if described

@@ -1,4 +1,4 @@
-"""Every access: inside its buffer (I37), one instruction wide and aligned (I19), stages whole (I18)."""
+"""Obligations of every access: in bounds (I37), contiguous and aligned vectors (I19), whole swizzle periods (I18)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from argus.core.walk import IntArray, show
 
 
 def access_obligations(timeline: Timeline, accesses: Accesses, of: Callable[[Buffer], bool]) -> Iterator[Obligation]:
-    """For each copy of the timeline; of: which buffers are meant."""
+    """I37, I19, I18 and I28 for each copy of the timeline that accesses a buffer for which `of` is true."""
     for step in timeline.steps:
         if isinstance(step.stmt, Copy):
             for access in accesses.of(step):
                 if access.view.buffer.space != "register" and of(access.view.buffer):
-                    yield from _of_access(accesses, step, step.stmt, access)
+                    yield from _obligations_of_access(accesses, step, step.stmt, access)
 
 
-def _of_access(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+def _obligations_of_access(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
     name = access.view.buffer.name
     if access.gathered is not None:
         yield from gathers.gather_obligations(accesses, step, stmt, access)
@@ -46,13 +46,15 @@ def _of_access(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> It
                 unknown=f"an address of `{name}` mixes symbols and coordinates",
             )
         return
-    yield from _bounds(step, stmt, access, access.places)
-    yield from _addresses(step, stmt, access, access.places)
+    yield from _bound_obligations(step, stmt, access, access.places)
+    yield from _alignment_obligations(step, stmt, access, access.places)
     yield from integers.access_width_obligations(step, stmt, access, access.places)
 
 
-def _addresses(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Iterator[Obligation]:
-    """Vectors a thread, boxes of one thread, or matrices of a warp."""
+def _alignment_obligations(
+    step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]
+) -> Iterator[Obligation]:
+    """Alignment of a copy by its kind: vectors per thread, a box per block, or matrices per warp."""
     memory = stmt.atom.operands["source" if access.mode == "read" else "target"]
     staged = isinstance(access.view.buffer.layout, Staged)
     if stmt.atom.box is not None:
@@ -67,13 +69,13 @@ def _addresses(step: Step, stmt: Copy, access: Access, places: tuple[Separable, 
             step, stmt, access, memory, offsets, tuple(symbolic_axes(access, places))
         )
     else:
-        yield from _vectors(step, stmt, access, places)
+        yield from _vector_obligations(step, stmt, access, places)
         return
     if staged:
-        yield _stages(step, stmt, access, places)
+        yield _stage_obligation(step, stmt, access, places)
 
 
-def _bounds(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Iterator[Obligation]:
+def _bound_obligations(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Iterator[Obligation]:
     buffer = access.view.buffer
     if buffer.space == "global" and stmt.edge is not None:
         return
@@ -100,22 +102,24 @@ def _bounds_help(buffer: Buffer, access: Access) -> str:
 # -- vectors -------------------------------------------------------------------------------------------------
 
 
-def _vectors(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Iterator[Obligation]:
+def _vector_obligations(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Iterator[Obligation]:
     buffer = access.view.buffer
     count = stmt.atom.vector_bits // buffer.dtype.bits
     side = stmt.atom.operands["source" if access.mode == "read" else "target"]
     wide = side.align * 8 // buffer.dtype.bits
     if places[0].table.shape[1] % count:
-        reason = f"a thread holds {places[0].table.shape[1]} elements, which are no whole vectors"
+        reason = f"a thread holds {places[0].table.shape[1]} elements, which are not whole vectors"
         yield Obligation("I19", f"`{stmt.atom}` moves vectors", stmt, algebra.FALSE, step.context, unknown=reason)
         return
     what = f"`{stmt.atom}` moves {count} consecutive elements of `{buffer.name}` from a multiple of {side.align} bytes"
-    yield from _consecutive(step, stmt, places, count, what, buffer)
+    yield from _consecutive_obligations(step, stmt, places, count, what, buffer)
     match buffer.layout:
         case Staged():
-            yield from _staged(step, stmt, access, places, count, wide, what)
+            yield from _staged_obligations(step, stmt, access, places, count, wide, what)
         case Strided(strides=strides):
-            goals = [_multiple(place, stride, wide, count) for place, stride in zip(places, strides, strict=True)]
+            goals = [
+                _offset_multiple(place, stride, wide, count) for place, stride in zip(places, strides, strict=True)
+            ]
             yield Obligation(
                 "I19",
                 what,
@@ -126,15 +130,15 @@ def _vectors(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ..
                 help=f"`assume` that the row length is a multiple of {wide}, or use a narrower instruction",
             )
             if stmt.edge is not None and count > 1:
-                yield _whole_vectors(step, stmt, places, buffer, count)
+                yield _edge_obligation(step, stmt, places, buffer, count)
         case _:
             return
 
 
-def _consecutive(
+def _consecutive_obligations(
     step: Step, stmt: Copy, places: tuple[Separable, ...], count: int, what: str, buffer: Buffer
 ) -> Iterator[Obligation]:
-    """Coordinates of one vector: the last axis counts up, the others stay."""
+    """I19: within a vector the last coordinate counts up by one and the others are constant."""
     for axis, place in enumerate(places):
         groups = place.table.reshape(place.table.shape[0], -1, count)
         wanted = groups[:, :, :1] + (np.arange(count) if axis == len(places) - 1 else 0)
@@ -150,8 +154,8 @@ def _consecutive(
             return
 
 
-def _multiple(place: Separable, stride: Index, wide: int, count: int) -> Cond:
-    """The part of an address that an axis contributes is a multiple of `wide` elements."""
+def _offset_multiple(place: Separable, stride: Index, wide: int, count: int) -> Cond:
+    """The condition that an axis contributes a multiple of `wide` elements to every vector's address."""
     if algebra.mod(stride, wide) is algebra.const(0):
         return algebra.TRUE
     firsts = place.table.reshape(place.table.shape[0], -1, count)[:, :, 0]
@@ -163,8 +167,8 @@ def _multiple(place: Separable, stride: Index, wide: int, count: int) -> Cond:
     return boxes.stride_divisible(stride, wide)
 
 
-def _whole_vectors(step: Step, stmt: Copy, places: tuple[Separable, ...], buffer: Buffer, count: int) -> Obligation:
-    """No vector reaches over the tensor's edge: extent and start are multiples of it."""
+def _edge_obligation(step: Step, stmt: Copy, places: tuple[Separable, ...], buffer: Buffer, count: int) -> Obligation:
+    """I19: no vector crosses the tensor's edge, because extent and start are multiples of the vector length."""
     last, extent = places[-1], buffer.shape[-1]
     firsts = last.table.reshape(last.table.shape[0], -1, count)[:, :, 0]
     starts = algebra.eq(algebra.mod(algebra.add(last.base, int(firsts.flat[0])), count), 0)
@@ -182,11 +186,11 @@ def _whole_vectors(step: Step, stmt: Copy, places: tuple[Separable, ...], buffer
 
 
 def staged_offsets(view: View, places: tuple[Separable, ...], *, moves: bool = False) -> IntArray | None:
-    """Element offsets of the cells in shared memory, slot 0 of every symbolic axis; None if not regular.
+    """Element offsets of a view's cells in shared memory, at slot 0 of every symbolic axis; None if not regular.
 
-    Slots must be whole swizzle periods, which I18 states, as must be what a tile of rows begins behind: offsets count
-    from there. moves: a tile may begin anywhere on an axis of a buffer without a swizzle; offsets then count from its
-    least coordinate there.
+    Offsets are relative to the start of the slot, or of the tile of rows. Both starts must be whole swizzle periods;
+    I18 states that. moves: a tile may begin anywhere on an axis of a buffer without a swizzle; its offsets are then
+    relative to its least coordinate on that axis.
     """
     layout = view.buffer.layout
     assert isinstance(layout, Staged)
@@ -196,7 +200,7 @@ def staged_offsets(view: View, places: tuple[Separable, ...], *, moves: bool = F
         plain = moves and layout.swizzle is None
         if symbolic and isinstance(mode.stride, tuple):
             return None
-        if symbolic and not (place.uniform or plain or _begins_whole(place, mode, layout)):
+        if symbolic and not (place.uniform or plain or _starts_on_period(place, mode, layout)):
             return None
         if symbolic and not place.uniform:
             assert isinstance(mode.stride, int)
@@ -209,25 +213,25 @@ def staged_offsets(view: View, places: tuple[Separable, ...], *, moves: bool = F
     return offsets if layout.swizzle is None else layout.swizzle.images(offsets)
 
 
-def _begins_whole(place: Separable, mode: Layout, layout: Staged) -> bool:
-    """Whether what an axis adds to all offsets alike is whole periods of the swizzle, whatever its symbols are."""
+def _starts_on_period(place: Separable, mode: Layout, layout: Staged) -> bool:
+    """Whether the symbolic part of a coordinate adds whole swizzle periods to the offset, for all symbol values."""
     assert isinstance(mode.stride, int)
-    return _whole(place.base, mode.stride, 1 if layout.swizzle is None else layout.swizzle.period)
+    return _whole_periods(place.base, mode.stride, 1 if layout.swizzle is None else layout.swizzle.period)
 
 
-def _whole(place: Index, stride: int, period: int) -> bool:
+def _whole_periods(place: Index, stride: int, period: int) -> bool:
     return algebra.mod(algebra.mul(place, stride), period) is algebra.const(0)
 
 
 def axis_modes(layout: Layout) -> tuple[Layout, ...]:
-    """The layout axis by axis; an axis of slabs is one of two."""
+    """The layout's modes, one per axis; a nested mode is an axis that is split into column tiles."""
     shapes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
     strides = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
     return tuple(Layout(shape, stride) for shape, stride in zip(shapes, strides, strict=True))
 
 
 def offsets_along(mode: Layout, coordinates: IntArray) -> IntArray | None:
-    """Element offsets of coordinates on one axis; None where one lies beyond an axis of slabs."""
+    """Element offsets of coordinates on one axis; None if one lies outside a nested mode."""
     if isinstance(mode.stride, int):
         return coordinates * mode.stride
     table = mode.table()
@@ -235,7 +239,7 @@ def offsets_along(mode: Layout, coordinates: IntArray) -> IntArray | None:
     return table.ravel()[coordinates] if inside else None
 
 
-def _staged(
+def _staged_obligations(
     step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...], count: int, wide: int, what: str
 ) -> Iterator[Obligation]:
     offsets = staged_offsets(access.view, places, moves=True)
@@ -244,23 +248,24 @@ def _staged(
         return
     groups = offsets.reshape(offsets.shape[0], -1, count)
     aligned = bool((groups[:, :, 0] % wide == 0).all())
-    together = bool((groups == groups[:, :, :1] + np.arange(count)).all())
+    contiguous = bool((groups == groups[:, :, :1] + np.arange(count)).all())
     slots = algebra.all_of(_slot_aligned(place, stride, wide) for place, stride in symbolic_axes(access, places))
     yield Obligation(
         "I19",
         what,
         stmt,
-        slots if aligned and together else algebra.FALSE,
+        slots if aligned and contiguous else algebra.FALSE,
         step.context,
         compared=groups.shape[0] * groups.shape[1],
         help="keep rows and swizzle in whole vectors: a swizzle's base must be at least the vector's length",
     )
-    yield _stages(step, stmt, access, places)
+    yield _stage_obligation(step, stmt, access, places)
 
 
 def symbolic_axes(access: Access, places: tuple[Separable, ...]) -> Iterator[tuple[Separable, int]]:
-    """The symbolic axes of a shared tensor and the distance of their neighbours, in elements; not axes of slabs, along
-    which `staged_offsets` refuses to move.
+    """The symbolic axes of a shared tensor with their strides in elements.
+
+    Leaves out nested modes: `staged_offsets` returns None for a symbolic coordinate there.
     """
     layout = access.view.buffer.layout
     assert isinstance(layout, Staged)
@@ -273,14 +278,16 @@ def _slot_aligned(place: Separable, stride: int, wide: int) -> Cond:
     return algebra.eq(algebra.mod(algebra.mul(place.least, stride), wide), 0)
 
 
-def _stages(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Obligation:
-    """I18: a slot starts at a multiple of the swizzle's period, so that slots permute apart."""
+def _stage_obligation(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Obligation:
+    """I18: each slot starts at a multiple of the swizzle's period, so that all slots are permuted alike."""
     layout = access.view.buffer.layout
     assert isinstance(layout, Staged)
     period = 1 if layout.swizzle is None else layout.swizzle.period
     slots = [(place, stride) for place, stride in symbolic_axes(access, places) if place.uniform]
-    whole = all(stride % period == 0 or _whole(place.least, stride, period) for place, stride in slots)
-    within = any(not p.uniform and not _whole(p.base, stride, period) for p, stride in symbolic_axes(access, places))
+    whole = all(stride % period == 0 or _whole_periods(place.least, stride, period) for place, stride in slots)
+    within = any(
+        not p.uniform and not _whole_periods(p.base, stride, period) for p, stride in symbolic_axes(access, places)
+    )
     return Obligation(
         "I18",
         f"stages of `{access.view.buffer.name}` are whole periods of its swizzle",

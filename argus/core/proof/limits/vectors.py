@@ -1,7 +1,7 @@
-"""Vectors of gathered views whose places have no table: that the elements of one lie side by side, by expressions.
+"""Proves symbolically that the vectors of a gathered view are contiguous, where its coordinates have no table (I19).
 
-The first element of a vector is a multiple of its length n along one axis of the view. So with a divisor that is one
-too, `(n u + e) // d` is `n u // d` and `(n u + e) % d` is `n u % d + e` for 0 <= e < n: e stays with the last axis.
+A vector of length n starts at a multiple n u along one axis of the view. If d is a multiple of n, then for 0 <= e < n
+`(n u + e) // d == n u // d` and `(n u + e) % d == n u % d + e`: only the last coordinate depends on e.
 """
 
 from __future__ import annotations
@@ -25,23 +25,25 @@ from argus.core.walk import fold, rebuild, substitute
 
 
 def gathered_vector_obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
-    """I19: whole vectors, aligned, that are padding as a whole or not at all; I28: what is computed fits its type."""
+    """I19: vectors are aligned, and each is either in the tensor or padding; I28: coordinates fit their type."""
     view, buffer = access.view, access.view.buffer
     count = stmt.atom.vector_bits // buffer.dtype.bits
     align = stmt.atom.operands["source"].align
     what = f"`{stmt.atom}` moves {count} consecutive elements of `{buffer.name}` from a multiple of {align} bytes"
-    axis = _along(access, count)
-    found = None if axis is None else _Vector(view, axis, count)
+    axis = _vector_axis(access, count)
+    found = None if axis is None else _SymbolicVector(view, axis, count)
     reason = "vectors that do not begin at multiples of their length in a view" if found is None else found.irregular
     if found is None or reason:
         yield Obligation("I19", what, stmt, algebra.FALSE, step.context, unknown=reason)
         return
-    yield from _wide(step, stmt, access, found, what)
+    yield from _alignment_obligations(step, stmt, access, found, what)
     yield from integers.gather_width_obligations(step, stmt, access)
 
 
-def _wide(step: Step, stmt: Copy, access: Access, found: _Vector, what: str) -> Iterator[Obligation]:
-    """That vectors are aligned, and lie in the tensor as a whole or not at all."""
+def _alignment_obligations(
+    step: Step, stmt: Copy, access: Access, found: _SymbolicVector, what: str
+) -> Iterator[Obligation]:
+    """I19: vectors are aligned, and each lies in the tensor or outside it, never across its edge."""
     buffer, count = access.view.buffer, found.count
     align = stmt.atom.operands["source"].align
     assert isinstance(buffer.layout, Strided)
@@ -52,7 +54,9 @@ def _wide(step: Step, stmt: Copy, access: Access, found: _Vector, what: str) -> 
         "I19",
         what,
         stmt,
-        algebra.all_of((*found.presumed, *_multiple(found.first[-1], wide), *rows)) if plain else algebra.FALSE,
+        algebra.all_of((*found.presumed, *_multiple_conditions(found.first[-1], wide), *rows))
+        if plain
+        else algebra.FALSE,
         step.context,
         compared=access.shape[0] * access.shape[1] // count,
         help=f"`assume` that the row length is a multiple of {wide}, or use a narrower instruction",
@@ -68,8 +72,8 @@ def _wide(step: Step, stmt: Copy, access: Access, found: _Vector, what: str) -> 
     )
 
 
-def _along(access: Access, count: int) -> int | None:
-    """The axis of a view along which each vector's coordinates count up from a multiple of its length."""
+def _vector_axis(access: Access, count: int) -> int | None:
+    """The axis of a view along which each vector's coordinates count up from a multiple of its length, if any."""
     if access.by is None or access.shape[1] % count:
         return None
     found: list[int] = []
@@ -84,9 +88,11 @@ def _along(access: Access, count: int) -> int | None:
 
 
 @define(eq=False)
-class _Vector:
-    """The places of the elements of a vector; first: those of its first. presumed: divisors that must be whole vectors.
-    irregular: why the elements are no vector; empty if they are one.
+class _SymbolicVector:
+    """A vector of `count` elements along an axis of a gathered view, at a symbolic position.
+
+    first: coordinates of its first element. presumed: conditions that divisors are multiples of `count`.
+    irregular: why the elements are not contiguous; empty if they are.
     """
 
     view: View
@@ -97,21 +103,21 @@ class _Vector:
     irregular: str = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.first = self._places(0)
-        self.irregular = self._irregular()
+        self.first = self._coordinates(0)
+        self.irregular = self._why_irregular()
 
-    def _places(self, element: int) -> tuple[Index, ...]:
-        return tuple(cast(Index, self._at(at, element)) for at in self.view.at)
+    def _coordinates(self, element: int) -> tuple[Index, ...]:
+        return tuple(cast(Index, self._value_at(at, element)) for at in self.view.at)
 
-    def _at(self, node: Index | Cond, element: int) -> Node:
-        """An expression over the view's coordinates, at an element of a vector anywhere in the view."""
+    def _value_at(self, node: Index | Cond, element: int) -> Node:
+        """The value of an expression over the view's coordinates at one element of the vector."""
         anywhere = integers.arbitrary_element(self.view)
         begin = algebra.mul(algebra.sym(Symbol("vector", "fresh", 0, None)), self.count)
         coords = [algebra.add(begin, element) if a == self.axis else at for a, at in enumerate(anywhere)]
-        return fold(substitute(cast(Index, node), {}, coords), self._split)
+        return fold(substitute(cast(Index, node), {}, coords), self._rewrite_division)
 
-    def _split(self, node: Node, parts: Sequence[Node]) -> Node:
-        """Less than a vector's length, before a division by whole vectors, stays what it is."""
+    def _rewrite_division(self, node: Node, parts: Sequence[Node]) -> Node:
+        """Rewrite `(n u + e) // d` and `(n u + e) % d`, and record the condition that d is a multiple of n."""
         made = rebuild(node, parts)
         if not isinstance(made, Bin) or made.op not in ("//", "%") or not isinstance(made.left, Sum):
             return made
@@ -124,40 +130,43 @@ class _Vector:
             return algebra.floordiv(begin, made.right)
         return algebra.add(algebra.mod(begin, made.right), rest)
 
-    def _irregular(self) -> str:
+    def _why_irregular(self) -> str:
         for element in range(1, self.count):
-            *rows, last = self._places(element)
+            *rows, last = self._coordinates(element)
             if (*rows, last) != (*self.first[:-1], algebra.add(self.first[-1], element)):
                 return "a vector whose elements a gathered view takes from different rows"
         beyond = [cond for cond in conjuncts(self.view.where) if cond not in in_bounds_conditions(self.view)]
-        if not all(self._is_of_vectors(cond) for cond in beyond):
-            return "a vector of which a gathered view's condition leaves out a part"
+        if not all(self._uniform_in_vector(cond) for cond in beyond):
+            return "a vector that a gathered view's condition cuts"
         return ""
 
-    def _is_of_vectors(self, cond: Cond) -> bool:
-        """Whether a condition holds of all elements of a vector or of none: it does not change, or it is `x < d`, where
-        x is the element's number and d is whole vectors.
+    def _uniform_in_vector(self, cond: Cond) -> bool:
+        """Whether a condition holds for all elements of a vector or for none.
+
+        That is so if it is constant along the vector, or if it is `x < d`, where x counts the elements and d is a
+        multiple of the vector's length.
         """
-        first = self._at(cond, 0)
-        others = [self._at(cond, element) for element in range(1, self.count)]
+        first = self._value_at(cond, 0)
+        others = [self._value_at(cond, element) for element in range(1, self.count)]
         if all(other is first for other in others):
             return True
         if not isinstance(cond, Cmp) or cond.op != "<=":
             return False
-        left, right = (cast(Index, self._at(side, 0)) for side in (cond.left, cond.right))
+        left, right = (cast(Index, self._value_at(side, 0)) for side in (cond.left, cond.right))
         begins = algebra.mod(algebra.sub(left, 1), self.count) is algebra.const(0)
         counts = all(
-            self._at(cond.left, element) is algebra.add(left, element) and self._at(cond.right, element) is right
+            self._value_at(cond.left, element) is algebra.add(left, element)
+            and self._value_at(cond.right, element) is right
             for element in range(1, self.count)
         )
         self.presumed[algebra.eq(algebra.mod(right, self.count), 0)] = None
         return begins and counts
 
 
-def _multiple(node: Index, wide: int) -> Iterator[Cond]:
-    """Conditions for an expression to be a multiple of a number: of a remainder, that both it is of are."""
+def _multiple_conditions(node: Index, wide: int) -> Iterator[Cond]:
+    """Sufficient conditions for `node` to be a multiple of `wide`; for a remainder, both its operands must be."""
     if isinstance(node, Bin) and node.op == "%" and not isinstance(node.right, Const):
-        yield from _multiple(node.left, wide)
+        yield from _multiple_conditions(node.left, wide)
         yield algebra.eq(algebra.mod(node.right, wide), 0)
     else:
         yield algebra.eq(algebra.mod(node, wide), 0)

@@ -84,7 +84,7 @@ def tensors_after(flow: Flow, others: ProgramContext) -> dict[Buffer, TensorCont
     found: dict[Buffer, TensorContent] = {}
     for buffer in stored_tensors(flow):
         stores = stores_of(flow, buffer)
-        if len(flow.ways) > 1:
+        if len(flow.path_accesses) > 1:
             found[buffer] = Top(f"`{buffer.name}` is stored on several control paths")
         else:
             found[buffer] = (
@@ -135,7 +135,7 @@ def _completeness_obligations(
 def _places(flow: Flow, stores: Sequence[Access]) -> tuple[Separable, ...] | None:
     """Where all blocks store; None if there are several control paths, or blocks store the rows of a segment each."""
     loop = stores[0].step.loop
-    if len(flow.ways) > 1 or row_segments(flow.timeline.kernel, loop) is not None:
+    if len(flow.path_accesses) > 1 or row_segments(flow.timeline.kernel, loop) is not None:
         return None
     return merged_store(flow.timeline.kernel, stores)
 
@@ -212,7 +212,7 @@ def _reduction_obligations(
         for name, count in total.sets.items():
             at_element = substitute(count, {}, coords)
             once = _at_most_once(f"{what}, by `{name}`", at_element, store.step, inside)
-            yield evolve(once, given="assumptions")
+            yield evolve(once, premises="assumptions")
 
 
 def _initialised(store: Access, buffer: Buffer, known: TensorContent | None) -> Obligation:
@@ -225,7 +225,7 @@ def _initialised(store: Access, buffer: Buffer, known: TensorContent | None) -> 
         algebra.FALSE if known is None else algebra.TRUE,
         unknown=reason,
         help=f"launch a kernel that stores zeros in all of `{buffer.name}` before this one",
-        given="assumptions",
+        premises="assumptions",
     )
 
 

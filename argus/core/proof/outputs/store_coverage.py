@@ -87,7 +87,7 @@ def disjoint_blocks(
         minimise=minimisation_order(algebra.all_of(overlap)),
         compared=places[0].table.size,
         help="every value of every grid coordinate must select another tile",
-        given="assumptions",
+        premises="assumptions",
     )
 
 
@@ -161,7 +161,7 @@ def coverage_obligations(
         compared=places[0].table.size,
         help="the grid must have enough tiles, `ceil_div(size, tile)` on each axis, "
         "and each block must store the tile at its own coordinates",
-        given="assumptions",
+        premises="assumptions",
     )
 
 
@@ -181,7 +181,7 @@ def _segment_obligation(
         unknown="" if row is not None else "the row within a segment is not a coordinate of the stored element",
         minimise=minimisation_order(inside),
         help=f"`promise({found.starts.name}, ascending=True, first=0, last=...)`: the last start is the number of rows",
-        given="assumptions",
+        premises="assumptions",
     )
 
 

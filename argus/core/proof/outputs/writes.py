@@ -78,7 +78,7 @@ _UNLIKE = "stores in a branch, in different loops or with different bases are no
 def _no_double_writes(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> Iterator[Obligation]:
     store = stores[0]
     what = f"no element of `{buffer.name}` is written twice"
-    elsewhere = any(_stores_in(way, buffer) for way in flow.ways if way is not flow.accesses)
+    elsewhere = any(_stores_in(way, buffer) for way in flow.path_accesses if way is not flow.accesses)
     places = None if elsewhere else merged_store(flow.timeline.kernel, stores)
     if places is None:
         yield Obligation("I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=_UNLIKE)
@@ -105,7 +105,7 @@ def written_once_obligations(
         yield Obligation("I4", f"`{buffer.name}` is written once", stmt, algebra.FALSE, step.context, unknown=reason)
         return
     stores = stores_of(flow, buffer)
-    storing = [way for way in flow.ways if _stores_in(way, buffer)] or ([flow.accesses] if stores else [])
+    storing = [way for way in flow.path_accesses if _stores_in(way, buffer)] or ([flow.accesses] if stores else [])
     if not storing:
         yield Obligation("I4", what, stmt, algebra.FALSE, step.context, help=f"store the result into `{buffer.name}`")
         return
@@ -118,7 +118,7 @@ def written_once_obligations(
     if any(map(is_reduction_store, stores)):
         reason = reason or "a write-once claim on a tensor that is accumulated into"
     reason = reason or ("" if places is not None else _UNLIKE)
-    for way in flow.ways:
+    for way in flow.path_accesses:
         reason = reason or _path_mismatch(flow, way, stores, _stores_in(way, buffer))
     if places is None or reason:
         other = stores[0].step.stmt if stores else None
@@ -126,12 +126,12 @@ def written_once_obligations(
         return
     yield block_injectivity(stores[0], places, what, once=replicas(flow, stores, places))
     yield disjoint_blocks(flow, stores[0], places, buffer)
-    given = [way.timeline.given for way in storing]
+    given = [way.timeline.path_condition for way in storing]
     yield from coverage_obligations(flow, stores[0], places, claim.view, claim.where, given)
     if not is_whole(claim.view):
         pairs = zip(claim.view.shape, buffer.shape, strict=True)
         goal = algebra.all_of(algebra.le(extent, whole) for extent, whole in pairs)
-        yield Obligation("I4", f"the claimed elements lie in `{buffer.name}`", stmt, goal, given="assumptions")
+        yield Obligation("I4", f"the claimed elements lie in `{buffer.name}`", stmt, goal, premises="assumptions")
     for store in stores:
         assert store.places is not None
         yield from _only_claimed_elements(store, store.places, claim)
@@ -140,7 +140,7 @@ def written_once_obligations(
 
 def conditional_claim_error(flow: Flow, stmt: Assert) -> str:
     """Why a claim that only some control paths make is not supported; empty if all make it."""
-    made = all(any(step.stmt is stmt for step in way.timeline.steps) for way in flow.ways)
+    made = all(any(step.stmt is stmt for step in way.timeline.steps) for way in flow.path_accesses)
     return "" if made else "a conditional claim on a tensor is not supported by the verifier yet"
 
 
@@ -214,7 +214,7 @@ def _component_held(
 ) -> Obligation:
     name = store.view.buffer.name
     what = f"`{tag}` of each element stored in `{name}` is {show(expression)} of its index"
-    wanted = flow.component(expression, places, store.shape)
+    wanted = flow.fragment_index(expression, places, store.shape)
     if wanted is None:
         reason = "the claim combines symbols and coordinates"
         return Obligation("I4", what, store.step.stmt, algebra.FALSE, context, unknown=reason)

@@ -236,7 +236,7 @@ def _record(flow: Flow, access: Access, places: tuple[Separable, ...], known: Te
     name = access.view.buffer.name
     record: dict[str, FragmentIndex] = {}
     for each, expression in known.record.items():
-        component = flow.component(expression, places, access.shape)
+        component = flow.fragment_index(expression, places, access.shape)
         if component is None:
             return Top(f"tag `{each}` combines symbols and coordinates")
         record[each] = component
@@ -249,7 +249,7 @@ def _record(flow: Flow, access: Access, places: tuple[Separable, ...], known: Te
     shape = access.view.buffer.shape
     inside = [] if edge is None else [Inside(p, e) for p, e in zip(places, shape, strict=True)]
     for expression, extent in known.inside:
-        coordinate = flow.component(expression, places, access.shape)
+        coordinate = flow.fragment_index(expression, places, access.shape)
         if not isinstance(coordinate, Separable):
             return Top(f"the bound of the padding in `{name}` combines symbols and coordinates")
         inside.append(Inside(coordinate, extent))

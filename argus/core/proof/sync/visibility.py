@@ -159,7 +159,7 @@ class Visibility:
         if not any(past.keys() & symbols(at) for at in view.at):
             return touched
         moved = evolve(view, at=tuple(substitute(at, past) for at in view.at))
-        return evolve(touched, access=self.accesses.moved(touched.access, moved), age=touched.age + 1)
+        return evolve(touched, access=self.accesses.with_view(touched.access, moved), age=touched.age + 1)
 
     # -- accesses ------------------------------------------------------------------------------------------
 

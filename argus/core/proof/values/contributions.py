@@ -81,7 +81,7 @@ class _ProductClaim:
 
     def _seen(self, buffer: Buffer) -> tuple[Buffer, View]:
         """The flattened tensor for a tensor of the kernel, or itself, with the view that it is."""
-        found = next((s for s in self.flow.seen if s.view.buffer is buffer), None)
+        found = next((s for s in self.flow.replaced if s.view.buffer is buffer), None)
         return (buffer, whole(buffer)) if found is None else (found.flat, found.view)
 
     def stored_once(self) -> Iterator[Obligation]:
@@ -154,7 +154,7 @@ class _ProductClaim:
         """The indices of one product of the claim, for each stored element."""
         at = [tuple(substitute(node, {}, self.view.at) for node in place) for place in pair]
         places = store.places or ()
-        return tuple(tuple(self.flow.component(node, places, store.shape) for node in place) for place in at)
+        return tuple(tuple(self.flow.fragment_index(node, places, store.shape) for node in place) for place in at)
 
     def _finite(self, term: ElementProduct) -> str:
         names = " and ".join(f"`{tensor.name}`" for tensor in term.tensors)
@@ -207,7 +207,7 @@ class _ProductClaim:
             if found is None:
                 return f"the tags do not determine an element's index along axis {axis} of `{buffer.name}`"
             at.append(found)
-        seen = next((s.view for s in self.flow.seen if s.flat is buffer), whole(buffer))
+        seen = next((s.view for s in self.flow.replaced if s.flat is buffer), whole(buffer))
         return _Factor(buffer, seen, tuple(at))
 
     def _number(self, store: Access, value: Data, names: Sequence[str], context: tuple[Cond, ...]) -> Index | None:

@@ -269,9 +269,9 @@ def _question_obligation(extracted: ExtractedProtocol, question: Question, proof
         answer = proof.prover.check(question.query.assertions)
         reason = f"{answer.solver} gave up: {answer.reason}" if isinstance(answer, GaveUp) else ""
         good = algebra.TRUE if isinstance(answer, Sat) else algebra.FALSE
-        return Obligation(code, f"not so: {question.what}", stmt, good, unknown=reason, given="nothing")
+        return Obligation(code, f"not so: {question.what}", stmt, good, unknown=reason, premises="nothing")
     goal = algebra.negate(algebra.all_of(question.query.assertions))
-    return Obligation(code, f"not so: {question.what}", stmt, goal, given="nothing", fault=question.what)
+    return Obligation(code, f"not so: {question.what}", stmt, goal, premises="nothing", fault=question.what)
 
 
 # -- other conditions --------------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def _same_tiles_obligations(roles: Sequence[ParsedRole], consumer: ParsedRole) -
         mine, theirs = role.tile_loop.tiles, consumer.tile_loop.tiles
         if mine is not None and theirs is not None:
             goal = algebra.eq(mine.stop, theirs.stop)
-            yield Obligation("I9", "all roles process the same tiles", mine, goal, (), theirs, given="assumptions")
+            yield Obligation("I9", "all roles process the same tiles", mine, goal, (), theirs, premises="assumptions")
         elif mine is not theirs:
             refuse(role.loop, "one role has a loop over tiles, another does not")
 
@@ -311,7 +311,7 @@ def _of_tiles(tiles: For) -> tuple[Cond, ...]:
 def _enumeration_obligations(tiles: TileEnumeration, consumer: ParsedRole) -> Iterator[Obligation]:
     assert consumer.tile_loop.tiles is not None
     for what, goal, hypotheses in enumeration_lemmas(tiles):
-        yield Obligation("I4", what, consumer.tile_loop.tiles, goal, hypotheses, given="nothing")
+        yield Obligation("I4", what, consumer.tile_loop.tiles, goal, hypotheses, premises="nothing")
 
 
 def _hilbert_obligations(line: Kernel, consumer: ParsedRole, tiles: TileEnumeration | None) -> Iterator[Obligation]:

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Causal attention of one wave, its sums turned in shared memory: rows keep the sets that are theirs."""
+"""Causal attention of one wave whose sums go through shared memory transposed: each row keeps its own set of keys."""
 
 from math import inf
 

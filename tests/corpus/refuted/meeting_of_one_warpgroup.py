@@ -35,7 +35,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
             wgmma.wait(0)
             ring.release()
         assert_covers(acc.tag.k, 0, K)
-        for j in range(2):  # two pieces through one box, of which each warpgroup writes a half
+        for j in range(2):  # two pieces through one box; each warpgroup writes half of it
             with when(eq(wg, 0)), elected():
                 bulk.wait(0, of="reads")
             sync()

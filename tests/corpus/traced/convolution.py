@@ -1,5 +1,5 @@
 # verdict: proved
-"""Convolution as an implicit product of matrices with padding: the input is gathered, the mainloop is the GEMM's."""
+"""Convolution with padding as an implicit GEMM: the input is gathered, the mainloop is that of the GEMM."""
 
 from typing import assert_never
 

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Depthwise convolution, 3 x 3: each channel with its own filter; the loops over the window are unrolled."""
+"""Depthwise convolution, 3 x 3, one filter per channel; the loops over the window are unrolled."""
 
 from attrs import frozen
 

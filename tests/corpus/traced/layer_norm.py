@@ -28,21 +28,21 @@ class Rows:
 
 
 def meet(cfg):
-    """What was written to shared memory is there for all threads."""
+    """Makes shared-memory writes visible to all threads of the block."""
     if cfg.target == gfx942:
         lds.wait(0)
     sync()
 
 
 def arrived(cfg):
-    """What was loaded can be used: only Hopper waits by itself."""
+    """Waits for outstanding global loads; on Hopper the hardware waits at the first use."""
     if cfg.target == gfx942:
         vmem.wait(0)
         lds.wait(0)
 
 
 def across_cta(x, op, cfg):
-    """Fold one register value a thread: lanes by shuffle, warps through shared memory; every thread gets the result."""
+    """Block-wide fold of one value per thread: warp shuffles, then shared memory; every thread gets the result."""
     box = shared(f32, (cfg.warps,))
     copy(x.fold(0, op, within=warp), box, by=first_lane)
     meet(cfg)

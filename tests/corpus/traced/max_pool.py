@@ -1,5 +1,5 @@
 # verdict: traced
-"""Pooling, 3 x 3: the maximum with padding of -inf, and the average with a count from the same predicate."""
+"""Pooling, 3 x 3: maximum with -inf as padding, and average whose count uses the same predicate."""
 
 from math import inf
 
@@ -25,7 +25,7 @@ class Window:
 
 
 class Pooling:
-    """What both share: the tile of this block and the window's views of the input."""
+    """Shared by both kernels: this block's output tile and the window's views of the input."""
 
     def __init__(self, X, Y, cfg):
         (self.batch, self.H, self.W, self.C), (_, self.P, self.Q, _) = X.shape, Y.shape
@@ -51,7 +51,7 @@ class Pooling:
         return x.to(f32)
 
     def counted(self, x, r, s):
-        """Where an element of the window lies in the input."""
+        """The input coordinates of an element of the window."""
         row, _ = x.index
         _, h, w, _ = self.shifted(self.at[0] * self.cfg.pixels + row, 0, r, s)
         return (h >= 0) & (h < self.H) & (w >= 0) & (w < self.W)

@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""The tiles of B are turned, and put in the order of another k, of which nothing is claimed there."""
+"""The transposed tiles of B are stored at the place of another k, and no assertion states the order."""
 
 from argus.language import (
     TV, Layout, Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy,

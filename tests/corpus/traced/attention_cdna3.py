@@ -60,7 +60,7 @@ from argus.language import (
 
 @frozen
 class Cdna3:
-    """q queries per wave; K and V advance by `keys` keys per step."""
+    """q queries per wave; K and V advance by `keys` rows per step."""
 
     q: int = 48
     keys: int = 64

@@ -99,7 +99,7 @@ def attention(
     assume(G >= 1, H % G == 0, S >= 1, T >= S)
     bm, bn, offset, c = cfg.bm, cfg.bn, T - S, LOG2_E / sqrt(128)
     assume(T < 1 << 28, batch * H < 1 << 24, batch * H * ceil_div(S, bm) < 1 << 24)  # indices then fit 32 bits
-    tag(Q, lambda b, h, q, d: dict(b=b, g=h // (H // G), h=h, q=q, d=d))  # the only place that states the map from h to g
+    tag(Q, lambda b, h, q, d: dict(b=b, g=h // (H // G), h=h, q=q, d=d))  # only this line states the map from h to g
     tag(K, lambda b, g, t, d: dict(b=b, g=g, t=t, d=d))
     tag(V, lambda b, g, t, e: dict(b=b, g=g, t=t, e=e))  # a product must agree on every shared name
     qk, pv = wgmma(bf16, n=bn), wgmma(bf16, n=128, a="registers", b_major="n")

@@ -1,8 +1,8 @@
 # verdict: proved
-"""Layer norm of rows of any length: mean and squared deviations together, as Welford, merged chunk by chunk.
+"""Layer norm of rows of any length: Welford's mean and sum of squared deviations, merged chunk by chunk.
 
-The second member of the family of softmax: the pair (mean, m2) stands where the maximum and the sum stood. Padding
-reads 0 and is left out by its coordinate.
+Same structure as the online softmax, with the pair (mean, m2) in place of (maximum, sum). Padding reads 0 and is
+excluded by its coordinate.
 """
 
 from attrs import frozen
@@ -80,7 +80,7 @@ def layer_norm(
         (e,) = v.index
         valid = i * cfg.chunk + e < N
         count = one.sum(0, within=thread, where=valid)
-        some = where(count == 0.0, 1.0, count)  # a thread beyond the row's end has no element: it divides by 1
+        some = where(count == 0.0, 1.0, count)  # a thread beyond the end of the row has no elements: divide by 1
         middle = v.sum(0, within=thread, where=valid) / some
         off = where(valid, v - middle, 0.0)
         delta = middle - mean

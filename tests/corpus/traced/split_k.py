@@ -1,8 +1,8 @@
 # verdict: proved
-"""C = A @ B^T with K divided among blocks: two kernels and a workspace, or one that adds in global memory.
+"""Split-K, C = A @ B^T: partial sums in a workspace plus a reduction kernel, or atomic adds in global memory.
 
-Split z of the grid contracts the steps of k in span(z, splits, steps); with more splits than steps some contract none
-and store zeros. The second form needs C to be zero before, which is a launch like any other.
+Split z of the grid sums the K steps in span(z, splits, steps); if there are more splits than steps, some sum none and
+store zeros. The atomic form needs C zeroed first, by a launch of its own.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def combine(part: Tensor["Z M N", f32], C: Tensor["M N", bf16], *, cfg: Plain, d
     assume(N % 4 == 0, Z * M * N < 1 << 40)
     for z in loop(Z):
         total += load(part[z].tile(tile, at), by, edge=0)
-    assert_covers(total.tag.k, 0, depth)  # of the launches before together
+    assert_covers(total.tag.k, 0, depth)  # over the partial sums of the earlier launch
     copy(total.to(bf16), C.tile(tile, at), edge=0)
     assert_written_once(C, lambda m, n: dict(m=m, n=n))
 

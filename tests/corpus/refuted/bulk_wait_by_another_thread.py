@@ -1,5 +1,5 @@
 # verdict: refuted I13
-"""A thread of the first warpgroup issues the bulk stores, and one of the second waits for its own, of which there are none."""
+"""One thread issues the bulk stores, another waits: bulk groups are per thread, so the wait covers none of them."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I14
-"""The cluster's meeting has begun before the initialisation of barriers is fenced."""
+"""The mbarrier-init fence comes after the cluster barrier's arrive: a peer may use an uninitialised mbarrier."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, ceil_div, cluster, copy, eq, f32, fence,

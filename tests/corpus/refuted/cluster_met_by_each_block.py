@@ -1,5 +1,5 @@
 # verdict: refuted I14
-"""The initialisation of barriers is told to the block's own threads, and another block arrives at them."""
+"""A block barrier instead of a cluster barrier follows mbarrier initialisation, though the peer block arrives there."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, ceil_div, cluster, copy, eq, f32, fence,

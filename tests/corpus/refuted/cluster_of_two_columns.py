@@ -1,5 +1,5 @@
 # verdict: refuted I16
-"""The blocks of a pair have different columns, and each multicasts half of its own."""
+"""The blocks of a pair have different column tiles, yet each multicasts half of its own B tile to both."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, cluster, copy, eq, f32, kernel, loop,

@@ -1,5 +1,5 @@
 # verdict: refuted I19
-"""Vectors of eight channels, of pixels of any number of channels."""
+"""8-channel vector loads of pixels whose channel count need not be a multiple of 8: vectors cross the pixel's end."""
 
 from argus.language import (
     Tensor, assert_covers, assert_products, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, every, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The window begins one row late."""
+"""The window starts one row too late: the padding is off by one."""
 
 from argus.language import (
     Tensor, assert_covers, assert_products, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, every, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Rows of the window that the step does not divide show an element too."""
+"""No stride test: rows that the stride does not divide contribute products too."""
 
 from argus.language import (
     Tensor, assert_covers, assert_products, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, every, f32,
@@ -10,7 +10,7 @@ stride, pad = 2, 1
 
 
 def origin(place):
-    """Where what the window shows at a place lies in the input; -1 where it shows a gap."""
+    """The input coordinate of a window position; -1 in a gap between strides."""
     return where(eq(place % stride, 0), place // stride, -1)
 
 

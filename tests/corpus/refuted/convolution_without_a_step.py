@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Windows are two rows apart, and one column."""
+"""The column stride is ignored: windows are two rows but only one column apart."""
 
 from argus.language import (
     Tensor, assert_covers, assert_products, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, every, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The window's columns lie side by side, and its rows have gaps."""
+"""The column dilation is ignored: window columns are adjacent while rows are dilated."""
 
 from argus.language import (
     Tensor, assert_covers, assert_products, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, every, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""The role that loads makes one trip a tile at most, the one that multiplies as many as K has slices."""
+"""The producer makes at most one trip per tile, the consumer one per K slice: the consumer hangs."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence,

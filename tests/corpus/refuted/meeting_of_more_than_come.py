@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""After the tiles, half of the threads that a meeting counts come to it."""
+"""A named barrier at the end expects 256 threads, but only the 128 of one warpgroup arrive: deadlock."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence,

@@ -1,5 +1,5 @@
 # verdict: refuted I13
-"""The issuer's warpgroup meets after the wait for the bulk store, and the other rewrites its half without knowing."""
+"""Only the issuer's warpgroup syncs after the bulk wait; the other rewrites its half of the box too early."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""Both warpgroups wait for a turn that the other gives: nobody begins."""
+"""Ping-pong in which both warpgroups first wait for the other's order barrier: deadlock."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, ceil_div, copy, elected, eq, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""Two threads of different warps write one cell of shared memory in one statement."""
+"""Two threads of different warps write one shared-memory element in the same statement."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, ceil_div, copy, kernel, registers, shared, sm_90a, spread,

@@ -1,5 +1,5 @@
 # verdict: refuted I6
-"""The consumer counts the uses of each tile anew: the phase is not carried across tiles."""
+"""The consumer restarts its use counter with every tile, so it waits for the wrong phase."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, ceil_div, copy, elected, eq, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: refuted I13
-"""As in a well-known kernel written by hand: the last bulk store is not drained before the block ends."""
+"""As in a well-known hand-written kernel: the block exits before its last bulk store has read shared memory."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence,

@@ -1,5 +1,5 @@
 # verdict: refuted I12
-"""As in a well-known kernel written by hand: ordinary writes, a barrier, then the bulk store; no proxy fence."""
+"""As in a well-known hand-written kernel: generic writes, a barrier, then a bulk store, without a proxy fence."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, kernel,

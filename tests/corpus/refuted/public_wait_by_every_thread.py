@@ -1,5 +1,5 @@
 # verdict: refuted I13
-"""As in a well-known kernel written by hand: every thread waits for bulk stores, of which only one has issued any."""
+"""As in a well-known hand-written kernel: every thread waits for bulk groups that only one thread has issued."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""After cutlass#3497: the grid counts tiles, the map from blocks to tiles counts those that pad each row too."""
+"""After cutlass#3497: the grid counts tiles without row padding, the block-to-tile map with it: tiles are skipped."""
 
 from argus.language import (
     Tensor, assert_written_once, bf16, block_id, ceil_div, copy, gfx942, global_load, global_store, kernel, registers,

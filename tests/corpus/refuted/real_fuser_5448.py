@@ -1,5 +1,5 @@
 # verdict: refuted I13
-"""After Fuser#5448: bulk stores are waited for after the loop over tiles, and not in it."""
+"""After Fuser#5448: bulk stores are waited for only after the tile loop, not before the box is rewritten in it."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence, kernel, loop,

@@ -1,5 +1,5 @@
 # verdict: refuted I6
-"""After tilelang#2674: slots and phases are counted anew in each tile of a persistent loop, by both roles."""
+"""After tilelang#2674: both roles of a persistent loop restart slot and phase with each tile."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, ceil_div, copy, elected, eq, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I6
-"""Without the barrier of turns the second warpgroup waits for a phase of the parity of one that is complete."""
+"""Ping-pong without order barrier: the second warpgroup mistakes an older phase of the same parity for its own."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, ceil_div, copy, elected, eq, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Causal attention of one wave whose sums go through shared memory transposed: each row keeps its own set of keys."""
+"""Causal attention of one wave, output transposed through shared memory: each row keeps its own set of keys."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Two consecutive loops make a tile's ring uses; a launch parameter gives the boundary between them."""
+"""Two consecutive loops make a tile's ring uses; the boundary between them depends on K."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""No assertion covers the workspace, and no block writes the partial tiles at its lower edge."""
+"""The grid counts only whole row tiles: nothing writes the lower edge of the workspace, and no assertion claims it."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

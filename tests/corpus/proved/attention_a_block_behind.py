@@ -1,5 +1,5 @@
 # verdict: proved
-"""Attention of one wave from the last block of keys to the first, the product with values one block behind."""
+"""One-wave attention from the last key block to the first; P @ V runs one block behind the scores."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Causal attention of one wave: blocks that no query is barred from need no mask, blocks that all are are skipped."""
+"""Causal attention of one wave: fully visible key blocks need no mask, fully masked key blocks are skipped."""
 
 from math import inf
 

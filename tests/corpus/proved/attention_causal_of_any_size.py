@@ -1,5 +1,5 @@
 # verdict: proved
-"""Causal attention of one wave over any number of queries and keys; nothing is claimed of rows of padding."""
+"""Causal attention of one wave for any number of queries and keys; assertions leave out the padding rows."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Causal attention of one wave, its sums turned in shared memory: rows keep the sets that are theirs."""
+"""Causal attention of one wave, output transposed through shared memory: each row keeps its own set of keys."""
 
 from math import inf
 

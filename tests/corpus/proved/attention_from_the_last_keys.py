@@ -1,5 +1,5 @@
 # verdict: proved
-"""Causal attention from rings, the last keys first and alone; each product with values a block behind its scores."""
+"""Causal attention on rings from the last key block (peeled) to the first; P @ V lags one block behind the scores."""
 
 from math import inf, log as natural
 

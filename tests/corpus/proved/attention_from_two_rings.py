@@ -1,5 +1,5 @@
 # verdict: proved
-"""Attention of one warpgroup: keys and values come through rings of their own, probabilities stay in registers."""
+"""Attention of one warpgroup: K and V have a ring each, P stays in registers."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Attention of heads in groups: each group of query heads has the keys and values of one head."""
+"""Grouped-query attention: the query heads of a group share one head of K and V."""
 
 from math import inf
 

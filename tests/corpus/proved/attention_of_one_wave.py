@@ -1,5 +1,5 @@
 # verdict: proved
-"""Attention of one wave: scores, a softmax kept up to date block by block, and the sum of values in its units."""
+"""Attention of one wave: scores, online softmax block by block, and a sum of values relative to the running maximum."""
 
 from math import inf
 

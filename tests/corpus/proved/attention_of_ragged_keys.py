@@ -1,5 +1,5 @@
 # verdict: proved
-"""Attention of one wave over any number of keys: the rest of the last block is masked."""
+"""Attention of one wave over any number of keys: columns of the last block beyond the end are masked."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Attention of one wave whose product with values is a block behind: none in the first iteration, the last after it."""
+"""One-wave attention with P @ V one block behind: skipped by a guard in the first iteration, peeled after the last."""
 
 from math import inf
 

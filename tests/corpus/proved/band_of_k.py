@@ -1,5 +1,5 @@
 # verdict: proved
-"""Each tile sums the k of a band, from a trip of its own to another; far down no trip is left, and the sum is zero."""
+"""Each tile sums a band of k from its own first trip to its own last; lower tiles have no trips and a zero sum."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, f32, kernel, loop, minimum, mma,

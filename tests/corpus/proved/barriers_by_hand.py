@@ -1,5 +1,5 @@
 # verdict: proved
-"""A ring of two slots written with barriers: phases are those of the uses."""
+"""A ring of two slots written with explicit mbarriers: the phase waited for is that of the use of the slot."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

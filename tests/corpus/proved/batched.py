@@ -1,5 +1,5 @@
 # verdict: proved
-"""C[b] = A[b] @ B[b]^T: the batch is a coordinate of the grid."""
+"""C[b] = A[b] @ B[b]^T: the batch index is a coordinate of the grid."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""C[b] = A[b] @ B[b]^T: a ring, and two blocks that take the tiles of all products in turn."""
+"""C[b] = A[b] @ B[b]^T with a ring; two persistent blocks take the tiles of the whole batch alternately."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,

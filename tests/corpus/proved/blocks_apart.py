@@ -1,5 +1,5 @@
 # verdict: proved
-"""No two blocks hold one element of the output."""
+"""Asserts that no element of the output is held by two blocks."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_distinct, assert_written_once, assume, bf16, block_id, ceil_div, copy,

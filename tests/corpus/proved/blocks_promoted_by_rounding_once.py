@@ -1,6 +1,6 @@
 # verdict: proved
-"""8-bit floats with a scale for each 32 of k of a row of A, and for 16 rows x 32 of k of B: every block is summed by
-itself, twice 64 rows of one slot, and added to the sum of all by one rounding. The scales are loaded a block ahead.
+"""FP8 GEMM with one scale per row x 32 k of A and per 16 rows x 32 k of B: each K block is summed separately, for two
+64-row halves of a slot, and added to the accumulator by one FMA. Scales are prefetched one block ahead.
 """
 
 from argus.language import (

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Boxes of numbers at columns that are computed, each at a multiple of 16 bytes of a row."""
+"""TMA boxes begin at computed columns, each a multiple of 16 bytes from the start of the row."""
 
 from argus.language import (
     Ring, Tensor, assert_written_once, assume, ceil_div, copy, eq, f32, kernel, load, loop, role, shared, sm_90a,

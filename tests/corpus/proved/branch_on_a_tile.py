@@ -1,5 +1,5 @@
 # verdict: proved
-"""A branch on a tile's row divides by a count that is positive where there is a tile."""
+"""A branch on the row of a tile divides by a count that is positive wherever a tile exists."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Buffers are chosen by a branch on the parity of k."""
+"""Double buffer selected by a branch on the parity of k."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

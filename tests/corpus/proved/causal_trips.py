@@ -1,5 +1,5 @@
 # verdict: proved
-"""A contraction over k up to the tile's last row: tiles of unlike length follow each other on one ring."""
+"""K loop up to the tile's last row: tiles with different trip counts use one ring after another."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, minimum,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""A pair of blocks with barriers by hand: it meets in two halves at the beginning, and once more before it ends."""
+"""Two-block cluster with explicit barriers: a split cluster barrier at the start, a full one before the exit."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, cluster, copy, elected, eq,

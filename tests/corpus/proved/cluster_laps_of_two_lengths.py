@@ -1,5 +1,5 @@
 # verdict: proved
-"""Two blocks share B: the first columns take half of K, the others all of it, so that laps have uses of their own."""
+"""Two blocks multicast B; the first column tile takes half of K, the second all of it: trip counts differ per tile."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, cluster, copy, eq, f32, kernel,

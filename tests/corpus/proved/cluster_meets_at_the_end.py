@@ -1,5 +1,5 @@
 # verdict: proved
-"""Nobody waits for the last arrivals; the whole cluster meets before it ends."""
+"""No block waits for the last remote arrivals; a cluster barrier before the exit keeps the peer's memory alive."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, cluster, copy, eq, f32, kernel, loop,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Three buffers filled by `cp.async`: one group is under way while a product runs."""
+"""Three buffers filled by `cp.async`, one commit group in flight during each product."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, cp_async, eq, f32, fence,

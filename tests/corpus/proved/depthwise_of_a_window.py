@@ -1,5 +1,5 @@
 # verdict: proved
-"""A depthwise convolution of a window of two by two, with every product told."""
+"""Depthwise convolution with a 2 x 2 window; the assertion lists every product."""
 
 from argus.language import (
     Tensor, assert_products, assume, bf16, block_id, ceil_div, copy, f32, gfx942, kernel, load, spread, tag, unflatten,

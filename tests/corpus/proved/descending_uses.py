@@ -1,5 +1,5 @@
 # verdict: proved
-"""The last k first: uses of the ring follow a loop that counts down."""
+"""K loop from the last tile to the first: ring uses are numbered by a loop that counts down."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, loop,

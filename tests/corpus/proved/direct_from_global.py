@@ -1,5 +1,5 @@
 # verdict: proved
-"""Operands straight from global memory into fragments: no LDS, no barrier."""
+"""Operands are loaded from global memory directly into fragments: no LDS, no barrier."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""The shipped schedule on a 64 x 64 tile."""
+"""The shipped double-buffer schedule on a 64 x 64 tile."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

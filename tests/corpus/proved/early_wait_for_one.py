@@ -1,5 +1,5 @@
 # verdict: proved
-"""The wait for the loads of A leaves those of B in flight while A is stored."""
+"""The wait for the loads of A leaves the loads of B in flight while A is stored to LDS."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""The first use of a tile stands before the loop; the loop makes the rest."""
+"""The first ring use of a tile is peeled before the loop, which makes the remaining uses."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, f32, kernel, loop, mma,

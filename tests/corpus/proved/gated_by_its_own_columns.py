@@ -1,5 +1,5 @@
 # verdict: proved
-"""Two products of one A, one of which gates the other."""
+"""Gated GEMM: two products of one A, one of which gates the other column by column."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, by_rows, ceil_div, copy, eq, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Mixture of experts: 64 rows of A against the expert that owns them; rows of blocks with expert -1 are left alone."""
+"""Mixture of experts: each 64-row block of A uses the expert that owns it; blocks with expert -1 are skipped."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Every block of rows has an expert, so the caller promises: no branch, and every row is written."""
+"""The caller promises that every row block has a valid expert: no branch, and every row is written."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

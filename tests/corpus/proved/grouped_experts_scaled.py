@@ -1,5 +1,5 @@
 # verdict: proved
-"""Each column of an expert's weights has a scale of its own, which the sum is multiplied by at the end."""
+"""Mixture of experts with one scale per column of an expert's weights, applied in the epilogue."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""The grouped product through LDS: barriers that whole blocks meet, or leave out, as their expert says."""
+"""Grouped GEMM through LDS: a whole block either executes the barriers or skips them, depending on its expert."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""A grouped product: the map of the output is edited for each group, once the store of the one before is over."""
+"""Grouped GEMM that edits the output's tensor map per group, after the previous store through it has completed."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq, f32,

@@ -1,6 +1,6 @@
 # verdict: proved
-"""Two groups of four waves, a phase apart, share one double buffer that loads fill directly: each group brings its own
-rows, the first one step ahead, the second two."""
+"""Two groups of four waves, one phase apart, share a double buffer filled by direct loads to LDS; each group loads its
+own rows, the first group one step ahead, the second two."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load_lds, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""A slot is held over a tile and read by products of its own, which are over when it is given back."""
+"""One slot is held for a whole tile and read by its own products, which complete before it is released."""
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,
     persistent, registers, role, shared, sm_90a, tag, tma, warpgroup, wgmma,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Each group has an output of its own, which one map in memory is edited to describe before its store."""
+"""Each group has its own output; one tensor map in memory is edited to describe it before the group's store."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, fence, kernel, loop, registers,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""The same schedule on the 16 x 16 x 16 instruction."""
+"""The same schedule with the 16 x 16 x 16 MFMA instruction."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Two loops of the kernel over k, one in the other."""
+"""K is split over two nested device loops."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Load, store to LDS, multiply: no overlap, two barriers a step."""
+"""Load, store to LDS, multiply: no overlap, two barriers per step."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""A ring of one slot: each use waits for the one before."""
+"""A ring of one slot: each use waits for the previous one to be released."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""K is one tile: no loop at all."""
+"""K fits one tile: no loop."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

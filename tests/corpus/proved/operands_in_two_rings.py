@@ -1,5 +1,5 @@
 # verdict: proved
-"""Each operand has a ring of its own; a product reads a slot of both."""
+"""A and B have a ring each; a product reads one slot of both."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, loop,

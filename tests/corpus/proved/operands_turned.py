@@ -1,5 +1,5 @@
 # verdict: proved
-"""Both operands lie with K down their columns, and are read where they lie: a slot is turned as its tensor is."""
+"""GEMM of MN-major operands (A is K x M, B is K x N): each slot keeps the major order of its tensor."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Reads of A and B are waited for together, with the waits of the matrix instruction apart."""
+"""Two consecutive LDS waits precede the matrix instruction: one covers A, the next one B."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

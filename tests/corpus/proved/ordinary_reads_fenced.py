@@ -1,5 +1,5 @@
 # verdict: proved
-"""Ordinary loads read the slots, each thread fences its own, all meet, and one gives a slot back: nothing is presumed."""
+"""Ordinary loads read the slots; each thread fences its own reads, all sync, and one thread releases the slot."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, fence, kernel, loop, registers,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Ordinary loads read the slots; all threads meet before one of them gives a slot back."""
+"""Ordinary loads read the slots; all threads sync before one of them releases a slot."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, kernel, loop, registers,

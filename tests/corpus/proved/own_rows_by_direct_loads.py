@@ -1,5 +1,5 @@
 # verdict: proved
-"""Each wave loads rows of its own to shared memory directly, and reads none but these: waits do, no barrier is needed."""
+"""Each wave loads its own rows directly into LDS and reads only these: waits suffice, no barrier is needed."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, buffer_load_lds, ceil_div, copy, gfx942, kernel, lds, load,

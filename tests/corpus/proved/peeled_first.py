@@ -1,5 +1,5 @@
 # verdict: proved
-"""The first step stands before the loop, which starts at 1."""
+"""The first K step is peeled before the loop, which starts at 1."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

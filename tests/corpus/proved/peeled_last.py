@@ -1,5 +1,5 @@
 # verdict: proved
-"""The last step stands after the loop, which therefore has no guards."""
+"""The last K step is peeled after the loop, whose body then needs no guards."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Two rows of four waves, one barrier apart, over a single LDS buffer; the first four barriers are schedule."""
+"""Two groups of four waves, one barrier apart, over a single LDS buffer; four barriers only shape the schedule."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""The same with the four barriers of a tile alone that order accesses."""
+"""The same ping-pong with only the four barriers per tile that order memory accesses."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy,

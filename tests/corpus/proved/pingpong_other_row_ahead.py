@@ -1,5 +1,5 @@
 # verdict: proved
-"""The first row is the one that runs behind."""
+"""The same ping-pong with the first group of waves one barrier behind."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy,

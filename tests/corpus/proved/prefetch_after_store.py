@@ -1,5 +1,5 @@
 # verdict: proved
-"""The next tile is fetched into the registers that are still being stored."""
+"""The next tile is loaded into the registers that the store to LDS is still reading."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""A product one step behind: its operand is set by the loop itself, none is multiplied in the first iteration."""
+"""Software-pipelined product, one step behind its loads: the first iteration loads an operand, multiplies nothing."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, f32, gfx942, kernel, load, loop, mfma,

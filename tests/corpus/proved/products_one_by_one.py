@@ -1,5 +1,5 @@
 # verdict: proved
-"""The tiles of all products of a batch, product after product, by persistent blocks."""
+"""Persistent blocks take the tiles of a batched GEMM, one product of the batch after another."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, by_rows, ceil_div, copy, eq, f32, kernel, loop, mma,

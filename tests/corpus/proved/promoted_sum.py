@@ -1,5 +1,5 @@
 # verdict: proved
-"""Each block of k is summed by itself, then scaled and added to the sum of all: promotion."""
+"""Two-level accumulation: each K block is summed separately, then scaled and added to the main accumulator."""
 
 from argus.language import (
     Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""After cutlass#3536, repaired: the tail of K is added whenever there is one."""
+"""After cutlass#3536, repaired: the K tail is added whenever there is one."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, f32, gfx942, global_load,

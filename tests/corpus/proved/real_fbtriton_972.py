@@ -1,5 +1,5 @@
 # verdict: proved
-"""After fbtriton#972, repaired: a load in two halves, both of which are announced."""
+"""After fbtriton#972, repaired: the load is split in two and the expected bytes cover both halves."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

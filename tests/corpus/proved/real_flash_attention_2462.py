@@ -1,5 +1,5 @@
 # verdict: proved
-"""After flash-attention#2462, which is right: no fence stands at the writes, and one lies on the path of their reader."""
+"""After flash-attention#2462, a correct kernel: the proxy fence is on the path to the reader, not at the writes."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq, f32, fence,

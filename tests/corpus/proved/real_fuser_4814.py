@@ -1,5 +1,5 @@
 # verdict: proved
-"""After Fuser#4814: the fence stands after the meeting; products read behind it, under a named assumption."""
+"""After Fuser#4814: the proxy fence follows the barrier; products read after it, under a named assumption."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, fence, kernel,

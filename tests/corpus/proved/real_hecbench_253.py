@@ -1,5 +1,5 @@
 # verdict: proved
-"""After HeCBench#253, repaired: all meet before the next tile is loaded."""
+"""After HeCBench#253, repaired: a barrier precedes the load of the next tile."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, ceil_div, copy, kernel, loop, registers, shared,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""After HipKittens#22, repaired: the stride of the map is the number of heads in a group."""
+"""After HipKittens#22, repaired: the stride of the head map is the number of heads in a group."""
 
 from argus.language import (
     Tensor, assert_written_once, bf16, block_id, ceil_div, copy, gfx942, global_load, global_store, kernel, registers,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""After RL-Kernel#189, which is right: bytes may be announced after the copies, as no phase ends before the arrival."""
+"""After RL-Kernel#189, a correct kernel: expect-tx may follow the copies; no phase completes before the arrival."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""After triton#6220, repaired: both operands of a product are slices of one K."""
+"""After triton#6220, repaired: both operands are sliced at the same offset along K."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel, loop,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""A claim on the second half of a register tile."""
+"""Asserts a relation on the second half of a register tile."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_distinct, assert_relation, assert_written_once, assume, bf16, block_id,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""What both buffers hold is stated while it lies in shared memory."""
+"""Asserts which k both shared-memory buffers hold while they are resident."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_distinct, assert_equal, assert_relation, assert_written_once, assume,

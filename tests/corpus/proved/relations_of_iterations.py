@@ -1,5 +1,5 @@
 # verdict: proved
-"""Each step has the 32 numbers of k after those of the step before, and no two steps have one in common."""
+"""Asserts that each step holds the next 32 values of k and that no two steps overlap."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_distinct, assert_relation, assert_written_once, assume, bf16, block_id,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Negative results are stored as 0."""
+"""GEMM with a ReLU epilogue."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""All lanes of a warp hold the same numbers and store them together: each is written once."""
+"""All lanes of a warp hold the same numbers and store them in one instruction: each element is written once."""
 
 from argus.language import TV, Layout, Tensor, assert_written_once, assume, block_id, copy, f32, kernel, load, sm_90a, tag
 

@@ -1,5 +1,5 @@
 # verdict: proved
-"""A tile of R is held beside the loop over K; each warpgroup adds the half of its rows."""
+"""A tile of the residual R stays in its own ring during the K loop; each warpgroup adds its half of the rows."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, ldmatrix, load,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""k counts up and the tiles down, for both operands alike."""
+"""The K loop counts up while tile indices of both operands count down."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

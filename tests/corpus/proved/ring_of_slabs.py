@@ -1,5 +1,5 @@
 # verdict: proved
-"""A ring whose slots are several slabs of a narrow swizzle."""
+"""A ring whose slots each consist of several narrow-swizzle column panels."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, loop,

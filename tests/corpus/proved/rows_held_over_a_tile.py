@@ -1,5 +1,5 @@
 # verdict: proved
-"""Rows stay in a ring of one slot while columns run past them: a tile is one use of the one, four of the other."""
+"""A tile of A stays in a one-slot ring while columns stream past: one use of that ring per four of the other."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,

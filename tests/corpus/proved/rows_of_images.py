@@ -1,5 +1,5 @@
 # verdict: proved
-"""Pixels numbered across the axes of a batch of images, copied row by row."""
+"""Copies pixels row by row; a linear pixel index runs over the axes of a batch of images."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, ceil_div, copy, gfx942, kernel, load, spread, tag, vmem,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Sequences of any lengths one after the other: block b copies the rows from starts[b] up to starts[b + 1]."""
+"""Ragged sequences stored back to back: block b copies rows starts[b] to starts[b + 1]."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, block_id, ceil_div, copy, f32, gfx942, global_load, i32, kernel, load, loop,

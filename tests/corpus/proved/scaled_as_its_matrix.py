@@ -1,5 +1,5 @@
 # verdict: proved
-"""Each product of a batch times a number of its own."""
+"""Batched GEMM with one scale per product of the batch."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, by_rows, ceil_div, copy, eq, f32, kernel, load, loop,

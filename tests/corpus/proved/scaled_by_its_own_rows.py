@@ -1,5 +1,5 @@
 # verdict: proved
-"""Sums times a number for each row."""
+"""GEMM with one scale per row, applied in the epilogue."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, by_rows, ceil_div, copy, eq, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Sums of products times the only elements of two tensors: scales of whole matrices, in memory."""
+"""GEMM with per-tensor scales: the sum is multiplied by the only elements of two tensors in memory."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942, global_load, kernel, load,

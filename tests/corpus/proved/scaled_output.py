@@ -1,5 +1,5 @@
 # verdict: proved
-"""The sum is scaled before it is stored."""
+"""GEMM that scales the sum before the store."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

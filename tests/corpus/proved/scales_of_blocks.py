@@ -1,5 +1,5 @@
 # verdict: proved
-"""Products of one block of k, times the scales of their rows and columns in that block: what promotion adds up."""
+"""Block-scaled product of one K block: the sum times its row and column scales, as two-level accumulation adds it."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942, global_load, kernel,

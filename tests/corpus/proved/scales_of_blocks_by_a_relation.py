@@ -1,5 +1,5 @@
 # verdict: proved
-"""What ties a block of scales to the sum is asserted: every k of the sum lies in the block."""
+"""Block-scaled product whose scale and sum are related by an assertion: every k of the sum lies in its block."""
 
 from argus.language import (
     Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942,

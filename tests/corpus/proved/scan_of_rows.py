@@ -1,5 +1,5 @@
 # verdict: proved
-"""Inclusive scan: a run a thread, lanes by shuffles, warps through shared memory, a carry."""
+"""Inclusive scan of rows: a run per thread, warp shuffles, shared memory across warps, a carry across chunks."""
 
 from argus.language import (
     Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""One LDS buffer a matrix and two barriers a step: one before it is read, one before it is refilled."""
+"""One LDS buffer per operand and two barriers per step: one before the reads, one before the refill."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

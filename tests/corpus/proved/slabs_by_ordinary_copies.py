@@ -1,5 +1,5 @@
 # verdict: proved
-"""Ordinary copies write slabs of a narrow swizzle, which products then read."""
+"""Ordinary copies write narrow-swizzle column panels, which wgmma then reads."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, fence, kernel,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""A step of 64, in two slices that Python repeats: 32 of k are in registers at a time."""
+"""A K step of 64 unrolled into two slices: only 32 of k are in registers at a time."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

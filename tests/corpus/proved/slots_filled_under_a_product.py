@@ -1,5 +1,5 @@
 # verdict: proved
-"""Two buffers in slabs of chunks, without a swizzle: one is filled while a product reads the other."""
+"""Two buffers in the unswizzled (interleaved) wgmma layout: one is filled while a product reads the other."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, fence, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""C = A @ B^T by pairs of blocks: each takes half of K, and sums up half of the columns of their tile."""
+"""Split-K in a two-block cluster: each block sums half of K, then reduces half of the tile's columns."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

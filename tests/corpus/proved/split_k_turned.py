@@ -1,5 +1,5 @@
 # verdict: proved
-"""C^T = B @ A^T by pairs of blocks: each takes half of K, and sums up half of the rows of A."""
+"""C^T = B @ A^T, split-K in a two-block cluster: each block sums half of K, then reduces half of the rows of A."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""C goes through shared memory, so that whole rows are stored 16 bytes at a time."""
+"""The epilogue stages C in shared memory so that whole rows are stored 16 bytes at a time."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

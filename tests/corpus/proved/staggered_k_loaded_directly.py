@@ -1,5 +1,5 @@
 # verdict: proved
-"""Blocks begin at other steps of k and wrap around; loads go to LDS past the registers."""
+"""Blocks start at staggered K steps and wrap around; loads go directly to LDS, bypassing registers."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load_lds, ceil_div, copy,

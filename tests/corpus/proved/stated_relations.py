@@ -1,5 +1,5 @@
 # verdict: proved
-"""The operands of each step lie in one tile of k."""
+"""Asserts that the operands of each step lie in one K tile."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

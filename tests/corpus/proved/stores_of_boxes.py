@@ -1,5 +1,5 @@
 # verdict: proved
-"""The output leaves through one box of shared memory in two pieces, by bulk stores."""
+"""The epilogue stores two pieces through one shared-memory box with bulk stores."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq,

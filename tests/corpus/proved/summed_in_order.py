@@ -1,5 +1,5 @@
 # verdict: proved
-"""The sum over k is taken in order."""
+"""Asserts that the sum over k is accumulated in ascending order."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_order, assert_written_once, assume, bf16, block_id, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""The grid counts columns of C first."""
+"""The grid's first axis counts the column tiles of C."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

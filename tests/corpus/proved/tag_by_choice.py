@@ -1,5 +1,5 @@
 # verdict: proved
-"""Each row is tagged with the next, the last with the first."""
+"""Each row is tagged with the index of the next row, the last row with that of the first."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy,

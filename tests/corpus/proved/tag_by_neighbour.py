@@ -1,5 +1,5 @@
 # verdict: proved
-"""Pairs of k are exchanged in the tags of both operands: the sum is over the same numbers."""
+"""The tags of both operands swap adjacent pairs of k: the sum runs over the same set."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Tags and relations in shifts, masks and joined fields."""
+"""Tags and relations written with shifts, masks and packed bit fields."""
 
 from argus.language import (
     Tensor, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128, ds_write_b128, eq,

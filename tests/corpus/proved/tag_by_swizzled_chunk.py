@@ -1,5 +1,5 @@
 # verdict: proved
-"""A tag that a swizzle of rows and chunks of k gives, across the bits of a tile."""
+"""A tag computed by a swizzle of row and K chunk, across the bits of a tile."""
 
 from argus.language import (
     Tensor, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128, ds_write_b128, eq,

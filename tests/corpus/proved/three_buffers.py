@@ -1,5 +1,5 @@
 # verdict: proved
-"""Three LDS buffers, tiles prefetched into registers one step ahead."""
+"""Three LDS buffers; tiles are prefetched into registers one step ahead."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

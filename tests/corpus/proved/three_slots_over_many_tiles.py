@@ -1,5 +1,5 @@
 # verdict: proved
-"""Three slots over many tiles: the uses of all tiles are stated to be fewer than a counter can tell apart."""
+"""Three slots over many tiles: an assumption bounds the total number of ring uses below the counter's range."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""A tile of 96 x 48, three waves one above the other: no power of two."""
+"""A 96 x 48 tile of three waves stacked along M: extents that are no powers of two."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

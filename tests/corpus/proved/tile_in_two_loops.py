@@ -1,5 +1,5 @@
 # verdict: proved
-"""A tile's uses are made by two loops, one after the other: where the second begins is a number of the launch."""
+"""Two consecutive loops make a tile's ring uses; the boundary between them depends on K."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, f32, kernel, loop, mma,

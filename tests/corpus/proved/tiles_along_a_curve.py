@@ -1,5 +1,5 @@
 # verdict: proved
-"""Tiles along Hilbert's curve through squares of 16 x 16 of them, by two blocks."""
+"""Two persistent blocks take tiles along a Hilbert curve through 16 x 16 supertiles."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, curved, eq, f32, kernel, loop, mma,

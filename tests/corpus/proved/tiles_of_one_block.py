@@ -1,5 +1,5 @@
 # verdict: proved
-"""One block takes all tiles; slots and phases go on from tile to tile."""
+"""One persistent block takes all tiles; ring slots and phases continue from tile to tile."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, ceil_div, copy, elected, eq, f32, kernel,
@@ -19,7 +19,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     full = barrier(1, of=2)
     empty = barrier(1, of=2)
     columns, depth = ceil_div(N, 16), ceil_div(K, 16)
-    count = ceil_div(M, 64) * columns  # one block takes all tiles
+    count = ceil_div(M, 64) * columns  # one persistent block takes all tiles
 
     with role("load", warpgroup(0).elected, registers=40):
         for t in loop(count):

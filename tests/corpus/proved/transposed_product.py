@@ -1,5 +1,5 @@
 # verdict: proved
-"""C^T = B A^T: a lane then holds runs along a row of C, stored 8 bytes at a time."""
+"""C^T = B @ A^T: each lane then holds runs along a row of C, stored 8 bytes at a time."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Tiles in turn, the last use of each behind the loop, in the turn like the others."""
+"""Ping-pong warpgroups with the last ring use of a tile peeled after the loop, inside the same turn."""
 from argus.language import (
     Ring, Tensor, Turns, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, f32, kernel, loop, mma,
     persistent, role, shared, sm_90a, tag, tma, warpgroup, warpgroups, wgmma, zeros,

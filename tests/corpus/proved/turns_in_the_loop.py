@@ -1,5 +1,5 @@
 # verdict: proved
-"""Two warpgroups with the same tiles multiply in turn, trip by trip."""
+"""Two warpgroups share each tile and issue their products alternately, by an order barrier in every trip."""
 
 from argus.language import (
     Ring, Tensor, Turns, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,

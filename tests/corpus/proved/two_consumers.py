@@ -1,5 +1,5 @@
 # verdict: proved
-"""Two warpgroups drain each slot; a slot goes back once the next product is under way."""
+"""Two consumer warpgroups read each slot, which is released once the next product is in flight."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Two steps of k written out in a trip, and the one that may be left."""
+"""K loop unrolled by two, with a tail for an odd number of steps."""
 
 from contextlib import nullcontext
 

@@ -1,5 +1,5 @@
 # verdict: proved
-"""No edges: the sizes are assumed to be whole tiles."""
+"""Sizes are assumed to be multiples of the tile: no edge predicates."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

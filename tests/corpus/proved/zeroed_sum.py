@@ -1,5 +1,5 @@
 # verdict: proved
-"""The sum starts from zeros instead of at its first product: K may be 0."""
+"""The accumulator starts from zeros instead of the first product: K may be 0."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

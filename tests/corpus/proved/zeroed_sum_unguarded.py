@@ -1,5 +1,5 @@
 # verdict: proved
-"""The sum starts from zeros; the first tile is fetched even if K is 0."""
+"""The accumulator starts from zeros; the first tile is loaded even if K is 0."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I11
-"""The output is stored while the last product may still write to the accumulator."""
+"""The output is stored while the last wgmma may still write the accumulator: a `wgmma.wait` is missing."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I11
-"""The sum is scaled while the product of this step may still write to it."""
+"""The accumulator is scaled while this step's wgmma may still write it."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

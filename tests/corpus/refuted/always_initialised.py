@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Every step sets the sum anew."""
+"""Every K step reinitialises the accumulator: only the last step's product remains."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

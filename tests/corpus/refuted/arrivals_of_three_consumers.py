@@ -1,5 +1,5 @@
 # verdict: refuted I8
-"""Two consumers release each slot, and its barrier is set up for three."""
+"""Two consumers release each slot, but its mbarrier expects three arrivals: its phase never completes."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I25
-"""The last block is skipped unless it is whole, and queries that see some of its keys lose them."""
+"""The last key block is skipped unless it is whole: queries lose keys that they may see."""
 
 from math import inf
 

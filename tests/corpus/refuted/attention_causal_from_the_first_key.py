@@ -1,5 +1,5 @@
 # verdict: refuted I25
-"""The mask counts from the first key, as if there were as many keys as queries: top left for bottom right."""
+"""The causal mask is aligned to the top left instead of the bottom right: wrong unless T equals S."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Sums of queries that go through shared memory and come back as those of other queries."""
+"""Sums staged through shared memory are not transposed back: a query's row receives another query's sum."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I25
-"""One block more goes without a mask than no query is barred from."""
+"""One key block too many is treated as fully visible and not masked."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I25
-"""The mask lets each query see one key of its future."""
+"""Off-by-one causal mask: each query attends to one future key."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The factor that rescales is of the new maximum over the old, the wrong way round."""
+"""Online softmax with the rescale factor inverted: exp(new max - old max)."""
 
 from math import inf
 

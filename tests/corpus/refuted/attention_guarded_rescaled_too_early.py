@@ -1,5 +1,5 @@
 # verdict: refuted I23
-"""The sum is brought to the new maximum before the block that lags is added to it."""
+"""The sum is rescaled to the new maximum before the lagging P @ V product, still relative to the old one, is added."""
 
 from math import inf
 

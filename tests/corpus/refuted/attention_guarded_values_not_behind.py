@@ -1,5 +1,5 @@
 # verdict: refuted I24
-"""The weights are those of the block before, the values those of this one."""
+"""P lags one key block behind, V does not: weights multiply values of the next block."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The last block's probabilities are never multiplied with its values."""
+"""The probabilities of the last key block are never multiplied by its values."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I25
-"""The product a block behind is left out twice: the values of the first block are in no sum."""
+"""The lagging P @ V product is skipped twice: the values of the first block are missing from O."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I25
-"""The loop lags by one block and nothing follows it: the values of the last block are in no sum."""
+"""P @ V lags by one block and has no epilogue: the values of the last block are missing from O."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I38
-"""The product a block behind takes place in the first iteration too, of weights that nothing has set."""
+"""The lagging P @ V product runs in the first iteration too, on uninitialised probabilities."""
 
 from math import inf
 

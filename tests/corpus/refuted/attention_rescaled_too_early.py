@@ -1,5 +1,5 @@
 # verdict: refuted I23
-"""The sum of values is rescaled for the block whose product has not been added yet."""
+"""The sum of values is rescaled for a key block before that block's lagging product is added."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I24
-"""The values come in the opposite order of the keys: weights of one block meet values of another."""
+"""Keys are loaded last block first, values first block first: P multiplies the values of another block."""
 
 from math import inf
 

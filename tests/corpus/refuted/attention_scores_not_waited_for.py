@@ -1,5 +1,5 @@
 # verdict: refuted I11
-"""Exponentials of scores that the product may still be writing."""
+"""Exponentials of scores that the wgmma may still be writing."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I24
-"""Blocks of keys are taken from the first on, blocks of values from the last: each once, none with its own."""
+"""Key blocks run first to last, value blocks last to first: P multiplies the values of another block."""
 
 from math import inf
 

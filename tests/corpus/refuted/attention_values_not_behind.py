@@ -1,5 +1,5 @@
 # verdict: refuted I24
-"""The product that lags takes the values of the block that the scores are made of."""
+"""The lagging product takes V of the current score block instead of V of the block before."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I23
-"""The sum of values stays in units of the maximum that was."""
+"""The sum of values is not rescaled when the running maximum changes."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I24
-"""Probabilities of one block of keys are multiplied with the values of the first."""
+"""P of every key block is multiplied by the values of the first block."""
 
 from math import inf
 

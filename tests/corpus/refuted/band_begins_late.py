@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""The readers begin a trip after the loader."""
+"""The consumer's loop starts one trip after the producer's: the first slot is never consumed."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, f32, kernel, loop, minimum, mma,

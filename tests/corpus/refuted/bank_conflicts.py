@@ -1,5 +1,5 @@
 # verdict: refuted I33
-"""No swizzle: lanes of one phase meet in a bank."""
+"""No swizzle: lanes of one access phase hit the same bank."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

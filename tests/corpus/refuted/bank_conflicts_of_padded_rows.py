@@ -1,5 +1,5 @@
 # verdict: refuted I33
-"""Rows padded by 16 bytes: free if eight lanes in a row were read together, which they are not."""
+"""Rows padded by 16 bytes avoid conflicts only if eight consecutive lanes were served together, which they are not."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

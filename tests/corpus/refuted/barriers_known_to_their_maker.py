@@ -1,5 +1,5 @@
 # verdict: refuted I14
-"""After the barriers are made and fenced the block does not meet (a statement less than the language writes)."""
+"""No barrier after mbarrier initialisation: other threads may use it too early (a test edits the traced IR)."""
 
 from argus.core.ir import Sync
 from argus.language import (

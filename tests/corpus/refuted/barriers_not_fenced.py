@@ -1,5 +1,5 @@
 # verdict: refuted I14
-"""The barriers are made, and no fence tells the copy engine (a statement less than the language writes)."""
+"""No fence between mbarrier initialisation and use by the TMA (a test removes it from the traced IR)."""
 
 from argus.core.ir import Fence
 from argus.language import (

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The last product of the batch is stored as the first."""
+"""The products of the batch are stored in reverse order."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I38
-"""The sums of all blocks are not set to 0 before the first is added."""
+"""The main accumulator is not zeroed before the first scaled block is added."""
 
 from argus.language import (
     Ring, Tensor, assert_relation, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, e4m3, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The sum begins with the second block of k."""
+"""The block-scaled sum starts at the second K block."""
 
 from argus.language import (
     Ring, Tensor, assert_relation, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, e4m3, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I35
-"""The scales that are loaded ahead are once more those of the block that is under way."""
+"""The prefetch loads the scales of the current block again instead of those of the next."""
 
 from argus.language import (
     Ring, Tensor, assert_relation, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, e4m3, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I35
-"""The scale of B is that of the first columns, whichever are multiplied."""
+"""Every column tile uses the B scale of the first column tile."""
 
 from argus.language import (
     Ring, Tensor, assert_relation, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, e4m3, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I35
-"""The scales of A are those of the first rows, whichever are multiplied."""
+"""Every row tile uses the A scales of the first rows."""
 
 from argus.language import (
     Ring, Tensor, assert_relation, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, e4m3, eq,

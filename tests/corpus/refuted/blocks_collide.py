@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The grid has a tile more than the stores tell apart."""
+"""The grid has one tile more than the stores distinguish: two blocks write the same tile."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

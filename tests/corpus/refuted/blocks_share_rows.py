@@ -1,5 +1,5 @@
 # verdict: refuted I39
-"""Blocks of one row of the grid hold the same rows."""
+"""Blocks in one row of the grid hold the same rows, but the assertion says that no two blocks share elements."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_distinct, assert_written_once, assume, bf16, block_id, ceil_div, copy,

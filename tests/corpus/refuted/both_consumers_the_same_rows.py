@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Both warpgroups multiply the upper half of the tile of A."""
+"""Both warpgroups multiply the upper half of the A tile; the lower half of C is wrong."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I19
-"""Boxes of numbers that begin at any column: the copy engine takes those at multiples of 16 bytes of a row alone."""
+"""TMA boxes begin at any column; the TMA requires a multiple of 16 bytes from the start of the row."""
 
 from argus.language import (
     Ring, Tensor, assert_written_once, assume, ceil_div, copy, eq, f32, kernel, load, loop, role, shared, sm_90a,

@@ -1,5 +1,5 @@
 # verdict: refuted I19
-"""Boxes that begin 8 bytes into a chunk of 16."""
+"""TMA boxes begin 8 bytes into a 16-byte chunk: misaligned."""
 
 from argus.language import (
     Ring, Tensor, assert_written_once, assume, ceil_div, copy, eq, f32, kernel, load, loop, role, shared, sm_90a,

@@ -1,5 +1,5 @@
 # verdict: refuted I13
-"""A thread of the first warpgroup issues the bulk stores, and one of the second waits for its own, of which there are none."""
+"""One thread issues the bulk stores, another waits: bulk groups are per thread, so the wait covers none of them."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq,
@@ -35,7 +35,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
             wgmma.wait(0)
             ring.release()
         assert_covers(acc.tag.k, 0, K)
-        for j in range(2):  # two pieces through one box, of which each warpgroup writes a half
+        for j in range(2):  # two pieces through one box; each warpgroup writes half of it
             with when(eq(wg, 1)), elected():
                 bulk.wait(0, of="reads")
             sync("both", threads=256)

@@ -1,5 +1,5 @@
 # verdict: refuted I7
-"""The bytes announced stop at the edge of A; a box counts in full also where it lies outside."""
+"""Expect-tx counts only bytes inside A; the TMA counts the whole box, out-of-bounds part included."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I7
-"""A copy that is skipped outside the tensor lands no bytes, and they are announced."""
+"""Expect-tx includes a copy that is skipped outside the tensor: its bytes never arrive and the consumer hangs."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I7
-"""The bytes announced are those of A alone: the phase may be complete while B is under way."""
+"""Expect-tx counts only A: the phase may complete while B is still in flight."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""The last use of each tile is not given back."""
+"""The last slot of each tile is never released: the producer hangs."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, minimum,

@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""The loader rounds the trips of a tile down: of its last rows the readers wait for one more."""
+"""The producer rounds a tile's trip count down, the consumer up: the consumer waits for a trip that is never loaded."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, minimum,

@@ -1,5 +1,5 @@
 # verdict: refuted I11
-"""The sum is spoken of before the wait for its last product."""
+"""The assertion reads the accumulator before the wait for its last product."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The claim numbers rows from 1, the tags from 0."""
+"""The asserted row index starts at 1, the tags start at 0."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

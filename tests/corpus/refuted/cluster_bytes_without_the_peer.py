@@ -1,5 +1,5 @@
 # verdict: refuted I7
-"""A block announces what it fetches itself, and what its peer sends lands there too."""
+"""Expect-tx counts only the block's own half; the peer's multicast bytes arrive at the same mbarrier."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, cluster, copy, elected, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I8
-"""Four consumers of two blocks give each slot back, and its barrier is set up for the block's own two."""
+"""Four consumers of two blocks release each slot, but the empty barrier expects only the block's own two."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, cluster, copy, elected, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I14
-"""The cluster's meeting has begun before the initialisation of barriers is fenced."""
+"""The mbarrier-init fence comes after the cluster barrier's arrive: a peer may use an uninitialised mbarrier."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, ceil_div, cluster, copy, eq, f32, fence,
@@ -30,7 +30,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
                     copy(A.tile((128, 16), (m, k)), slot.a, via=tma, edge=0)
                     half, mine = B.tile((16, 16), (n, k)).part(0, cluster.rank, 2), slot.b.part(0, cluster.rank, 2)
                     copy(half, mine, via=tma.multicast((0, 1)), edge=0)
-        ring.finish()  # nobody leaves while a peer may still arrive here
+        ring.finish()  # no block exits while its peer may still arrive here
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
         acc = registers(f32, mm.C)

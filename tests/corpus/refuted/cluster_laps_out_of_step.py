@@ -1,5 +1,5 @@
 # verdict: refuted I16
-"""The longer lap of one block is the shorter one of its peer: halves of two tiles of B come to one slot."""
+"""The two blocks take long and short tiles in opposite order: multicast halves of different B tiles share one slot."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, cluster, copy, eq, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: refuted I15
-"""No block waits for the last arrivals of the other at its barriers."""
+"""No block waits for the peer's last remote arrivals before it exits: they hit freed shared memory."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, cluster, copy, eq, f32, kernel, loop,

@@ -1,5 +1,5 @@
 # verdict: refuted I15
-"""At the end a block waits for one of its two slots, and the other block still gives back the other."""
+"""Before the exit a block waits for one of two slots; the peer may still arrive at the other slot's mbarrier."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, cluster, copy, elected, eq,

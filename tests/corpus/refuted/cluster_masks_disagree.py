@@ -1,5 +1,5 @@
 # verdict: refuted I16
-"""One block sends its half to both, the other to itself alone."""
+"""One block multicasts its half to both blocks, the other only to itself: its peer waits for missing bytes."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, cluster, copy, elected, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I7
-"""Consumers tell only their own block that a slot is free: the other block's next copy lands in the use before."""
+"""Consumers release slots only to their own block: the peer's multicast overwrites a slot still in use."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, cluster, copy, elected, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I28
-"""The branch multiplies two sizes in 32 bits."""
+"""A branch condition multiplies two sizes in 32 bits and may overflow."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, bf16, block_id, ceil_div, copy, f32, gfx942, global_load, kernel,

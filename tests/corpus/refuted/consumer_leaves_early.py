@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""A warpgroup whose rows all lie outside the tensor leaves at once, and nobody gives its slots back for it."""
+"""A consumer warpgroup outside the tensor returns at once and never releases its slots: the producer hangs."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

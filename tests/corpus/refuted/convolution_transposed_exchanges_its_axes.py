@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The window moves along its rows by the filter's column."""
+"""Filter row and column are swapped when window coordinates are computed: wrong input elements."""
 
 from argus.language import (
     Tensor, assert_covers, assert_products, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, every, f32,
@@ -10,7 +10,7 @@ stride, pad = 2, 1
 
 
 def origin(place):
-    """Where what the window shows at a place lies in the input; -1 where it shows a gap."""
+    """The input coordinate of a window position; -1 in a gap between strides."""
     return where(eq(place % stride, 0), place // stride, -1)
 
 
@@ -19,7 +19,7 @@ def conv(X: Tensor["B H W C", bf16], F: Tensor["O R S C", bf16], Y: Tensor["B P 
     (batch, H, W, C), (out, R, S, _), (_, P, Q, _) = X.shape, F.shape, Y.shape
     pixels, depth = batch * P * Q, R * S * C
     assume(C % 8 == 0, depth % 8 == 0, C >= 1, R >= 1, S >= 1, P >= 1, Q >= 1)
-    assume(depth < 1 << 29, P < 1 << 29, Q < 1 << 29)  # places beyond the input are numbers too
+    assume(depth < 1 << 29, P < 1 << 29, Q < 1 << 29)  # coordinates beyond the input fit 32 bits too
     assume(batch * H * W * C < 1 << 31, pixels * out < 1 << 30, pixels < 1 << 30, out * depth < 1 << 31)
 
     def pixel(m, k):

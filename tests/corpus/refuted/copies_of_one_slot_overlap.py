@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""Two copies fill one slot, and both write its first rows: which of them lands last is open."""
+"""Two copies fill one slot and both write its first rows: which one lands last is undefined."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, loop,

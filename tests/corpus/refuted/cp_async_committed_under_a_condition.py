@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""The last trips close no group, so that a wait for all but one leaves the one that is read."""
+"""The last trips commit no group: `wait_group 1` then leaves the group pending that is read."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, cp_async, eq, f32, fence,

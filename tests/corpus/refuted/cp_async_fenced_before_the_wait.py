@@ -1,5 +1,5 @@
 # verdict: refuted I12
-"""The proxy fence comes before the copies are over: it shows nothing of them."""
+"""The proxy fence precedes the wait for the `cp.async` writes, so it does not cover them."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, cp_async, eq, f32, fence,

@@ -1,5 +1,5 @@
 # verdict: refuted I10
-"""Two buffers, and a copy two steps ahead: into what the product reads."""
+"""Two buffers, but copies run two steps ahead: they overwrite the buffer that the wgmma is reading."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, cp_async, eq, f32, fence,

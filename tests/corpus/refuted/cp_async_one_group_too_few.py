@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""One group more may be pending than are younger than the one that is read."""
+"""The wait allows one pending group too many: the group that is read may still be in flight."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, cp_async, eq, f32, fence,

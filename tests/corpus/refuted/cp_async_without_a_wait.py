@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""Nothing waits for the asynchronous copy before its target is read."""
+"""Shared memory is read without a wait for the `cp.async` that fills it."""
 
 from argus.language import Tensor, assert_written_once, bf16, copy, cp_async, kernel, registers, shared, sm_90a, spread, sync, tag
 

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The window moves along its rows by the filter's column."""
+"""Filter row and column are swapped when window coordinates are computed: wrong input elements."""
 
 from argus.language import (
     Tensor, assert_products, assume, bf16, block_id, ceil_div, copy, f32, gfx942, kernel, load, spread, tag, unflatten,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The first column of the window stands for both."""
+"""The first filter column is used for both window columns."""
 
 from argus.language import (
     Tensor, assert_products, assume, bf16, block_id, ceil_div, copy, f32, gfx942, kernel, load, spread, tag, unflatten,

@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""The reader leaves out k = 0, which the loader fetches."""
+"""The consumer skips k = 0, which the producer loads: its slot is never released."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, loop,

@@ -1,5 +1,5 @@
 # verdict: refuted I28
-"""A buffer descriptor spans 4 GiB, the tensor may be larger."""
+"""A buffer descriptor spans at most 4 GiB; the tensor may be larger."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

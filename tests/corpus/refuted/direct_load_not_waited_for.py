@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""A wave reads rows while its own direct load fills them: LDS operations do not wait for it."""
+"""A wave reads rows while its own direct-to-LDS load writes them: LDS reads do not wait for vmem loads."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, buffer_load_lds, ceil_div, copy, gfx942, kernel, lds, load,

@@ -1,5 +1,5 @@
 # verdict: refuted I30
-"""A wave's direct load fills rows that its own read may not have read yet."""
+"""A wave's direct-to-LDS load overwrites rows that its own LDS read may not have finished reading."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, buffer_load_lds, ceil_div, copy, gfx942, kernel, lds, load,

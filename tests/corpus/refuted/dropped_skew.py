@@ -1,5 +1,5 @@
 # verdict: refuted I32
-"""Nobody is set apart at the start, and the first row meets one barrier more at the end."""
+"""No barrier delays the second wave group at the start, yet the first executes an extra one at the end: deadlock."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: refuted I32
-"""The second row runs one barrier behind to the end."""
+"""The first wave group omits the final barrier that realigns both groups: the second waits forever."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: refuted I39
-"""No two elements of a fragment are said to have one `k`: each of its rows has them all."""
+"""A fragment's elements are asserted to have distinct `k`, but every row repeats all of them."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_distinct, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I27
-"""The weights are those of expert 0, whoever owns the rows; the claim does not ask."""
+"""The kernel always uses the weights of expert 0, and the assertion leaves the expert out."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

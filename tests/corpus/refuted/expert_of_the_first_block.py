@@ -1,5 +1,5 @@
 # verdict: refuted I27
-"""Every block of rows takes the expert of the first."""
+"""Every row block uses the expert of the first."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: refuted I37
-"""The last block looks for the expert of a block that is not there."""
+"""Each row block reads its neighbour's expert index; the last block reads out of bounds."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: refuted I27
-"""Nothing is promised of the experts: a number beyond the last is followed."""
+"""No promise bounds the expert indices: an index beyond the last expert is dereferenced."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""No wait between the direct loads and the barrier that hands their rows to the other group."""
+"""No wait between direct-to-LDS loads and the barrier that publishes them to the other wave group."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load_lds, ceil_div, copy,

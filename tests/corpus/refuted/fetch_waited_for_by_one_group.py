@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""One group waits for its direct loads, the other hands its rows over as they are under way."""
+"""Only one wave group waits for its direct-to-LDS loads before the barrier that publishes the rows."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load_lds, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""The role that loads makes one trip a tile at most, the one that multiplies as many as K has slices."""
+"""The producer makes at most one trip per tile, the consumer one per K slice: the consumer hangs."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence,
@@ -20,7 +20,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     ring = Ring(2, a=shared(bf16, (64, 16), swizzle=32), b=shared(bf16, (16, 16), swizzle=32))
     tile = shared(bf16, (64, 16), swizzle=32)
     columns, depth = ceil_div(N, 16), ceil_div(K, 16)
-    count = ceil_div(M, 64) * columns  # one block takes all tiles
+    count = ceil_div(M, 64) * columns  # one persistent block takes all tiles
 
     with role("load", warpgroup(0).elected, registers=40):
         for t in loop(count):

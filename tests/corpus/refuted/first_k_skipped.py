@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The sum is reset at the second tile, which drops the first."""
+"""The accumulator is reinitialised at the second K tile, which drops the first."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

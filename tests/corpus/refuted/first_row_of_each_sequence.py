@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Each block leaves the first row of its sequence out."""
+"""Each block skips the first row of its sequence."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, block_id, ceil_div, copy, f32, gfx942, global_load, i32, kernel, load, loop,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The first tile is never multiplied."""
+"""The first K tile is never multiplied."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

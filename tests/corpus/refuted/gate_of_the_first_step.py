@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""Each step of K is multiplied by the gate's weights of the first."""
+"""Every K step multiplies the gate weights of the first step."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, by_rows, ceil_div, copy, eq, f32, kernel, loop, mma,

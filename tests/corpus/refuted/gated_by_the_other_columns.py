@@ -1,5 +1,5 @@
 # verdict: refuted I2
-"""A half of the columns is let through by the gate of the other half."""
+"""Each half of the columns is gated by the gate values of the other half."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, by_rows, ceil_div, copy, eq, f32, kernel, loop, mma,

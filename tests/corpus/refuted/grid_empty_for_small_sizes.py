@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""A coordinate of the grid that no store uses counts none when L < 16."""
+"""A grid axis that no store uses has extent L // 16, so that the grid is empty when L < 16."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The grid counts rows of C where the block takes columns."""
+"""The grid axes are swapped relative to how the block uses its coordinates."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

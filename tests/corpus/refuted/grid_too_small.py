@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The grid drops the last rows."""
+"""The grid rounds down and omits the last, partial row tile."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

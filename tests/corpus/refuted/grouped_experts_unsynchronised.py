@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""No barrier before the buffers are read, in blocks that have an expert."""
+"""In blocks with an expert, no barrier precedes the reads of the LDS buffers."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I26
-"""Four query heads in a row share their keys, and take their values as if heads were dealt out one by one."""
+"""Keys use query head // group size, values use query head % group count: they come from different heads."""
 
 from math import inf
 

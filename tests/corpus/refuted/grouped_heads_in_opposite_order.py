@@ -1,5 +1,5 @@
 # verdict: refuted I26
-"""The values are those of the groups in the opposite order."""
+"""Values are read with the KV heads in reverse order: keys and values come from different heads."""
 
 from math import inf
 

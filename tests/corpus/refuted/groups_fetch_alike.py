@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""Both groups fetch one step ahead: the one behind overwrites what the one ahead may read."""
+"""Both wave groups prefetch one step ahead: the lagging one overwrites rows that the leading one may still read."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load_lds, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""The group ahead fetches two steps ahead, the group behind one: a slot is read that nothing filled."""
+"""Prefetch distances are swapped (leading group two steps, lagging group one): a slot is read before it is filled."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load_lds, ceil_div, copy,

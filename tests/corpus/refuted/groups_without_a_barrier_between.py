@@ -1,5 +1,5 @@
 # verdict: refuted I36
-"""No barrier between the products of one group and the loads of the other into the slot read."""
+"""No barrier between the products of one wave group and the other group's loads into the slot they read."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load_lds, ceil_div, copy,

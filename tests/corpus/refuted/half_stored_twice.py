@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Both halves of a tile are stored to the place of the first."""
+"""Both halves of a tile are stored at the position of the first."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy,

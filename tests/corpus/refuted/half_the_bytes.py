@@ -1,5 +1,5 @@
 # verdict: refuted I7
-"""The bytes announced are counted in elements: half of those that arrive."""
+"""Expect-tx counts elements instead of bytes: twice as many bytes arrive as announced."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

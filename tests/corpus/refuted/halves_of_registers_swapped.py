@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The halves of a register tile are stored in each other's place."""
+"""The two halves of a register tile are stored at each other's position."""
 
 from argus.language import Tensor, assert_written_once, bf16, copy, gfx942, kernel, load, spread, tag, vmem
 

@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""The rows are never given back: the second tile of a block waits for ever."""
+"""The held rows are never released: the producer hangs at the block's second tile."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,

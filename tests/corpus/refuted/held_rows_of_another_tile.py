@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The rows held are those of the tile below."""
+"""The held rows belong to the row tile below."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""The rows go back with the first product under way."""
+"""The held rows are released while their first product may still be reading them."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I10
-"""A slot is held over a tile and read by products of its own, the last of which is under way when it is given back."""
+"""The held slot is released while the last of its products may still be reading it."""
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,
     persistent, registers, role, shared, sm_90a, tag, tma, warpgroup, wgmma,

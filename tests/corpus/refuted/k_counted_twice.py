@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Each tile is multiplied twice."""
+"""Each K tile is multiplied twice."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""As many products stay in flight as there are slots: no slot goes back before the next is full."""
+"""As many products in flight as slots: no slot is released before the next fill, so both roles deadlock."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

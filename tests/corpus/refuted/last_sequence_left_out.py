@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""One block too few: nobody copies the last sequence."""
+"""The grid is one block too small: no block copies the last sequence."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, block_id, ceil_div, copy, f32, gfx942, global_load, i32, kernel, load, loop,

@@ -1,5 +1,5 @@
 # verdict: refuted I25
-"""Layer norm in which each warp keeps a mean of its own elements."""
+"""Each warp uses the mean of its own elements; the reduction across warps is missing."""
 
 from argus.language import (
     Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, f32, first_lane,
@@ -10,7 +10,7 @@ THREADS, CHUNK = 64, 256
 
 
 def across_cta(x):
-    """The sum of one value a thread: lanes by shuffles, warps through shared memory; every thread gets the result."""
+    """Block-wide sum of one value per thread: warp shuffles, then shared memory; every thread gets the result."""
     box = shared(f32, (THREADS // 32,))
     copy(x.fold(0, add, within=warp), box, by=first_lane)
     sync()

@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""The reader passes over the uses of tiles that the loader never fetches: after one its parity is another's."""
+"""The consumer advances its ring index past tiles that the producer never loads: it then waits for the wrong phase."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assume, bf16, ceil_div, copy, eq, f32, kernel, loop,

@@ -1,5 +1,5 @@
 # verdict: refuted I17
-"""The copy engine fills a slot by a wider swizzle than its product reads it by (a copy changed once traced)."""
+"""The TMA fills a slot with a wider swizzle than wgmma reads it with (a test edits the traced copy)."""
 
 from argus.core.atoms.sm_90a.tma import tma_load
 from argus.core.ir import Copy

@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""Operands are loaded into fragments and used at once."""
+"""Fragments are multiplied before the global loads that fill them have completed."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: refuted I37
-"""The last block looks for the expert of a block that is not there, to wait for nothing."""
+"""The last block reads the next block's expert index out of bounds, although the value is unused."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: refuted I29
-"""The map is acquired before it is edited: copies may go by what it was."""
+"""The tensor map is acquired before it is edited: a later copy may use the stale map."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, fence, kernel, loop, registers,

@@ -1,5 +1,5 @@
 # verdict: refuted I29
-"""The edit of the map is released, and the thread that stores does not acquire it."""
+"""The tensor-map edit is released, but the storing thread does not acquire it: its copy may use the stale map."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, fence, kernel, loop, registers,

@@ -1,5 +1,5 @@
 # verdict: refuted I29
-"""The map is edited and acquired, and the edit was never released."""
+"""The tensor map is edited and acquired, but the edit was never released."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, fence, kernel, loop, registers,

@@ -1,5 +1,5 @@
 # verdict: refuted I29
-"""The map is edited once for all groups: every store goes to the first."""
+"""The tensor map is edited only once for all groups: every store goes to the first group's output."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, fence, kernel, loop, registers,

@@ -1,5 +1,5 @@
 # verdict: refuted I19
-"""Rows of K % 4 elements are read 16 bytes at a time."""
+"""Rows whose length need not be a multiple of 8 elements are read with 16-byte vectors."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""No barrier between filling the first buffer and reading it."""
+"""RAW race: no barrier between filling the first buffer and reading it."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I36
-"""One LDS buffer, and no barrier between reading a tile and storing the next."""
+"""WAR race: one LDS buffer, no barrier between reading a tile and storing the next."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I37
-"""The rows of A beyond M are read without a predicate."""
+"""Rows of A beyond M are read without a predicate."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

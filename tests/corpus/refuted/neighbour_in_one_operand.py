@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""Pairs of k are exchanged in the tags of one operand."""
+"""The tags of only one operand swap adjacent pairs of k: the operands no longer agree on k."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I38
-"""The sum is fed and never set."""
+"""The accumulator is never initialised before the first product is added."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

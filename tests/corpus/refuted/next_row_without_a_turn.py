@@ -1,5 +1,5 @@
 # verdict: refuted I39
-"""The last row has no next one."""
+"""The relation next = m + 1 fails at the last row, whose tag wraps around to the first."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy,

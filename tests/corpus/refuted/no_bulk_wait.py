@@ -1,5 +1,5 @@
 # verdict: refuted I13
-"""The box is rewritten though the bulk store before may still read it."""
+"""The box is rewritten while the previous bulk store may still read it."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq,

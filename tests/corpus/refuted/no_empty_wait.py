@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""The producer fills a slot without a wait for those that drain it."""
+"""The producer fills a slot without waiting until its consumers have released it."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""The consumer multiplies without a wait for its operands."""
+"""The consumer multiplies without waiting for its operands to arrive."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I13
-"""The issuer waits for its bulk store, and the other threads rewrite the box without knowing."""
+"""Only the issuer waits for its bulk store; without a barrier after it, other threads rewrite the box too early."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq,

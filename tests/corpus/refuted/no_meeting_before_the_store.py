@@ -1,5 +1,5 @@
 # verdict: refuted I12
-"""One thread stores the box while the others may still write to it."""
+"""One thread issues the bulk store of the box while the others may still be writing it."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq,

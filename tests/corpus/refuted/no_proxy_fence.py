@@ -1,5 +1,5 @@
 # verdict: refuted I12
-"""The box is stored by the asynchronous proxy without a fence after the ordinary writes."""
+"""The bulk store (async proxy) reads the box without a proxy fence after the generic-proxy writes."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq,

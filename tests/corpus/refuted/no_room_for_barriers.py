@@ -1,5 +1,5 @@
 # verdict: refuted I22
-"""Tiles fill the shared memory to the last byte, and barriers need some."""
+"""Tiles fill shared memory to the last byte and leave no room for the mbarriers."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, loop,

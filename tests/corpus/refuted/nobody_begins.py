@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""Both warpgroups wait for a turn that the other gives: nobody begins."""
+"""Ping-pong in which both warpgroups first wait for the other's order barrier: deadlock."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, ceil_div, copy, elected, eq, f32, kernel,
@@ -20,7 +20,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     empty = barrier(1, of=2)
     turn = barrier(1, of=2)
     columns, depth = ceil_div(N, 16), ceil_div(K, 16)
-    count = ceil_div(M, 64) * columns  # one block takes all tiles
+    count = ceil_div(M, 64) * columns  # one persistent block takes all tiles
 
     with role("load", warpgroup(0).elected, registers=24):
         for t in loop(count):

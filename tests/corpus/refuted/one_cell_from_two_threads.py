@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""Two threads of different warps write one cell of shared memory in one statement."""
+"""Two threads of different warps write one shared-memory element in the same statement."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, ceil_div, copy, kernel, registers, shared, sm_90a, spread,
@@ -17,7 +17,7 @@ def move(A: Tensor["M K", bf16], C: Tensor["M K", bf16]):
     big = registers(bf16, spread((64, 64), threads=128, vector=8))
     out = registers(bf16, spread((32, 64), threads=128, vector=8))
     cell = lambda i: (i // 16) * 8 + i % 8          # rows 16 q + r and 16 q + 8 + r meet in row 8 q + r
-    row = lambda i: 32 * m + cell(i) - 64 * (1 - i % 16 // 8)  # the first of the two is of another tile
+    row = lambda i: 32 * m + cell(i) - 64 * (1 - i % 16 // 8)  # the first of the two belongs to another tile
     copy(A.gather((64, 64), lambda i, j: (row(i), 64 * n + j)), big, edge=0)
     copy(big, s.gather((64, 64), lambda i, j: (cell(i), j)))
     sync()

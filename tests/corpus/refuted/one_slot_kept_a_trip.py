@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""The slot of the only use goes back a trip later, in which it would be filled."""
+"""Release lags one trip behind, but the ring has one slot: producer and consumer wait for each other."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,

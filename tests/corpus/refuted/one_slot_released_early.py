@@ -1,5 +1,5 @@
 # verdict: refuted I10
-"""The one slot goes back while the product reads it."""
+"""The only slot is released while the product may still read it."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The loop ends before the last tile."""
+"""The K loop ends before the last tile."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

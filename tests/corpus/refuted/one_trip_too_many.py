@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""The loop runs once more than there are tiles."""
+"""The K loop runs one trip beyond the last tile and reads a buffer that nothing filled."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

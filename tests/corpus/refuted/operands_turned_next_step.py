@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Of the turned B the step after is fetched: K of A meets another K of B."""
+"""The transposed B is loaded one K step ahead of A: their k differ."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Columns of A that belong to the tile of rows below: its number is exchanged with that of a column."""
+"""The transposed A is loaded with row-tile and column-tile indices swapped."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence,

@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""A of as many rows as columns is taken as if it were turned, and is not: rows are read for columns."""
+"""A square A is read as if it were transposed."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence,

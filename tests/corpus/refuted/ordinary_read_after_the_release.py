@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""An ordinary load, in a loop of its own, reads a slot that has been given back."""
+"""An ordinary load reads a slot after it has been released."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, kernel, loop, registers,

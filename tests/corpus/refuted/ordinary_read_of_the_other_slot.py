@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""An ordinary load reads the slot that nobody has waited for."""
+"""An ordinary load reads a slot whose full barrier no thread has waited for."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, kernel, loop, registers,

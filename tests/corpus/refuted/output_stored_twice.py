@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The tile is stored before the loop is over, and after it."""
+"""The tile is stored both before the loop ends and after it."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Distances from the mean, infinite where there is padding, are multiplied by 0 and summed: the sum is no number."""
+"""Deviations from the mean are infinite in the padding and are multiplied by 0 before the sum: NaN."""
 
 from math import inf
 

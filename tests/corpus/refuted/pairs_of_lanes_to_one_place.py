@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Each lane of a warp holds a number of its own; those of a pair store theirs to one place, where one is lost."""
+"""The lanes of a pair hold different numbers and store them to one element: one is lost."""
 
 from argus.language import TV, Layout, Tensor, assert_written_once, assume, block_id, copy, f32, kernel, load, sm_90a, tag
 

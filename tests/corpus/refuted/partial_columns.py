@@ -1,5 +1,5 @@
 # verdict: refuted I37
-"""Rows are assumed to be whole tiles, columns are not."""
+"""Rows are assumed to be a multiple of the tile, columns are not, but B is read without a predicate."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

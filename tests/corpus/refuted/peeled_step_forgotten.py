@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""The loop starts at 1 and nothing stands before it."""
+"""The loop starts at 1, but the peeled first step is missing."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

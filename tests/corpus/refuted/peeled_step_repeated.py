@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The first step stands before the loop and in it."""
+"""The first step is peeled before the loop and repeated in it."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""The use before the loop is forgotten: one release is missing in every tile."""
+"""The ring use peeled before the loop is never released: the producer hangs."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I10
-"""The releases of the loop come while the product of the same trip, and the one before it, may run."""
+"""The loop releases slots while its own product and the previous one may still read them."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, f32, kernel, loop, mma,

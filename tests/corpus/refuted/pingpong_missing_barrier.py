@@ -1,5 +1,5 @@
 # verdict: refuted I36
-"""The row ahead overwrites what the row behind has yet to read: a barrier is missing."""
+"""A missing barrier lets the leading wave group overwrite what the lagging one has yet to read."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy,

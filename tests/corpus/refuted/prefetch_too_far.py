@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The tile fetched is two ahead, the one stored is taken to be one ahead."""
+"""The prefetch loads tile k + 2, but it is used as tile k + 1."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""The producer leaves out the last slice of K, for which the consumer waits."""
+"""The producer omits the last K slice, for which the consumer waits forever."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""A product one step behind that is left out in two iterations."""
+"""The pipelined product is skipped in the first two iterations instead of one."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, f32, gfx942, kernel, load, loop, mfma,

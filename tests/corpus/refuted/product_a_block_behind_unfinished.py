@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""A product one step behind, and the last step is never multiplied."""
+"""The pipelined product has no epilogue: the last step is never multiplied."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, f32, gfx942, kernel, load, loop, mfma,

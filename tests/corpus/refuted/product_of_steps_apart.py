@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""One operand is of the step before, the other of this one."""
+"""A comes from the previous step, B from the current one: their k differ."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, f32, gfx942, kernel, load, loop, mfma,

@@ -1,5 +1,5 @@
 # verdict: refuted I2
-"""The second product brings rows that carry no name."""
+"""The second product adds rows that carry no tag `m` to the same accumulator."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

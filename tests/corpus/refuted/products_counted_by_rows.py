@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The number of a product is counted by the tiles of one of its rows."""
+"""The batch index is computed from the tiles of one row instead of those of a whole product."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, by_rows, ceil_div, copy, eq, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I2
-"""Every product of the batch takes the first B."""
+"""Every product of the batch uses the first B."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, by_rows, ceil_div, copy, eq, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I35
-"""Every block of k is scaled as the first is."""
+"""Every K block is scaled with the scales of the first."""
 
 from argus.language import (
     Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The last block of k is left out of the promoted sum."""
+"""The last K block is missing from the two-level sum."""
 
 from argus.language import (
     Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942,

@@ -1,5 +1,5 @@
 # verdict: refuted I35
-"""Only the first block of k starts a sum of its own: the others add what has been scaled already."""
+"""The block accumulator is reset only for the first K block: later blocks add products already promoted."""
 
 from argus.language import (
     Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942,

@@ -1,5 +1,5 @@
 # verdict: refuted I12
-"""The proxy fence stands before the writes that it should show to the bulk store."""
+"""The proxy fence precedes the generic-proxy writes that it should make visible to the bulk store."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq,

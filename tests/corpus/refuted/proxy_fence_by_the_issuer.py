@@ -1,5 +1,5 @@
 # verdict: refuted I12
-"""Only the thread that issues the bulk store fences, before it knows the others' writes."""
+"""Only the issuing thread fences, and before the barrier: the other threads' writes are not covered."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I13
-"""As in a well-known kernel written by hand: the last bulk store is not drained before the block ends."""
+"""As in a well-known hand-written kernel: the block exits before its last bulk store has read shared memory."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence,
@@ -17,7 +17,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     ring = Ring(2, a=shared(bf16, (64, 16), swizzle=32), b=shared(bf16, (16, 16), swizzle=32))
     tile = shared(bf16, (64, 16), swizzle=32)
     columns, depth = ceil_div(N, 16), ceil_div(K, 16)
-    count = ceil_div(M, 64) * columns  # one block takes all tiles
+    count = ceil_div(M, 64) * columns  # one persistent block takes all tiles
 
     with role("load", warpgroup(0).elected, registers=40):
         for t in loop(count):

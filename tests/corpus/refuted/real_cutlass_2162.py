@@ -1,5 +1,5 @@
 # verdict: refuted I29
-"""After cutlass#2162: the map of the output is edited while the store of the group before may still go by it."""
+"""After cutlass#2162: the output's tensor map is edited while the previous group's store may still be using it."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq, f32,

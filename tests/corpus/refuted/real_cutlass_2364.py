@@ -1,5 +1,5 @@
 # verdict: refuted I8
-"""After cutlass#2364: what was taken for an initialisation of the byte count is an arrival, one too many."""
+"""After cutlass#2364: a call meant to set only the byte count also arrives: one arrival too many."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

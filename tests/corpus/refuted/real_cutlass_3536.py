@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""After cutlass#3536: the tail of K is dropped where the whole tiles are a multiple of the stages."""
+"""After cutlass#3536: the K tail is dropped when the number of whole tiles is a multiple of the stages."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, f32, gfx942, global_load,

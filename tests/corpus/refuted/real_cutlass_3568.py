@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""After cutlass#3568: trips are rounded up to whole rounds of two stages, and a stage that was not loaded is added again."""
+"""After cutlass#3568: trips are rounded up to a multiple of two stages; a stage not reloaded is added again."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

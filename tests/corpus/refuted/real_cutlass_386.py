@@ -1,5 +1,5 @@
 # verdict: refuted I36
-"""After cutlass#386: nothing orders the reads of a tile and the stores of the next."""
+"""After cutlass#386: no barrier orders the reads of a tile before the stores of the next (WAR)."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128, ds_write_b128, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""After CUTracer#106, its first pattern: the wait for A comes after the product that reads it."""
+"""After CUTracer#106, first pattern: the wait for A follows the product that reads A."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""After CUTracer#106, its second pattern: nobody waits for B."""
+"""After CUTracer#106, second pattern: no thread waits for B."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: refuted I8
-"""After DeepEP#293: the barrier expects one arrival, and every thread of the warp arrives."""
+"""After DeepEP#293: the mbarrier expects one arrival, but all 32 threads of the warp arrive."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: refuted I13
-"""After DeepEP#657: of one group in flight, a wait that leaves one waits for nothing."""
+"""After DeepEP#657: one bulk group is in flight and the wait allows one pending, so it waits for nothing."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq, f32, fence,

@@ -1,5 +1,5 @@
 # verdict: refuted I32
-"""After FBGEMM#5857: waves that have no rows of their own leave before the barrier that the others meet."""
+"""After FBGEMM#5857: waves without rows return before a barrier that the other waves execute."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128, ds_write_b128, eq,

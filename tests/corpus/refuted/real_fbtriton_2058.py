@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""After fbtriton#2058: each tile is two groups of copies, and the wait leaves as many as if it were one."""
+"""After fbtriton#2058: each tile commits two `cp.async` groups, but the wait counts one group per tile."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, cp_async, eq, f32, fence,

@@ -1,5 +1,5 @@
 # verdict: refuted I12
-"""After fbtriton#368: the fence comes after the bulk store that needs it."""
+"""After fbtriton#368: the proxy fence follows the bulk store that needs it."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq, f32, fence,

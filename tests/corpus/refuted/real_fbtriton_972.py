@@ -1,5 +1,5 @@
 # verdict: refuted I7
-"""After fbtriton#972: a load is split in two, and the bytes of one half are announced."""
+"""After fbtriton#972: a load is split in two, but expect-tx counts the bytes of one half."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: refuted I20
-"""After flash-attention#2553: registers of one instruction are stored by the atom of another (a copy changed once traced)."""
+"""After flash-attention#2553: registers of one MMA are stored by the atom of another (a test edits the traced copy)."""
 
 from attrs import evolve
 
@@ -13,7 +13,7 @@ from property_tests.faults import edited, stated, with_fields
 
 
 def regrouped(kernel):
-    """Lanes are numbered down the rows of a matrix; the product's results run along them."""
+    """A layout with lanes numbered down the rows of a matrix; the MMA's accumulator numbers them along the rows."""
     store = stated(kernel, Copy, atom="stmatrix_x4")[0]
     (pairs, rows, warps), (along, down, below) = store.by.threads.shape, store.by.threads.stride
     other = evolve(store.by, threads=Layout((rows, pairs, warps), (down, along, below)))

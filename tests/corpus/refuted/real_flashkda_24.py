@@ -1,5 +1,5 @@
 # verdict: refuted I12
-"""After FlashKDA#24: the fence stands on a path that short inputs do not take."""
+"""After FlashKDA#24: the proxy fence lies on a path that short inputs do not take."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq, f32, fence,

@@ -1,5 +1,5 @@
 # verdict: refuted I14
-"""After FlashKDA#24: barriers are initialised, and no fence tells the copy engine (a statement less than the language writes)."""
+"""After FlashKDA#24: no fence after mbarrier initialisation (a test removes it from the traced IR)."""
 
 from argus.core.ir import Fence
 from argus.language import (

@@ -1,5 +1,5 @@
 # verdict: refuted I12
-"""After FlashMLA-ETAP#3: an operand is stored and multiplied with neither fence nor barrier between."""
+"""After FlashMLA-ETAP#3: an operand is stored and then read by wgmma without a proxy fence or barrier."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, ld_global_b16,

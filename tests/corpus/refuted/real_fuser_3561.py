@@ -1,5 +1,5 @@
 # verdict: refuted I10
-"""After Fuser#3561: a slot goes back with no wait for the product that reads it."""
+"""After Fuser#3561: a slot is released without a wait for the wgmma that reads it."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

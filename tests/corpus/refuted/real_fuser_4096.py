@@ -1,5 +1,5 @@
 # verdict: refuted I18
-"""After Fuser#4096: stages are aligned for a narrower swizzle than theirs."""
+"""After Fuser#4096: stages are aligned for a narrower swizzle than the one they use."""
 
 from argus.language import (
     assert_written_once, assume, bf16, block_id, ceil_div, copy, cp_async, kernel, loop, registers, shared, sm_90a,

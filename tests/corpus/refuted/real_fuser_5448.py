@@ -1,5 +1,5 @@
 # verdict: refuted I13
-"""After Fuser#5448: bulk stores are waited for after the loop over tiles, and not in it."""
+"""After Fuser#5448: bulk stores are waited for only after the tile loop, not before the box is rewritten in it."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence, kernel, loop,
@@ -17,7 +17,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     ring = Ring(2, a=shared(bf16, (64, 16), swizzle=32), b=shared(bf16, (16, 16), swizzle=32))
     tile = shared(bf16, (64, 16), swizzle=32)
     columns, depth = ceil_div(N, 16), ceil_div(K, 16)
-    count = ceil_div(M, 64) * columns  # one block takes all tiles
+    count = ceil_div(M, 64) * columns  # one persistent block takes all tiles
 
     with role("load", warpgroup(0).elected, registers=40):
         for t in loop(count):

@@ -1,5 +1,5 @@
 # verdict: refuted I36
-"""After HeCBench#253, as in cuml#6578: a tile is loaded over the one that slower threads still read."""
+"""After HeCBench#253 (also cuml#6578): the next tile is loaded while slower threads still read the current one."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, ceil_div, copy, kernel, loop, registers, shared,

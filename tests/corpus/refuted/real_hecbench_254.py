@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""After HeCBench#254: what one thread has written all others read, with no barrier between."""
+"""After HeCBench#254: all threads read what one thread wrote, without a barrier in between."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, ceil_div, copy, kernel, loop, registers, shared,

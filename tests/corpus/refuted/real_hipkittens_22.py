@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""After HipKittens#22: blocks are dealt to heads by a map that is one to one for a square of groups alone."""
+"""After HipKittens#22: the block-to-head map is a bijection only if there are as many groups as heads per group."""
 
 from argus.language import (
     Tensor, assert_written_once, bf16, block_id, ceil_div, copy, gfx942, global_load, global_store, kernel, registers,

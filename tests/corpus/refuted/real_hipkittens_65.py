@@ -1,5 +1,5 @@
 # verdict: refuted I37
-"""After HipKittens#65: K is a multiple of one slice, and slices are taken in pairs."""
+"""After HipKittens#65: K is a multiple of one slice, but slices are read in pairs: an odd count reads out of bounds."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""After the public GEMM of HipKittens for CDNA3: a product reads what the loads of the cluster before bring, unwaited."""
+"""After HipKittens' CDNA3 GEMM: the MFMA reads registers that an earlier load still writes; no wait in between."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy, ds_read_b128,

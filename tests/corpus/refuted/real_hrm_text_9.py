@@ -1,5 +1,5 @@
 # verdict: refuted I38
-"""After HRM-Text#9: a length of zero is allowed, and what follows the loop counts on a trip."""
+"""After HRM-Text#9: K = 0 is allowed, but the code after the loop relies on at least one trip."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

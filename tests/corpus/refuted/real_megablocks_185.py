@@ -1,5 +1,5 @@
 # verdict: refuted I28
-"""After megablocks#185: offsets of rows times columns are kept in 32 bits."""
+"""After megablocks#185: row x stride offsets are computed in 32 bits and overflow."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""After the usual remapping of blocks to chiplets: blocks are renumbered by eighths, which need not be whole."""
+"""After the usual chiplet (XCD) remapping: blocks are renumbered by eighths of the grid, which need not be whole."""
 
 from argus.language import (
     Tensor, assert_written_once, bf16, block_id, ceil_div, copy, gfx942, global_load, global_store, kernel, registers,

@@ -1,5 +1,5 @@
 # verdict: refuted I30
-"""After rocm-libraries#10653: the barrier is passed with a wave's LDS reads outstanding."""
+"""After rocm-libraries#10653: a wave passes the barrier with LDS reads outstanding (WAR)."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128, ds_write_b128, eq,

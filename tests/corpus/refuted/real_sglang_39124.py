@@ -1,5 +1,5 @@
 # verdict: refuted I12
-"""After sglang#39124: operands written by ordinary stores are read by products with a barrier between, and no fence."""
+"""After sglang#39124: wgmma reads operands written by ordinary stores after a barrier, but no proxy fence."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, ld_global_b16,

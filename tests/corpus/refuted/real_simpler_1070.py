@@ -1,5 +1,5 @@
 # verdict: refuted I6
-"""After simpler#1070: one flag serves two purposes, to say that a slot is full and that it is free."""
+"""After simpler#1070: one mbarrier signals both slot full and slot empty, so parity cannot tell them apart."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

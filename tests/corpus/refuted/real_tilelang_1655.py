@@ -1,5 +1,5 @@
 # verdict: refuted I17
-"""After tilelang#1655: a swizzled tile leaves by a store that does not swizzle (a copy changed once traced)."""
+"""After tilelang#1655: a swizzled tile is stored by an unswizzled bulk store (a test edits the traced copy)."""
 
 from argus.core.atoms.sm_90a.tma import tma_store
 from argus.core.ir import Copy

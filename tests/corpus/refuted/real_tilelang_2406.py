@@ -1,5 +1,5 @@
 # verdict: refuted I21
-"""After tilelang#2406: 24 and 240 registers, as for two warpgroups that multiply, with three."""
+"""After tilelang#2406: 24/240 registers suit two MMA warpgroups; with three they exceed the register file."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

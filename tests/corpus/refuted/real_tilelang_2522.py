@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""After tilelang#2522: the two warpgroups store their blocks of 64 rows in exchanged places."""
+"""After tilelang#2522: the two warpgroups store their 64-row halves at each other's position."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: refuted I7
-"""After tilelang#2566: with one trip the bytes are announced and nobody arrives."""
+"""After tilelang#2566: with a single trip, expect-tx and its arrival are skipped, and the consumer hangs."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

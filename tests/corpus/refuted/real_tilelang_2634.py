@@ -1,5 +1,5 @@
 # verdict: refuted I12
-"""After tilelang#2634: the fence covers the one operand and not the other, which is written after it."""
+"""After tilelang#2634: the proxy fence precedes the writes of the second operand and does not cover them."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, fence, kernel,

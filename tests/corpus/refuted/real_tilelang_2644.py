@@ -1,5 +1,5 @@
 # verdict: refuted I7
-"""After tilelang#2644: the bytes are announced as if four blocks sent them; two do, here one of two."""
+"""After tilelang#2644: expect-tx counts twice the bytes that the copies deliver, so the consumer hangs."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""After tilelang#2668: pipelining moves the refill of a buffer ahead of the read of what it still holds."""
+"""After tilelang#2668: software pipelining moves the refill of a buffer before the read of its old contents."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128, ds_write_b128, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I6
-"""After tilelang#2674: slots and phases are counted anew in each tile of a persistent loop, by both roles."""
+"""After tilelang#2674: both roles of a persistent loop restart slot and phase with each tile."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, ceil_div, copy, elected, eq, f32, kernel, loop, mma,
@@ -19,7 +19,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     full = barrier(1, of=2)
     empty = barrier(1, of=2)
     columns, depth = ceil_div(N, 16), ceil_div(K, 16)
-    count = ceil_div(M, 64) * columns  # one block takes all tiles
+    count = ceil_div(M, 64) * columns  # one persistent block takes all tiles
 
     with role("load", warpgroup(0).elected, registers=40):
         for t in loop(count):

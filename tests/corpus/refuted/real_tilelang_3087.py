@@ -1,5 +1,5 @@
 # verdict: refuted I6
-"""After tilelang#3087: a barrier that ends a phase in every trip is waited for as if slots took turns on it."""
+"""After tilelang#3087: a barrier that completes a phase every trip is waited for as if it were one of several slots."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

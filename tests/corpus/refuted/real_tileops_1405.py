@@ -1,5 +1,5 @@
 # verdict: refuted I13
-"""After TileOPs#1405: the box of the output is written again without a meeting after the wait."""
+"""After TileOPs#1405: the output box is rewritten without a barrier after the issuer's bulk wait."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq, f32, fence,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""After triton#11047: one warpgroup's wait for its products is taken for that of both."""
+"""After triton#11047: one warpgroup's wgmma wait is taken to cover the other warpgroup's products."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: refuted I30
-"""After triton#11696: between the clusters stands a bare barrier, ahead of the wait for the reads of A."""
+"""After triton#11696: a bare barrier precedes the wait for the LDS reads of A, so they may still be outstanding."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy, ds_read_b128,

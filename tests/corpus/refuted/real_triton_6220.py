@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""After triton#6220: the descriptor of a sliced operand forgets the offset along K of its slice."""
+"""After triton#6220: the descriptor of a sliced operand drops the slice's offset along K."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel, loop,

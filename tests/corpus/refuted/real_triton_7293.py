@@ -1,5 +1,5 @@
 # verdict: refuted I29
-"""After triton#7293: a map is updated in the kernel, and the fence after the update is missing."""
+"""After triton#7293: a tensor map is updated in the kernel without the fence that releases the update."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I8
-"""After vllm#26026: the path of an early return arrives, and arrives again where all paths do."""
+"""After vllm#26026: the early-return path arrives, and arrives again where all paths do: one arrival too many."""
 
 from argus.language import (
     assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32, kernel,

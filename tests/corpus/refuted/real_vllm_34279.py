@@ -1,5 +1,5 @@
 # verdict: refuted I28
-"""After vllm#34279: a row times its stride is taken in 32 bits; tokens of a long batch go beyond."""
+"""After vllm#34279: row x stride is computed in 32 bits and overflows for long batches."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, copy, gfx942, global_load, global_store, kernel, registers,

@@ -1,5 +1,5 @@
 # verdict: refuted I21
-"""Two warpgroups at 240 registers leave 32 for each thread of the third, which holds 40."""
+"""Two warpgroups at 240 registers leave 32 per thread for the third, which holds 40: `setmaxnreg` blocks forever."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I38
-"""Registers that nothing was loaded into are staged beside the tiles."""
+"""Uninitialised registers are stored to LDS beside the tiles."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""The claim stands before the barrier that makes the buffer whole."""
+"""The relation on an LDS buffer is asserted before the barrier that completes its writes."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: refuted I11
-"""A relation speaks of a block's sum before the wait for its product."""
+"""The relation on a block's sum is asserted before the wait for its product."""
 
 from argus.language import (
     Ring, Tensor, assert_relation, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, e4m3, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I39
-"""The claim on the second half is of the first."""
+"""The relation asserted of the second half holds for the first."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy,

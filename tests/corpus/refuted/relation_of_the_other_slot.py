@@ -1,5 +1,5 @@
 # verdict: refuted I39
-"""The claim gives the tile in shared memory the number of the next."""
+"""The relation gives a shared-memory tile the K index of the next tile."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: refuted I39
-"""The relation holds of the first tile of k only."""
+"""The asserted relation holds for the first K tile only."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I10
-"""A slot goes back while the product that reads it may be under way."""
+"""A slot is released while the wgmma that reads it may still be in flight."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I8
-"""All 128 threads of the consumer arrive at a barrier that counts one."""
+"""All 128 threads of the consumer arrive at a barrier that expects one arrival."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, eq, f32, kernel,

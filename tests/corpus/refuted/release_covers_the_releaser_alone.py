@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""One thread gives the slot back after its own reads; those of the other threads may be under way."""
+"""One thread releases the slot after its own reads, with no barrier for the other threads' reads."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, kernel, loop, registers,

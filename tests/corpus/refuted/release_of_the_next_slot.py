@@ -1,5 +1,5 @@
 # verdict: refuted I8
-"""The consumer gives back the slot after the one that it has drained."""
+"""The consumer releases the slot after the one it has read."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

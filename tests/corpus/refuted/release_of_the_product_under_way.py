@@ -1,5 +1,5 @@
 # verdict: refuted I10
-"""One product stays in flight, and the slot given back is its own, not the one before."""
+"""One wgmma stays in flight, and the slot released is the one it reads instead of the one before."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I8
-"""The release after the loop assumes a slice of K: a tile without one gives back a slot that it does not hold."""
+"""The release after the loop assumes at least one K slice: a tile without any releases a slot it does not hold."""
 
 from argus.language import (
     Ring, Tensor, assert_written_once, assume, bf16, ceil_div, copy, f32, kernel, loop, minimum, mma, registers,

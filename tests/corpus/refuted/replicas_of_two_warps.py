@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Two warps hold the same numbers and both store them, at times of their own."""
+"""Two warps hold the same numbers and both store them, unordered: each element is written twice."""
 
 from argus.language import TV, Layout, Tensor, assert_written_once, assume, block_id, copy, f32, kernel, load, sm_90a, tag
 

@@ -1,5 +1,5 @@
 # verdict: refuted I38
-"""The sum is given up before it is stored."""
+"""The accumulator is reset before it is stored."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""The slot goes back before its rows are read: those of the next tile may be there by then."""
+"""The residual's slot is released before its rows are read: the next tile may overwrite them."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, ldmatrix, load,

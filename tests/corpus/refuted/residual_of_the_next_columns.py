@@ -1,5 +1,5 @@
 # verdict: refuted I2
-"""What is added belongs to the columns beside."""
+"""The residual added belongs to the next column tile."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, ldmatrix, load,

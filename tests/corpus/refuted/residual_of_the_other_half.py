@@ -1,5 +1,5 @@
 # verdict: refuted I2
-"""Each warpgroup adds the rows of the other."""
+"""Each warpgroup adds the other warpgroup's half of the residual."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, ldmatrix, load,

@@ -1,5 +1,5 @@
 # verdict: refuted I21
-"""A role gives back registers that its accumulator needs."""
+"""A role reduces its register count (`setmaxnreg`) below what its accumulator needs."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, loop,

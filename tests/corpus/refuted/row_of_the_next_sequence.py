@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Each block copies one row more than its sequence has: the first of the next."""
+"""Each block copies one row beyond its sequence, the first row of the next: that row is written twice."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, block_id, ceil_div, copy, f32, gfx942, global_load, i32, kernel, load, loop,

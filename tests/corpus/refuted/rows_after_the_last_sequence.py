@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The last sequence may end before the tensor does."""
+"""The last sequence may end before the tensor does: the remaining rows are never written."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, block_id, ceil_div, copy, f32, gfx942, global_load, i32, kernel, load, loop,

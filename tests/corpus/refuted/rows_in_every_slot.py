@@ -1,5 +1,5 @@
 # verdict: refuted I39
-"""The rows in shared memory are the same in all steps."""
+"""The assertion claims that no two steps share elements, but the rows in shared memory are the same in all of them."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_distinct, assert_written_once, assume, bf16, block_id, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: refuted I2
-"""The row block moves with k: one accumulator sums rows of several tiles."""
+"""The row tile of A moves with k: one accumulator sums different rows."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

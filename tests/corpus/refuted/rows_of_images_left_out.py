@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The grid counts whole tiles of pixels alone."""
+"""The grid counts only whole tiles of pixels: the remaining pixels are never written."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, ceil_div, copy, gfx942, kernel, load, spread, tag, vmem,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Every tile is the one of the pixels before."""
+"""Every tile loads the pixels of the previous tile."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, ceil_div, copy, gfx942, kernel, load, spread, tag, vmem,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The rows of an image are claimed to be its columns."""
+"""The claim swaps the row and column of an image."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, ceil_div, copy, gfx942, kernel, load, spread, tag, vmem,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The claim leaves expert 0 out, the kernel does not."""
+"""The assertion excludes expert 0, but the kernel writes its rows."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

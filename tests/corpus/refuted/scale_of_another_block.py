@@ -1,5 +1,5 @@
 # verdict: refuted I35
-"""The scales are those of the blocks of k in reverse order."""
+"""Scales are taken from the K blocks in reverse order."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942, global_load, kernel,

@@ -1,5 +1,5 @@
 # verdict: refuted I35
-"""The columns' scales are those of expert 0, whoever the weights belong to."""
+"""The column scales are always those of expert 0."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942, global_load,

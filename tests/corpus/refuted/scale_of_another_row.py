@@ -1,5 +1,5 @@
 # verdict: refuted I35
-"""The rows' scales are those of the tile's rows in reverse order."""
+"""The row scales of a tile are applied in reverse order."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942, global_load, kernel,

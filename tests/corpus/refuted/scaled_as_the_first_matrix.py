@@ -1,5 +1,5 @@
 # verdict: refuted I35
-"""Every product of the batch is scaled as the first."""
+"""Every product of the batch uses the scale of the first."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, by_rows, ceil_div, copy, eq, f32, kernel, load, loop,

@@ -1,5 +1,5 @@
 # verdict: refuted I35
-"""Sums are scaled by the numbers of the first rows."""
+"""Every row tile uses the scales of the first rows."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, by_rows, ceil_div, copy, eq, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I35
-"""The relation takes blocks of k for half as large as they are."""
+"""The asserted relation takes K blocks to be half as large as they are."""
 
 from argus.language import (
     Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""A scan whose carry has taken the chunk already that is stored."""
+"""The carry already includes the chunk it is added to: elements are counted twice."""
 
 from argus.language import (
     Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, f32, kernel,

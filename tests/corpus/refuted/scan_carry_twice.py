@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""A scan that adds what came before its chunk twice."""
+"""The carry from earlier chunks is added twice."""
 
 from argus.language import (
     Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, f32, kernel,

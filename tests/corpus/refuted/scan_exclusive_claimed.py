@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""An inclusive scan of which the claim leaves the element itself out."""
+"""The kernel computes an inclusive scan, the assertion claims an exclusive one."""
 
 from argus.language import (
     Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, f32, kernel,

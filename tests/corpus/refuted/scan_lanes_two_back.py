@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""A scan that takes the prefix of the lane before the last."""
+"""Each lane takes the prefix from two lanes before instead of one."""
 
 from argus.language import (
     Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, f32, kernel,

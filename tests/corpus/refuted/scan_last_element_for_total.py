@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""A scan that takes the last element of a run for its sum."""
+"""The last element of a run is used as the run's total."""
 
 from argus.language import (
     Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, f32, kernel,

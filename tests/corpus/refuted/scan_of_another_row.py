@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""A scan that stores the prefixes of one row in another."""
+"""The prefixes of one row are stored in another row."""
 
 from argus.language import (
     Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, f32, kernel,

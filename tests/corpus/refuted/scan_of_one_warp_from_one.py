@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The claim begins at the second element."""
+"""The assertion leaves out the first element of each prefix."""
 
 from argus.language import (
     Tensor, add, assert_covers, assert_written_once, assume, block_id, copy, f32, kernel, load, runs, sm_90a,

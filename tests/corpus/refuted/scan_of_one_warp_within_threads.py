@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Each thread scans its own run, and nobody adds what came before."""
+"""Each thread scans its own run; the prefix of the lanes before is never added."""
 
 from argus.language import (
     Tensor, add, assert_covers, assert_written_once, assume, block_id, copy, f32, kernel, load, runs, sm_90a,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""A scan that adds to each run the prefix of lanes up to its own."""
+"""Each run adds the inclusive lane prefix, which contains the run itself."""
 
 from argus.language import (
     Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""A scan that adds the totals of warps up to its own."""
+"""Each warp adds the totals of the warps up to and including its own."""
 
 from argus.language import (
     Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, f32, kernel,

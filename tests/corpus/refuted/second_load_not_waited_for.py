@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""The wait for the loads of A covers those of B no more."""
+"""The wait covers the loads of A but not those of B."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The second loop leaves out a trip."""
+"""The second loop skips one trip."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""The loader fetches the first half twice."""
+"""In the second loop the producer loads the first half of K again."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, f32, kernel, loop, minimum, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I10
-"""A second product of a use, made for large N only, is counted by the wait as if it were always made."""
+"""A second wgmma, issued only for large N, is counted by the wait as if it were always issued."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, loop,

@@ -1,5 +1,5 @@
 # verdict: refuted I27
-"""The check is one too low: expert -1 counts as one, though the kernel copies only inside W."""
+"""The sentinel check is off by one (x >= -1): the kernel dereferences expert -1."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: refuted I27
-"""A negative expert passes a check from above alone (aiter#4839, aiter#4636): the sentinel is followed."""
+"""The expert index is checked only from above (aiter#4839, aiter#4636): sentinel -1 is dereferenced."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

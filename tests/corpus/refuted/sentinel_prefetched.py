@@ -1,5 +1,5 @@
 # verdict: refuted I27
-"""The first weights are fetched before it is known whether there are any: a sentinel is followed, if in vain."""
+"""The first weights are prefetched before the sentinel check: W[-1] is read, though never used."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

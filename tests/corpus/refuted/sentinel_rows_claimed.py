@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The claim is about all rows; those of a block without an expert are never written."""
+"""The assertion covers all rows, but rows of blocks without an expert are never written."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

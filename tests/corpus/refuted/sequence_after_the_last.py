@@ -1,5 +1,5 @@
 # verdict: refuted I37
-"""One block too many: there is no start after the last."""
+"""The grid has one block too many: it reads starts[] out of bounds."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, block_id, ceil_div, copy, f32, gfx942, global_load, i32, kernel, load, loop,

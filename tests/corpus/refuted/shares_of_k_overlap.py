@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""A pair of blocks shares out K; their shares have a step in common."""
+"""Split-K in a two-block cluster: the two ranges of K overlap by one step."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

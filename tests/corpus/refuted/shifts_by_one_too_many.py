@@ -1,5 +1,5 @@
 # verdict: refuted I39
-"""The field is read one bit too far up."""
+"""The relation extracts the bit field one bit too high."""
 
 from argus.language import (
     Tensor, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128, ds_write_b128, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I36
-"""One LDS buffer: the barrier before the refill is skipped where k is odd."""
+"""One LDS buffer: the barrier before the refill is skipped for odd k (WAR)."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""One LDS buffer: no barrier between refilling it and the next reads."""
+"""One LDS buffer: no barrier between the refill and the next reads (RAW)."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I32
-"""The second row falls one barrier behind at each step of K, and is awaited once."""
+"""The second wave group executes one extra barrier per K step; the final realignment covers only one."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy,

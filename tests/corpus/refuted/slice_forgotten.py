@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Only one of two slices is multiplied."""
+"""Only one of the two slices of each step is multiplied."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The second slice of the first step resets the sum again."""
+"""The second slice of the first step initialises the accumulator again and drops the first slice."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Both slices of a step are the first."""
+"""The first slice of each step is multiplied twice, the second never."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

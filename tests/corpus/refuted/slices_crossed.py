@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""A takes the first slice while B takes the second."""
+"""A uses the first slice while B uses the second."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

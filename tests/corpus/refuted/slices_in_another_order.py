@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""The producer loads the slices of B in descending order."""
+"""The producer loads the K slices of B in descending order, those of A in ascending order."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I37
-"""The slot counts to three, the buffers are two."""
+"""The slot index is taken modulo three, but there are two buffers."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

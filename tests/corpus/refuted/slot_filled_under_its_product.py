@@ -1,5 +1,5 @@
 # verdict: refuted I10
-"""One buffer, filled while the product that reads it may be under way."""
+"""A single buffer is refilled while the wgmma that reads it may still be in flight."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, fence, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I10
-"""The second product that reads a slot may be under way when the slot goes back."""
+"""The slot is released while the second wgmma that reads it may still be in flight."""
 
 from argus.language import (
     Ring, Tensor, assert_relation, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, e4m3, eq,

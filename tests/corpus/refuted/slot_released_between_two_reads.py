@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""A slot goes back after the first of the two products that read it."""
+"""The slot is released after the first of two products that read it."""
 
 from argus.language import (
     Ring, Tensor, assert_relation, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, e4m3, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""A slot is given back in the second of two loops without a meeting: one lies in the first, which may not run at all."""
+"""The barrier before the release is in an earlier loop, which may have no trips: reads may still be in flight."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, barrier, ceil_div, copy, elected, f32, kernel, load, loop, role, shared,

@@ -1,5 +1,5 @@
 # verdict: refuted I12
-"""The next buffer is filled after the meeting that should show it to the product."""
+"""The next buffer is filled after the barrier that should publish it to wgmma."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, fence, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""The maxima of warps are read before all warps have written theirs."""
+"""The warp maxima in shared memory are read before all warps have written theirs."""
 
 from math import inf
 
@@ -12,7 +12,7 @@ THREADS, CHUNK = 64, 256
 
 
 def across_cta(x, op):
-    """Fold one value a thread: lanes by shuffles, warps through shared memory; every thread gets the result."""
+    """Block-wide fold of one value per thread: warp shuffles, then shared memory; every thread gets the result."""
     box = shared(f32, (THREADS // 32,))
     copy(x.fold(0, op, within=warp), box, by=first_lane)
     return load(box, all_to_each(THREADS)).fold(0, op, within=thread)

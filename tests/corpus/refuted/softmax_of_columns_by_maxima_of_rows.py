@@ -1,5 +1,5 @@
 # verdict: refuted I23
-"""Weights of a column are measured from the maxima of their rows, which differ: their quotient is no softmax."""
+"""Column weights are relative to row maxima, which differ from row to row: their quotient is no softmax."""
 
 from argus.language import (
     TV, Layout, Tensor, assert_covers, assert_written_once, assume, block_id, copy, exp, f32, kernel, load, sm_90a, tag,

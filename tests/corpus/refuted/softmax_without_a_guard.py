@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The maximum of a thread that holds no element is subtracted: -inf less -inf."""
+"""A thread without elements has maximum -inf and computes -inf - (-inf) = NaN."""
 
 from math import inf
 
@@ -12,7 +12,7 @@ THREADS, CHUNK = 64, 256
 
 
 def across_cta(x, op):
-    """Fold one value a thread: lanes by shuffles, warps through shared memory; every thread gets the result."""
+    """Block-wide fold of one value per thread: warp shuffles, then shared memory; every thread gets the result."""
     box = shared(f32, (THREADS // 32,))
     copy(x.fold(0, op, within=warp), box, by=first_lane)
     sync()

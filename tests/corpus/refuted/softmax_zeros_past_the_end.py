@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Elements past the end of the row are read as 0, which a maximum takes for an element."""
+"""Elements past the end of the row read as 0, which is not neutral for a maximum."""
 
 from math import inf
 
@@ -12,7 +12,7 @@ THREADS, CHUNK = 64, 256
 
 
 def across_cta(x, op):
-    """Fold one value a thread: lanes by shuffles, warps through shared memory; every thread gets the result."""
+    """Block-wide fold of one value per thread: warp shuffles, then shared memory; every thread gets the result."""
     box = shared(f32, (THREADS // 32,))
     copy(x.fold(0, op, within=warp), box, by=first_lane)
     sync()

@@ -1,5 +1,5 @@
 # verdict: refuted I18
-"""A slot is half a period of its swizzle: the pattern is one of addresses, so that every other slot has another."""
+"""A stage is half a swizzle period; the swizzle depends on the address, so every other stage has another pattern."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, bf16, block_id, ceil_div, copy, cp_async, kernel, loop, registers, shared,

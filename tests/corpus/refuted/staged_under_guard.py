@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""The store to LDS is guarded by one step less than the load."""
+"""The store to LDS is guarded by one step less than the load: the last buffer is never written."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

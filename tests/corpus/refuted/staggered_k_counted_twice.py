@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Blocks begin at other steps of k, and wrap around by one step too many."""
+"""Staggered K start: the wrap-around runs one step too far, so that one step is counted twice."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load_lds, ceil_div, copy,

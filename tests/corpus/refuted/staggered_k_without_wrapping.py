@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Blocks begin at other steps of k, and leave out what came before."""
+"""Staggered K start without wrap-around: the steps before the start are left out."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load_lds, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""The operands are read from the buffer that is being refilled."""
+"""Operands are read from the buffer that is being refilled instead of the filled one."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I6
-"""The consumer waits for the phase before that of its use, which is complete at once."""
+"""The consumer waits for the phase before its own, which is already complete: the wait returns at once."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I39
-"""Steps are 32 apart, not 64."""
+"""The relation claims steps of 64 k, but they are 32."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: refuted I20
-"""The matrices are stored as if each thread held a run of a row (a copy changed once traced)."""
+"""`stmatrix` stores registers as if each thread held a run of a row (a test edits the traced copy)."""
 
 from argus.core.ir import Copy
 from argus.core.tiling import spread

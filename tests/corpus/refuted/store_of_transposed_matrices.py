@@ -1,5 +1,5 @@
 # verdict: refuted I20
-"""The registers of the product are stored by the instruction that transposes (a copy changed once traced)."""
+"""The accumulator is stored by `stmatrix.trans`, which transposes it (a test edits the traced copy)."""
 
 from argus.core.atoms.sm_90a.warp import stmatrix_x4_trans
 from argus.core.ir import Copy

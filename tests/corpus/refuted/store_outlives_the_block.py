@@ -1,5 +1,5 @@
 # verdict: refuted I13
-"""The block ends, and with it the box, while the last bulk store may still read it."""
+"""The block exits, and frees its shared memory, while the last bulk store may still read it."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq,

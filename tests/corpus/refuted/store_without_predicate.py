@@ -1,5 +1,5 @@
 # verdict: refuted I37
-"""The last tile of C is stored whole."""
+"""The partial last tile of C is stored without a predicate: out of bounds."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

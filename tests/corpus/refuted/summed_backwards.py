@@ -1,5 +1,5 @@
 # verdict: refuted I39
-"""Tiles of k come in descending order."""
+"""K tiles are added in descending order, but the assertion requires ascending order."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_order, assert_written_once, assume, bf16, block_id, ceil_div, copy,

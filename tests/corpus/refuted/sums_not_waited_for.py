@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""A pair of blocks shares out K; nobody waits for the other's sums."""
+"""Split-K in a two-block cluster: no block waits for the peer's partial sums."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""A pair of blocks shares out K; each agent sums up what those of the other number have stored."""
+"""Split-K in a cluster: each warpgroup reduces the other's partial sums without waiting for their barrier."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""A pair of blocks shares out K; the sums of block 0 are added twice."""
+"""Split-K in a two-block cluster: the partial sums of block 0 are added twice, those of block 1 never."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

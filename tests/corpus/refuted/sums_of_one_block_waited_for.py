@@ -1,5 +1,5 @@
 # verdict: refuted I6
-"""A pair of blocks shares out K; each waits for the sums of one block alone."""
+"""Split-K in a two-block cluster: each block waits for only one block's partial sums."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

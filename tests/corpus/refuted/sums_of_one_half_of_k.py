@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""A pair of blocks shares out K; both take the first half."""
+"""Split-K in a two-block cluster: both blocks take the first half of K."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I25
-"""Sums of rows up to the diagonal go through shared memory and come back a row on; the claim is of the rows before."""
+"""Prefix sums staged through shared memory come back shifted by one row; the assertion claims the row before."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""A pair of blocks shares out K; each stores where the other's columns lie."""
+"""Split-K in a two-block cluster: each block stores its result at the other block's columns."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

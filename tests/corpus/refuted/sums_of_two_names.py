@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Two products are summed over different names, and the claim speaks of one."""
+"""Two products are summed over different tags, but the assertion mentions only one of them."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

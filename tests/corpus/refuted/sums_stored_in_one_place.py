@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""A pair of blocks shares out K; both store their sums into the same place."""
+"""Split-K in a two-block cluster: both blocks store their partial sums to the same slot."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""A pair of blocks shares out K; each stores its sums in both places, over those of the other."""
+"""Split-K in a two-block cluster: each block stores to both slots and overwrites the other's partial sums."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

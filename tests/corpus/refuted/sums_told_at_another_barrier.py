@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""Blocks that share K tell each other of their sums at one barrier, and wait at another, where nobody arrives."""
+"""Split-K in a cluster: blocks arrive at one mbarrier but wait at another, where none arrives: deadlock."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

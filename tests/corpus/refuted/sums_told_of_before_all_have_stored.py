@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""A pair of blocks shares out K; one thread tells the other block of sums that others have not stored yet."""
+"""Split-K in a cluster: one thread signals the peer before all threads have stored their partial sums."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

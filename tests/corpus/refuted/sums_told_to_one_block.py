@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""A pair of blocks shares out K; both tell block 0 alone."""
+"""Split-K in a two-block cluster: both blocks signal only block 0, so block 1 hangs."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

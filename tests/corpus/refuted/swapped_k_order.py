@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""B is fetched in reverse order of k."""
+"""The K tiles of B are loaded in reverse order, those of A are not."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The tile of C is chosen with its coordinates exchanged."""
+"""The coordinates of the C tile are swapped at the store."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I18
-"""A swizzle of twice the size of a stage: the second stage is permuted otherwise than the first."""
+"""The swizzle period is twice a stage: the second stage is permuted differently from the first."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I19
-"""The swizzle moves units of 8 bytes under accesses of 16."""
+"""The swizzle permutes units of 8 bytes, which splits 16-byte accesses."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

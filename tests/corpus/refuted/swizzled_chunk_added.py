@@ -1,5 +1,5 @@
 # verdict: refuted I39
-"""The relation adds what the tag takes by exclusive or."""
+"""The relation adds what the tag combines by XOR."""
 
 from argus.language import (
     Tensor, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128, ds_write_b128, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I39
-"""The relation takes the row by 4 where the tag takes it by 8."""
+"""The relation uses m % 4 where the tag uses m % 8."""
 
 from argus.language import (
     Tensor, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128, ds_write_b128, eq,

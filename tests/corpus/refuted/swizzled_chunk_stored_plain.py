@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The output is claimed to hold another chunk than it does."""
+"""The asserted chunk of the output ignores the swizzle of the tag."""
 
 from argus.language import (
     Tensor, assert_relation, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128, ds_write_b128, eq,

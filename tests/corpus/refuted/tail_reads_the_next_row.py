@@ -1,5 +1,5 @@
 # verdict: refuted I37
-"""Whole tiles of rows, but not of K: a descriptor ends with the tensor, so beyond a row lies the next one."""
+"""The descriptor bounds only the whole tensor: a partial K tile reads beyond its row into the next one."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy,

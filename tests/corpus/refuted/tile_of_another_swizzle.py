@@ -1,5 +1,5 @@
 # verdict: refuted I17
-"""The slots of an operand are laid out in a pattern that no descriptor names (a buffer changed once traced)."""
+"""An operand's slots have a layout that no matrix descriptor describes (a test edits the traced buffer)."""
 
 from attrs import evolve
 

@@ -1,5 +1,5 @@
 # verdict: refuted I7
-"""The bytes announced are those of two tiles of B: they never all arrive."""
+"""Expect-tx counts two tiles of B where one is loaded: the bytes never all arrive."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""C^T is computed, and stored as C."""
+"""C^T is computed but stored as C."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

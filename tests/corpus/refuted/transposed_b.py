@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""B is read as though it were stored K x N."""
+"""B is read as if it were stored K x N."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I19
-"""Rows of C are stored 8 bytes at a time, whatever their length."""
+"""Rows of C are stored with 8-byte vectors whatever their length."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I38
-"""The loop counts whole tiles of k only, and none when K < 32: the sum is never set."""
+"""The loop counts only whole K tiles: none if K < 32, so that the accumulator is never initialised."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

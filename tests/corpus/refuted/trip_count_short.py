@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""The loop counts whole tiles of k only."""
+"""The loop counts only whole K tiles and drops the tail."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

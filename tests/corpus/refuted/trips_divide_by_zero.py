@@ -1,5 +1,5 @@
 # verdict: refuted I28
-"""The trips of the role that loads divide by a size that may be zero."""
+"""The producer's trip count divides by a size that may be zero."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, loop,

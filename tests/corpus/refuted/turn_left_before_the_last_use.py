@@ -1,5 +1,5 @@
 # verdict: refuted I6
-"""The turn is left before the last use of a tile, which stands behind the loop: the next tile's uses come first."""
+"""The order barrier is passed on before the tile's last ring use, peeled after the loop: uses run out of order."""
 from argus.language import (
     Ring, Tensor, Turns, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, f32, kernel, loop, mma,
     persistent, role, shared, sm_90a, tag, tma, warpgroup, warpgroups, wgmma, zeros,

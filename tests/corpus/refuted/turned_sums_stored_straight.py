@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""A pair of blocks shares out K of C^T; sums are stored as rows of C as they lie."""
+"""Split-K of C^T in a two-block cluster: the sums are stored as rows of C without the transposition."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

@@ -1,5 +1,5 @@
 # verdict: refuted I6
-"""Two warpgroups take turns at one pair of barriers, and in a second loop at another, whose phases begin anew."""
+"""Ping-pong switches to a second pair of barriers for its second loop, but does not restart the phase count."""
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, f32,
     kernel, loop, mma, role, shared, sm_90a, tag, tma, warpgroup, warpgroups, wgmma, zeros,

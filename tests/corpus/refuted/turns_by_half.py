@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""The second warpgroup does not take the turn of the last trip."""
+"""The second warpgroup skips the last trip's turn: the first waits forever."""
 
 from argus.language import (
     Ring, Tensor, Turns, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,

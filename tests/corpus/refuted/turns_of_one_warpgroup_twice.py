@@ -1,5 +1,5 @@
 # verdict: refuted I9
-"""Both warpgroups wait for the turn of the first."""
+"""Both warpgroups wait for the first warpgroup's turn: deadlock."""
 
 from argus.language import (
     Ring, Tensor, Turns, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: refuted I5
-"""Two rings fill the slots of one buffer."""
+"""Two rings fill the slots of the same buffer."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

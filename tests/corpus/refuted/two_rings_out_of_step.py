@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Columns come from the trip after."""
+"""The ring of B is loaded one trip ahead of the ring of A."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, loop,

@@ -1,5 +1,5 @@
 # verdict: refuted I10
-"""One of two slots goes back while the product still reads it."""
+"""One of a product's two slots is released while the product still reads it."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, loop,

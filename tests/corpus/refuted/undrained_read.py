@@ -1,5 +1,5 @@
 # verdict: refuted I30
-"""One LDS buffer; the reads are waited for only after the barrier that lets others overwrite."""
+"""One LDS buffer: the wait for the reads follows the barrier that lets other waves overwrite it."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""The stores to LDS are not drained before the barrier that publishes them."""
+"""LDS writes are not waited for (lgkmcnt) before the barrier that publishes them."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

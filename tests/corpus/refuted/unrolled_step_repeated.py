@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Two steps of k written out in a trip, and both are the first."""
+"""K loop unrolled by two: both halves of a trip multiply the first step."""
 
 from contextlib import nullcontext
 

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Two steps of k in a trip: of an odd number the last is forgotten."""
+"""K loop unrolled by two without a tail: an odd last step is dropped."""
 
 from contextlib import nullcontext
 

@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""The loader counts up, the reader down: where a slot is waited for lies another k."""
+"""The producer's K loop counts up, the consumer's down: a slot holds another k than the consumer expects."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, loop,

@@ -1,5 +1,5 @@
 # verdict: refuted I6
-"""The producer waits for a release that comes only after what it is about to load."""
+"""The producer waits for a release that can happen only after the load it is about to issue."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

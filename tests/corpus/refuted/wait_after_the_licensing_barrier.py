@@ -1,5 +1,5 @@
 # verdict: refuted I30
-"""The last operands are waited for after the barrier that lets the other row overwrite them."""
+"""The last LDS reads are waited for only after the barrier that lets the other wave group overwrite them."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy,

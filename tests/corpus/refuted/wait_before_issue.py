@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""The wait for the loads stands before them."""
+"""The wait for the loads precedes their issue."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

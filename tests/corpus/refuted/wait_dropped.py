@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""The matrix instruction does not wait for its operands."""
+"""The MFMA does not wait for the LDS reads of its operands."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

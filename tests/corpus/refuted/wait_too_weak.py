@@ -1,5 +1,5 @@
 # verdict: refuted I31
-"""Two loads are outstanding and the wait leaves one of them."""
+"""Two loads are outstanding, and the wait leaves one of them in flight."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Scores count the less the greater they are, but are measured from the greatest: weights are infinite at first."""
+"""A negative softmax scale with the maximum as reference: the first rescale factor, exp2(-inf * scale), is infinite."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""A is read as four-k runs, B as eight-k runs: the k slots of the two differ."""
+"""A is read in runs of four k, B in runs of eight: their fragment slots hold different k."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128, ds_read_b64,

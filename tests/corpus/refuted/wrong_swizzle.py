@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""A is stored under a swizzle of its own that the read does not undo."""
+"""A is stored to LDS with one swizzle and read with another."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: rejected E206
-"""The matrix instruction adds in f32."""
+"""The accumulator is bf16, but the matrix instruction accumulates in f32."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

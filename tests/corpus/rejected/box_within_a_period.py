@@ -1,5 +1,5 @@
 # verdict: rejected E108
-"""A box of four rows: every other slot begins within a period of the swizzle, where the TMA would permute otherwise (I18)."""
+"""A TMA box of four rows: every other slot starts inside a swizzle period, where the TMA permutes differently (I18)."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, kernel, loop, registers,

@@ -1,5 +1,5 @@
 # verdict: rejected E104
-"""`break` cannot leave a loop of the kernel."""
+"""`break` leaves a device loop, which the language does not support."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

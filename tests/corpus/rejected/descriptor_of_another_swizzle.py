@@ -1,5 +1,5 @@
 # verdict: rejected E218
-"""The tiles are written linearly, and no descriptor of the instruction names rows of 32 bytes without a swizzle (I17)."""
+"""Tiles are written linearly, but no matrix descriptor describes rows of 32 bytes without a swizzle (I17)."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,

@@ -1,5 +1,5 @@
 # verdict: rejected E207
-"""A branch that differs from row to row of a tile."""
+"""A branch condition differs between threads: device branches must be uniform over the block."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

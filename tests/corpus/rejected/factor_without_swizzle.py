@@ -1,5 +1,5 @@
 # verdict: rejected E218
-"""A factor in shared memory has rows of 128 bytes and no swizzle."""
+"""A shared-memory operand has rows of 128 bytes and no swizzle, a layout that wgmma cannot describe."""
 
 from argus.language import (
     Ring, Tensor, bf16, bulk, copy, elected, f32, kernel, mma, registers, role, shared, sm_90a, spread, sync, tag,

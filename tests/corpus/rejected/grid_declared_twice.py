@@ -1,5 +1,5 @@
 # verdict: rejected E106
-"""The grid is declared twice."""
+"""The kernel declares its grid twice."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: rejected E213
-"""A block of 32 threads is less than a wave."""
+"""A block of 32 threads is smaller than a wave of 64."""
 
 from argus.language import (
     Tensor, bf16, block_id, ceil_div, gfx942, kernel, tag,

@@ -1,5 +1,5 @@
 # verdict: rejected E208
-"""A load by the TMA names no barrier to complete on."""
+"""A TMA load names no mbarrier to signal, so nothing could wait for it."""
 
 from argus.language import (
     Ring, Tensor, bf16, bulk, copy, elected, f32, kernel, mma, registers, role, shared, sm_90a, spread, sync, tag,

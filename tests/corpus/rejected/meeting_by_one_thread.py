@@ -1,5 +1,5 @@
 # verdict: rejected E214
-"""One thread of a warpgroup meets the others."""
+"""`sync` under `elected`: only one thread reaches a barrier that expects the whole warpgroup."""
 
 from argus.language import (
     Ring, Tensor, bf16, bulk, copy, elected, f32, kernel, mma, registers, role, shared, sm_90a, spread, sync, tag,

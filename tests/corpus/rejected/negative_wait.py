@@ -1,5 +1,5 @@
 # verdict: rejected E106
-"""A wait for fewer than none."""
+"""A wait with a negative number of pending operations."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: rejected E108
-"""A load from LDS is named for a copy from global memory."""
+"""A copy from global memory names an LDS load instruction."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

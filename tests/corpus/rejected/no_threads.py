@@ -1,5 +1,5 @@
 # verdict: rejected E107
-"""The decorator does not say how many threads."""
+"""The kernel decorator does not state the number of threads."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: rejected E206
-"""The registers that hold the next tile are multiplied in place of the fragment."""
+"""The MMA reads the prefetch registers of the next tile instead of its operand fragment."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

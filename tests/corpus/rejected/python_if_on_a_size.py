@@ -1,5 +1,5 @@
 # verdict: rejected E101
-"""Python asks for the truth of a condition that only a launch decides."""
+"""A Python `if` tests a size that is known only at launch; device branches are written `when`."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

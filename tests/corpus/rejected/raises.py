@@ -1,5 +1,5 @@
 # verdict: rejected E103
-"""The function itself raises."""
+"""The kernel function itself raises an exception during tracing."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

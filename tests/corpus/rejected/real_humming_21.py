@@ -1,5 +1,5 @@
 # verdict: rejected E108
-"""After humming#21: the target of a box begins 64 bytes into a period of its swizzle (I18)."""
+"""After humming#21: the destination of a TMA box starts 64 bytes into a swizzle period (I18)."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, kernel, loop, registers,

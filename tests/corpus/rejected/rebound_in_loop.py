@@ -1,5 +1,5 @@
 # verdict: rejected E102
-"""A name is bound anew in each step; the loop carries no names."""
+"""The loop body rebinds a Python name in each iteration: only register tiles carry values around a device loop."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

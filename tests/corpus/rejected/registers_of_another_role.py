@@ -1,5 +1,5 @@
 # verdict: rejected E216
-"""A register tile of the block is assigned in a role."""
+"""A role assigns a register tile that belongs to the whole block."""
 
 from argus.language import (
     Ring, Tensor, bf16, bulk, copy, elected, f32, kernel, mma, registers, role, shared, sm_90a, spread, sync, tag,

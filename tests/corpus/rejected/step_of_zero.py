@@ -1,5 +1,5 @@
 # verdict: rejected E212
-"""A loop that stands still."""
+"""A loop has step 0 and would never advance."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: rejected E215
-"""All threads of a warpgroup start the same store."""
+"""All threads of a warpgroup issue one bulk store: it needs an elected thread."""
 
 from argus.language import (
     Ring, Tensor, bf16, bulk, copy, elected, f32, kernel, mma, registers, role, shared, sm_90a, spread, sync, tag,

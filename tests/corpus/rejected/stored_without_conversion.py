@@ -1,5 +1,5 @@
 # verdict: rejected E204
-"""The sum is f32, the tensor bf16."""
+"""An f32 sum is stored to a bf16 tensor without a conversion."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

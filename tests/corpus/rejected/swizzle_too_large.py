@@ -1,5 +1,5 @@
 # verdict: rejected E211
-"""The swizzle permutes blocks larger than the buffer."""
+"""The swizzle permutes blocks that are larger than the buffer."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

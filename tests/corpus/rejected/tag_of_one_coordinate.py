@@ -1,5 +1,5 @@
 # verdict: rejected E106
-"""The tag of a matrix is a function of two coordinates."""
+"""The tag of a matrix takes one coordinate; it must take two."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

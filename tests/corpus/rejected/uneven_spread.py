@@ -1,5 +1,5 @@
 # verdict: rejected E109
-"""256 threads of 8 elements do not divide rows of 36."""
+"""256 threads with 8 elements each do not tile rows of 36 elements."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: rejected E201
-"""The loop variable is used after its loop."""
+"""The loop variable is used after the end of its loop."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

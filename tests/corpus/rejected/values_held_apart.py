@@ -1,5 +1,5 @@
 # verdict: rejected E205
-"""Elements that different threads hold are added."""
+"""An elementwise sum of two tiles whose elements lie in different threads."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: rejected E219
-"""The role that loads waits for products."""
+"""The load role, which issues no wgmma, waits for one."""
 
 from argus.language import (
     Ring, Tensor, bf16, bulk, copy, elected, f32, kernel, mma, registers, role, shared, sm_90a, spread, sync, tag,

@@ -1,5 +1,5 @@
 # verdict: rejected E202
-"""Two roles are given warpgroup 0."""
+"""Two roles claim warpgroup 0."""
 
 from argus.language import (
     Ring, Tensor, bf16, bulk, copy, elected, f32, kernel, mma, registers, role, shared, sm_90a, spread, sync, tag,

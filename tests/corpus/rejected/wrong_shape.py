@@ -1,5 +1,5 @@
 # verdict: rejected E203
-"""The tile read from A has other extents than the registers."""
+"""The tile read from A has other extents than the register tile."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

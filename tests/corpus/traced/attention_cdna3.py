@@ -1,9 +1,9 @@
 # verdict: proved
-"""Attention on MI300X: S^T = K Q^T, V transposed by a kernel before, two groups of four waves a phase apart.
+"""Attention on MI300X: S^T = K Q^T, V transposed by an earlier kernel, two groups of four waves one phase apart.
 
 O[b, h, q] = sum over t of softmax(c Q K^T)[q, t] V[t]. While one group multiplies, the other computes exponentials and
-fetches keys straight into shared memory. The sum of S^T is the operand P^T register for register. All queries of a
-wave stay in registers.
+loads keys directly into LDS. The accumulator of S^T has the register layout of the operand P^T, so no shuffle is
+needed. The queries of a wave stay in registers.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from argus.language import (
 
 @frozen
 class Cdna3:
-    """q queries a wave, keys of K and V a step."""
+    """q queries per wave; K and V advance by `keys` rows per step."""
 
     q: int = 48
     keys: int = 64
@@ -70,7 +70,7 @@ class Cdna3:
 
 @kernel
 def transpose(V: Tensor["B G T 128", bf16], Vt: Tensor["B G 128 P", bf16], *, cfg: Cdna3) -> None:
-    """Vt[b, g, e, t] = V[b, g, t, e], zeros from T to P."""
+    """Vt[b, g, e, t] = V[b, g, t, e], with zeros for T <= t < P."""
     batch, G, T, _ = V.shape
     P = Vt.shape[3]
     assume(eq(P, ceil_div(T, cfg.keys) * cfg.keys), batch * G * T < 1 << 40, batch * G * P < 1 << 40)
@@ -81,7 +81,7 @@ def transpose(V: Tensor["B G T 128", bf16], Vt: Tensor["B G 128 P", bf16], *, cf
     turned = load(V[b, g].tile((cfg.keys, 128), (n, 0)).T, by, edge=0)
     vmem.wait(0)
     copy(turned, Vt[b, g].tile((128, cfg.keys), (0, n)), edge=0)
-    held = Vt.gather((batch, G, 128, T), lambda b, g, e, t: (b, g, e, t))  # the rest is padding
+    held = Vt.gather((batch, G, 128, T), lambda b, g, e, t: (b, g, e, t))  # T <= t is padding
     assert_written_once(held, lambda b, g, e, t: dict(b=b, g=g, t=t, e=e))
 
 
@@ -102,11 +102,11 @@ def attend(
     tag(K, lambda b, g, t, d: dict(b=b, g=g, t=t, d=d))
     i, h, b = block_id((ceil_div(S, rows), H, batch))
     q, k, vt, o = Q[b, h], K[b, h // (H // G)], Vt[b, h // (H // G)], O[b, h]
-    st_mm = mfma(mfma_f32_16x16x16_bf16).over(waves=(1, 8), tile=(keys, rows))  # S^T: 64 keys x 48 queries a wave
-    ot_mm = mfma(mfma_f32_16x16x16_bf16).over(waves=(1, 8), tile=(128, rows))  # O^T: 128 x 48 a wave
+    st_mm = mfma(mfma_f32_16x16x16_bf16).over(waves=(1, 8), tile=(keys, rows))  # S^T: 64 keys x 48 queries per wave
+    ot_mm = mfma(mfma_f32_16x16x16_bf16).over(waves=(1, 8), tile=(128, rows))  # O^T: 128 x 48 per wave
     lds_k = shared(bf16, (2, keys, D), swizzle=Swizzle(4, 2, 5))  # 8-byte unit ^= row % 16
     group, count = wave // 4, ceil_div(T, keys)
-    by = spread((keys, 128), threads=512, vector=2)  # a row a wave, a dword a lane
+    by = spread((keys, 128), threads=512, vector=2)  # a row per wave, a dword per lane
 
     def bring(n: Int | int) -> None:
         with when(n < count):
@@ -119,7 +119,7 @@ def attend(
     queries = load(q.tile((rows, 128), (i, 0)), st_mm.B.tiled(k=128), edge=0)
 
     def softmax(x: Fragment, n: Int) -> tuple[Fragment, Fragment]:
-        """Scores (query, key) of block n to probabilities, and the factor that O owes."""
+        """Turns scores (query, key) of block n into probabilities; returns the factor that rescales O."""
         _, j = x.index
         seen = where(n * keys + j < T, x, -inf)
         now = maximum(high, seen.max(1))
@@ -149,7 +149,7 @@ def attend(
         sync()
         bring(n + 1 + group)  # vector phase: the groups fetch at different distances
         prob, owed = softmax(st.T, n)
-        p[:] = prob.to(bf16)  # the sum's layout of S^T is the operand's of P^T: no shuffle
+        p[:] = prob.to(bf16)  # accumulator layout of S^T = operand layout of P^T: no shuffle
         ot[:] = ot * owed
         vmem.wait(0)
         sync()
@@ -176,5 +176,5 @@ def attention_cdna3(
 ) -> None:
     batch, G, T, D = K.shape
     Vt = workspace(bf16, (batch, G, D, ceil_div(T, cfg.keys) * cfg.keys))
-    transpose(V, Vt, cfg=cfg)  # its last statement says what Vt holds
+    transpose(V, Vt, cfg=cfg)  # its last statement asserts what Vt holds
     attend(Q, K, Vt, O, cfg=cfg)

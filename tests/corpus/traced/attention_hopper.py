@@ -1,9 +1,9 @@
 # verdict: proved
-"""FlashAttention-3 forward on Hopper: causal, grouped heads, 128 of depth; softmax under the products of both groups.
+"""FlashAttention-3 forward on Hopper: causal, grouped-query, head dimension 128; softmax overlaps the products.
 
-O[b, h, q] = sum over t of softmax(c Q K^T)[q, t] V[t], for t <= q + T - S; LSE is the logarithm of the row's sum. One
-role loads Q, K and V through three rings, the last keys first; two warpgroups take 64 queries each, in turns, so that
-one computes exponentials while the other multiplies.
+O[b, h, q] = sum over t of softmax(c Q K^T)[q, t] V[t], for t <= q + T - S; LSE is the log-sum-exp of the row. One role
+loads Q, K and V through three rings, last key block first; two warpgroups of 64 queries each alternate on the tensor
+cores, so that one computes exponentials while the other multiplies.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ LOG2_E = 1.0 / LN_2
 
 @frozen
 class Hopper:
-    """bm queries and bn keys a step. l2: heads whose keys and values stay in the second-level cache together."""
+    """bm queries and bn keys per step; l2: number of heads whose K and V share the L2 cache at a time."""
 
     bm: int = 128
     bn: int = 128
@@ -71,7 +71,7 @@ class Hopper:
 
 
 def store_by_tma(acc: Fragment, target: Tensor, boxes: Tensor) -> None:
-    """64 rows to global memory, 64 columns at a time, through two alternating boxes of this warpgroup."""
+    """Stores 64 rows to global memory, 64 columns at a time, through this warpgroup's two alternating boxes."""
     for j in range(acc.shape[1] // 64):
         box, part = boxes[j % 2], target.tile((64, 64), (0, j))
         with elected():
@@ -99,7 +99,7 @@ def attention(
     assume(G >= 1, H % G == 0, S >= 1, T >= S)
     bm, bn, offset, c = cfg.bm, cfg.bn, T - S, LOG2_E / sqrt(128)
     assume(T < 1 << 28, batch * H < 1 << 24, batch * H * ceil_div(S, bm) < 1 << 24)  # indices then fit 32 bits
-    tag(Q, lambda b, h, q, d: dict(b=b, g=h // (H // G), h=h, q=q, d=d))  # the map of heads is stated once, here
+    tag(Q, lambda b, h, q, d: dict(b=b, g=h // (H // G), h=h, q=q, d=d))  # only this line states the map from h to g
     tag(K, lambda b, g, t, d: dict(b=b, g=g, t=t, d=d))
     tag(V, lambda b, g, t, e: dict(b=b, g=g, t=t, e=e))  # a product must agree on every shared name
     qk, pv = wgmma(bf16, n=bn), wgmma(bf16, n=128, a="registers", b_major="n")
@@ -111,7 +111,7 @@ def attention(
     tiles = persistent((ceil_div(S, bm), H, batch), order=longest_first(sections=cfg.l2))
 
     def blocks(i: Int) -> tuple[Int, Int]:
-        """Blocks of keys that tile i of queries meets, and how many of them need no mask."""
+        """Number of key blocks visible to query tile i, and how many of them need no mask."""
         last = minimum(T, (i + 1) * bm + offset)
         return ceil_div(last, bn), minimum(i * bm + offset + 1, T) // bn
 
@@ -131,10 +131,10 @@ def attention(
         s, o = registers(f32, qk.C), registers(f32, pv.C)
         p = registers(bf16, pv.A.tiled(k=bn))
         high = registers(f32, qk.C.axis(0))
-        total = registers(f32, qk.C.partial(1))  # one partial sum a lane
+        total = registers(f32, qk.C.partial(1))  # one partial sum per lane
 
         def softmax(row0: Int, n: Int, *, masked: bool) -> tuple[Fragment, Fragment]:
-            """One block of scores to probabilities, and the factor that O owes; updates `high` and `total`."""
+            """Turns a block of scores into probabilities, updates `high` and `total`; returns the rescaling of O."""
             x = s
             if masked:
                 r, j = s.index
@@ -153,7 +153,7 @@ def attention(
             high[:], total[:], o[:] = -inf, 0.0, 0.0
             q = q_ring.wait().q.tile((64, D), (wg, 0))
 
-            mma(qk, s, q, k_ring.wait().k, init=True)  # of the last block, alone
+            mma(qk, s, q, k_ring.wait().k, init=True)  # prologue: scores of the last block
             wgmma.wait(0)
             k_ring.release()
             assert_covers(s.tag.d, 0, D)  # each score is a whole product
@@ -161,7 +161,7 @@ def attention(
             p[:] = prob.to(bf16)  # C layout to A layout: register for register
 
             def step(n: Int, q: Tensor, row0: Int, *, masked: bool) -> None:
-                """Scores of block n beside the product of block n + 1."""
+                """Overlaps the scores of block n with the P @ V product of block n + 1."""
                 with turns(wg):
                     mma(qk, s, q, k_ring.wait().k, init=True)
                     mma(pv, o, p, v_ring.wait().v)
@@ -171,7 +171,7 @@ def attention(
                 wgmma.wait(0)
                 v_ring.release()
                 p[:] = prob.to(bf16)
-                o[:] = o * owed  # after the product of block n + 1: O and the factor have met the same blocks
+                o[:] = o * owed  # after the product of block n + 1: O and the factor cover the same blocks
 
             for n in loop(count - 2, clear - 1, step=-1):
                 step(n, q, row0, masked=True)
@@ -184,9 +184,9 @@ def attention(
             q_ring.release()
             row = row0 + o.index[0]
             assert_covers(o.tag.t, 0, minimum(T, row + offset + 1), where=row < S)  # causal rows, each key once
-            z = total.sum(1)  # across the quad, only here
+            z = total.sum(1)  # reduce over the quad once, at the end
             of = row0 + z.index[0]
-            assert_covers(z.tag.t, 0, minimum(T, of + offset + 1), where=of < S)  # the row's sum is over the same keys
+            assert_covers(z.tag.t, 0, minimum(T, of + offset + 1), where=of < S)  # the row's sum has the same keys
             copy(log(z) + high * (c * LN_2), LSE[b, h].tile((64,), (2 * i + wg,)), edge=0)
             store_by_tma(o / where(z == 0, 1.0, z), O[b, h].tile((64, D), (2 * i + wg, 0)), boxes[wg])
         with elected():

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Convolution as an implicit product of matrices with padding: the input is gathered, the mainloop is the GEMM's."""
+"""Convolution with padding as an implicit GEMM: the input is gathered, the mainloop is that of the GEMM."""
 
 from typing import assert_never
 
@@ -47,7 +47,7 @@ def gemm(A, B, C, *, cfg):
 def conv2d(X: Tensor["B IH IW C", bf16], W: Tensor["O R S C", bf16], Y: Tensor["B P Q O", bf16], *, cfg):
     (batch, IH, IW, Cin), (Cout, R, S, _), (_, P, Q, _) = X.shape, W.shape, Y.shape
     stride, pad, dilation = cfg.stride, cfg.pad, cfg.dilation
-    assume(Cin % 8 == 0, R >= 1, S >= 1, P >= 1, Q >= 1)  # rows of 16-byte vectors; something to divide by
+    assume(Cin % 8 == 0, R >= 1, S >= 1, P >= 1, Q >= 1)  # rows of 16-byte vectors; no division by zero
     assume(batch * IH * IW * Cin < 1 << 31, batch * P * Q * Cout < 1 << 31)  # a buffer descriptor spans 4 GiB
     assume(R * S * Cin < 1 << 30)  # the loop counts past the last product
 
@@ -55,7 +55,7 @@ def conv2d(X: Tensor["B IH IW C", bf16], W: Tensor["O R S C", bf16], Y: Tensor["
         (b, p, q), (r, s, c) = unflatten(m, (batch, P, Q)), unflatten(k, (R, S, Cin))
         return b, p * stride + r * dilation - pad, q * stride + s * dilation - pad, c
 
-    tag(X, lambda b, h, w, c: dict(b=b, c=c))  # the places that a window sums over have no name of their own
+    tag(X, lambda b, h, w, c: dict(b=b, c=c))  # the window position needs no tag of its own
     tag(W, lambda o, r, s, c: dict(o=o, c=c))
     A = X.gather((batch * P * Q, R * S * Cin), pixel, outside=0)  # a view like any other: predicate = inside X
     gemm(A, W.reshape(Cout, R * S * Cin), Y.reshape(batch * P * Q, Cout), cfg=cfg.schedule)

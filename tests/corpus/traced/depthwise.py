@@ -1,5 +1,5 @@
 # verdict: proved
-"""Depthwise convolution, 3 x 3: each channel with its own filter; the loops over the window are unrolled."""
+"""Depthwise convolution, 3 x 3, one filter per channel; the loops over the window are unrolled."""
 
 from attrs import frozen
 
@@ -25,9 +25,9 @@ class Window:
 @kernel(configs={"hopper": Window(sm_90a), "cdna3": Window(gfx942, stride=2)})
 def depthwise(X: Tensor["B H W C", bf16], F: Tensor["3 3 C", bf16], Y: Tensor["B P Q C", bf16], *, cfg):
     (batch, H, W, C), (_, P, Q, _) = X.shape, Y.shape
-    assume(C % 8 == 0, P >= 1, Q >= 1)  # rows of 16-byte vectors; something to divide by
-    assume(batch * H * W * C < 1 << 31, batch * P * Q * C < 1 << 31)  # positions are 32-bit numbers
-    tag(X, lambda b, h, w, c: dict(b=b, c=c))  # the places that a window sums over have no name of their own
+    assume(C % 8 == 0, P >= 1, Q >= 1)  # rows of 16-byte vectors; no division by zero
+    assume(batch * H * W * C < 1 << 31, batch * P * Q * C < 1 << 31)  # indices fit 32 bits
+    tag(X, lambda b, h, w, c: dict(b=b, c=c))  # the window position needs no tag of its own
     tag(F, lambda r, s, c: dict(c=c))
     tile = block_id((ceil_div(batch * P * Q, cfg.pixels), ceil_div(C, cfg.channels)))
 
@@ -43,7 +43,7 @@ def depthwise(X: Tensor["B H W C", bf16], F: Tensor["3 3 C", bf16], Y: Tensor["B
             x = load(window.tile((cfg.pixels, cfg.channels), tile), by, edge=0)
             f = load(F[r, s].tile((cfg.channels,), (tile[1],)), by.axis(1), edge=0)
             if cfg.target == gfx942:
-                vmem.wait(0)  # only Hopper waits by itself
+                vmem.wait(0)  # on Hopper the hardware waits at the first use
             total += x.to(f32) * f.to(f32)
     copy(total.to(bf16), Y.reshape(-1, C).tile((cfg.pixels, cfg.channels), tile), edge=0)
     assert_products(

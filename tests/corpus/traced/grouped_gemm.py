@@ -1,8 +1,8 @@
 # verdict: proved
-"""Mixture of experts on Hopper: 128 rows of A against the expert that owns them, fp8 with scales by blocks of 128.
+"""Mixture of experts on Hopper: each 128 rows of A use the expert that owns them; fp8 with one scale per 128 k.
 
 C[m, n] = sum over k of A[m, k] SA[k // 128, m] * W[x, n, k] SW[x, n // 128, k // 128], x = expert[m // 128]; blocks of
-rows with expert -1 are left alone. Each 128 of k is summed by the instruction, then scaled and added in full precision.
+rows with expert -1 are skipped. wgmma sums 128 k at a time; each partial sum is scaled and added to C's sum in f32.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from argus.language import (
 
 @frozen
 class Hopper:
-    """Slots of the ring."""
+    """Number of slots of the ring."""
 
     stages: int = 5
     target = sm_90a
@@ -60,7 +60,7 @@ class Hopper:
 
 
 def store_by_tma(acc: Fragment, target: Tensor, boxes: Tensor) -> None:
-    """64 rows to global memory, 64 columns at a time, through two alternating boxes of this warpgroup."""
+    """Stores 64 rows to global memory, 64 columns at a time, through this warpgroup's two alternating boxes."""
     for j in range(acc.shape[1] // 64):
         box, part = boxes[j % 2], target.tile((64, 64), (0, j))
         with elected():
@@ -88,8 +88,8 @@ def grouped_gemm(
     (M, K), (G, N, _), (MB,) = A.shape, W.shape, expert.shape
     promise(expert, lambda e: (e == -1) | ((0 <= e) & (e < G)))  # assumed here, checked at launch
     assume(K % 128 == 0, N % 128 == 0, eq(M, 128 * MB), eq(K, 128 * SA.shape[0]), eq(N, 128 * SW.shape[1]))
-    assume(MB * (N // 128) < 1 << 24)  # tiles, whose numbers then fit 32 bits
-    assume(MB * (N // 128) * (K // 128) < 1 << 32)  # uses of the ring, whose five slots bear no wrapping
+    assume(MB * (N // 128) < 1 << 24)  # the number of tiles then fits 32 bits
+    assume(MB * (N // 128) * (K // 128) < 1 << 32)  # ring uses: with five slots the counter must not wrap
     assume(G * (N * K) < 1 << 63)  # bytes of W
     tag(A, lambda m, k: dict(x=expert[m // 128], m=m, k=k))
     tag(SA, lambda kb, m: dict(m=m, kb=kb))
@@ -125,12 +125,12 @@ def grouped_gemm(
                     slot = ring.wait()
                     mma(mm, part, slot.a.tile((64, 128), (wg, 0)), slot.w, init=True)
                     rows = load(slot.sa.tile((64,), (wg,)), mm.C.axis(0))  # ordinary reads of the slot
-                    cols = load(SW[x, n, k], mm.C.axis())  # one number for all
+                    cols = load(SW[x, n, k], mm.C.axis())  # one scale for all columns
                     wgmma.wait(0)
                     ring.release()
                     assert_relation(
                         part, rows, cols, lambda p, r, c: eq(r.kb, p.k // 128) & eq(c.nb, p.n // 128)
-                    )  # they must agree on m, x and kb by themselves
+                    )  # the proof compares their tags m, x and kb
                     acc += part * (rows * cols)
                 assert_covers(acc.tag.k, 0, K)
                 store_by_tma(acc, C.tile((64, 128), (2 * i + wg, n)), boxes[wg])

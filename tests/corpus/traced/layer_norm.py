@@ -1,8 +1,8 @@
 # verdict: proved
-"""Layer norm of rows of any length: mean and squared deviations together, as Welford, merged chunk by chunk.
+"""Layer norm of rows of any length: Welford's mean and sum of squared deviations, merged chunk by chunk.
 
-The second member of the family of softmax: the pair (mean, m2) stands where the maximum and the sum stood. Padding
-reads 0 and is left out by its coordinate.
+Same structure as the online softmax, with the pair (mean, m2) in place of (maximum, sum). Padding reads 0 and is
+excluded by its coordinate.
 """
 
 from attrs import frozen
@@ -28,21 +28,21 @@ class Rows:
 
 
 def meet(cfg):
-    """What was written to shared memory is there for all threads."""
+    """Makes shared-memory writes visible to all threads of the block."""
     if cfg.target == gfx942:
         lds.wait(0)
     sync()
 
 
 def arrived(cfg):
-    """What was loaded can be used: only Hopper waits by itself."""
+    """Waits for outstanding global loads; on Hopper the hardware waits at the first use."""
     if cfg.target == gfx942:
         vmem.wait(0)
         lds.wait(0)
 
 
 def across_cta(x, op, cfg):
-    """Fold one register value a thread: lanes by shuffle, warps through shared memory; every thread gets the result."""
+    """Block-wide fold of one value per thread: warp shuffles, then shared memory; every thread gets the result."""
     box = shared(f32, (cfg.warps,))
     copy(x.fold(0, op, within=warp), box, by=first_lane)
     meet(cfg)
@@ -80,7 +80,7 @@ def layer_norm(
         (e,) = v.index
         valid = i * cfg.chunk + e < N
         count = one.sum(0, within=thread, where=valid)
-        some = where(count == 0.0, 1.0, count)  # a thread beyond the row's end has no element: it divides by 1
+        some = where(count == 0.0, 1.0, count)  # a thread beyond the end of the row has no elements: divide by 1
         middle = v.sum(0, within=thread, where=valid) / some
         off = where(valid, v - middle, 0.0)
         delta = middle - mean

@@ -1,5 +1,5 @@
 # verdict: traced
-"""Pooling, 3 x 3: the maximum with padding of -inf, and the average with a count from the same predicate."""
+"""Pooling, 3 x 3: maximum with -inf as padding, and average whose count uses the same predicate."""
 
 from math import inf
 
@@ -25,15 +25,15 @@ class Window:
 
 
 class Pooling:
-    """What both share: the tile of this block and the window's views of the input."""
+    """Shared by both kernels: this block's output tile and the window's views of the input."""
 
     def __init__(self, X, Y, cfg):
         (self.batch, self.H, self.W, self.C), (_, self.P, self.Q, _) = X.shape, Y.shape
         self.X, self.Y, self.cfg = X, Y, cfg
-        assume(self.C % 8 == 0, self.P >= 1, self.Q >= 1)  # rows of 16-byte vectors; something to divide by
+        assume(self.C % 8 == 0, self.P >= 1, self.Q >= 1)  # rows of 16-byte vectors; no division by zero
         for pixels in (self.H * self.W, self.P * self.Q):
-            assume(self.batch * pixels * self.C < 1 << 31)  # positions are 32-bit numbers
-        tag(X, lambda b, h, w, c: dict(b=b, c=c))  # the places of a window have no name of their own
+            assume(self.batch * pixels * self.C < 1 << 31)  # indices fit 32 bits
+        tag(X, lambda b, h, w, c: dict(b=b, c=c))  # the window position needs no tag of its own
         self.by = spread((cfg.pixels, cfg.channels), threads=256, vector=8)
         self.at = block_id((ceil_div(self.batch * self.P * self.Q, cfg.pixels), ceil_div(self.C, cfg.channels)))
 
@@ -47,11 +47,11 @@ class Pooling:
         view = self.X.gather(pixels, lambda m, c: self.shifted(m, c, r, s), outside=outside)
         x = load(view.tile((self.cfg.pixels, self.cfg.channels), self.at), self.by, edge=outside)
         if self.cfg.target == gfx942:
-            vmem.wait(0)  # only Hopper waits by itself
+            vmem.wait(0)  # on Hopper the hardware waits at the first use
         return x.to(f32)
 
     def counted(self, x, r, s):
-        """Where an element of the window lies in the input."""
+        """The input coordinates of an element of the window."""
         row, _ = x.index
         _, h, w, _ = self.shifted(self.at[0] * self.cfg.pixels + row, 0, r, s)
         return (h >= 0) & (h < self.H) & (w >= 0) & (w < self.W)

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Inclusive scan of rows of any length: a run a thread, lanes by shuffles, warps through shared memory, a carry."""
+"""Inclusive scan of rows of any length: a run per thread, warp shuffles, shared memory across warps, a carry."""
 
 from attrs import frozen
 
@@ -22,14 +22,14 @@ class Chunks:
 
 
 def meet(cfg):
-    """What was written to shared memory is there for all threads."""
+    """Makes shared-memory writes visible to all threads of the block."""
     if cfg.target == gfx942:
         lds.wait(0)
     sync()
 
 
 def arrived(cfg):
-    """What was loaded can be used: only Hopper waits by itself."""
+    """Waits for outstanding global loads; on Hopper the hardware waits at the first use."""
     if cfg.target == gfx942:
         vmem.wait(0)
         lds.wait(0)

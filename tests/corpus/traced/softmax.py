@@ -1,7 +1,7 @@
 # verdict: proved
-"""Row softmax of any length: one block a row, one pass for the maximum and the sum, one to write.
+"""Row softmax of any length: one block per row, one pass for the maximum and the sum, one to write.
 
-Every thread keeps the maximum and the sum of its own elements; lanes meet by shuffles, warps in shared memory.
+Every thread keeps the maximum and the sum of its own elements; shuffles reduce lanes, shared memory reduces warps.
 """
 
 from math import inf
@@ -28,21 +28,21 @@ class Rows:
 
 
 def meet(cfg):
-    """What was written to shared memory is there for all threads."""
+    """Makes shared-memory writes visible to all threads of the block."""
     if cfg.target == gfx942:
         lds.wait(0)
     sync()
 
 
 def arrived(cfg):
-    """What was loaded can be used: only Hopper waits by itself."""
+    """Waits for outstanding global loads; on Hopper the hardware waits at the first use."""
     if cfg.target == gfx942:
         vmem.wait(0)
         lds.wait(0)
 
 
 def across_cta(x, op, cfg):
-    """Fold one register value a thread: lanes by shuffle, warps through shared memory; every thread gets the result."""
+    """Block-wide fold of one value per thread: warp shuffles, then shared memory; every thread gets the result."""
     box = shared(f32, (cfg.warps,))
     copy(x.fold(0, op, within=warp), box, by=first_lane)
     meet(cfg)
@@ -70,7 +70,7 @@ def softmax(X: Tensor["R N", f32], Y: Tensor["R N", f32], *, cfg):
     high, total = registers(f32, by.partial(0)), registers(f32, by.partial(0))
     high[:], total[:] = -inf, 0.0
     for i in loop(ceil_div(N, cfg.chunk)):
-        v = load(x.tile((cfg.chunk,), (i,)), by, edge=-inf)  # the neutral element of what follows
+        v = load(x.tile((cfg.chunk,), (i,)), by, edge=-inf)  # the neutral element of the maximum
         arrived(cfg)
         now = maximum(high, v.max(0, within=thread))
         guard = where(now == -inf, 0.0, now)

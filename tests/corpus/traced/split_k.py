@@ -1,8 +1,8 @@
 # verdict: proved
-"""C = A @ B^T with K divided among blocks: two kernels and a workspace, or one that adds in global memory.
+"""Split-K, C = A @ B^T: partial sums in a workspace plus a reduction kernel, or atomic adds in global memory.
 
-Split z of the grid contracts the steps of k in span(z, splits, steps); with more splits than steps some contract none
-and store zeros. The second form needs C to be zero before, which is a launch like any other.
+Split z of the grid sums the K steps in span(z, splits, steps); if there are more splits than steps, some sum none and
+store zeros. The atomic form needs C zeroed first, by a launch of its own.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from argus.language import (
 
 @frozen
 class Hopper:
-    """bm x bn tiles, bk of K a slot; K in `splits` parts."""
+    """bm x bn output tile, bk of K per slot, K split into `splits` parts."""
 
     bm: int = 128
     bn: int = 128
@@ -62,7 +62,7 @@ class Hopper:
 
 @frozen
 class Plain:
-    """One tile of bm x bn a block, four elements a thread at a time."""
+    """One bm x bn tile per block, four elements per thread at a time."""
 
     bm: int = 64
     bn: int = 64
@@ -74,7 +74,7 @@ Store = Callable[[Fragment, Int, tuple[Int, Int]], None]
 
 
 def contract(A: Tensor, B: Tensor, cfg: Hopper, splits: int, store: Store) -> None:
-    """The sum over one split's steps of k of one tile, and what becomes of it: `store(acc, z, (row tile, n))`."""
+    """Sums one tile over the K steps of one split, then calls `store(acc, z, (row tile, n))`."""
     (M, K), N = A.shape, B.shape[0]
     tag(A, lambda m, k: dict(m=m, k=k))
     tag(B, lambda n, k: dict(n=n, k=k))
@@ -120,7 +120,7 @@ def partial(
 
 @kernel
 def combine(part: Tensor["Z M N", f32], C: Tensor["M N", bf16], *, cfg: Plain, depth: Int) -> None:
-    """C = the sum of the parts, which together hold every k below `depth` once."""
+    """C = the sum of the partial sums, which together contain every k below `depth` once."""
     Z, M, N = part.shape
     tile = (cfg.bm, cfg.bn)
     by = spread(tile, threads=256, vector=4)
@@ -129,7 +129,7 @@ def combine(part: Tensor["Z M N", f32], C: Tensor["M N", bf16], *, cfg: Plain, d
     assume(N % 4 == 0, Z * M * N < 1 << 40)
     for z in loop(Z):
         total += load(part[z].tile(tile, at), by, edge=0)
-    assert_covers(total.tag.k, 0, depth)  # of the launches before together
+    assert_covers(total.tag.k, 0, depth)  # over the partial sums of the earlier launch
     copy(total.to(bf16), C.tile(tile, at), edge=0)
     assert_written_once(C, lambda m, n: dict(m=m, n=n))
 
@@ -145,7 +145,7 @@ def zero(C: Tensor["M N", f32], *, cfg: Plain) -> None:
 
 @kernel
 def accumulate(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", f32], *, cfg: Hopper) -> None:
-    """C += A @ B^T, each split adding its part."""
+    """C += A @ B^T: each split adds its partial sum atomically."""
 
     def store(acc: Fragment, z: Int, at: tuple[Int, Int]) -> None:
         del z

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""The claim speaks of the sum as it was before one more product."""
+"""The assertion precedes the last product into the accumulator, so it does not cover what is stored."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

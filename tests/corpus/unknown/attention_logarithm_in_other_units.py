@@ -1,5 +1,5 @@
 # verdict: unknown
-"""The maximum is added to the logarithm of the sum in units of another base: no run tells, as tags know no units."""
+"""LSE adds the maximum in another log base than the log of the sum; tags have no units, so no run can refute it."""
 
 from math import inf, log as natural
 

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""The logarithm of a sum in units of its maximum is stored without the maximum."""
+"""LSE stores the log of a sum relative to the maximum, without adding the maximum back."""
 
 from math import inf, log as natural
 

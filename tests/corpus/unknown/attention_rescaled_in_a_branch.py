@@ -1,5 +1,5 @@
 # verdict: unknown
-"""The sum is brought to the new maximum in all iterations but the first, when it is zero: an assignment in a branch."""
+"""O is rescaled only for n > 0 (it is zero at first): a conditional assignment that the proof does not model."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Nothing says which k, and which columns, the scales belong to that a sum is multiplied by as it is added."""
+"""No assertion says which k and columns a block scale belongs to when the scaled sum is added."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, e4m3, eq,

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""The operand multiplied is not what was loaded."""
+"""The MMA multiplies the computed operand a - a, not the loaded a."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Sixty sums of a value with itself are 2 to the 60th of them in words, which nothing may try to write down."""
+"""A value is added to itself sixty times: expanded, the term would have 2^60 leaves, so nothing may expand it."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, block_id, copy, f32, kernel, load, sm_90a, spread, tag,

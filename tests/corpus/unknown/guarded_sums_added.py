@@ -1,5 +1,5 @@
 # verdict: unknown
-"""What a thread has summed is guarded before it is added: a thread without elements adds 1."""
+"""A guard against division by 0 replaces each thread's empty partial sum by 1 before the reduction, which adds it."""
 
 from math import inf
 
@@ -12,7 +12,7 @@ THREADS, CHUNK = 64, 256
 
 
 def across_cta(x, op):
-    """Fold one value a thread: lanes by shuffles, warps through shared memory; every thread gets the result."""
+    """Block-wide fold of one value per thread: warp shuffles, then shared memory; every thread gets the result."""
     box = shared(f32, (THREADS // 32,))
     copy(x.fold(0, op, within=warp), box, by=first_lane)
     sync()

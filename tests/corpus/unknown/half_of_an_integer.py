@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Integers are multiplied by a half, which is 0 among integers."""
+"""Integers are multiplied by 1/2, which rounds to 0 in integer arithmetic."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, block_id, copy, i32, kernel, load, sm_90a, spread, tag,

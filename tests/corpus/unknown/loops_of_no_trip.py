@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Row tiles take 0, 1, 2, ... slices of K; a tile of none waits for nothing and releases nothing."""
+"""Row tiles take 0, 1, 2, ... K slices; a tile with none waits for nothing and releases nothing."""
 
 from argus.language import (
     Ring, Tensor, assert_written_once, assume, bf16, ceil_div, copy, f32, kernel, loop, minimum, mma, registers,

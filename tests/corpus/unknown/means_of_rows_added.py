@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Means of four rows are added: that is no multiple of the mean of one."""
+"""The means of four rows are subtracted from each element: their sum is no multiple of one row's mean."""
 
 from argus.language import (
     TV, Layout, Tensor, assert_covers, assert_written_once, assume, block_id, copy, f32, kernel, load, ones, sm_90a, tag,

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Both warpgroups write their half of a box, and the first stores it."""
+"""Two warpgroups each write half of a box, and the first one issues its store."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, bulk, ceil_div, copy, elected, eq,
@@ -35,7 +35,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
             wgmma.wait(0)
             ring.release()
         assert_covers(acc.tag.k, 0, K)
-        for j in range(2):  # two pieces through one box, of which each warpgroup writes a half
+        for j in range(2):  # two pieces through one box; each warpgroup writes half of it
             with when(eq(wg, 0)), elected():
                 bulk.wait(0, of="reads")
             sync("both", threads=256)

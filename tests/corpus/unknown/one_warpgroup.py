@@ -1,5 +1,5 @@
 # verdict: unknown
-"""One warpgroup loads, waits and multiplies: one buffer, no ring, no roles."""
+"""One warpgroup loads, waits and multiplies: a single buffer, no ring, no roles."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq, f32,
@@ -27,7 +27,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
         full.wait(k)
         mma(mm, acc, a, b, init=eq(k, 0))
         wgmma.wait(0)
-        sync()  # all warps have seen the product end before the next tiles land
+        sync()  # all warps wait for the product before the next tiles arrive
     assert_covers(acc.tag.k, 0, K)
     copy(acc.to(bf16), C.tile((64, 16), (m, n)), edge=0)
     assert_written_once(C, lambda m, n: dict(m=m, n=n))

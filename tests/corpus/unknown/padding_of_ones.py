@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Outside the tensors ones are read: the tail of k adds products that are not there."""
+"""Out-of-bounds reads return 1: the K tail adds products that do not exist."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Padding is meant to be -inf, but the type has no infinity: sums of rows of other lengths are no numbers."""
+"""Padding should be -inf, but e4m3 has no infinity: the sums of rows that need padding are NaN."""
 
 from math import inf
 

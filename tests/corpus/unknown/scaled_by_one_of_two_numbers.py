@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Sums of products times an element of each of two tensors, which no tag tells from the others."""
+"""The sum is multiplied by one element of each of two 2-element tensors; no tag identifies which one."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942, global_load, kernel, load,

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""The relation that is asserted holds of the scales of the first block and of many others."""
+"""The asserted relation holds for the scales of the right block, but for those of many others too."""
 
 from argus.language import (
     Tensor, assert_covers, assert_relation, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942,

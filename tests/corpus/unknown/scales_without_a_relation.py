@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Nothing says which k a block of scales belongs to."""
+"""No assertion says which k a block of scales belongs to."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, eq, f32, gfx942, global_load, kernel,

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""A scan that stores its chunks in opposite order: no claim tells which prefix belongs where."""
+"""A scan stores its chunks in reverse order, and no assertion says which prefix belongs where."""
 
 from argus.language import (
     Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, f32, kernel,

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Scores are multiplied by their place in a chunk, and the second pass takes other chunks."""
+"""Scores are multiplied by their index in the chunk, and the second pass uses chunks of another size."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Scores are measured from the maximum of others, which differ in the seventh digit of a number."""
+"""The two passes add constants that differ in the seventh digit: the maximum subtracted is not that of the scores."""
 
 from math import inf
 

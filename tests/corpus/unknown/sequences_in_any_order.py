@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Nobody promises that sequences come one after the other."""
+"""No promise says that the start offsets ascend, so sequences may overlap."""
 
 from argus.language import (
     Tensor, assert_written_once, assume, block_id, ceil_div, copy, f32, gfx942, global_load, i32, kernel, load, loop,

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""The loop is cut in two."""
+"""The K loop is split into two consecutive loops."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

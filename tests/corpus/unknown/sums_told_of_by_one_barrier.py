@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Both agents of a pair of blocks tell of their sums by one barrier: right, and of a form that is not modelled."""
+"""Both warpgroups of each block in a pair signal their partial sums on one barrier: correct, but not modelled."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, eq,

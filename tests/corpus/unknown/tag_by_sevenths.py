@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Tags take k apart by 7, which no tile boundary respects."""
+"""Tags split k by 7, which no tile boundary is a multiple of."""
 
 from argus.language import (
     Swizzle, Tensor, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128, ds_write_b128, eq,

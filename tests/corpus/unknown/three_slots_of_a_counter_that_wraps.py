@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Three slots over many tiles, and nothing keeps a counter of uses from wrapping, which changes the slot."""
+"""Three slots over many tiles without a bound on the use counter: when it wraps, use % 3 selects another slot."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, mma,

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""The maximum and the sum are of the products with K, the probabilities of those with L."""
+"""Maximum and sum come from the scores with K, the probabilities from the scores with L."""
 
 from math import inf
 

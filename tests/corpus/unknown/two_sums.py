@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Even and odd steps have a sum each; the two are added at the end."""
+"""Even and odd K steps have an accumulator each; the two are added at the end."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Every other slab of k is of another tensor, whose elements have the same tags."""
+"""Every other K tile comes from another weight tensor whose elements carry the same tags."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, f32, gfx942, kernel, load, loop,

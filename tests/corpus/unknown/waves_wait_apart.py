@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Only one row waits for its stores, the other before the barrier as before: not modelled."""
+"""Each wave group waits for its LDS writes in its own branch before the barrier: not modelled."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, buffer_load, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Attention of one wave, a block behind with its values, which a launch before has turned and padded with zeros."""
+"""One-wave attention: P @ V runs one key block behind; an earlier launch stores V transposed and zero-padded."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: proved
-"""C = A @ B^T with K in four parts, each added in global memory to zeros; then rounded."""
+"""C = A @ B^T, split-K over four parts that add atomically to a zeroed f32 tensor; a last launch rounds to bf16."""
 
 from argus.language import (
     Swizzle, Tensor, add, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

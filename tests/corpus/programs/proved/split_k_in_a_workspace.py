@@ -1,5 +1,5 @@
 # verdict: proved
-"""C = A @ B^T with K in four parts: a workspace of their sums, then their sum."""
+"""C = A @ B^T, split-K over four parts: partial sums go to a workspace, a second launch reduces them."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,8 +1,8 @@
 # verdict: proved
-"""C = A @ B^T by blocks that take equal runs of K across the borders of tiles: of each tile five chunks, three a block.
+"""Stream-K, C = A @ B^T: a tile has five K chunks; each block takes a run of three, which may cross a tile boundary.
 
-What a block has of a tile it leaves in a workspace of its own, for the tile where its run begins and for the next; a
-launch after it adds up what the blocks of a tile have left.
+A block stores one partial sum for each of the two tiles that its run may touch in its own slice of a workspace; a
+second launch reduces the partial sums of every tile.
 """
 
 from argus.language import (

@@ -1,5 +1,5 @@
 # verdict: proved
-"""Two blocks of a cluster take one run of tiles of 128 rows, and fetch half of a tile of B each for both."""
+"""Stream-K by clusters of two blocks that share a run of 128-row tiles; each block multicasts half of a B tile."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, load,

@@ -1,5 +1,5 @@
 # verdict: proved
-"""C = A @ B with B turned beforehand: the tags of B cross to the product with its transpose."""
+"""C = A @ B with B transposed by an earlier launch: the tags of B hold across the launch for its transpose."""
 
 from argus.language import (
     TV, Layout, Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy,

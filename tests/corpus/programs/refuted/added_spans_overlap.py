@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""Each part that is added begins one step early."""
+"""Split-K with atomic adds: each part begins one K step too early, so that step is added twice."""
 
 from argus.language import (
     Swizzle, Tensor, add, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""Nobody sets the workspace to zero before the parts are added to it."""
+"""Split-K adds its parts to a workspace that no launch sets to zero: the sum contains garbage."""
 
 from argus.language import (
     Swizzle, Tensor, add, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""Two launches add the same products."""
+"""Two launches add the same products to one tensor: each product is counted twice."""
 
 from argus.language import (
     Swizzle, Tensor, add, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

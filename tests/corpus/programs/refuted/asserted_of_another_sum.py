@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""What is asserted of one sum is not what another has, which has the first step of K alone and is stored."""
+"""The assertion is about one accumulator; the kernel stores another, which holds only the first step of K."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""A part without steps, as there is one where K is short, leaves its slice of the workspace as it was."""
+"""A split without K steps (short K) does not store its workspace slice; the reduction reads it uninitialised."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""Each of the four parts adds all products."""
+"""Split-K in which each of the four parts adds the products of all of K."""
 
 from argus.language import (
     Swizzle, Tensor, add, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""The sum takes the first part four times."""
+"""The split-K reduction adds the first partial sum four times."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""The sum leaves out the last part."""
+"""The split-K reduction leaves out the last partial sum."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The sum takes its parts from the tile below."""
+"""The split-K reduction reads partial sums of the row tile below."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

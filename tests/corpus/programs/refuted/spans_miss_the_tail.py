@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""The parts share out the whole steps: the last, shorter one is nobody's."""
+"""Split-K divides only whole K steps among the parts: no part takes the shorter last step."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""Each part begins one step before its own: steps at the seams are counted twice."""
+"""Each split-K part begins one step early: steps at the boundaries between parts are counted twice."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

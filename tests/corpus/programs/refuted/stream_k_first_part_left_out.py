@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""The block in whose run a tile begins has a part of it too."""
+"""Stream-K reduction without the partial sum of the block whose run contains the tile's first K chunk."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, load,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Each run goes one chunk too far, which the next one has too."""
+"""Stream-K in which each run is one chunk too long: the next run takes the same chunk, which is counted twice."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, load,

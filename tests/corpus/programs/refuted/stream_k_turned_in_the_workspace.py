@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""Tiles are left by columns, and added up by rows."""
+"""Stream-K stores partial tiles column-major; the reduction reads them row-major."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, kernel, load,

@@ -1,5 +1,5 @@
 # verdict: refuted I4
-"""The claim says that B is turned, and it is stored in another order of tiles."""
+"""Bt is claimed to be the transpose of B, but its tiles are stored in reverse order of k."""
 
 from argus.language import (
     TV, Layout, Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy,

@@ -1,5 +1,5 @@
 # verdict: refuted I1
-"""The tiles of B are turned, and put in the order of another k, of which nothing is claimed there."""
+"""The transposed tiles of B are stored in reverse order of k, and no assertion states what Bt holds."""
 
 from argus.language import (
     TV, Layout, Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy,

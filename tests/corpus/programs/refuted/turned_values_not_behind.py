@@ -1,5 +1,5 @@
 # verdict: refuted I24
-"""The weights are a block behind, the turned values are not."""
+"""P lags one key block behind, the transposed V does not: weights multiply values of the next block."""
 
 from math import inf
 

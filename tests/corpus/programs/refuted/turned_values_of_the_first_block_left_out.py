@@ -1,5 +1,5 @@
 # verdict: refuted I25
-"""The product with turned values begins a block too late."""
+"""The product with transposed V begins one key block late: the first block of values is missing from O."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""Nothing is claimed of the workspace, and the tiles at its lower edge are nobody's."""
+"""The grid counts only whole row tiles: nothing writes the lower edge of the workspace, and no assertion claims it."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

@@ -1,5 +1,5 @@
 # verdict: refuted I3
-"""Rows are copied into a wider tensor, zeros beyond them; their sum claims a number for every column of it."""
+"""Rows are copied into a wider, zero-padded tensor; the claim on their sum expects data in the padding columns too."""
 
 from argus.language import (
     Tensor, assert_covers, assume, block_id, ceil_div, copy, f32, gfx942, global_load,

@@ -1,5 +1,5 @@
 # verdict: refuted I34
-"""The tiles at the right edge are added to, and were not set to zero."""
+"""Only whole tiles are set to zero: atomic adds into the partial tiles at the right edge start from garbage."""
 
 from argus.language import (
     Swizzle, Tensor, add, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,

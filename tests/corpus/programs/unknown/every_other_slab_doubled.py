@@ -1,5 +1,5 @@
 # verdict: unknown
-"""C = A @ B with B copied beforehand, every other slab of it doubled."""
+"""C = A @ B with a copy of B in which every other K tile is doubled: tags do not track the factor."""
 
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy,

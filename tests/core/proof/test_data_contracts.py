@@ -204,7 +204,7 @@ def test_a_promise_is_about_one_tensor() -> None:
 
     with pytest.raises(ArgusError) as caught:
         between.trace()
-    assert "its elements alone" in caught.value.diagnostic.message
+    assert "reads another tensor" in caught.value.diagnostic.message
 
 
 def test_an_order_is_of_a_row() -> None:

@@ -7,6 +7,9 @@ SOURCES := $(wildcard argus tests property_tests benchmarks examples conftest.py
 # Hundreds of tests start processes of their own: what these import is compiled once, not each time.
 unexport PYTHONDONTWRITEBYTECODE
 
+# One more than there are processors: some tests wait for processes that they have started.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+
 .PHONY: demo test test-all check fuzz golden format clean
 .DEFAULT_GOAL := test
 
@@ -21,7 +24,7 @@ test test-all: .venv/.stamp
 	@echo "[2/5] ruff format --check"; $(BIN)/ruff format --check $(SOURCES)
 	@echo "[3/5] pyright (strict)"; $(BIN)/pyright
 	@echo "[4/5] import contracts"; $(BIN)/lint-imports
-	@echo "[5/5] pytest, tier $(TIER)"; $(BIN)/python -m pytest -n auto --dist worksteal --tier $(TIER)
+	@echo "[5/5] pytest, tier $(TIER)"; $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --tier $(TIER)
 
 check: test
 

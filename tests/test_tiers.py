@@ -47,6 +47,7 @@ def test_no_commit_without_git(tmp_path: Path) -> None:
     assert commit(tmp_path) == ""
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("given", "passed"),
     [

@@ -87,6 +87,7 @@ def test_readers_of_the_scripts_agree(solver: Solver) -> None:
     assert sum(each.outcome in UNDECIDED for _, each in found) <= len(found) // 20  # those that need most time
 
 
+@pytest.mark.nightly
 def test_scripts_of_the_queries_are_read_back() -> None:
     for question in questions():
         text = export(question.query, question.status)

@@ -92,7 +92,7 @@ def test_without_a_check_a_cheat_passes(check: Check) -> None:
     assert isinstance(found, Passed), str(found)
 
 
-@pytest.mark.share(4)
+@pytest.mark.nightly
 @pytest.mark.parametrize(("pace", "noise"), [(1.05, 0.0), (HONEST, 0.0), (40.0, 0.0), (HONEST, 0.05)])
 def test_an_honest_candidate_passes(pace: float, noise: float) -> None:
     least = SimulatedBench(Simulated()).least(PROBLEM)

@@ -85,7 +85,7 @@ def test_other_kernels_are_caught_if_errors_exceed_the_known_bounds(cheat: type[
     assert found.check in CAUGHT_BY[cheat] | {"shapes", "precision"}
 
 
-@pytest.mark.share(16)
+@pytest.mark.nightly
 @pytest.mark.parametrize("check", LET_BY)
 def test_without_a_check_a_cheat_of_a_file_passes(check: Check, tmp_path: Path) -> None:
     found = judged(PRODUCT, LET_BY[check], Plan(PLAN.seed, {check}, seeds=2, rounds=3, most_calls=4), tmp_path)

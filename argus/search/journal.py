@@ -93,9 +93,10 @@ class Journal:
 
     def _is_new(self) -> bool:
         """Whether the file is empty. Raises ArgusError for another database or another version."""
+        # Tables first: another process may be creating them, which it does in one transaction.
+        (tables,) = self._store.execute("select count(*) from sqlite_master").fetchone()
         (version,) = self._store.execute("pragma user_version").fetchone()
         columns = {name for (_, name, *_) in self._store.execute("pragma table_info(events)")}
-        (tables,) = self._store.execute("select count(*) from sqlite_master").fetchone()
         if not tables:
             return True
         if columns != _COLUMNS:

@@ -4,10 +4,12 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from argus.core.diagnostic import ArgusError
+from argus.search import journal as journals
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
 from argus.search.journal import VERSION, Journal, decode_event, encode_event
@@ -91,6 +93,30 @@ def test_runs_share_a_store(tmp_path: Path) -> None:
     assert len(set(names)) == 4
     with Journal(path) as journal:
         assert all(journal.events(name) == (STARTED, *EVENTS * 5) for name in names)
+
+
+@pytest.mark.parametrize("statements", range(5))
+def test_a_store_may_be_created_while_another_opens_it(
+    statements: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, left = tmp_path / "runs.db", [statements]
+
+    class Late(sqlite3.Connection):
+        """Lets another process create the tables after so many of its statements."""
+
+        def execute(self, *arguments: Any) -> sqlite3.Cursor:  # noqa: ANN401 reason: sqlite3's
+            if left[0] == 0:
+                Journal(path).close()
+            left[0] -= 1
+            return super().execute(*arguments)
+
+    def connect_late(file: Path) -> sqlite3.Connection:
+        monkeypatch.undo()
+        return sqlite3.connect(file, timeout=0, isolation_level=None, factory=Late)
+
+    monkeypatch.setattr(journals, "_connected", connect_late)
+    with Journal(path) as journal:
+        assert journal.begin(STARTED) == "run-0001"
 
 
 @pytest.mark.parametrize("data", [b"no store at all, only text" * 50, None])

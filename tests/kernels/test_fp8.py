@@ -82,6 +82,7 @@ SLOTS = {
 """Row scales in the stages, and ordered warpgroups: each alone, and in a cluster."""
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("config", SLOTS)
 def test_scales_in_the_stages_are_proved_and_accumulators_stay_in_registers(config: str, tmp_path: Path) -> None:
     kernel = gemm_fp8_blocks.instance(SLOTS[config], config)

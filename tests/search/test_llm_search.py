@@ -121,6 +121,7 @@ def test_an_interrupted_question_ends_the_search_and_its_cost_is_recorded(
     assert ended == Ended("interrupted")
 
 
+@pytest.mark.nightly
 def test_without_an_answer_the_bandit_goes_on(tmp_path: Path) -> None:
     with Endpoint([call({"proposals": []})] * 3) as endpoint:
         found = optimize(PROBLEM, "gfx942", settings(tmp_path, endpoint.url, 1))

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+import pytest
 from attrs import evolve
 
 from argus.core.ir import Kernel
@@ -67,6 +68,7 @@ def test_a_step_to_a_kernel_that_computes_something_else_is_not_taken() -> None:
     assert mined.first == "expert"
 
 
+@pytest.mark.nightly
 def test_an_unproved_expert_yields_no_skills() -> None:
     (step,) = mine(Hopper(bn=128, stages=1), TECHNIQUES, tools())
 

@@ -59,7 +59,7 @@ def test_a_wrong_technique_file_fails_the_check(tmp_path: Path, capsys: pytest.C
 
     shown = capsys.readouterr().out
     assert "wrong  tma-multicast: sm_90a: `tma-multicast` changes no kernel of which `no_roles` is true" in shown
-    assert "0 of 1 techniques are what their files say" in shown
+    assert "0 of 1 techniques do what their files say" in shown
 
 
 def test_an_expert_is_mined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

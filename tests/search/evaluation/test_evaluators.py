@@ -129,10 +129,10 @@ def _told(pool: WorkerProcesses, name: str, future: Future[Judgement]) -> Judgem
 
 ORPHANED = """
 import sys, time
-from argus.search.evaluation.processes import Processes
+from argus.search.evaluation.processes import WorkerProcesses
 from tests.search.evaluation.test_evaluators import judge
 if __name__ == "__main__":
-    pool = Processes(judge, 1, 60.0)
+    pool = WorkerProcesses(judge, 1, 60.0)
     pool.submit("compiles", sys.argv[1][1:])
     time.sleep(600)
 """
@@ -166,10 +166,10 @@ def test_an_internal_failure_loses_only_its_candidate() -> None:
 
 UNGUARDED = """
 import sys
-from argus.search.evaluation.processes import Processes
+from argus.search.evaluation.processes import WorkerProcesses
 from tests.search.evaluation.test_evaluators import judge
 print("begun", flush=True)
-pool = Processes(judge, 2, seconds=60.0)
+pool = WorkerProcesses(judge, 2, seconds=60.0)
 found = [pool.result(name, future) for name, future in [(name, pool.submit(name)) for name in ("one", "three")]]
 print([each.microseconds for each in found], *(each.why for each in found), flush=True)
 sys.stdin.read()

@@ -94,7 +94,7 @@ def aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     room = np.zeros(array.nbytes + 16, np.uint8)
     start = -room.ctypes.data % 16
     made = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    made[:] = array
+    made[...] = array
     return made
 
 

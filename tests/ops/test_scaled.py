@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-from attrs import define, evolve, frozen
+from attrs import define, evolve
 from ml_dtypes import bfloat16, float8_e4m3fn
 
 import argus
@@ -23,6 +23,7 @@ from argus.ops.choice import select_fp8, select_fp8_blocks
 from argus.runtime import launch_gate
 from argus.runtime.cuda import driver
 from argus.runtime.kernel_cache import CachedVerdict
+from tests.ops.fake_torch import Card, Matrix, aligned
 from tests.runtime.fake_driver import FakeDriver
 
 module = import_module("argus.ops.scaled_matmul")
@@ -40,89 +41,30 @@ CUDA = SimpleNamespace(
 TYPES = {"torch.float8_e4m3fn": float8_e4m3fn, "torch.float32": np.float32, "torch.bfloat16": bfloat16}
 
 
-@frozen
-class Card:
-    """A device as torch has it: as good as its number."""
-
-    index: int
-
-
 @define
-class Held:
-    """As much of a tensor of torch as is used, in this process's memory. shift: bytes before its first element."""
-
-    array: np.ndarray[Any, Any]
-    dtype: str = "torch.float8_e4m3fn"
-    device: Any = Card(0)
-    is_cuda: bool = True
-    requires_grad: bool = False
-    shift: int = 0
-    copies: list[str] | None = None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
-
-    @property
-    def mT(self) -> Self:  # noqa: N802 reason: torch's name
-        return evolve(self, array=self.array.T)
-
-    def __getitem__(self, item: int) -> Self:
-        return evolve(self, array=self.array[item])
+class TypedMatrix(Matrix):
+    """A matrix of 8-bit numbers, their scales, or a product; a new one has its own type."""
 
     def flatten(self, first: int, last: int) -> Self:
-        kept = self.array.shape
-        return evolve(self, array=self.array.reshape(*kept[:first], -1, *kept[last % len(kept) + 1 :]))
+        extents = self.array.shape
+        return evolve(self, array=self.array.reshape(*extents[:first], -1, *extents[last % len(extents) + 1 :]))
 
     def reshape(self, *shape: int) -> Self:
         return evolve(self, array=self.array.reshape(shape))
-
-    def data_ptr(self) -> int:
-        return self.array.ctypes.data + self.shift
-
-    def stride(self) -> tuple[int, ...]:
-        return tuple(step // self.array.itemsize for step in self.array.strides)
-
-    def is_contiguous(self) -> bool:
-        return bool(self.array.flags.c_contiguous)
-
-    def contiguous(self) -> Self:
-        return self if self.is_contiguous() else self.copied("contiguous")
-
-    def clone(self) -> Self:
-        return self.copied("clone")
-
-    def copied(self, how: str) -> Self:
-        if self.copies is not None:
-            self.copies.append(how)
-        return evolve(self, array=aligned(self.array), shift=0)
-
-    def zero_(self) -> Self:
-        self.array[:] = 0
-        return self
 
     def new_empty(self, shape: tuple[int, ...], *, dtype: object = None) -> Self:
         made = aligned(np.full(shape, np.nan, TYPES[str(dtype)]))
         return evolve(self, array=made, dtype=str(dtype), shift=0, copies=None)
 
 
-def aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A copy that begins at a multiple of 16 bytes."""
-    room = np.zeros(array.nbytes + 16, np.uint8)
-    start = -room.ctypes.data % 16
-    made = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    made[...] = array
-    return made
-
-
-def eight(rows: int, columns: int, seed: int = 0) -> Held:
+def eight(rows: int, columns: int, seed: int = 0) -> TypedMatrix:
     drawn = np.random.default_rng(seed).integers(-2, 3, (rows, columns))
-    return Held(aligned(drawn.astype(float8_e4m3fn)))
+    return TypedMatrix(aligned(drawn.astype(float8_e4m3fn)), "torch.float8_e4m3fn")
 
 
-def scale(*shape: int, seed: int = 0) -> Held:
+def scale(*shape: int, seed: int = 0) -> TypedMatrix:
     drawn = np.random.default_rng(seed).integers(1, 9, shape) / 4
-    return Held(aligned(np.asarray(drawn, np.float32)), "torch.float32")
+    return TypedMatrix(aligned(np.asarray(drawn, np.float32)), "torch.float32")
 
 
 def at(place: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401 reason: a NumPy type

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,9 @@ REFUTED = Path(__file__).parents[1] / "corpus" / "refuted"
 NOT_KNOWN = REFUTED.parent / "unknown"
 PROVED = REFUTED.parent / "proved"
 Patch = Callable[[pytest.MonkeyPatch], None]
+Case = tuple[str | Callable[[], Kernel], str, Patch]
+"""A wrong kernel (of the corpus by name, or made by a function), the code that refutes it, and what switches off its
+check."""
 
 
 def load(name: str, folder: Path = REFUTED) -> Template:
@@ -94,3 +97,16 @@ def assert_only_this_check_refutes(
 def assert_proved(kernel: Template | Kernel) -> None:
     verdict = verify(kernel, solver="z3").verdict
     assert isinstance(verdict, Proved), verdict
+
+
+def cases_test(cases: Sequence[Case]) -> Callable[..., None]:
+    """A test of each wrong kernel: refuted with its code, and proved once its check is switched off."""
+    named = [(wrong if isinstance(wrong, str) else wrong.__name__, code) for wrong, code, _ in cases]
+
+    @pytest.mark.share(8)
+    @pytest.mark.parametrize(("wrong", "code", "switch_off"), cases, ids=[f"{code}-{name}" for name, code in named])
+    def test(wrong: str | Callable[[], Kernel], code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+        kernel = load(wrong) if isinstance(wrong, str) else wrong()
+        assert_only_this_check_refutes(kernel, code, switch_off, monkeypatch)
+
+    return test

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from argus.core.proof.dataflow import reaching
 from argus.core.proof.sync import epochs, ordering, races, tensor_maps, visibility
-from tests.verifier.switched_off_checks import Patch, always, assert_only_this_check_refutes, load, without_obligations
+from tests.verifier.switched_off_checks import Case, always, cases_test, without_obligations
 
 
 def loads_arrive_at_once(patch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def copies_through_maps_end_at_once(patch: pytest.MonkeyPatch) -> None:
 VISIBILITY = without_obligations(visibility, "visibility_obligations")
 
 
-CASES: tuple[tuple[str, str, Patch], ...] = (
+CASES: tuple[Case, ...] = (
     ("cp_async_without_a_wait", "I31", copies_past_registers_are_ordinary_writes),
     ("cp_async_one_group_too_few", "I31", copies_past_registers_are_ordinary_writes),
     ("cp_async_fenced_before_the_wait", "I12", copies_past_registers_are_ordinary_writes),
@@ -93,9 +93,4 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
 )
 
 
-@pytest.mark.share(8)
-@pytest.mark.parametrize(("twin", "code", "switch_off"), CASES, ids=[f"{code}-{twin}" for twin, code, _ in CASES])
-def test_a_twin_slips_past_without_its_check(
-    twin: str, code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert_only_this_check_refutes(load(twin), code, switch_off, monkeypatch)
+test_a_twin_slips_past_without_its_check = cases_test(CASES)

@@ -24,11 +24,10 @@ from argus.core.verdict import Proved
 from argus.core.walk import topological
 from argus.verifier.kernel import verify
 from tests.verifier.switched_off_checks import (
-    Patch,
+    Case,
     always,
-    assert_only_this_check_refutes,
     assert_proved,
-    load,
+    cases_test,
     load_edited,
     no_obligations,
     without_obligations,
@@ -104,7 +103,7 @@ def test_a_curve_of_too_many_tiles_slips_past_unless_its_place_is_bounded(monkey
     assert_proved(kernel)
 
 
-CASES: tuple[tuple[str, str, Patch], ...] = (
+CASES: tuple[Case, ...] = (
     ("curve_over_the_turned_grid", "I4", any_grid_will_do),
     ("curve_through_a_column_more", "I4", any_grid_will_do),
     ("gate_of_the_first_step", "I1", without_obligations(claims, "operand_obligations")),
@@ -134,9 +133,4 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
 )
 
 
-@pytest.mark.share(8)
-@pytest.mark.parametrize(("twin", "code", "switch_off"), CASES, ids=[f"{code}-{twin}" for twin, code, _ in CASES])
-def test_a_twin_slips_past_without_its_check(
-    twin: str, code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert_only_this_check_refutes(load(twin), code, switch_off, monkeypatch)
+test_a_twin_slips_past_without_its_check = cases_test(CASES)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from argus.core.algebra import TRUE
@@ -20,10 +18,9 @@ from property_tests.programs import KERNELS
 from property_tests.role_programs import ROLES
 from tests.core.proof.rings import changed, every, of_role
 from tests.verifier.switched_off_checks import (
-    Patch,
+    Case,
     always,
-    assert_only_this_check_refutes,
-    load,
+    cases_test,
     true_condition,
     without_obligations,
 )
@@ -83,7 +80,7 @@ def slots_that_overlap() -> Kernel:
     return next(mutant.kernel for mutant in overlap(kernel) if "lds_b" in mutant.what)
 
 
-CASES: tuple[tuple[str, str, Patch], ...] = (
+CASES: tuple[Case, ...] = (
     ("lds_over_budget", "I22", without_obligations(budgets, "_storage_obligations")),
     ("bank_conflicts", "I33", without_obligations(budgets, "_bank_obligations")),
     ("store_without_predicate", "I37", without_obligations(memory, "_bound_obligations")),
@@ -103,15 +100,10 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
 )
 
 
-@pytest.mark.share(8)
-@pytest.mark.parametrize(("twin", "code", "switch_off"), CASES, ids=[f"{code}-{twin}" for twin, code, _ in CASES])
-def test_a_twin_slips_past_without_its_check(
-    twin: str, code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert_only_this_check_refutes(load(twin), code, switch_off, monkeypatch)
+test_a_twin_slips_past_without_its_check = cases_test(CASES)
 
 
-MADE: tuple[tuple[Callable[[], Kernel], str, Patch], ...] = (
+MADE: tuple[Case, ...] = (
     (copy_of_another_swizzle, "I17", without_obligations(boxes, "box_obligations")),
     (rows_that_overlap, "I22", without_obligations(budgets, "distinct_address_obligations")),
     (slots_that_overlap, "I22", without_obligations(budgets, "distinct_address_obligations")),
@@ -120,9 +112,4 @@ MADE: tuple[tuple[Callable[[], Kernel], str, Patch], ...] = (
 """Faults that the DSL does not let anyone write: edits of a traced kernel."""
 
 
-@pytest.mark.share(8)
-@pytest.mark.parametrize(("made", "code", "switch_off"), MADE, ids=[f"{code}-{m.__name__}" for m, code, _ in MADE])
-def test_a_made_twin_slips_past_without_its_check(
-    made: Callable[[], Kernel], code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert_only_this_check_refutes(made(), code, switch_off, monkeypatch)
+test_a_made_twin_slips_past_without_its_check = cases_test(MADE)

@@ -27,10 +27,9 @@ from argus.core.proof.sync.roles.uses import UseResolver
 from property_tests.role_programs import ROLES
 from tests.core.proof.rings import Drained, changed, edited, every, of_role, ring
 from tests.verifier.switched_off_checks import (
-    Patch,
+    Case,
     always,
-    assert_only_this_check_refutes,
-    load,
+    cases_test,
     never,
     no_obligations,
     without_obligations,
@@ -130,7 +129,7 @@ def turns_a_phase_ahead() -> Kernel:
     return changed(kernel, enter, phase=add(enter.phase, 1))
 
 
-CASES: tuple[tuple[str, str, Patch], ...] = (
+CASES: tuple[Case, ...] = (
     ("arrivals_of_one_consumer", "I8", PROTOCOL),
     ("arrivals_of_three_consumers", "I8", PROTOCOL),
     ("bytes_of_one_operand", "I7", PROTOCOL),
@@ -170,15 +169,10 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
 )
 
 
-@pytest.mark.share(8)
-@pytest.mark.parametrize(("twin", "code", "switch_off"), CASES, ids=[f"{code}-{twin}" for twin, code, _ in CASES])
-def test_a_twin_slips_past_without_its_check(
-    twin: str, code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert_only_this_check_refutes(load(twin), code, switch_off, monkeypatch)
+test_a_twin_slips_past_without_its_check = cases_test(CASES)
 
 
-MADE: tuple[tuple[Callable[[], Kernel], str, Patch], ...] = (
+MADE: tuple[Case, ...] = (
     (barriers_made_known_to_nobody, "I14", without_obligations(obligations, "_initialisation_obligation")),
     (one_box_for_both_agents, "I13", without_obligations(analysis, "isolation_obligations")),
     (turns_a_phase_ahead, "I6", turns_need_no_order),
@@ -186,9 +180,4 @@ MADE: tuple[tuple[Callable[[], Kernel], str, Patch], ...] = (
 """Faults that the DSL does not let anyone write: edits of a traced kernel."""
 
 
-@pytest.mark.share(8)
-@pytest.mark.parametrize(("made", "code", "switch_off"), MADE, ids=[f"{code}-{m.__name__}" for m, code, _ in MADE])
-def test_a_made_twin_slips_past_without_its_check(
-    made: Callable[[], Kernel], code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert_only_this_check_refutes(made(), code, switch_off, monkeypatch)
+test_a_made_twin_slips_past_without_its_check = cases_test(MADE)

@@ -23,10 +23,12 @@ from argus.core.walk import show
 from argus.verifier.kernel import verify
 from tests.verifier.switched_off_checks import (
     NOT_KNOWN,
+    Case,
     Patch,
     always,
     assert_only_this_check_refutes,
     assert_proved,
+    cases_test,
     empty_message,
     load,
     load_edited,
@@ -240,7 +242,7 @@ def test_attention_from_the_last_keys_slips_past_without_its_check(
     assert_only_this_check_refutes(kernel, "I25", switch_off, monkeypatch)
 
 
-CASES: tuple[tuple[str, str, Patch], ...] = (
+CASES: tuple[Case, ...] = (
     ("gated_by_the_other_columns", "I2", no_map_obligations),
     ("scaled_by_the_first_rows", "I35", elements_of_any_place_agree),
     ("scaled_as_the_first_matrix", "I35", elements_of_any_place_agree),
@@ -273,9 +275,4 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
 )
 
 
-@pytest.mark.share(8)
-@pytest.mark.parametrize(("twin", "code", "switch_off"), CASES, ids=[f"{code}-{twin}" for twin, code, _ in CASES])
-def test_a_twin_slips_past_without_its_check(
-    twin: str, code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert_only_this_check_refutes(load(twin), code, switch_off, monkeypatch)
+test_a_twin_slips_past_without_its_check = cases_test(CASES)

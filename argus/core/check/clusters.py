@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argus.core import algebra
+from argus.core.check.divisible import always_multiple
 from argus.core.check.executor import error_at
 from argus.core.check.parts import views
 from argus.core.diagnostic import Diagnostic, Label
+from argus.core.index import Sym
 from argus.core.ir import Arrive, Copy, Kernel, Stmt, Sync, View, walk
 from argus.core.walk import show
 
@@ -18,10 +20,14 @@ def check_clusters(kernel: Kernel) -> Iterator[Diagnostic]:
     """
     sizes = (*kernel.cluster, *(1 for _ in kernel.grid[len(kernel.cluster) :]))
     for count, size in zip(kernel.grid, sizes, strict=False):
-        if algebra.mod(count, size) is not algebra.const(0):
-            message = f"{show(count)} blocks along one axis are not divisible into clusters of {size}"
+        if not always_multiple(kernel, count, size):
+            message = f"{show(count)} blocks along one axis are not always whole clusters of {size}"
             label = Label(kernel.span, "declared here")
-            help_ = "round the count up to whole clusters: `2 * ceil_div(M, 2 * 128)`"
+            text = show(count) if isinstance(count, Sym) else f"({show(count)})"
+            help_ = (
+                f"assume it, `assume({text} % {size} == 0)`, or round the count up to whole clusters, "
+                f"`{size} * ceil_div(M, {size} * 128)` for tiles of 128 rows"
+            )
             yield Diagnostic("E230", "error", message, label, help=help_, kernel=kernel.name)
     yield from _check_arrive_wait_pairs(kernel)
     top = {*kernel.prologue, *kernel.epilogue}

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from argus.core.proof.dataflow import reaching
-from argus.core.proof.sync import epochs, ordering, races, tensor_maps, visibility
+from argus.core.proof.sync import epochs, ordering, races, stages, tensor_maps, visibility
 from tests.verifier.switched_off_checks import Case, always, cases_test, without_obligations
 
 
@@ -27,7 +27,7 @@ def copies_past_registers_are_ordinary_writes(patch: pytest.MonkeyPatch) -> None
 
 
 def slots_are_never_the_same(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(visibility, "_different_slots", always)
+    patch.setattr(stages, "_different_slots", always)
 
 
 def no_group_leads(patch: pytest.MonkeyPatch) -> None:
@@ -63,6 +63,8 @@ CASES: tuple[Case, ...] = (
     ("cp_async_one_group_too_few", "I31", copies_past_registers_are_ordinary_writes),
     ("cp_async_fenced_before_the_wait", "I12", copies_past_registers_are_ordinary_writes),
     ("cp_async_into_the_slot_in_use", "I10", slots_are_never_the_same),
+    ("cp_async_prologue_in_one_group", "I31", slots_are_never_the_same),
+    ("cp_async_prologue_in_reverse", "I31", slots_are_never_the_same),
     ("missing_barrier_raw", "I5", without_obligations(races, "race_obligations")),
     ("missing_barrier_war", "I36", without_obligations(races, "race_obligations")),
     ("undrained_read", "I30", without_obligations(races, "race_obligations")),

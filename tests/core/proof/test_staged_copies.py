@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -182,6 +182,52 @@ def test_a_loop_that_runs_again_knows_nothing_of_its_slots_before(meets: bool, c
                 sync()
                 load(tiles[k % 3], BY)
             if meets:
+                sync()
+
+    assert failed(body) == codes
+
+
+def _after_a_prologue(filled: Sequence[int], *, pending: int = 1, first: int = 0) -> Callable[[Tensor, Tensor], None]:
+    """Stages filled before the loop, a group each, then the stage two iterations ahead; three stages, so that the
+    stage read is `k % 3`.
+    """
+
+    def body(A: Tensor, _: Tensor) -> None:
+        tiles = shared(bf16, (3, 64, 16), swizzle=32)
+        _fill_and_read(A, tiles, filled, pending, first)
+
+    return body
+
+
+def _fill_and_read(A: Tensor, tiles: Tensor, filled: Sequence[int], pending: int, first: int) -> None:
+    for stage in filled:
+        start(A, tiles[stage])
+        cp_async.commit()
+    for k in loop(first, A.shape[0]):
+        cp_async.wait(pending)
+        sync()
+        load(tiles[k % 3], BY)
+        start(A, tiles[(k + 2) % 3])
+        cp_async.commit()
+
+
+@pytest.mark.parametrize("first", [0, 1, 5])
+def test_stages_filled_before_a_loop_are_told_from_the_stage_that_is_read(first: int) -> None:
+    one, two, three = first % 3, (first + 1) % 3, (first + 2) % 3
+    assert failed(_after_a_prologue((one, two), first=first)) == set()
+    assert failed(_after_a_prologue((two, one), first=first)) == {"I31"}
+    assert failed(_after_a_prologue((one, two), pending=2, first=first)) == {"I31"}
+    assert failed(_after_a_prologue((one, three), first=first)) == {"I31"}  # the second stage is filled twice
+
+
+@pytest.mark.parametrize(("meets", "codes"), [(True, set[str]()), (False, {"I31", "I36"})])
+def test_a_prologue_that_runs_again_may_fill_a_stage_that_was_read_last(meets: bool, codes: set[str]) -> None:
+    def body(A: Tensor, _: Tensor) -> None:
+        tiles = shared(bf16, (3, 64, 16), swizzle=32)
+        for _tile in loop(3):
+            _fill_and_read(A, tiles, (0, 1), 1, 0)
+            if meets:
+                cp_async.wait(0)
                 sync()
 
     assert failed(body) == codes

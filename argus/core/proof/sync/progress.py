@@ -65,6 +65,7 @@ class SharedAccess:
     """A shared-memory access of a statement; its view uses loop variables, primed for old iterations.
 
     alone: executed by one thread. age: iterations since, of the loop on which its index depends.
+    fixed: the same access with its constant stage, where `access` writes that stage in terms of a loop variable.
     """
 
     stmt: Stmt
@@ -72,6 +73,12 @@ class SharedAccess:
     access: Access
     alone: bool
     age: int = 0
+    fixed: Access | None = None
+
+    @property
+    def forms(self) -> tuple[Access, ...]:
+        """The access in each of its forms: two accesses are apart if they are in any of them."""
+        return (self.access,) if self.fixed is None else (self.access, self.fixed)
 
 
 @frozen(eq=False)

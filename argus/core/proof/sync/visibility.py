@@ -21,7 +21,7 @@ from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.check import claim_views
-from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Symbol
+from argus.core.index import Index, Symbol
 from argus.core.ir import (
     Alloc,
     Assert,
@@ -61,6 +61,7 @@ from argus.core.proof.sync.progress import (
     key_of,
     record_access,
 )
+from argus.core.proof.sync.stages import anchored, may_conflict
 from argus.core.walk import substitute, symbols
 
 _OLDEST = 8
@@ -125,7 +126,7 @@ class Visibility:
 
     def _loop(self, loop: For, entry: State, *, alone: bool) -> State:
         """Iterates to the fixpoint: records only lose progress, and progress is finite."""
-        state = entry
+        state = anchored(self.accesses, entry, loop)
         while True:
             after = self.walk(loop.body, state, alone=alone)
             following = state.join(self._earlier(after, loop))
@@ -194,7 +195,7 @@ class Visibility:
         self.record(Check("I5", what, touched.stmt, None, good, "give each thread its own cells", reason))
 
     def _check_pair(self, later: SharedAccess, earlier: SharedAccess, progress: Progress) -> None:
-        if later.access.view.buffer is not earlier.access.view.buffer or not _may_conflict(later, earlier):
+        if later.access.view.buffer is not earlier.access.view.buffer or not may_conflict(later, earlier):
             return
         name = later.access.view.buffer.name
         match later.kind, earlier.kind:
@@ -335,39 +336,6 @@ def _kind(stmt: Stmt, access: Access) -> Kind:
     if isinstance(stmt, Copy) and stmt.atom.completion.queue == "cp_async" and access.mode == "write":
         return "staged"
     return access.mode
-
-
-def _may_conflict(later: SharedAccess, earlier: SharedAccess) -> bool:
-    """Whether two accesses may have a common cell, from two threads if both are ordinary."""
-    common = overlap(later.access, earlier.access, {})
-    if common is None:
-        return True
-    if common.slots is algebra.FALSE or _different_slots(common.slots):
-        return False
-    if not common.cells.shared:
-        return False
-    ordinary = later.kind in ("read", "write") and earlier.kind in ("read", "write")
-    return not ordinary or common.cells.of_two_threads
-
-
-def _different_slots(slots: Cond) -> bool:
-    """Whether two stage indices differ in every iteration: their arguments differ by a constant, modulo the stages."""
-    parts = slots.parts if isinstance(slots, And) else (slots,)
-    return any(
-        isinstance(part, Cmp)
-        and part.op == "=="
-        and isinstance(part.left, Bin)
-        and isinstance(part.right, Bin)
-        and _differ_modulo(part.left, part.right)
-        for part in parts
-    )
-
-
-def _differ_modulo(one: Bin, other: Bin) -> bool:
-    if (one.op, other.op) != ("%", "%") or one.right is not other.right or not isinstance(one.right, Const):
-        return False
-    distance = algebra.sub(one.left, other.left)
-    return isinstance(distance, Const) and distance.value % one.right.value != 0
 
 
 def _primed(symbol: Symbol) -> Index:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from attrs import define, field, frozen
 
@@ -66,8 +66,9 @@ def vector_addresses(view: View, by: TV, scope: Scope, values: Sequence[int], *,
     edge: whether elements may be out of bounds. width: the C type of global offsets.
     """
     layout = view.buffer.layout
-    if isinstance(layout, Staged) and not edge:
-        return _shared_addresses(view, by, scope, values, layout)
+    if isinstance(layout, Staged):
+        declared, found = _shared_addresses(view, by, scope, values, layout)
+        return _with_predicates(view, by, scope, values, (declared, found)) if edge else (declared, found)
     own = [by.coordinates_at(algebra.sym(scope.thread), value) for value in values]
     return element_addresses(view, own, scope, edge=edge, width=width)
 
@@ -82,22 +83,35 @@ def element_addresses(
     for element in own:
         wanted = tuple(substitute(at, {}, element) for at in view.at)
         names = [origin.name(at) for origin, at in zip(origins, wanted, strict=True)]
-        inside = _bounds_predicate(view, element, scope, names) if edge else ""
-        assert isinstance(layout, Strided), "shared memory has a static shape: no bounds predicate"
+        inside = _bounds_predicate(view, element, scope, lambda axis, _, names=names: names[axis]) if edge else ""
+        assert isinstance(layout, Strided), view.buffer.name
         found.append(VectorAddress(_strided_offset(names, layout, scope.text, width), inside))
     return [line for origin in origins for line in origin.lines], found
 
 
-def _bounds_predicate(view: View, element: tuple[Index, ...], scope: Scope, names: Sequence[str]) -> str:
+def _with_predicates(view: View, by: TV, scope: Scope, values: Sequence[int], declared: Declared) -> Declared:
+    """Addresses in shared memory with their bounds predicates."""
+    origins = [_LocalBases(f"at{axis}", scope.text) for axis in range(len(view.at))]
+    found: list[VectorAddress] = []
+    for value, place in zip(values, declared[1], strict=True):
+        element = by.coordinates_at(algebra.sym(scope.thread), value)
+        inside = _bounds_predicate(view, element, scope, lambda axis, at: origins[axis].name(at))
+        found.append(VectorAddress(place.offset, inside))
+    return [*declared[0], *(line for origin in origins for line in origin.lines)], found
+
+
+def _bounds_predicate(view: View, element: tuple[Index, ...], scope: Scope, named: Callable[[int, Index], str]) -> str:
     """The bounds predicate of a vector's first element, without comparisons that intervals prove.
 
-    Vectors do not straddle the edge of a tensor, so the first element decides.
+    Vectors do not straddle the edge of a tensor, so the first element decides. named: C text of a coordinate.
     """
     wanted = tuple(substitute(at, {}, element) for at in view.at)
     parts: list[str] = []
-    for at, extent, name in zip(wanted, view.buffer.shape, names, strict=True):
+    for axis, (at, extent) in enumerate(zip(wanted, view.buffer.shape, strict=True)):
         low, high = algebra.le(0, at) is TRUE, algebra.lt(at, extent) is TRUE
-        end = scope.text.index(extent)
+        if low and high:
+            continue
+        end, name = scope.text.index(extent), named(axis, at)
         if not low and not high:
             parts.append(f"(unsigned)({name}) < (unsigned)({end})")  # one comparison for both ends
         elif not low:

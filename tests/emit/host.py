@@ -56,6 +56,26 @@ template <int rows, int values, typename V> static V mfma(
     rendezvous(waves[lane_now / 64]);
     return c;
 }
+static int words[16][64];
+static int from_lane(int word, int lane) {
+    words[lane_now / 64][lane_now % 64] = word;
+    rendezvous(waves[lane_now / 64]);
+    int found = words[lane_now / 64][lane & 63];
+    rendezvous(waves[lane_now / 64]);
+    return found;
+}
+static int dpp_lane(int control) {  // [AMD CDNA3 ISA, DPP controls]
+    int lane = lane_now % 64;
+    if (control < 0x100) return (lane & ~3) | (control >> 2 * (lane & 3) & 3);
+    if (control >= 0x121 && control < 0x130) return (lane & ~15) | (lane - (control - 0x120) & 15);
+    if (control == 0x140) return lane ^ 15;
+    if (control == 0x141) return lane ^ 7;
+    abort();
+}
+#define __builtin_amdgcn_ds_bpermute(address, word) from_lane(word, (address) / 4)
+static int swizzled_lane(int mask) { return (lane_now & mask & 31) ^ mask >> 10 | (lane_now & 32); }
+#define __builtin_amdgcn_ds_swizzle(word, mask) from_lane(word, swizzled_lane(mask))
+#define __builtin_amdgcn_update_dpp(old, word, control, rows, banks, bound) from_lane(word, dpp_lane(control))
 struct resource { char* base; unsigned bytes; };
 #define __amdgpu_buffer_rsrc_t resource
 static resource make_resource(void* base, unsigned bytes) { return {(char*)base, bytes}; }

@@ -31,4 +31,4 @@ shfl_sync_b32 = Atom(
 )
 
 SHUFFLES: Mapping[str, Atom] = {"gfx942": ds_bpermute_b32, "sm_90a": shfl_sync_b32}
-"""By target. They have no spelling, since nothing emits them yet."""
+"""By target. Their text is a call of `lane_from`, a device function of each target (`argus.emit.shuffles`)."""

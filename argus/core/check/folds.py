@@ -85,6 +85,30 @@ def _coordinates_by_row(
     held: TV, at: tuple[Index, ...], shape: tuple[int, ...], axis: int, group: int
 ) -> list[dict[int, frozenset[int]]] | None:
     """For each group of threads, the coordinates along the axis that the group holds, by row; None if symbolic."""
+    placed = element_rows(held, at, shape, axis)
+    if placed is None:
+        return None
+    row, along = placed
+    elements = held.elements()
+    found: list[dict[int, frozenset[int]]] = []
+    for first in range(0, len(elements), group):
+        own = np.unique(elements[first : first + group])
+        own = own[row[own] >= 0]
+        rows: dict[int, set[int]] = {}
+        for where, coordinate in zip(row[own].tolist(), along[own].tolist(), strict=True):
+            rows.setdefault(where, set()).add(coordinate)
+        found.append({where: frozenset(coordinates) for where, coordinates in rows.items()})
+    return found
+
+
+def element_rows(
+    held: TV, at: tuple[Index, ...], shape: tuple[int, ...], axis: int
+) -> tuple[IntArray, IntArray] | None:
+    """For each element of the tile of `held`: its row, and its coordinate along the axis.
+
+    at: the tile's coordinates of an element of a view of this shape. The row is -1 outside the view. None if an
+    expression is symbolic.
+    """
     grid = np.indices(shape, dtype=np.int64)
     try:
         number, below = np.zeros(shape, np.int64), 1
@@ -92,20 +116,11 @@ def _coordinates_by_row(
             number, below = number + np.asarray(evaluate(expression, {}, tuple(grid))) * below, below * extent
     except KeyError:
         return None
-    along = np.full(prod(held.tile), -1, np.int64)
-    row = np.zeros(prod(held.tile), np.int64)
+    along = np.zeros(prod(held.tile), np.int64)
+    row = np.full(prod(held.tile), -1, np.int64)
     along[number.ravel()] = grid[axis].ravel()
     row[number.ravel()] = _row_indices(tuple(grid), shape, axis).ravel()
-    elements = held.elements()
-    found: list[dict[int, frozenset[int]]] = []
-    for first in range(0, len(elements), group):
-        own = np.unique(elements[first : first + group])
-        own = own[along[own] >= 0]
-        rows: dict[int, set[int]] = {}
-        for where, coordinate in zip(row[own].tolist(), along[own].tolist(), strict=True):
-            rows.setdefault(where, set()).add(coordinate)
-        found.append({where: frozenset(coordinates) for where, coordinates in rows.items()})
-    return found
+    return row, along
 
 
 def _row_indices(axes: tuple[IntArray, ...], shape: tuple[int, ...], axis: int) -> IntArray:
@@ -116,13 +131,21 @@ def _row_indices(axes: tuple[IntArray, ...], shape: tuple[int, ...], axis: int) 
     return number
 
 
-def _target_rows(target: TV, axis: int, *, dropped: bool) -> list[set[tuple[int, int]]]:
-    """For each thread, the results that it holds: (row, index along the axis)."""
+def result_rows(target: TV, axis: int, *, dropped: bool) -> tuple[IntArray, IntArray]:
+    """For each register of the result, shape (threads, values): its row, and its coordinate along the axis.
+
+    dropped: whether the result lacks the axis; the coordinate is then 0.
+    """
     axes = target.coordinates()
     size = (target.threads.size(), target.values.size())
     row, below = np.zeros(size, np.int64), 1
     for position, extent in enumerate(target.tile):
         if dropped or position != axis:
             row, below = row + axes[position] * below, below * extent
-    number = np.zeros(size, np.int64) if dropped else axes[axis]
+    return row, np.zeros(size, np.int64) if dropped else axes[axis]
+
+
+def _target_rows(target: TV, axis: int, *, dropped: bool) -> list[set[tuple[int, int]]]:
+    """For each thread, the results that it holds: (row, index along the axis)."""
+    row, number = result_rows(target, axis, dropped=dropped)
     return [set(zip(rows.tolist(), numbers.tolist(), strict=True)) for rows, numbers in zip(row, number, strict=True)]

@@ -9,14 +9,17 @@ from argus.core.index import Index
 from argus.core.ir import Copy, Kernel, Strided, View, static, walk
 from argus.emit.cuda.context import Context
 from argus.emit.cuda.matrices import matrix_lines
-from argus.emit.cuda.moves import cp_async_lines, load_store_lines
+from argus.emit.cuda.moves import agent_scope, cp_async_lines, load_store_lines
 from argus.emit.cuda.plan import box_start, uses_tma
 from argus.emit.faults import not_built
+from argus.emit.shuffles import is_shuffle, shuffle_lines
 
 
 def copy_lines(copy: Copy, context: Context) -> list[str]:
     """Emit one copy. Raises ArgusError (E501) for a copy without an emitted form."""
     name = copy.atom.name
+    if is_shuffle(copy):
+        return shuffle_lines(copy, agent_scope(context), copy.atom.unit)
     for unsupported, what in (
         (copy.peers is not None and copy.signal is None, "a multicast store"),
         (copy.combine, "a reducing copy"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from argus.core.algebra import TRUE
 from argus.core.ir import Copy, View
 from argus.emit.address import VectorAddress, vector_addresses
 from argus.emit.copies import fill_word, vector_starts
@@ -52,7 +51,8 @@ def cp_async_lines(copy: Copy, context: Context) -> list[str]:
     for source, target in zip(sources, targets, strict=True):
         bytes_ = f"({source.inside}) ? {size} : 0" if source.inside else str(size)
         to = shared_address_text(copy.target, target, context)
-        body.append(f"cp_async_{size}({to}, {_address(copy.source, source, context)}, {bytes_});")
+        kept = f"if ({target.inside}) " if target.inside else ""
+        body.append(f"{kept}cp_async_{size}({to}, {_address(copy.source, source, context)}, {bytes_});")
     return by_copying_threads(copy, context, [*from_lines, *to_lines, *body])
 
 
@@ -67,9 +67,7 @@ def by_copying_threads(copy: Copy, context: Context, lines: list[str]) -> list[s
 def _vector_addresses(
     copy: Copy, view: View, context: Context, first: tuple[int, ...]
 ) -> tuple[list[str], list[VectorAddress]]:
-    if view.buffer.space == "shared" and view.where is not TRUE:
-        raise not_built("a masked copy of shared memory", copy.span)
-    edge = copy.edge is not None and view.buffer.space == "global"
+    edge = copy.edge is not None
     return vector_addresses(view, copy.by, agent_scope(context), first, edge=edge, width="(long)")
 
 

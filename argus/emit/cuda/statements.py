@@ -49,6 +49,7 @@ from argus.emit.cuda.plan import register_changes, uses_pdl, uses_tma
 from argus.emit.cuda.products import mma_lines, register_operands
 from argus.emit.elements import map_lines
 from argus.emit.faults import not_built
+from argus.emit.fold_text import fold_lines
 from argus.emit.hip.text import source_line
 from argus.emit.scope import c_type, layout_of
 
@@ -140,7 +141,9 @@ class Writer:
                 return [f"if ({context.names.symbols[context.thread]} == 0) {{", *self._inner(body), "}"]
             case Roles():
                 return list(self._roles())
-            case Let() | Fold() | Edit():
+            case Fold():
+                return fold_lines(stmt, agent_scope(context), _WARP)
+            case Let() | Edit():
                 raise not_built(f"the statement `{type(stmt).__name__}`", stmt.span)
             case _:
                 assert_never(stmt)

@@ -50,13 +50,16 @@ from argus.emit.address import size_in_bytes
 from argus.emit.copies import copy_lines
 from argus.emit.elements import map_lines
 from argus.emit.faults import not_built
+from argus.emit.fold_text import fold_lines
 from argus.emit.hip.accumulation import ACCUMULATION, move_to_agprs, reserve_agprs, uses_agprs
 from argus.emit.hip.direct import DIRECT, direct_lines, uses_direct_loads
+from argus.emit.hip.lanes import LANES, reads_lanes
 from argus.emit.hip.mma import mma_lines
 from argus.emit.hip.prelude import PRELUDE
 from argus.emit.hip.tile_order import AXES, REMAP, REMAPPED, block_coordinates, xcd_remap
 from argus.emit.hip.waits import wait_counts, wait_immediate
 from argus.emit.scope import Scope, c_type, described_buffers, layout_of, scope_of
+from argus.emit.shuffles import is_shuffle, shuffle_lines
 
 _POLICIES: Mapping[PolicyName, str] = {
     "priority": "__builtin_amdgcn_s_setprio",
@@ -75,13 +78,14 @@ def hip_text(kernel: Kernel) -> str:
     if len(kernel.blocks) > len(AXES) or kernel.cluster != (1,):
         raise not_built("a grid of more than three axes, or a cluster", kernel.span, kernel.name)
     scope = scope_of(kernel)
-    writer = _Writer(scope, wait_counts(kernel, scope))
+    writer = _Writer(scope, wait_counts(kernel, scope), kernel.target.unit)
     lines = [*_heading(kernel, scope), *(f"    {line}" for line in _locals(kernel, scope))]
     lines += [f"    {line}" for line in writer.body(kernel.body)]
     parts = (
         (PRELUDE, True),
         (REMAP, xcd_remap(kernel) is not None),
         (DIRECT, uses_direct_loads(kernel)),
+        (LANES, reads_lanes(kernel)),
         (ACCUMULATION, uses_agprs(kernel)),
     )
     head = [part for part, used in parts if used]
@@ -119,6 +123,7 @@ def _locals(kernel: Kernel, scope: Scope) -> Iterator[str]:
 class _Writer:
     scope: Scope
     waits: Mapping[Wait, int]
+    unit: int
 
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
         for stmt in body:
@@ -133,6 +138,8 @@ class _Writer:
                 return []
             case Alloc(buffer=buffer):
                 return [self._allocation(buffer, stmt)]
+            case Copy() if is_shuffle(stmt):
+                return shuffle_lines(stmt, self.scope, stmt.atom.unit)
             case Copy():
                 return (direct_lines if stmt.atom.direct else copy_lines)(stmt, self.scope)
             case Map():
@@ -149,7 +156,10 @@ class _Writer:
                 return self._for(stmt)
             case If():
                 return self._if(stmt)
-            case Let() | Fold() | Arrive() | Await() | Commit() | Fence() | Edit() | Advance() | Roles() | One():
+            case Fold():
+                moved = move_to_agprs(stmt.target.buffer, self.scope, stmt.span)
+                return [*fold_lines(stmt, self.scope, self.unit), *moved]
+            case Let() | Arrive() | Await() | Commit() | Fence() | Edit() | Advance() | Roles() | One():
                 raise not_built(f"the statement `{type(stmt).__name__}`", stmt.span)
             case _:
                 assert_never(stmt)

@@ -37,7 +37,7 @@ def copy_lines(copy: Copy, scope: Scope) -> list[str]:
     first = vector_starts(copy)
     ranged = copy.atom.edge == "range_zero"
     width = "(unsigned)" if ranged else "(long)"
-    edge = copy.edge is not None and memory.buffer.space == "global"
+    edge = copy.edge is not None
     declared, found = vector_addresses(memory, copy.by, scope, first, edge=edge, width=width)
     body = [_vector_statement(copy, scope, value, place, memory) for value, place in zip(first, found, strict=True)]
     lines = ["{", *(f"    {line}" for line in (*declared, *body)), "}"]
@@ -50,7 +50,6 @@ def _check_supported(copy: Copy) -> None:
     for unsupported, what in (
         (copy.signal, "a copy that signals a barrier"),
         (copy.peers, "a copy to several blocks"),
-        (copy.combine, "a reducing copy"),
         (copy.cache, f"the cache policy `{copy.cache}`"),
         (copy.source.peer or copy.target.peer, "a copy between blocks"),
     ):
@@ -60,8 +59,6 @@ def _check_supported(copy: Copy) -> None:
     declared = (copy.atom.operands["source"].space, copy.atom.operands["target"].space)
     if spaces != declared or "register" not in spaces:
         raise not_built(f"{copy.atom} from {spaces[0]} to {spaces[1]} memory", copy.span)
-    if "shared" in spaces and copy.edge is not None:
-        raise not_built("an out-of-bounds copy of shared memory", copy.span)
     whole_register_buffer(copy.source if spaces[0] == "register" else copy.target, copy.by, copy.span)
 
 

@@ -19,7 +19,7 @@ global_atomic_add = Atom(
     completion=Completion(),
     combine="add",
     issue_cycles=4.0,
-    spelling={"gfx942": "__builtin_amdgcn_global_atomic_fadd_f32({target}, {source})"},
+    spelling={"gfx942": "global_atomic_add_f32({target}, {source})"},
 )
 
 ATOMS: tuple[Atom, ...] = (global_atomic_add,)

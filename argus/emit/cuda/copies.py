@@ -22,7 +22,6 @@ def copy_lines(copy: Copy, context: Context) -> list[str]:
         return shuffle_lines(copy, agent_scope(context), copy.atom.unit)
     for unsupported, what in (
         (copy.peers is not None and copy.signal is None, "a multicast store"),
-        (copy.combine, "a reducing copy"),
         (copy.cache, f"the cache policy `{copy.cache}`"),
         (copy.source.peer or (copy.target.peer and not name.startswith("st_")), "a copy between blocks"),
         (_has_element_mask(copy), "a predicated copy by this instruction"),
@@ -37,15 +36,17 @@ def copy_lines(copy: Copy, context: Context) -> list[str]:
         return matrix_lines(copy, context)
     if name.startswith("cp_async"):
         return cp_async_lines(copy, context)
-    if name.startswith(("ld_", "st_")):
+    if name.startswith(("ld_", "st_")) or copy.combine is not None:
         return load_store_lines(copy, context)
     raise not_built(f"the copy `{name}`", copy.span)
 
 
 def _has_element_mask(copy: Copy) -> bool:
     """Whether a view masks elements although the instruction has no predicate."""
-    views = () if copy.atom.name.startswith(("ld_", "st_")) else (copy.target,)
-    views += () if copy.atom.name.startswith(("ld_", "st_", "cp_async")) else (copy.source,)
+    name = copy.atom.name
+    if name.startswith(("ld_", "st_", "cp_async")) or copy.combine is not None:
+        return False
+    views = (copy.source, copy.target)
     return any(view.where is not algebra.TRUE for view in views)
 
 

@@ -25,11 +25,12 @@ def load_store_lines(copy: Copy, context: Context) -> list[str]:
     first = vector_starts(copy)
     declared, found = _vector_addresses(copy, memory, context, first)
     own = _registers(copy, registers, first)
+    store = f"store_b{copy.atom.vector_bits}" if copy.combine is None else copy.atom.name
     bits, name = copy.atom.vector_bits, context.name_of(registers.buffer)
     body: list[str] = []
     for value, place in zip(own, found, strict=True):
         there, here = _address(memory, place, context), f"&{name}[{value}]"
-        text = f"load_b{bits}({here}, {there});" if loads else f"store_b{bits}({there}, {here});"
+        text = f"load_b{bits}({here}, {there});" if loads else f"{store}({there}, {here});"
         if place.inside and loads:
             word = fill_word(copy.edge or 0.0, registers.buffer.dtype)
             text = f"if ({place.inside}) {text} else fill_b{bits}({here}, {word});"

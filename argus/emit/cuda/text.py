@@ -13,7 +13,7 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Copy, Kernel, walk
 from argus.emit.c_expr import CText
-from argus.emit.cuda import copies, lanes, matrices, products
+from argus.emit.cuda import copies, lanes, matrices, products, reductions
 from argus.emit.cuda.context import Context
 from argus.emit.cuda.guards import Guard, guard_text, guards
 from argus.emit.cuda.plan import Plan, plan_of
@@ -59,6 +59,7 @@ def cuda_text(kernel: Kernel) -> CudaText:
 
 
 def _helpers(kernel: Kernel) -> Iterator[str]:
+    yield from reductions.helpers(kernel)
     yield from lanes.helpers(kernel)
     yield from copies.helpers(kernel)
     yield from matrices.helpers(kernel)

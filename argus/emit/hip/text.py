@@ -56,6 +56,7 @@ from argus.emit.hip.direct import DIRECT, direct_lines, uses_direct_loads
 from argus.emit.hip.lanes import LANES, reads_lanes
 from argus.emit.hip.mma import mma_lines
 from argus.emit.hip.prelude import PRELUDE
+from argus.emit.hip.reductions import REDUCTIONS, uses_reductions
 from argus.emit.hip.tile_order import AXES, REMAP, REMAPPED, block_coordinates, xcd_remap
 from argus.emit.hip.waits import wait_counts, wait_immediate
 from argus.emit.scope import Scope, c_type, described_buffers, layout_of, scope_of
@@ -85,6 +86,7 @@ def hip_text(kernel: Kernel) -> str:
         (PRELUDE, True),
         (REMAP, xcd_remap(kernel) is not None),
         (DIRECT, uses_direct_loads(kernel)),
+        (REDUCTIONS, uses_reductions(kernel)),
         (LANES, reads_lanes(kernel)),
         (ACCUMULATION, uses_agprs(kernel)),
     )

@@ -127,7 +127,7 @@ class _FoldWriter:
     def _scan(self, plan: Scan) -> list[str]:
         lines = LaneText(self.scope, self.unit).declared if plan.lanes > 1 else []
         if plan.lanes > 1:
-            lines = [*lines, f"const int place = lane >> {plan.low} & {plan.lanes - 1};"]
+            lines = [*lines, f"const int place = own_lane >> {plan.low} & {plan.lanes - 1};"]
         for row in plan.rows:
             lines += self._scan_of_row(row, plan)
         return lines
@@ -159,7 +159,7 @@ class _FoldWriter:
         lines = [f"sum = {self.target(run[-1])};"]
         distance = 1
         while distance < plan.lanes:
-            lines.append(f"other = lane_from(sum, lane - {distance << plan.low});")
+            lines.append(f"other = lane_from(sum, own_lane - {distance << plan.low});")
             lines.append(f"if (place >= {distance}) sum = {self.combined('other', 'sum')};")
             distance *= 2
         if len(run) == 1:
@@ -167,12 +167,12 @@ class _FoldWriter:
         else:
             lines += self._add_what_precedes(run, plan, carried=carried)
         if carries:
-            lines.append(f"sum = lane_from(sum, lane | {plan.lanes - 1 << plan.low});")
+            lines.append(f"sum = lane_from(sum, own_lane | {plan.lanes - 1 << plan.low});")
             lines.append(f"carry = {self.combined('carry', 'sum') if carried else 'sum'};")
         return lines
 
     def _add_what_precedes(self, run: tuple[int, ...], plan: Scan, *, carried: bool) -> list[str]:
-        lines = [f"other = lane_from(sum, lane - {1 << plan.low});"]
+        lines = [f"other = lane_from(sum, own_lane - {1 << plan.low});"]
         if carried:
             lines.append(f"other = place > 0 ? {self.combined('carry', 'other')} : carry;")
         added = [f"{self.target(register)} = {self.combined('other', self.target(register))};" for register in run]

@@ -30,8 +30,8 @@ class LaneText:
 
     @property
     def declared(self) -> list[str]:
-        """The declaration of `lane`, the thread's index in its warp."""
-        return [f"const int lane = {self.scope.names.symbols[self.scope.thread]} % {self.unit};"]
+        """The declaration of `own_lane`, the thread's index in its warp."""
+        return [f"const int own_lane = {self.scope.names.symbols[self.scope.thread]} % {self.unit};"]
 
     def fetched(
         self, source: Callable[[int], str], kind: str, cells: IntArray, registers: int, at: str = ""
@@ -45,7 +45,7 @@ class LaneText:
         own = np.unique(cells[0][cells[0] >= 0] % registers)
         if len(cells) == 1 and lanes and len(own) == 1:
             register = source(int(own[0]))
-            return Fetched((), (), register if lanes == "lane" else f"lane_from({register}, {lanes})")
+            return Fetched((), (), register if lanes == "own_lane" else f"lane_from({register}, {lanes})")
         rows = ", ".join(f"{{{', '.join(map(str, row))}}}" for row in cells.tolist())
         table = f"static const int cells[{len(cells)}][{cells.shape[1]}] = {{{rows}}};"
         thread = self.scope.names.symbols[self.scope.thread]
@@ -60,7 +60,7 @@ class LaneText:
 
 
 def lane_text(lanes: IntArray, present: IntArray, unit: int) -> str:
-    """C text over `lane` of the lane that each thread reads; empty if it is no simple function of the thread's own.
+    """C text over `own_lane` of the lane that each thread reads; empty if it is no simple function of the thread's own.
 
     lanes: by thread; only those with `present` matter.
     """
@@ -74,10 +74,10 @@ def lane_text(lanes: IntArray, present: IntArray, unit: int) -> str:
         elif (wanted & mask).all():
             fixed |= mask
     if np.array_equal(own & kept | fixed, wanted):
-        text = "lane" if kept == unit - 1 else f"(lane & {kept})" if kept else ""
+        text = "own_lane" if kept == unit - 1 else f"(own_lane & {kept})" if kept else ""
         return " | ".join(part for part in (text, str(fixed) if fixed or not text else "") if part)
     distance = np.unique(own - wanted)
-    return f"lane - {distance[0]}" if len(distance) == 1 else ""
+    return f"own_lane - {distance[0]}" if len(distance) == 1 else ""
 
 
 def affine_registers(rows: Sequence[Sequence[int]], names: tuple[str, str]) -> tuple[str, str] | None:

@@ -1,4 +1,9 @@
-"""Resource plan of a CUDA kernel: shared-memory offsets, tensor maps, named barriers, and register reallocation."""
+"""Resource plan of a CUDA kernel: shared-memory offsets, tensor maps, named barriers, and register reallocation.
+
+A tensor map in memory has no storage: it describes a tensor of the launch, some of whose axes are fixed (I29 proves
+that copies through it stay in that tensor). A box of it is the box of the whole tensor at those coordinates, and the
+launcher encodes a map of the whole tensor. So edits emit nothing, and copies use the launcher's map.
+"""
 
 from __future__ import annotations
 

@@ -104,8 +104,6 @@ class Writer:
                 return []
             case Alloc(buffer=buffer, count=count):
                 return self._allocation(buffer, count, stmt)
-            case Copy(through=Buffer()):
-                raise not_built("a copy through a tensor map in memory", stmt.span)
             case Copy():
                 return [*self._materialise_stored(stmt), *copy_lines(stmt, context)]
             case Map():
@@ -143,7 +141,9 @@ class Writer:
                 return list(self._roles())
             case Fold():
                 return fold_lines(stmt, agent_scope(context), _WARP)
-            case Let() | Edit():
+            case Edit():
+                return []  # `plan`: copies through a map in memory use the launcher's map of the whole tensor
+            case Let():
                 raise not_built(f"the statement `{type(stmt).__name__}`", stmt.span)
             case _:
                 assert_never(stmt)
@@ -151,7 +151,7 @@ class Writer:
     def _allocation(self, buffer: Buffer, count: int | None, stmt: Alloc) -> list[str]:
         name = self.context.name_of(buffer)
         match buffer.space:
-            case "shared":
+            case "shared" | "map":
                 return []
             case "barrier":
                 init = f"barrier_init({name} + 8 * i, {count});"

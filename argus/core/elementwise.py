@@ -82,6 +82,17 @@ _ENTRIES = (
 
 ELEMENT_OPS: Mapping[str, ElementOp] = {entry.name: entry for entry in _ENTRIES}
 
+INTEGER_OPS: Mapping[str, str] = {
+    "neg": "(i32)(0u - (unsigned){0})",
+    "add": "(i32)((unsigned){0} + (unsigned){1})",
+    "sub": "(i32)((unsigned){0} - (unsigned){1})",
+    "mul": "(i32)((unsigned){0} * (unsigned){1})",
+    "max": "max({0}, {1})",
+    "min": "min({0}, {1})",
+    "abs": "({0} < 0 ? (i32)(0u - (unsigned){0}) : {0})",
+}
+"""The operations on 32-bit integers, which wrap around, and their C text on both targets."""
+
 
 def evaluate_op(name: str, *numbers: float) -> float:
     """The value of an operation on numbers, NaN where it is undefined (infinity minus infinity)."""

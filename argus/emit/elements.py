@@ -15,11 +15,10 @@ from argus.core.ir.element_walk import gets
 from argus.core.layout import TV
 from argus.core.span import Span
 from argus.core.walk import substitute
-from argus.emit.arithmetic import Typed, literal, operation, widened
-from argus.emit.faults import not_built
+from argus.emit.arithmetic import Typed, compared, converted, literal, operation
 from argus.emit.loops import unrolled_loops
 from argus.emit.registers import register_values
-from argus.emit.scope import Scope, c_type, is_whole, layout_of, whole_register_buffer
+from argus.emit.scope import Scope, is_whole, layout_of, whole_register_buffer
 
 
 def map_lines(stmt: Map, scope: Scope) -> list[str]:
@@ -98,8 +97,7 @@ class _ElementWriter:
         return self.stmt.span
 
     def text_as(self, elem: Elem, dtype: DType) -> str:
-        text, own = self.text(elem)
-        return text if own == dtype else f"({c_type(dtype)}){text}"
+        return converted(self.text(elem), dtype)
 
     def text(self, elem: Elem) -> Typed:
         match elem:
@@ -112,12 +110,12 @@ class _ElementWriter:
             case Op(name=name, args=args):
                 return operation(name, [self.text(arg) for arg in args], self.scope.target, self.span)
             case Cast(dtype=dtype, arg=arg):
-                return f"({c_type(self._arithmetic_dtype(dtype))}){self.text(arg)[0]}", dtype
+                return converted(self.text(arg), dtype), dtype
             case Where(test=test, then=then, other=other):
-                (yes, left), (no, right) = self.text(then), self.text(other)
-                dtype = left or right
-                own = f"({c_type(dtype)})" if dtype is not None else ""
-                return f"({self.test(test)} ? {own}{yes} : {own}{no})", dtype
+                yes, no = self.text(then), self.text(other)
+                dtype = yes[1] or no[1]
+                left, right = (each[0] if dtype is None else converted(each, dtype) for each in (yes, no))
+                return f"({self.test(test)} ? {left} : {right})", dtype
             case _:
                 assert_never(elem)
 
@@ -126,7 +124,7 @@ class _ElementWriter:
             case Holds(cond=cond):
                 return f"({self.scope.text.cond(substitute(cond, {}, self.at))})"
             case Compare(op=op, left=left, right=right):
-                return f"({widened(self.text(left))} {op} {widened(self.text(right))})"
+                return compared(self.text(left), op, self.text(right))
             case Both(parts=parts):
                 return f"({' && '.join(self.test(part) for part in parts) or 'true'})"
             case Either(parts=parts):
@@ -144,9 +142,4 @@ class _ElementWriter:
             value = value if same else register_values(elem.view, layout, self.span, elem.at)[value]
         elif distance := _register_distance(elem, layout, self.span):
             value = f"{value} + {distance}"
-        return self.scope.element(buffer, value), self._arithmetic_dtype(buffer.dtype)
-
-    def _arithmetic_dtype(self, dtype: DType) -> DType:
-        if dtype.bits < 16:
-            raise not_built(f"arithmetic on {dtype}", self.span)
-        return dtype
+        return self.scope.element(buffer, value), buffer.dtype

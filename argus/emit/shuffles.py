@@ -8,7 +8,7 @@ from argus.core import algebra
 from argus.core.ir import Copy
 from argus.core.layout import TV, IntArray
 from argus.core.walk import evaluate, substitute, symbols
-from argus.emit.arithmetic import literal
+from argus.emit.arithmetic import converted, literal
 from argus.emit.faults import not_built
 from argus.emit.lanes import LaneText
 from argus.emit.scope import Scope, c_type, layout_of, whole_register_buffer
@@ -40,7 +40,7 @@ def shuffle_lines(copy: Copy, scope: Scope, unit: int) -> list[str]:
             body.append("{")
             body += [f"    {line}" for line in (*found.declared, *found.lines)]
             body.append(f"    const {c_type(dtype)} read = {text};")
-            fill = f"({c_type(dtype)}){literal(copy.edge or 0.0)}"
+            fill = converted((literal(copy.edge or 0.0), None), dtype)
             body.append(f"    {scope.element(target, value)} = {scope.text.cond(inside)} ? read : {fill};")
             body.append("}")
         else:

@@ -20,6 +20,7 @@ from argus.emit.cuda.plan import Plan, plan_of
 from argus.emit.cuda.prelude import PRELUDE
 from argus.emit.cuda.statements import Writer
 from argus.emit.faults import not_built
+from argus.emit.fp8 import CONVERSIONS, converts_fp8
 from argus.emit.integers import element_reads
 from argus.emit.names import assign_names
 from argus.emit.scope import Scope, c_type
@@ -59,6 +60,8 @@ def cuda_text(kernel: Kernel) -> CudaText:
 
 
 def _helpers(kernel: Kernel) -> Iterator[str]:
+    if converts_fp8(kernel):
+        yield CONVERSIONS.replace("__builtin_memcpy", "memcpy")  # NVRTC has no such builtin
     yield from reductions.helpers(kernel)
     yield from lanes.helpers(kernel)
     yield from copies.helpers(kernel)

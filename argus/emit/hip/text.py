@@ -51,6 +51,7 @@ from argus.emit.copies import copy_lines
 from argus.emit.elements import map_lines
 from argus.emit.faults import not_built
 from argus.emit.fold_text import fold_lines
+from argus.emit.fp8 import CONVERSIONS, converts_fp8
 from argus.emit.hip.accumulation import ACCUMULATION, move_to_agprs, reserve_agprs, uses_agprs
 from argus.emit.hip.direct import DIRECT, direct_lines, uses_direct_loads
 from argus.emit.hip.lanes import LANES, reads_lanes
@@ -86,6 +87,7 @@ def hip_text(kernel: Kernel) -> str:
         (PRELUDE, True),
         (REMAP, xcd_remap(kernel) is not None),
         (DIRECT, uses_direct_loads(kernel)),
+        (CONVERSIONS, converts_fp8(kernel)),
         (REDUCTIONS, uses_reductions(kernel)),
         (LANES, reads_lanes(kernel)),
         (ACCUMULATION, uses_agprs(kernel)),

@@ -14,6 +14,7 @@ from argus.core.dsl.tiles.reductions import Within
 from argus.core.dsl.tiles.values import (
     RegisterTile,
     check_dtype,
+    check_operation,
     check_types,
     compute_tile,
     covering_tile,
@@ -149,6 +150,8 @@ class Fragment(ElementWise):
 
     def _check(self, other: Operand, name: str) -> None:
         """Raises E205 or E106 unless each thread holds the operand's elements for its elements of this tile."""
+        if name in ELEMENT_OPS:
+            check_operation(name, self.dtype)
         for tile in _register_tiles((other,)):
             if tile.element_for(self.layout) is None:
                 layout_mismatch(name, self.layout, tile.layout)
@@ -283,6 +286,7 @@ def elementwise(name: str, *operands: Operand) -> Fragment:
     Raises E205 unless all tiles can be broadcast to one of them, with every thread holding its operands.
     """
     chosen = covering_tile(name, _register_tiles(operands))
+    check_operation(name, chosen.dtype)
     assert ELEMENT_OPS[name].arity == len(operands)
     elem = Op(name, tuple(_element_expr(operand, chosen.layout) for operand in operands))
     return _value(compute_tile(elem, chosen.dtype, chosen.layout, "value"))

@@ -12,6 +12,7 @@ from argus.core.check.register_operands import threads_hold
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.dtype import DType
+from argus.core.elementwise import INTEGER_OPS
 from argus.core.ir import Alloc, Buffer, Elem, File, Get, Map, View, whole
 from argus.core.layout import TV
 from argus.core.layout.thread_value.facets import coordinates_from_finer
@@ -118,6 +119,12 @@ def check_dtype(dtype: DType) -> None:
             f"expected an element type, found {describe_value(dtype)}",
             help="use `bf16`, `f16`, `f32`, `e4m3` or `i32`",
         )
+
+
+def check_operation(name: str, dtype: DType) -> None:
+    """Raises E106 for an operation that is not defined on integers."""
+    if dtype.family == "int" and name not in INTEGER_OPS:
+        fault("E106", f"`{name}` of {dtype}, which is defined on floats only", help="convert with `.to(f32)` first")
 
 
 def check_file(target: Target, dtype: DType, file: File) -> None:

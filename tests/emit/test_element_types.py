@@ -41,7 +41,9 @@ def numbers() -> npt.NDArray[np.float32]:
     every = np.arange(256, dtype=np.uint8).view(E4M3).astype(np.float32)
     held = np.unique(every[np.isfinite(every)])
     middles = (held[1:] + held[:-1]) / 2
-    near = np.concatenate([held, middles, np.float32([464, 480, 1e30, np.inf, -np.inf, np.nan, 0, -0.0, 1e-40])])
+    near = np.concatenate(
+        [held, middles, np.array([464, 480, 1e30, np.inf, -np.inf, np.nan, 0, -0.0, 1e-40], np.float32)]
+    )
     beside = [np.nextafter(near, np.float32(end)) for end in (np.inf, -np.inf)]
     near = np.concatenate([near, *beside]).astype(np.float32)
     drawn = np.random.default_rng(0).integers(0, 1 << 32, COUNT - len(near), dtype=np.uint64).astype(np.uint32)

@@ -8,7 +8,8 @@ from argus.core.dtype import DType
 from argus.core.ir import Copy, View
 from argus.emit.address import VectorAddress, vector_addresses
 from argus.emit.faults import not_built
-from argus.emit.scope import Scope, whole_register_buffer
+from argus.emit.registers import vector_in_registers, vector_runs
+from argus.emit.scope import Scope
 
 
 def vector_starts(copy: Copy) -> tuple[int, ...]:
@@ -39,7 +40,12 @@ def copy_lines(copy: Copy, scope: Scope) -> list[str]:
     width = "(unsigned)" if ranged else "(long)"
     edge = copy.edge is not None
     declared, found = vector_addresses(memory, copy.by, scope, first, edge=edge, width=width)
-    body = [_vector_statement(copy, scope, value, place, memory) for value, place in zip(first, found, strict=True)]
+    loads = memory is copy.source
+    registers = copy.target if loads else copy.source
+    body: list[str] = []
+    for run, place in zip(vector_runs(copy, registers, first), found, strict=True):
+        vector = vector_in_registers(registers.buffer, run, scope, loads=loads)
+        body += vector.around(_vector_statement(copy, scope, vector.pointer, place, memory))
     lines = ["{", *(f"    {line}" for line in (*declared, *body)), "}"]
     if copy.by.threads.size() == scope.threads:
         return lines
@@ -59,11 +65,10 @@ def _check_supported(copy: Copy) -> None:
     declared = (copy.atom.operands["source"].space, copy.atom.operands["target"].space)
     if spaces != declared or "register" not in spaces:
         raise not_built(f"{copy.atom} from {spaces[0]} to {spaces[1]} memory", copy.span)
-    whole_register_buffer(copy.source if spaces[0] == "register" else copy.target, copy.by, copy.span)
 
 
-def _vector_statement(copy: Copy, scope: Scope, value: int, place: VectorAddress, memory: View) -> str:
-    """C text of one vector load or store, with its predicate."""
+def _vector_statement(copy: Copy, scope: Scope, register: str, place: VectorAddress, memory: View) -> str:
+    """C text of one vector load or store, with its predicate. register: C pointer to the registers."""
     name = scope.names.buffers[memory.buffer]
     if copy.atom.edge == "range_zero":
         offset = f"{memory.buffer.dtype.bits // 8}u * ({place.offset})"
@@ -72,7 +77,6 @@ def _vector_statement(copy: Copy, scope: Scope, value: int, place: VectorAddress
     else:
         place_text = f"&{name}[{place.offset}]"
     loads = memory is copy.source
-    register = scope.pointer((copy.target if loads else copy.source).buffer, value)
     operands = {"source": place_text, "target": register} if loads else {"source": register, "target": place_text}
     text = f"{copy.atom.spelling['gfx942'].format(**operands)};"
     if not place.inside or _predicate_in_offset(copy):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from attrs import frozen
 
 from argus.core.index import Index
-from argus.core.ir import View
+from argus.core.ir import Buffer, Copy, View
 from argus.core.layout import TV
 from argus.core.span import Span
 from argus.core.walk import IntArray, evaluate, symbols
 from argus.emit.faults import not_built
-from argus.emit.scope import layout_of
+from argus.emit.scope import Scope, c_type, layout_of
 
 
 def register_values(view: View, by: TV, span: Span, at: tuple[Index, ...] | None = None) -> tuple[int, ...]:
@@ -50,3 +53,45 @@ def _element_numbers(coordinates: tuple[IntArray, ...], tile: tuple[int, ...], s
         number = number + axis * below
         below *= extent
     return number
+
+
+# -- vectors -------------------------------------------------------------------------------------------------
+
+
+@frozen
+class RegisterVector:
+    """The registers of one vector. pointer: C text; before, after: statements around the access."""
+
+    pointer: str
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+    def around(self, access: str) -> list[str]:
+        if not self.before and not self.after:
+            return [access]
+        return ["{", *(f"    {line}" for line in (*self.before, access, *self.after)), "}"]
+
+
+def vector_runs(copy: Copy, registers: View, first: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """The registers of each of a thread's vectors. first: the copy's value at which each vector starts.
+
+    Raises ArgusError (E501) as `register_values`.
+    """
+    own = register_values(registers, copy.by, copy.span)
+    size = len(own) // len(first)
+    return tuple(own[value : value + size] for value in first)
+
+
+def vector_in_registers(buffer: Buffer, run: tuple[int, ...], scope: Scope, *, loads: bool) -> RegisterVector:
+    """How an access reaches these registers: directly if they are consecutive and aligned, else through a copy.
+
+    loads: whether the access writes the registers.
+    """
+    size = len(run)
+    if run[0] % size == 0 and run == tuple(range(run[0], run[0] + size)):
+        return RegisterVector(scope.pointer(buffer, run[0]))
+    declared = f"alignas(16) {c_type(buffer.dtype)} run[{size}];"
+    elements = [(f"run[{place}]", scope.element(buffer, register)) for place, register in enumerate(run)]
+    if loads:
+        return RegisterVector("&run[0]", (declared,), tuple(f"{own} = {place};" for place, own in elements))
+    return RegisterVector("&run[0]", (declared, *(f"{place} = {own};" for place, own in elements)))

@@ -9,11 +9,18 @@ import ctypes
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
+
+from argus.core.algebra import const
+from argus.core.ir import Kernel
+from argus.core.walk import evaluate
+from argus.emit.hip.text import hip_text
+from argus.emit.names import assign_names
 
 Array = npt.NDArray[Any]
 
@@ -154,6 +161,14 @@ def run(
     library = compiled(text, _driver(text, symbol, threads, len(arrays), len(sizes)), work)
     held = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays] + [ctypes.c_void_p(size) for size in sizes]
     library.run(*grid, (ctypes.c_void_p * len(held))(*held))
+
+
+def run_kernel(kernel: Kernel, arrays: Sequence[Array], sizes: Mapping[str, int], work: Path) -> None:
+    """Emit a kernel of one or two grid axes and run it. arrays: in the order of its parameters."""
+    env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
+    grid = [int(np.asarray(evaluate(extent, env))) for extent in (*kernel.grid, const(1))]
+    values = [sizes[symbol.name] for symbol in kernel.sizes]
+    run(hip_text(kernel), assign_names(kernel).kernel, kernel.threads, (grid[0], grid[1]), arrays, values, work)
 
 
 def compiled(text: str, driver: str, work: Path) -> ctypes.CDLL:

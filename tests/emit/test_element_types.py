@@ -10,12 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.core.ir import Kernel
-from argus.core.walk import evaluate
 from argus.emit.fp8 import CONVERSIONS
 from argus.emit.hip.prelude import PRELUDE
-from argus.emit.hip.text import hip_text
-from argus.emit.names import assign_names
 from argus.language import Tensor, copy, exp, gfx942, i32, kernel, load, spread
 from argus.verifier.loader import load as load_file
 from property_tests.programs import CORPUS
@@ -62,14 +58,6 @@ def test_conversions_of_e4m3_are_those_of_numpy(tmp_path: Path) -> None:
     assert np.array_equal(np.signbit(y.view(E4M3).astype(np.float32))[x == 0], np.signbit(x[x == 0]))
 
 
-def run(made: Kernel, arrays: tuple[npt.NDArray[np.int32], ...], sizes: dict[str, int], work: Path) -> None:
-    """Run an emitted kernel of one or two grid axes."""
-    env = {symbol: sizes[symbol.name] for symbol in made.sizes}
-    grid = [int(np.asarray(evaluate(extent, env))) for extent in made.grid]
-    values = [sizes[symbol.name] for symbol in made.sizes]
-    host.run(hip_text(made), assign_names(made).kernel, made.threads, (grid[0], grid[1]), arrays, values, work)
-
-
 @executed
 def test_integers_wrap_around(tmp_path: Path) -> None:
     """The file's own formula, at numbers whose product with 3 overflows."""
@@ -81,7 +69,7 @@ def test_integers_wrap_around(tmp_path: Path) -> None:
     d = draw.integers(-40, 40, rows).astype(np.int32)
     x[0, 0], d[0] = 4, 5  # 3 * 4 - 5 == 7
     y = np.zeros((rows, columns), np.int32)
-    run(exported.trace(), (x, d, y), {"R": rows, "N": columns}, tmp_path)
+    host.run_kernel(exported.trace(), (x, d, y), {"R": rows, "N": columns}, tmp_path)
     moved = np.int32(3) * x - d[:, None]
     np.testing.assert_array_equal(y, np.where(moved == 7, -moved, np.clip(moved, -100, 100)))
     assert y[0, 0] == -7

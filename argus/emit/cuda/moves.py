@@ -9,7 +9,7 @@ from argus.emit.address import VectorAddress, vector_addresses
 from argus.emit.copies import fill_word, vector_starts
 from argus.emit.cuda.context import Context
 from argus.emit.faults import not_built
-from argus.emit.registers import register_values
+from argus.emit.registers import vector_in_registers, vector_runs
 from argus.emit.scope import Scope
 
 
@@ -24,19 +24,19 @@ def load_store_lines(copy: Copy, context: Context) -> list[str]:
     memory, registers = (copy.source, copy.target) if loads else (copy.target, copy.source)
     first = vector_starts(copy)
     declared, found = _vector_addresses(copy, memory, context, first)
-    own = _registers(copy, registers, first)
     store = f"store_b{copy.atom.vector_bits}" if copy.combine is None else copy.atom.name
-    bits, name = copy.atom.vector_bits, context.name_of(registers.buffer)
+    bits, word = copy.atom.vector_bits, fill_word(copy.edge or 0.0, registers.buffer.dtype)
     body: list[str] = []
-    for value, place in zip(own, found, strict=True):
-        there, here = _address(memory, place, context), f"&{name}[{value}]"
+    for run, place in zip(vector_runs(copy, registers, first), found, strict=True):
+        there = _address(memory, place, context)
+        vector = vector_in_registers(registers.buffer, run, context.scope, loads=loads)
+        here = vector.pointer
         text = f"load_b{bits}({here}, {there});" if loads else f"{store}({there}, {here});"
         if place.inside and loads:
-            word = fill_word(copy.edge or 0.0, registers.buffer.dtype)
             text = f"if ({place.inside}) {text} else fill_b{bits}({here}, {word});"
         elif place.inside:
             text = f"if ({place.inside}) {text}"
-        body.append(text)
+        body += vector.around(text)
     return by_copying_threads(copy, context, [*declared, *body])
 
 
@@ -70,19 +70,6 @@ def _vector_addresses(
 ) -> tuple[list[str], list[VectorAddress]]:
     edge = copy.edge is not None
     return vector_addresses(view, copy.by, agent_scope(context), first, edge=edge, width="(long)")
-
-
-def _registers(copy: Copy, registers: View, first: tuple[int, ...]) -> tuple[int, ...]:
-    """The first register of each vector: consecutive registers, aligned to the vector's length."""
-    own = register_values(registers, copy.by, copy.span)
-    size = len(own) // len(first)
-    for value in first:
-        run = own[value : value + size]
-        if run[0] % size or run != tuple(range(run[0], run[0] + size)):
-            raise not_built(
-                f"`{copy.atom}` of registers of `{registers.buffer.name}` that are not consecutive", copy.span
-            )
-    return tuple(own[value] for value in first)
 
 
 def _address(view: View, place: VectorAddress, context: Context) -> str:

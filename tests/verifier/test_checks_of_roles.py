@@ -58,6 +58,10 @@ def every_loop_runs(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(extract_protocol, "_unsynced_after_loop", once)
 
 
+def every_arrival_is_by_each_reader(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(extract_protocol, "_by_each_reader", always)
+
+
 def turns_may_be_left_early(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(agent_order, "_leaves_early", never)
 
@@ -145,6 +149,7 @@ CASES: tuple[Case, ...] = (
     ("bytes_of_a_skipped_copy", "I7", without_obligations(extract_protocol, "check_trips")),
     ("release_of_the_next_slot", "I8", without_obligations(extract_protocol, "check_trips")),
     ("release_covers_the_releaser_alone", "I5", without_refusal(extract_protocol, "_check_ordinary_reads")),
+    ("one_reader_arrives_for_all", "I5", every_arrival_is_by_each_reader),
     ("causal_one_trip_fewer", "I9", every_role_has_the_same_trips),
     ("peeled_use_released_early", "I10", without_obligations(obligations, "in_flight_obligations")),
     ("two_rings_released_before_the_product", "I10", without_obligations(obligations, "in_flight_obligations")),

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.algebra import add, lt, sub
-from argus.core.index import Cond
+from argus.core.index import Cond, Symbol, SymbolKind
 from argus.core.ir import Alloc, Arrive, Await, Copy, For, If, Kernel, Mma, One, Stmt, Sync, Wait
 from argus.core.ir.surgery import fresh_copies
 from argus.core.protocol import ring as protocols
@@ -124,7 +124,7 @@ def test_a_slot_that_others_may_still_read_is_not_released() -> None:
     (meeting,) = of_role(kernel, "store", Sync)
     (arrive,) = of_role(kernel, "store", Arrive)
     reason, stmt = refusal(edited(kernel, meeting))
-    assert reason.endswith("trap T4")
+    assert reason.endswith("(trap T4)")
     assert stmt.span == arrive.span
 
 
@@ -134,7 +134,7 @@ def test_a_conditional_barrier_does_not_cover_readers() -> None:
     (k,) = [loop.symbol for loop in of_role(kernel, "store", For)]
     guarded = If(lt(0, algebra.sym(k)), (meeting,), span=meeting.span)
     reason, _ = refusal(edited(kernel, meeting, guarded))
-    assert reason.endswith("trap T4")
+    assert reason.endswith("(trap T4)")
 
 
 def test_a_barrier_before_the_read_does_not_cover_it() -> None:
@@ -143,7 +143,17 @@ def test_a_barrier_before_the_read_does_not_cover_it() -> None:
     look = of_role(kernel, "store", Copy)[0]
     moved = edited(edited(kernel, meeting), look, meeting, look)
     reason, _ = refusal(moved)
-    assert reason.endswith("trap T4")
+    assert reason.endswith("(trap T4)")
+
+
+@pytest.mark.parametrize("kind", ["wave", "thread"])
+def test_each_reader_releases_unless_some_do_not_arrive(kind: SymbolKind) -> None:
+    kernel = ROLES["each_reader_releases"]
+    (arrive,) = of_role(kernel, "store", Arrive)
+    some = If(lt(0, algebra.sym(Symbol("which", kind, 0, 3))), (arrive,), span=arrive.span)
+    reason, stmt = refusal(edited(kernel, arrive, some))
+    assert reason.endswith("(trap T4)")
+    assert stmt.span == arrive.span
 
 
 # -- trips beside the loop -----------------------------------------------------------------------------------

@@ -46,13 +46,17 @@ class WaitEvent:
 
 @frozen(eq=False)
 class ArriveEvent:
-    """`count` arrivals of the agent at the barrier of use `use`, announcing `size` bytes."""
+    """`count` arrivals of the agent at the barrier of use `use`, announcing `size` bytes.
+
+    by_each: every thread of the agent arrives, so that the phase cannot complete before each has reached the statement.
+    """
 
     stmt: Arrive
     barrier: Buffer
     use: Index | None
     count: int
     size: int
+    by_each: bool
 
 
 @frozen(eq=False)
@@ -206,7 +210,7 @@ def events_of(
                 if any(_uses_barrier(s) or isinstance(s, Mma) or _is_mma_wait(s) for s in walk(stmt.body)):
                     refuse(stmt, "a nested loop that uses barriers or `wgmma`")
             case _:
-                action = _action(stmt, 1 if alone else agent)
+                action = _action(stmt, agent, alone=alone)
                 if action is not None:
                     yield Event(action, guard)
                 elif bodies(stmt):
@@ -217,7 +221,8 @@ def _is_mma_wait(stmt: Stmt) -> bool:
     return isinstance(stmt, Wait) and stmt.queue == "wgmma"
 
 
-def _action(stmt: Stmt, threads: int) -> Action | None:
+def _action(stmt: Stmt, agent: int, *, alone: bool) -> Action | None:
+    threads = 1 if alone else agent
     match stmt:
         case Await(event=event) if is_agent_indexed(event):
             return OrderEvent(stmt, 0)
@@ -230,7 +235,7 @@ def _action(stmt: Stmt, threads: int) -> Action | None:
         case Arrive(event=event, count=count, bytes=size):
             if not isinstance(size, Const) or (size.value and threads != 1):
                 refuse(stmt, "bytes that are announced by several threads, or are not constant")
-            return ArriveEvent(stmt, event.buffer, use_of(stmt, event), count * threads, size.value)
+            return ArriveEvent(stmt, event.buffer, use_of(stmt, event), count * threads, size.value, by_each=not alone)
         case Copy(signal=View() as signal, target=target):
             return FillEvent(stmt, target.buffer, slot_of(stmt, target), signal.buffer, use_of(stmt, signal))
         case Copy(source=source, target=target) if stmt.atom.proxy == "generic" and _is_staged(source):

@@ -47,6 +47,7 @@ from argus.core.protocol.ring import (
     WaitFull,
     WaitGroups,
 )
+from argus.core.walk import symbols
 
 
 @frozen(eq=False)
@@ -216,6 +217,7 @@ def _as_late(op: Op, *, late: bool) -> Op:
 def _check_ordinary_reads(role: ParsedRole, rings: Sequence[RingStorage]) -> None:
     """Trap T4: an arrival by one thread releases only its own ordinary reads; those of others need a barrier before it.
 
+    An arrival by each thread releases what all have read: the phase counts every thread of the agent (I8).
     Checked on every path through the tile: each of its loops may run any number of times.
     """
     if role.role.agent == 1:
@@ -246,13 +248,25 @@ def _unsynced_after_path(
                 loose.add(buffer)
             case SyncEvent() if event.guard is algebra.TRUE:
                 loose.clear()
-            case ArriveEvent(barrier=barrier):
+            case ArriveEvent(barrier=barrier) if not _by_each_reader(event):
                 ring = next((each for each in rings if each.empty is barrier), None)
                 if ring is not None and loose & ring.buffers:
-                    refuse(event.stmt, "a slot is released by one thread while others may still read it: trap T4")
+                    refuse(event.stmt, _RELEASED_EARLY)
             case _:
                 pass
     return frozenset(loose)
+
+
+_RELEASED_EARLY = (
+    "a slot is released by one thread while others may still read it: put `sync()` before the release, or let each of "
+    "the reading threads arrive at a barrier that expects them all (trap T4)"
+)
+
+
+def _by_each_reader(event: Event) -> bool:
+    """Whether every thread of the agent arrives, after its own reads."""
+    one_of_them = any(symbol.kind in ("thread", "wave") for symbol in symbols(event.guard))
+    return isinstance(event.action, ArriveEvent) and event.action.by_each and not one_of_them
 
 
 def _groups_as_uses(each: PlacedOp, groups: int) -> PlacedOp:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+import numpy as np
 from attrs import frozen
 
 from argus.core import algebra
@@ -16,8 +17,10 @@ from argus.core.layout import TV
 from argus.core.span import Span
 from argus.core.walk import substitute
 from argus.emit.arithmetic import Typed, compared, converted, literal, operation
+from argus.emit.bits import linear_in_bits
+from argus.emit.faults import not_built
 from argus.emit.loops import unrolled_loops
-from argus.emit.registers import register_values
+from argus.emit.registers import register_table
 from argus.emit.scope import Scope, is_whole, layout_of, whole_register_buffer
 
 
@@ -43,8 +46,9 @@ def _register_distance(get: Get, layout: TV, span: Span) -> int | None:
     """Register index read minus register index written; None if it is not the same for all values."""
     if is_whole(get.view, layout) and _same_coordinates(get):
         return 0
-    found = register_values(get.view, layout, span, get.at)
-    return found[0] if found == tuple(range(found[0], found[0] + len(found))) else None
+    table = register_table(get.view, layout, span, get.at)
+    distance = table - np.indices(table.shape, dtype=np.int64)[1]
+    return int(distance[0, 0]) if (distance == distance[0, 0]).all() else None
 
 
 def _same_coordinates(get: Get) -> bool:
@@ -139,7 +143,17 @@ class _ElementWriter:
         value = self.value
         if isinstance(value, int):
             same = is_whole(elem.view, layout) and _same_coordinates(elem)
-            value = value if same else register_values(elem.view, layout, self.span, elem.at)[value]
+            value = value if same else self._register(elem, layout, value)
         elif distance := _register_distance(elem, layout, self.span):
             value = f"{value} + {distance}"
         return self.scope.element(buffer, value), buffer.dtype
+
+    def _register(self, elem: Get, layout: TV, value: int) -> int | str:
+        """The register that holds the operand of a value: an expression of the thread index where threads differ."""
+        own = register_table(elem.view, layout, self.span, elem.at)[:, value]
+        if (own == own[0]).all():
+            return int(own[0])
+        found = linear_in_bits(own, self.scope.thread)
+        if found is None:
+            raise not_built(f"registers of `{elem.view.buffer.name}` that differ between threads", self.span)
+        return self.scope.text.factor(found)

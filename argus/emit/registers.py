@@ -22,6 +22,14 @@ def register_values(view: View, by: TV, span: Span, at: tuple[Index, ...] | None
     at: view coordinates as expressions over those of `by` (a broadcast, for example); the identity by default.
     Raises ArgusError (E501) if another thread holds an element, or threads hold it in different registers.
     """
+    found = register_table(view, by, span, at)
+    if (found != found[0]).any():
+        raise not_built(f"a view of registers of `{view.buffer.name}` that differ between threads", span)
+    return tuple(int(value) for value in found[0])
+
+
+def register_table(view: View, by: TV, span: Span, at: tuple[Index, ...] | None = None) -> IntArray:
+    """As `register_values`, for each thread by itself: shape (threads, values)."""
     buffer = view.buffer
     if symbols(*view.at, *(at or ())):
         raise not_built(f"registers of `{buffer.name}` chosen at run time", span)
@@ -32,9 +40,9 @@ def register_values(view: View, by: TV, span: Span, at: tuple[Index, ...] | None
     found = np.full(numbers.shape, -1, np.int64)
     for value in range(own.shape[1]):
         found[numbers == own[: len(numbers), value : value + 1]] = value
-    if (found < 0).any() or (found != found[0]).any():
+    if (found < 0).any():
         raise not_built(f"a view of registers of `{buffer.name}` that other threads hold", span)
-    return tuple(int(value) for value in found[0])
+    return found
 
 
 def _evaluate_on_axes(at: tuple[Index, ...], axes: tuple[IntArray, ...], by: TV) -> tuple[IntArray, ...]:

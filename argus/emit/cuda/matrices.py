@@ -17,6 +17,7 @@ from argus.core.index import Const, Index, Symbol
 from argus.core.ir import Copy, Kernel, View, walk
 from argus.core.layout import IntArray, Swizzle
 from argus.core.walk import substitute
+from argus.emit.bits import linear_in_bits
 from argus.emit.cuda.context import Context, unswizzled_offset
 from argus.emit.cuda.moves import by_copying_threads
 from argus.emit.cuda.plan import coordinates_at, staged_layout
@@ -112,7 +113,7 @@ def _addresses(memory: View, rows: _MatrixRows, context: Context) -> tuple[list[
     lines: list[str] = []
     found: list[str] = []
     for coordinates in rows.addressed_rows().transpose(2, 0, 1):
-        tile = tuple(_linear_in_bits(axis, context.thread) for axis in coordinates)
+        tile = tuple(_row_addresses(axis, context.thread, memory) for axis in coordinates)
         place = tuple(substitute(expression, {}, tile) for expression in memory.at)
         wanted = unswizzled_offset(layout.layout, place)
         text = next((plus for first, name in known if (plus := _plus_constant(wanted, first, name))), "")
@@ -127,40 +128,19 @@ def _addresses(memory: View, rows: _MatrixRows, context: Context) -> tuple[list[
     return lines, found
 
 
+def _row_addresses(values: IntArray, thread: Symbol, memory: View) -> Index:
+    found = linear_in_bits(values, thread)
+    if found is None:
+        raise not_built(f"matrices of `{memory.buffer.name}` whose rows are not linear in the bits of the thread index")
+    return found
+
+
 def _plus_constant(wanted: Index, first: Index, name: str) -> str:
     """C text of `name` plus a constant if the two expressions differ by one, else empty."""
     distance = algebra.sub(wanted, first)
     if not isinstance(distance, Const):
         return ""
     return name if distance.value == 0 else f"{name} {'-' if distance.value < 0 else '+'} {abs(distance.value)}"
-
-
-def _linear_in_bits(values: IntArray, thread: Symbol) -> Index:
-    """The values as a linear function of the thread index's bits. Raises ArgusError (E501) if there is none."""
-    first = int(values[0])
-    steps = [int(values[1 << bit]) - first for bit in range((len(values) - 1).bit_length())]
-    threads = np.arange(len(values))
-    if not np.array_equal(first + sum((threads >> bit & 1) * step for bit, step in enumerate(steps)), values):
-        raise not_built("matrices whose row addresses are not linear in the bits of the thread index")
-    parts = [_bit_field(algebra.sym(thread), low, high, steps[low]) for low, high in _bit_fields(steps)]
-    return algebra.add(first, *parts)
-
-
-def _bit_fields(steps: list[int]) -> Iterator[tuple[int, int]]:
-    """Ranges [low, high) of bits whose steps double from bit to bit; bits with step 0 belong to none."""
-    low = 0
-    while low < len(steps):
-        high = low + 1
-        while high < len(steps) and steps[high] == steps[low] << (high - low):
-            high += 1
-        if steps[low]:
-            yield low, high
-        low = high
-
-
-def _bit_field(thread: Index, low: int, high: int, step: int) -> Index:
-    """Bits [low, high) of an index, times a step."""
-    return algebra.mul(algebra.mod(algebra.floordiv(thread, 1 << low), 1 << (high - low)), step)
 
 
 def helpers(kernel: Kernel) -> Iterator[str]:

@@ -20,7 +20,7 @@ from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.resource_report import parse_report
 from argus.emit.hip.text import hip_text
 from argus.emit.hip.toolchain import compile_hip, write_files
-from argus.emit.names import assign_names
+from argus.emit.names import assign_names, file_stem
 from argus.emit.resources import compiled_from_report
 
 COMPILE_SECONDS = 120.0
@@ -43,14 +43,14 @@ def build(
     if kernel.target.name == "sm_90a":
         return _build_cuda(kernel, directory, lines=lines)
     text = hip_text(kernel)
-    symbol = assign_names(kernel).kernel
-    place = _cache_directory(symbol, text) if directory is None else directory
-    made = compile_hip(text, symbol, place, COMPILE_SECONDS)
+    stem = file_stem(kernel)
+    place = _cache_directory(stem, text) if directory is None else directory
+    made = compile_hip(text, stem, place, COMPILE_SECONDS)
     report = parse_report(made.remarks, made.assembly_text)
     stored = frozenset(s.target.buffer.name for s in walk(kernel.body) if isinstance(s, Copy))
-    launch = launch_info(kernel, symbol, stored)
+    launch = launch_info(kernel, assign_names(kernel).kernel, stored)
     data = json.dumps(artifact_json(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
-    (description,) = write_files({f"{symbol}.json": data}, place, symbol)
+    (description,) = write_files({f"{stem}.json": data}, place, stem)
     return Artifact(
         kernel.name,
         kernel.target.name,
@@ -78,8 +78,8 @@ def _build_cuda(kernel: Kernel, directory: Path | None, *, lines: bool) -> Artif
     report = parse_assembler_report(code.log, made.symbol)
     launch = cuda_launch(kernel, made.symbol, made.plan, made.guards)
     data = json.dumps(artifact_json(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
-    place = _cache_directory(made.symbol, made.text) if directory is None else directory
-    stem = made.symbol
+    stem = file_stem(kernel)
+    place = _cache_directory(stem, made.text) if directory is None else directory
     files: dict[str, str | bytes] = {f"{stem}.cu": made.text, f"{stem}.cubin": code.cubin, f"{stem}.json": data}
     source, binary, description = write_files(files, place, stem)
     warnings = cuda_warnings(kernel, report)
@@ -101,6 +101,6 @@ def _check_target(kernel: Kernel, target: Target | str | None) -> None:
     raise ArgusError(Diagnostic("E301", "error", message, help=repair, kernel=kernel.name))
 
 
-def _cache_directory(symbol: str, text: str) -> Path:
+def _cache_directory(stem: str, text: str) -> Path:
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return platformdirs.user_cache_path("argus") / "build" / f"{symbol}-{digest}"
+    return platformdirs.user_cache_path("argus") / "build" / f"{stem}-{digest}"

@@ -1,4 +1,12 @@
-"""Assign C identifiers to a kernel's symbols and buffers: the user's own names wherever C allows them."""
+"""Assign C identifiers to a kernel's symbols and buffers.
+
+Identifiers of three forms share the emitted text, and no two forms have a name in common:
+
+* A user's name ends in exactly one underscore: `A_`, `block_0_`. No keyword, builtin, predefined macro or name of a
+  prelude does.
+* What the emitter derives from one, such as a buffer descriptor, adds `_` and a word to it: `A__buffer`.
+* Everything else is the emitter's own: it neither ends in exactly one underscore nor has two in its middle.
+"""
 
 from __future__ import annotations
 
@@ -10,35 +18,13 @@ from attrs import frozen
 from argus.core.index import Symbol
 from argus.core.ir import Alloc, Buffer, For, Kernel, Let, Roles, walk
 
-_HELPER_NAMES = """
-    bf16 f16 f32 i32 s16x4 f32x4 f32x16 b16 b32 b64 b128 guard descriptor operand floor_div floor_mod min max meet
-    wave THREADS HELPER MOVES __global__ __device__ __shared__ u32 u64 TensorMap memory base arrive hold pair
-    shared_address barrier_init arrive_expect await_parity meet_arrive bulk_commit bulk_wait bulk_wait_reads
-    await_launch_before let_next_begin exp2_near tanh_near reciprocal prefetch_map arrive_at arrive_at_of_all
-    await_parity_of_all cluster_arrive cluster_wait fence_for_all in_shared_of
-    wgmma_fence wgmma_commit wgmma_wait descriptor_mn registers_up registers_down swizzled
-    fence_async_proxy fence_barrier_init tile_of remapped own_tile in_shared cp_async_4 cp_async_8
-    cp_async_16 cp_async_commit cp_async_wait bulk_load bulk_store uint2 uint4 make_uint2 make_uint4
-"""
-_CPP = """
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const constexpr
-    const_cast continue decltype default delete do double dynamic_cast else enum explicit export extern false float
-    for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private
-    protected public register reinterpret_cast requires return short signed sizeof static static_assert static_cast
-    struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual
-    void volatile wchar_t while xor xor_eq
-"""
-_RESERVED = frozenset(f"{_HELPER_NAMES} {_CPP}".split())
-# Names that the emitter generates for locals, and for helpers whose name carries a width.
-_GENERATED_NAMES = re.compile(
-    r"at\d+(_\d+)?|quotient\d+|base\d+|value|kk|mm|nn|\w+_buffer|(buffer_)?(load|store|fill)_b\d+|tma_(load|store)_\dd(_to)?|"
-    r"(ld|st)matrix_x\d(_trans)?|mma_m16n8k16_[a-z0-9]+|wgmma_m64n\d+k\d+_f32_[a-z0-9]+_(ss|rs)(_a_mn)?(_b_mn)?|guard_\w+|__.*"
-)
+_NOT_LETTERS = re.compile(r"[\W_]+", re.ASCII)
+_NOT_WORDS = re.compile(r"\W", re.ASCII)
 
 
 @frozen
 class Names:
-    """Unique identifiers."""
+    """Unique identifiers. kernel: the entry point."""
 
     symbols: Mapping[Symbol, str]
     buffers: Mapping[Buffer, str]
@@ -53,10 +39,16 @@ def assign_names(kernel: Kernel) -> Names:
     name = _fresh_name(kernel.name, taken)
     for thing in _named_objects(kernel):
         if isinstance(thing, Symbol):
-            symbols.setdefault(thing, _fresh_name(thing.name, taken))
-        else:
-            buffers.setdefault(thing, _fresh_name(thing.name, taken))
+            if thing not in symbols:
+                symbols[thing] = _fresh_name(thing.name, taken)
+        elif thing not in buffers:
+            buffers[thing] = _fresh_name(thing.name, taken)
     return Names(symbols, buffers, name)
+
+
+def file_stem(kernel: Kernel) -> str:
+    """The stem of a kernel's files: its own name, with `_` for what is not an ASCII letter or digit."""
+    return _NOT_WORDS.sub("_", kernel.name)
 
 
 def _named_objects(kernel: Kernel) -> Iterator[Symbol | Buffer]:
@@ -75,13 +67,12 @@ def _named_objects(kernel: Kernel) -> Iterator[Symbol | Buffer]:
 
 
 def _fresh_name(name: str, taken: set[str]) -> str:
-    """The name itself if it is free, else its first free numbered variant."""
-    stem = re.sub(r"\W", "_", name, flags=re.ASCII) or "unnamed"
-    if stem[0].isdigit() or stem in _RESERVED or _GENERATED_NAMES.fullmatch(stem):
-        stem = f"{stem.strip('_')}_" if not stem[0].isdigit() else f"n{stem}"
-    found, count = stem, 1
-    while found in taken or found in _RESERVED or _GENERATED_NAMES.fullmatch(found):
+    """The name in letters and digits, single underscores between them and one at the end; numbered if it is taken."""
+    stem = _NOT_LETTERS.sub("_", name).strip("_") or "unnamed"
+    stem = f"n{stem}" if stem[0].isdigit() else stem
+    found, count = f"{stem}_", 1
+    while found in taken:
         count += 1
-        found = f"{stem}_{count}"
+        found = f"{stem}_{count}_"
     taken.add(found)
     return found

@@ -23,6 +23,7 @@ from argus.emit.build import build
 from argus.emit.build_program import build_program
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.toolchain import write_files
+from argus.emit.names import file_stem
 from argus.report.summary import assumptions, verdict_word
 from argus.solvers.cache import Cache, default_folder
 from argus.verifier.kernel import verify
@@ -53,8 +54,8 @@ def build_cached(kernel: Kernel, folder: Path | None = None) -> Path:
     folder: the cache folder; the user's by default.
     Raises ArgusError like `build`: E302, E303, E304, E501.
     """
-    place, symbol = _folder_of(kernel, folder)
-    description = place / f"{symbol}.json"
+    place, stem = _folder_of(kernel, folder)
+    description = place / f"{stem}.json"
     if not description.is_file() or not description.with_suffix(".cubin").is_file():
         build(kernel, directory=place)
     return description
@@ -119,9 +120,9 @@ def _read_verdict(path: Path) -> CachedVerdict | None:
 
 def _folder_of(kernel: Kernel, folder: Path | None) -> tuple[Path, str]:
     """The kernel's cache folder, and the stem of its files."""
-    made = cuda_text(kernel)
-    key = sha256("\0".join((sources_digest(), made.text, pretty(kernel))).encode()).hexdigest()[:20]
-    return (default_folder() / "kernels" if folder is None else folder) / f"{made.symbol}-{key}", made.symbol
+    stem = file_stem(kernel)
+    key = sha256("\0".join((sources_digest(), cuda_text(kernel).text, pretty(kernel))).encode()).hexdigest()[:20]
+    return (default_folder() / "kernels" if folder is None else folder) / f"{stem}-{key}", stem
 
 
 def _folder_of_program(program: Program, folder: Path | None) -> Path:

@@ -55,7 +55,7 @@ def test_the_shipped_gemm(tmp_path: Path) -> None:
 def test_launch_information(tmp_path: Path) -> None:
     made = build(gemm(), gfx942, tmp_path)
     launch = made.launch
-    assert (launch.symbol, launch.threads) == ("gemm", 256)
+    assert (launch.symbol, launch.threads) == ("gemm_", 256)
     assert launch.grid == ("(M + 127) // 128", "(N + 127) // 128")
     assert [(a.name, a.kind, a.written) for a in launch.arguments] == [
         ("A", "pointer", False),

@@ -61,15 +61,17 @@ def test_shared_memory_is_laid_out_within_the_machines(cooperative: Kernel) -> N
 def test_each_role_sets_its_registers_and_runs_in_its_warps(cooperative: Kernel) -> None:
     text = cuda_text(cooperative).text
 
-    assert "if (thread >= 0 && thread < 128) {  // load\n" in text
+    assert "if (thread_ >= 0 && thread_ < 128) {  // load\n" in text
     assert "registers_down<40>();" in text
-    assert "} else if (thread >= 128 && thread < 384) {  // math\n" in text
+    assert "} else if (thread_ >= 128 && thread_ < 384) {  // math\n" in text
     assert "registers_up<232>();" in text
-    assert text.index("registers_down<40>();") < text.index("if (thread == 0) {\n", text.index("registers_down<40>();"))
+    assert text.index("registers_down<40>();") < text.index(
+        "if (thread_ == 0) {\n", text.index("registers_down<40>();")
+    )
 
 
 def test_the_warpgroup_index_is_warp_uniform(cooperative: Kernel) -> None:
-    assert "const int wg = same_in_warp((thread - 128) / 128);" in cuda_text(cooperative).text
+    assert "const int wg_ = same_in_warp((thread_ - 128) / 128);" in cuda_text(cooperative).text
 
 
 @pytest.mark.parametrize("config", [name for name in gemm.instances() if name not in ("cdna3", "cdna3_pingpong")])
@@ -167,6 +169,8 @@ def test_values_of_a_predicated_store_are_computed_by_all_threads(config: Skinny
     emitted = cuda_text(gemm.instance(config, "small"))
     report = parse_report(compile_cuda(emitted.text, emitted.symbol).log)
 
-    assert re.search(r"hold\(value_\d+\);\n\s*\{\n(\s*const int at\d = [^\n]*\n)+\s*if \([^\n]*store_b16", emitted.text)
+    assert re.search(
+        r"hold\(value_\d+_\);\n\s*\{\n(\s*const int at\d = [^\n]*\n)+\s*if \([^\n]*store_b16", emitted.text
+    )
     assert report.spill_stores == 0
     assert not report.warnings

@@ -163,7 +163,7 @@ def test_several_arrivals_at_once() -> None:
         copy(load(A, by), B)
 
     text = cuda_text(made.trace()).text
-    assert "arrive(full, 2);" in text
+    assert "arrive(full_, 2);" in text
     assert compile_cuda(text, "made").cubin[:4] == b"\x7fELF"
 
 

@@ -24,14 +24,14 @@ from argus.language import (
     spread,
 )
 
-_ROWS = re.compile(r"const int (at[01]\w*) = (?:128 \* block_0|32 \* k) \+ (.*);")
-_LOADS = re.compile(r"buffer_load_lds_b32\(&(\w+)\[(.*?)\], A_buffer, guard\((at0\w*) < M && (at1\w*) < K")
+_ROWS = re.compile(r"const int (at[01]\w*) = (?:128 \* block_0_|32 \* k_) \+ (.*);")
+_LOADS = re.compile(r"buffer_load_lds_b32\(&(\w+)\[(.*?)\], A__buffer, guard\((at0\w*) < M_ && (at1\w*) < K_")
 
 
 def test_a_lane_loads_the_element_of_its_swizzled_address() -> None:
     config = Cdna3Staged(bm=128, bn=128, run=8, vector=8, swizzle=True, direct=True)
     text = hip_text(gemm.instance(config, "direct"))
-    block = next(part for part in text.split("{\n") if "A_buffer, guard" in part)
+    block = next(part for part in text.split("{\n") if "A__buffer, guard" in part)
     coordinates, loads = dict(_ROWS.findall(block)), _LOADS.findall(block)
     threads = np.arange(256)
     seen: set[int] = set()
@@ -39,7 +39,7 @@ def test_a_lane_loads_the_element_of_its_swizzled_address() -> None:
     assert len(loads) == 128 * 32 // 2 // 256
     for _, run, row, column in loads:
         first = eval(run, {"wave": threads // 64, "__builtins__": {}})  # noqa: S307 reason: our own text
-        given: dict[str, object] = {"thread": threads, "__builtins__": {}}
+        given: dict[str, object] = {"thread_": threads, "__builtins__": {}}
         r, c = (eval(coordinates[name], given) for name in (row, column))  # noqa: S307 reason: our own text
         written = first + 2 * (threads % 64)
         assert np.array_equal(Swizzle(2, 3, 3).images(32 * r + c), written)

@@ -68,7 +68,7 @@ def test_a_built_kernel_names_its_guards(tmp_path: Path) -> None:
     artifact = build(table.trace(), directory=tmp_path)
 
     (contract,) = artifact.launch.contracts
-    assert contract.guard == "table_guard0"
+    assert contract.guard == "table__guard0"
     assert contract.guard.encode() in artifact.code.read_bytes()
     assert artifact.source_text.count('extern "C" __global__') == 2
 

@@ -71,10 +71,10 @@ def test_on_hopper_they_are_read_after_the_launch_ahead_and_where_they_exist() -
     signature, _, rest = body.partition("{")
     before, _, after = rest.partition("await_launch_before();")
 
-    assert "const i32* expert" in signature
-    assert "expert[" not in before
-    assert "expert[" in after
-    assert not any("const int quotient" in line and "expert[" in line for line in after.splitlines())
+    assert "const i32* expert_" in signature
+    assert "expert_[" not in before
+    assert "expert_[" in after
+    assert not any("const int quotient" in line and "expert_[" in line for line in after.splitlines())
 
 
 def test_the_report_is_that_of_the_kernel_and_not_of_its_guard(tmp_path: Path) -> None:
@@ -82,5 +82,5 @@ def test_the_report_is_that_of_the_kernel_and_not_of_its_guard(tmp_path: Path) -
 
     assert artifact.report.registers >= 100
     assert not artifact.report.spills
-    assert [contract.guard for contract in artifact.launch.contracts] == ["grouped_gemm_fp8_guard0"]
+    assert [contract.guard for contract in artifact.launch.contracts] == ["grouped_gemm_fp8__guard0"]
     assert [each.name for each in artifact.launch.arguments if each.kind == "pointer"] == ["SA", "SW", "expert"]

@@ -40,7 +40,7 @@ def test_it_fits_into_registers(artifact: Artifact) -> None:
 
 
 def test_every_access_of_a_tensor_is_one_element_under_its_own_condition(artifact: Artifact) -> None:
-    accesses = [line for line in artifact.source_text.splitlines() if "&A[" in line or "&B[" in line or "&C[" in line]
+    accesses = [line for line in artifact.source_text.splitlines() if any(f"&{name}_[" in line for name in "ABC")]
 
     assert len(accesses) == 32 + 64 + 64
     assert all("_b16(" in line and line.lstrip().startswith("if (") for line in accesses)

@@ -69,8 +69,8 @@ def test_gelu_is_the_tanh_form() -> None:
 
 def test_a_vector_is_spread_over_the_registers_that_have_its_columns() -> None:
     text = cuda_text(gemm_bias_gelu.trace("by_rows")).text
-    (half,) = set(re.findall(r"= __fmaf_rn\(acc\[0\], 0\.5f, (\w+)\[0\]\);", text))
+    (half,) = set(re.findall(r"= __fmaf_rn\(acc_\[0\], 0\.5f, (\w+)\[0\]\);", text))
 
-    assert f"= __fmaf_rn(acc[2], 0.5f, {half}[0]);" in text
-    assert f"= __fmaf_rn(acc[5], 0.5f, {half}[3]);" in text
+    assert f"= __fmaf_rn(acc_[2], 0.5f, {half}[0]);" in text
+    assert f"= __fmaf_rn(acc_[5], 0.5f, {half}[3]);" in text
     assert "tanh.approx.f32" in text

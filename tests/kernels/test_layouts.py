@@ -56,11 +56,11 @@ def test_an_mn_major_operand_is_loaded_by_boxes_of_one_span_and_multiplied_in_pl
 
     assert text.count("tma_load_2d(ring_a") == 2
     assert text.count("tma_load_2d(ring_b") == 4
-    assert "24576, &B_map1, ring_full + 8 * (ring_use & 3), 256 * quotient1 + 192, 64 * k);" in text
+    assert "24576, &B__map1, ring_full_ + 8 * (ring_use_ & 3), 256 * quotient1 + 192, 64 * k_);" in text
     # Columns go on in the next slab, 64 of K on; each instruction takes 16 rows of 128 bytes.
     assert "const u64 a = descriptor_mn<128, 8192>(" in text
     assert "const u64 b = descriptor_mn<128, 8192>(" in text
-    assert "(acc, a + 128 * kk, b + 128 * kk, keep || kk > 0)" in text
+    assert "(acc_, a + 128 * kk, b + 128 * kk, keep || kk > 0)" in text
     assert re.search(r"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 [^;]*, p, 1, 1, 1, 1;", text)
 
 

@@ -135,7 +135,7 @@ def test_a_program_is_built_and_launched(tmp_path: Path) -> None:
     program.bind(tensors, sizes, stream=5)()
     program.synchronise()
 
-    assert [launch[0] for launch in fake.launches] == ["partial_gemm", "reduce_tiles"]
+    assert [launch[0] for launch in fake.launches] == ["partial_gemm_", "reduce_tiles_"]
     assert [launch[1:4] for launch in fake.launches] == [(9, 1, 1), (6, 4, 1)]
     assert [launch[8] for launch in fake.launches] == [5, 5]
     with pytest.raises(ArgusError, match="K % 8 == 0"):

@@ -149,16 +149,16 @@ def available() -> bool:
 
 def run(
     text: str,
-    name: str,
+    symbol: str,
     threads: int,
     grid: tuple[int, int],
     arrays: Sequence[Array],
     sizes: Sequence[int],
     work: Path,
 ) -> None:
-    """Run the kernel of this name; the arrays it stores to are changed in place."""
+    """Run the kernel; the arrays it stores to are changed in place."""
     text = text.replace(f"THREADS({threads}, {max(1, threads // 256)})", "")
-    library = compiled(text, _driver(text, f"{name}_", threads, len(arrays), len(sizes)), work)
+    library = compiled(text, _driver(text, symbol, threads, len(arrays), len(sizes)), work)
     held = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays] + [ctypes.c_void_p(size) for size in sizes]
     library.run(*grid, (ctypes.c_void_p * len(held))(*held))
 

@@ -19,6 +19,7 @@ from argus.core.ir.pretty import pretty
 from argus.emit.build import build, compile_resources
 from argus.emit.hip.resource_report import ResourceReport
 from argus.emit.hip.text import hip_text
+from argus.emit.names import assign_names
 from argus.emit.resources import compiled_from_report
 from argus.kernels.config_names import name_of
 from argus.kernels.gemm import Config, gemm
@@ -144,7 +145,7 @@ def test_it_computes_the_same(config: Cdna3Staged, tmp_path: Path) -> None:
     c = np.zeros((70, 90), ml_dtypes.bfloat16)
     sizes = {"M": 70, "N": 90, "K": 40}
     order = [sizes[size.name] for size in made_of.sizes]
-    host.run(hip_text(made_of), made_of.name, made_of.threads, (2, 2), (a, b, c), order, tmp_path)
+    host.run(hip_text(made_of), assign_names(made_of).kernel, made_of.threads, (2, 2), (a, b, c), order, tmp_path)
     wanted = a.astype(np.float64) @ b.astype(np.float64).T
 
     assert np.abs(c.astype(np.float64) - wanted).max() < 0.05 * np.abs(wanted).max()

@@ -12,6 +12,7 @@ from argus.core.ir import Kernel
 from argus.emit.build import build
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.text import hip_text
+from argus.emit.names import assign_names
 from argus.interp.interpret import interpret
 from argus.verifier.loader import load
 from tests.emit import host
@@ -39,8 +40,15 @@ def test_rows_are_multiplied_by_their_experts_weights(file: str, tmp_path: Path)
     given = {"A": a, "W": w, "expert": expert, "C": c}
     arrays = [given[buffer.name] for buffer in made.parameters]
 
+    symbol = assign_names(made).kernel
     host.run(
-        hip_text(made), made.name, made.threads, (3, 2), arrays, [sizes[each.name] for each in made.sizes], tmp_path
+        hip_text(made),
+        symbol,
+        made.threads,
+        (3, 2),
+        arrays,
+        [sizes[each.name] for each in made.sizes],
+        tmp_path,
     )
 
     exact = a.astype(np.float64).reshape(3, 64, 40)
@@ -60,7 +68,16 @@ def test_sequences_of_any_lengths_are_copied_as_the_interpreter_says(tmp_path: P
     arrays = [given[buffer.name] for buffer in made.parameters]
     sizes = {"T": 9, "N": 20, "S": 5}
 
-    host.run(hip_text(made), made.name, 256, (4, 1), arrays, [sizes[each.name] for each in made.sizes], tmp_path)
+    symbol = assign_names(made).kernel
+    host.run(
+        hip_text(made),
+        symbol,
+        256,
+        (4, 1),
+        arrays,
+        [sizes[each.name] for each in made.sizes],
+        tmp_path,
+    )
 
     assert np.array_equal(y, x)
     assert np.array_equal(interpret(made, *arrays)["Y"], x)

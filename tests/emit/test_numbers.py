@@ -33,6 +33,7 @@ from argus.core.ir import (
 )
 from argus.core.layout import Swizzle
 from argus.emit.hip.text import hip_text
+from argus.emit.names import assign_names
 from argus.kernels.gemm import gemm as family
 from tests.emit import host
 from tests.emit.handmade import M, gemm, kernel, registers, shared, stage, tensor, tile, vector_tv
@@ -56,11 +57,11 @@ def _untouched(flat: host.Array) -> bool:
     return bool((flat[:GUARD] == 7).all()) and bool((flat[-GUARD:] == 7).all())
 
 
-def _product(made: Kernel, symbol: str, sizes: dict[str, int], work: Path) -> tuple[host.Array, host.Array]:
+def _product(made: Kernel, sizes: dict[str, int], work: Path) -> tuple[host.Array, host.Array]:
     a, b = _normal((sizes["M"], sizes["K"]), 1), _normal((sizes["N"], sizes["K"]), 2)
     flat, c = _guarded((sizes["M"], sizes["N"]))
     grid = -(-sizes["M"] // 128), -(-sizes["N"] // 128)
-    host.run(hip_text(made), symbol, 256, grid, [a, b, c], [sizes[s.name] for s in made.sizes], work)
+    host.run(hip_text(made), assign_names(made).kernel, 256, grid, [a, b, c], [sizes[s.name] for s in made.sizes], work)
     assert _untouched(flat), "stored outside of C"
     return c.astype(np.float64), a.astype(np.float64) @ b.astype(np.float64).T
 
@@ -68,13 +69,13 @@ def _product(made: Kernel, symbol: str, sizes: dict[str, int], work: Path) -> tu
 @pytest.mark.parametrize("sizes", [{"M": 150, "N": 200, "K": 72}, {"M": 1, "N": 3, "K": 8}], ids=str)
 @pytest.mark.parametrize("atom", [isa.mfma_f32_32x32x8_bf16, isa.mfma_f32_16x16x16_bf16], ids=str)
 def test_a_gemm_by_hand(atom: Atom, sizes: dict[str, int], tmp_path: Path) -> None:
-    found, expected = _product(gemm(atom), "gemm", sizes, tmp_path)
+    found, expected = _product(gemm(atom), sizes, tmp_path)
     np.testing.assert_allclose(found, expected, rtol=2**-8, atol=2**-12)
 
 
 def test_the_shipped_gemm(tmp_path: Path) -> None:
     made = family.trace()
-    found, expected = _product(made, made.name, {"M": 130, "N": 129, "K": 104}, tmp_path)
+    found, expected = _product(made, {"M": 130, "N": 129, "K": 104}, tmp_path)
     np.testing.assert_allclose(found, expected, rtol=2**-8, atol=2**-12)
 
 
@@ -95,7 +96,7 @@ def copying(loads: tuple[Atom, ...], stores: tuple[Atom, ...], edge: float) -> K
             Map(whole(held), Op("add", (Get(whole(held), (coord(0), coord(1))), Lit(1.0)))),
             Copy(store, whole(held), tile(y, shape, (const(0), const(0))), tv, edge),
         ]
-    return kernel("copying", tuple(parameters), tuple(body))
+    return kernel("copying_", tuple(parameters), tuple(body))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_copies_of_every_width_stop_at_the_edge(
         flat, y = _guarded((rows, columns))
         arrays += [_normal((rows, columns), 3), y]
         guards.append(flat)
-    host.run(hip_text(made), "copying", 256, (1, 1), arrays, [rows, 0, 0], tmp_path)
+    host.run(hip_text(made), "copying_", 256, (1, 1), arrays, [rows, 0, 0], tmp_path)
     for x, y in zip(arrays[::2], arrays[1::2], strict=True):
         np.testing.assert_array_equal(y, x + ml_dtypes.bfloat16(1.0))
     assert all(_untouched(flat) for flat in guards)
@@ -142,7 +143,7 @@ def test_shared_memory_and_a_swizzle(tmp_path: Path) -> None:
         Copy(isa.global_store[2], whole(other), target, turned, 0.0),
     )
     source, result = _normal((50, 32), 5), np.full((50, 32), 7, ml_dtypes.bfloat16)
-    host.run(hip_text(kernel("turn", (x, y), body)), "turn", 256, (1, 1), [source, result], [50, 0, 0], tmp_path)
+    host.run(hip_text(kernel("turn", (x, y), body)), "turn_", 256, (1, 1), [source, result], [50, 0, 0], tmp_path)
     np.testing.assert_array_equal(result[:, 16:], source[:, 16:])
     assert (result[:, :16] == 7).all()
 
@@ -163,7 +164,7 @@ def test_elements_by_coordinate_and_comparison(tmp_path: Path) -> None:
     )
     source = np.random.default_rng(9).standard_normal((64, 16)).astype(np.float32)
     result = np.zeros((64, 16), ml_dtypes.bfloat16)
-    host.run(hip_text(kernel("mask", (x, y), body)), "mask", 256, (1, 1), [source, result], [0, 0, 0], tmp_path)
+    host.run(hip_text(kernel("mask", (x, y), body)), "mask_", 256, (1, 1), [source, result], [0, 0, 0], tmp_path)
     rows, columns = np.indices((64, 16))
     expected = np.where(source < 0, source * 0.5, np.where(columns < rows, source, -2.0 * rows))
     np.testing.assert_array_equal(result, expected.astype(np.float32).astype(ml_dtypes.bfloat16))

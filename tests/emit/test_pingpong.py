@@ -18,6 +18,7 @@ from argus.emit.hip.prelude import PRELUDE
 from argus.emit.hip.resource_report import ResourceReport
 from argus.emit.hip.text import hip_text
 from argus.emit.hip.tile_order import REMAP
+from argus.emit.names import assign_names
 from argus.kernels.gemm import gemm
 from tests.emit import host
 
@@ -46,7 +47,8 @@ def test_it_multiplies(sizes: dict[str, int], tmp_path: Path) -> None:
     c = np.full((sizes["M"], sizes["N"]), 7, ml_dtypes.bfloat16)
     made = pingpong()
     grid = -(-sizes["M"] // 256), -(-sizes["N"] // 256)
-    host.run(hip_text(made), made.name, 512, grid, [a, b, c], [sizes[s.name] for s in made.sizes], tmp_path)
+    symbol = assign_names(made).kernel
+    host.run(hip_text(made), symbol, 512, grid, [a, b, c], [sizes[s.name] for s in made.sizes], tmp_path)
     expected = a.astype(np.float64) @ b.astype(np.float64).T
     np.testing.assert_allclose(c.astype(np.float64), expected, rtol=2**-8, atol=2**-10)
 

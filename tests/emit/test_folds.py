@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from argus.core.ir import Buffer, Fold, whole
 from argus.core.layout import TV, Layout
 from argus.emit import fold_text
 from argus.emit.c_expr import CText
+from argus.emit.cuda.lanes import LANES as CUDA_LANES
 from argus.emit.fold_text import fold_lines
 from argus.emit.folds import Ordered, Reduction, Scan, fold_plan
 from argus.emit.hip.lanes import LANES
@@ -29,6 +31,16 @@ from tests.emit import host
 
 UNIT = 64
 Array = npt.NDArray[np.float64]
+HALVES = """\
+// Warps of 32 lanes as the halves of a wave.
+using u32 = unsigned;
+#define __device__ __attribute__((device))
+#define __forceinline__ inline
+#define fmaxf __builtin_fmaxf
+#define fminf __builtin_fminf
+#define __shfl_xor_sync(lanes, word, mask) from_lane(word, lane_now ^ (mask))
+#define __shfl_sync(lanes, word, lane) from_lane(word, (lane_now & 32) | ((lane) & 31))
+"""
 
 
 def layout(tile: tuple[int, int], threads: Sequence[int | None], values: Sequence[int]) -> TV:
@@ -42,11 +54,13 @@ def registers(name: str, tv: TV, dtype: DType) -> Buffer:
     return Buffer(name, "register", dtype, tuple(const(extent) for extent in tv.tile), tv)
 
 
-def fold(tv: TV, axis: int, op: str = "add", keep: str = "total", within: str = "warp", dtype: DType = f32) -> Fold:
-    held = tv if keep == "prefix" else tv.partial(axis, 1 if within == "thread" else UNIT)
+def fold(
+    unit: int, tv: TV, axis: int, op: str = "add", keep: str = "total", within: str = "warp", dtype: DType = f32
+) -> Fold:
+    held = tv if keep == "prefix" else tv.partial(axis, 1 if within == "thread" else unit)
     x, y = registers("x", tv, dtype), registers("y", held, dtype)
     made = Fold(whole(y), whole(x), axis, op, keep, within)  # pyright: ignore[reportArgumentType]
-    assert fold_error(made, UNIT) == ""
+    assert fold_error(made, unit) == ""
     return made
 
 
@@ -62,30 +76,40 @@ ONE_EACH = layout((1, 64), (1, 2, 4, 8, 16, 32), ())
 MIXED = layout((1, 256), (2, 1, 32, 64, 4, 8), (16, 128))
 ODD = TV(Layout((4, 16), (3, 12)), Layout(3, 1), (192, 1))
 
-FOLDS = {
-    "reduce across lanes": fold(ACROSS, 1),
-    "reduce down": fold(DOWN, 0),
-    "reduce both": fold(DOWN, 1),
-    "maximum of a fragment": fold(FRAGMENT, 1, "max"),
-    "fragment by thread": fold(FRAGMENT, 1, "min", within="thread"),
-    "product of a fragment": fold(FRAGMENT, 0, "mul"),
-    "replicated": fold(REPEATED, 1),
-    "integers": fold(FRAGMENT, 1, dtype=i32),
-    "16 bits": fold(FRAGMENT, 1, dtype=bf16),
-    "scan by thread": fold(FRAGMENT, 1, keep="prefix", within="thread"),
-    "scan of runs": fold(RUN, 1, keep="prefix"),
-    "scan of stripes": fold(STRIPES, 1, keep="prefix"),
-    "scan of blocks": fold(BLOCKS, 1, "max", keep="prefix"),
-    "scan of lanes": fold(ONE_EACH, 1, keep="prefix"),
-    "scan of a fragment": fold(FRAGMENT, 1, keep="prefix"),
-    "scan out of order": fold(MIXED, 1, keep="prefix"),
-    "reduce out of order": fold(MIXED, 1),
-    "last of a thread": fold(FRAGMENT, 1, "last", within="thread"),
-    "last of a warp": fold(FRAGMENT, 1, "last"),
-    "last out of order": fold(MIXED, 1, "last"),
-    "in threes": fold(ODD, 0),
-    "scan in threes": fold(ODD, 0, keep="prefix"),
-}
+
+def folds_of(unit: int) -> dict[str, Fold]:
+    """Folds by warps of 64 or 32 lanes."""
+    made = partial(fold, unit)
+
+    return {
+        "reduce across lanes": made(ACROSS, 1),
+        "reduce down": made(DOWN, 0),
+        "reduce both": made(DOWN, 1),
+        "maximum of a fragment": made(FRAGMENT, 1, "max"),
+        "fragment by thread": made(FRAGMENT, 1, "min", within="thread"),
+        "product of a fragment": made(FRAGMENT, 0, "mul"),
+        "replicated": made(REPEATED, 1),
+        "integers": made(FRAGMENT, 1, dtype=i32),
+        "16 bits": made(FRAGMENT, 1, dtype=bf16),
+        "scan by thread": made(FRAGMENT, 1, keep="prefix", within="thread"),
+        "scan of runs": made(RUN, 1, keep="prefix"),
+        "scan of stripes": made(STRIPES, 1, keep="prefix"),
+        "scan of blocks": made(BLOCKS, 1, "max", keep="prefix"),
+        "scan of lanes": made(ONE_EACH, 1, keep="prefix"),
+        "scan of a fragment": made(FRAGMENT, 1, keep="prefix"),
+        "scan out of order": made(MIXED, 1, keep="prefix"),
+        "reduce out of order": made(MIXED, 1),
+        "last of a thread": made(FRAGMENT, 1, "last", within="thread"),
+        "last of a warp": made(FRAGMENT, 1, "last"),
+        "last out of order": made(MIXED, 1, "last"),
+        "in threes": made(ODD, 0),
+        "scan in threes": made(ODD, 0, keep="prefix"),
+    }
+
+
+UNITS = {"gfx942": 64, "sm_90a": 32}
+FOLDS = folds_of(UNIT)
+every_target = pytest.mark.parametrize("target", UNITS)
 
 
 def test_the_plans_are_of_every_kind() -> None:
@@ -95,9 +119,9 @@ def test_the_plans_are_of_every_kind() -> None:
     assert {kinds["reduce out of order"], kinds["replicated"], kinds["last of a thread"]} == {Reduction}
 
 
-def expected(stmt: Fold, values: Array) -> Array:
+def expected(stmt: Fold, values: Array, unit: int = UNIT) -> Array:
     """The results in ascending order along the axis, by the interpreter's plan; shape (threads, registers)."""
-    cells, flat = interpreted(stmt, UNIT).cells, values.reshape(-1)
+    cells, flat = interpreted(stmt, unit).cells, values.reshape(-1)
     result: list[float] = []
     for own in cells:
         taken = [flat[cell] for cell in own if cell >= 0]
@@ -108,12 +132,12 @@ def expected(stmt: Fold, values: Array) -> Array:
     return np.array(result).reshape(values.shape[0], -1)
 
 
-def text_of(stmt: Fold, number: int) -> str:
+def text_of(stmt: Fold, number: int, target: str) -> str:
     """A device function: `x` and `y` hold each thread's registers of the source and of the target."""
     thread = Symbol("thread", "thread", 0, layout_of(stmt.source.buffer).threads.size() - 1)
     names = Names({thread: "thread"}, {stmt.source.buffer: "x", stmt.target.buffer: "y"}, "made")
-    scope = Scope(CText(names, thread, UNIT), thread, 128, {})
-    lines = "\n".join(fold_lines(stmt, scope, UNIT))
+    scope = Scope(CText(names, thread, UNITS[target]), thread, 128, {}, target)
+    lines = "\n".join(fold_lines(stmt, scope, UNITS[target]))
     kind = c_type(stmt.source.buffer.dtype)
     held, made = (layout_of(view.buffer).values.size() for view in (stmt.source, stmt.target))
     return f"""static void fold{number}(int thread, const f32* X, f32* Y) {{
@@ -125,7 +149,7 @@ def text_of(stmt: Fold, number: int) -> str:
 """
 
 
-def executed(stmts: Sequence[Fold], inputs: Sequence[Array], work: Path) -> list[Array]:
+def executed(stmts: Sequence[Fold], inputs: Sequence[Array], work: Path, target: str = "gfx942") -> list[Array]:
     """Run each fold by the wave that its layout has, or two."""
     threads = max(layout_of(stmt.source.buffer).threads.size() for stmt in stmts)
     calls: list[str] = []
@@ -138,9 +162,10 @@ def executed(stmts: Sequence[Fold], inputs: Sequence[Array], work: Path) -> list
         given.append(values.reshape(-1))
     x = np.concatenate(given).astype(np.float32)
     y = np.zeros_like(x)
-    functions = "".join(text_of(stmt, number) for number, stmt in enumerate(stmts))
+    functions = "".join(text_of(stmt, number, target) for number, stmt in enumerate(stmts))
     body = "\n    ".join(["const int thread = __builtin_amdgcn_workitem_id_x();", *calls])
-    text = f'{PRELUDE}{LANES}{functions}extern "C" __global__ \nvoid made(const f32* X, f32* Y) {{\n    {body}\n}}\n'
+    lanes = LANES if target == "gfx942" else HALVES + CUDA_LANES.replace("memcpy", "__builtin_memcpy")
+    text = f'{PRELUDE}{lanes}{functions}extern "C" __global__ \nvoid made(const f32* X, f32* Y) {{\n    {body}\n}}\n'
     host.run(text, "made", threads, (1, 1), (x, y), (), work)
     found: list[Array] = []
     at = 0
@@ -161,12 +186,14 @@ def small_integers(stmt: Fold, seed: int) -> Array:
 
 
 @pytest.mark.skipif(not host.available(), reason="no contexts of glibc here")
-def test_the_text_computes_what_the_interpreter_does(tmp_path: Path) -> None:
-    stmts = list(FOLDS.values())
+@every_target
+def test_the_text_computes_what_the_interpreter_does(target: str, tmp_path: Path) -> None:
+    found_by = folds_of(UNITS[target])
+    stmts = list(found_by.values())
     inputs = [small_integers(stmt, seed) for seed, stmt in enumerate(stmts)]
-    found = executed(stmts, inputs, tmp_path)
-    for name, stmt, values, result in zip(FOLDS, stmts, inputs, found, strict=True):
-        np.testing.assert_array_equal(result, expected(stmt, values), name)
+    found = executed(stmts, inputs, tmp_path, target)
+    for name, stmt, values, result in zip(found_by, stmts, inputs, found, strict=True):
+        np.testing.assert_array_equal(result, expected(stmt, values, UNITS[target]), name)
 
 
 @pytest.mark.skipif(not host.available(), reason="no contexts of glibc here")

@@ -8,7 +8,7 @@ from argus.core.ir import Copy, Fold, Kernel, walk
 from argus.emit.fold_text import uses_lanes
 from argus.emit.shuffles import is_shuffle
 
-_LANES = """\
+LANES = """\
 // Values of other lanes of the warp, all of which execute the call. A lane number counts modulo 32.
 template <class T> static __device__ __forceinline__ u32 lane_word(T x) {
     static_assert(sizeof(T) <= 4);
@@ -37,4 +37,4 @@ def helpers(kernel: Kernel) -> Iterator[str]:
         (isinstance(stmt, Fold) and uses_lanes(stmt, unit)) or (isinstance(stmt, Copy) and is_shuffle(stmt))
         for stmt in walk(kernel.body)
     ):
-        yield _LANES
+        yield LANES

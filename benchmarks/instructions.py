@@ -4,7 +4,7 @@
 build: interprets every kernel of `argus.testing.instructions` on fixed inputs and compiles it into build/instructions,
 as NAME.cubin, NAME.json and NAME.npz (inputs and results as bit patterns); needs no GPU. run: launches each kernel on
 the GPU in a child process, which is restarted after a fault or a hang, and compares. Prints one line per family and one
-per failure; exit status 1 if anything failed.
+per failure, and stores a digest of every result's bits; exit status 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ import numpy.typing as npt
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "instructions"
 INDEX = FOLDER / "index.json"
+RESULTS = Path(__file__).resolve().parent / "results" / "instructions.json"
 STARTS = 12
 """Limit of child processes."""
 FIRST_SECONDS, SECONDS = 60.0, 15.0
@@ -100,21 +102,24 @@ def _entry(each: Any, stem: str) -> dict[str, Any]:  # noqa: ANN401 reason: impo
 # -- run -----------------------------------------------------------------------------------------------------
 
 
-def run() -> int:
+def run(output: Path) -> int:
     index = json.loads(INDEX.read_text(encoding="utf-8"))
     results: dict[int, str] = {}
+    digests: dict[int, dict[str, str]] = {}
     for _ in range(STARTS):
         waiting = [number for number in range(len(index)) if number not in results]
         if not waiting:
             break
-        said = _child(waiting, results)
+        said = _child(waiting, results, digests)
         stuck = next((number for number in waiting if number not in results), None)
         if said and stuck is not None:
             results[stuck] = f"the process ended here: {said}"
+    found = {index[number]["stem"]: digests[number] for number in sorted(digests)}
+    output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return _summary(index, results)
 
 
-def _child(waiting: list[int], results: dict[int, str]) -> str:
+def _child(waiting: list[int], results: dict[int, str], digests: dict[int, dict[str, str]]) -> str:
     """Run kernels in a child process until it ends; returns the reason for its end, empty if its results explain it."""
     command = [sys.executable, __file__, "child", *map(str, waiting)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:  # noqa: S603 reason: this file
@@ -128,6 +133,7 @@ def _child(waiting: list[int], results: dict[int, str]) -> str:
             if line.startswith("{"):
                 found = json.loads(line)
                 results[found["number"]] = found["trouble"]
+                digests[found["number"]] = found["digests"]
                 explained = found["ends"]
             timer = _timer(child, SECONDS, late)
         timer.cancel()
@@ -172,19 +178,21 @@ def child(numbers: list[int]) -> int:
     torch.zeros(1, device="cuda")
     index = json.loads(INDEX.read_text(encoding="utf-8"))
     for number in numbers:
+        digests: dict[str, str] = {}
         try:
-            trouble = _tried(torch, runtime, index[number])
+            trouble = _tried(torch, runtime, index[number], digests)
             torch.cuda.synchronize()
         except Exception as problem:  # noqa: BLE001 reason: whatever it is, it is this kernel's
             words = str(problem).strip().splitlines() or [type(problem).__name__]
-            print(json.dumps({"number": number, "trouble": words[0], "ends": True}), flush=True)
+            print(json.dumps({"number": number, "trouble": words[0], "ends": True, "digests": digests}), flush=True)
             return 1
-        print(json.dumps({"number": number, "trouble": trouble, "ends": number == numbers[-1]}), flush=True)
+        ends = number == numbers[-1]
+        print(json.dumps({"number": number, "trouble": trouble, "ends": ends, "digests": digests}), flush=True)
     return 0
 
 
-def _tried(torch: Any, runtime: Any, entry: dict[str, Any]) -> str:  # noqa: ANN401 reason: untyped
-    """The first difference, or an empty string; rounded sums have a tolerance."""
+def _tried(torch: Any, runtime: Any, entry: dict[str, Any], digests: dict[str, str]) -> str:  # noqa: ANN401 reason: untyped
+    """The first difference, or an empty string; rounded sums have a tolerance. digests: receives one of each result."""
     made = runtime.load(FOLDER / f"{entry['stem']}.json")
     with np.load(FOLDER / f"{entry['stem']}.npz", allow_pickle=False) as stored:
         for draw in entry["draws"]:
@@ -194,10 +202,16 @@ def _tried(torch: Any, runtime: Any, entry: dict[str, Any]) -> str:  # noqa: ANN
             made.bind({**given, "C": result}, entry["sizes"], torch.cuda.current_stream().cuda_stream)()
             torch.cuda.synchronize()
             scale = stored["scale"] if draw == "floats" and "scale" in stored.files else None
+            digests[draw] = digest(entry["result"], result.cpu().numpy())
             trouble = _difference(entry, result.cpu().numpy(), wanted, scale)
             if trouble:
                 return f"{draw}: {trouble}"
     return ""
+
+
+def digest(dtype: str, found: Words) -> str:
+    """A digest of bit patterns in which all NaNs are one."""
+    return sha256(np.where(_nan(found, dtype), -1, found).astype(found.dtype).tobytes()).hexdigest()[:16]
 
 
 def _difference(entry: dict[str, Any], found: Words, wanted: Words, scale: Words | None) -> str:
@@ -229,12 +243,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=("build", "run", "child"))
     parser.add_argument("numbers", nargs="*", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--output", type=Path, default=RESULTS, help="the file that receives the digests")
     given = parser.parse_args()
     match given.part:
         case "build":
             return build()
         case "run":
-            return run()
+            return run(given.output)
         case _:
             return child(given.numbers)
 

@@ -91,7 +91,7 @@ def element_addresses(
 
 def _with_predicates(view: View, by: TV, scope: Scope, values: Sequence[int], declared: Declared) -> Declared:
     """Addresses in shared memory with their bounds predicates."""
-    origins = [_LocalBases(f"at{axis}", scope.text) for axis in range(len(view.at))]
+    origins = [_LocalBases(f"place{axis}", scope.text) for axis in range(len(view.at))]
     found: list[VectorAddress] = []
     for value, place in zip(values, declared[1], strict=True):
         element = by.coordinates_at(algebra.sym(scope.thread), value)

@@ -282,8 +282,15 @@ def test_a_swizzle_of_smaller_chunks_is_refused() -> None:
         cuda_text(made.trace())
 
 
-def test_a_copy_that_fills_with_other_than_zeros_is_refused() -> None:
+def test_a_copy_that_fills_with_other_than_zeros_stores_them() -> None:
     def filled(stmt: Stmt) -> Stmt:
         return evolve(stmt, edge=1.0) if isinstance(stmt, Copy) and stmt.atom.name.startswith("cp_async") else stmt
 
-    assert "reads 1 outside" in refused("cp_async_8 cut", filled)
+    text = cuda_text(changed(by_name()["cp_async_8 cut"].kernel, filled)).text
+    lines = [line.strip() for line in text.splitlines() if "cp_async_8(" in line and line.strip().startswith("if")]
+    assert lines
+    assert all(
+        "fill_b64(in_shared(" in line and "0x3F800000u" in line.replace("3F803F80", "3F800000") for line in lines
+    )
+    assert "? 8 : 0" not in text
+    compile_cuda(text, "filled")

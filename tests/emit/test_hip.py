@@ -27,7 +27,6 @@ from argus.core.ir import (
     Lit,
     Map,
     Mma,
-    One,
     Op,
     Peek,
     Policy,
@@ -154,7 +153,6 @@ def _view_of_part() -> View:
     "stmt",
     [
         Let(Symbol("x", "fresh"), Peek(whole(TENSOR)), span=at(7)),
-        One((), span=at(7)),
         Commit("bulk", span=at(7)),
         Fence("device", span=at(7)),
         Sync(threads=64, span=at(7)),

@@ -8,7 +8,6 @@ from argus.core.ir import Copy, View
 from argus.emit.address import VectorAddress, vector_addresses
 from argus.emit.copies import fill_word, vector_starts
 from argus.emit.cuda.context import Context
-from argus.emit.faults import not_built
 from argus.emit.registers import vector_in_registers, vector_runs
 from argus.emit.scope import Scope
 
@@ -41,17 +40,22 @@ def load_store_lines(copy: Copy, context: Context) -> list[str]:
 
 
 def cp_async_lines(copy: Copy, context: Context) -> list[str]:
-    """cp.async from global to shared memory, with zero fill out of bounds."""
-    if copy.edge:
-        raise not_built(f"`{copy.atom}` that reads {copy.edge:g} outside the tensor", copy.span)
+    """cp.async from global to shared memory. Out of bounds it fills with zeros; other numbers are stored instead."""
     first = vector_starts(copy)
     size = copy.atom.vector_bits // 8
     from_lines, sources = _vector_addresses(copy, copy.source, context, first)
     to_lines, targets = _vector_addresses(copy, copy.target, context, first)
     body: list[str] = []
     for source, target in zip(sources, targets, strict=True):
-        bytes_ = f"({source.inside}) ? {size} : 0" if source.inside else str(size)
         to = shared_address_text(copy.target, target, context)
+        if copy.edge and source.inside:
+            from_ = _address(copy.source, source, context)
+            word = fill_word(copy.edge, copy.target.buffer.dtype)
+            filled = f"fill_b{8 * size}(in_shared({to}), {word});"
+            inner = f"if ({source.inside}) cp_async_{size}({to}, {from_}, {size}); else {filled}"
+            body += [f"if ({target.inside}) {{", f"    {inner}", "}"] if target.inside else [inner]
+            continue
+        bytes_ = f"({source.inside}) ? {size} : 0" if source.inside else str(size)
         kept = f"if ({target.inside}) " if target.inside else ""
         body.append(f"{kept}cp_async_{size}({to}, {_address(copy.source, source, context)}, {bytes_});")
     return by_copying_threads(copy, context, [*from_lines, *to_lines, *body])

@@ -163,7 +163,9 @@ class _Writer:
             case Fold():
                 moved = move_to_agprs(stmt.target.buffer, self.scope, stmt.span)
                 return [*fold_lines(stmt, self.scope, self.unit), *moved]
-            case Let() | Arrive() | Await() | Commit() | Fence() | Edit() | Advance() | Roles() | One():
+            case One(body=body):
+                return [f"if ({self.scope.names.symbols[self.scope.thread]} == 0) {{", *self._inner(body), "}"]
+            case Let() | Arrive() | Await() | Commit() | Fence() | Edit() | Advance() | Roles():
                 raise not_built(f"the statement `{type(stmt).__name__}`", stmt.span)
             case _:
                 assert_never(stmt)

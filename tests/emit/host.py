@@ -112,6 +112,7 @@ template <typename V> static void store_raw(V value, resource to, unsigned offse
 #define __builtin_amdgcn_sched_barrier(x) ((void)0)
 #define __builtin_amdgcn_fence(order, ...) ((void)0)
 #define __builtin_amdgcn_s_barrier() rendezvous(block)
+#define __builtin_amdgcn_global_atomic_fadd_f32(at, x) (*(at) += (x))
 """
 
 _DRIVER = """
@@ -174,6 +175,7 @@ def run_kernel(kernel: Kernel, arrays: Sequence[Array], sizes: Mapping[str, int]
 def compiled(text: str, driver: str, work: Path) -> ctypes.CDLL:
     """A library of emitted text and of what calls it. work: a folder of its own for each library."""
     text = text.replace("__attribute__((shared))", "static").replace("__attribute__((global))", "")
+    text = text.replace("__attribute__((address_space(1)))", "")
     text = re.sub(r"asm volatile\([^;]*\);", "", text.replace("__attribute__((device))", ""))
     (work / "host.cpp").write_text(f"{_MACHINE}\n{text}\n{driver}", encoding="utf-8")
     flags = ("-x", "c++", "-std=c++17", "-O1", "-fPIC", "-nostdinc", "-fno-stack-protector", "-ffp-contract=off", "-w")

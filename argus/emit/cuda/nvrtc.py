@@ -1,7 +1,9 @@
-"""Compile CUDA text with NVRTC to a cubin and ptxas's report. Only this file loads NVRTC."""
+"""Compile CUDA text with NVRTC to a cubin and ptxas's report, or to PTX. Only this file loads NVRTC."""
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -10,8 +12,10 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 
-_OPTIONS = (b"--gpu-architecture=sm_90a", b"--ptxas-options=-v", b"-std=c++17", b"--fmad=false", b"--no-cache")
+_LANGUAGE = (b"-std=c++17", b"--fmad=false")
+_OPTIONS = (b"--gpu-architecture=sm_90a", b"--ptxas-options=-v", *_LANGUAGE, b"--no-cache")
 """`--no-cache`: a cached compilation has no ptxas log [NVRTC 13, section 10]."""
+_PTX_OPTIONS = (b"--gpu-architecture=compute_90a", *_LANGUAGE)
 _LINES = b"-lineinfo"
 
 
@@ -42,6 +46,25 @@ def compile_cuda(text: str, name: str, *, lines: bool = True) -> Compiled:
 
     lines: add line information, which triples the size of the cubin and changes no instruction.
     """
+    with _program(text, name, [*_OPTIONS, _LINES] if lines else _OPTIONS) as (nvrtc, program):
+        _, size = nvrtc.nvrtcGetCUBINSize(program)
+        cubin = bytearray(size)
+        nvrtc.nvrtcGetCUBIN(program, cubin)
+        return Compiled(bytes(cubin), _log(nvrtc, program))
+
+
+def compile_ptx(text: str, name: str) -> str:
+    """The PTX for compute_90a, without line information. Raises ArgusError like `compile_cuda`."""
+    with _program(text, name, _PTX_OPTIONS) as (nvrtc, program):
+        _, size = nvrtc.nvrtcGetPTXSize(program)
+        ptx = bytearray(size)
+        nvrtc.nvrtcGetPTX(program, ptx)
+        return ptx.decode().rstrip("\x00")
+
+
+@contextmanager
+def _program(text: str, name: str, options: Sequence[bytes]) -> Generator[tuple[Any, object]]:
+    """The NVRTC module and a compiled program. Raises ArgusError (E303, E304)."""
     nvrtc = bindings()
     if nvrtc is None:
         message = "no CUDA compiler: `cuda.bindings.nvrtc` cannot be imported"
@@ -49,17 +72,14 @@ def compile_cuda(text: str, name: str, *, lines: bool = True) -> Compiled:
     status, program = nvrtc.nvrtcCreateProgram(text.encode(), f"{name}.cu".encode(), 0, None, None)
     assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, status
     try:
-        options = [*_OPTIONS, _LINES] if lines else list(_OPTIONS)
-        (done,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-        log = _log(nvrtc, program)
+        given = list(options)
+        (done,) = nvrtc.nvrtcCompileProgram(program, len(given), given)
         if done != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            log = _log(nvrtc, program)
             first = next((line for line in log.splitlines() if "error" in line), log[:200])
             message = f"NVRTC failed on `{name}`: {first.strip()}"
             raise ArgusError(Diagnostic("E304", "error", message, notes=tuple(log.splitlines()[:20]), kernel=name))
-        _, size = nvrtc.nvrtcGetCUBINSize(program)
-        cubin = bytearray(size)
-        nvrtc.nvrtcGetCUBIN(program, cubin)
-        return Compiled(bytes(cubin), log)
+        yield nvrtc, program
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 

@@ -50,5 +50,5 @@ clean:
 		|| { echo "Argus needs Python 3.11 or later: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "setting up .venv (once; about 1.3 GB with the solvers and the compilers)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --progress-bar on -e '.[dev,gfx942,sm90a]'
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --progress-bar on -e '.[dev,gfx942,sm90a,sentryward]'
 	@touch $@

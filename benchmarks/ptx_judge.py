@@ -97,9 +97,9 @@ class Explanation:
 # -- subjects ------------------------------------------------------------------------------------------------
 
 
-def corpus(kinds: Sequence[str] = ("proved", "refuted", "traced")) -> Iterator[Subject]:
+def corpus(kinds: Sequence[str] = ("proved", "refuted", "traced"), stem: str = "*") -> Iterator[Subject]:
     """The kernels of these folders that are written for sm_90a, with the verdicts of their first lines."""
-    for path in (path for kind in kinds for path in sorted((CORPUS / kind).glob("*.py"))):
+    for path in (path for kind in kinds for path in sorted((CORPUS / kind).glob(f"{stem}.py"))):
         ours = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# verdict: ")
         if ours.split()[0] in {"proved", "refuted"} and "sm_90a" in path.read_text(encoding="utf-8"):
             for each in load(str(path)):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
 
 from argus.core.diagnostic import ArgusError, InternalError
-from argus.core.ir import Assert, Kernel, Roles, Stmt, Tag, bodies, with_bodies
+from argus.core.ir import Assert, Kernel, Roles, Stmt, Sync, Tag, bodies, walk, with_bodies
+from argus.core.ir.surgery import with_stmts
 from argus.core.memory.placement import alignment
 from argus.emit.artifact import cuda_warnings
 from argus.emit.build import build
@@ -21,6 +23,8 @@ from argus.kernels.gemm import gemm
 from argus.kernels.schedules.skinny import Skinny
 from argus.kernels.schedules.split import Split
 from argus.runtime.expressions import value_of
+from argus.testing.mutation import mutated, named
+from argus.verifier.loader import load
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +130,25 @@ def test_a_launch_knows_its_maps_and_conditions(cooperative: Kernel, tmp_path: P
     assert not all(value_of(condition, {**sizes, "K": 12}) for condition in conditions)
     assert [value_of(extent, sizes) for extent in launch["grid"]] == [132]
     assert launch["shared_bytes"] == cuda_text(cooperative).plan.bytes
+
+
+def test_an_arrival_at_the_blocks_barrier_does_not_wait() -> None:
+    (exported,) = load("tests/corpus/proved/real_hecbench_253.py")
+    kernel = exported.trace()
+    whole = cuda_text(kernel).text
+    (first, _) = mutated(kernel, named(["meeting_without_waiting"]))
+    text = cuda_text(first.kernel).text
+    assert text.count("  __syncthreads();") == whole.count("  __syncthreads();") - 1 == 1
+    assert text.count(f"  meet_arrive(0, {kernel.threads});") == 1
+
+
+@pytest.mark.parametrize("change", [{"how": "wait"}, {"threads": 64}])
+def test_a_part_of_the_blocks_barrier_is_refused(change: dict[str, Any]) -> None:
+    (exported,) = load("tests/corpus/proved/real_hecbench_253.py")
+    kernel = exported.trace()
+    sync = next(stmt for stmt in walk(kernel.body) if isinstance(stmt, Sync))
+    with pytest.raises(ArgusError, match=r"E501.*part of the block's barrier"):
+        cuda_text(with_stmts(kernel, sync, (evolve(sync, **change),)))
 
 
 def test_another_target_is_refused() -> None:

@@ -236,13 +236,20 @@ class Writer:
                 stmt.how, "cluster_wait();"
             )
         if stmt.barrier == "cta":
-            # Inside a branch only some threads arrive, but `__syncthreads` needs all of them to converge.
-            return f"meet(0, {self.kernel.threads});" if self.in_branch else "__syncthreads();"
+            return self._sync_block(stmt)
         threads = stmt.threads or self.context.threads
         number = str(self.context.plan.ids[stmt.barrier])
         if role is not None and role.name == stmt.barrier and role.agents > 1:
             number = f"{number} + {self.context.names.symbols[role.number]}"
         return f"meet{'_arrive' if stmt.how == 'arrive' else ''}({number}, {threads});"
+
+    def _sync_block(self, stmt: Sync) -> str:
+        if stmt.threads is not None or stmt.how == "wait":
+            raise not_built("a part of the block's barrier", stmt.span)
+        if stmt.how == "arrive":
+            return f"meet_arrive(0, {self.kernel.threads});"
+        # Inside a branch only some threads arrive, but `__syncthreads` needs all of them to converge.
+        return f"meet(0, {self.kernel.threads});" if self.in_branch else "__syncthreads();"
 
     def _for(self, stmt: For) -> list[str]:
         name = self.context.names.symbols[stmt.symbol]

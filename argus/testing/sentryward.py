@@ -10,7 +10,8 @@ import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from itertools import product
+from itertools import islice, product
+from math import prod
 from pathlib import Path
 from typing import Literal, cast
 
@@ -30,8 +31,12 @@ FAULTS = frozenset({"potential_race", "not_wellsynced", "invalid_lifecycle"})
 CLEAN = "race_free"
 _BYTES = {dtype.name: dtype.bits // 8 for dtype in DTYPES}
 _ELEMENTS = {"bf16": "bf16", "f16": "f16", "f32": "f32", "i32": "s32", "u32": "u32"}
-_TRIED: tuple[int, ...] = (100, 96, 132, 128, 160, 192, 256, 260, 64, 32, 8, 1, 512, 1024)
-"""Sizes to choose from: of several tiles, if possible with a part of one at the end."""
+_LEADING: tuple[int, ...] = (3, 40, 100, 96, 8, 32, 64, 128, 260, 132, 192, 256, 512, 1, 1024)
+_LAST: tuple[int, ...] = (300, 296, 100, 96, 132, 128, 256, 260, 64, 32, 8, 3, 1, 512, 1024)
+"""Sizes to choose from: the last one of several tiles, if possible with a part of one at the end."""
+_MOST_TRIED = 5000
+_FEW_BLOCKS = range(2, 5)
+"""Blocks of a launch that is large enough for races between blocks, and small enough to be judged in seconds."""
 
 
 @frozen
@@ -124,10 +129,23 @@ def _descriptor(parameter: str, made: TensorMapArgument, sizes: Sizes) -> dict[s
 
 
 def chosen_sizes(launch: LaunchInfo) -> dict[str, int] | None:
-    """The first sizes of a fixed list that meet every check of the launch; None if none do."""
+    """The first sizes of a fixed list that meet every check of the launch, in two to four blocks if possible.
+
+    None if no sizes of the list meet them.
+    """
     names = [each.name for each in launch.arguments if each.kind == "int"]
-    tried = (dict(zip(names, numbers, strict=True)) for numbers in product(_TRIED, repeat=len(names)))
-    return next((sizes for sizes in tried if meets(launch, sizes)), None)
+    lists = [_LEADING] * (len(names) - 1) + [_LAST] * min(1, len(names))
+    tried = (dict(zip(names, numbers, strict=True)) for numbers in islice(product(*lists), _MOST_TRIED))
+    allowed = list[dict[str, int]]()
+    for sizes in (sizes for sizes in tried if meets(launch, sizes)):
+        if _blocks(launch, sizes) in _FEW_BLOCKS:
+            return sizes
+        allowed.append(sizes)
+    return min(allowed, key=lambda sizes: _blocks(launch, sizes), default=None)
+
+
+def _blocks(launch: LaunchInfo, sizes: Sizes) -> int:
+    return prod(value_of(extent, sizes) for extent in launch.grid)
 
 
 def meets(launch: LaunchInfo, sizes: Sizes) -> bool:

@@ -89,7 +89,7 @@ def test_a_size_without_a_value_is_refused(boxes: Compilation) -> None:
 
 
 def test_chosen_sizes_meet_the_checks_of_the_launch(boxes: Compilation) -> None:
-    assert chosen_sizes(boxes.launch) == {"M": 100, "N": 96}
+    assert chosen_sizes(boxes.launch) == {"M": 100, "N": 296}  # two blocks, a part of a tile
     assert not meets(boxes.launch, {"M": 100, "N": 100})  # the kernel assumes N % 8 == 0
     never = evolve(boxes.launch.checks[0], condition="N == 7")
     assert chosen_sizes(evolve(boxes.launch, checks=(never,))) is None

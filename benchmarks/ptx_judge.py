@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -128,12 +129,12 @@ def judged(name: str, kernel: Kernel) -> Subject:
 
 
 def mutants(subjects: Iterable[Subject], places: int) -> Iterator[Subject]:
-    """Each operator at the first places of each kernel, as far as the result is well-formed."""
+    """Each operator at the first places of each kernel that leave it well-formed."""
     for subject in subjects:
         for operator in named(OPERATORS):
-            for place, mutant in enumerate(mutated(subject.kernel(), [operator])):
-                if place < places and not check(mutant.kernel):
-                    yield judged(f"mutants/{Path(subject.name).name}.{operator.name}.{place}", mutant.kernel)
+            formed = (each.kernel for each in mutated(subject.kernel(), [operator]) if not check(each.kernel))
+            for place, kernel in enumerate(islice(formed, places)):
+                yield judged(f"mutants/{Path(subject.name).name}.{operator.name}.{place}", kernel)
 
 
 # -- comparison ----------------------------------------------------------------------------------------------
@@ -185,6 +186,13 @@ def counts(rows: Sequence[Row], missing: Mapping[str, str]) -> dict[str, object]
     }
 
 
+def document(rows: Sequence[Row], missing: Mapping[str, str]) -> str:
+    """The text of the file of results: a line per comparison. missing: codes of kernels that are not emitted."""
+    head = {"sentryward": version("sentryward"), "counts": counts(rows, missing), "not emitted": dict(missing)}
+    lines = ",\n".join(f"  {json.dumps(asdict(row))}" for row in rows)
+    return f'{json.dumps(head, indent=1)[:-2]},\n "rows": [\n{lines}\n ]\n}}\n'
+
+
 def _pairs(rows: Sequence[Row]) -> Counter[tuple[str, str]]:
     return Counter((row.ours.split()[0], row.theirs) for row in rows if not row.wgmma)
 
@@ -222,8 +230,7 @@ def main(arguments: list[str]) -> int:
     for row in left:
         print(f"not explained: {row.name}: {row.ours}, SentryWard: {row.theirs} {', '.join(row.codes)}")
     if given.only == "*":
-        data = {"sentryward": version("sentryward"), "counts": summary, "rows": [asdict(row) for row in rows]}
-        RESULTS.write_text(json.dumps(data | {"not emitted": missing}, indent=1) + "\n", encoding="utf-8")
+        RESULTS.write_text(document(rows, missing), encoding="utf-8")
     return 1 if left else 0
 
 

@@ -58,11 +58,11 @@ def named(path: Path) -> str:
 def test_the_input_states_grid_maps_pointers_and_sizes_in_the_order_of_the_launch(boxes: Compilation) -> None:
     assert kernel_input(boxes.launch, {"M": 100, "N": 40}) == {
         "schema": "spverify.kernel-input/v1",
-        "entry": "move",
+        "entry": "move_",
         "launch": {"grid_dim": [2, 1, 1], "block_dim": [256, 1, 1], "dynamic_shared_bytes": boxes.launch.shared_bytes},
         "tma_descriptors": [
             {
-                "parameter": "move_param_0",
+                "parameter": "move__param_0",
                 "object": "A",
                 "element_type": "bf16",
                 "rank": 2,
@@ -75,10 +75,10 @@ def test_the_input_states_grid_maps_pointers_and_sizes_in_the_order_of_the_launc
                 "oob_fill": "zero",
             }
         ],
-        "declarations": [{"parameter": "move_param_1", "type": "pointer", "object": "B"}],
+        "declarations": [{"parameter": "move__param_1", "type": "pointer", "object": "B"}],
         "arguments": [
-            {"parameter": "move_param_2", "type": "u32", "value": 100},
-            {"parameter": "move_param_3", "type": "u32", "value": 40},
+            {"parameter": "move__param_2", "type": "u32", "value": 100},
+            {"parameter": "move__param_3", "type": "u32", "value": 40},
         ],
     }
 

@@ -34,6 +34,7 @@ PAIRS = {
     "refuted/real_hecbench_253": "potential_race",
     "refuted/cp_async_without_a_wait": "potential_race",
     "refuted/release_covers_the_releaser_alone": "not_wellsynced",
+    "proved/cp_async_two_groups_ahead": "unsupported",
 }
 
 
@@ -158,7 +159,7 @@ def test_what_runs_out_of_time_is_no_opinion(boxes: Compilation) -> None:
 
 def plain_files() -> list[Path]:
     """Files of kernels for sm_90a that name no wgmma."""
-    paths = (path for kind in ("proved", "refuted") for path in sorted((CORPUS / kind).glob("*.py")))
+    paths = (path for kind in ("proved", "refuted", "traced") for path in sorted((CORPUS / kind).glob("*.py")))
     texts = ((path, path.read_text(encoding="utf-8")) for path in paths)
     return [path for path, text in texts if "sm_90a" in text and "wgmma" not in text]
 

@@ -1,0 +1,62 @@
+// What the prelude of gfx942 takes from the machine, for the CPU. Helpers of pure C++ come from the emitted text itself.
+#pragma once
+#include "api.h"
+#define HELPER [[maybe_unused]] static inline
+#define __device__
+#define __global__
+#define __shared__ static __attribute__((section("lds")))
+#define THREADS(n, waves)
+using s16x4 = short __attribute__((vector_size(8), may_alias));
+using f32x4 = f32 __attribute__((vector_size(16)));
+using f32x16 = f32 __attribute__((vector_size(64)));
+
+struct CpuBuffer { char* base; u32 limit; };
+#define __amdgpu_buffer_rsrc_t CpuBuffer
+inline CpuBuffer __builtin_amdgcn_make_buffer_rsrc(void* base, int stride, u32 limit, int flags) { return {(char*)base, limit}; }
+#define MOVES(bits) \
+    inline void load_b##bits(void* to, const void* from, HERE) { cpu_load(to, from, bits / 8, line); } \
+    inline void store_b##bits(void* to, const void* from, HERE) { cpu_store(to, from, bits / 8, line); } \
+    inline void fill_b##bits(void* to, u32 word) { for (int at = 0; at < bits / 16; ++at) ((b16*)to)[at] = (u16)(word >> 16 * (at % 2)); } \
+    inline void buffer_load_b##bits(void* to, CpuBuffer from, u32 offset, HERE) { \
+        cpu_buffer_load(to, from.base, from.limit, offset, bits / 8, line); } \
+    inline void buffer_store_b##bits(CpuBuffer to, u32 offset, const void* from, HERE) { \
+        cpu_buffer_store(to.base, to.limit, offset, from, bits / 8, line); }
+MOVES(16) MOVES(32) MOVES(64) MOVES(128)
+#undef MOVES
+inline void buffer_load_lds_b32(void* to, CpuBuffer from, u32 offset, HERE) { cpu_load_lds(to, from.base, from.limit, offset, line); }
+template <class T> inline void accumulated(T& sum) {}
+
+inline int __builtin_amdgcn_workitem_id_x() { return cpu_thread_index(); }
+inline int __builtin_amdgcn_workgroup_id_x() { return cpu_block_index(0); }
+inline int __builtin_amdgcn_workgroup_id_y() { return cpu_block_index(1); }
+inline int __builtin_amdgcn_workgroup_id_z() { return cpu_block_index(2); }
+inline int __builtin_amdgcn_readfirstlane(int x, HERE) { return (int)cpu_shuffle((u32)x, 0, line); }
+inline int __builtin_amdgcn_ds_bpermute(int at, int x, HERE) { return (int)cpu_shuffle((u32)x, at / 4 % 64, line); }
+inline void __builtin_amdgcn_s_waitcnt(int immediate, HERE) { cpu_waitcnt(immediate, line); }
+inline void __builtin_amdgcn_s_setprio(int) {}
+inline void __builtin_amdgcn_sched_barrier(int) {}
+inline void __builtin_amdgcn_s_barrier(HERE) { cpu_meet_block(line); }
+inline void meet(HERE) { cpu_meet_block(line); }
+inline f32 __builtin_amdgcn_rcpf(f32 x) { return 1.0f / x; }
+inline f32 cpu_max(f32 a, f32 b) { return a != a ? b : b != b ? a : a > b ? a : b; }
+inline f32 cpu_min(f32 a, f32 b) { return a != a ? b : b != b ? a : a < b ? a : b; }
+#define __builtin_fmaf cpu_fma
+#define __builtin_fmaxf cpu_max
+#define __builtin_fminf cpu_min
+#define __builtin_elementwise_exp cpu_exp
+#define __builtin_elementwise_exp2 cpu_exp2
+#define __builtin_elementwise_log cpu_log
+#define __builtin_elementwise_log2 cpu_log2
+#define __builtin_elementwise_sqrt __builtin_sqrtf
+inline f32 __builtin_amdgcn_global_atomic_fadd_f32(f32* at, f32 value, HERE) { return cpu_atomic_add(at, value, line); }
+
+template <class V> inline V cpu_matrix(int rows, int depth, int kind, const void* a, const void* b, V c, int line) {
+    cpu_mfma(rows, depth, kind, a, b, (f32*)&c, line);
+    return c;
+}
+#define MFMA(name, V, rows, depth, kind) \
+    template <class A, class C> inline V name(A a, A b, C c, int, int, int, HERE) { \
+        return cpu_matrix<V>(rows, depth, kind, &a, &b, c, line); }
+MFMA(__builtin_amdgcn_mfma_f32_32x32x8bf16_1k, f32x16, 32, 8, KIND_BF16)
+MFMA(__builtin_amdgcn_mfma_f32_16x16x16bf16_1k, f32x4, 16, 16, KIND_BF16)
+#undef MFMA

@@ -48,6 +48,9 @@ def bench() -> None:
         "report": LazyCommand("argus.cli.report", "report", "Write a search run as a web page."),
         "run": LazyCommand("argus.cli.run", "run", "Run a kernel on random inputs and check what it computes."),
         "suggest": LazyCommand("argus.cli.suggest", "suggest", "Propose claims that hold for a file's kernels."),
+        "validate": LazyCommand(
+            "argus.cli.validate", "validate", "Execute emitted text on the CPU and compare it with the interpreter."
+        ),
         "verify": LazyCommand("argus.cli.verify", "verify", "Prove or refute every kernel of a file."),
     },
 )

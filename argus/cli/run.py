@@ -23,7 +23,7 @@ WRONG = 1
 LONGEST_SECONDS = 86_400
 
 
-def _sizes(_context: click.Context, _parameter: click.Parameter, text: str) -> dict[str, int]:
+def parsed_sizes(_context: click.Context, _parameter: click.Parameter, text: str) -> dict[str, int]:
     """Parse sizes such as `M=8,N=16`."""
     found: dict[str, int] = {}
     for part in filter(None, text.split(",")):
@@ -37,7 +37,7 @@ def _sizes(_context: click.Context, _parameter: click.Parameter, text: str) -> d
 @click.command()
 @click.argument("file", metavar="FILE[:KERNEL]")
 @click.option("--config", metavar="NAME", help="Configuration of a family; default: the first that the GPU runs.")
-@click.option("--sizes", callback=_sizes, default="", metavar="M=8,N=16", help="Sizes by name; default 256.")
+@click.option("--sizes", callback=parsed_sizes, default="", metavar="M=8,N=16", help="Sizes by name; default 256.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the inputs.")
 @click.option(
     "--on",

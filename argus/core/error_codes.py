@@ -213,6 +213,11 @@ ENTRIES: tuple[Entry, ...] = (
         "No built-in kernel multiplies matrices of this element type and these extents on this target.",
     ),
     Entry(
+        "E415",
+        "emitted text differs from the kernel",
+        "Executed on the CPU, the emitted text computes something else than the interpreter, or breaks a rule of the GPU.",
+    ),
+    Entry(
         "E230",
         "invalid cluster",
         "The grid is not a multiple of the cluster, the cluster is too large, or a rank may be outside it.",

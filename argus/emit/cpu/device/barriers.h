@@ -109,8 +109,6 @@ struct Gathering {
 };
 static Gathering *named, cluster_gathering;  // 16 for each block
 static u32* cluster_laps;                    // of each thread
-static bool strict_queues = true;
-static void pend_barrier(Thread&) {}
 
 extern "C" void cpu_meet(int id, int count, int waits, int line) {
     Thread& self = *running;
@@ -159,6 +157,8 @@ extern "C" void cpu_fence(int kind, int line) {
     } else if (kind == FENCE_CLUSTER) {
         memcpy(self.released, self.seen, 4 * actors);
         tick(self);
+    } else if (kind == FENCE_WGMMA) {
+        group_fenced[(self.number - self.index % 128) / 32] = true;
     }
 }
 extern "C" void cpu_launch_before(int line) { running->launched = true; }

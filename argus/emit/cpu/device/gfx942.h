@@ -48,7 +48,29 @@ inline f32 cpu_min(f32 a, f32 b) { return a != a ? b : b != b ? a : a < b ? a : 
 #define __builtin_elementwise_log cpu_log
 #define __builtin_elementwise_log2 cpu_log2
 #define __builtin_elementwise_sqrt __builtin_sqrtf
-inline f32 __builtin_amdgcn_global_atomic_fadd_f32(f32* at, f32 value, HERE) { return cpu_atomic_add(at, value, line); }
+inline void global_atomic_add_f32(void* to, const void* from, HERE) { cpu_atomic_add((f32*)to, *(const f32*)from, line); }
+// DPP within rows of 16 lanes: permutations of four, mirrors, rotations to the right, and shifts [AMD CDNA3 ISA, DPP].
+inline int cpu_dpp_lane(int lane, int control) {
+    const int row = lane / 16 * 16, at = lane % 16;
+    if (control < 0x100) return lane / 4 * 4 + (control >> 2 * (lane % 4) & 3);
+    if (control > 0x100 && control < 0x110) return at + (control & 15) < 16 ? lane + (control & 15) : -1;
+    if (control > 0x110 && control < 0x120) return at >= (control & 15) ? lane - (control & 15) : -1;
+    if (control > 0x120 && control < 0x130) return row + (at + 16 - (control & 15)) % 16;
+    if (control == 0x140) return row + 15 - at;
+    if (control == 0x141) return lane / 8 * 8 + 7 - lane % 8;
+    return -1;
+}
+inline int __builtin_amdgcn_update_dpp(int old, int x, int control, int, int, bool, HERE) {
+    const int from = cpu_dpp_lane(cpu_thread_index() % 64, control);
+    const int found = (int)cpu_shuffle((u32)x, from < 0 ? 0 : from, line);
+    return from < 0 ? old : found;
+}
+inline int __builtin_amdgcn_ds_swizzle(int x, int pattern, HERE) {
+    const int lane = cpu_thread_index() % 64, in = lane % 32;
+    const int bits = (in & (pattern & 31) | pattern >> 5 & 31) ^ (pattern >> 10 & 31);
+    const int four = lane / 4 * 4 + (pattern >> 2 * (lane % 4) & 3);
+    return (int)cpu_shuffle((u32)x, pattern >> 15 & 1 ? four : lane / 32 * 32 + bits, line);
+}
 
 template <class V> inline V cpu_matrix(int rows, int depth, int kind, const void* a, const void* b, V c, int line) {
     cpu_mfma(rows, depth, kind, a, b, (f32*)&c, line);

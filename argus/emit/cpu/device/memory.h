@@ -109,8 +109,9 @@ static void note_read(Cell& cell, Epoch now, const Actor& by) {
 }
 
 enum Access { READS, WRITES, ADDS };
-// Checks an access and records it. Returns whether it is inside a region.
-static bool access(const void* at, u64 bytes, Access how, const Actor& by) {
+// Checks an access and records it. Returns whether it is inside a region. value: what is written, if known: threads that
+// write equal values do not race.
+static bool access(const void* at, u64 bytes, Access how, const Actor& by, const void* value = nullptr) {
     Region* region = region_of(at);
     if (!region) return true;
     const i64 offset = (u8*)at - region->start;
@@ -139,7 +140,8 @@ static bool access(const void* at, u64 bytes, Access how, const Actor& by) {
         const Epoch last = cell.write;
         if (last && last != now && !(how == ADDS && (last & EPOCH_ATOMIC))) {
             if (who_of(last) != by.who || era_of(last) != (era & 0x1FFF)) {
-                if (!ordered(last, by.seen))
+                const bool equal = how == WRITES && value && !differ((u8*)at, (const u8*)value, bytes);
+                if (!ordered(last, by.seen) && !equal)
                     finding("race", by, how == READS ? "reads what another writes at the same time"
                                                      : "writes what another writes at the same time", region, where, 0, last);
             }

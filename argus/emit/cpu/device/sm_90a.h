@@ -7,8 +7,8 @@
 #define __global__
 #define __forceinline__ inline
 #define __grid_constant__
-#define __shared__ static __attribute__((section("lds")))
-#define __align__(n) alignas(n)
+#define __shared__
+#define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 struct CpuThread { struct { operator int() const { return cpu_thread_index(); } } x; };
@@ -32,6 +32,7 @@ inline u32 __float_as_uint(f32 x) { return __builtin_bit_cast(u32, x); }
 inline f32 exp2_near(f32 x) { return cpu_exp2(x); }
 inline f32 tanh_near(f32 x) { return cpu_tanh(x); }
 inline f32 reciprocal(f32 x) { return 1.0f / x; }
+inline void* memcpy(void* to, const void* from, u64 size) { return __builtin_memcpy(to, from, size); }
 inline f32 expf(f32 x) { return cpu_exp(x); }
 inline f32 exp2f(f32 x) { return cpu_exp2(x); }
 inline f32 logf(f32 x) { return cpu_log(x); }

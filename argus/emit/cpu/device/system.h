@@ -33,6 +33,12 @@ extern "C" void* memmove(void* to, const void* from, u64 size) {
     return to;
 }
 
+static bool differ(const u8* a, const u8* b, u64 size) {
+    for (u64 n = 0; n < size; ++n)
+        if (a[n] != b[n]) return true;
+    return false;
+}
+
 // Fresh zeroed pages, committed when touched.
 static u8* pages(u64 size) {
     const i64 at = call_kernel(9, 0, (i64)size, 3, 0x4022, -1, 0);

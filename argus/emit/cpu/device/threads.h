@@ -153,6 +153,7 @@ struct Meeting {
     void* operands[128];
 };
 static Meeting* meetings;  // of each warp
+static bool* group_fenced;  // of each warpgroup: whether wgmma.fence came since its last commit or wait
 static Meeting* group_meetings;  // of each warpgroup
 static u32 live_lanes(Warp& warp) {
     u32 live = 0;

@@ -1,0 +1,106 @@
+"""An emitted CUDA or HIP file as C++ for the CPU.
+
+The text is kept, with its line numbers. Only definitions that need the machine leave it: those with inline assembly,
+and the types and moves that the header of the target defines (`device/sm_90a.h`, `device/gfx942.h`). Builtins of the
+GPU's compiler are functions of those headers. Helpers whose names carry parameters get a definition made from the name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from argus.emit.cpu.counterparts import counterpart
+
+_ENTRY = re.compile(r'^extern "C" __global__ ', re.MULTILINE)
+_NEEDS_MACHINE = re.compile(r"\basm\b|__cvta|address_space|__attribute__\(\((device|global|shared)")
+_MACRO_USES = re.compile(r"(MOVES|ARRIVES_AT)\(")
+_QUALIFIERS = re.compile(
+    r"^(\[\[maybe_unused\]\] )?static (__device__ )?(__forceinline__|inline)( __attribute__\(\(always_inline\)\))? "
+)
+_DEFINED = re.compile(r"#define (\w+)|(?:struct|using)(?: alignas\(\d+\))? (\w+)|HELPER [^(=]*?(\w+)\(")
+_PROVIDED = frozenset(
+    """
+    u32 u64 f32 i32 bf16 f16 TensorMap b16 b32 b64 b128 s16x4 f32x4 f32x16 HELPER THREADS MOVES ARRIVES_AT hold
+    in_shared shared_address meet __builtin_inff __builtin_nanf
+    """.split()
+)
+"""Names that the headers define although the emitted definition has no assembly."""
+
+
+@frozen
+class Unit:
+    """text: C++ for the CPU. symbol: the kernel's. threads and cluster: launch bounds that the text states."""
+
+    text: str
+    symbol: str
+    target: str
+    threads: int
+    cluster: tuple[int, int, int]
+
+
+def unit_of(text: str, target: str, symbol: str) -> Unit:
+    """The unit of an emitted file. A helper without a counterpart leaves the text, so that its use does not compile."""
+    begin = _ENTRY.search(text)
+    assert begin is not None, "an emitted file has an entry point"
+    prelude, kernel = text[: begin.start()], text[begin.start() :]
+    kernel = kernel[: kernel.index("\n}\n") + 3]
+    kept: list[str] = []
+    made: list[str] = []
+    for line, item in definitions(prelude):
+        if not leaves(item):
+            kept += [f'#line {line} "{symbol}"', item]
+        elif own := counterpart(defined_name(item) or ""):
+            made.append(own)
+    first = prelude.count("\n") + 1
+    parts = [f'#include "{target}.h"', *made, *kept, f'#line {first} "{symbol}"', kernel, f"CPU_ENTRY({symbol})", ""]
+    return Unit("\n".join(parts), symbol, target, _threads(kernel), _cluster(kernel))
+
+
+def definitions(text: str) -> Iterator[tuple[int, str]]:
+    """The top-level definitions of a prelude, each with the line on which it begins."""
+    held: list[str] = []
+    first = 1
+    for number, line in enumerate(text.split("\n"), 1):
+        if not held:
+            if not line.strip() or line.startswith("//"):
+                continue
+            first = number
+        held.append(line)
+        block = "\n".join(held)
+        if not line.endswith("\\") if held[0].startswith("#") else _ends(block):
+            yield first, block
+            held = []
+    if held:
+        yield first, "\n".join(held)
+
+
+def _ends(block: str) -> bool:
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"|//[^\n]*', "", block)
+    balanced = all(bare.count(left) == bare.count(right) for left, right in ("{}", "()"))
+    return balanced and bare.rstrip().endswith(("}", ";", ")"))
+
+
+def defined_name(item: str) -> str | None:
+    """The name that a definition of a prelude defines."""
+    head = _QUALIFIERS.sub("HELPER ", re.sub(r"^template <[^>]*>\s*", "", item))
+    found = _DEFINED.match(head)
+    return None if found is None else found[1] or found[2] or found[3]
+
+
+def leaves(item: str) -> bool:
+    """Whether a definition is the machine's, and so the header's."""
+    return bool(_NEEDS_MACHINE.search(item) or _MACRO_USES.match(item)) or defined_name(item) in _PROVIDED
+
+
+def _threads(kernel: str) -> int:
+    found = re.search(r"(?:__launch_bounds__|THREADS)\((\d+)", kernel)
+    assert found is not None, "an entry point states its number of threads"
+    return int(found[1])
+
+
+def _cluster(kernel: str) -> tuple[int, int, int]:
+    found = re.search(r"__cluster_dims__\((\d+), (\d+), (\d+)\)", kernel)
+    return (1, 1, 1) if found is None else (int(found[1]), int(found[2]), int(found[3]))

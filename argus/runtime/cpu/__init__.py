@@ -1,0 +1,1 @@
+"""Runs emitted text on the CPU and compares it with the interpreter."""

@@ -1,0 +1,200 @@
+"""Compare emitted text with the interpreter: the text is executed on the CPU under several schedules.
+
+Inputs are small integers, so sums are exact in every order and outputs must agree bit for bit, unless the kernel uses a
+function that the machine approximates (exponential, root, quotient and such); those agree within the bound of
+`argus.verifier.reference`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import field, frozen
+
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Copy, Fold, Kernel, Map, Op, walk
+from argus.core.ir.element_walk import nodes
+from argus.emit.artifact import LaunchInfo, cuda_launch, launch_info
+from argus.emit.cpu.compiler import compile_unit
+from argus.emit.cpu.unit import Unit, unit_of
+from argus.emit.cuda.text import cuda_text
+from argus.emit.hip.text import hip_text
+from argus.emit.names import assign_names
+from argus.interp.memory.loading import inputs, outputs
+from argus.interp.search.search import sizes_in_order
+from argus.runtime.cpu.launch import Finding, laid_out, run_unit, schedule_of, strides_of, view_of
+from argus.runtime.run import inputs_of
+from argus.verifier.api import interpret
+from argus.verifier.reference import compare_with_interpreter
+
+Array = npt.NDArray[Any]
+_EXACT = frozenset({"neg", "add", "sub", "mul", "max", "min", "abs", "fma"})
+_LARGEST = 4
+_SIZES = 3
+"""Sizes of a validation unless some are given."""
+SEEDS = 3
+SECONDS = 60.0
+
+
+@frozen
+class Difference:
+    """The first element in which an output differs, of `count`. found: by the text. expected: by the interpreter."""
+
+    tensor: str
+    index: tuple[int, ...]
+    found: str
+    expected: str
+    count: int
+
+
+@frozen
+class Trial:
+    """One run of the text. ended: empty, or how it ended early. exact: whether it was compared bit for bit."""
+
+    sizes: Mapping[str, int]
+    seed: int
+    exact: bool
+    elements: int
+    difference: Difference | None
+    findings: tuple[Finding, ...]
+    ended: str = ""
+
+    @property
+    def right(self) -> bool:
+        return self.difference is None and not self.findings and not self.ended
+
+
+@frozen
+class Validation:
+    """The trials of one kernel. seconds: building, and all else."""
+
+    kernel: str
+    target: str
+    trials: tuple[Trial, ...] = field(factory=tuple[Trial, ...])
+    seconds: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def right(self) -> bool:
+        return all(trial.right for trial in self.trials)
+
+
+@frozen
+class Emitted:
+    """A kernel's text and its launch description."""
+
+    kernel: Kernel
+    text: str
+    info: LaunchInfo
+
+
+def emitted(kernel: Kernel) -> Emitted:
+    """The text that a build would compile. Raises ArgusError (E501) as the emitters do."""
+    if kernel.target.name == "sm_90a":
+        made = cuda_text(kernel)
+        return Emitted(kernel, made.text, cuda_launch(kernel, made.symbol, made.plan, made.guards))
+    stored = frozenset(s.target.buffer.name for s in walk(kernel.body) if isinstance(s, Copy))
+    return Emitted(kernel, hip_text(kernel), launch_info(kernel, assign_names(kernel).kernel, stored))
+
+
+def unit(made: Emitted) -> Unit:
+    """The text as C++ for the CPU."""
+    return unit_of(made.text, made.kernel.target.name, made.info.symbol)
+
+
+def validate(
+    kernel: Kernel,
+    sizes: Sequence[Mapping[str, int]] = (),
+    *,
+    seeds: int = SEEDS,
+    seconds: float = SECONDS,
+    made: Emitted | None = None,
+) -> Validation:
+    """Execute a kernel's text at each of the sizes (some that meet its assumptions, if none are given) and each seed.
+
+    seeds: how many schedules and inputs for each size. seconds: the time limit of one run. made: the text, if it is not
+    what the emitter makes. Raises ArgusError: E303 and E304 as the compiler does, E402 for sizes that violate an
+    assumption, E501 for a kernel that is not emitted or interpreted.
+    """
+    text = emitted(kernel) if made is None else made
+    start = perf_counter()
+    own = unit(text)
+    executable = compile_unit(own)
+    built = perf_counter() - start
+    trials: list[Trial] = []
+    for chosen in sizes or chosen_sizes(kernel):
+        for seed in range(seeds):
+            trials.append(_trial(text, own, executable, chosen, seed, seconds))
+    return Validation(kernel.name, kernel.target.name, tuple(trials), (built, perf_counter() - start - built))
+
+
+def chosen_sizes(kernel: Kernel, count: int = _SIZES) -> list[dict[str, int]]:
+    """Some of the small sizes with tails that the search for counterexamples would try: first, middle, last."""
+    found: list[dict[str, int]] = []
+    for each in sizes_in_order(kernel):
+        found.append(each)
+        if len(found) == 8 * count:
+            break
+    picked = [found[place * (len(found) - 1) // max(1, count - 1)] for place in range(count)] if found else []
+    return [dict(each) for each in {tuple(sorted(each.items())): each for each in picked}.values()]
+
+
+def _trial(text: Emitted, own: Unit, executable: Any, sizes: Mapping[str, int], seed: int, seconds: float) -> Trial:  # noqa: ANN401
+    kernel = text.kernel
+    arrays = small_inputs(kernel, sizes, seed)
+    known = {buffer.name for buffer in inputs(kernel)}
+    unknown = frozenset(buffer.name for buffer in kernel.parameters if buffer.name not in known)
+    tensors = laid_out(kernel, sizes, arrays, unknown)
+    answer = run_unit(executable, own, kernel, text.info, sizes, tensors, schedule_of(seed), seconds)
+    exact = is_exact(kernel)
+    if answer.ended or not answer.tensors:
+        return Trial(sizes, seed, exact, 0, None, answer.findings, answer.ended)
+    expected = interpret(kernel, *arrays.values())
+    found = {
+        buffer.name: view_of(
+            answer.tensors[buffer.name].held, arrays[buffer.name].shape, strides_of(kernel, buffer.name, sizes)
+        )
+        for buffer in outputs(kernel)
+    }
+    difference = _difference(found, expected, exact=exact)
+    return Trial(sizes, seed, exact, sum(each.size for each in found.values()), difference, answer.findings)
+
+
+def small_inputs(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
+    """Random inputs: small integers in every float tensor; integer tensors keep their promises."""
+    random = np.random.default_rng(seed)
+    return {
+        name: random.integers(-_LARGEST, _LARGEST + 1, array.shape).astype(np.float32).astype(array.dtype)
+        if array.dtype.kind not in "iu"
+        else array
+        for name, array in inputs_of(kernel, sizes, seed).items()
+    }
+
+
+def is_exact(kernel: Kernel) -> bool:
+    """Whether every operation of a kernel is exact on small integers."""
+    ops = {node.name for s in walk(kernel.body) if isinstance(s, Map) for node in nodes(s.elem) if isinstance(node, Op)}
+    return ops <= _EXACT and not any(isinstance(s, Fold) for s in walk(kernel.body))
+
+
+def _difference(found: Mapping[str, Array], expected: Mapping[str, Array], *, exact: bool) -> Difference | None:
+    for name, array in expected.items():
+        ours, theirs = found[name].astype(np.float64), array.astype(np.float64)
+        differs = (ours != theirs) & ~(np.isnan(ours) & np.isnan(theirs))
+        if not exact and compare_with_interpreter({name: found[name]}, {name: array}).right:
+            continue
+        if differs.any():
+            at = tuple(int(axis[0]) for axis in np.nonzero(differs))
+            return Difference(name, at, str(ours[at]), str(theirs[at]), int(differs.sum()))
+    return None
+
+
+def failures(found: Iterable[Validation]) -> list[Trial]:
+    """The trials that failed."""
+    return [trial for each in found for trial in each.trials if not trial.right]
+
+
+__all__ = ["ArgusError", "Validation", "validate"]

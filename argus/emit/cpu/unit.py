@@ -21,12 +21,24 @@ _QUALIFIERS = re.compile(
     r"^(\[\[maybe_unused\]\] )?static (__device__ )?(__forceinline__|inline)( __attribute__\(\(always_inline\)\))? "
 )
 _DEFINED = re.compile(r"#define (\w+)|(?:struct|using)(?: alignas\(\d+\))? (\w+)|HELPER [^(=]*?(\w+)\(")
-_PROVIDED = frozenset(
-    """
-    u32 u64 f32 i32 bf16 f16 TensorMap b16 b32 b64 b128 s16x4 f32x4 f32x16 HELPER THREADS MOVES ARRIVES_AT hold
-    in_shared shared_address meet __builtin_inff __builtin_nanf
-    """.split()
+_TYPES = (
+    "u32",
+    "u64",
+    "f32",
+    "i32",
+    "bf16",
+    "f16",
+    "TensorMap",
+    "b16",
+    "b32",
+    "b64",
+    "b128",
+    "s16x4",
+    "f32x4",
+    "f32x16",
 )
+_MACROS = ("HELPER", "THREADS", "MOVES", "ARRIVES_AT", "__builtin_inff", "__builtin_nanf")
+_PROVIDED = frozenset((*_TYPES, *_MACROS, "hold", "in_shared", "shared_address", "meet"))
 """Names that the headers define although the emitted definition has no assembly."""
 
 

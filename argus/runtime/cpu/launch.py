@@ -15,7 +15,7 @@ import numpy.typing as npt
 from attrs import field, frozen
 
 from argus.core.dtype import DTYPES
-from argus.core.ir import Kernel, Strided
+from argus.core.ir import Alloc, Kernel, Strided, walk
 from argus.core.walk import show
 from argus.emit.artifact import LaunchInfo, TensorMapArgument
 from argus.emit.cpu.unit import Unit
@@ -106,7 +106,7 @@ def run_unit(
         state = tensors[name]
         words += [state.held.nbytes, state.held.itemsize, int(name in written), int(state.known is None)]
     for made in info.maps:
-        words += _map_words(made, names.index(made.tensor), sizes, kernel)
+        words += _map_words(made, names.index(made.tensor), sizes)
     words += [word for number in range(len(info.maps)) for word in (0, number)]
     for argument in info.arguments:
         pointer = argument.kind == "pointer"
@@ -122,7 +122,12 @@ def run_unit(
 
 
 def _execute(
-    executable: Path, kernel: Kernel, words: Words, data: Sequence[bytes], out: Sequence[tuple[str, TensorState]], seconds: float
+    executable: Path,
+    kernel: Kernel,
+    words: Words,
+    data: Sequence[bytes],
+    out: Sequence[tuple[str, TensorState]],
+    seconds: float,
 ) -> Answer:
     with tempfile.TemporaryDirectory(prefix="argus-cpu-run-") as name:
         request, answer = Path(name) / "request", Path(name) / "answer"
@@ -155,17 +160,17 @@ def _answered(data: bytes, out: Sequence[tuple[str, TensorState]]) -> dict[str, 
 def _written(info: LaunchInfo) -> frozenset[str]:
     """The tensors that the launch may write: pointers of the description, and what is mapped alone."""
     pointers = {each.name: each.written for each in info.arguments if each.kind == "pointer"}
-    return frozenset([*(n for n, w in pointers.items() if w), *(each.tensor for each in info.maps if each.tensor not in pointers)])
+    return frozenset(
+        [*(n for n, w in pointers.items() if w), *(each.tensor for each in info.maps if each.tensor not in pointers)]
+    )
 
 
 def _types(kernel: Kernel) -> list[str]:
-    from argus.core.ir import Alloc, walk
-
     shared = [s.buffer.dtype.name for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.space == "shared"]
-    return [name for name in shared if name in _BYTES and _BYTES[name]]
+    return [name for name in shared if _BYTES.get(name, 0)]
 
 
-def _map_words(made: TensorMapArgument, number: int, sizes: Mapping[str, int], kernel: Kernel) -> Words:
+def _map_words(made: TensorMapArgument, number: int, sizes: Mapping[str, int]) -> Words:
     """A tensor map as the driver encodes it: innermost axis first, strides in bytes."""
     size = _BYTES[made.dtype]
     extents = [value_of(extent, sizes) for extent in reversed(made.shape)]
@@ -179,7 +184,7 @@ def _finding(data: Mapping[str, Any], kernel: Kernel) -> Finding:
     block = ", ".join(map(str, data["block"]))
     where = f"thread {data['thread']} of block ({block})"
     if data.get("space") == "tensor":
-        buffer = kernel.parameters[data["number"]]
+        buffer = kernel.parameters[int(data["number"])]
         size = buffer.dtype.bits // 8
         where += f", element {data['offset'] // size} of `{buffer.name}`"
     elif data.get("space") == "shared":
@@ -191,7 +196,9 @@ def _finding(data: Mapping[str, Any], kernel: Kernel) -> Finding:
     return Finding(data["kind"], data["what"], data["line"], where)
 
 
-def laid_out(kernel: Kernel, sizes: Mapping[str, int], arrays: Mapping[str, Array], unknown: frozenset[str]) -> dict[str, TensorState]:
+def laid_out(
+    kernel: Kernel, sizes: Mapping[str, int], arrays: Mapping[str, Array], unknown: frozenset[str]
+) -> dict[str, TensorState]:
     """Each parameter's memory: its elements at their strides. unknown: the tensors that hold no data at first."""
     found: dict[str, TensorState] = {}
     for buffer in kernel.parameters:

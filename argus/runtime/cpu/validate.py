@@ -7,7 +7,9 @@ function that the machine approximates (exponential, root, quotient and such); t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
 
+from argus.core.algebra import TRUE
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Copy, Fold, Kernel, Map, Op, walk
 from argus.core.ir.element_walk import nodes
@@ -26,6 +29,7 @@ from argus.emit.hip.text import hip_text
 from argus.emit.names import assign_names
 from argus.interp.memory.loading import inputs, outputs
 from argus.interp.search.search import sizes_in_order
+from argus.interp.violation import UnsatisfiedPromiseError
 from argus.runtime.cpu.launch import Finding, laid_out, run_unit, schedule_of, strides_of, view_of
 from argus.runtime.run import inputs_of
 from argus.verifier.api import interpret
@@ -124,25 +128,38 @@ def validate(
     own = unit(text)
     executable = compile_unit(own)
     built = perf_counter() - start
-    trials: list[Trial] = []
-    for chosen in sizes or chosen_sizes(kernel):
-        for seed in range(seeds):
-            trials.append(_trial(text, own, executable, chosen, seed, seconds))
+    trials = [
+        _trial(text, own, executable, chosen, seed, seconds)
+        for chosen in sizes or chosen_sizes(kernel)
+        for seed in range(seeds)
+    ]
     return Validation(kernel.name, kernel.target.name, tuple(trials), (built, perf_counter() - start - built))
 
 
 def chosen_sizes(kernel: Kernel, count: int = _SIZES) -> list[dict[str, int]]:
-    """Some of the small sizes with tails that the search for counterexamples would try: first, middle, last."""
-    found: list[dict[str, int]] = []
-    for each in sizes_in_order(kernel):
-        found.append(each)
-        if len(found) == 8 * count:
-            break
-    picked = [found[place * (len(found) - 1) // max(1, count - 1)] for place in range(count)] if found else []
-    return [dict(each) for each in {tuple(sorted(each.items())): each for each in picked}.values()]
+    """Some of the small sizes with tails that the search for counterexamples would try: first, middle, last.
+
+    Raises ArgusError (E402) if no sizes are found for which integer tensors can keep their promises.
+    """
+    found = [dict(each) for each in islice(sizes_in_order(kernel), 8 * count)]
+    usable = [each for each in found if _has_inputs(kernel, each)]
+    if found and not usable:
+        inputs_of(kernel, found[-1], 0)  # raises
+    picked = [usable[place * (len(usable) - 1) // max(1, count - 1)] for place in range(count)] if usable else []
+    return [dict(each) for each in dict.fromkeys(tuple(each.items()) for each in picked)]
 
 
-def _trial(text: Emitted, own: Unit, executable: Any, sizes: Mapping[str, int], seed: int, seconds: float) -> Trial:  # noqa: ANN401
+def _has_inputs(kernel: Kernel, sizes: Mapping[str, int]) -> bool:
+    if all(buffer.promise is TRUE for buffer in kernel.parameters):
+        return True
+    try:
+        inputs_of(kernel, sizes, 0)
+    except (ArgusError, UnsatisfiedPromiseError):
+        return False
+    return True
+
+
+def _trial(text: Emitted, own: Unit, executable: Path, sizes: Mapping[str, int], seed: int, seconds: float) -> Trial:
     kernel = text.kernel
     arrays = small_inputs(kernel, sizes, seed)
     known = {buffer.name for buffer in inputs(kernel)}
@@ -190,11 +207,3 @@ def _difference(found: Mapping[str, Array], expected: Mapping[str, Array], *, ex
             at = tuple(int(axis[0]) for axis in np.nonzero(differs))
             return Difference(name, at, str(ours[at]), str(theirs[at]), int(differs.sum()))
     return None
-
-
-def failures(found: Iterable[Validation]) -> list[Trial]:
-    """The trials that failed."""
-    return [trial for each in found for trial in each.trials if not trial.right]
-
-
-__all__ = ["ArgusError", "Validation", "validate"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from argus.cli import validate as command
 from argus.cli.main import main
 from argus.core.ir import Kernel
 from argus.runtime.cpu.validate import Validation, emitted, validate
@@ -43,7 +44,7 @@ FAULTS = [
     pytest.param(CDNA3, "__builtin_amdgcn_s_waitcnt(0x0F70);", ";", id="no wait for global loads"),
     pytest.param(CDNA3, "__builtin_amdgcn_s_waitcnt(0xC07F);", ";", id="no wait for LDS"),
     pytest.param(CDNA3, "meet();", ";", id="no barrier"),
-    pytest.param(CDNA3, "thread >> 2", "thread >> 3", id="another lane's row"),
+    pytest.param(CDNA3, "thread_ >> 2", "thread_ >> 3", id="another lane's row"),
     pytest.param(HOPPER, "wgmma_wait<0>();", ";", id="no wait for wgmma"),
     pytest.param(HOPPER, "wgmma_fence();", ";", id="no fence of wgmma"),
     pytest.param(HOPPER, "4608", "4096", id="expects too few bytes"),
@@ -61,9 +62,23 @@ def test_a_fault_of_the_text_is_found(name: str, old: str, new: str) -> None:
 def test_the_command_prints_agreement_and_data(capsys: pytest.CaptureFixture[str]) -> None:
     file = str(PROVED / f"{CDNA3}.py")
 
-    assert main(["validate", file, "--sizes", "M=65,N=40,K=72", "--seeds", "1"]) == 0
+    assert main(["validate", file, "--sizes", "M=64,N=128,K=96", "--seeds", "1"]) == 0
     assert "agrees" in capsys.readouterr().out
-    assert main(["validate", file, "--sizes", "M=65,N=40,K=72", "--seeds", "1", "--json"]) == 0
+    assert main(["validate", file, "--sizes", "M=64,N=128,K=96", "--seeds", "1", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["kernels"]
     assert found["right"]
-    assert found["trials"][0]["elements"] == 65 * 40
+    assert found["trials"][0]["elements"] == 64 * 128
+
+
+def test_a_text_that_fails_is_told_with_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def wrong(own: Kernel, sizes: object, **_named: object) -> Validation:
+        return with_fault(CDNA3, "meet();", ";")
+
+    monkeypatch.setattr(command, "validate_kernel", wrong)
+
+    assert main(["validate", str(PROVED / f"{CDNA3}.py")]) == 1
+    out = capsys.readouterr().out
+    assert "error[E415]: the emitted text of `gemm` fails: " in out
+    assert "of 6 runs fail" in out

@@ -215,7 +215,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "E415",
         "emitted text differs from the kernel",
-        "Executed on the CPU, the emitted text computes something else than the interpreter, or breaks a rule of the GPU.",
+        "Run on the CPU, the emitted text computes something else than the interpreter, or breaks a rule of the GPU.",
     ),
     Entry(
         "E230",

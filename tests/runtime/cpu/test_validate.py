@@ -73,7 +73,7 @@ def test_the_command_prints_agreement_and_data(capsys: pytest.CaptureFixture[str
 def test_a_text_that_fails_is_told_with_code_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def wrong(own: Kernel, sizes: object, **_named: object) -> Validation:
+    def wrong(_own: Kernel, _sizes: object, **_named: object) -> Validation:
         return with_fault(CDNA3, "meet();", ";")
 
     monkeypatch.setattr(command, "validate_kernel", wrong)

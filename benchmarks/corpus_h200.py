@@ -168,7 +168,7 @@ def _checked(index: list[dict[str, Any]], numbers: Sequence[int], tool: str) -> 
     reports: dict[str, list[str]] = {}
     ran: list[str] = []
     for line in text.splitlines():
-        if line.startswith("{"):
+        if line.startswith('{"number"') and "trouble" not in line:
             ran.append(index[json.loads(line)["number"]]["stem"])
         elif line.startswith("=========") and (
             "Error" in line or "hazard" in line or "Invalid" in line or "Uninit" in line
@@ -223,7 +223,12 @@ def child(numbers: list[int], *, checked: bool) -> int:
             torch.cuda.synchronize()
         except Exception as problem:  # noqa: BLE001 reason: whatever it is, it is this kernel's
             words = str(problem).strip().splitlines() or [type(problem).__name__]
-            print(json.dumps({"number": number, "trouble": words[0], "ends": True, "device": device}), flush=True)
+            refused = words[0].startswith("E4")  # ours, ahead of the launch
+            print(
+                json.dumps({"number": number, "trouble": words[0], "ends": not refused, "device": device}), flush=True
+            )
+            if refused:
+                continue
             return 1
         ends = number == numbers[-1]
         print(json.dumps({"number": number, "trouble": trouble, "ends": ends, "device": device}), flush=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from argus.core.dtype import DType, e4m3, f32
 from argus.core.elementwise import ELEMENT_OPS, INTEGER_OPS
 from argus.core.span import Span
@@ -15,19 +17,19 @@ Typed = tuple[str, DType | None]
 """C text and the type in which it is computed; None for a number, which takes the type of the other operand."""
 
 
-def operation(name: str, args: Sequence[Typed], target: str, span: Span) -> Typed:
-    """An operation of the table of element-wise operations, computed in f32 and rounded to the operands' type, as NumPy
-    does for narrower floats. target: the machine whose spelling is used. Raises ArgusError (E501) if it has none.
+def operation(name: str, args: Sequence[Typed], dtype: DType, target: str, span: Span) -> Typed:
+    """An operation of the table of element-wise operations on operands of type `dtype`, computed in f32 and rounded to
+    that type, as NumPy does for narrower floats. target: the machine whose spelling is used. Raises ArgusError (E501)
+    if it has none.
     """
-    dtype = next((own for _, own in args if own is not None), None)
     if name not in ELEMENT_OPS or target not in ELEMENT_OPS[name].spelling:
         raise not_built(f"the element-wise operation `{name}`", span)
-    if dtype is not None and dtype.family == "int":
+    if dtype.family == "int":
         if name not in INTEGER_OPS:
             raise not_built(f"`{name}` of integers", span)
         return INTEGER_OPS[name].format(*(converted(arg, dtype) for arg in args)), dtype
-    text = ELEMENT_OPS[name].spelling[target].format(*(_operand(arg, dtype) for arg in args))
-    return (converted((text, f32), dtype) if dtype is not None else text), dtype
+    text = ELEMENT_OPS[name].spelling[target].format(*map(widened, args))
+    return converted((text, f32), dtype), dtype
 
 
 def widened(typed: Typed) -> str:
@@ -47,25 +49,38 @@ def converted(typed: Typed, dtype: DType) -> str:
     return f"to_e4m3({text})" if dtype == e4m3 else f"({c_type(dtype)}){text}"
 
 
-def _operand(typed: Typed, dtype: DType | None) -> str:
-    """An operand of an operation on floats of type `dtype`; a number among them takes their type."""
-    if dtype == e4m3 and typed[1] is None:
-        return widened((converted(typed, e4m3), e4m3))
-    return widened(typed)
+def number_as(typed: Typed, dtype: DType) -> Typed:
+    """A number as an operand among elements of type `dtype`: rounded to that type, and an f32 among floats."""
+    text, own = typed
+    if own is not None:
+        return typed
+    if dtype.family == "int":
+        return converted(typed, dtype), dtype
+    return widened((converted((f"({c_type(f32)}){text}", f32), dtype), dtype)), f32
 
 
-def compared(left: Typed, op: str, right: Typed) -> str:
-    """C text of a comparison. A number takes the type of the other side."""
-    dtype = left[1] or right[1]
-    if dtype is not None and dtype.family == "int":
+def compared(left: Typed, op: str, right: Typed, dtype: DType) -> str:
+    """C text of a comparison of elements of type `dtype`."""
+    if dtype.family == "int":
         return f"({converted(left, dtype)} {op} {converted(right, dtype)})"
-    return f"({_operand(left, dtype)} {op} {_operand(right, dtype)})"
+    return f"({widened(left)} {op} {widened(right)})"
 
 
-def literal(value: float) -> str:
-    """C text of a number as an f32."""
+def literal(value: float, dtype: DType) -> Typed:
+    """A number rounded to a type: C text of an f32, or of an integer. Raises ArgusError (E501) for no integer."""
+    if dtype.family == "int":
+        if not math.isfinite(value):
+            raise not_built(f"the integer {value:g}")
+        return (f"{int(value)}" if value >= 0 else f"({int(value)})"), dtype
+    with np.errstate(over="ignore"):
+        return _single(float(np.asarray(value).astype(dtype.numpy))), f32
+
+
+def _single(value: float) -> str:
+    """C text of a number that an f32 represents."""
     if math.isnan(value):
         return '__builtin_nanf("")'
     if math.isinf(value):
         return "__builtin_inff()" if value > 0 else "(-__builtin_inff())"
-    return f"{value!r}f" if value >= 0 else f"({value!r}f)"
+    shortest = f"{np.float32(value)}f"
+    return f"({shortest})" if math.copysign(1, value) < 0 else shortest

@@ -12,11 +12,11 @@ from argus.core.algebra import coord
 from argus.core.dtype import DType
 from argus.core.index import Index
 from argus.core.ir import Both, Cast, Compare, Either, Elem, Get, Holds, Lit, Map, Neither, Num, Op, Test, Where
-from argus.core.ir.element_walk import gets
+from argus.core.ir.element_walk import dtype_of, gets
 from argus.core.layout import TV
 from argus.core.span import Span
 from argus.core.walk import substitute
-from argus.emit.arithmetic import Typed, compared, converted, literal, operation
+from argus.emit.arithmetic import Typed, compared, converted, literal, number_as, operation, widened
 from argus.emit.bits import linear_in_bits
 from argus.emit.faults import not_built
 from argus.emit.loops import unrolled_loops
@@ -101,34 +101,51 @@ class _ElementWriter:
         return self.stmt.span
 
     def text_as(self, elem: Elem, dtype: DType) -> str:
-        return converted(self.text(elem), dtype)
+        return converted(self._operand(elem, dtype), dtype)
+
+    def _operand(self, elem: Elem, dtype: DType) -> Typed:
+        """An operand of an operation on elements of type `dtype`: a number is rounded to that type."""
+        return literal(elem.value, dtype) if isinstance(elem, Lit) else number_as(self.text(elem), dtype)
+
+    @property
+    def _own(self) -> DType:
+        """The type of an operation on numbers alone: that of the assigned elements, as in the interpreter."""
+        return self.stmt.target.buffer.dtype
 
     def text(self, elem: Elem) -> Typed:
         match elem:
             case Lit(value=value):
-                return literal(value), None
+                return literal(value, self._own)[0], None
             case Num(value=value):
                 return f"({self.scope.text.index(substitute(value, {}, self.at))})", None
             case Get():
                 return self._get(elem)
             case Op(name=name, args=args):
-                return operation(name, [self.text(arg) for arg in args], self.scope.target, self.span)
+                dtype = dtype_of(elem) or self._own
+                operands = [self._operand(arg, dtype) for arg in args]
+                return self._result(elem, operation(name, operands, dtype, self.scope.target, self.span))
             case Cast(dtype=dtype, arg=arg):
-                return converted(self.text(arg), dtype), dtype
+                return self.text_as(arg, dtype), dtype
             case Where(test=test, then=then, other=other):
-                yes, no = self.text(then), self.text(other)
-                dtype = yes[1] or no[1]
-                left, right = (each[0] if dtype is None else converted(each, dtype) for each in (yes, no))
-                return f"({self.test(test)} ? {left} : {right})", dtype
+                dtype = dtype_of(elem) or self._own
+                left, right = (self.text_as(each, dtype) for each in (then, other))
+                return self._result(elem, (f"({self.test(test)} ? {left} : {right})", dtype))
             case _:
                 assert_never(elem)
+
+    def _result(self, elem: Elem, typed: Typed) -> Typed:
+        """A result of numbers alone is a number, too."""
+        if dtype_of(elem) is not None:
+            return typed
+        return (typed[0] if self._own.family == "int" else widened(typed)), None
 
     def test(self, test: Test) -> str:
         match test:
             case Holds(cond=cond):
                 return f"({self.scope.text.cond(substitute(cond, {}, self.at))})"
             case Compare(op=op, left=left, right=right):
-                return compared(self.text(left), op, self.text(right))
+                dtype = dtype_of(left) or dtype_of(right) or self._own
+                return compared(self._operand(left, dtype), op, self._operand(right, dtype), dtype)
             case Both(parts=parts):
                 return f"({' && '.join(self.test(part) for part in parts) or 'true'})"
             case Either(parts=parts):

@@ -95,7 +95,7 @@ class _FoldWriter:
     def combined(self, one: str, other: str) -> str:
         """C text of the fold's operation on two texts of its type."""
         dtype = self.stmt.source.buffer.dtype
-        return operation(self.stmt.op, ((one, dtype), (other, dtype)), self.scope.target, self.stmt.span)[0]
+        return operation(self.stmt.op, ((one, dtype), (other, dtype)), dtype, self.scope.target, self.stmt.span)[0]
 
     def _reduction(self, plan: Reduction) -> list[str]:
         lines = [f"{self.kind} part[{len(plan.rows)}];"]

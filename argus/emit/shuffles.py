@@ -40,7 +40,7 @@ def shuffle_lines(copy: Copy, scope: Scope, unit: int) -> list[str]:
             body.append("{")
             body += [f"    {line}" for line in (*found.declared, *found.lines)]
             body.append(f"    const {c_type(dtype)} read = {text};")
-            fill = converted((literal(copy.edge or 0.0), None), dtype)
+            fill = converted(literal(copy.edge or 0.0, dtype), dtype)
             body.append(f"    {scope.element(target, value)} = {scope.text.cond(inside)} ? read : {fill};")
             body.append("}")
         else:

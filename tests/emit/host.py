@@ -6,6 +6,7 @@ Checks what the text computes: addresses, predicates, operand order. Not timing,
 from __future__ import annotations
 
 import ctypes
+import platform
 import re
 import subprocess
 import sys
@@ -179,6 +180,7 @@ def compiled(text: str, driver: str, work: Path) -> ctypes.CDLL:
     text = re.sub(r"asm volatile\([^;]*\);", "", text.replace("__attribute__((device))", ""))
     (work / "host.cpp").write_text(f"{_MACHINE}\n{text}\n{driver}", encoding="utf-8")
     flags = ("-x", "c++", "-std=c++17", "-O1", "-fPIC", "-nostdinc", "-fno-stack-protector", "-ffp-contract=off", "-w")
+    flags += ("-mf16c",) if platform.machine() == "x86_64" else ()  # else conversions of f16 are library calls
     _zig(("clang", *flags, "-c", "host.cpp", "-o", "host.o"), work)
     _zig(("ld.lld", "-shared", "host.o", "-o", "host.so"), work)
     return ctypes.CDLL(str(work / "host.so"))

@@ -172,6 +172,11 @@ ENTRIES: tuple[Entry, ...] = (
         "wgmma instructions serialised",
         "The assembler found accumulator accesses between wgmma instructions, and serialises the instructions.",
     ),
+    Entry(
+        "E307",
+        "compiler warns of a mistake",
+        "The compiler warns that the generated code uses a variable before it is set, hides one, or loses bits.",
+    ),
     Entry("E401", "array does not match its declaration", "An array's shape or element type is not the declared one."),
     Entry("E402", "assumption violated", "The sizes or integers of a launch violate an assumption of the proof."),
     Entry(

@@ -82,5 +82,5 @@ def _single(value: float) -> str:
         return '__builtin_nanf("")'
     if math.isinf(value):
         return "__builtin_inff()" if value > 0 else "(-__builtin_inff())"
-    shortest = f"{np.float32(value)}f"
+    shortest = f"{np.float32(value)!s}f"
     return f"({shortest})" if math.copysign(1, value) < 0 else shortest

@@ -37,7 +37,7 @@ def build(
 
     Raises:
         ArgusError: E301 for a target that is unknown or not the kernel's, E302 if the output cannot be written,
-            E303 without a compiler, E304 if it fails, E501 for a construct that is not emitted yet.
+            E303 without a compiler, E304 if it fails, E307 if it warns, E501 for a construct that is not emitted yet.
     """
     _check_target(kernel, target)
     if kernel.target.name == "sm_90a":

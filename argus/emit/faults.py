@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.span import NOWHERE, Span
+
+_SHOWN = 8
 
 
 def not_built(what: str, span: Span = NOWHERE, kernel: str = "") -> ArgusError:
@@ -16,5 +20,20 @@ def not_built(what: str, span: Span = NOWHERE, kernel: str = "") -> ArgusError:
             primary=Label(span, "this cannot be emitted"),
             help="write it with statements that are emitted: copy, mma, element-wise values, wait, sync, loop, when",
             kernel=kernel,
+        )
+    )
+
+
+def warned(name: str, warnings: Sequence[str]) -> ArgusError:
+    """The error E307 for warnings of a compiler, each of which means a mistake in the emitted text."""
+    more = f", and {len(warnings) - 1} more" if len(warnings) > 1 else ""
+    return ArgusError(
+        Diagnostic(
+            "E307",
+            "error",
+            f"the compiler warns about the text of `{name}`: {warnings[0].strip()}{more}, expected no warning",
+            facts=(("compiler", "\n".join(warnings[:_SHOWN])),),
+            help="report this with the kernel: the text is Argus's own",
+            kernel=name,
         )
     )

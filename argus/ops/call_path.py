@@ -20,7 +20,7 @@ from argus.runtime.launch_gate import Unproved, load_verified
 from argus.runtime.launches import Call, Extents, Product, Schedule, bind_product, torch_device
 from argus.runtime.programs import Workspace
 
-_UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E401", "E405", "E413", "E501"}
+_UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E307", "E401", "E405", "E413", "E501"}
 """Error codes for a configuration that is missing, not proved, or unsuited to the shape: try the next candidate."""
 _TYPES = {"f32": "float32"}
 """torch's names of element types."""

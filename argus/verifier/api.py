@@ -104,8 +104,8 @@ def build(
 
     Raises:
         ArgusError: E301 for a target that is unknown or not the kernel's, E302 if the output cannot be written,
-            E303 without a compiler, E304 if it fails, E501 for a construct that is not emitted yet, E1xx when the
-            kernel cannot be traced.
+            E303 without a compiler, E304 if it fails, E307 if it warns, E501 for a construct that is not emitted yet,
+            E1xx when the kernel cannot be traced.
     """
     return build_kernel(trace_instance(kernel, config), target, None if directory is None else Path(directory))
 

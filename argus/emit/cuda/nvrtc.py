@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -11,12 +12,16 @@ from typing import Any
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.emit.faults import warned
 
-_LANGUAGE = (b"-std=c++17", b"--fmad=false")
+_LANGUAGE = (b"-std=c++17", b"--fmad=false", b"--diag-suppress=177")
+"""177: a variable that is not used, such as a user's loop variable."""
 _OPTIONS = (b"--gpu-architecture=sm_90a", b"--ptxas-options=-v", *_LANGUAGE, b"--no-cache")
 """`--no-cache`: a cached compilation has no ptxas log [NVRTC 13, section 10]."""
 _PTX_OPTIONS = (b"--gpu-architecture=compute_90a", *_LANGUAGE)
 _LINES = b"-lineinfo"
+_WARNING = re.compile(r": warning( #\d|:)")
+"""Of the front end; the warnings of ptxas are in its report."""
 
 
 @frozen
@@ -42,7 +47,8 @@ def compiler_present() -> bool:
 
 
 def compile_cuda(text: str, name: str, *, lines: bool = True) -> Compiled:
-    """Compile for sm_90a. Raises ArgusError: E303 without NVRTC, E304 with the first error line if it fails.
+    """Compile for sm_90a. Raises ArgusError: E303 without NVRTC, E304 with the first error line if it fails,
+    E307 if it warns.
 
     lines: add line information, which triples the size of the cubin and changes no instruction.
     """
@@ -64,7 +70,7 @@ def compile_ptx(text: str, name: str) -> str:
 
 @contextmanager
 def _program(text: str, name: str, options: Sequence[bytes]) -> Generator[tuple[Any, object]]:
-    """The NVRTC module and a compiled program. Raises ArgusError (E303, E304)."""
+    """The NVRTC module and a compiled program. Raises ArgusError (E303, E304, E307)."""
     nvrtc = bindings()
     if nvrtc is None:
         message = "no CUDA compiler: `cuda.bindings.nvrtc` cannot be imported"
@@ -74,11 +80,13 @@ def _program(text: str, name: str, options: Sequence[bytes]) -> Generator[tuple[
     try:
         given = list(options)
         (done,) = nvrtc.nvrtcCompileProgram(program, len(given), given)
+        log = _log(nvrtc, program)
         if done != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            log = _log(nvrtc, program)
             first = next((line for line in log.splitlines() if "error" in line), log[:200])
             message = f"NVRTC failed on `{name}`: {first.strip()}"
             raise ArgusError(Diagnostic("E304", "error", message, notes=tuple(log.splitlines()[:20]), kernel=name))
+        if found := [line for line in log.splitlines() if _WARNING.search(line)]:
+            raise warned(name, found)
         yield nvrtc, program
     finally:
         nvrtc.nvrtcDestroyProgram(program)

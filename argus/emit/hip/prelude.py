@@ -26,7 +26,7 @@ using b128 = unsigned __attribute__((vector_size(16), may_alias));
 #define MOVES(bits) \\
     HELPER void load_b##bits(void* to, const void* from) { *(b##bits*)to = *(const b##bits*)from; } \\
     HELPER void store_b##bits(void* to, const void* from) { *(b##bits*)to = *(const b##bits*)from; } \\
-    HELPER void fill_b##bits(void* to, unsigned word) { *(b##bits*)to = b##bits{} + word; } \\
+    HELPER void fill_b##bits(void* to, unsigned word) { *(b##bits*)to = (b##bits)(b##bits{} + word); } \\
     HELPER void buffer_load_b##bits(void* to, __amdgpu_buffer_rsrc_t from, unsigned offset) { \\
         *(b##bits*)to = __builtin_amdgcn_raw_buffer_load_b##bits(from, offset, 0, 0); } \\
     HELPER void buffer_store_b##bits(__amdgpu_buffer_rsrc_t to, unsigned offset, const void* from) { \\

@@ -18,8 +18,8 @@ struct tile_of { int row, column; };
 HELPER tile_of remapped(long number, int rows, int columns, int height) {
     const long share = (long)rows * columns / 8;
     const long tile = number < share * 8 ? number % 8 * share + number / 8 : number;
-    const int band = tile / ((long)columns * height);
-    const int within = tile - (long)columns * height * band, high = min(height, rows - band * height);
+    const int band = (int)(tile / ((long)columns * height)), high = min(height, rows - band * height);
+    const int within = (int)(tile - (long)columns * height * band);
     return {band * height + within % high, within / high};
 }
 """

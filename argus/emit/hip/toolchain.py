@@ -15,10 +15,12 @@ from pathlib import Path
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.emit.faults import warned
 
 _CLANG = (
     *("-x", "hip", "--offload-arch=gfx942", "-nogpulib", "-nogpuinc", "--cuda-device-only", "-O3", "-std=c++17"),
     *("-ffp-contract=off", "-fuse-cuid=none", "-Wall", "-Wno-unused-function", "-Wno-unused-variable"),
+    *("-Wshadow", "-Wconditional-uninitialized", "-Wconversion", "-Wno-sign-conversion", "-Wno-pass-failed"),
     *("-S", "-Rpass-analysis=kernel-resource-usage"),
 )
 _ASSEMBLER = ("-target", "amdgcn-amd-amdhsa", "-mcpu=gfx942", "-x", "assembler", "-c")
@@ -45,13 +47,16 @@ def compile_hip(text: str, stem: str, directory: Path, timeout: float) -> Compil
     """Compile for gfx942 and write `stem`.hip, .s and .hsaco into the directory after all three steps succeed.
 
     timeout: seconds that each of the three steps may take.
-    Raises ArgusError: E302 if a file cannot be written, E303 if the compiler is missing, E304 if it fails.
+    Raises ArgusError: E302 if a file cannot be written, E303 if the compiler is missing, E304 if it fails, E307 if it
+    warns of a mistake.
     """
     if not compiler_present():
         raise _missing(stem)
     with _scratch(directory, stem) as scratch:
         _write(scratch / f"{stem}.hip", text)
         remarks = _run(("clang", *_CLANG, f"{stem}.hip", "-o", f"{stem}.s"), scratch, stem, timeout)
+        if found := [line for line in remarks.splitlines() if ": warning: " in line]:
+            raise warned(stem, found)
         _run(("clang", *_ASSEMBLER, f"{stem}.s", "-o", f"{stem}.o"), scratch, stem, timeout)
         _run(("ld.lld", "-shared", f"{stem}.o", "-o", f"{stem}.hsaco"), scratch, stem, timeout)
         assembly = (scratch / f"{stem}.s").read_text(encoding="utf-8")

@@ -120,7 +120,7 @@ def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tool
         found = disagreement(problem, kernel)
         if found:
             raise _Rejected("wrong", found)
-    with passage.through("compile"), _candidate_faults("not compiled", "E304", "E5"):
+    with passage.through("compile"), _candidate_faults("not compiled", "E304", "E307", "E5"):
         artifact = tools.build(kernel, tools.folder)
     passage.judgement = evolve(passage.judgement, resources=resources(artifact), place=str(artifact.description))
     if tools.device is None:

@@ -27,28 +27,19 @@ def made(target: Target, *, fused: bool) -> Kernel:
     return kernel(target=target, threads=256)(body).trace()
 
 
-def ptx(text: str, options: tuple[bytes, ...]) -> str:
-    api = nvrtc.bindings()
-    _, program = api.nvrtcCreateProgram(text.encode(), b"k.cu", 0, None, None)
-    wanted = [b"--gpu-architecture=compute_90a" if b"architecture" in each else each for each in options]
-    wanted = [each for each in wanted if b"ptxas" not in each]
-    (status,) = api.nvrtcCompileProgram(program, len(wanted), wanted)
-    assert int(status) == 0
-    _, size = api.nvrtcGetPTXSize(program)
-    found = bytearray(size)
-    api.nvrtcGetPTX(program, found)
-    return found.decode()
-
-
 @pytest.mark.skipif(not nvrtc.compiler_present(), reason="compiles with NVRTC")
 @pytest.mark.parametrize("fused", [False, True])
 def test_on_sm_90a(fused: bool) -> None:
-    text = cuda_text(made(sm_90a, fused=fused)).text
+    assert ("fma.rn.f32" in nvrtc.compile_ptx(cuda_text(made(sm_90a, fused=fused)).text, "made")) == fused
 
-    assert (ptx(text, nvrtc.OPTIONS).count("fma.rn.f32") > 0) == fused
-    if not fused:
-        allowed = tuple(each for each in nvrtc.OPTIONS if each != b"--fmad=false")
-        assert "fma.rn.f32" in ptx(text, allowed)
+
+@pytest.mark.skipif(not nvrtc.compiler_present(), reason="compiles with NVRTC")
+def test_the_compiler_would_contract_if_it_might(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        nvrtc, "_PTX_OPTIONS", (b"--gpu-architecture=compute_90a", b"-std=c++17", b"--diag-suppress=177")
+    )
+
+    assert "fma.rn.f32" in nvrtc.compile_ptx(cuda_text(made(sm_90a, fused=False)).text, "made")
 
 
 @pytest.mark.skipif(not toolchain.compiler_present(), reason="compiles with clang")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import attrs
 from attrs import evolve
@@ -12,6 +12,8 @@ from argus.core.algebra import sym
 from argus.core.index import Index, Symbol
 from argus.core.ir import For, Kernel, Roles, Stmt, bodies, with_bodies
 from argus.core.ir.rewrite import rewrite_stmt
+
+PartT = TypeVar("PartT")
 
 
 def replace_stmt(body: Sequence[Stmt], old: Stmt, new: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -61,6 +63,18 @@ def kernel_with_objects(kernel: Kernel, exchange: Mapping[int, Any]) -> Kernel:
     """The kernel with objects replaced by identity, parameters included."""
     names = ("parameters", "prologue", "roles", "epilogue")
     return evolve(kernel, **{name: replace_objects(getattr(kernel, name), exchange) for name in names})
+
+
+def objects_of(node: Any, kind: type[PartT]) -> Iterator[PartT]:  # noqa: ANN401 reason: any part of the IR
+    """The objects of a class in a part of the IR, an object that is used twice as often; not those inside others."""
+    if isinstance(node, kind):
+        yield node
+    elif isinstance(node, tuple):
+        for part in cast("tuple[Any, ...]", node):
+            yield from objects_of(part, kind)
+    elif type(node).__module__.startswith("argus.core.ir."):
+        for field in attrs.fields(cast("type[Any]", type(node))):
+            yield from objects_of(getattr(node, field.name), kind)
 
 
 def fresh_copies(body: Iterable[Stmt]) -> tuple[Stmt, ...]:

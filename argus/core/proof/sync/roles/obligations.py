@@ -46,6 +46,7 @@ from argus.core.proof.sync.roles.counter_bounds import counter_bound_obligations
 from argus.core.proof.sync.roles.events import MmaEvent, ReadEvent
 from argus.core.proof.sync.roles.extract_protocol import ExtractedProtocol, extract_protocol, protocol_name
 from argus.core.proof.sync.roles.in_flight_mma import in_flight_obligations
+from argus.core.proof.sync.roles.one_stage import with_stage_axes
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage, find_rings, parse_role
 from argus.core.proof.sync.roles.sequential import (
     TileEnumeration,
@@ -92,6 +93,7 @@ def sequentialise(kernel: Kernel, prover: Prover) -> SequentialKernel | RefusedE
 
 
 def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
+    kernel = with_stage_axes(kernel)
     if kernel.peers > 1:
         kernel = clusters.with_rank_axis(kernel)
     exchanged = find_exchange(kernel)

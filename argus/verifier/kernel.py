@@ -310,7 +310,7 @@ def _unknown_report(
     """The report where nothing is refuted and something is not proved."""
     if analysis.unmodelled:
         first = analysis.unmodelled[0]
-        reason, where, code = first.reason, first.stmt.span, "I38"
+        reason, where, code, advice = first.reason, first.stmt.span, "I38", first.advice
     else:
         worst = left[0]
         code = worst.obligation.invariant
@@ -318,7 +318,8 @@ def _unknown_report(
         reason = (
             f"{worst.obligation.what}: {worst.reason or 'not proved, and no run of the interpreter shows a failure'}"
         )
-    attempt = "state what is missing with `assume(...)`, simplify the addresses named, or raise the budget"
+        advice = worst.obligation.help if worst.obligation.unknown else ""
+    attempt = advice or "state what is missing with `assume(...)`, simplify the addresses named, or raise the budget"
     doubt = Diagnostic(
         code,
         "unknown",

@@ -21,6 +21,7 @@ from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs import claims, programs, writes
 from argus.core.proof.outputs.data_contracts import PromiseProver, promise_prover
 from argus.core.proof.outputs.programs import NO_PROGRAM, ProgramContext
+from argus.core.proof.outputs.supertile_forms import with_supertile_forms
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync import divergent_waves, epochs, races, visibility
 from argus.core.proof.sync.interlaunch import launch_readers
@@ -62,7 +63,7 @@ def analyse(kernel: Kernel, prover: Prover, others: ProgramContext = NO_PROGRAM)
     """
     known = promise_prover(kernel, prover)
     try:
-        return evolve(_analyse(kernel, known or prover, others), promise_prover=known)
+        return evolve(_analyse(with_supertile_forms(kernel), known or prover, others), promise_prover=known)
     except ZeroDivisionError:
         return _unmodelled_kernel(kernel, NotModelled(kernel.body[0], "a divisor that may be zero"))
 

@@ -22,6 +22,7 @@ class Obligation:
     invariant: id of the invariant that reports it. what: the goal as a sentence for the user.
     other: the second statement involved.
     unknown: why the goal cannot be put to a solver; `goal` is then ignored and the result is unknown.
+    help: the repair of a failure; of an unknown goal, what to write instead.
     witness: named facts of a static fault, recomputed from the program (`goal` is then false).
     fault: the negation of `what` as a sentence for the user; by default "not so: ...".
     quantities: named quantities to report at the sizes of a static fault.

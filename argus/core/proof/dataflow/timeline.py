@@ -129,10 +129,11 @@ class Segment:
 
 @frozen(eq=False)
 class NotModelled:
-    """A statement that the analysis does not model, with the reason."""
+    """A statement that the analysis does not model. reason: why. advice: what to write instead, if that is known."""
 
     stmt: Stmt
     reason: str
+    advice: str = ""
 
 
 @frozen(eq=False)

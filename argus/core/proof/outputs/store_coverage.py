@@ -128,7 +128,7 @@ def coverage_obligations(
         blocks = coordinate_terms(place.base, grid.counts if row is None else {**grid.counts, row: algebra.const(0)})
         if blocks is None or any(block in chosen for block, _ in blocks):
             reason = f"coordinate {axis} of the store is {show(place.base)}, not a sum of grid coordinates of its own"
-            yield Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
+            yield Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason, help=_ORDERS)
             return
         rest, above = algebra.sub(element, place.low), 0
         for block, factor in blocks:
@@ -163,6 +163,13 @@ def coverage_obligations(
         "and each block must store the tile at its own coordinates",
         premises="assumptions",
     )
+
+
+_ORDERS = (
+    "give the grid an axis for each axis of tiles, `m, n = block_id((rows, columns))`, or let "
+    "`persistent(..., order=...)` order them: `by_rows`, `by_columns`, `super_tiled(8)`, `curved(16)`; by hand, quotient and remainder of the "
+    "block by a count of tiles are understood, and groups of rows, the last of `minimum(rows - 8 * group, 8)`"
+)
 
 
 def _segment_obligation(

@@ -318,7 +318,7 @@ def _unknown_report(
         reason = (
             f"{worst.obligation.what}: {worst.reason or 'not proved, and no run of the interpreter shows a failure'}"
         )
-        advice = worst.obligation.help if worst.obligation.unknown else ""
+        advice = worst.obligation.instead
     attempt = advice or "state what is missing with `assume(...)`, simplify the addresses named, or raise the budget"
     doubt = Diagnostic(
         code,

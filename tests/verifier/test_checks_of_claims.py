@@ -11,12 +11,14 @@ from argus.core import hilbert_order
 from argus.core.algebra import TRUE, add, sym
 from argus.core.dsl.kernel import Template
 from argus.core.hilbert_order import HilbertTile
-from argus.core.index import Index, Node, Symbol
-from argus.core.ir import Assert
-from argus.core.proof.dataflow.timeline import Step
+from argus.core.index import Cond, Index, Node, Symbol
+from argus.core.ir import Assert, Kernel
+from argus.core.proof.dataflow.separable_index import Separable
+from argus.core.proof.dataflow.timeline import Loop, Step
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs import claims, relations, store_coverage, writes
 from argus.core.proof.outputs.supertiles import factor_pairs
+from argus.core.proof.outputs.tile_index import TileGrid, tile_grid
 from argus.core.proof.sync.roles import hilbert_tiles
 from argus.core.proof.values.recognisers import squares
 from argus.core.query import Budget
@@ -49,6 +51,14 @@ def relation_holds(_: object, step: Step, stmt: Assert, *__: object) -> Obligati
 def stores_need_no_claim(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(writes, "_holds_record", no_obligations)
     patch.setattr(claims, "written_once_obligations", no_obligations)
+
+
+def conditions_of_stores_always_hold(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(store_coverage, "tile_grid", without_condition)
+
+
+def without_condition(kernel: Kernel, places: Sequence[Separable], loop: Loop | None, _guard: Cond) -> TileGrid:
+    return tile_grid(kernel, places, loop)
 
 
 def any_grid_will_do(patch: pytest.MonkeyPatch) -> None:
@@ -107,6 +117,7 @@ CASES: tuple[Case, ...] = (
     ("curve_over_the_turned_grid", "I4", any_grid_will_do),
     ("curve_through_a_column_more", "I4", any_grid_will_do),
     ("gate_of_the_first_step", "I1", without_obligations(claims, "operand_obligations")),
+    ("last_column_left_out_by_a_condition", "I4", conditions_of_stores_always_hold),
     ("half_stored_twice", "I4", without_obligations(claims, "written_once_obligations")),
     ("swapped_k_order", "I1", without_obligations(claims, "operand_obligations")),
     ("blocks_collide", "I4", without_obligations(claims, "written_once_obligations")),

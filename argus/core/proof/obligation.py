@@ -22,7 +22,7 @@ class Obligation:
     invariant: id of the invariant that reports it. what: the goal as a sentence for the user.
     other: the second statement involved.
     unknown: why the goal cannot be put to a solver; `goal` is then ignored and the result is unknown.
-    help: the repair of a failure; of an unknown goal, what to write instead.
+    instead: what to write instead of what is unknown.
     witness: named facts of a static fault, recomputed from the program (`goal` is then false).
     fault: the negation of `what` as a sentence for the user; by default "not so: ...".
     quantities: named quantities to report at the sizes of a static fault.
@@ -55,6 +55,7 @@ class Obligation:
     note: str = ""
     presumed: str = ""
     replayable: bool = False
+    instead: str = ""
 
 
 INVARIANT_PRIORITY = (

@@ -32,17 +32,19 @@ class CoveredSet:
 
 
 def covered_sets(
-    flow: Flow, counted: str, record: Mapping[str, FragmentIndex], held: TV | None
+    flow: Flow, counted: str, record: Mapping[str, FragmentIndex], held: TV | None, at: Step | None = None
 ) -> Iterator[CoveredSet]:
     """Each set that an assertion gives for the tag `counted`, for elements with this record.
 
-    held: the layout of the tile whose coordinates the result uses.
+    held: the layout of the tile whose coordinates the result uses. at: a step; assertions under its condition, in its
+    loop, are made whenever it executes, and count too.
     """
     for step in flow.timeline.steps:
         if not isinstance(step.stmt, Assert) or not isinstance(step.stmt.claim, Covers):
             continue
         claim = step.stmt.claim
-        if step.guard is not algebra.TRUE or claim.of.name != counted:
+        made_there = at is not None and step.loop is at.loop and step.guard is at.guard
+        if (step.guard is not algebra.TRUE and not made_there) or claim.of.name != counted:
             continue
         found = _of_elements(flow, step, claim, record, held)
         own = {step.loop.symbol} if step.loop is not None else set[Symbol]()

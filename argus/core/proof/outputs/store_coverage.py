@@ -8,24 +8,31 @@ from math import prod
 import numpy as np
 
 from argus.core import algebra
-from argus.core.index import Cond, Const, Index, Read, Symbol
+from argus.core.algebra.integers import linear_terms
+from argus.core.index import And, Cmp, Cond, Const, Coord, Held, Index, Read, Sym, Symbol
 from argus.core.ir import Buffer, Kernel, View
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable, distinct_count
+from argus.core.proof.dataflow.timeline import Loop
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.segments import Segments, row_segments
 from argus.core.proof.outputs.tile_index import TileGrid, coordinate_terms, tile_grid
 from argus.core.walk import IntArray, mentions, show, substitute, symbols
 
 
-def merged_store(kernel: Kernel, stores: Sequence[Access]) -> tuple[Separable, ...] | None:
-    """The indices of several stores as those of one store of all their elements; None if there is no such form."""
+def merged_store(kernel: Kernel, stores: Sequence[Access], *, guarded: bool = False) -> tuple[Separable, ...] | None:
+    """The indices of several stores as those of one store of all their elements; None if there is no such form.
+
+    guarded: the stores may be under one condition on block coordinates and the loop, their `step.guard`.
+    """
     first = stores[0].places
-    loop = stores[0].step.loop
+    loop, guard = stores[0].step.loop, stores[0].step.guard
     if first is None or any(
-        s.step.loop is not loop or s.step.guard is not algebra.TRUE or s.step.waves is not None for s in stores
+        s.step.loop is not loop or s.step.guard is not guard or s.step.waves is not None for s in stores
     ):
+        return None
+    if guard is not algebra.TRUE and not (guarded and _decided_by_tiles(kernel, guard, loop)):
         return None
     if loop is not None and mentions(loop.stmt.start, (Read,)) and row_segments(kernel, loop) is None:
         return None
@@ -40,6 +47,13 @@ def merged_store(kernel: Kernel, stores: Sequence[Access]) -> tuple[Separable, .
     return tuple(
         Separable(place.base, np.concatenate(parts, axis=1)) for place, parts in zip(first, tables, strict=True)
     )
+
+
+def _decided_by_tiles(kernel: Kernel, guard: Cond, loop: Loop | None) -> bool:
+    """Whether a condition is one on sizes, block coordinates and the variable of a loop that is not one over rows."""
+    names = {*kernel.blocks, *(() if loop is None else (loop.symbol,))}
+    known = all(symbol.kind == "size" or symbol in names for symbol in symbols(guard))
+    return known and not mentions(guard, (Coord, Held, Read)) and row_segments(kernel, loop) is None
 
 
 def block_injectivity(store: Access, places: tuple[Separable, ...], what: str, *, once: bool) -> Obligation:
@@ -62,7 +76,7 @@ def disjoint_blocks(
     flow: Flow, store: Access, places: tuple[Separable, ...], buffer: Buffer, shared: Collection[Symbol] = ()
 ) -> Obligation:
     """No two blocks (that agree in the `shared` symbols) store to one element of the tensor."""
-    grid = tile_grid(flow.timeline.kernel, places, store.step.loop)
+    grid = tile_grid(flow.timeline.kernel, places, store.step.loop, store.step.guard)
     named = {s for place in grid.places for s in symbols(place.base) if s.kind != "size"}
     named |= set() if grid.ragged is None else {grid.ragged.row}
     renamed = [s for s in (*grid.counts, *sorted(named, key=str)) if s not in shared]
@@ -75,6 +89,7 @@ def disjoint_blocks(
     for symbol, count in grid.counts.items():
         overlap += [algebra.lt(algebra.sym(symbol), count)]
         overlap += [algebra.lt(other.get(symbol, algebra.sym(symbol)), substitute(count, other))]
+    overlap += [grid.guard, substitute(grid.guard, other)]
     if grid.ragged is not None:
         overlap += [each for names in ({}, other) for each in _in_segment(grid.ragged, names)]
     identity = (*grid.counts, *(() if grid.ragged is None else (grid.ragged.row,)))
@@ -115,7 +130,7 @@ def coverage_obligations(
     where: the claimed elements, as a condition on the view's coordinates.
     ways: the path condition of each control path that stores.
     """
-    grid = tile_grid(flow.timeline.kernel, places, store.step.loop)
+    grid = tile_grid(flow.timeline.kernel, places, store.step.loop, store.step.guard)
     what = f"each element of `{view.buffer.name}` is written by some block"
     hypotheses: list[Cond] = []
     chosen: dict[Symbol, Index] = {}
@@ -128,7 +143,7 @@ def coverage_obligations(
         blocks = coordinate_terms(place.base, grid.counts if row is None else {**grid.counts, row: algebra.const(0)})
         if blocks is None or any(block in chosen for block, _ in blocks):
             reason = f"coordinate {axis} of the store is {show(place.base)}, not a sum of grid coordinates of its own"
-            yield Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason, help=_ORDERS)
+            yield Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason, instead=_ORDERS)
             return
         rest, above = algebra.sub(element, place.low), 0
         for block, factor in blocks:
@@ -144,7 +159,8 @@ def coverage_obligations(
     if grid.ragged is not None:
         yield from _segment_obligation(store, grid.ragged, hypotheses, chosen)
         hypotheses += _choose_segment(grid.ragged, chosen)
-    decided = grid.translate(algebra.any_of(algebra.all_of(given) for given in ways))
+    chosen.update(_fixed_by(grid, chosen))
+    decided = algebra.all_of((grid.guard, grid.translate(algebra.any_of(algebra.all_of(given) for given in ways))))
     blocks_named = {symbol for symbol in symbols(decided) if symbol.kind != "size"}
     if not blocks_named <= chosen.keys():
         reason = "which blocks store depends on more than the tile coordinates"
@@ -167,9 +183,25 @@ def coverage_obligations(
 
 _ORDERS = (
     "give the grid an axis for each axis of tiles, `m, n = block_id((rows, columns))`, or let "
-    "`persistent(..., order=...)` order them: `by_rows`, `by_columns`, `super_tiled(8)`, `curved(16)`; by hand, quotient and remainder of the "
-    "block by a count of tiles are understood, and groups of rows, the last of `minimum(rows - 8 * group, 8)`"
+    "`persistent(..., order=...)` order them: `by_rows`, `by_columns`, `super_tiled(8)`, `curved(16)`; by hand, "
+    "quotient and remainder of the block by a count of tiles are understood, and groups of rows, the last of "
+    "`minimum(rows - 8 * group, 8)`"
 )
+
+
+def _fixed_by(grid: TileGrid, chosen: Mapping[Symbol, Index]) -> Iterator[tuple[Symbol, Index]]:
+    """The values that the stores' condition gives to coordinates on which their indices do not depend."""
+    for part in grid.guard.parts if isinstance(grid.guard, And) else (grid.guard,):
+        if not isinstance(part, Cmp) or part.op != "==":
+            continue
+        terms, constant = linear_terms(algebra.sub(part.left, part.right))
+        free = [(atom, factor) for atom, factor in terms if isinstance(atom, Sym) and atom.symbol in grid.counts]
+        if len(free) != 1 or free[0][1] not in (1, -1):
+            continue
+        ((atom, factor),) = free
+        rest = algebra.linear([each for each in terms if each[0] is not atom], constant)
+        if atom.symbol not in chosen and atom.symbol not in symbols(rest):
+            yield atom.symbol, substitute(algebra.mul(rest, -factor), chosen)
 
 
 def _segment_obligation(

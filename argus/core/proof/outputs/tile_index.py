@@ -28,22 +28,29 @@ class TileGrid:
     """The coordinates that identify a block, each with its count, and the store's indices in terms of them.
 
     ragged: the segments whose rows blocks store, if any; the row then has no count. names: the symbols that replaced
-    quotients and remainders, in the order of the splits.
+    quotients and remainders, in the order of the splits. guard: the condition of the stores.
     """
 
     counts: Mapping[Symbol, Index]
     places: tuple[Separable, ...]
     ragged: Segments | None = None
     names: tuple[Mapping[Node, Index], ...] = ()
+    guard: Cond = algebra.TRUE
 
     def translate(self, cond: Cond) -> Cond:
         """A condition on blocks in terms of the tile coordinates."""
-        for names in self.names:
-            cond = cast(Cond, _with_names(cond, names))
-        return cond
+        return _translated(cond, self.names)
 
 
-def tile_grid(kernel: Kernel, places: Sequence[Separable], loop: Loop | None = None) -> TileGrid:
+def _translated(cond: Cond, called: Sequence[Mapping[Node, Index]]) -> Cond:
+    for names in called:
+        cond = cast(Cond, _with_names(cond, names))
+    return cond
+
+
+def tile_grid(
+    kernel: Kernel, places: Sequence[Separable], loop: Loop | None = None, guard: Cond = algebra.TRUE
+) -> TileGrid:
     """The grid's coordinates, split into quotient and remainder where the places use them only so.
 
     A loop that stores contributes its iteration number as a coordinate, unless it runs through the rows of a segment.
@@ -54,8 +61,8 @@ def tile_grid(kernel: Kernel, places: Sequence[Separable], loop: Loop | None = N
     bases = [place.base for place in places]
     left = list(zip(kernel.blocks, kernel.grid, strict=True))
     if loop is not None and sequences is None:
-        walk = tile_sequence(kernel, loop, bases)
-        bases = list(walk.bases)
+        walk = tile_sequence(kernel, loop, bases, guard)
+        bases, guard = list(walk.bases), walk.guard
         left = [(walk.number, walk.count), *(pair for pair in left if pair[0] != walk.block)]
     while left:
         block, count = left.pop(0)
@@ -85,7 +92,7 @@ def tile_grid(kernel: Kernel, places: Sequence[Separable], loop: Loop | None = N
         bases = [_renamed(base, names) for base in bases]
         left += [(quotient, quotients), (remainder, divisor)]
     named = tuple(separable(base, place.table) for base, place in zip(bases, places, strict=True))
-    return TileGrid(counts, named, sequences, tuple(called))
+    return TileGrid(counts, named, sequences, tuple(called), _translated(guard, called))
 
 
 def _banded(

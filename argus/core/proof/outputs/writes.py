@@ -72,16 +72,22 @@ def is_reduction_store(store: Access) -> bool:
     return isinstance(store.step.stmt, Copy) and store.step.stmt.combine is not None
 
 
-_UNLIKE = "stores in a branch, in different loops or with different bases are not supported by the verifier yet"
+_UNLIKE = "stores under different conditions, in different loops or with different bases are not supported yet"
+_ALIKE = (
+    "let one `copy`, or several to parts of one tile, store under one condition on blocks and the loop variable; a "
+    "tensor that two loops or branches fill can be two tensors, or two launches of a `program`"
+)
 
 
 def _no_double_writes(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> Iterator[Obligation]:
     store = stores[0]
     what = f"no element of `{buffer.name}` is written twice"
     elsewhere = any(_stores_in(way, buffer) for way in flow.path_accesses if way is not flow.accesses)
-    places = None if elsewhere else merged_store(flow.timeline.kernel, stores)
+    places = None if elsewhere else merged_store(flow.timeline.kernel, stores, guarded=True)
     if places is None:
-        yield Obligation("I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=_UNLIKE)
+        yield Obligation(
+            "I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=_UNLIKE, instead=_ALIKE
+        )
         return
     distinct = distinct_count(places) == places[0].table.size or replicas(flow, stores, places)
     goal = algebra.TRUE if distinct else algebra.FALSE
@@ -113,7 +119,11 @@ def written_once_obligations(
     if not stores and not reason:
         return  # coverage is asked on the control path that stores
     places = (
-        None if any(map(is_reduction_store, stores)) else merged_store(flow.timeline.kernel, stores) if stores else None
+        None
+        if any(map(is_reduction_store, stores))
+        else merged_store(flow.timeline.kernel, stores, guarded=not padded)
+        if stores
+        else None
     )
     if any(map(is_reduction_store, stores)):
         reason = reason or "a write-once claim on a tensor that is accumulated into"
@@ -122,7 +132,9 @@ def written_once_obligations(
         reason = reason or _path_mismatch(flow, way, stores, _stores_in(way, buffer))
     if places is None or reason:
         other = stores[0].step.stmt if stores else None
-        yield Obligation("I4", what, stmt, algebra.FALSE, step.context, unknown=reason, other=other)
+        yield Obligation(
+            "I4", what, stmt, algebra.FALSE, step.context, unknown=reason, other=other, instead=_advice(reason)
+        )
         return
     yield block_injectivity(stores[0], places, what, once=replicas(flow, stores, places))
     yield disjoint_blocks(flow, stores[0], places, buffer)
@@ -136,6 +148,10 @@ def written_once_obligations(
         assert store.places is not None
         yield from _only_claimed_elements(store, store.places, claim)
         yield from _holds_record(flow, store, store.places, claim, padded=padded)
+
+
+def _advice(reason: str) -> str:
+    return _ALIKE if reason == _UNLIKE else ""
 
 
 def conditional_claim_error(flow: Flow, stmt: Assert) -> str:
@@ -280,7 +296,7 @@ def _asserted_set(
     ending = (
         covered_sets_by_place(flow, counted, store.step, _source(store), _at(store, held)) if places is not None else ()
     )
-    sets = (*covered_sets(flow, counted, record, held), *(each for each, _ in ending))
+    sets = (*covered_sets(flow, counted, record, held, store.step), *(each for each, _ in ending))
     reason = "" if sets else f"no `assert_covers` is about the sum over `{counted}` stored in `{name}`"
     if count is None:
         reason = f"threads hold different parts of the sum over `{counted}`"

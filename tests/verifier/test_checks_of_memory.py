@@ -91,6 +91,7 @@ CASES: tuple[Case, ...] = (
     ("registers_over_the_file", "I21", without_obligations(budgets, "role_register_obligations")),
     ("sentinel_prefetched", "I27", without_obligations(indirect_index, "_coordinate_obligations")),
     ("looks_at_the_next_expert", "I37", every_index_is_in_bounds),
+    ("rows_of_a_table_beyond_the_index", "I37", every_index_is_in_bounds),
     ("swizzle_over_two_stages", "I18", without_stages),
     ("store_of_transposed_matrices", "I20", without_obligations(boxes, "matrix_copy_obligations")),
     ("registers_staged_unwritten", "I38", without_obligations(reads, "_obligations_of_read")),

@@ -22,6 +22,11 @@ from argus.core.proof.obligation import Obligation
 from argus.core.proof.values.content import Inside
 from argus.core.walk import mentions, substitute
 
+ROW_GATHER = (
+    "load the rows that integers name with `edge=0`, of a plain gather: "
+    "`load(X.gather((64, 32), lambda i, j: (scalar(index[64 * m + i]), 32 * d + j)), by, edge=0)`"
+)
+
 
 def load_bounds(accesses: Accesses, access: Access, places: Sequence[FragmentIndex]) -> tuple[Inside, ...] | None:
     """The condition under which a load reads the tensor and not padding, as bounds of coordinates.

@@ -12,10 +12,11 @@ from argus.core import algebra
 from argus.core.index import Cond, Coord, Held, Read
 from argus.core.ir import Buffer, Copy, If, Stmt, View
 from argus.core.proof.dataflow.timeline import EvaluatedExprs, Timeline
-from argus.core.proof.limits.integers import width_obligations
+from argus.core.proof.limits.gathers import ROW_GATHER
+from argus.core.proof.limits.integers import arbitrary_element, width_obligations
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.data_contracts import index_in_bounds
-from argus.core.walk import mentions, show, topological
+from argus.core.walk import mentions, show, substitute, topological
 
 
 def indirect_index_obligations(line: Timeline) -> Iterator[Obligation]:
@@ -37,20 +38,32 @@ def indirect_index_obligations(line: Timeline) -> Iterator[Obligation]:
 
 
 def _index_in_bounds_obligation(each: EvaluatedExprs, term: Read, buffer: Buffer) -> Obligation:
-    """I37: the index of the read is in bounds wherever the statement is executed."""
-    rows = mentions(term, (Coord, Held))
+    """I37: the index of the read is in bounds wherever the statement is executed, at every element of a tile."""
+    view = _view_of(each.stmt, term)
+    rows = mentions(term, (Held,)) or (view is None and mentions(term, (Coord,)))
     goal = algebra.FALSE if rows else index_in_bounds(buffer, term)
+    if view is not None:
+        goal = substitute(goal, {}, arbitrary_element(view))
     return Obligation(
         "I37",
         f"`{show(term)}` is an element of `{buffer.name}`",
         each.stmt,
         goal,
         each.context,
-        unknown="an integer for each row of a tile is not supported by the verifier yet" if rows else "",
+        unknown="an integer for each element of a tile, other than of a view that is copied" if rows else "",
         minimise=minimisation_order(goal),
         compared=1,
         help=f"read `{buffer.name}` only where its index is known to be inside",
+        instead=ROW_GATHER if rows else "",
     )
+
+
+def _view_of(stmt: Stmt, term: Read) -> View | None:
+    """The view of a copy whose coordinates the term mentions; None if there is none, or several of different shapes."""
+    if not isinstance(stmt, Copy) or not mentions(term, (Coord,)):
+        return None
+    shapes = {view.shape: view for view in (stmt.source, stmt.target)}
+    return stmt.source if len(shapes) == 1 else None
 
 
 def _coordinate_obligations(stmt: Stmt, view: View, context: tuple[Cond, ...]) -> Iterator[Obligation]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from argus.core import algebra
-from argus.core.index import Cond, Index
+from argus.core.index import Cond, Index, Read
 from argus.core.ir import Buffer, Copy, Staged, Strided, View
 from argus.core.layout import Layout
 from argus.core.proof.dataflow.access import Access, Accesses
@@ -15,7 +15,7 @@ from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Step, Timeline, is_gathered
 from argus.core.proof.limits import boxes, gathers, integers, vectors
 from argus.core.proof.obligation import Obligation
-from argus.core.walk import IntArray, show
+from argus.core.walk import IntArray, mentions, show
 
 
 def access_obligations(timeline: Timeline, accesses: Accesses, of: Callable[[Buffer], bool]) -> Iterator[Obligation]:
@@ -44,6 +44,7 @@ def _obligations_of_access(accesses: Accesses, step: Step, stmt: Copy, access: A
                 algebra.FALSE,
                 step.context,
                 unknown=f"an address of `{name}` mixes symbols and coordinates",
+                instead=gathers.ROW_GATHER if any(mentions(at, (Read,)) for at in access.view.at) else "",
             )
         return
     yield from _bound_obligations(step, stmt, access, access.places)

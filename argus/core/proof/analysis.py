@@ -91,7 +91,7 @@ def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext) -> Analysis
         return _unmodelled_kernel(kernel, NotModelled(staged, reason))
     read = sequentialise(kernel, prover)
     if isinstance(read, RefusedError):
-        return _unmodelled_kernel(kernel, NotModelled(read.stmt, read.reason))
+        return _unmodelled_kernel(kernel, NotModelled(read.stmt, read.reason, read.advice))
     role, rings = read.role, read.rings
     agent = Agent(read.body, role.agent, role.name, rings)
 

@@ -15,16 +15,20 @@ from argus.core.walk import fold, rebuild, substitute
 
 
 class RefusedError(Exception):
-    """The program is outside the model of the role analysis; caught in `sequentialise`."""
+    """The program is outside the model of the role analysis; caught in `sequentialise`.
 
-    def __init__(self, stmt: Stmt, reason: str) -> None:
+    advice: what to write instead, if that is known.
+    """
+
+    def __init__(self, stmt: Stmt, reason: str, advice: str = "") -> None:
         super().__init__(reason)
         self.stmt = stmt
         self.reason = reason
+        self.advice = advice
 
 
-def refuse(stmt: Stmt, reason: str) -> NoReturn:
-    raise RefusedError(stmt, reason)
+def refuse(stmt: Stmt, reason: str, advice: str = "") -> NoReturn:
+    raise RefusedError(stmt, reason, advice)
 
 
 TILE = Symbol("tile'", "loop", 0, None)

@@ -176,11 +176,19 @@ def _check_consumer(role: ParsedRole, rings: frozenset[Buffer]) -> None:
             refuse(stmt, "a tensor map that several agents edit")
         touched = {view.buffer for view in views(stmt)} & rings
         if touched and stmt not in known and not isinstance(stmt, Alloc):
-            refuse(stmt, "an access to a slot of a ring other than by a product or load of the awaited use")
+            what = "an access to a slot of a ring other than by a product or load of the awaited use"
+            refuse(stmt, what, _STORED if isinstance(stmt, Copy) and stmt.atom.proxy == "async" else "")
         if isinstance(stmt, Copy) and stmt.target.buffer in rings:
             refuse(stmt, "a slot of a ring that its consumer writes")
         if isinstance(stmt, Sync) and (stmt.barrier, stmt.how, stmt.threads) != _agent_barrier(role.role):
             refuse(stmt, "a barrier that is not for exactly the agent's threads")
+
+
+_STORED = (
+    "load the stage into registers, release it once all threads have read it, and store from a tile outside the ring: "
+    '`copy(slot.a, x)`, the release, `copy(x, box)`, `fence("async proxy")`, `sync()`, then the bulk store of `box`; '
+    '`bulk.wait(0, of="reads")` before `box` is written again'
+)
 
 
 def _agent_barrier(role: Role) -> tuple[str, str, int]:

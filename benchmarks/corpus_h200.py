@@ -169,7 +169,7 @@ def _checked(index: list[dict[str, Any]], numbers: Sequence[int], tool: str) -> 
     ran: list[str] = []
     for line in text.splitlines():
         if line.startswith('{"number"') and "trouble" not in line:
-            ran.append(index[json.loads(line)["number"]]["stem"])
+            ran.append(str(index[int(json.loads(line)["number"])]["stem"]))
         elif line.startswith("=========") and (
             "Error" in line or "hazard" in line or "Invalid" in line or "Uninit" in line
         ):

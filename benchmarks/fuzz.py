@@ -1,10 +1,12 @@
-"""Fuzzes the verifier with random small programs: `python benchmarks/fuzz.py programs|events [--count N] [--seed N]`.
+"""Fuzzes with random small programs: `python benchmarks/fuzz.py programs|events|text [--count N] [--seed N]`.
 
 programs: draws distinct programs of the families of property_tests/small, verifies them, and compares the verdict with
 runs of the interpreter, as the property test does with fewer runs: a proved program at several sizes under all directed
 schedules and random ones, with tags and values; a refuted one by its own run.
 events: draws kernels with roles around a ring, correct and wrong, and compares the events that the proof extracts with
-those of runs. `--minutes M` limits the time. Fails if one disagrees.
+those of runs.
+text: draws programs as `programs` does, and executes the emitted text of the proved ones on the CPU. Programs that a
+journal (`--journal FILE`) holds are not run again. `--minutes M` limits the time. Fails if one disagrees.
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.query import Budget
+from argus.core.verdict import Proved
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
+from argus.runtime.cpu.validate import validate
 from argus.testing.mutants import spread_sizes
 from argus.verifier.kernel import verify
 from property_tests.ring_events import difference, reading
@@ -101,6 +105,45 @@ def _read(kernel: Kernel, drawn: random.Random) -> tuple[str, str]:
     return "run as read", ""
 
 
+def texts(count: int, seed: int, minutes: float, seconds: float, journal: Path | None) -> int:
+    """Execute the texts of `count` proved programs, those of the journal included; returns the disagreements."""
+    drawn = random.Random(seed)  # noqa: S311 reason: as above
+    seen: dict[str, str] = {}
+    if journal is not None and journal.exists():
+        seen = dict(line.split("\t", 1) for line in journal.read_text("utf-8").splitlines())
+    start = time.monotonic()
+    while sum(how in _EXECUTED for how in seen.values()) < count and time.monotonic() - start < 60 * minutes:
+        program = draw(drawn.choice)
+        if repr(program) in seen:
+            continue
+        how = seen[repr(program)] = _text_of(program, seconds, len(seen))
+        if how == "wrong":
+            print(f"DISAGREEMENT on {program}", flush=True)
+        if journal is not None:
+            with journal.open("a", encoding="utf-8") as stream:
+                stream.write(f"{program!r}\t{how}\n")
+    outcomes = Counter(seen.values())
+    shown = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(outcomes.items()))
+    print(f"{len(seen):,} programs, seed {seed}: {shown}; {time.monotonic() - start:.0f} s")
+    return outcomes["wrong"]
+
+
+_EXECUTED = ("right", "wrong")
+
+
+def _text_of(program: Program, seconds: float, number: int) -> str:
+    """What the text of a proved program does: right, wrong, or why it was not executed."""
+    try:
+        kernel = program.kernel()
+        report = verify(kernel, solver="z3", budget=Budget.about(seconds))
+        if not isinstance(report.verdict, Proved):
+            return "not proved"
+        size = spread_sizes(list(sizes_in_order(kernel)), 3)
+        return "right" if validate(kernel, size[number % len(size) :][:1], seeds=3).right else "wrong"
+    except ArgusError as error:
+        return f"refused ({error.diagnostic.code})"
+
+
 def _report(verdicts: Counter[str], families: Counter[str], wrong: int, seed: int, seconds: float) -> None:
     run = sum(verdicts.values())
     shares = ", ".join(f"{verdicts[kind]:,} {kind}" for kind in ("proved", "refuted", "unknown", "vacuous", "rejected"))
@@ -111,15 +154,18 @@ def _report(verdicts: Counter[str], families: Counter[str], wrong: int, seed: in
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["programs", "events"])
+    parser.add_argument("what", choices=["programs", "events", "text"])
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--seconds", type=float, default=1.0, help="the budget of a verification")
     parser.add_argument("--sizes", type=int, default=4, help="sizes at which a proved program is run")
+    parser.add_argument("--journal", type=Path, help="of `text`: the programs that were run, one a line")
     chosen = parser.parse_args()
     if chosen.what == "events":
         return 1 if events(chosen.count, chosen.seed, chosen.minutes) else 0
+    if chosen.what == "text":
+        return 1 if texts(chosen.count, chosen.seed, chosen.minutes, chosen.seconds, chosen.journal) else 0
     depth = Depth(sizes=chosen.sizes, random=2, every=True)
     return 1 if programs(chosen.count, chosen.seed, chosen.minutes, chosen.seconds, depth) else 0
 

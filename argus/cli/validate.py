@@ -13,6 +13,7 @@ from argus.cli.screen import Screen
 from argus.core.diagnostic import Diagnostic
 from argus.report.command_result import Outcome
 from argus.report.diagnostic_text import to_json
+from argus.runtime.cpu.programs import validate_program
 from argus.runtime.cpu.validate import SECONDS, SEEDS, Trial, Validation
 from argus.runtime.cpu.validate import validate as validate_kernel
 from argus.verifier.loader import load
@@ -38,9 +39,15 @@ _SHOWN = 8
 def validate(
     file: str, sizes: dict[str, int], seeds: int, seconds: float, load_seconds: float, as_json: bool
 ) -> Outcome:
-    """Execute the emitted text of every kernel of FILE on the CPU, and compare it with the interpreter."""
-    kernels = [each.trace(seconds=load_seconds) for each in load(file, seconds=load_seconds)]
-    found = [validate_kernel(each, [sizes] if sizes else (), seeds=seeds, seconds=seconds) for each in kernels]
+    """Execute the emitted text of every kernel and program of FILE on the CPU, and compare it with the interpreter."""
+    exported = load(file, seconds=load_seconds)
+    programs = list(dict.fromkeys(each.program for each in exported if each.program is not None))
+    kernels = [each.trace(seconds=load_seconds) for each in exported if each.program is None]
+    given = [sizes] if sizes else ()
+    found = [
+        *(validate_kernel(each, given, seeds=seeds, seconds=seconds) for each in kernels),
+        *(validate_program(each, given, seeds=seeds, seconds=seconds) for each in programs),
+    ]
     wrong = [diagnostic for each in found if (diagnostic := _wrong(each)) is not None]
     if not as_json:
         for diagnostic in wrong:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from math import prod
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -37,9 +38,12 @@ from argus.verifier.reference import compare_with_interpreter
 
 Array = npt.NDArray[Any]
 _EXACT = frozenset({"neg", "add", "sub", "mul", "max", "min", "abs", "fma"})
-_LARGEST = 4
+LARGEST = 4
 _SIZES = 3
 """Sizes of a validation unless some are given."""
+_CANDIDATES = 400
+_MOST_WORK = 1 << 21
+"""The largest product of the sizes that are chosen: a second in the interpreter."""
 SEEDS = 3
 SECONDS = 60.0
 
@@ -137,11 +141,13 @@ def validate(
 
 
 def chosen_sizes(kernel: Kernel, count: int = _SIZES) -> list[dict[str, int]]:
-    """Some of the small sizes with tails that the search for counterexamples would try: first, middle, last.
+    """Some of the sizes with tails that the search for counterexamples would try: from the least to several tiles.
 
     Raises ArgusError (E402) if no sizes are found for which integer tensors can keep their promises.
     """
-    found = [dict(each) for each in islice(sizes_in_order(kernel), 8 * count)]
+    every = [dict(each) for each in islice(sizes_in_order(kernel), _CANDIDATES)]
+    found = [each for each in every if prod(each.values()) <= _MOST_WORK] or every[:1]
+    found.sort(key=lambda each: prod(each.values()))
     usable = [each for each in found if _has_inputs(kernel, each)]
     if found and not usable:
         inputs_of(kernel, found[-1], 0)  # raises
@@ -176,15 +182,15 @@ def _trial(text: Emitted, own: Unit, executable: Path, sizes: Mapping[str, int],
         )
         for buffer in outputs(kernel)
     }
-    difference = _difference(found, expected, exact=exact)
-    return Trial(sizes, seed, exact, sum(each.size for each in found.values()), difference, answer.findings)
+    differs = difference(found, expected, exact=exact)
+    return Trial(sizes, seed, exact, sum(each.size for each in found.values()), differs, answer.findings)
 
 
 def small_inputs(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
     """Random inputs: small integers in every float tensor; integer tensors keep their promises."""
     random = np.random.default_rng(seed)
     return {
-        name: random.integers(-_LARGEST, _LARGEST + 1, array.shape).astype(np.float32).astype(array.dtype)
+        name: random.integers(-LARGEST, LARGEST + 1, array.shape).astype(np.float32).astype(array.dtype)
         if array.dtype.kind not in "iu"
         else array
         for name, array in inputs_of(kernel, sizes, seed).items()
@@ -197,7 +203,7 @@ def is_exact(kernel: Kernel) -> bool:
     return ops <= _EXACT and not any(isinstance(s, Fold) for s in walk(kernel.body))
 
 
-def _difference(found: Mapping[str, Array], expected: Mapping[str, Array], *, exact: bool) -> Difference | None:
+def difference(found: Mapping[str, Array], expected: Mapping[str, Array], *, exact: bool) -> Difference | None:
     for name, array in expected.items():
         ours, theirs = found[name].astype(np.float64), array.astype(np.float64)
         differs = (ours != theirs) & ~(np.isnan(ours) & np.isnan(theirs))

@@ -82,3 +82,10 @@ def test_a_text_that_fails_is_told_with_code_1(
     out = capsys.readouterr().out
     assert "error[E415]: the emitted text of `gemm` fails: " in out
     assert "of 6 runs fail" in out
+
+
+def test_a_program_is_validated_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    file = PROVED.parent / "programs" / "proved" / "turned_before.py"
+
+    assert main(["validate", str(file), "--seeds", "1"]) == 0
+    assert "product (gfx942): agrees" in capsys.readouterr().out

@@ -55,8 +55,8 @@ extern "C" void cpu_load(void* to, const void* from, int bytes, int line) {
         return;
     }
     const bool local = is_local(from);
-    if (at_once()) {  // what the queue holds comes first
-        List<Pending*>& queue = local ? running->local_queue : running->vector_queue;
+    if (!local && at_once()) {  // what the queue holds comes first
+        List<Pending*>& queue = running->vector_queue;
         for (u32 n = 0; n < queue.count; ++n)
             if (queue[n]->store) complete(*running, *queue[n]), queue[n]->bytes = 0;
             else read_load(*running, *queue[n]);
@@ -73,7 +73,7 @@ extern "C" void cpu_store(void* to, const void* from, int bytes, int line) {
     }
     Pending* op = pend(to, nullptr, bytes, true, line, is_local(to));
     memcpy(op->held, from, (u64)bytes);
-    if (launch.moments == EARLIEST) pend_all(*running, is_local(to), 0);
+    if (launch.moments == EARLIEST && !is_local(to)) pend_all(*running, false, 0);
 }
 extern "C" void cpu_waitcnt(int immediate, int line) {
     const u32 vector = (u32)(immediate & 15) | (u32)(immediate >> 14 & 3) << 4, local = (u32)(immediate >> 8 & 15);
@@ -82,7 +82,9 @@ extern "C" void cpu_waitcnt(int immediate, int line) {
         Thread* lanes = &threads[warps[running->warp].first];
         // An operation of all lanes before the next: the wave's order.
         for (int which = 0; which < 2; ++which) {
-            const u32 left = which ? local : vector;
+            // LDS operations of a wave happen in order, so those of all lanes complete here, at times all of them.
+            const bool all = which && (launch.moments == EARLIEST || (launch.moments == ANY && dice.one_in(2)));
+            const u32 left = all ? 0 : which ? local : vector;
             u32 most = 0;
             for (u32 n = 0; n < warps[running->warp].lanes; ++n) {
                 const u32 held = which ? lanes[n].local_queue.count : lanes[n].vector_queue.count;

@@ -1,0 +1,153 @@
+"""Compare the emitted texts of a program's launches, run in order on the same memory, with the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from math import prod
+from pathlib import Path
+from time import perf_counter
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from argus.core.diagnostic import ArgusError
+from argus.core.index import Sym
+from argus.core.ir import Buffer, Launch, Program
+from argus.core.walk import evaluate
+from argus.emit.cpu.compiler import compile_unit
+from argus.emit.cpu.unit import Unit
+from argus.interp.interpret import interpret_program
+from argus.interp.memory.loading import inputs, outputs
+from argus.interp.programs import launch_sizes
+from argus.interp.search.search import sizes_in_order
+from argus.runtime.cpu.launch import Finding, TensorState, laid_out, run_unit, schedule_of, strides_of, view_of
+from argus.runtime.cpu.validate import (
+    LARGEST,
+    SECONDS,
+    SEEDS,
+    Emitted,
+    Trial,
+    Validation,
+    difference,
+    emitted,
+    is_exact,
+    unit,
+)
+
+Array = npt.NDArray[Any]
+Built = Sequence[tuple[Launch, Emitted, Unit, Path]]
+_SIZES = 3
+_ATTEMPTS = 200
+_MOST_ELEMENTS = 1 << 18
+
+
+def validate_program(
+    program: Program, sizes: Sequence[Mapping[str, int]] = (), *, seeds: int = SEEDS, seconds: float = SECONDS
+) -> Validation:
+    """Execute a program's texts at each of the sizes (some that meet all assumptions, if none are given) and each seed.
+
+    Raises ArgusError as `validate` does.
+    """
+    start = perf_counter()
+    made = [(each, emitted(each.kernel)) for each in program.launches]
+    built = [(each, text, own, compile_unit(own)) for each, text in made for own in (unit(text),)]
+    compiled = perf_counter()
+    trials = [
+        _trial(program, built, chosen, seed, seconds)
+        for chosen in sizes or _chosen_sizes(program)
+        for seed in range(seeds)
+    ]
+    times = (compiled - start, perf_counter() - compiled)
+    return Validation(program.name, program.launches[0].kernel.target.name, tuple(trials), times)
+
+
+def _chosen_sizes(program: Program) -> list[dict[str, int]]:
+    """Small sizes that meet the assumptions of all launches; drawn among those of the single launches."""
+    ladders: dict[str, set[int]] = {symbol.name: {1, 2, 40} for symbol in program.sizes}
+    for launch in program.launches:
+        for found in islice(sizes_in_order(launch.kernel), _ATTEMPTS):
+            for symbol, value in launch.sizes:
+                for own in program.sizes:
+                    if own.name == symbol.name or (isinstance(value, Sym) and value.symbol == own):
+                        ladders[own.name].add(found[symbol.name])
+    drawn = np.random.default_rng(0)
+    chosen: list[dict[str, int]] = []
+    for _ in range(_ATTEMPTS):
+        sizes = {name: int(drawn.choice(sorted(values))) for name, values in ladders.items()}
+        elements = sum(prod(_shape(each, sizes, program)) for each in program.parameters)
+        if sizes not in chosen and elements <= _MOST_ELEMENTS and _runs(program, sizes):
+            chosen.append(sizes)
+        if len(chosen) == _SIZES:
+            break
+    return chosen
+
+
+def _runs(program: Program, sizes: Mapping[str, int]) -> bool:
+    try:
+        interpret_program(program, *_inputs(program, sizes, 0).values())
+    except (ArgusError, ValueError):
+        return False
+    return True
+
+
+def _shape(buffer: Buffer, sizes: Mapping[str, int], program: Program) -> tuple[int, ...]:
+    env = {symbol: sizes[symbol.name] for symbol in program.sizes}
+    return tuple(int(cast(int, evaluate(extent, env))) for extent in buffer.shape)
+
+
+def _inputs(program: Program, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
+    random = np.random.default_rng(seed)
+    return {
+        buffer.name: random.integers(-LARGEST, LARGEST + 1, _shape(buffer, sizes, program))
+        .astype(np.float32)
+        .astype(buffer.dtype.numpy)
+        for buffer in program.parameters
+    }
+
+
+def _trial(program: Program, built: Built, sizes: Mapping[str, int], seed: int, seconds: float) -> Trial:
+    arrays = _inputs(program, sizes, seed)
+    memory: dict[Buffer, TensorState] = {}
+    findings: list[Finding] = []
+    exact = all(is_exact(launch.kernel) for launch in program.launches)
+    ended = ""
+    for launch, text, own, executable in built:
+        kernel = launch.kernel
+        env = {s.name: n for s, n in launch_sizes(launch, {s: sizes[s.name] for s in program.sizes}).items()}
+        fresh = {
+            each.name: arrays.get(held.name, np.zeros(_shape(held, sizes, program), held.dtype.numpy))
+            for each in kernel.parameters
+            for held in (launch.arguments[each.name],)
+        }
+        read = {each.name for each in inputs(kernel)}
+        unknown = frozenset(n for n in fresh if n not in read or launch.arguments[n] not in program.parameters)
+        tensors = laid_out(kernel, env, fresh, unknown)
+        tensors |= {n: memory[launch.arguments[n]] for n in tensors if launch.arguments[n] in memory}
+        answer = run_unit(executable, own, kernel, text.info, env, tensors, schedule_of(seed), seconds)
+        findings += answer.findings
+        if answer.ended:
+            ended = f"launch `{kernel.name}`: {answer.ended}"
+            break
+        memory |= {launch.arguments[name]: state for name, state in answer.tensors.items()}
+    if ended:
+        return Trial(sizes, seed, exact, 0, None, tuple(findings), ended)
+    expected = interpret_program(program, *arrays.values())
+    found = {name: _contents(program, memory, name, sizes, array) for name, array in expected.items()}
+    differs = difference(found, expected, exact=exact)
+    return Trial(sizes, seed, exact, sum(each.size for each in found.values()), differs, tuple(findings))
+
+
+def _contents(
+    program: Program, memory: Mapping[Buffer, TensorState], name: str, sizes: Mapping[str, int], like: Array
+) -> Array:
+    """A tensor after the last launch that writes it."""
+    buffer = next(each for each in program.parameters if each.name == name)
+    for launch in reversed(program.launches):
+        for own in outputs(launch.kernel):
+            if launch.arguments[own.name] is buffer:
+                env = launch_sizes(launch, {s: sizes[s.name] for s in program.sizes})
+                strides = strides_of(launch.kernel, own.name, {s.name: n for s, n in env.items()})
+                return view_of(memory[buffer].held, like.shape, strides)
+    return like

@@ -1,0 +1,39 @@
+"""The emitted text of the proved corpus agrees with the interpreter: all of it in the tier `all`, else a share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from argus.core.diagnostic import ArgusError
+from argus.runtime.cpu.programs import validate_program
+from argus.runtime.cpu.validate import Validation, validate
+from argus.verifier.loader import load
+
+CORPUS = Path(__file__).parents[2] / "corpus"
+FILES = sorted([*CORPUS.glob("proved/*.py"), *CORPUS.glob("traced/*.py"), *CORPUS.glob("programs/proved/*.py")])
+UNMET = frozenset({"rows_of_sequences"})
+"""Promises about integers that the search for random inputs does not meet."""
+
+
+def validated(path: Path) -> list[Validation]:
+    exported = load(str(path))
+    programs = dict.fromkeys(each.program for each in exported if each.program is not None)
+    alone = [validate(each.trace()) for each in exported if each.program is None]
+    return [*alone, *(validate_program(each) for each in programs)]
+
+
+@pytest.mark.share(12)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_the_text_agrees_with_the_interpreter(path: Path) -> None:
+    if path.stem in UNMET:
+        with pytest.raises(ArgusError) as refused:
+            validated(path)
+        assert refused.value.diagnostic.code == "E402"
+        return
+    found = validated(path)
+
+    assert found
+    assert all(each.trials for each in found)
+    assert all(each.right for each in found), [t for each in found for t in each.trials if not t.right][:1]

@@ -8,7 +8,7 @@ function that the machine approximates (exponential, root, quotient and such); t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import islice, product
 from math import prod
 from pathlib import Path
 from time import perf_counter
@@ -42,8 +42,8 @@ LARGEST = 4
 _SIZES = 3
 """Sizes of a validation unless some are given."""
 _CANDIDATES = 400
-_MOST_WORK = 1 << 21
-"""The largest product of the sizes that are chosen: a second in the interpreter."""
+_MOST_WORK = 1 << 19
+"""The largest product of the sizes that are chosen: a fraction of a second in the interpreter."""
 SEEDS = 3
 SECONDS = 60.0
 
@@ -120,11 +120,12 @@ def validate(
     seeds: int = SEEDS,
     seconds: float = SECONDS,
     made: Emitted | None = None,
+    stop: bool = False,
 ) -> Validation:
     """Execute a kernel's text at each of the sizes (some that meet its assumptions, if none are given) and each seed.
 
     seeds: how many schedules and inputs for each size. seconds: the time limit of one run. made: the text, if it is not
-    what the emitter makes. Raises ArgusError: E303 and E304 as the compiler does, E402 for sizes that violate an
+    what the emitter makes. stop: end with the first run that fails. Raises ArgusError: E303 and E304 as the compiler does, E402 for sizes that violate an
     assumption, E501 for a kernel that is not emitted or interpreted.
     """
     text = emitted(kernel) if made is None else made
@@ -132,11 +133,11 @@ def validate(
     own = unit(text)
     executable = compile_unit(own)
     built = perf_counter() - start
-    trials = [
-        _trial(text, own, executable, chosen, seed, seconds)
-        for chosen in sizes or chosen_sizes(kernel)
-        for seed in range(seeds)
-    ]
+    trials: list[Trial] = []
+    for chosen, seed in product(sizes or chosen_sizes(kernel), range(seeds)):
+        trials.append(_trial(text, own, executable, chosen, seed, seconds))
+        if stop and not trials[-1].right:
+            break
     return Validation(kernel.name, kernel.target.name, tuple(trials), (built, perf_counter() - start - built))
 
 

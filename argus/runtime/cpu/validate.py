@@ -42,8 +42,8 @@ LARGEST = 4
 _SIZES = 3
 """Sizes of a validation unless some are given."""
 _CANDIDATES = 400
-_MOST_WORK = 1 << 19
-"""The largest product of the sizes that are chosen: a fraction of a second in the interpreter."""
+_MOST_WORK = 1 << 21
+"""The largest product of the sizes that are chosen: a second in the interpreter."""
 SEEDS = 3
 SECONDS = 60.0
 
@@ -125,8 +125,10 @@ def validate(
     """Execute a kernel's text at each of the sizes (some that meet its assumptions, if none are given) and each seed.
 
     seeds: how many schedules and inputs for each size. seconds: the time limit of one run. made: the text, if it is not
-    what the emitter makes. stop: end with the first run that fails. Raises ArgusError: E303 and E304 as the compiler does, E402 for sizes that violate an
-    assumption, E501 for a kernel that is not emitted or interpreted.
+    what the emitter makes. stop: end with the first run that fails.
+
+    Raises ArgusError: E303 and E304 as the compiler does, E402 for sizes that violate an assumption, E501 for a kernel
+    that is not emitted or interpreted.
     """
     text = emitted(kernel) if made is None else made
     start = perf_counter()
@@ -152,8 +154,19 @@ def chosen_sizes(kernel: Kernel, count: int = _SIZES) -> list[dict[str, int]]:
     usable = [each for each in found if _has_inputs(kernel, each)]
     if found and not usable:
         inputs_of(kernel, found[-1], 0)  # raises
-    picked = [usable[place * (len(usable) - 1) // max(1, count - 1)] for place in range(count)] if usable else []
+    if not usable:
+        return []
+    even = max(usable, key=lambda each: (_evenness(each, usable), -prod(each.values())))
+    picked = [usable[0], even, usable[-1], *usable[len(usable) // 2 :]][:count]
     return [dict(each) for each in dict.fromkeys(tuple(each.items()) for each in picked)]
+
+
+def _evenness(sizes: Mapping[str, int], among: Sequence[Mapping[str, int]]) -> float:
+    """How far the least of the sizes is up the values that it takes: 1 if all are at their largest."""
+    ladders = {name: sorted({each[name] for each in among}) for name in sizes}
+    return min(
+        (ladders[n].index(v) / max(1, len(ladders[n]) - 1) for n, v in sizes.items() if len(ladders[n]) > 1), default=0
+    )
 
 
 def _has_inputs(kernel: Kernel, sizes: Mapping[str, int]) -> bool:

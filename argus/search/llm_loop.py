@@ -14,7 +14,7 @@ from argus.policy.llm.planner import Llm, should_ask, with_response
 from argus.policy.llm.record import from_data, to_data
 from argus.policy.llm.reply import Reply, Trouble
 from argus.policy.llm.view import Rejection, View
-from argus.policy.planner import State
+from argus.policy.planner import Choice, State
 from argus.policy.technique import Technique
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Event, Judged
@@ -30,11 +30,11 @@ _SHORTEST = 5.0
 
 @define
 class ModelSession:
-    """A model session. client: open. text: source of a design by name. techniques: of the knowledge base."""
+    """A model session. client: open. text: of a choice's kernel. techniques: of the knowledge base."""
 
     client: Client
     planner: Llm
-    text: Callable[[str], str]
+    text: Callable[[Choice], str]
     techniques: tuple[Technique, ...] = ()
     _stopped: deque[Rejection] = field(factory=lambda: deque[Rejection](maxlen=_REMEMBERED), init=False)
 
@@ -57,7 +57,7 @@ class ModelSession:
         left: remaining seconds of the search, the timeout of the question. Raises Interrupted.
         """
         best = state.situation.best
-        kernel = "" if best is None else self.text(best.choice.name)
+        kernel = "" if best is None else self.text(best.choice)
         client = self.client if left is None else _with_less_patience(self.client, left)
         found = ask(client, self.planner, state, View(kernel, tuple(self._stopped), self.techniques))
         return self._event(found)
@@ -81,9 +81,12 @@ def with_answer(state: State[Memory], event: Asked) -> State[Memory]:
     return with_response(state, from_data(event.reply))
 
 
-def kernel_text(problem: Problem, name: str) -> str:
-    """The pretty-printed IR of a design. Raises ArgusError (E903)."""
-    return pretty(problem.kernel(name))
+def kernel_text(problem: Problem, choice: Choice) -> str:
+    """The source of a written kernel, which no design has as its name; else the pretty-printed IR of the design.
+
+    Raises ArgusError (E903) for the name of no design.
+    """
+    return choice.text or pretty(problem.kernel(choice.name))
 
 
 def _rejection(found: Judgement) -> Rejection:

@@ -17,7 +17,7 @@ from argus.policy.llm.planner import Llm
 from argus.policy.llm.record import from_data
 from argus.policy.llm.reply import Reply, Trouble
 from argus.policy.llm.settings import Settings
-from argus.policy.planner import State
+from argus.policy.planner import Choice, Observation, State
 from argus.search import llm_client
 from argus.search.designs.space import situation
 from argus.search.evaluation.judgement import Judgement
@@ -119,6 +119,34 @@ def test_the_model_sees_the_best_design_and_why_others_were_stopped() -> None:
     assert "I5: read too early" in last
     assert re.search(r"kernel \w+ for sm_90a: 384 threads", last)
     assert sorted(proposed) == sorted(NAMES)
+
+
+WRITTEN = Choice("text-690c00000000", (), (), text="from argus.language import *  # the model wrote this one")
+
+
+def test_the_model_is_asked_again_when_its_own_kernel_is_the_best() -> None:
+    before = PLANNER.start(situation(PROBLEM, NAMES), 3)
+    tried = before.situation.with_observation(Observation(WRITTEN, "timed", 100.0))
+    with Endpoint(script) as endpoint, asking(endpoint) as beside:
+        event = beside.ask(evolve(before, situation=tried))
+        (request,) = endpoint.asked
+
+    assert isinstance(from_data(event.reply), Reply)
+    assert (
+        f"## Text of the best design\n```python\n{WRITTEN.text}\n```"
+        in request.body["messages"][0]["content"][1]["text"]
+    )
+
+
+def test_a_proposal_of_knobs_leads_to_a_design_that_has_them() -> None:
+    knobs = {"kind": "Hopper", "stages": 4}
+    state = PLANNER.start(situation(PROBLEM), 3)
+    with Endpoint([call({"proposals": [proposal(0.9, knobs=knobs)]})]) as endpoint, asking(endpoint) as beside:
+        event = beside.ask(state)
+    first = PLANNER.propose(with_answer(state, event))[0]
+
+    assert knobs.items() <= dict(first.choice.knobs).items()
+    assert first.why.startswith("model, confidence 0.90")
 
 
 def test_a_run_continues_without_an_endpoint() -> None:

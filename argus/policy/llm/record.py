@@ -8,16 +8,24 @@ from cattrs import ClassValidationError, Converter
 from cattrs.strategies import configure_tagged_union
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.policy.llm.reply import Reply, Target, Trouble
+from argus.policy.llm.reply import Knob, Reply, Target, Trouble
 
 Response = Reply | Trouble
 
 
 def _converter() -> Converter:
     found = Converter(forbid_extra_keys=True)
+    found.register_structure_hook(Knob, _knob)
     configure_tagged_union(Target, found, tag_name="kind", tag_generator=lambda each: each.__name__.lower())
     configure_tagged_union(Response, found, tag_name="kind", tag_generator=lambda each: each.__name__.lower())
     return found
+
+
+def _knob(value: object, _: object) -> Knob:
+    """A knob's value as recorded: a number, a truth value and a text stay what they are."""
+    if not isinstance(value, Knob):
+        raise TypeError(f"expected a whole number, a truth value or text, found {type(value).__name__}")
+    return value
 
 
 _CONVERTER = _converter()

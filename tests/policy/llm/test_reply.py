@@ -15,7 +15,7 @@ from argus.policy.llm.instructions import SCHEMA
 from argus.policy.llm.parse_reply import parse_proposals
 from argus.policy.llm.planner import untried_kernels, with_kernels_as_options, with_response
 from argus.policy.llm.record import from_data, to_data
-from argus.policy.llm.reply import Faulty, Kernel, Knobs, Option, Reply, Trouble, Use
+from argus.policy.llm.reply import Faulty, Kernel, Knob, Knobs, Option, Proposal, Reply, Trouble, Use
 from argus.policy.llm.texts import invisible_characters, printable_line, truncated
 from tests.policy.llm.generated import BODIES, NAMES, NEARLY, PROPER, REPLIES, SINGLE, TECHNIQUES, VALUES
 from tests.policy.llm.searches import OPTIONS, PLANNER, proposal, start
@@ -151,6 +151,27 @@ def test_a_damaged_record_is_reported(data: object) -> None:
         from_data(data)
 
     assert raised.value.diagnostic.code == "E928"
+
+
+@pytest.mark.parametrize("value", [4, True, "Hopper"])
+def test_knobs_are_recorded_by_value_and_type(value: Knob) -> None:
+    found = Reply((Proposal(Knobs((("stages", 4), ("other", value))), 0.5),))
+    again = from_data(json.loads(json.dumps(to_data(found))))
+
+    assert again == found
+    assert isinstance(again, Reply)
+    target = again.proposals[0].target
+    assert isinstance(target, Knobs)
+    assert type(target.values[1][1]) is type(value)
+
+
+@pytest.mark.parametrize("value", [4.5, None, [4]])
+def test_a_record_of_knobs_of_another_type_is_damaged(value: object) -> None:
+    target = {"kind": "knobs", "values": [["stages", value]]}
+    data = {"kind": "reply", "proposals": [{"target": target, "confidence": 0.5}]}
+
+    with pytest.raises(ArgusError, match="E928"):
+        from_data(data)
 
 
 def test_trouble_is_recorded_too() -> None:

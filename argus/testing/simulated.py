@@ -38,13 +38,15 @@ class Stream:
 class Simulated:
     """The device's state. Times are in microseconds.
 
-    memory: by address. now: the host's clock. noise: relative standard deviation of launch times. taken: sizes of
-    allocations, by address. functions: the bench's measuring functions, by name; a cheating candidate may replace them.
+    memory: by address. now: the host's clock. noise: relative standard deviation of launch times. waits: how long the
+    host waits for a processor before each reading of its clock. taken: sizes of allocations, by address. functions: the
+    bench's measuring functions, by name; a cheating candidate may replace them.
     """
 
     memory: Bytes = field(factory=lambda: np.zeros(64 << 20, np.uint8))
     now: float = 0.0
     noise: float = 0.0
+    waits: Callable[[], float] = lambda: 0.0
     main: Stream = field(factory=Stream)
     side: Stream = field(factory=Stream)
     taken: dict[int, int] = field(factory=dict[int, int])
@@ -141,6 +143,7 @@ class SimulatedBench:
         return self.device.functions["between"](first, last)
 
     def host_time(self) -> float:
+        self.device.now += self.device.waits()
         return self.device.functions["host"]()
 
     def instruments(self) -> tuple[object, ...]:

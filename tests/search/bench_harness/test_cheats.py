@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
+from functools import partial
+from itertools import chain, repeat
 
-from argus.search.bench_harness.examine import examine
+import numpy as np
+import pytest
+from attrs import evolve
+
+from argus.search.bench_harness.examine import examine, measure, run_to_end
 from argus.search.bench_harness.products import Product
+from argus.search.bench_harness.session import session
 from argus.search.bench_harness.verdict import CHECKS, Caught, Check, Passed, Plan, Verdict
 from argus.search.problems.problem import Gemm
 from argus.testing.simulated import Simulated, SimulatedBench
@@ -76,6 +83,18 @@ def judged(kind: type[Candidate], plan: Plan, pace: float = HONEST, noise: float
     return examine(kind(device, pace), PROBLEM, SimulatedBench(device), plan)
 
 
+def timed(kind: type[Candidate], waits: Callable[[], float], plan: Plan) -> Verdict:
+    device = Simulated(waits=waits)
+    with session(SimulatedBench(device), plan, PROBLEM) as opened:
+        return run_to_end(measure(opened, kind(device, HONEST)))
+
+
+def busy_host(share: float) -> Callable[[], float]:
+    """A host that waits 2 ms for a processor before this share of its readings, drawn with a fixed seed."""
+    draws = np.random.default_rng(495)
+    return lambda: 2000.0 if draws.random() < share else 0.0
+
+
 @pytest.mark.share(6)
 @pytest.mark.parametrize("kind", CAUGHT_BY, ids=lambda kind: kind.__name__)
 def test_a_cheat_is_caught_by_the_check_that_names_it(kind: type[Candidate]) -> None:
@@ -100,3 +119,34 @@ def test_an_honest_candidate_passes(pace: float, noise: float) -> None:
         found = judged(Candidate, Plan(seed, seeds=2, rounds=5, most_calls=4), pace, noise)
         assert isinstance(found, Passed), str(found)
         assert found.microseconds == pytest.approx(pace * least, rel=0.001 + 2 * noise)
+
+
+LEAST = SimulatedBench(Simulated()).least(PROBLEM)
+
+
+@pytest.mark.share(3)
+def test_an_honest_candidate_passes_beside_other_processes() -> None:
+    found = timed(Candidate, busy_host(0.5), PLAN)
+
+    assert isinstance(found, Passed), str(found)
+    assert found.microseconds == pytest.approx(HONEST * LEAST, rel=0.001)
+
+
+def test_inconsistent_times_are_measured_again() -> None:
+    """In the first try, each wait is longer than the one before."""
+
+    def waits() -> Callable[[], float]:
+        return partial(next, chain((1000.0 * number for number in range(24)), repeat(0.0)))
+
+    once = timed(Candidate, waits(), evolve(PLAN, tries=1))
+    assert isinstance(once, Caught)
+    assert once.check == "clocks"
+    assert isinstance(timed(Candidate, waits(), PLAN), Passed)
+
+
+@pytest.mark.share(4)
+def test_a_cheat_is_caught_beside_other_processes() -> None:
+    found = timed(timing_cheats.OtherStream, busy_host(0.5), PLAN)
+
+    assert isinstance(found, Caught)
+    assert found.check == "clocks"

@@ -93,6 +93,11 @@ class Cdna3Staged:
     def threads(self) -> int:
         return _WAVE * self.waves[0] * self.waves[1]
 
+    @property
+    def of_any_rows(self) -> bool:
+        """Whether rows need no alignment: they are loaded element by element."""
+        return self.vector == 1 and not self.direct
+
 
 def cdna3_staged(problem: Contraction, cfg: Cdna3Staged) -> None:
     """One mainloop over k; with `stagger` two: from the block's start to the end, then from 0 to its start."""
@@ -116,7 +121,7 @@ def cdna3_staged(problem: Contraction, cfg: Cdna3Staged) -> None:
 def assume_bounds(problem: Contraction, cfg: Cdna3Staged) -> None:
     A, B, C = problem.A, problem.B, problem.C
     assume(A.shape[1] >= 1)
-    if cfg.vector > 1 or cfg.direct:
+    if not cfg.of_any_rows:
         assume(A.shape[1] % _CHUNK == 0)  # rows of 16-byte vectors
     if cfg.guarded or cfg.direct:
         assume(*(each.shape[0] * each.shape[1] < 1 << 31 for each in (A, B, C)))  # a buffer descriptor spans 4 GiB

@@ -10,6 +10,7 @@ import attrs
 from attrs import frozen
 
 from argus.kernels.gemm import Config
+from argus.kernels.row_alignment import admits_rows
 from argus.policy.bandit import CONSTANT
 from argus.policy.planner import Choice, Situation, Step
 from argus.search.designs.wave_quantisation import occupancy_features
@@ -30,7 +31,7 @@ class DescribedDesign:
 
 
 def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
-    """The initial situation of a problem. names: designs to choose among; all by default."""
+    """The initial situation of a problem. names: designs to choose among; by default all that admit its extents."""
     match problem:
         case Gemm():
             described = _family_designs(problem, names)
@@ -57,9 +58,12 @@ def _file_design(variant: Variant) -> DescribedDesign:
 
 
 def _family_designs(problem: Gemm, names: tuple[str, ...]) -> list[DescribedDesign]:
-    """Designs of the family, those with fewest techniques first."""
+    """Designs of the family, those with fewest techniques first.
+
+    Without names, those are left out whose kernels assume other rows than the problem has.
+    """
     configs = design_space(problem.target)
-    chosen = names or tuple(configs)
+    chosen = names or tuple(name for name, each in configs.items() if admits_rows(each, problem.sizes))
     found = [describe(problem, name, configs.get(name) or problem.config(name)) for name in chosen]
     return sorted(found, key=lambda each: (len(each.techniques), each.name))
 

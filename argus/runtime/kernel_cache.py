@@ -1,18 +1,16 @@
 """A disk cache of compiled code and verdicts for sm_90a kernels and programs.
 
 Each kernel has a folder whose key digests everything that code and verdict depend on: the emitted text, the kernel with
-its claims, and the sources of Argus itself. A folder made on one machine is valid on another with the same Argus.
+its claims, and the sources of Argus itself. Code compiled on one machine is valid on another with the same Argus; a
+verdict is believed only on the machine that found it, and is found without answers from disk.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-
-from attrs import asdict, frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel, Program
@@ -22,27 +20,14 @@ from argus.core.walk import show
 from argus.emit.build import build
 from argus.emit.build_program import build_program
 from argus.emit.cuda.text import cuda_text
-from argus.emit.hip.toolchain import write_files
 from argus.emit.names import file_stem
 from argus.report.summary import assumptions, verdict_word
-from argus.solvers.cache import Cache, default_folder
+from argus.runtime.proof_records import CachedVerdict, read_record, write_record
+from argus.solvers.cache import default_folder
 from argus.verifier.kernel import verify
 from argus.verifier.program import verify_program
 
-_VERDICT = "verdict.json"
 _NO_SOLVER = ("E601", "E602")
-
-
-@frozen
-class CachedVerdict:
-    """A verdict of `verify`, with its solver and assumptions.
-
-    verdict: as in a report; "unclaimed" if an output has no assertion, "unverified" where no solver is installed.
-    """
-
-    verdict: str
-    solver: str = ""
-    assumptions: tuple[str, ...] = ()
 
 
 UNVERIFIED = CachedVerdict("unverified")
@@ -62,11 +47,11 @@ def build_cached(kernel: Kernel, folder: Path | None = None) -> Path:
 
 
 def verify_cached(kernel: Kernel, folder: Path | None = None) -> CachedVerdict:
-    """The verdict on the kernel, verified now unless it is cached; "unknown" is not cached."""
+    """The verdict on the kernel, verified now unless this machine has before; "unknown" is not cached."""
     place, _ = _folder_of(kernel, folder)
 
     def compute() -> CachedVerdict:
-        report = verify(kernel, cache=Cache())
+        report = verify(kernel)
         word = "unclaimed" if report.uncovered else verdict_word(report.verdict)
         return CachedVerdict(word, report.solver, assumptions(report.verdict))
 
@@ -74,7 +59,7 @@ def verify_cached(kernel: Kernel, folder: Path | None = None) -> CachedVerdict:
 
 
 def _verdict(place: Path, name: str, compute: Callable[[], CachedVerdict]) -> CachedVerdict:
-    cached = _read_verdict(place / _VERDICT)
+    cached = read_record(place)
     if cached is not None:
         return cached
     try:
@@ -84,7 +69,7 @@ def _verdict(place: Path, name: str, compute: Callable[[], CachedVerdict]) -> Ca
             return UNVERIFIED
         raise
     if found.verdict != "unknown":
-        write_files({_VERDICT: json.dumps(asdict(found), indent=2) + "\n"}, place, name)
+        write_record(place, name, found)
     return found
 
 
@@ -100,22 +85,13 @@ def verify_program_cached(program: Program, folder: Path | None = None) -> Cache
     place = _folder_of_program(program, folder)
 
     def compute() -> CachedVerdict:
-        report = verify_program(program, cache=Cache())
+        report = verify_program(program)
         listed = tuple(dict.fromkeys(each for launch in report.launches for each in assumptions(launch.verdict)))
         claimed = not report.launches[-1].uncovered
         solver = report.launches[0].solver
         return CachedVerdict(verdict_word(report.verdict) if claimed else "unclaimed", solver, listed)
 
     return _verdict(place, program.name, compute)
-
-
-def _read_verdict(path: Path) -> CachedVerdict | None:
-    """The verdict in a file; None if the file is absent or damaged."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        return CachedVerdict(str(data["verdict"]), str(data["solver"]), tuple(map(str, data["assumptions"])))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def _folder_of(kernel: Kernel, folder: Path | None) -> tuple[Path, str]:

@@ -9,7 +9,13 @@ from argus.core.ir import Kernel, Program
 from argus.runtime.cuda.device import Device
 from argus.runtime.cuda.driver import Driver, find_driver
 from argus.runtime.cuda.launch import LoadedKernel, load
-from argus.runtime.kernel_cache import build_cached, build_program_cached, verify_cached, verify_program_cached
+from argus.runtime.kernel_cache import (
+    UNVERIFIED,
+    build_cached,
+    build_program_cached,
+    verify_cached,
+    verify_program_cached,
+)
 from argus.runtime.programs import LoadedProgram, load_program
 
 Unproved = Literal["refuse", "allow"]
@@ -49,7 +55,11 @@ def _driver(about: Any) -> Driver:  # noqa: ANN401 reason: torch's properties of
 def _require_proved(name: str, module: str, verdict: str, unproved: Unproved) -> None:
     if verdict == "refuted" or (verdict != "proved" and unproved == "refuse"):
         message = f"`{name}` is {verdict} and therefore not launched"
-        advice = f"verify it where a solver is installed (`argus verify {module}:{name}`)"
+        advice = (
+            f"see why with `argus verify {module}:{name}`"
+            if verdict != UNVERIFIED.verdict
+            else "install a solver on this machine, which believes no other machine's proof (`pip install z3-solver`)"
+        )
         raise ArgusError(Diagnostic("E413", "error", message, help=advice, kernel=name))
 
 

@@ -58,7 +58,10 @@ class GateTask:
     folder: Path | None = None
 
     def __call__(self, name: str, text: str = "") -> Judgement:
-        tools = evolve(_tools(), device=_gpu() if self.gpu else None, folder=self._folder(name))
+        tools = evolve(_tools(), folder=self._folder(name))
+        if self.gpu:
+            # What is to be launched is proved here and now, without answers from disk.
+            tools = evolve(tools, device=_gpu(), verify=verify)
         return evaluate(problem_of(self.problem, self.target), name, tools, text)
 
     def _folder(self, name: str) -> Path | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from attrs import frozen
 
@@ -37,6 +37,22 @@ class Capabilities:
             (self.reads, needed.reads),
         )
         return all(has or not need for has, need in pairs)
+
+
+@runtime_checkable
+class Versioned(Protocol):
+    """A solver that states its version; the answers of any other are not cached."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever the answer to some query may change."""
+        ...
+
+
+def identity(solver: Solver) -> str:
+    """Name and version of a solver; empty if its version is unknown."""
+    version = solver.version if isinstance(solver, Versioned) else ""
+    return f"{solver.name} {version}" if version else ""
 
 
 class Solver(Protocol):

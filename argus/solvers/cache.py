@@ -1,4 +1,7 @@
-"""The answer cache: one SQLite file shared between runs, safe to delete at any time, and an in-process memory."""
+"""The answer cache: one SQLite file shared between runs, safe to delete at any time, and an in-process memory.
+
+Each answer belongs to the identity of the solver that was asked, its name and version: no other solver gets it.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,15 @@ from argus.core.index import Cond, Symbol, SymbolKind
 from argus.core.query import Answer, GaveUp, Query, Sat, Unsat
 
 # Part of every key: raise it when the semantics of queries or the normal forms change.
-SEMANTICS_VERSION = "1"
+SEMANTICS_VERSION = "2"
 _MOST_ROWS = 200_000
 _PATIENCE_SECONDS = 1.0
 _MOST_REMEMBERED = 50_000
 T = TypeVar("T")
 Implication = tuple[tuple[Cond, ...], Cond]
 """Hypotheses and goal, exactly as `prove` received them."""
+Remembered = dict[tuple[str, Implication], Answer]
+"""Answers by the identity of the solver asked and the implication."""
 
 
 def default_folder() -> Path:
@@ -37,25 +42,26 @@ class Cache:
     """Unsat and Sat answers by query; GaveUp depends on the budget and is never stored.
 
     Disk errors never raise: a damaged file is replaced, and where the folder cannot be written the cache stays
-    empty and `problem` says why. Several processes and threads may share one folder. Models read from the file
-    are unchecked: check them before use.
+    empty and `problem` says why. Several processes and threads may share one folder. Answers read from the file are
+    unchecked: a model can be checked before use, an Unsat is believed or asked again. asked: a solver's identity.
     """
 
     folder: Path = field(factory=default_folder)
     problem: str = ""
     _connection: sqlite3.Connection | None = field(default=None, init=False, repr=False)
     _lock: Lock = field(factory=Lock, init=False, repr=False)
-    _checked: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
-    _any_model: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
+    _checked: Remembered = field(factory=dict["tuple[str, Implication]", Answer], init=False, repr=False)
+    _any_model: Remembered = field(factory=dict["tuple[str, Implication]", Answer], init=False, repr=False)
 
-    def recall(self, asked: Implication, *, any_model: bool = False) -> Answer | None:
-        """An answer that this process has checked, or None; never reads the disk.
+    def recall(self, asked: str, implied: Implication, *, any_model: bool = False) -> Answer | None:
+        """An answer that a session of this solver in this process has given, or None; never reads the disk.
 
         any_model: also accept a model that depends on the queries asked before.
         """
-        return self._checked.get(asked) or (self._any_model.get(asked) if any_model else None)
+        key = asked, implied
+        return self._checked.get(key) or (self._any_model.get(key) if any_model else None)
 
-    def remember(self, asked: Implication, answer: Answer, *, any_model: bool = False) -> None:
+    def remember(self, asked: str, implied: Implication, answer: Answer, *, any_model: bool = False) -> None:
         """Store an answer whose model has been checked, for later sessions; GaveUp is not stored.
 
         The answer keeps its interned nodes alive, so that tracing a similar kernel reuses them.
@@ -66,22 +72,22 @@ class Cache:
         memory = self._any_model if any_model else self._checked
         if len(memory) >= _MOST_REMEMBERED:
             memory.clear()
-        memory[asked] = answer
+        memory[asked, implied] = answer
 
     @property
     def path(self) -> Path:
         return self.folder / "answers.sqlite3"
 
-    def get(self, query: Query) -> Answer | None:
-        """The stored answer to the query, if there is one; its model is unchecked."""
-        rows = self._guarded(lambda db: db.execute(_SELECT, (_key(query),)).fetchall())
+    def get(self, query: Query, asked: str) -> Answer | None:
+        """The solver's stored answer to the query, if there is one, unchecked."""
+        rows = self._guarded(lambda db: db.execute(_SELECT, (_key(query, asked),)).fetchall())
         return _decode(rows[0]) if rows else None
 
-    def put(self, query: Query, answer: Answer) -> None:
-        """Store an answer on disk; GaveUp is not stored."""
+    def put(self, query: Query, answer: Answer, asked: str) -> None:
+        """Store the solver's answer on disk; GaveUp is not stored."""
         if isinstance(answer, GaveUp):
             return
-        row = (_key(query), *_encode(answer))
+        row = (_key(query, asked), *_encode(answer))
         self._guarded(lambda db: db.execute(_INSERT, row))
 
     def close(self) -> None:
@@ -135,8 +141,8 @@ _SELECT = "SELECT solver, model FROM answers WHERE key = ?"
 _INSERT = "INSERT OR REPLACE INTO answers (key, solver, model) VALUES (?, ?, ?)"
 
 
-def _key(query: Query) -> str:
-    return f"{SEMANTICS_VERSION}:{query.key}"
+def _key(query: Query, asked: str) -> str:
+    return f"{SEMANTICS_VERSION}:{asked}:{query.key}"
 
 
 def _encode(answer: Unsat | Sat) -> tuple[str, str | None]:

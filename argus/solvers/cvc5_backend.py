@@ -35,6 +35,7 @@ class Cvc5:
     """Integer arithmetic by cvc5; each check has its own term manager and solver."""
 
     name: str = "cvc5"
+    version: str = str(cvc5.__version__)
     capabilities: Capabilities = _CAPABILITIES
 
     def check(self, query: Query, budget: Budget) -> Answer:
@@ -64,6 +65,7 @@ class Cvc5Text:
     """cvc5 on the query exported as an SMT-LIB script: it uses cvc5's parser and none of our lowering."""
 
     name: str = "cvc5-text"
+    version: str = str(cvc5.__version__)
     capabilities: Capabilities = _CAPABILITIES
 
     def check(self, query: Query, budget: Budget) -> Answer:

@@ -28,6 +28,7 @@ class Enumerate:
     """Tries every assignment, the last symbol by name varying fastest; the model is the first that satisfies."""
 
     name: str = "enumerate"
+    version: str = "1"
     capabilities: Capabilities = _CAPABILITIES
 
     def check(self, query: Query, budget: Budget) -> Answer:

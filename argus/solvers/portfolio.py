@@ -8,7 +8,7 @@ from attrs import evolve, field, frozen
 
 from argus.core.diagnostic import InternalError
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
-from argus.solvers.base import Capabilities, Solver
+from argus.solvers.base import Capabilities, Solver, identity
 from argus.solvers.enumeration import Enumerate
 from argus.solvers.model import describe
 from argus.solvers.registry import Deferred
@@ -26,6 +26,12 @@ def _union(backends: Iterable[Solver]) -> Capabilities:
     )
 
 
+def _versions(backends: Iterable[Solver]) -> str:
+    """The identities of all backends; empty if one of them is unknown."""
+    each = [identity(backend) for backend in backends]
+    return f"({', '.join(each)})" if all(each) else ""
+
+
 @frozen
 class Portfolio:
     """Enumerates small queries; otherwise asks the backends in order, then enumerates up to the budget.
@@ -40,6 +46,10 @@ class Portfolio:
     @property
     def capabilities(self) -> Capabilities:
         return _union((Enumerate(), *self.backends))
+
+    @property
+    def version(self) -> str:
+        return _versions((Enumerate(), *self.backends))
 
     def check(self, query: Query, budget: Budget) -> Answer:
         small = evolve(budget, points=min(budget.points, _SMALL))
@@ -72,6 +82,10 @@ class Everyone:
     def capabilities(self) -> Capabilities:
         return _union(self.backends)
 
+    @property
+    def version(self) -> str:
+        return _versions(self.backends)
+
     def check(self, query: Query, budget: Budget) -> Answer:
         answers = [backend.check(query, budget) for backend in self.backends]
         models = [answer for answer in answers if isinstance(answer, Sat)]
@@ -99,9 +113,21 @@ def _disagreement(query: Query, model: Sat, refusal: Unsat) -> str:
 
 def portfolio() -> Portfolio:
     """Z3, then cvc5, each imported on first use; enumeration before and after."""
-    return Portfolio((Deferred("z3"), Deferred("cvc5")))
+    return Portfolio(_deferred())
 
 
 def everyone() -> Everyone:
     """Z3, cvc5 and enumeration, checked against each other."""
-    return Everyone((Deferred("z3"), Deferred("cvc5"), Enumerate()))
+    return Everyone((*_deferred(), Enumerate()))
+
+
+def _deferred() -> tuple[Solver, ...]:
+    return Deferred("z3", "z3-solver"), Deferred("cvc5", "cvc5")
+
+
+def believes_stored(solver: Solver) -> bool:
+    """Whether a solver takes answers from disk, which may be another's: the portfolio, which asks any of its backends.
+
+    A solver that a user names, and `all`, which compares answers, answer each query themselves.
+    """
+    return isinstance(solver, Portfolio)

@@ -47,9 +47,19 @@ def get(name: str) -> Solver:
 
 @frozen
 class Deferred:
-    """The solver `get(name)`, looked up at its first use."""
+    """The solver `get(name)`, looked up at its first use. distribution: the package whose version is the solver's."""
 
     name: str
+    distribution: str
+
+    @property
+    def version(self) -> str:
+        """The installed package's version, read without loading the solver; empty if there is none."""
+        metadata = import_module("importlib.metadata")  # here because it is slow to load
+        try:
+            return str(metadata.version(self.distribution))
+        except metadata.PackageNotFoundError:
+            return ""
 
     @property
     def capabilities(self) -> Capabilities:

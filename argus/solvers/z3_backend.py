@@ -33,6 +33,7 @@ class Z3:
     """Integer arithmetic by Z3; each check has its own context, so neither threads nor earlier checks affect it."""
 
     name: str = "z3"
+    version: str = str(z3.get_full_version())
     capabilities: Capabilities = _CAPABILITIES
 
     def check(self, query: Query, budget: Budget) -> Answer:
@@ -64,6 +65,7 @@ class Z3Text:
     """Z3 on the query exported as an SMT-LIB script: it uses Z3's parser and none of our lowering."""
 
     name: str = "z3-text"
+    version: str = str(z3.get_full_version())
     capabilities: Capabilities = _CAPABILITIES
 
     def check(self, query: Query, budget: Budget) -> Answer:

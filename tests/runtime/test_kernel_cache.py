@@ -23,6 +23,7 @@ from argus.language import (
     spread,
     tag,
 )
+from argus.runtime import proof_records
 from argus.runtime.kernel_cache import UNVERIFIED, build_cached, sources_digest, verify_cached
 from argus.verifier.kernel import verify
 
@@ -52,6 +53,7 @@ def forgetful(made: Kernel) -> Kernel:
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("ARGUS_STATE_DIR", str(tmp_path / "state"))
 
 
 def test_code_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,10 +100,63 @@ def test_another_version_verifies_and_compiles_again(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"verdict": "proved"}', "\udcff"])
 def test_a_damaged_verdict_is_recomputed(tmp_path: Path, text: str) -> None:
     verify_cached(twice.trace(), tmp_path)
-    (path,) = tmp_path.rglob("verdict.json")
+    (path,) = tmp_path.rglob("verdict-*.json")
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
     assert verify_cached(twice.trace(), tmp_path).verdict == "proved"
+
+
+def test_a_verdict_of_another_machine_is_recomputed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verify_cached(twice.trace(), tmp_path)
+    (theirs,) = tmp_path.rglob("verdict-*.json")
+    monkeypatch.setenv("ARGUS_STATE_DIR", str(tmp_path / "other"))
+    asked: list[Kernel] = []
+    monkeypatch.setattr(module, "verify", lambda kernel: asked.append(kernel) or verify(kernel))
+
+    assert verify_cached(twice.trace(), tmp_path).verdict == "proved"
+    assert verify_cached(twice.trace(), tmp_path).verdict == "proved"
+    assert len(asked) == 1
+    (ours,) = set(tmp_path.rglob("verdict-*.json")) - {theirs}
+
+    ours.write_bytes(theirs.read_bytes())
+    verify_cached(twice.trace(), tmp_path)
+    assert len(asked) == 2, "another machine's signature under this one's name"
+
+
+def test_a_forged_verdict_is_recomputed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = twice.trace()
+    verify_cached(forgetful(made), tmp_path)
+    (path,) = tmp_path.rglob("verdict-*.json")
+    path.write_text(path.read_text(encoding="utf-8").replace("unclaimed", "proved"), encoding="utf-8")
+    assert verify_cached(forgetful(made), tmp_path).verdict == "unclaimed"
+
+    verify_cached(made, tmp_path)
+    (other,) = set(tmp_path.rglob("verdict-*.json")) - {path}
+    path.write_bytes(other.read_bytes())
+    assert verify_cached(forgetful(made), tmp_path).verdict == "unclaimed", "a true record of another kernel"
+
+    monkeypatch.setattr(proof_records.hmac, "compare_digest", lambda _given, _expected: True)
+    path.write_bytes(other.read_bytes())
+    assert verify_cached(forgetful(made), tmp_path).verdict == "proved", "the mutation: unsigned records are believed"
+
+
+def test_the_key_is_private_and_stays(tmp_path: Path) -> None:
+    verify_cached(twice.trace(), tmp_path)
+    key = tmp_path / "state" / "proofs.key"
+    before = key.read_bytes()
+    verify_cached(forgetful(twice.trace()), tmp_path)
+
+    assert (len(before), key.read_bytes()) == (32, before)
+    assert key.stat().st_mode & 0o077 == 0
+    assert [each.name for each in key.parent.iterdir()] == ["proofs.key"]
+
+
+def test_without_a_key_no_verdict_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    monkeypatch.setenv("ARGUS_STATE_DIR", str(tmp_path / "file" / "state"))
+
+    assert verify_cached(twice.trace(), tmp_path).verdict == "proved"
+    assert not list(tmp_path.rglob("verdict-*.json"))
 
 
 def test_without_a_solver_nothing_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +166,7 @@ def test_without_a_solver_nothing_is_cached(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(module, "verify", no_solver)
 
     assert verify_cached(twice.trace(), tmp_path) is UNVERIFIED
-    assert not list(tmp_path.rglob("verdict.json"))
+    assert not list(tmp_path.rglob("verdict-*.json"))
 
 
 def test_errors_other_than_a_missing_solver_are_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,4 +188,4 @@ def test_an_unknown_verdict_is_not_cached(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "verify", undecided)
 
     assert verify_cached(twice.trace(), tmp_path).verdict == "unknown"
-    assert not list(tmp_path.rglob("verdict.json"))
+    assert not list(tmp_path.rglob("verdict-*.json"))

@@ -9,9 +9,10 @@ from argus.core.algebra import TRUE, add, all_of, ceil_div, eq, floordiv, le, lt
 from argus.core.diagnostic import InternalError
 from argus.core.index import Symbol
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
-from argus.solvers.base import Capabilities
+from argus.solvers.base import Capabilities, Solver, identity
 from argus.solvers.cache import Cache
 from argus.solvers.cvc5_backend import Cvc5
+from argus.solvers.portfolio import Everyone, Portfolio
 from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
 
@@ -27,6 +28,7 @@ class Recording:
 
     answer: Answer | None = None
     name: str = "recording"
+    version: str = "1"
     capabilities: Capabilities = field(factory=lambda: Z3().capabilities)
     queries: list[Query] = field(factory=list[Query])
 
@@ -89,13 +91,41 @@ def test_memory_answers_the_second_time() -> None:
     assert session.stats.seconds > 0
 
 
+def silent_z3() -> Recording:
+    """Z3 of the installed version, but it answers nothing."""
+    return Recording(GaveUp("z3", "tired"), "z3", Z3().version)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        Recording(),
+        Portfolio((Recording(version="2"),)),
+        Portfolio((Recording(name="other"),)),
+        Everyone((Recording(),)),
+        Portfolio((Recording(), Recording(name="unversioned", version=""))),
+    ],
+    ids=["named", "another version", "another backend", "all", "unversioned"],
+)
+def test_a_stored_answer_is_believed_by_the_same_portfolio_only(tmp_path: Path, solver: Solver) -> None:
+    """The stored proof is wrong: only a session that believes it proves the goal."""
+    cache, wrong = Cache(tmp_path), ([lt(k, n)], le(add(k, 2), n))
+    same = Portfolio((Recording(),))
+    for asked in (identity(same), "" if isinstance(solver, Portfolio) else identity(solver)):
+        cache.put(Query((lt(k, n), negate(wrong[1]))), Unsat("recording"), asked)
+
+    assert isinstance(Session(same, cache=cache).prove(*wrong), Unsat)
+    assert isinstance(Session(solver, cache=cache).prove(*wrong), Sat)
+    cache.close()
+
+
 def test_disk_answers_the_next_session(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     hard = ([lt(k, n)], le(add(k, 2), n))
-    first = Session(Z3(), cache=cache).prove(*hard)
+    first = Session(Portfolio((Z3(),)), cache=cache).prove(*hard)
     cache.close()
     later = Cache(tmp_path)
-    session = Session(Recording(GaveUp("recording", "tired")), cache=later)
+    session = Session(Portfolio((silent_z3(),)), cache=later)
 
     assert session.prove(*hard) == first
     assert (session.stats.disk_hits, session.stats.reached_smt) == (1, 0)
@@ -106,8 +136,8 @@ def test_a_cache_remembers_what_its_process_has_checked(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     hard = ([lt(k, n)], le(add(k, 2), n))
     first = Session(Z3(), cache=cache).prove(*hard)
-    cache.path.unlink()
-    session = Session(Recording(GaveUp("recording", "tired")), cache=cache)
+    assert not cache.path.exists()
+    session = Session(silent_z3(), cache=cache)
 
     assert session.prove(*hard) == first
     assert (session.stats.memory_hits, session.stats.disk_hits, session.stats.reached_smt) == (1, 0, 0)
@@ -117,8 +147,9 @@ def test_a_cache_remembers_what_its_process_has_checked(tmp_path: Path) -> None:
 
 def test_wrong_model_from_disk_is_asked_again(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    cache.put(Query((lt(k, n),)), Sat("z3", {k.symbol: 5, n.symbol: 5}))
-    session = Session(Z3(), cache=cache)
+    solver = Portfolio((Z3(),))
+    cache.put(Query((lt(k, n),)), Sat("z3", {k.symbol: 5, n.symbol: 5}), identity(solver))
+    session = Session(solver, cache=cache)
 
     answer = session.check([lt(k, n)])
 

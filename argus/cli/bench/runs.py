@@ -74,9 +74,9 @@ def measure(questions: Sequence[Question], name: str, budget: Budget) -> Tally:
             measured, answer = ask(question.query, name, solver, budget)
             results.append(measured)
             if measured.outcome in DEFINITE and answer is not None:
-                cache.put(question.query, answer)
+                cache.put(question.query, answer, name)
         start = perf_counter()
-        hits = sum(_found(cache, question.query) for question in questions)
+        hits = sum(_found(cache, question.query, name) for question in questions)
         cached = perf_counter() - start
         cache.close()
     return Tally(name, tuple(results), hits, cached)
@@ -101,9 +101,9 @@ def ask(query: Query, name: str, solver: Solver, budget: Budget) -> tuple[Measur
             return Measured(query.key, name, "timed out" if exhausted else "gave up", took, reason), answer
 
 
-def _found(cache: Cache, query: Query) -> bool:
+def _found(cache: Cache, query: Query, name: str) -> bool:
     """Whether the cache has a valid answer, by a session's rule: a model must satisfy the query."""
-    cached = cache.get(query)
+    cached = cache.get(query, name)
     return cached is not None and (not isinstance(cached, Sat) or fault(query, cached.model) is None)
 
 

@@ -9,9 +9,10 @@ from attrs import define, evolve, field, frozen
 
 from argus.core.diagnostic import InternalError
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat
-from argus.solvers.base import Solver
+from argus.solvers.base import Solver, identity
 from argus.solvers.cache import Cache
 from argus.solvers.model import describe, fault
+from argus.solvers.portfolio import believes_stored
 from argus.solvers.session.witnesses import Witnesses
 
 _ENUMERATION = "enumerate"
@@ -45,16 +46,23 @@ _COUNTS: tuple[Count, ...] = get_args(Count)
 class Answers:
     """One solver's answers to one session's queries.
 
-    witnesses: models of earlier queries, which may satisfy later ones too.
+    identity: of the solver, for the cache. stored: the cache, if the solver believes what is on disk. witnesses: models
+    of earlier queries, which may satisfy later ones too.
     """
 
     solver: Solver
     budget: Budget
     cache: Cache | None
+    identity: str = field(init=False)
+    stored: Cache | None = field(init=False)
     witnesses: Witnesses = field(factory=Witnesses, init=False)
     _tally: dict[Count, int] = field(factory=lambda: dict.fromkeys(_COUNTS, 0), init=False)
     _seconds: float = field(default=0.0, init=False)
     _memory: dict[str, Answer] = field(factory=dict[str, Answer], init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.identity = identity(self.solver)
+        self.stored = self.cache if self.identity and believes_stored(self.solver) else None
 
     @property
     def stats(self) -> Stats:
@@ -85,7 +93,7 @@ class Answers:
         return answer
 
     def _from_disk(self, query: Query) -> Answer | None:
-        stored = self.cache.get(query) if self.cache is not None else None
+        stored = self.stored.get(query, self.identity) if self.stored is not None else None
         if stored is None or (isinstance(stored, Sat) and fault(query, stored.model) is not None):
             return None
         self.count("disk_hits")
@@ -100,6 +108,6 @@ class Answers:
         if isinstance(answer, GaveUp):
             self.count("gave_up")
         answer = self.checked(query, answer) if isinstance(answer, Sat) else answer
-        if self.cache is not None:
-            self.cache.put(query, answer)
+        if self.stored is not None:
+            self.stored.put(query, answer, self.identity)
         return answer

@@ -25,7 +25,7 @@ _TOGETHER_STEPS = STEPS_PER_SECOND
 
 @define
 class Session:
-    """A solver with a budget per query, a memory and an optional disk cache; not thread-safe.
+    """A solver with a budget per query, a memory and an optional cache of its own answers; not thread-safe.
 
     Its methods raise InternalError when a solver's model does not satisfy its query.
     """
@@ -117,8 +117,8 @@ class Session:
             self._answers.count("by_normal_form")
             return Unsat(_NORMAL_FORM)
         known = self._put.get(asked) or (self._shown.get(asked) if any_model else None)
-        if known is None and self.cache is not None:
-            known = self.cache.recall(asked, any_model=any_model)
+        if known is None and self.cache is not None and self._answers.identity:
+            known = self.cache.recall(self._answers.identity, asked, any_model=any_model)
         if known is not None:
             self._answers.count("memory_hits")
         return known
@@ -138,8 +138,8 @@ class Session:
 
     def _keep(self, asked: Implication, answer: Answer, *, any_model: bool = False) -> Answer:
         (self._shown if any_model else self._put)[asked] = answer
-        if self.cache is not None:
-            self.cache.remember(asked, answer, any_model=any_model)
+        if self.cache is not None and self._answers.identity:
+            self.cache.remember(self._answers.identity, asked, answer, any_model=any_model)
         return answer
 
     def check(self, assertions: Sequence[Cond]) -> Answer:

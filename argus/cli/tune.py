@@ -39,7 +39,8 @@ def gemm(sizes: tuple[str, ...], tune: bool, prepare: bool, processes: int, roun
     Without options, print the configuration found by an earlier search, or else the one that the cost model chooses.
     A search stores its results in $ARGUS_CACHE_DIR/tuning, one text file per GPU, and `argus.matmul` uses them.
     --prepare stores proofs and compiled code in $ARGUS_CACHE_DIR/kernels: copy that folder to a machine with a GPU to
-    search there without solver or compiler. An interrupted search stores the results it has so far.
+    search there without a compiler; each machine proves for itself. An interrupted search stores the results it has so
+    far.
     """
     shapes = _shapes(sizes)
     if tune and prepare:

@@ -27,9 +27,10 @@ from argus.runtime.kernel_cache import verify_cached
 from argus.search import run
 from argus.search.certificates import claims
 from argus.search.certificates.check_steps import CheckOptions, check_proof
+from argus.search.evaluation.gate import Tools
 from argus.search.run import GateTask
 from argus.solvers import registry
-from argus.solvers.base import identity
+from argus.solvers.base import Solver, identity
 from argus.solvers.cache import Cache
 from argus.solvers.session import answers
 from argus.verifier.kernel import verify
@@ -108,7 +109,11 @@ def test_a_first_launch_asks_again() -> None:
 @pytest.mark.usefixtures("altered")
 def test_a_search_asks_again_before_it_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Report] = []
-    monkeypatch.setattr(run, "evaluate", lambda _problem, _name, tools, _text: seen.append(tools.verify(KERNEL)))
+
+    def evaluate(_problem: object, _name: str, tools: Tools, _text: str) -> None:
+        seen.append(tools.verify(KERNEL))
+
+    monkeypatch.setattr(run, "evaluate", evaluate)
     for gpu in (True, False):
         GateTask("gemm:64x64x64:bf16", "sm_90a", gpu)("cooperative")
 
@@ -123,6 +128,9 @@ def test_a_solver_that_believed_the_disk_would_prove_the_kernel(monkeypatch: pyt
         db.execute("UPDATE answers SET key = replace(key, ?, ?)", names)
     assert isinstance(by("z3").verdict, Refuted)
 
-    monkeypatch.setattr(answers, "believes_stored", lambda _solver: True)
+    def believes(_solver: Solver) -> bool:
+        return True
+
+    monkeypatch.setattr(answers, "believes_stored", believes)
     assert isinstance(by("z3").verdict, Proved)
     assert isinstance(by("cvc5").verdict, Refuted), "the key names the solver"

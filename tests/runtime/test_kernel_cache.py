@@ -111,7 +111,12 @@ def test_a_verdict_of_another_machine_is_recomputed(tmp_path: Path, monkeypatch:
     (theirs,) = tmp_path.rglob("verdict-*.json")
     monkeypatch.setenv("ARGUS_STATE_DIR", str(tmp_path / "other"))
     asked: list[Kernel] = []
-    monkeypatch.setattr(module, "verify", lambda kernel: asked.append(kernel) or verify(kernel))
+
+    def counted(kernel: Kernel) -> Report:
+        asked.append(kernel)
+        return verify(kernel)
+
+    monkeypatch.setattr(module, "verify", counted)
 
     assert verify_cached(twice.trace(), tmp_path).verdict == "proved"
     assert verify_cached(twice.trace(), tmp_path).verdict == "proved"
@@ -135,7 +140,10 @@ def test_a_forged_verdict_is_recomputed(tmp_path: Path, monkeypatch: pytest.Monk
     path.write_bytes(other.read_bytes())
     assert verify_cached(forgetful(made), tmp_path).verdict == "unclaimed", "a true record of another kernel"
 
-    monkeypatch.setattr(proof_records.hmac, "compare_digest", lambda _given, _expected: True)
+    def any_signature(_given: bytes, _expected: bytes) -> bool:
+        return True
+
+    monkeypatch.setattr(proof_records.hmac, "compare_digest", any_signature)
     path.write_bytes(other.read_bytes())
     assert verify_cached(forgetful(made), tmp_path).verdict == "proved", "the mutation: unsigned records are believed"
 

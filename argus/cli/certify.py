@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,11 +12,12 @@ from attrs import asdict
 
 from argus.cli.options import json_option
 from argus.cli.screen import Screen
+from argus.cli.search.page.record import check_report
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.query import NOMINAL_SECONDS, Budget
 from argus.core.span import NOWHERE
 from argus.report.command_result import Outcome
-from argus.search.certificates.certificate import open_certificate
+from argus.search.certificates.certificate import Certificate, open_certificate
 from argus.search.certificates.check import check_certificate
 from argus.search.certificates.check_result import Check
 from argus.search.certificates.check_steps import CheckOptions
@@ -58,7 +59,7 @@ def certify(place: Path, solver: str, seconds: float, longest: float, seed: int 
     means = CheckOptions(resolve(solver), Budget.about(seconds), (first, first + 1))
     checks: list[Check] = []
     with _bounded(longest):
-        for check in check_certificate(claimed, folder, means):
+        for check in _checks(claimed, folder, means):
             checks.append(check)
             if not as_json:
                 Screen().lines([f"{check.state:<12}{check.name}: {check.why}"], _STYLES[check.state])
@@ -67,6 +68,13 @@ def certify(place: Path, solver: str, seconds: float, longest: float, seed: int 
     if not as_json:
         Screen().lines([f"{len(checks) - wrong - left} ok, {wrong} FAILED, {left} not checked"])
     return Outcome(WRONG if wrong else 0, {"schema": SCHEMA, "checks": [asdict(check) for check in checks]})
+
+
+def _checks(claimed: Certificate, folder: Path, means: CheckOptions) -> Iterator[Check]:
+    yield from check_certificate(claimed, folder, means)
+    report = check_report(claimed, folder)
+    if report is not None:
+        yield report
 
 
 @contextmanager

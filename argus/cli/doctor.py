@@ -114,7 +114,7 @@ def _gpus(root: Path) -> Iterator[Check]:
 
 def _cache() -> Check:
     cache = Cache()
-    cache.get(Query(()))
+    cache.get(Query(()), "")
     cache.close()
     if not cache.problem:
         return Check("cache", "answers", "good", str(cache.path))

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from argus.cli.options import json_option
 from argus.cli.screen import Screen
 from argus.cli.search.page.page import write_report
+from argus.cli.search.page.record import events_text
 from argus.cli.search.progress import Bar, show_bar
 from argus.cli.search.text import SearchLog, outcome_lines
 from argus.core.diagnostic import ArgusError
@@ -19,11 +20,12 @@ from argus.core.target import TARGETS
 from argus.policy.llm.budget import Limits as Allowance
 from argus.policy.llm.settings import Settings as Model
 from argus.policy.stopping import Rule
+from argus.report.atomic_write import write_whole
 from argus.report.command_result import Outcome
 from argus.runtime.cuda.device import find_gpu as gpu_at_hand
 from argus.search.certificates.certificate import NAME
 from argus.search.certificates.delivery import deliver
-from argus.search.certificates.output_dir import REPORT, check_writable, staged_output
+from argus.search.certificates.output_dir import EVENTS, REPORT, check_writable, staged_output
 from argus.search.document import SCHEMA, result_document
 from argus.search.evaluation.gpu import gpu_available
 from argus.search.events import Started, Update
@@ -206,6 +208,9 @@ def _written(found: SearchResult, folder: Path, interrupts: Interrupts) -> tuple
                 names = [*(each.name for each in files), NAME, REPORT]
             with Journal(found.journal) as journal:
                 write_report(journal, found.run, made / REPORT)
+                if found.best is not None and not isinstance(found.problem, KernelFile):
+                    write_whole(made / EVENTS, events_text(journal.events(found.run)).encode())
+                    names.append(EVENTS)
     except KeyboardInterrupt:
         return [], False
     return [str(folder / each) for each in names], True

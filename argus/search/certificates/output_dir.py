@@ -14,7 +14,8 @@ from argus.search.certificates import certificate
 from argus.search.certificates.claims import IR, LOADER
 from argus.search.certificates.file_claims import PROBLEM
 
-REPORT = "report.html"
+REPORT, EVENTS = "report.html", "run.jsonl"
+"""The page of a run, and the events from which it is rendered."""
 GENERATOR = '<meta name="generator" content="argus optimize">'
 """Marks a page as our report."""
 
@@ -23,7 +24,7 @@ def check_writable(folder: Path) -> None:
     """Raises ArgusError (E302) before a search if the folder is not writable or contains foreign files."""
     with _as_diagnostics(folder), tempfile.TemporaryDirectory(prefix=".argus-", dir=_ensure_folder(folder)):
         pass
-    _check_not_foreign(folder, (certificate.NAME, IR, LOADER, PROBLEM, REPORT))
+    _check_not_foreign(folder, (certificate.NAME, IR, LOADER, PROBLEM, REPORT, EVENTS))
 
 
 @contextmanager

@@ -45,9 +45,7 @@ def check_report(claimed: Certificate, folder: Path) -> Check | None:
     except OSError as problem:
         return failed("report", f"{REPORT} cannot be read: {problem.strerror or problem}")
     if parse_name(claimed.problem.name) is not None:
-        return unchecked(
-            "report", f"{REPORT} is rendered by running the user's file: `argus report` does, in its journal"
-        )
+        return unchecked("report", f"{REPORT} is rendered from a journal, by running the user's file: `argus report`")
     made = _rendered(claimed.run.name, folder)
     if isinstance(made, Check):
         return made

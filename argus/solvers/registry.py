@@ -50,11 +50,13 @@ class Deferred:
     """The solver `get(name)`, looked up at its first use. distribution: the package whose version is the solver's."""
 
     name: str
-    distribution: str
+    distribution: str = ""
 
     @property
     def version(self) -> str:
         """The installed package's version, read without loading the solver; empty if there is none."""
+        if not self.distribution:
+            return ""
         metadata = import_module("importlib.metadata")  # here because it is slow to load
         try:
             return str(metadata.version(self.distribution))

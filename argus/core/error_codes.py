@@ -186,8 +186,8 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "E404",
-        "output without an assertion",
-        "All obligations are proved, but no assertion says what an output of the kernel must contain.",
+        "output that no assertion determines",
+        "All obligations are proved, but no assertion determines what an output of the kernel contains.",
     ),
     Entry("E405", "launch refused", "A launch violates a condition of its kernel, or the driver rejected it."),
     Entry("E406", "no GPU available", "There is no driver, no device, or no bindings to use them."),

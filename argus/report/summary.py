@@ -80,7 +80,7 @@ def results(verdict: Verdict) -> tuple[str, ...]:
 def _meaning(report: Report) -> str:
     match report.verdict:
         case Proved() if report.uncovered:
-            return f", but no assertion covers {', '.join(report.uncovered)}"
+            return f", but no assertion determines {', '.join(report.uncovered)}"
         case Proved():
             return " for all sizes that meet the assumptions"
         case Refuted(counterexample=found):

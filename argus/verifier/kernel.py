@@ -11,22 +11,23 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.dsl.kernel import Template
-from argus.core.index import And, Cond, Coord, Index, Symbol
+from argus.core.index import And, Cond, Index, Symbol
 from argus.core.invariants import INVARIANTS
-from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Products, Stmt, WrittenOnce, walk
+from argus.core.ir import Buffer, Kernel
 from argus.core.proof.analysis import Analysis, analyse
 from argus.core.proof.applicability import CHECKED_INVARIANTS, machine_assumptions, not_applicable
 from argus.core.proof.obligation import INVARIANT_PRIORITY, Obligation
 from argus.core.proof.outputs.data_contracts import declared_promises, promise_witnesses
 from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
 from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
-from argus.core.walk import evaluate, mentions, show, topological
+from argus.core.walk import evaluate, show
 from argus.interp.search.runs import Runs
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
 from argus.verifier.refute import Refutation, Suspect, is_static, refute, static_fault
+from argus.verifier.uncovered import uncovered_outputs
 
 Refuter = Callable[[Sequence[Suspect]], Refutation | None]
 
@@ -185,8 +186,8 @@ def _conclude(
     if unbuilt is not None:
         return _unchecked_report(kernel, solver, unbuilt, findings, session, start)
     verdict = _proved(kernel, analysis, checked)
-    names = _uncovered(kernel, findings)
-    warnings = tuple(_unclaimed_output(kernel, name) for name in names)
+    left = uncovered_outputs(kernel, [each.obligation for each in checked])
+    names, warnings = tuple(each.name for each in left), tuple(each.warning for each in left)
     return _report(kernel, solver, verdict, findings, warnings, session, start, names)
 
 
@@ -271,33 +272,6 @@ def _names(buffers: Sequence[Buffer]) -> str:
     return ", ".join(buffer.name for buffer in buffers)
 
 
-def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[str, ...]:
-    """Outputs that no nontrivial claim covers; a kernel without outputs yields "(no output)"."""
-    stmts = list(walk(kernel.body))
-    outputs = {s.target.buffer: None for s in stmts if isinstance(s, Copy) and s.target.buffer.space == "global"}
-    claims = [s.claim for s in stmts if isinstance(s, Assert)]
-    claimed = {claim.view.buffer for claim in claims if isinstance(claim, Products)}
-    claimed |= {
-        claim.view.buffer for claim in claims if isinstance(claim, WrittenOnce) and _mentions_every_axis(claim, stmts)
-    }
-    compared = any(f.invariant == "I4" and f.compared for f in findings)
-    if not outputs:
-        return ("(no output)",)
-    return tuple(buffer.name for buffer in outputs if buffer not in claimed or not compared)
-
-
-def _mentions_every_axis(claim: WrittenOnce, stmts: Sequence[Stmt]) -> bool:
-    """Whether the record mentions every coordinate: a constant record would hold for any output.
-
-    For prefix sums, one axis may be missing from the record: the upper ends of the sums distinguish elements along it.
-    """
-    axes = {n.axis for n in topological([e for _, e in claim.record]) if isinstance(n, Coord)}
-    stored = {s.source.buffer for s in stmts if isinstance(s, Copy) and s.target.buffer is claim.view.buffer}
-    covers = [s.claim for s in stmts if isinstance(s, Assert) and isinstance(s.claim, Covers)]
-    ends = any(c.of.view.buffer in stored and mentions(c.high, (Coord,)) for c in covers)
-    return len(axes) + (ends and len(axes) < len(claim.view.shape)) == len(claim.view.shape)
-
-
 def _unknown_report(
     kernel: Kernel,
     solver: Solver,
@@ -358,17 +332,6 @@ def _vacuous(kernel: Kernel, listed: tuple[str, ...]) -> Diagnostic:
         Label(kernel.span, "no launch satisfies them"),
         notes=tuple(listed),
         help="remove or weaken an `assume(...)`: a contradiction implies anything",
-        kernel=kernel.name,
-    )
-
-
-def _unclaimed_output(kernel: Kernel, name: str) -> Diagnostic:
-    return Diagnostic(
-        "E404",
-        "unknown",
-        f"no assertion reaches the output `{name}`",
-        Label(kernel.span, "every claim is proved, but no claim is made about this output"),
-        help=f"tag the inputs and end with `assert_written_once({name}, ...)`",
         kernel=kernel.name,
     )
 

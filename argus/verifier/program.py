@@ -105,7 +105,8 @@ def _verify_launch(
         return found or refute_launch(site, suspects, session.budget)
 
     report = report_on(own.kernel, analysis, session, refute_here, start)
-    return _without_warnings(report, {buffer.name for buffer in needed}), analysis.tensors_after
+    ambiguous = {each.open_claim[0] for each in analysis.obligations if each.open_claim is not None}
+    return _without_warnings(report, {buffer.name for buffer in needed} - ambiguous), analysis.tensors_after
 
 
 def _read_tensors(launch: LaunchContext) -> frozenset[Buffer]:
@@ -119,8 +120,10 @@ def _without_warnings(report: Report, needed: set[str]) -> Report:
     """The report without E404 for tensors that a later launch reads: that launch's assertions cover them."""
     if not report.uncovered or not needed & set(report.uncovered):
         return report
-    covered = [f"no assertion reaches the output `{name}`" for name in needed]
-    diagnostics = tuple(each for each in report.diagnostics if each.code != "E404" or each.message not in covered)
+    covered = tuple(f"the output `{name}`" for name in needed)
+    diagnostics = tuple(
+        each for each in report.diagnostics if each.code != "E404" or not any(name in each.message for name in covered)
+    )
     return evolve(report, uncovered=tuple(n for n in report.uncovered if n not in needed), diagnostics=diagnostics)
 
 

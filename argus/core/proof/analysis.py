@@ -30,7 +30,7 @@ from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.proof.sync.roles.isolation import disjoint_fill_obligations, isolation_obligations
 from argus.core.proof.sync.roles.obligations import sequentialise
 from argus.core.proof.values import elementwise
-from argus.core.proof.values.content import TensorContent
+from argus.core.proof.values.content import TensorContent, TensorData
 from argus.core.proof.values.recognisers import folding, scales
 from argus.core.proof.values.sums import Accumulator
 from argus.core.query import Unsat
@@ -188,6 +188,7 @@ def _analyse_agent(
             replaced=flattened.replaced,
         )
         flow.launch_contents.update(launch_readers(flow, others.before))
+        flow.launch_records.update({b: c.names for b, c in others.before.items() if isinstance(c, TensorData)})
         obligations += _conditional_obligations(flow, agent, others)
         after |= programs.tensors_after(flow, others)
     return Analysis(first, tuple(obligations), (), *known, tensors_after=after)

@@ -31,6 +31,7 @@ class Obligation:
     premises: the premises added to the hypotheses. "facts": all facts of the kernel. "assumptions": only its
     assumptions; for goals about the whole grid, which must not presume that a particular block exists. "nothing": none.
     note: a fact that the verdict mentions if the obligation is proved.
+    open_claim: an output, and which elements of the inputs its claim does not tell apart; the verdict says it.
     presumed: a named assumption on which the proof depends; the verdict lists it.
     replayable: the interpreter can show the failure in a run, although the invariant's other faults are static.
     asserted: the program states the goal, so the statement must be reachable: contradictory hypotheses prove nothing.
@@ -53,6 +54,7 @@ class Obligation:
     premises: Literal["facts", "assumptions", "nothing"] = "facts"
     asserted: bool = False
     note: str = ""
+    open_claim: tuple[str, str] | None = None
     presumed: str = ""
     replayable: bool = False
     instead: str = ""

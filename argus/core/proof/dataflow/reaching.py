@@ -42,6 +42,7 @@ from argus.core.proof.values.content import (
     Data,
     ElementProduct,
     Inside,
+    Names,
     Piece,
     Top,
     Value,
@@ -55,7 +56,6 @@ from argus.core.proof.values.shuffles import shuffle_content
 from argus.core.walk import substitute
 
 _PIECE_LIMIT = 8
-
 _Pending = list[tuple[BoolArray, Cond]]
 """Elements without a reaching definition so far, each mask with its condition."""
 
@@ -80,8 +80,8 @@ class Flow:
     """The data flow of one timeline.
 
     sums, carried: contents of accumulators and loop-carried tiles just before a step.
-    launch_contents: contents of tensors that earlier launches of the program wrote. path_accesses: the accesses of all
-    control paths of the kernel, including this one. replaced: tensors that `flattened_views` replaced.
+    launch_contents, launch_records: contents and tags of tensors that earlier launches wrote. path_accesses: those of
+    all control paths, this one included. replaced: what `flattened_views` replaced.
     """
 
     timeline: Timeline
@@ -95,6 +95,7 @@ class Flow:
     launch_contents: dict[Buffer, Callable[[Access], Content]] = field(
         factory=dict[Buffer, Callable[[Access], Content]]
     )
+    launch_records: dict[Buffer, Names] = field(factory=dict[Buffer, Names])
     path_accesses: tuple[Accesses, ...] = ()
     replaced: tuple[FlattenedView, ...] = ()
     history: History = field(init=False)

@@ -8,7 +8,7 @@ import numpy as np
 
 from argus.core import algebra
 from argus.core.index import Cond, Index
-from argus.core.ir import Assert, Buffer, Copy, View, WrittenOnce
+from argus.core.ir import Assert, Buffer, Copy, Covers, Products, View, WrittenOnce
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access, Accesses
 from argus.core.proof.dataflow.affine import affine, affine_over, at_any_element, coordinate_axes
@@ -24,6 +24,7 @@ from argus.core.proof.outputs.store_coverage import (
     merged_store,
     table_offset,
 )
+from argus.core.proof.outputs.told_apart import not_told_apart
 from argus.core.proof.values.content import Data, Inside, content_error, nonempty
 from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.products import holds_once
@@ -208,7 +209,7 @@ def _holds_record(
             continue
         for tag, expression in claim.record:
             yield _component_held(flow, store, places, piece.value, tag, expression, context)
-        yield from _sum_obligations(flow, store, piece.value, context)
+        yield from _sum_obligations(flow, store, piece.value, claim, context)
         for bound in () if padded else (*piece.value.inside, *piece.value.loose):
             yield no_padding_obligation(store, places, bound, context, claim.view.shape)
 
@@ -251,11 +252,16 @@ def _component_held(
     )
 
 
-def _sum_obligations(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) -> Iterator[Obligation]:
+def _sum_obligations(
+    flow: Flow, store: Access, value: Data, claim: WrittenOnce, context: tuple[Cond, ...]
+) -> Iterator[Obligation]:
     """Each sum in the stored value is over exactly a set that an assertion gives, and has no softmax reference left."""
     name, value = store.view.buffer.name, closed(value)
-    form = f"each element of `{name}` is {value.form}"
-    yield Obligation("I4", f"the content of `{name}` is known", store.step.stmt, algebra.TRUE, context, note=form)
+    note, ambiguous = f"each element of `{name}` is {value.form}", _ambiguous_inputs(flow, store, value, claim)
+    note = f"{note}, as far as its claim says: {ambiguous}" if ambiguous else note
+    what = f"the content of `{name}` is known"
+    open_claim = (name, ambiguous) if ambiguous else None
+    yield Obligation("I4", what, store.step.stmt, algebra.TRUE, context, note=note, open_claim=open_claim)
     context = (*context, *nonempty((*value.inside, *value.loose)))
     for counted, tally in (*(value.sets or {}).items(), *value.closed):
         yield _asserted_set(flow, store, counted, tally, value.record, context)
@@ -275,6 +281,26 @@ def _sum_obligations(flow: Flow, store: Access, value: Data, context: tuple[Cond
         held = store_layout(store)
         goal, inside = cond if held is None else at_any_element(cond, held), _elements(store, held)
         yield Obligation("I23", what, store.step.stmt, goal, (*context, *edge, *inside))
+
+
+def _ambiguous_inputs(flow: Flow, store: Access, value: Data, claim: WrittenOnce) -> str:
+    """Which inputs' elements the claim does not tell apart; empty if it determines all that the value is made of."""
+    name = store.view.buffer.name
+    claims = (step.stmt.claim for step in flow.timeline.steps if isinstance(step.stmt, Assert))
+    if any(isinstance(other, Products) and other.view.buffer.name == name for other in claims):
+        return ""  # that claim names the elements themselves
+    summed = {*(value.sets or {}), *(counted for counted, _ in value.closed), *value.scales}
+    summed |= {each.of.name for each in _covers(flow)}
+    names = {tag for tag, _ in claim.record} | summed
+    return not_told_apart(
+        flow.timeline.kernel, flow.prover, flow.timeline.assumptions, value.form, names, flow.launch_records
+    )
+
+
+def _covers(flow: Flow) -> Iterator[Covers]:
+    for step in flow.timeline.steps:
+        if isinstance(step.stmt, Assert) and isinstance(step.stmt.claim, Covers):
+            yield step.stmt.claim
 
 
 def store_layout(store: Access) -> TV | None:

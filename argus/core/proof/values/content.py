@@ -36,6 +36,8 @@ from argus.core.proof.values.recognisers.standing import PLAIN, Standing, change
 from argus.core.walk import IntArray, substitute
 
 BoolArray = npt.NDArray[np.bool_]
+Names = tuple[tuple[str, Index], ...]
+"""Named expressions over coordinates; a name may occur more than once."""
 
 
 @frozen(eq=False)
@@ -211,6 +213,12 @@ class TensorData:
     computed: bool = False
     inside: tuple[tuple[Index, Index], ...] = ()
     fill: float = 0.0
+
+    @property
+    def names(self) -> Names:
+        """What tells elements apart: the tags, and under its name each coordinate on which a contracted set depends."""
+        sets = tuple((name, algebra.coord(axis)) for name, c in self.sets.items() for axis in coordinate_axes(c))
+        return (*self.record.items(), *sets)
 
 
 TensorContent = TensorData | Number | Top

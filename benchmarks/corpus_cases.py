@@ -68,7 +68,7 @@ class Subject:
 
     def interpret(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         if isinstance(self.made, Kernel):
-            return interpret(self.made, *arrays.values())
+            return interpret(self.made, *arrays.values(), tags=False)
         return interpret_program(self.made, *arrays.values())
 
 

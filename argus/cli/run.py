@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 import click
 
-from argus.cli.run_text import as_data, lines, where
+from argus.cli.run_text import as_data, lines, verdict_line, where
 from argus.cli.screen import Screen
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.core.ir import Kernel
+from argus.core.ir import Kernel, Program
+from argus.core.verdict import ProgramReport, Proved, Refuted, Report, Verdict
 from argus.report.command_result import Outcome
 from argus.report.diagnostic_text import to_json
+from argus.report.summary import results as verdict_results
+from argus.report.summary import verdict_word
 from argus.runtime.run import On, RunResult, runs_on_gpu
 from argus.runtime.run import run as run_kernel
+from argus.runtime.run_references import load_reference
+from argus.solvers.cache import Cache
+from argus.verifier.kernel import verify
 from argus.verifier.loader import Exported, load
+from argus.verifier.program import verify_program
 
 SCHEMA = "argus.run/1"
-WRONG = 1
+WRONG, OPEN = 1, 2
 LONGEST_SECONDS = 86_400
 
 
@@ -37,7 +44,18 @@ def parsed_sizes(_context: click.Context, _parameter: click.Parameter, text: str
 @click.command()
 @click.argument("file", metavar="FILE[:KERNEL]")
 @click.option("--config", metavar="NAME", help="Configuration of a family; default: the first that the GPU runs.")
-@click.option("--sizes", callback=parsed_sizes, default="", metavar="M=8,N=16", help="Sizes by name; default 256.")
+@click.option(
+    "--sizes",
+    callback=parsed_sizes,
+    default="",
+    metavar="M=8,N=16",
+    help="Sizes by name; default 256, or what the assumptions ask.",
+)
+@click.option(
+    "--reference",
+    metavar="FILE:FUNCTION",
+    help="Compare with this function of float64 arrays by name, which returns an array, or a dict of outputs.",
+)
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the inputs.")
 @click.option(
     "--on",
@@ -55,21 +73,67 @@ def parsed_sizes(_context: click.Context, _parameter: click.Parameter, text: str
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def run(
-    file: str, config: str | None, sizes: dict[str, int], seed: int, on: On, seconds: float, as_json: bool
+    file: str,
+    config: str | None,
+    sizes: dict[str, int],
+    reference: str | None,
+    seed: int,
+    on: On,
+    seconds: float,
+    as_json: bool,
 ) -> Outcome:
-    """Run a kernel of FILE (or of a module such as argus.kernels.gemm) on random inputs, and check its results."""
-    kernel = _chosen(load(file), config, file)
-    ran = run_kernel(kernel, sizes, seed=seed, on=on, seconds=seconds)
+    """Run a kernel of FILE (or of a module such as argus.kernels.gemm) on random inputs, and check its results.
+
+    A program runs whole. Exit code 1 for wrong results or a refuted kernel; 2 where an output is not compared, or the
+    kernel is neither proved nor refuted.
+    """
+    exported = load(file)
+    kernel = _chosen(exported, config, file)
+    oracle = None if reference is None else load_reference(reference)
+    report = _verify(kernel)
+    ran = run_kernel(
+        kernel, sizes, seed=seed, on=on, seconds=seconds, reference=oracle, results=verdict_results(report.verdict)
+    )
     wrong = _wrong(ran)
+    refuted = next((each for each in _diagnostics(report) if each.severity == "error"), None)
     if not as_json:
-        if wrong is not None:
-            Screen().diagnostic(wrong)
-        Screen().lines(lines(ran))
-    return Outcome(0 if wrong is None else WRONG, {"schema": SCHEMA, "run": as_data(ran), "diagnostics": _data(wrong)})
+        for each in (wrong, refuted):
+            if each is not None:
+                Screen().diagnostic(each)
+        Screen().lines([*lines(ran), verdict_line(report.verdict, _uncovered(report))])
+    document: dict[str, object] = {"run": as_data(ran), "verdict": verdict_word(report.verdict)}
+    found = [to_json(each) for each in (wrong, refuted) if each is not None]
+    return Outcome(_code(ran, report.verdict), {"schema": SCHEMA, **document, "diagnostics": found})
 
 
-def _chosen(exported: Sequence[Exported], config: str | None, file: str) -> Kernel:
-    """The named configuration, else the first that the GPU can run, else the first. Raises ArgusError (E005)."""
+def _verify(kernel: Kernel | Program) -> Report | ProgramReport:
+    if isinstance(kernel, Program):
+        return verify_program(kernel, cache=Cache())
+    return verify(kernel, cache=Cache())
+
+
+def _diagnostics(report: Report | ProgramReport) -> Iterator[Diagnostic]:
+    for each in report.launches if isinstance(report, ProgramReport) else (report,):
+        yield from each.diagnostics
+
+
+def _uncovered(report: Report | ProgramReport) -> tuple[str, ...]:
+    launches = report.launches if isinstance(report, ProgramReport) else (report,)
+    return tuple(dict.fromkeys(name for each in launches for name in each.uncovered))
+
+
+def _code(ran: RunResult, verdict: Verdict) -> int:
+    """1 for a wrong result or a refuted kernel, 2 for an output that is not compared or a kernel not proved, else 0."""
+    if isinstance(verdict, Refuted) or (ran.comparison is not None and not ran.comparison.right):
+        return WRONG
+    return 0 if ran.comparison is not None and not ran.uncompared and isinstance(verdict, Proved) else OPEN
+
+
+def _chosen(exported: Sequence[Exported], config: str | None, file: str) -> Kernel | Program:
+    """The named configuration, else the first that the GPU can run, else the first; the program of its launches.
+
+    A launch that is named alone is run alone. Raises ArgusError (E005).
+    """
     meant = [each for each in exported if config is None or each.config == config]
     if not meant:
         known = [each.config for each in exported if each.config]
@@ -77,9 +141,12 @@ def _chosen(exported: Sequence[Exported], config: str | None, file: str) -> Kern
         nearest = get_close_matches(config or "", known, n=1)
         advice = f"did you mean `--config {nearest[0]}`?" if nearest else "choose one of these, or leave it out"
         raise ArgusError(Diagnostic("E005", "error", message, help=advice))
+    program = meant[0].program
+    if program is not None and sum(each.program is program for each in meant) == len(program.launches):
+        return program
     if len(meant) == 1:
         return meant[0].trace()
-    kernels = [each.trace() for each in meant]
+    kernels = [each.trace() for each in meant if each.program is None] or [meant[0].trace()]
     return next((kernel for kernel in kernels if runs_on_gpu(kernel)), kernels[0])
 
 
@@ -94,9 +161,5 @@ def _wrong(ran: RunResult) -> Diagnostic | None:
         ("largest error", f"{found.worst:.3g}, where rounding may cause {found.allowed:.3g}"),
         ("run", where(ran)),
     )
-    advice = f"verify it first; `--seed {ran.seed}` repeats the inputs"
+    advice = f"`argus verify` names the statement if it is refuted; `--seed {ran.seed}` repeats the inputs"
     return Diagnostic("E412", "error", message, facts=facts, help=advice, kernel=ran.kernel)
-
-
-def _data(wrong: Diagnostic | None) -> list[object]:
-    return [] if wrong is None else [to_json(wrong)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median
+from typing import assert_never
 
+from argus.core.verdict import Proved, Refuted, Unknown, Vacuous, Verdict
 from argus.runtime.run import RunResult
 from argus.verifier.reference import Comparison
 
@@ -17,9 +19,29 @@ def lines(ran: RunResult) -> Iterator[str]:
     yield f"  sizes           {sizes}; inputs from seed {ran.seed}"
     yield f"  time            {_time(ran)}"
     if ran.comparison is None:
-        yield "  compared        nothing: the kernel's claims do not determine its outputs"
+        yield "  compared        nothing: no claim, no formula and no --reference determines an output"
     else:
         yield from _compared(ran.comparison)
+        if ran.uncompared:
+            yield f"  not compared    {', '.join(ran.uncompared)}"
+
+
+def verdict_line(verdict: Verdict, uncovered: Sequence[str]) -> str:
+    """What the verifier says about the kernel that was run. uncovered: the outputs that no assertion determines."""
+    match verdict:
+        case Proved() if uncovered:
+            text = f"the kernel is proved, but no assertion determines {', '.join(uncovered)}"
+        case Proved():
+            text = "the kernel is proved for all sizes that meet the assumptions"
+        case Refuted(counterexample=found):
+            text = f"the kernel is refuted by {found.code}: {found.message}"
+        case Unknown(reason=reason):
+            text = f"the kernel is not proved: {reason}"
+        case Vacuous():
+            text = "the kernel is not proved: its assumptions contradict each other"
+        case _:
+            assert_never(verdict)
+    return f"  verdict         {text}"
 
 
 def where(ran: RunResult) -> str:
@@ -51,6 +73,7 @@ def as_data(ran: RunResult) -> dict[str, object]:
         "gpu": ran.gpu,
         "why_interpreted": ran.why,
         "milliseconds": list(ran.milliseconds),
+        "uncompared": list(ran.uncompared),
         "comparison": None
         if found is None
         else {

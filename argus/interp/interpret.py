@@ -12,6 +12,7 @@ from argus.core.algebra import TRUE
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.index import Index, Sym, Symbol
 from argus.core.ir import Assume, Buffer, Kernel, Program, walk
+from argus.core.proof.obligation import INVARIANT_PRIORITY
 from argus.core.span import Span
 from argus.core.walk import evaluate, show, symbols
 from argus.interp.compiled_kernel import Prepared
@@ -19,21 +20,29 @@ from argus.interp.memory.loading import outputs, satisfies_promise
 from argus.interp.programs import launch_sizes, run_program
 from argus.interp.run import run_prepared
 from argus.interp.search.schedule import Schedule
+from argus.interp.violation import Violation
 
 Array = npt.NDArray[Any]
 
 
-def interpret(kernel: Kernel, *arrays: Array, schedule: Schedule = Schedule("late", 0, "lowest")) -> dict[str, Array]:  # noqa: B008 reason: frozen
+def interpret(
+    kernel: Kernel,
+    *arrays: Array,
+    schedule: Schedule = Schedule("late", 0, "lowest"),  # noqa: B008 reason: frozen
+    tags: bool = True,
+) -> dict[str, Array]:
     """Run `kernel` on one array per parameter, in order; returns the outputs, by name, as new arrays.
 
     An output's contents are ignored (unless the kernel also reads them); its shape binds sizes.
-    Raises ArgusError: E401 for a count, rank, shape or type that does not fit, E402 for an assumption that
-    the sizes violate, E501 for a construct that the interpreter does not support.
+    tags: check tags and the other invariants that a run can violate.
+    Raises ArgusError: the first violated invariant (I1, ...), E401 for a count, rank, shape or type that does not fit,
+    E402 for an assumption that the sizes violate, E501 for a construct that the interpreter does not support.
     """
     sizes = bind(kernel, arrays)
     given = {buffer.name: array for buffer, array in zip(kernel.parameters, arrays, strict=True)}
     _check_promises(kernel, sizes, given)
-    outcome = run_prepared(Prepared(kernel), sizes, given, schedule, tags=False, values=True)
+    outcome = run_prepared(Prepared(kernel), sizes, given, schedule, tags=tags, values=True)
+    _check_violations(kernel, outcome.violations if tags else ())
     return {buffer.name: outcome.arrays[buffer.name] for buffer in outputs(kernel)}
 
 
@@ -41,6 +50,7 @@ def interpret_program(
     program: Program,
     *arrays: Array,
     schedule: Schedule = Schedule("late", 0, "lowest"),  # noqa: B008 reason: frozen
+    tags: bool = True,
 ) -> dict[str, Array]:
     """Run a program on one array per parameter, in order; returns the tensors that its launches write, as new arrays.
 
@@ -54,9 +64,25 @@ def interpret_program(
         _check_assumptions(launch.kernel, own)
         passed = {name: given[buffer.name] for name, buffer in launch.arguments.items() if buffer.name in given}
         _check_promises(launch.kernel, {symbol.name: value for symbol, value in own.items()}, passed)
-    outcome = run_program(program, sizes, given, schedule, tags=False)
+    outcome = run_program(program, sizes, given, schedule, tags=tags)
+    _check_violations(program, outcome.violations if tags else ())
     written = {launch.arguments[buffer.name] for launch in program.launches for buffer in outputs(launch.kernel)}
     return {buffer.name: outcome.arrays[buffer.name] for buffer in program.parameters if buffer in written}
+
+
+def _check_violations(kernel: Kernel | Program, found: Sequence[Violation]) -> None:
+    """Raises the first violation of a run as its diagnostic."""
+    if not found:
+        return
+    first = min(found, key=lambda each: INVARIANT_PRIORITY.index(each.code))
+    related = tuple(Label(stmt.span, remark) for stmt, remark in first.related)
+    other = () if first.other is None else (Label(first.other.span, "the other access"),)
+    facts = (("block", str(first.block)), ("thread", str(first.thread)), *first.facts)
+    advice = "verify it; `interpret(..., tags=False)` computes values without these checks"
+    at = Label(first.stmt.span, f"thread {first.thread}")
+    raise ArgusError(
+        Diagnostic(first.code, "error", first.message, at, (*other, *related), facts, help=advice, kernel=kernel.name)
+    )
 
 
 def _check_promises(kernel: Kernel, sizes: Mapping[str, int], given: Mapping[str, Array]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from time import perf_counter
@@ -14,17 +14,21 @@ import numpy.typing as npt
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.core.ir import Buffer, Copy, Kernel, walk
+from argus.core.ir import Buffer, Copy, Kernel, Program, walk
 from argus.core.walk import evaluate
 from argus.interp.interpret import bind
 from argus.interp.memory.loading import outputs
+from argus.interp.programs import launch_sizes
 from argus.interp.run import promised_integers
 from argus.runtime.cuda.device import CAPABILITIES, Device, find_gpu
 from argus.runtime.kernel_cache import build_cached
 from argus.runtime.processes.isolated import run_worker
 from argus.runtime.processes.request import Request, Result, Tensor
+from argus.runtime.run_references import compare_run
+from argus.runtime.run_sizes import sizes_of
+from argus.runtime.sandbox.user_reference import Oracle
 from argus.verifier.api import interpret
-from argus.verifier.reference import Comparison, claimed_contraction, compare_with_claims, compare_with_interpreter
+from argus.verifier.reference import Comparison, compare_with_interpreter
 
 Array = npt.NDArray[Any]
 On = Literal["auto", "gpu", "interpreter"]
@@ -32,7 +36,6 @@ Launch = Callable[[Request, Path, float], Result]
 
 MOST_WORK = 1 << 31
 """The largest product of all sizes that is interpreted: about ten seconds for a GEMM."""
-DEFAULT_SIZE = 256
 LAUNCHES = 10
 """How many launches are timed, after the one whose outputs are compared."""
 
@@ -42,7 +45,8 @@ class RunResult:
     """The result of a run.
 
     gpu: its name, empty for the interpreter. why: why the interpreter was used. milliseconds: of each timed launch, or
-    of the one run of the interpreter. comparison: None where there is no reference for the outputs.
+    of the one run of the interpreter. comparison: None where there is no reference for any output. uncompared: the
+    outputs without a reference.
     """
 
     kernel: str
@@ -54,10 +58,11 @@ class RunResult:
     milliseconds: tuple[float, ...]
     arrays: Mapping[str, Array]
     comparison: Comparison | None
+    uncompared: tuple[str, ...] = ()
 
 
 def run(
-    kernel: Kernel,
+    kernel: Kernel | Program,
     sizes: Mapping[str, int] | None = None,
     *,
     seed: int = 0,
@@ -65,16 +70,20 @@ def run(
     seconds: float = 60.0,
     gpu: Callable[[], Device] = find_gpu,
     launch: Launch = run_worker,
+    reference: Oracle | None = None,
+    results: Sequence[str] = (),
 ) -> RunResult:
-    """Run a kernel on random inputs and compare its outputs with those its claims determine, else with the interpreter.
+    """Run a kernel or a program on random inputs, and compare its outputs with a reference.
 
-    sizes: by name, 256 where absent. on: "auto" uses the GPU if it runs the kernel's code, else the interpreter.
-    seconds: the time limit on the GPU. gpu: finds the GPU; launch: runs the worker process.
+    The reference is the function given, else what the claims determine, else the proved formulas, else the interpreter.
+    sizes: by name; where absent 256, or what the assumptions ask. on: "auto" uses the GPU if it runs the kernel's code,
+    else the interpreter; programs are interpreted. seconds: the time limit on the GPU. gpu: finds the GPU; launch: runs
+    the worker process. reference: computes the outputs from float64 inputs by name. results: those of the proof.
 
     Raises:
         ArgusError: E402 for sizes that violate an assumption, E405 to E410 for errors on the GPU, E411 for sizes too
-            large for the interpreter, E701 for a size that the kernel does not have, E3xx where its code cannot be
-            built.
+            large for the interpreter, E701 for a size that the kernel does not have, E903 for a reference that fails,
+            E3xx where the kernel's code cannot be built.
     """
     chosen = sizes_of(kernel, sizes or {})
     why = "as asked" if on == "interpreter" else _reason_not_on_gpu(kernel, gpu, required=on == "gpu")
@@ -83,40 +92,39 @@ def run(
     arrays = inputs_of(kernel, chosen, seed)
     if why:
         start = perf_counter()
-        made = interpret(kernel, *arrays.values())
+        made = interpret(kernel, *arrays.values(), tags=False)
         result = Result("", (1000 * (perf_counter() - start),))
     else:
+        assert isinstance(kernel, Kernel)
         made, result = _on_gpu(kernel, chosen, arrays, seconds, launch)
-    claimed = claimed_contraction(kernel)
-    comparison: Comparison | None = None
-    if claimed is not None:
-        comparison = compare_with_claims(claimed, arrays, made[claimed.output.name], seed)
-    elif not why and prod(chosen.values()) <= MOST_WORK:
-        comparison = compare_with_interpreter(made, interpret(kernel, *arrays.values()))
+    comparison, uncompared = compare_run(kernel, arrays, made, seed, reference, results, chosen)
+    if comparison is None and not why and prod(chosen.values()) <= MOST_WORK:
+        comparison = compare_with_interpreter(made, interpret(kernel, *arrays.values(), tags=False))
+        uncompared = ()
     return RunResult(
-        kernel.name, kernel.target.name, chosen, seed, result.device, why, result.milliseconds, made, comparison
+        kernel.name,
+        target_of(kernel),
+        chosen,
+        seed,
+        result.device,
+        why,
+        result.milliseconds,
+        made,
+        comparison,
+        uncompared,
     )
 
 
-def sizes_of(kernel: Kernel, given: Mapping[str, int]) -> dict[str, int]:
-    """All sizes of a kernel, 256 where not given. Raises ArgusError (E701) for an unknown or negative size."""
-    names = [symbol.name for symbol in kernel.sizes]
-    for name in given:
-        if name not in names:
-            message = f"`{kernel.name}` has no size `{name}`, found {', '.join(names) or 'none'}"
-            raise ArgusError(Diagnostic("E701", "error", message, help="name sizes as the kernel's tensors do"))
-        if given[name] < 0:
-            message = f"the size `{name}` is {given[name]}, expected at least 0"
-            raise ArgusError(Diagnostic("E701", "error", message, help="give a number of elements"))
-    return {name: given.get(name, DEFAULT_SIZE) for name in names}
+def target_of(kernel: Kernel | Program) -> str:
+    return kernel.target.name if isinstance(kernel, Kernel) else kernel.launches[0].kernel.target.name
 
 
-def runs_on_gpu(kernel: Kernel, gpu: Callable[[], Device] = find_gpu) -> bool:
+def runs_on_gpu(kernel: Kernel | Program, gpu: Callable[[], Device] = find_gpu) -> bool:
     """Whether the local GPU runs the kernel's code."""
     return not _reason_not_on_gpu(kernel, gpu, required=False)
 
 
-def _reason_not_on_gpu(kernel: Kernel, gpu: Callable[[], Device], *, required: bool) -> str:
+def _reason_not_on_gpu(kernel: Kernel | Program, gpu: Callable[[], Device], *, required: bool) -> str:
     """Why the kernel cannot run on the local GPU; empty if it can. required: raise instead."""
     try:
         _check_runs(kernel, gpu)
@@ -127,7 +135,10 @@ def _reason_not_on_gpu(kernel: Kernel, gpu: Callable[[], Device], *, required: b
     return ""
 
 
-def _check_runs(kernel: Kernel, gpu: Callable[[], Device]) -> None:
+def _check_runs(kernel: Kernel | Program, gpu: Callable[[], Device]) -> None:
+    if isinstance(kernel, Program):
+        message, repair = "`argus run` does not launch programs on a GPU yet", "run it in the interpreter"
+        raise ArgusError(Diagnostic("E501", "error", message, help=repair, kernel=kernel.name))
     target = kernel.target.name
     if target not in CAPABILITIES:
         message, repair = f"launches on {target} are not built yet", "run it in the interpreter"
@@ -135,7 +146,7 @@ def _check_runs(kernel: Kernel, gpu: Callable[[], Device]) -> None:
     gpu().check_runs(target)
 
 
-def too_large(kernel: Kernel, sizes: Mapping[str, int], why: str) -> ArgusError:
+def too_large(kernel: Kernel | Program, sizes: Mapping[str, int], why: str) -> ArgusError:
     shown = ", ".join(f"{name} = {value}" for name, value in sizes.items())
     message = f"`{kernel.name}` with {shown} is too large to interpret: the product of its sizes is over {MOST_WORK}"
     return ArgusError(
@@ -150,7 +161,7 @@ def too_large(kernel: Kernel, sizes: Mapping[str, int], why: str) -> ArgusError:
     )
 
 
-def inputs_of(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
+def inputs_of(kernel: Kernel | Program, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
     """One array per parameter, by name, in order: random where the kernel reads it. Raises ArgusError E402, E408."""
     random = np.random.default_rng(seed)
     shapes = {buffer: _shape(kernel, buffer, sizes) for buffer in kernel.parameters}
@@ -158,13 +169,27 @@ def inputs_of(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, 
     read = _initialised(kernel)
     try:
         made = {buffer.name: _contents(buffer, shape, random, buffer in read) for buffer, shape in shapes.items()}
-        return {**made, **promised_integers(kernel, sizes, seed)}
+        return {**made, **_promised(kernel, sizes, seed)}
     except MemoryError:
         message = f"the inputs of `{kernel.name}` do not fit into the memory of this machine"
         raise ArgusError(Diagnostic("E408", "error", message, help="choose smaller sizes")) from None
 
 
-def _shape(kernel: Kernel, buffer: Buffer, sizes: Mapping[str, int]) -> tuple[int, ...]:
+def _promised(kernel: Kernel | Program, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
+    """Integer tensors that satisfy their promises, by the caller's names."""
+    if isinstance(kernel, Kernel):
+        return promised_integers(kernel, sizes, seed)
+    found: dict[str, Array] = {}
+    mine = {buffer.name for buffer in kernel.parameters}
+    for step in kernel.launches:
+        own = launch_sizes(step, {symbol: sizes[symbol.name] for symbol in kernel.sizes})
+        made = promised_integers(step.kernel, {symbol.name: value for symbol, value in own.items()}, seed)
+        outer = {step.arguments[name].name: array for name, array in made.items()}
+        found |= {name: array for name, array in outer.items() if name in mine and name not in found}
+    return found
+
+
+def _shape(kernel: Kernel | Program, buffer: Buffer, sizes: Mapping[str, int]) -> tuple[int, ...]:
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
     return tuple(int(cast(int, evaluate(extent, env))) for extent in buffer.shape)
 
@@ -177,8 +202,14 @@ def _contents(buffer: Buffer, shape: tuple[int, ...], random: np.random.Generato
     return random.integers(0, 8, shape).astype(buffer.dtype.numpy)
 
 
-def _initialised(kernel: Kernel) -> set[Buffer]:
+def _initialised(kernel: Kernel | Program) -> set[Buffer]:
     """The parameters whose initial contents matter: those that are read, or never written."""
+    if isinstance(kernel, Program):
+        steps = kernel.launches
+        read = {step.arguments[buffer.name] for step in steps for buffer in _initialised(step.kernel)}
+        return read | (
+            set(kernel.parameters) - {step.arguments[b.name] for step in steps for b in outputs(step.kernel)}
+        )
     sources = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
     written = set(outputs(kernel))
     return {buffer for buffer in kernel.parameters if buffer in sources or buffer not in written}

@@ -31,21 +31,24 @@ def interpret(
     *arrays: Array,
     config: str | None = None,
     schedule: Schedule = Schedule("late", 0, "lowest"),  # noqa: B008 reason: frozen
+    tags: bool = True,
 ) -> dict[str, Array]:
     """Run a kernel, or a program's launches, on one array per parameter, in order; returns new arrays by output name.
 
     An output array's contents are ignored (unless the kernel also reads them); its shape binds sizes.
     config: which instance of a family, by default the first. schedule: when asynchronous operations take effect.
+    tags: whether to check tags, and the other invariants that a run can violate.
 
     Raises:
-        ArgusError: E401 for an array of the wrong shape or type, E402 for sizes that violate an assumption, E501 for
-            a construct that the interpreter does not support, E1xx when the kernel cannot be traced.
+        ArgusError: the first violated invariant (I1, ...) if tags are checked, E401 for an array of the wrong shape or
+            type, E402 for sizes that violate an assumption, E501 for a construct that the interpreter does not support,
+            E1xx when the kernel cannot be traced.
     """
     if isinstance(kernel, ProgramTemplate):
         kernel = kernel.trace(config or kernel.instances()[0])
     if isinstance(kernel, Program):
-        return interpret_program(kernel, *arrays, schedule=schedule)
-    return interpret_kernel(trace_instance(kernel, config), *arrays, schedule=schedule)
+        return interpret_program(kernel, *arrays, schedule=schedule, tags=tags)
+    return interpret_kernel(trace_instance(kernel, config), *arrays, schedule=schedule, tags=tags)
 
 
 @overload

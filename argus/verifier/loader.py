@@ -105,6 +105,13 @@ def load_with_names(
     return exported if wanted is None else _named(exported, wanted, file), vars(module)
 
 
+def load_names(file: str, *, seconds: float = SECONDS) -> Mapping[str, object]:
+    """All module-level names of a file, which need not export a kernel. Raises ArgusError like `load`, but not E004."""
+    path, module_name = _locate(file)
+    with time_limit(seconds, f"loading `{file}`", _top_of(str(path))):
+        return vars(_run(path, file, module_name))
+
+
 # -- finding the file ----------------------------------------------------------------------------------------
 
 

@@ -93,7 +93,7 @@ class Contraction:
     @property
     def rounding(self) -> float:
         """Largest relative error of rounding to the output's type."""
-        return _rounding(self.output.dtype.numpy)
+        return rounding_of(self.output.dtype.numpy)
 
     def rows(self, arrays: Mapping[str, Array], most_products: int, seed: int) -> Rows:
         """Rows of the output to compare, sorted: all, or as many as `most_products` allows, with the first and last."""
@@ -146,7 +146,7 @@ def compare_with_interpreter(found: Mapping[str, Array], interpreted: Mapping[st
     """Compares all outputs with the interpreter's, to within INTERPRETED roundings of each output's largest element."""
     made = np.concatenate([found[name].astype(np.float64).reshape(-1) for name in interpreted])
     expected = [array.astype(np.float64).reshape(-1) for array in interpreted.values()]
-    roundings = [_rounding(array.dtype) for array in interpreted.values()]
+    roundings = [rounding_of(array.dtype) for array in interpreted.values()]
     bounds = [np.full(e.shape, INTERPRETED * u * _largest(e)) for e, u in zip(expected, roundings, strict=True)]
     return compare(made, np.concatenate(expected), np.concatenate(bounds), "the interpreter")
 
@@ -155,7 +155,8 @@ def _largest(array: Exact) -> float:
     return float(np.max(np.abs(array), initial=0.0, where=np.isfinite(array)))
 
 
-def _rounding(dtype: np.dtype[Any]) -> float:
+def rounding_of(dtype: np.dtype[Any]) -> float:
+    """Largest relative error of rounding to a type."""
     return _ROUNDINGS.get(dtype.name, 0.0)
 
 

@@ -215,9 +215,10 @@ def test_a_kernel_with_incomplete_claims_is_run_but_not_compared(tmp_path: Path,
     )
     (tmp_path / "double.py").write_text(text, encoding="utf-8")
 
-    assert main(["run", "double.py", "--on", "interpreter", "--sizes", "M=5"]) == 0
+    assert main(["run", "double.py", "--on", "interpreter", "--sizes", "M=5"]) == 2
     out = capsys.readouterr().out
     assert out.startswith("double (gfx942): not compared")
+    assert "verdict         the kernel is proved, but no assertion determines B" in out
     assert "M = 5, N = 256" in out
 
 

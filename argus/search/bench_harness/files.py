@@ -197,4 +197,4 @@ class KernelOfFile:
     def _interpreted(self, case: Case) -> dict[str, Array]:
         pairs = zip(self.tensors, self.shapes(case.sizes), strict=True)
         arrays = [case.arrays[t.name] if t.read else np.full(shape, np.nan).astype(t.dtype) for t, shape in pairs]
-        return interpret(self.kernel, *arrays)
+        return interpret(self.kernel, *arrays, tags=False)

@@ -28,7 +28,7 @@ from argus.interp.search.diagnosis import Witness, diagnose
 from argus.interp.search.provenance import DATA_FLOW, Provenance, trace_provenance
 from argus.interp.search.runs import Runs
 from argus.interp.search.schedule import directed
-from argus.interp.search.search import assumed, sizes_in_order
+from argus.interp.search.search import assumed, sizes_in_order, whole_tiles
 from argus.interp.search.shrink import Shrunk, descend, shrink
 from argus.interp.violation import Violation
 from argus.verifier.refute_text import describe_schedule, facts, hop_labels, iteration_text, thread_text
@@ -90,14 +90,18 @@ def _change(kernel: Kernel, witness: Witness, sizes: Sequence[Mapping[str, int]]
         return None
     if violation.code == "I5" and violation.other is not None:
         return None
-    tried = [witness.sizes, *_extreme_sizes(kernel, sizes)]
-    return find_repair(kernel, violation.code, tried, witness.schedule)
+    tried = [dict(each) for each in (witness.sizes, *_extreme_sizes(kernel, sizes), *whole_tiles(kernel))]
+    distinct = [each for place, each in enumerate(tried) if each not in tried[:place]]
+    return find_repair(kernel, violation.code, distinct, witness.schedule)
 
 
 def _describe_change(change: Change) -> str:
     frame = change.stmt.span.frame
     line = "" if frame is None else f"line {frame.line}: "
-    return f"{line}{change.help}; no fault is left then at the sizes tried"
+    shown = ", ".join("(" + ", ".join(map(str, each.values())) + ")" for each in change.tried)
+    names = ", ".join(change.tried[0]) if change.tried else ""
+    places = f" at ({names}) = {shown}" if names else ""
+    return f"{line}{change.help}; no fault is left then{places}"
 
 
 def _extreme_sizes(kernel: Kernel, sizes: Sequence[Mapping[str, int]]) -> Iterable[Mapping[str, int]]:
@@ -159,6 +163,8 @@ def is_static(obligation: Obligation) -> bool:
     """Whether the fault shows without a run: a budget, a layout, or the range of an integer not read from memory."""
     if obligation.replayable:
         return False
+    if obligation.of_descriptor:
+        return True
     if obligation.invariant == "I28":
         return not mentions(algebra.all_of((*obligation.hypotheses, obligation.goal)), (Read,))
     return obligation.invariant in _STATIC
@@ -272,9 +278,9 @@ def refutation_of_run(
     violation, came, change = witness.violation, known.came, known.change
     advice = [o for o in suspects if o.invariant == violation.code]
     exact = [o for o in advice if o.stmt.span == violation.stmt.span]
-    usual = advice_for(violation.code) if uses_agents(kernel) else ""
+    usual = advice_for(kernel, violation.code) if uses_agents(kernel) else ""
     obligation_help = next((o.help for o in (*exact, *advice) if o.help), "")
-    general = witness.help or usual or obligation_help or advice_for(violation.code)
+    general = witness.help or usual or obligation_help or advice_for(kernel, violation.code)
     help_text = general if change is None else _describe_change(change)
     counterexample = Counterexample(
         code=violation.code,

@@ -117,7 +117,7 @@ def test_the_search_names_the_cause_and_replays_it(fault: str, code: str) -> Non
     found = refuted(kernel)
     assert found.counterexample.code == code, found.counterexample.message
     assert isinstance(found.diagnostic, Diagnostic)
-    assert found.diagnostic.help == advice_for(code) or code in ("I1", "I6", "I8")
+    assert found.diagnostic.help == advice_for(kernel, code) or code in ("I1", "I6", "I8")
     assert code != "I1" or "start the tile at `16*k`" in found.diagnostic.help
     assert found.counterexample.replayed == "interpreter"
 

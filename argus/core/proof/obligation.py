@@ -34,6 +34,7 @@ class Obligation:
     open_claim: an output, and which elements of the inputs its claim does not tell apart; the verdict says it.
     presumed: a named assumption on which the proof depends; the verdict lists it.
     replayable: the interpreter can show the failure in a run, although the invariant's other faults are static.
+    of_descriptor: the goal is about a tensor map, which a launch makes before any thread runs: a static fault.
     asserted: the program states the goal, so the statement must be reachable: contradictory hypotheses prove nothing.
     """
 
@@ -58,6 +59,7 @@ class Obligation:
     presumed: str = ""
     replayable: bool = False
     instead: str = ""
+    of_descriptor: bool = False
 
 
 INVARIANT_PRIORITY = (

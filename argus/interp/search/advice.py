@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from argus.core.ir import Arrive, Await, Kernel, walk
+
 _ADVICE: Mapping[str, str] = {
     "I1": "both operands of a product must carry equal tags, such as the same k: compare the tile indices of the two "
     "loads, the swizzles of the write and the read of shared memory, and the fragments' layouts",
@@ -35,7 +37,15 @@ _ADVICE: Mapping[str, str] = {
     "I36": "put a `sync()` between the reads and the writes that follow",
 }
 
+_WITHOUT_PHASES: Mapping[str, str] = {
+    "I5": "put a `sync()` between the writes and the reads that follow, by all threads that take part; wait for an "
+    "asynchronous copy before it",
+    "I10": "put `wgmma.wait(...)`, then `sync()`, between the product and the writes that follow",
+}
+"""The advice for kernels in which no barrier has phases: there is no stage to wait for or to release."""
 
-def advice_for(code: str) -> str:
-    """The advice for an invariant; empty if there is none."""
-    return _ADVICE.get(code, "")
+
+def advice_for(kernel: Kernel, code: str) -> str:
+    """The advice for an invariant that a kernel violates; empty if there is none."""
+    phases = any(isinstance(stmt, Await | Arrive) for stmt in walk(kernel.body))
+    return _ADVICE.get(code, "") if phases else _WITHOUT_PHASES.get(code, _ADVICE.get(code, ""))

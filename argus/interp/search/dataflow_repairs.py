@@ -31,10 +31,11 @@ Sizes = Mapping[str, int]
 
 @frozen(eq=False)
 class Change:
-    """Replacements of statements (None: removed), and the repair in words."""
+    """Replacements of statements (None: removed), and the repair in words. tried: sizes at which it leaves no fault."""
 
     new: Mapping[Stmt, Stmt | None]
     help: str
+    tried: tuple[Sizes, ...] = ()
 
     @property
     def stmt(self) -> Stmt:
@@ -46,7 +47,7 @@ def find_repair(kernel: Kernel, code: str, sizes: Sequence[Sizes], schedule: Sch
     """The first change after which no run at any of the sizes violates anything; the first size shows the fault."""
     for change in islice(_changes(kernel, code), _MOST):
         if _clean(replace(kernel, change.new), sizes, schedule):
-            return change
+            return evolve(change, tried=tuple(sizes))
     return None
 
 

@@ -27,6 +27,7 @@ _TIMES = (2, 3)
 _MOST_HELD = 1 << 22
 """The largest number of tensor elements in one run, each of which also needs memory for its tags."""
 _HALVES = (3, 5)
+_WHOLE = 6
 
 
 def find(
@@ -67,6 +68,17 @@ def sizes_in_order(kernel: Kernel, extra: Sequence[Mapping[str, int]] = ()) -> I
     together = _all_larger(kernel, assumption) if _sums_windows(kernel) else ()
     parts = _parts_of_tiles(kernel, assumption)
     yield from _allowed(kernel, assumption, [*allowed[:_SIZES], *together, *parts, *extra])
+
+
+def whole_tiles(kernel: Kernel) -> list[dict[str, int]]:
+    """Sizes that are exact multiples of their tiles, all or one alone, and just above a tile; least work first."""
+    assumption = assumed(kernel)
+    least = {symbol.name: _least(symbol, assumption) for symbol in kernel.sizes}
+    tile = {s.name: max(_extents(kernel, s)[0], default=least[s.name]) for s in kernel.sizes}
+    found = [{name: times * tile[name] for name in tile} for times in (1, 2)]
+    found += [{**least, name: times * tile[name]} for name in tile for times in (1, 2)]
+    found += [{name: tile[name] + least[name] for name in tile}]
+    return _allowed(kernel, assumption, found)[:_WHOLE]
 
 
 def _parts_of_tiles(kernel: Kernel, assumption: Cond) -> Iterator[dict[str, int]]:

@@ -38,6 +38,7 @@ def box_obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligati
     if isinstance(buffer.layout, Strided):
         wide = box.multiple * 8 // buffer.dtype.bits
         strides_divisible = algebra.all_of(stride_divisible(stride, wide) for stride in buffer.layout.strides[:-1])
+        apart = [algebra.mul(stride, buffer.dtype.bits // 8) for stride in buffer.layout.strides[:-1]]
         plain = buffer.layout.strides[-1] is algebra.const(1) and buffer.align % box.multiple == 0
         yield Obligation(
             "I19",
@@ -46,7 +47,10 @@ def box_obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligati
             strides_divisible if plain else algebra.FALSE,
             step.context,
             compared=access.shape[1],
+            fault=f"rows of `{buffer.name}` are no multiple of {box.multiple} bytes apart, as `{stmt.atom}` requires",
             help=f"`assume({show(buffer.shape[-1])} % {wide} == 0)`, or use a schedule of narrower loads",
+            of_descriptor=plain,
+            quantities=tuple((f"bytes between rows along axis {axis}", byte) for axis, byte in enumerate(apart)),
         )
         yield from box_start_obligations(step, stmt, access)
     elif isinstance(buffer.layout, Staged) and box.axes > 1:

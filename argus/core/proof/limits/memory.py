@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from argus.core import algebra
-from argus.core.index import Cond, Index, Read
+from argus.core.index import Cond, Coord, Index, Read
 from argus.core.ir import Buffer, Copy, Staged, Strided, View
 from argus.core.layout import Layout
 from argus.core.proof.dataflow.access import Access, Accesses
@@ -89,13 +89,17 @@ def _bound_obligations(step: Step, stmt: Copy, access: Access, places: tuple[Sep
             goal,
             step.context,
             compared=place.table.size,
-            help=_bounds_help(buffer, access),
+            help=_bounds_help(access, axis),
         )
 
 
-def _bounds_help(buffer: Buffer, access: Access) -> str:
+def _bounds_help(access: Access, axis: int) -> str:
+    buffer, chosen = access.view.buffer, access.view.at[axis]
     if buffer.space != "global":
         return f"make `{buffer.name}` larger or the index smaller"
+    if not mentions(chosen, (Coord,)):  # no tile that reaches over the end: zeros in its place would hide the fault
+        extent = show(buffer.shape[axis])
+        return f"index axis {axis} of `{buffer.name}`, which is `{show(chosen)}` here, by a number below {extent}"
     effect = "read 0 outside the tensor" if access.mode == "read" else "write nothing outside the tensor"
     return f"give the copy `edge=0`, to {effect}, or `assume(...)` sizes that are whole tiles"
 

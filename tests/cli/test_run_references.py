@@ -167,3 +167,9 @@ def test_a_program_is_run_whole(capsys: Captured) -> None:
 
     out = capsys.readouterr().out
     assert "1,600 elements with the proved formula in float64" in out
+
+
+def test_a_refuted_program_does_not_pass(capsys: Captured) -> None:
+    file = CORPUS / "programs" / "refuted" / "parts_of_other_rows.py"
+    assert command(str(file), sizes="M=40,N=40,K=64") == 1
+    assert "verdict         the kernel is refuted by I4" in capsys.readouterr().out

@@ -9,9 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import argus
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.interp.interpret import interpret
+from argus.runtime.run import inputs_of
+from argus.runtime.run_sizes import sizes_of
+from argus.verifier.loader import load as load_exported
+from property_tests.programs import CORPUS
 from tests.interp.programs import gemm
+from tests.verifier.switched_off_checks import load
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -63,3 +69,26 @@ def test_a_broken_assumption_is_shown_with_its_values() -> None:
 def test_a_size_of_zero_is_an_assumption_broken_or_nothing_to_do() -> None:
     assert refused(zeros(2, 0), zeros(2, 0), zeros(2, 2)).code == "E402"
     assert interpret(gemm(), zeros(0, 4), zeros(3, 4), zeros(0, 3))["C"].shape == (0, 3)
+
+
+@pytest.mark.parametrize(("name", "code"), [("swapped_k_order", "I1"), ("direct_load_not_waited_for", "I31")])
+def test_a_violation_is_raised_unless_tags_are_not_checked(name: str, code: str) -> None:
+    kernel = load(name).trace()
+    arrays = list(inputs_of(kernel, sizes_of(kernel, {}), 0).values())
+
+    with pytest.raises(ArgusError) as caught:
+        argus.interpret(kernel, *arrays)
+    assert caught.value.diagnostic.code == code
+    assert caught.value.diagnostic.primary.span.frame is not None
+    assert argus.interpret(kernel, *arrays, tags=False)
+
+
+def test_violations_of_a_program_are_raised_too() -> None:
+    program = load_exported(str(CORPUS / "programs" / "refuted" / "parts_of_other_rows.py"))[0].program
+    assert program is not None
+    arrays = list(inputs_of(program, {size.name: 64 for size in program.sizes}, 0).values())
+
+    with pytest.raises(ArgusError) as caught:
+        argus.interpret(program, *arrays)
+    assert caught.value.diagnostic.code.startswith("I")
+    assert argus.interpret(program, *arrays, tags=False)

@@ -21,6 +21,7 @@ from argus.core.walk import mentions, show, substitute, symbols, topological
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import run_prepared
 from argus.interp.search.schedule import Schedule
+from argus.interp.violation import UnsatisfiedPromiseError
 
 _SEVERAL = 2
 _MOST = 32
@@ -46,18 +47,28 @@ class Change:
 def find_repair(kernel: Kernel, code: str, sizes: Sequence[Sizes], schedule: Schedule) -> Change | None:
     """The first change after which no run at any of the sizes violates anything; the first size shows the fault."""
     for change in islice(_changes(kernel, code), _MOST):
-        if _clean(replace(kernel, change.new), sizes, schedule):
-            return evolve(change, tried=tuple(sizes))
+        tried = _clean_at(replace(kernel, change.new), sizes, schedule)
+        if tried:
+            return evolve(change, tried=tried)
     return None
 
 
-def _clean(kernel: Kernel, sizes: Sequence[Sizes], schedule: Schedule) -> bool:
+def _clean_at(kernel: Kernel, sizes: Sequence[Sizes], schedule: Schedule) -> tuple[Sizes, ...]:
+    """The sizes, less those at which no integers keep the promises; none if a run at one violates anything."""
+    tried: list[Sizes] = []
     try:
         prepared = Prepared(kernel)
-        runs = (run_prepared(prepared, size, None, schedule, tags=True, values=False) for size in sizes)
-        return not any(outcome.violations for outcome in runs)
+        for size in sizes:
+            try:
+                outcome = run_prepared(prepared, size, None, schedule, tags=True, values=False)
+            except UnsatisfiedPromiseError:
+                continue
+            if outcome.violations:
+                return ()
+            tried.append(size)
     except (ArgusError, ZeroDivisionError, IndexError, KeyError):
-        return False
+        return ()
+    return tuple(tried)
 
 
 def replace(kernel: Kernel, new: Mapping[Stmt, Stmt | None]) -> Kernel:

@@ -9,7 +9,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.index import Cond, Symbol
 from argus.core.ir import Kernel, Program
 from argus.core.query import Budget, Sat
-from argus.core.walk import substitute
+from argus.core.walk import evaluate, substitute
 from argus.interp.search.search import assumed
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
@@ -35,6 +35,8 @@ def sizes_of(kernel: Kernel | Program, given: Mapping[str, int]) -> dict[str, in
     conditions = tuple(_assumptions(kernel))
     fixed = [algebra.eq(algebra.sym(s), given[s.name]) for s in kernel.sizes if s.name in given]
     chosen = {name: given.get(name, DEFAULT_SIZE) for name in names}
+    if _meets(conditions, {symbol: chosen[symbol.name] for symbol in kernel.sizes}):
+        return chosen
     session = Session(resolve(None), Budget(), None)
     for symbol in kernel.sizes:
         if symbol.name not in given:
@@ -44,6 +46,16 @@ def sizes_of(kernel: Kernel | Program, given: Mapping[str, int]) -> dict[str, in
             chosen[symbol.name] = value
             fixed.append(algebra.eq(algebra.sym(symbol), value))
     return chosen
+
+
+def _meets(conditions: tuple[Cond, ...], sizes: Mapping[Symbol, int]) -> bool:
+    """Whether sizes meet the conditions and the ranges of their symbols."""
+    high = all(s.high is None or value <= s.high for s, value in sizes.items())
+    low = all(s.low is None or value >= s.low for s, value in sizes.items())
+    try:
+        return high and low and bool(evaluate(algebra.all_of(conditions), sizes))
+    except ZeroDivisionError:
+        return False
 
 
 def _value(session: Session, symbol: Symbol, conditions: tuple[Cond, ...]) -> int | None:

@@ -26,7 +26,8 @@ from argus.emit.artifact import Artifact
 from argus.report.diagnostic_text import render_plain, to_json
 from argus.report.json_document import report_json
 from argus.report.summary import verdict_word
-from argus.runtime.run import MOST_WORK, inputs_of, sizes_of, too_large
+from argus.runtime.run import MOST_WORK, inputs_of, too_large
+from argus.runtime.run_sizes import sizes_of
 from argus.runtime.sandbox.messages import Job, Reply, SentDiagnostic, decode, encode
 from argus.runtime.sandbox.parse_output import parse_output
 from argus.runtime.sandbox.request import (

@@ -25,7 +25,7 @@ from argus.verifier.loader import load
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "corpus" / "proved"
 RESULTS = ROOT / "benchmarks" / "results" / "emitter_faults.json"
-SEEDS = 4
+SEEDS = 12
 SECONDS = 20.0
 LEAST = 0.97
 ENTRY = 'extern "C" __global__'
@@ -127,7 +127,7 @@ def faults() -> tuple[Fault, ...]:
         ("arrivals", r"barrier_init\(ring_empty_ \+ 8 \* i, 4\)", "barrier_init(ring_empty_ + 8 * i, 5)"),
         ("arrivals", r"barrier_init\(ring_full_ \+ 8 \* i, 1\)", "barrier_init(ring_full_ + 8 * i, 2)"),
         ("rank", r"& 1\), 1, 1\);", "& 1), 0, 1);"),
-        ("predicate", r"\(unsigned\)\(at1\) < ", "(unsigned)(at1) <= "),
+        ("predicate", r"\(unsigned\)\(at1 \+ 8\) < ", "(unsigned)(at1 + 8) <= "),
         ("lane mask", r"math_thread_ & 3\)", "math_thread_ & 1)"),
         ("name", r"&B__map1, ring", "&A__map0, ring"),
         ("width", r"store_b32\(&C_", "store_b16(&C_"),
@@ -173,10 +173,9 @@ def faults() -> tuple[Fault, ...]:
         ("predicate", r"\? 16 : 0", "? 16 : 16"),
         ("width", r"cp_async_16\(", "cp_async_8("),
     )
-    add("ones_outside_by_cp_async", ("fill", r"(fill_b\d+\([^;]*?), 0x\w+u\)", r"\1, 0u)"))
     add(
         "row_softmax",
-        ("lane mask", r"lane_xor<1>", "lane_xor<2>"),
+        ("lane mask", r"part\[row\] \+ lane_xor<1>", "part[row] + lane_xor<2>"),
         ("lane mask", r"lane_xor<(\d+)>", "lane_xor<32>", "last"),
     )
     return tuple(made)

@@ -24,9 +24,9 @@ from argus.runtime.expressions import value_of
 Array = npt.NDArray[Any]
 Words = list[int]
 Moments = Literal["earliest", "latest", "random"]
-Order = Literal["random", "lowest", "highest"]
+Order = Literal["random", "lowest", "highest", "ranked"]
 _MOMENTS: tuple[Moments, ...] = ("earliest", "latest", "random")
-_ORDERS: tuple[Order, ...] = ("random", "lowest", "highest")
+_ORDERS: tuple[Order, ...] = ("random", "lowest", "highest", "ranked")
 _BYTES = {dtype.name: dtype.bits // 8 for dtype in DTYPES}
 _AXES = 5
 _LEAST_SLOT = 16
@@ -58,7 +58,7 @@ class Schedule:
 def schedule_of(seed: int) -> Schedule:
     """The schedule of a seed: the latest moments first, then the earliest, then drawn ones."""
     fixed = (Schedule("latest", "lowest", 0), Schedule("earliest", "highest", 1))
-    return fixed[seed] if seed < len(fixed) else Schedule("random", "random", seed)
+    return fixed[seed] if seed < len(fixed) else Schedule("random", "ranked" if seed % 2 else "random", seed)
 
 
 @frozen

@@ -150,6 +150,7 @@ def chosen_sizes(kernel: Kernel, count: int = _SIZES) -> list[dict[str, int]]:
     """
     every = [dict(each) for each in islice(sizes_in_order(kernel), _CANDIDATES)]
     found = [each for each in every if prod(each.values()) <= _MOST_WORK] or every[:1]
+    found = [each for each in found if prod(each.values())] or found
     found.sort(key=lambda each: prod(each.values()))
     usable = [each for each in found if _has_inputs(kernel, each)]
     if found and not usable:

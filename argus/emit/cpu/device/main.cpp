@@ -124,7 +124,7 @@ static bool run_cluster() {
     cluster_gathering.clocks.clear(), cluster_gathering.past.clear();
     memset(slot_clocks, 0, 4 * actors);
     for (u32 n = 0; n < warp_count; ++n) meetings[n].come = group_meetings[n].come = 0, live_sums[n].count = 0, group_fenced[n] = false;
-    for (u32 n = 0; n < warp_count; ++n) warps[n].ready = 0;
+    for (u32 n = 0; n < warp_count; ++n) warps[n].ready = 0, warps[n].rank = dice.below(1 << 20);
     for (u32 n = 0; n < thread_count; ++n) begin_thread(threads[n], n);
     for (;;) {
         running = next_thread();
@@ -230,7 +230,7 @@ extern "C" [[noreturn]] void cpu_main(i64* stack) {
     warps = allocate_array<Warp>(warp_count);
     for (u32 n = 0; n < warp_count; ++n) {
         const u32 first = n % warps_each * warp_size;
-        warps[n] = {0, n / warps_each * launch.threads + first, launch.threads - first < warp_size ? launch.threads - first : warp_size};
+        warps[n] = {0, n / warps_each * launch.threads + first, launch.threads - first < warp_size ? launch.threads - first : warp_size, 0};
     }
     meetings = allocate_array<Meeting>(warp_count);
     group_meetings = allocate_array<Meeting>(thread_count / 32 + 4);

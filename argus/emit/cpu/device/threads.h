@@ -21,6 +21,7 @@ struct Thread {
 struct Warp {
     u64 ready;
     u32 first, lanes;  // threads
+    u32 rank;          // of two ready warps the one with the higher rank runs, if ranks decide
 };
 
 struct Launch {
@@ -30,7 +31,7 @@ struct Launch {
     u32 moments, order;  // of asynchronous operations; of warps
 };
 enum Moments { EARLIEST, LATEST, ANY };
-enum Order { RANDOMLY, LOWEST, HIGHEST };
+enum Order { RANDOMLY, LOWEST, HIGHEST, RANKED };
 static Launch launch;
 static Random dice;
 
@@ -129,7 +130,15 @@ static void thread_main() {
     to_scheduler();
     __builtin_unreachable();
 }
+// Ranks hold warps back for long: orders that a fair choice hardly draws. They change at times.
+static void choose_by_rank() {
+    if (dice.one_in(32)) warps[dice.below(warp_count)].rank = dice.below(1 << 20);
+    current_warp = ~0u;
+    for (u32 n = 0; n < warp_count; ++n)
+        if (warps[n].ready && (current_warp == ~0u || warps[n].rank > warps[current_warp].rank)) current_warp = n;
+}
 static Thread* next_thread() {
+    if (launch.order == RANKED) choose_by_rank();
     if (current_warp >= warp_count || !warps[current_warp].ready) {
         u32 ready = 0;
         for (u32 n = 0; n < warp_count; ++n) ready += warps[n].ready != 0;

@@ -52,6 +52,13 @@ class Target:
 
 _SCHEDULERS = 4
 
+LARGEST_SIZE = 1 << 30
+"""The largest size of a tensor's axis: coordinates are 32-bit integers, and tiles reach beyond the tensor."""
+
+DESCRIPTOR_BYTES = 0xFFFF_FFF0
+"""The most bytes that a buffer descriptor (V#) may span. A vector of at most 16 bytes at this 32-bit offset is then
+out of range: a load reads 0, a store is dropped.
+"""
 
 gfx942 = Target("gfx942", 64, 1024, 65_536, 512, 32, {"vmem": 63, "lds": 15}, 128, 304, 512 * 64, 256)
 sm_90a = Target("sm_90a", 32, 1024, 232_448, 255, 32, {"cp_async": 7, "bulk": 7, "wgmma": 7}, 32, 132, 16_384)

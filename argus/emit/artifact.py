@@ -12,6 +12,7 @@ from argus.core.diagnostic import Diagnostic, Label
 from argus.core.dtype import DTYPES
 from argus.core.index import Symbol
 from argus.core.ir import Assume, Copy, Kernel, Strided, walk
+from argus.core.target import DESCRIPTOR_BYTES, LARGEST_SIZE
 from argus.core.walk import show
 from argus.emit.address import span_in_elements
 from argus.emit.cuda.guards import Guard
@@ -22,10 +23,6 @@ from argus.emit.scope import described_buffers
 
 SCHEMA = "argus.artifact/1"
 _BYTES = {dtype.name: dtype.bits // 8 for dtype in DTYPES}
-# Buffer offsets are 32-bit byte counts; the last 16 values encode "out of range".
-DESCRIPTOR_BYTES = 0xFFFF_FFF0
-# Coordinates are 32-bit integers; the limit leaves room for tiles that reach beyond the tensor.
-LARGEST_SIZE = 1 << 30
 
 
 @frozen

@@ -30,6 +30,15 @@ from argus.emit.faults import not_built
 from argus.emit.names import Names
 
 Width = Literal["", "(long)", "(unsigned)"]
+"""The C type in which an expression is computed, as a cast: `int` without one. All of its parts are computed in it."""
+
+LONG_HELPERS = """\
+HELPER long floor_div_long(long a, long b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); }
+HELPER long floor_mod_long(long a, long b) { return a - floor_div_long(a, b) * b; }
+HELPER long min_long(long a, long b) { return a < b ? a : b; }
+HELPER long max_long(long a, long b) { return a > b ? a : b; }
+"""
+"""Device functions that 64-bit expressions call, on both targets."""
 
 # Precedence of a text: comparison, sum, product, or primary expression.
 _COMPARED, _ADDED, _MULTIPLIED, _ATOM = 0, 1, 2, 3
@@ -67,7 +76,7 @@ class CText:
     elements: ElementText | None = field(default=None, eq=False)
 
     def index(self, node: Index, width: Width = "") -> str:
-        """An `int` expression, or one in the type `width` that every symbol is cast to."""
+        """The expression computed in the type `width`: symbols, elements and locals are cast to it."""
         return fold(node, self._visit(width))[0]
 
     def factor(self, node: Index, width: Width = "") -> str:
@@ -89,12 +98,14 @@ class CText:
                     return f"{width}{self.names.symbols[symbol]}", _ATOM
                 case Sum():
                     return _sum(node, parts)
+                case Bin() | Pick() if width == "(unsigned)" and not _wraps_alike(node):
+                    return f"(unsigned){_wrap(fold(node, self._visit('(long)')), _ATOM)}", _ATOM
                 case Bin():
                     if not width and node in self.known:
                         return self.known[node], _ATOM
-                    return self._bin(node, parts)
+                    return self._bin(node, parts, width)
                 case Pick():
-                    return f"({_wrap(parts[0], _ADDED)} ? {parts[1][0]} : {parts[2][0]})", _ATOM
+                    return f"{width}({_wrap(parts[0], _ADDED)} ? {parts[1][0]} : {parts[2][0]})", _ATOM
                 case Cmp():
                     return _comparison(node, parts), _COMPARED
                 case And() | Or():
@@ -105,8 +116,9 @@ class CText:
                     return f"!({parts[0][0]})", _ATOM
                 case Coord(axis=axis) if self.elements is not None:
                     return self.elements.coordinate(axis), _ATOM
-                case Read(array=array) if self.elements is not None:
-                    return self.elements.element(array, [text for text, _ in parts]), _ATOM
+                case Read(array=array, at=at) if self.elements is not None:
+                    places = [fold(place, self._visit("(long)"))[0] for place in at]
+                    return f"{width}{self.elements.element(array, places)}", _ATOM
                 case Coord() | Read() | Held():
                     raise not_built(f"an index expression with {type(node).__name__.lower()} in it")
                 case _:
@@ -114,37 +126,47 @@ class CText:
 
         return visit
 
-    def _bin(self, node: Bin, parts: Sequence[_Part]) -> _Part:
+    def _bin(self, node: Bin, parts: Sequence[_Part], width: Width) -> _Part:
         left, right = parts
         match node.op:
             case "*":
                 return f"{_wrap(left, _MULTIPLIED)} * {_wrap(right, _ATOM)}", _MULTIPLIED
             case "//" | "%":
-                return self._division(node, left, right)
+                return self._division(node, left, right, width)
             case "min" | "max":
-                return f"{node.op}({left[0]}, {right[0]})", _ATOM
+                return f"{node.op}{_suffix(width)}({left[0]}, {right[0]})", _ATOM
             case "&" | "|" | "^" | "<<" | ">>":
                 return f"({_wrap(left, _MULTIPLIED)} {node.op} {_wrap(right, _MULTIPLIED)})", _ATOM
             case _:
                 assert_never(node.op)
 
-    def _division(self, node: Bin, left: _Part, right: _Part) -> _Part:
+    def _division(self, node: Bin, left: _Part, right: _Part, width: Width) -> _Part:
         by = node.right.value if isinstance(node.right, Const) else 0
         of_thread = isinstance(node.left, Sym) and node.left.symbol == self.thread
         if node.op == "//" and of_thread and by > 0 and by % self.unit == 0:
-            return self._wave_index(by // self.unit)
+            return f"{width}{self._wave_index(by // self.unit)}", _ATOM
         if by > 0 and by & (by - 1) == 0:
             # An arithmetic shift and a mask compute floor division and floor modulus of negative numbers too.
             shifted = f">> {by.bit_length() - 1}" if node.op == "//" else f"& {by - 1}"
             return f"({_wrap(left, _ATOM)} {shifted})", _ATOM
         if _nonnegative(node.left) and _positive(node.right):
             return f"({_wrap(left, _MULTIPLIED)} {'/' if node.op == '//' else '%'} {_wrap(right, _ATOM)})", _ATOM
-        return f"floor_{'div' if node.op == '//' else 'mod'}({left[0]}, {right[0]})", _ATOM
+        return f"floor_{'div' if node.op == '//' else 'mod'}{_suffix(width)}({left[0]}, {right[0]})", _ATOM
 
-    def _wave_index(self, waves: int) -> _Part:
+    def _wave_index(self, waves: int) -> str:
         if waves & (waves - 1) == 0:
-            return ("wave", _ATOM) if waves == 1 else (f"(wave >> {waves.bit_length() - 1})", _ATOM)
-        return f"(wave / {waves})", _ATOM
+            return "wave" if waves == 1 else f"(wave >> {waves.bit_length() - 1})"
+        return f"(wave / {waves})"
+
+
+def _suffix(width: Width) -> str:
+    """What the name of a helper ends in that computes in a type."""
+    return "_long" if width == "(long)" else ""
+
+
+def _wraps_alike(node: Bin | Pick) -> bool:
+    """Whether an operation on operands modulo 2^32 gives the result modulo 2^32. Division and comparison do not."""
+    return isinstance(node, Bin) and node.op in ("*", "&", "|", "^", "<<")
 
 
 def _nonnegative(node: Index) -> bool:

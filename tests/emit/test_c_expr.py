@@ -12,7 +12,7 @@ from argus.core.algebra import const, coord, sym
 from argus.core.diagnostic import ArgusError
 from argus.core.index import Cond, Index, Symbol
 from argus.core.walk import evaluate
-from argus.emit.c_expr import CText
+from argus.emit.c_expr import CText, ElementText
 from argus.emit.hip.prelude import PRELUDE
 from argus.emit.names import Names
 from tests.emit import host
@@ -96,6 +96,49 @@ def _random_cond(draw: random.Random, left: Index, right: Index) -> Cond:
     first, second = algebra.le(left, right), algebra.eq(algebra.mod(left, 4), 1)
     both = draw.choice((algebra.all_of, algebra.any_of))((first, algebra.negate(second)))
     return draw.choice((first, second, both, algebra.negate(both), algebra.lt(right, left)))
+
+
+I32 = (1 << 32) - 1
+TABLE = CText(
+    Names({s: s.name for s in SYMBOLS}, {}, "kernel"),
+    THREAD,
+    64,
+    elements=ElementText(str, lambda _, at: f"T[{at[0]}]"),
+)
+
+
+def test_every_part_has_the_stated_width() -> None:
+    row = algebra.read("T", (algebra.add(algebra.mul(k, 4096), 7),))
+    assert TABLE.index(algebra.add(algebra.mul(row, 4096), algebra.mul(n, 1024)), "(long)") == (
+        "1024 * (long)n + 4096 * (long)T[4096 * (long)k + 7]"
+    )
+    assert TABLE.index(row) == "T[4096 * (long)k + 7]"
+    assert TABLE.index(algebra.floordiv(algebra.mul(m, n), 12), "(long)") == "floor_div_long((long)m * (long)n, 12)"
+    assert TABLE.index(algebra.minimum(row, 3), "(long)") in {
+        "min_long((long)T[4096 * (long)k + 7], 3)",
+        "min_long(3, (long)T[4096 * (long)k + 7])",
+    }
+    assert TEXT.index(algebra.floordiv(thread, 64), "(long)") == "(long)wave"
+    assert TEXT.index(algebra.floordiv(m, 12), "(unsigned)") == "(unsigned)floor_div_long((long)m, 12)"
+
+
+@pytest.mark.skipif(not host.available(), reason="runs C text on 64-bit Linux")
+def test_wide_text_computes_what_32_bits_do_not_hold(tmp_path: Path) -> None:
+    """Also at values whose products exceed 32 bits; in unsigned 32 bits modulo 2^32."""
+    draw = random.Random(8)  # noqa: S311 reason: a fixed sample of expressions
+    wanted = [algebra.mul(_random_index(draw, draw.randint(1, 3)), draw.choice((1, 4096, 2**20))) for _ in range(150)]
+    lines = [f"out[{i}] = {TEXT.factor(node, '(long)')};" for i, node in enumerate(wanted)]
+    lines += [
+        f"out[{len(wanted) + i}] = (unsigned)({TEXT.index(node, '(unsigned)')});" for i, node in enumerate(wanted)
+    ]
+    head = 'extern "C" void all(int thread, int k, int m, int n, long* out) { int wave = thread / 64;'
+    library = host.compiled(PRELUDE, "\n".join((head, *lines, "}")), tmp_path)
+    for _ in range(40):
+        values = draw.randrange(256), draw.randrange(1 << 30), *(draw.randint(-(1 << 30), 1 << 30) for _ in "mn")
+        out = np.zeros(len(lines), np.int64)
+        library.all(*values, out.ctypes.data_as(ctypes.c_void_p))
+        expected = [int(evaluate(node, dict(zip(SYMBOLS, values, strict=True)))) for node in wanted]
+        assert out.tolist() == [*expected, *(number & I32 for number in expected)]
 
 
 @pytest.mark.skipif(not host.available(), reason="runs C text on 64-bit Linux")

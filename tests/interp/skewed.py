@@ -60,7 +60,7 @@ def pingpong(edit: str = "") -> Kernel:
 def _pingpong(problem: Contraction, edit: str) -> None:  # noqa: PLR0915 reason: a kernel reads from top to bottom
     A, B, C = problem.A, problem.B, problem.C
     assume(A.shape[1] >= 1, A.shape[1] % 8 == 0)
-    assume(A.shape[0] * A.shape[1] < 1 << 31, B.shape[0] * B.shape[1] < 1 << 31)
+    assume(A.shape[0] * A.shape[1] <= (1 << 31) - 8, B.shape[0] * B.shape[1] <= (1 << 31) - 8)
     mm = mfma(mfma_f32_16x16x16_bf16).over(waves=(2, 4), tile=(HALF, TILE), k=SLICE, k_run=8)
     lds_a = shared(bf16, (2, HALF, TILE), swizzle=Swizzle(3, 3, 3), banks=1)
     lds_b = shared(bf16, (TILE, TILE), swizzle=Swizzle(3, 3, 3), banks=1)

@@ -15,11 +15,10 @@ from argus.core.dtype import DType
 from argus.core.index import Index, Symbol
 from argus.core.ir import Buffer, Strided
 from argus.core.span import Span
+from argus.core.target import LARGEST_SIZE
 from argus.core.walk import symbols
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-LARGEST_SIZE = 1 << 30
-"""The largest tensor size: coordinates plus a tile then fit in 32-bit integers."""
 
 
 def traceable(function: Callable[..., None], what: str = "kernel") -> FunctionType:

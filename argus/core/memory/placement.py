@@ -37,6 +37,13 @@ def bytes_of(buffer: Buffer) -> int:
     return _staged(buffer).layout.cosize() * buffer.dtype.bits // 8
 
 
+def padded_bytes(buffer: Buffer) -> int:
+    """Size of a shared tensor in whole multiples of its alignment: in any order, tensors follow each other without gaps
+    if those of larger alignment come first, as LLVM places them.
+    """
+    return -(-bytes_of(buffer) // alignment(buffer)) * alignment(buffer)
+
+
 def _staged(buffer: Buffer) -> Staged:
     assert isinstance(buffer.layout, Staged), buffer.name
     return buffer.layout

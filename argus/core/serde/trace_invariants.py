@@ -17,10 +17,9 @@ from argus.core.serde.operations import operation_violations
 from argus.core.serde.storage import storage_violations
 from argus.core.serde.texts import text_violations
 from argus.core.serde.writing import parts
+from argus.core.target import LARGEST_SIZE
 from argus.core.walk import show, substitute, topological
 
-LARGEST_SIZE = 1 << 30
-"""The upper bound of every size, as for declared tensors."""
 _NAME = re.compile(r"[\w.]+( [\w.]+)*")
 
 Bounds = tuple[int | None, int | None]

@@ -21,8 +21,6 @@ from argus.emit.names import Names
 THREADS = 256
 _NO_UNIT = 1 << 30
 _HELPERS = """
-HELPER long floor_div(long a, long b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); }
-HELPER long floor_mod(long a, long b) { return a - floor_div(a, b) * b; }
 HELPER long guard_within(long at, long extent) { return at < 0 ? 0 : at < extent ? at : extent - 1; }
 """
 
@@ -64,7 +62,7 @@ def _predicate_helper(kernel: Kernel, names: Names, guard: Guard) -> Iterator[st
     def element(_array: str, at: Sequence[str]) -> str:
         inside = [f"guard_within({each}, {extent})" for each, extent in zip(at, extents, strict=True)]
         terms = [f"{place} * {stride}" for place, stride in zip(inside[:-1], strides[:-1], strict=True)]
-        return f"(long)guard_held[{' + '.join([*terms, *inside[-1:]]) or '0'}]"
+        return f"guard_held[{' + '.join([*terms, *inside[-1:]]) or '0'}]"
 
     text = CText(names, kernel.thread, _NO_UNIT, elements=ElementText(lambda axis: f"at{axis}", element, "L"))
     axes = "".join(f", long at{axis}" for axis in range(len(buffer.shape)))

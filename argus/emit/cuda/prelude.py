@@ -5,7 +5,9 @@ Source: PTX ISA 8.x, data movement, mbarrier, and asynchronous warpgroup instruc
 
 from __future__ import annotations
 
-PRELUDE = r"""#define HELPER [[maybe_unused]] static __device__ __forceinline__
+from argus.emit.c_expr import LONG_HELPERS
+
+_PRELUDE = r"""#define HELPER [[maybe_unused]] static __device__ __forceinline__
 #define __builtin_inff() __int_as_float(0x7F800000)
 #define __builtin_nanf(text) __int_as_float(0x7FC00000)
 using u32 = unsigned int;
@@ -49,8 +51,7 @@ HELPER void* in_shared(u32 at) { return __cvta_shared_to_generic(at); }
 HELPER u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 HELPER int floor_div(int a, int b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); }
 HELPER int floor_mod(int a, int b) { return a - floor_div(a, b) * b; }
-
-// mbarriers: phases complete by arrivals and transaction bytes.
+LONG_HELPERS// mbarriers: phases complete by arrivals and transaction bytes.
 HELPER void barrier_init(u32 at, u32 count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(count));
 }
@@ -150,4 +151,10 @@ template <int N> HELPER_T void registers_down() { asm volatile("setmaxnreg.dec.s
 template <int BITS, int BASE, int SHIFT> HELPER_T u32 swizzled(u32 at) {
     return at ^ (at >> SHIFT & (1u << BITS) - 1 << BASE);
 }
-""".replace("HELPER_MEMBER", "__device__ __forceinline__").replace("HELPER_T", "static __device__ __forceinline__")
+"""
+
+PRELUDE = (
+    _PRELUDE.replace("LONG_HELPERS", LONG_HELPERS)
+    .replace("HELPER_MEMBER", "__device__ __forceinline__")
+    .replace("HELPER_T", "static __device__ __forceinline__")
+)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-PRELUDE = """\
+from argus.core.target import DESCRIPTOR_BYTES
+from argus.emit.c_expr import LONG_HELPERS
+
+_PRELUDE = """\
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
@@ -32,18 +35,21 @@ using b128 = unsigned __attribute__((vector_size(16), may_alias));
     HELPER void buffer_store_b##bits(__amdgpu_buffer_rsrc_t to, unsigned offset, const void* from) { \\
         __builtin_amdgcn_raw_buffer_store_b##bits(*(const b##bits*)from, to, offset, 0, 0); }
 MOVES(16) MOVES(32) MOVES(64) MOVES(128)
-HELPER unsigned guard(bool inside, unsigned offset) { return inside ? offset : 0xFFFFFFF0u; }
+HELPER unsigned guard(bool inside, unsigned offset) { return inside ? offset : DESCRIPTOR_BYTES; }
 HELPER __amdgpu_buffer_rsrc_t descriptor(const void* base, long bytes) {
-    return __builtin_amdgcn_make_buffer_rsrc((void*)base, 0, bytes > 0xFFFFFFF0l ? 0xFFFFFFF0u : bytes, 0x00020000);
+    const unsigned most = bytes > DESCRIPTOR_BYTES ? DESCRIPTOR_BYTES : (unsigned)bytes;
+    return __builtin_amdgcn_make_buffer_rsrc((void*)base, 0, most, 0x00020000);
 }
 HELPER s16x4 operand(const bf16* first) { return *(const s16x4*)first; }
 HELPER int floor_div(int a, int b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); }
 HELPER int floor_mod(int a, int b) { return a - floor_div(a, b) * b; }
 HELPER int min(int a, int b) { return a < b ? a : b; }
 HELPER int max(int a, int b) { return a > b ? a : b; }
-HELPER void meet() {  // workgroup barrier; the compiler moves no LDS access across it
+LONG_HELPERSHELPER void meet() {  // workgroup barrier; the compiler moves no LDS access across it
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
 }
 """
+
+PRELUDE = _PRELUDE.replace("LONG_HELPERS", LONG_HELPERS).replace("DESCRIPTOR_BYTES", f"0x{DESCRIPTOR_BYTES:X}u")

@@ -46,6 +46,7 @@ from argus.core.ir import (
     Wait,
     walk,
 )
+from argus.core.memory.placement import alignment, padded_bytes
 from argus.emit.address import size_in_bytes
 from argus.emit.copies import copy_lines
 from argus.emit.elements import map_lines
@@ -173,7 +174,8 @@ class _Writer:
     def _allocation(self, buffer: Buffer, stmt: Alloc) -> str:
         name = self.scope.names.buffers[buffer]
         if buffer.space == "shared" and isinstance(buffer.layout, Staged):
-            return f"alignas(1024) __shared__ {c_type(buffer.dtype)} {name}[{shared_elements(buffer.layout)}];"
+            count = padded_bytes(buffer) * 8 // buffer.dtype.bits
+            return f"alignas({alignment(buffer)}) __shared__ {c_type(buffer.dtype)} {name}[{count}];"
         if buffer.space != "register":
             raise not_built(f"storage in `{buffer.space}`", stmt.span)
         values = layout_of(buffer).values.size()
@@ -225,9 +227,3 @@ def _policy(stmt: Policy) -> str:
     if builtin is None or len(stmt.args) != ADVICE[stmt.name]:
         raise not_built(f"the policy `{stmt.name}` with {len(stmt.args)} arguments", stmt.span)
     return f"{builtin}({', '.join(str(arg) for arg in stmt.args)});"
-
-
-def shared_elements(layout: Staged) -> int:
-    """Size of a shared tensor in elements, rounded up to whole swizzle periods."""
-    period = 1 if layout.swizzle is None else layout.swizzle.period
-    return -(-layout.layout.cosize() // period) * period

@@ -10,7 +10,7 @@ from argus.language import (
 @kernel(target=gfx942, threads=64)
 def depthwise(X: Tensor["B H W C", bf16], F: Tensor["2 2 C", bf16], Y: Tensor["B P Q C", bf16]):
     (batch, H, W, C), (_, P, Q, _) = X.shape, Y.shape
-    assume(C % 8 == 0, P >= 1, Q >= 1, batch * H * W * C < 1 << 31, batch * P * Q * C < 1 << 31)
+    assume(C % 8 == 0, P >= 1, Q >= 1, batch * H * W * C <= (1 << 31) - 8, batch * P * Q * C <= (1 << 31) - 8)
     tag(X, lambda b, h, w, c: dict(b=b, c=c))
     tag(F, lambda r, s, c: dict(c=c))
     tile = block_id((ceil_div(batch * P * Q, 16), ceil_div(C, 32)))

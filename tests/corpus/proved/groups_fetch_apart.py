@@ -14,7 +14,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     (M, K), (N, _) = A.shape, B.shape
     tag(A, lambda m, k: dict(m=m, k=k))
     tag(B, lambda n, k: dict(n=n, k=k))
-    assume(K >= 1, K % 128 == 0, M * K < 1 << 31, N * K < 1 << 31)
+    assume(K >= 1, K % 128 == 0, M * K <= (1 << 31) - 8, N * K <= (1 << 31) - 8)
     mm = mfma(mfma_f32_16x16x16_bf16).over(waves=(1, 8), tile=(64, 128))
     lds_a = shared(bf16, (2, 64, 128), swizzle=Swizzle(4, 2, 5))
     m, n = block_id((ceil_div(M, 64), ceil_div(N, 128)))

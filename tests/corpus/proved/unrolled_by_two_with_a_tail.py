@@ -15,7 +15,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     (M, K), (N, _) = A.shape, B.shape
     tag(A, lambda m, k: dict(m=m, k=k))
     tag(B, lambda n, k: dict(n=n, k=k))
-    assume(K >= 1, K % 8 == 0, M * K < 1 << 31, N * K < 1 << 31)
+    assume(K >= 1, K % 8 == 0, M * K <= (1 << 31) - 8, N * K <= (1 << 31) - 8)
     mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(64, 64), k=32, k_run=8)
     by = spread((64, 32), threads=256, vector=2)
     lds_a = shared(bf16, (2, 64, 32), swizzle=Swizzle(2, 3, 3), banks=1)

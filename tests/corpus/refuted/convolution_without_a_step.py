@@ -15,7 +15,7 @@ def conv(X: Tensor["B H W C", bf16], F: Tensor["O R S C", bf16], Y: Tensor["B P 
     pixels, depth = batch * P * Q, R * S * C
     assume(C % 8 == 0, depth % 8 == 0, C >= 1, R >= 1, S >= 1, P >= 1, Q >= 1)
     assume(depth < 1 << 29, P < 1 << 29, Q < 1 << 29)  # coordinates beyond the input fit 32 bits too
-    assume(batch * H * W * C < 1 << 31, pixels * out < 1 << 30, pixels < 1 << 30, out * depth < 1 << 31)
+    assume(batch * H * W * C <= (1 << 31) - 8, pixels * out < 1 << 30, pixels < 1 << 30, out * depth <= (1 << 31) - 8)
 
     def pixel(m, k):
         (b, p, q), (r, s, c) = unflatten(m, (batch, P, Q)), unflatten(k, (R, S, C))

@@ -11,7 +11,7 @@ from argus.language import (
 def moved(A: Tensor["M K", bf16], C: Tensor["M K", bf16]):
     M, K = A.shape
     tag(A, lambda m, k: dict(m=m, k=k))
-    assume(K % 256 == 0, M * K < 1 << 31)
+    assume(K % 256 == 0, M * K <= (1 << 31) - 8)
     rows = shared(bf16, (32, 128))
     m, k = block_id((ceil_div(M, 32), K // 256))
     by = spread((32, 128), threads=256, vector=2)

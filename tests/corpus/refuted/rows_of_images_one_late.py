@@ -9,7 +9,7 @@ from argus.language import (
 @kernel(target=gfx942, threads=64)
 def images(X: Tensor["B P Q C", bf16], Y: Tensor["B P Q C", bf16]):
     batch, P, Q, C = X.shape
-    assume(C % 8 == 0, batch * P * Q * C < 1 << 31)
+    assume(C % 8 == 0, batch * P * Q * C <= (1 << 31) - 8)
     tag(X, lambda b, p, q, c: dict(b=b, p=p, q=q, c=c))
     tile = block_id((ceil_div(batch * P * Q, 16), ceil_div(C, 32)))
     x = load(X.reshape(-1, C).tile((16, 32), (tile[0] - 1, tile[1])), spread((16, 32), threads=64, vector=8), edge=0)

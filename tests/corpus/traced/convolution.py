@@ -48,7 +48,7 @@ def conv2d(X: Tensor["B IH IW C", bf16], W: Tensor["O R S C", bf16], Y: Tensor["
     (batch, IH, IW, Cin), (Cout, R, S, _), (_, P, Q, _) = X.shape, W.shape, Y.shape
     stride, pad, dilation = cfg.stride, cfg.pad, cfg.dilation
     assume(Cin % 8 == 0, R >= 1, S >= 1, P >= 1, Q >= 1)  # rows of 16-byte vectors; no division by zero
-    assume(batch * IH * IW * Cin < 1 << 31, batch * P * Q * Cout < 1 << 31)  # a buffer descriptor spans 4 GiB
+    assume(batch * IH * IW * Cin <= (1 << 31) - 8, batch * P * Q * Cout <= (1 << 31) - 8)  # a buffer descriptor spans 4 GiB
     assume(R * S * Cin < 1 << 30)  # the loop counts past the last product
 
     def pixel(m, k):

@@ -26,7 +26,7 @@ class Window:
 def depthwise(X: Tensor["B H W C", bf16], F: Tensor["3 3 C", bf16], Y: Tensor["B P Q C", bf16], *, cfg):
     (batch, H, W, C), (_, P, Q, _) = X.shape, Y.shape
     assume(C % 8 == 0, P >= 1, Q >= 1)  # rows of 16-byte vectors; no division by zero
-    assume(batch * H * W * C < 1 << 31, batch * P * Q * C < 1 << 31)  # indices fit 32 bits
+    assume(batch * H * W * C <= (1 << 31) - 8, batch * P * Q * C <= (1 << 31) - 8)  # indices fit 32 bits
     tag(X, lambda b, h, w, c: dict(b=b, c=c))  # the window position needs no tag of its own
     tag(F, lambda r, s, c: dict(c=c))
     tile = block_id((ceil_div(batch * P * Q, cfg.pixels), ceil_div(C, cfg.channels)))

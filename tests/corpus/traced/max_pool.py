@@ -32,7 +32,7 @@ class Pooling:
         self.X, self.Y, self.cfg = X, Y, cfg
         assume(self.C % 8 == 0, self.P >= 1, self.Q >= 1)  # rows of 16-byte vectors; no division by zero
         for pixels in (self.H * self.W, self.P * self.Q):
-            assume(self.batch * pixels * self.C < 1 << 31)  # indices fit 32 bits
+            assume(self.batch * pixels * self.C <= (1 << 31) - 8)  # indices fit 32 bits
         tag(X, lambda b, h, w, c: dict(b=b, c=c))  # the window position needs no tag of its own
         self.by = spread((cfg.pixels, cfg.channels), threads=256, vector=8)
         self.at = block_id((ceil_div(self.batch * self.P * self.Q, cfg.pixels), ceil_div(self.C, cfg.channels)))

@@ -18,7 +18,7 @@ from argus.core.ir import Alloc, Buffer, Copy, Kernel, Mma, Policy, Role, Roles,
 from argus.core.layout import TV, Swizzle
 from argus.core.memory.banks import BANK_BYTES, Conflict, PhasedAccess, best_swizzle, worst_conflict
 from argus.core.memory.lane_accesses import by_wave
-from argus.core.memory.placement import BASE_ALIGNMENT, bytes_of, shared_memory_plan
+from argus.core.memory.placement import BASE_ALIGNMENT, bytes_of, padded_bytes, shared_memory_plan
 from argus.core.proof.dataflow.access import Access, Accesses
 from argus.core.proof.dataflow.lifetimes import peak_live_tiles
 from argus.core.proof.dataflow.timeline import Timeline
@@ -56,7 +56,7 @@ def budget_obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Oblig
 def _storage_obligations(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
     target = kernel.target
     for space, limit, unit, size in (
-        ("shared", target.shared_bytes, "bytes of shared memory", bytes_of),
+        ("shared", target.shared_bytes, "bytes of shared memory", padded_bytes),
         ("register", target.registers_of(kernel.threads), "registers a thread", register_words),
     ):
         chosen = sorted(

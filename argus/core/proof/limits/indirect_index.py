@@ -13,7 +13,7 @@ from argus.core.index import Cond, Coord, Held, Read
 from argus.core.ir import Buffer, Copy, If, Stmt, View
 from argus.core.proof.dataflow.timeline import EvaluatedExprs, Timeline
 from argus.core.proof.limits.gathers import ROW_GATHER
-from argus.core.proof.limits.integers import arbitrary_element, width_obligations
+from argus.core.proof.limits.integers import arbitrary_element, read_width_obligations, width_obligations
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.data_contracts import index_in_bounds
 from argus.core.walk import mentions, show, substitute, topological
@@ -26,6 +26,7 @@ def indirect_index_obligations(line: Timeline) -> Iterator[Obligation]:
         for term in topological(each.roots):
             if isinstance(term, Read):
                 yield _index_in_bounds_obligation(each, term, tensors[term.array])
+                yield from read_width_obligations(each.stmt, term, tensors[term.array], each.context)
         match each.stmt:
             case If(cond=cond):
                 yield from width_obligations((cond,), each.stmt, each.context, "a condition")

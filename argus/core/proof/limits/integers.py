@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from argus.core import algebra
-from argus.core.index import Bin, Cond, Const, Index, Node, Pick, Sum, Symbol
+from argus.core.index import Bin, Cond, Const, Coord, Held, Index, Node, Pick, Read, Sum, Symbol
 from argus.core.ir import Buffer, Copy, For, Map, Mma, Stmt, Strided, View, static
 from argus.core.ir.element_walk import indices
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Segment, Step, Timeline
 from argus.core.proof.obligation import Obligation
-from argus.core.walk import fold, rebuild, show, substitute, symbols, topological
+from argus.core.target import DESCRIPTOR_BYTES
+from argus.core.walk import fold, mentions, rebuild, show, substitute, symbols, topological
 
 _INT32 = (1 << 31) - 1
-_UINT32 = (1 << 32) - 1
 _INT64 = (1 << 63) - 1
 
 
@@ -120,11 +120,31 @@ def gather_width_obligations(step: Step, stmt: Copy, access: Access) -> Iterator
         yield from _byte_offset_obligation(step, stmt, buffer, buffer.layout)
 
 
+def read_width_obligations(stmt: Stmt, term: Read, buffer: Buffer, context: tuple[Cond, ...]) -> Iterator[Obligation]:
+    """I28 for an element that an index expression loads: its address is computed in 64 bits."""
+    roots = [each for each in (*term.at, *_intermediate_results(term.at)) if not mentions(each, (Coord, Held))]
+    yield Obligation(
+        "I28",
+        f"the index of `{buffer.name}` fits 64 bits",
+        stmt,
+        algebra.all_of([_fits(each, _INT64) for each in roots]),
+        context,
+        fault=f"`{show(term)}` computes an index that exceeds 64 bits",
+        help=f"`assume` smaller sizes for what indexes `{buffer.name}`",
+    )
+    if isinstance(buffer.layout, Strided):
+        yield _bytes_obligation(stmt, buffer, buffer.layout, context, _INT64)
+
+
 def _fits_int32(expression: Index) -> Cond:
+    return _fits(expression, _INT32)
+
+
+def _fits(expression: Index, most: int) -> Cond:
     low, high = expression.range
-    if low is not None and high is not None and low >= -_INT32 and high <= _INT32:
+    if low is not None and high is not None and low >= -most and high <= most:
         return algebra.TRUE
-    return algebra.all_of((algebra.le(-_INT32, expression), algebra.le(expression, _INT32)))
+    return algebra.all_of((algebra.le(-most, expression), algebra.le(expression, most)))
 
 
 def _coordinate_results(expression: Index, access: Access) -> Iterator[Index]:
@@ -174,23 +194,26 @@ def _may_wrap(expression: Index) -> str:
     return "a use counter outside a slot index may exceed 32 bits" if left else ""
 
 
-def _byte_offset_obligation(step: Step, stmt: Stmt, buffer: Buffer, layout: Strided) -> Iterator[Obligation]:
-    """I28: the last byte of the tensor is addressable at its largest declared shape."""
-    assert isinstance(stmt, Copy)
-    described = stmt.atom.edge == "range_zero"
-    most = _UINT32 if described else _INT64
+def _byte_offset_obligation(step: Step, stmt: Copy, buffer: Buffer, layout: Strided) -> Iterator[Obligation]:
+    most = DESCRIPTOR_BYTES if stmt.atom.edge == "range_zero" else _INT64
+    yield _bytes_obligation(stmt, buffer, layout, step.context, most)
+
+
+def _bytes_obligation(stmt: Stmt, buffer: Buffer, layout: Strided, context: tuple[Cond, ...], most: int) -> Obligation:
+    """I28: the last byte of the tensor is addressable at its largest declared shape. most: addressable bytes."""
     size = algebra.mul(algebra.mul(buffer.shape[0], layout.strides[0]), buffer.dtype.bits // 8)
     high = size.range[1]
-    goal = algebra.TRUE if high is not None and high <= most else algebra.le(size, most)
-    yield Obligation(
+    what, repair = "64 bits", f"declare smaller sizes for `{buffer.name}`"
+    if most == DESCRIPTOR_BYTES:
+        what = "a buffer descriptor"
+        repair = f"`assume` that `{buffer.name}` has at most {most} bytes, or copy with `global_load`"
+    return Obligation(
         "I28",
-        f"byte offsets into `{buffer.name}` fit {'32 bits unsigned' if described else '64 bits'}",
+        f"byte offsets into `{buffer.name}` fit {what}",
         stmt,
-        goal,
-        step.context,
-        fault=f"byte offsets into `{buffer.name}` exceed {'32' if described else '64'} bits",
+        algebra.TRUE if high is not None and high <= most else algebra.le(size, most),
+        context,
+        fault=f"byte offsets into `{buffer.name}` exceed {what}",
         quantities=((f"bytes of `{buffer.name}`", size), ("addressable", algebra.const(most))),
-        help=f"`assume` that `{buffer.name}` is smaller than 4 GiB, or copy with `global_load`"
-        if described
-        else f"declare smaller sizes for `{buffer.name}`",
+        help=repair,
     )

@@ -1,0 +1,21 @@
+# verdict: refuted I28
+"""4,294,967,292 bytes: offsets fit 32 bits, but a buffer descriptor spans 4,294,967,280 bytes, so that the last three
+elements would read 0 and not be written.
+"""
+
+from argus.language import (
+    Tensor, assert_written_once, block_id, buffer_load, buffer_store, ceil_div, copy, f32, gfx942, kernel, registers,
+    spread, tag, vmem,
+)
+
+
+@kernel(target=gfx942, threads=256)
+def copied(X: Tensor["3 357913941", f32], Y: Tensor["3 357913941", f32]):
+    tag(X, lambda m, n: dict(m=m, n=n))
+    by = spread((1, 256), threads=256, vector=1)
+    n, m = block_id((ceil_div(357913941, 256), 3))
+    held = registers(f32, by)
+    copy(X.tile((1, 256), (m, n)), held, via=buffer_load, edge=0)
+    vmem.wait(0)
+    copy(held, Y.tile((1, 256), (m, n)), via=buffer_store, edge=0)
+    assert_written_once(Y, lambda m, n: dict(m=m, n=n))

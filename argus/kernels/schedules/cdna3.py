@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from argus.core.target import DESCRIPTOR_BYTES
 from argus.kernels.schedules.contraction import Contraction
 from argus.language import (
     Int,
@@ -60,9 +59,7 @@ def cdna3_double_buffer(problem: Contraction, cfg: Cdna3) -> None:
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     assume(A.shape[1] >= 1, A.shape[1] % 8 == 0)  # a product to sum; rows of 16-byte vectors
-    assume(
-        A.shape[0] * A.shape[1] <= DESCRIPTOR_BYTES // 2, B.shape[0] * B.shape[1] <= DESCRIPTOR_BYTES // 2
-    )  # of 16 bits
+    assume(A.shape[0] * A.shape[1] <= (1 << 31) - 8, B.shape[0] * B.shape[1] <= (1 << 31) - 8)  # a descriptor's span
     mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(bm, bn), k=bk, k_run=8)
     rows_of_64_bytes = Swizzle(2, 3, 3)  # 16-byte chunk ^= row / 2 % 4: free of conflicts for 32-row fragments
     lds_a = shared(bf16, (2, bm, bk), swizzle=rows_of_64_bytes, banks=1)
@@ -135,9 +132,7 @@ def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: P
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk, half, deep = cfg.bm, cfg.bn, cfg.bk, cfg.bm // 2, cfg.bk // 2
     assume(A.shape[1] >= 1, A.shape[1] % 8 == 0)  # a product to sum; rows of 16-byte vectors
-    assume(
-        A.shape[0] * A.shape[1] <= DESCRIPTOR_BYTES // 2, B.shape[0] * B.shape[1] <= DESCRIPTOR_BYTES // 2
-    )  # of 16 bits
+    assume(A.shape[0] * A.shape[1] <= (1 << 31) - 8, B.shape[0] * B.shape[1] <= (1 << 31) - 8)  # a descriptor's span
     atom, via = _INSTRUCTIONS[cfg.mfma], buffer_load if cfg.guarded else None
     mm = mfma(atom).over(waves=(2, 4), tile=(half, bn), k=deep, k_run=8)
     rows_of_128_bytes = Swizzle(3, 3, 3)  # 16-byte chunk ^= row % 8: free of conflicts for 16-row fragments

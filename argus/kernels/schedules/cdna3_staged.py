@@ -11,7 +11,6 @@ from contextlib import contextmanager, nullcontext
 
 from attrs import frozen
 
-from argus.core.target import DESCRIPTOR_BYTES
 from argus.kernels.schedules.cdna3 import register_file
 from argus.kernels.schedules.contraction import Contraction
 from argus.language import (
@@ -125,7 +124,7 @@ def assume_bounds(problem: Contraction, cfg: Cdna3Staged) -> None:
     if not cfg.of_any_rows:
         assume(A.shape[1] % _CHUNK == 0)  # rows of 16-byte vectors
     if cfg.guarded or cfg.direct:
-        assume(*(each.shape[0] * each.shape[1] <= DESCRIPTOR_BYTES // 2 for each in (A, B, C)))  # of 16 bits
+        assume(*(each.shape[0] * each.shape[1] <= (1 << 31) - 8 for each in (A, B, C)))  # a descriptor's span
 
 
 def mainloop(step: Step, low: IntLike, high: Int) -> None:

@@ -20,6 +20,7 @@ from argus.interp.interpret import interpret, interpret_program
 from argus.interp.memory.loading import inputs, outputs
 from argus.interp.run import promised_integers
 from argus.interp.search.search import assumed, holds, sizes_in_order
+from argus.runtime import run_sizes
 from argus.verifier.reference import INTERPRETED, claimed_contraction
 from property_tests.programs import CORPUS, load
 
@@ -37,8 +38,12 @@ MOST_WORK, MOST_ELEMENTS = 1 << 25, 1 << 17
 EXTENTS = (1, 2, 3, 4, 8, 16, 24, 31, 32, 40, 48, 64, 72, 96, 100, 128, 136, 160, 192, 256, 264, 320, 384, 512)
 """The extents that sizes of programs are drawn from."""
 EXACT_OPERATIONS = {"add", "sub", "mul", "neg", "max", "min", "abs", "relu"}
+TILES = (1, 2, 128)
+"""The extents that some sizes have where a solver chooses the others."""
 DRAWN = 1000
 """How many sizes are considered."""
+SOLVED = 40
+"""How many of them are drawn in part, and completed by a solver."""
 _ROUNDINGS = {"f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8, "e4m3": 2.0**-4}
 
 
@@ -116,6 +121,11 @@ def _candidates(made: Kernel | Program) -> Iterator[dict[str, int]]:
         yield from derived
         drawn += [{name: times * size for name, size in each.items()} for each in derived for times in (2, 3, 5)]
     yield from (each for each in drawn if _holds(made, each))
+    for _ in range(SOLVED):
+        given = {name: int(random.choice(TILES)) for name in names if random.integers(2)}
+        solved = run_sizes.sizes_of(made, given)
+        if _holds(made, solved):
+            yield solved
 
 
 def _holds(made: Kernel | Program, sizes: Sizes) -> bool:

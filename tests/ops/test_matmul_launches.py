@@ -45,7 +45,7 @@ class Gathering(Multiplying):
     rooms: list[int] = field(factory=list[int])
 
     def cuLaunchKernelEx(self, *arguments: Any) -> None:  # noqa: ANN401, N802 reason: the driver's
-        first = arguments[1] == "partial_gemm"
+        first = arguments[1] == "partial_gemm_"
         self.pointers, self.sizes = (3, 3) if first else (2, 3)
         self.kernel = self.leave if first else self.hand_over
         FakeDriver.cuLaunchKernelEx(self, *arguments)
@@ -79,7 +79,7 @@ def test_a_program_is_launched_with_its_own_workspace(fake: Multiplying, monkeyp
         found = argus.matmul(other, b.mT, config="stream_bm64_bn64_stages4_chunks3_run2")
         assert np.array_equal(found.array, expected_product(other, b.mT))
 
-    assert [launch[0] for launch in made.launches] == ["partial_gemm", "reduce_tiles"] * 3
+    assert [launch[0] for launch in made.launches] == ["partial_gemm_", "reduce_tiles_"] * 3
     assert [launch[1:4] for launch in made.launches[:2]] == [(6, 1, 1), (4, 4, 1)]
     assert {launch[8] for launch in made.launches} == {7}
     assert np.array_equal(argus.matmul(a, b.mT, config="stream_128_128_8_1").array, expected_product(a, b.mT))

@@ -170,17 +170,17 @@ def _checked(index: list[dict[str, Any]], numbers: Sequence[int], tool: str) -> 
     for line in text.splitlines():
         if line.startswith('{"number"') and "trouble" not in line:
             ran.append(str(index[int(json.loads(line)["number"])]["stem"]))
-        elif line.startswith("=========") and (
-            "Error" in line or "hazard" in line or "Invalid" in line or "Uninit" in line
+        elif (
+            line.startswith("=========")
+            and "SUMMARY" not in line
+            and ("Error" in line or "hazard" in line or "Invalid" in line or "Uninit" in line)
         ):
             reports.setdefault(ran[-1] if ran else "before the first", []).append(line.strip("= "))
-    heads = [line for line in text.splitlines() if line.startswith("=========")][:4]
     return {
         "ran": bool(ran),
         "kernels": len(ran),
         "late": late,
         "reports": {k: v[:4] for k, v in reports.items()},
-        "head": heads,
     }
 
 

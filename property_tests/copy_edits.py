@@ -183,6 +183,8 @@ def change_layout(kernel: Kernel, random: Random) -> Mutant | None:
     buffer = random.choice(free)
     layout = buffer.layout
     assert isinstance(layout, TV)
+    if len(layout.tile) != 2:
+        return None
     try:
         other = spread((layout.tile[0], layout.tile[1]), layout.threads.size(), random.choice([2, 4, 8, 16]))
     except ValueError:

@@ -59,9 +59,8 @@ def _storage_obligations(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obliga
         ("shared", target.shared_bytes, "bytes of shared memory", padded_bytes),
         ("register", target.registers_of(kernel.threads), "registers a thread", register_words),
     ):
-        chosen = sorted(
-            {a for a in allocs if a.buffer.space == space and a.count is None}, key=lambda a: -size(a.buffer)
-        )
+        stored = dict.fromkeys(a for a in allocs if a.buffer.space == space and a.count is None)
+        chosen = sorted(stored, key=lambda a: -size(a.buffer))
         if not chosen or (space == "shared" and plans_shared_memory(kernel)):
             continue
         need = sum(size(alloc.buffer) for alloc in chosen)
@@ -85,9 +84,8 @@ def _storage_obligations(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obliga
 def _accumulation_obligations(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
     """I22 for accumulation registers, whose number per thread is a limit of its own."""
     limit = kernel.target.accumulation
-    chosen = sorted(
-        {alloc for alloc in allocs if alloc.buffer.file == "accumulation"}, key=lambda a: -accumulation_words(a.buffer)
-    )
+    stored = dict.fromkeys(alloc for alloc in allocs if alloc.buffer.file == "accumulation")
+    chosen = sorted(stored, key=lambda alloc: -accumulation_words(alloc.buffer))
     if not chosen:
         return
     need = sum(accumulation_words(alloc.buffer) for alloc in chosen)

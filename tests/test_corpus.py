@@ -1,6 +1,6 @@
 """Every kernel of tests/corpus has the verdict of its first line, and the report beside it.
 
-Z3 is asked of every kernel; cvc5 too, in the default tier of one in eight.
+Z3 is asked of every kernel; cvc5 too, in the default tier of one in sixteen.
 
 The first line is `# verdict:` and `proved`, `proved E404` (the claims do not determine an output), `unknown`,
 `refuted I5` or `rejected E104`. A report is the text that a
@@ -35,7 +35,7 @@ OF_TAGS = {"I1", "I2", "I3", "I4", "I39"}
 KINDS = ("proved", "refuted", "unknown", "rejected")
 BRIEF = evolve(Budget.about(0.5), runs=Budget().runs)
 """Where no proof is wanted: what a solver does not find soon is looked for by running the kernel."""
-both_solvers = pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.share(8))])
+both_solvers = pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.share(16))])
 
 
 def named(path: Path) -> str:

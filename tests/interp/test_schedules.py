@@ -19,7 +19,7 @@ def test_the_corpus_has_right_kernels_of_hopper() -> None:
     assert all(any((CORPUS / kind / f"{name}.py").exists() for kind in ("proved", "unknown")) for name in RIGHT)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("name", RIGHT)
 def test_no_schedule_alarms_of_a_right_kernel(name: str) -> None:
     kernel: Kernel = RIGHT[name]

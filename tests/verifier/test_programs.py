@@ -43,7 +43,7 @@ from tests.documents import complaints
 PROGRAMS = CORPUS / "programs"
 ROOT = CORPUS.parents[1]
 both_solvers = pytest.mark.parametrize(
-    "solver", [pytest.param("z3", marks=pytest.mark.share(4)), pytest.param("cvc5", marks=pytest.mark.share(8))]
+    "solver", [pytest.param("z3", marks=pytest.mark.share(6)), pytest.param("cvc5", marks=pytest.mark.share(24))]
 )
 
 

@@ -24,7 +24,7 @@ def validated(path: Path) -> list[Validation]:
     return [*alone, *(validate_program(each) for each in programs)]
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(24)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_the_text_agrees_with_the_interpreter(path: Path) -> None:
     found = validated(path)

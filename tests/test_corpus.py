@@ -32,6 +32,8 @@ STATIC = {"I14", "I17", "I18", "I19", "I20", "I21", "I22", "I28", "I33"}
 RUN_TOO = {"I14", "I19"}  # of a cluster or of an access of a thread, a run shows it
 OF_BARRIERS = {"I6", "I7", "I8", "I9", "I13", "I14", "I15", "I16", "I29", "I32"}
 OF_TAGS = {"I1", "I2", "I3", "I4", "I39"}
+ADVICE_BY_SOLVER = {"tiles_in_groups_all_whole"}
+"""Kernels that break two obligations of one invariant: a solver decides which of them the advice is for."""
 KINDS = ("proved", "refuted", "unknown", "rejected")
 BRIEF = evolve(Budget.about(0.5), runs=Budget().runs)
 """Where no proof is wanted: what a solver does not find soon is looked for by running the kernel."""
@@ -118,7 +120,8 @@ def test_refuted(path: Path, solver: str, update_golden: bool) -> None:
     found = report.verdict.counterexample
     assert found.code == code, found
     check_counterexample(path, found)
-    if solver == "z3" or code not in STATIC:  # the sizes of a static fault are any that the solver finds
+    # The sizes of a static fault are any that the solver finds.
+    if solver == "z3" or (code not in STATIC and path.stem not in ADVICE_BY_SOLVER):
         compare_report(path, report.diagnostics[0], update=update_golden and solver == "z3")
 
 

@@ -140,6 +140,8 @@ def size_in_bytes(buffer: Buffer, text: CText) -> str:
     assert isinstance(buffer.layout, Strided)
     last = span_in_elements(buffer)
     size = buffer.dtype.bits // 8
+    if isinstance(last, Const):
+        return f"{size * last.value}l"
     return f"{size} * {text.factor(last, '(long)')}"
 
 

@@ -42,6 +42,8 @@ from tests.interp.programs import m_and_k, m_and_n, n_and_k
 
 MM = mfma(mfma_f32_16x16x16_bf16).over(waves=(1, 1), tile=(16, 16), k=16)
 PROVED = sorted((CORPUS / "proved").glob("*.py"))
+RUNNABLE = [path for path in PROVED if path.stem != "descriptor_of_its_largest_span"]
+"""Without the kernel whose only shape is too large to run."""
 
 
 def named(path: Path) -> str:
@@ -49,7 +51,7 @@ def named(path: Path) -> str:
 
 
 @pytest.mark.share(8)
-@pytest.mark.parametrize("path", [*PROVED, CORPUS / "unknown" / "two_sums.py"], ids=named)
+@pytest.mark.parametrize("path", [*RUNNABLE, CORPUS / "unknown" / "two_sums.py"], ids=named)
 def test_correct_kernels_violate_nothing(path: Path) -> None:
     (template,) = templates(path)
     traced = template.trace()

@@ -21,7 +21,7 @@ from argus.interp.memory.loading import inputs, outputs
 from argus.interp.run import promised_integers
 from argus.interp.search.search import assumed, holds, sizes_in_order
 from argus.runtime import run_sizes
-from argus.verifier.reference import INTERPRETED, claimed_contraction
+from argus.verifier.reference import INTERPRETED, claimed_contraction, rounding_of
 from property_tests.programs import CORPUS, load
 
 Array = npt.NDArray[Any]
@@ -44,7 +44,6 @@ DRAWN = 1000
 """How many sizes are considered."""
 SOLVED = 40
 """How many of them are drawn in part, and completed by a solver."""
-_ROUNDINGS = {"f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8, "e4m3": 2.0**-4}
 
 
 @frozen
@@ -183,15 +182,14 @@ def expected_of(subject: Subject, arrays: Mapping[str, Array], draw: Draw) -> di
     if claimed is not None:
         rows = np.arange(arrays[claimed.output.name].shape[0], dtype=np.int64)
         values, bound = claimed.exact(arrays, rows)
-        bound = bound + _ROUNDINGS["f32"] * np.abs(values)  # of the values as they are stored
+        bound = bound + rounding_of(np.dtype(np.float32)) * np.abs(values)  # of the values as they are stored
         return {claimed.output.name: Expected(values.astype(np.float32), bound.astype(np.float32), "claim in float64")}
     exact = draw == "integers" and all(map(_exact, subject.kernels))
-    types = {buffer.name: buffer.dtype.name for buffer in subject.made.parameters}
     found: dict[str, Expected] = {}
     for name, array in subject.interpret(arrays).items():
         values = array.astype(np.float32)
         largest = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
-        bound = 0.0 if exact else INTERPRETED * _ROUNDINGS.get(types[name], 0.0) * largest
+        bound = 0.0 if exact else INTERPRETED * rounding_of(array.dtype) * largest
         found[name] = Expected(values, np.full(values.shape, bound, np.float32), "interpreter")
     return found
 

@@ -13,7 +13,6 @@ import json
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -21,13 +20,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from gpu_child import run_child
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "corpus"
 INDEX = FOLDER / "index.json"
 STARTS = 24
 """Limit of child processes."""
-FIRST_SECONDS, SECONDS, CHECKED_SECONDS = 90.0, 20.0, 100.0
-"""Time limits of a child for its first result, between results, and under a tool of compute-sanitizer."""
+SECONDS, CHECKED_SECONDS = 20.0, 100.0
+"""Time limits of a child between results, and under a tool of compute-sanitizer."""
 GUARD = 4096
 """Bytes ahead of every tensor and behind it."""
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -105,11 +105,15 @@ def run(result: Path) -> int:
     index = json.loads(INDEX.read_text(encoding="utf-8"))
     runnable = [number for number, entry in enumerate(index) if not entry["refused"]]
     results: dict[int, dict[str, Any]] = {}
+
+    def take(found: dict[str, Any]) -> None:
+        results[found["number"]] = found
+
     for _ in range(STARTS):
         waiting = [number for number in runnable if number not in results]
         if not waiting:
             break
-        ended = _child(["child", *map(str, waiting)], results, SECONDS)
+        ended = run_child(__file__, ["child", *map(str, waiting)], SECONDS, take)
         stuck = next((number for number in waiting if number not in results), None)
         if ended and stuck is not None:
             results[stuck] = {"trouble": f"the process ended here: {ended}"}
@@ -117,40 +121,6 @@ def run(result: Path) -> int:
     data = _summary(index, results, checked)
     result.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     return int(any(each["trouble"] for each in data["kernels"]))
-
-
-def _child(arguments: Sequence[str], results: dict[int, dict[str, Any]], seconds: float) -> str:
-    """Run kernels in a child process until it ends; returns the reason for its end, empty if its results explain it."""
-    command = [sys.executable, __file__, *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:  # noqa: S603 reason: this file
-        assert child.stdout is not None
-        assert child.stderr is not None
-        late: list[str] = []
-        explained = False
-        timer = _timer(child, FIRST_SECONDS, late)
-        for line in child.stdout:
-            timer.cancel()
-            if line.startswith("{"):
-                found = json.loads(line)
-                results[found["number"]] = found
-                explained = found["ends"]
-            timer = _timer(child, seconds, late)
-        timer.cancel()
-        words = child.stderr.read().strip().splitlines()
-    if explained:
-        return ""
-    return late[0] if late else words[-1] if words else f"exit {child.returncode}"
-
-
-def _timer(child: subprocess.Popen[str], seconds: float, late: list[str]) -> threading.Timer:
-    def end() -> None:
-        late.append(f"no answer within {seconds:g} s")
-        child.kill()
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    return timer
 
 
 def _checked(index: list[dict[str, Any]], numbers: Sequence[int], tool: str) -> dict[str, Any]:

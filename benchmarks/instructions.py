@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from hashlib import sha256
 from importlib import import_module
@@ -22,14 +20,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from gpu_child import run_child
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "instructions"
 INDEX = FOLDER / "index.json"
 RESULTS = Path(__file__).resolve().parent / "results" / "instructions.json"
 STARTS = 12
 """Limit of child processes."""
-FIRST_SECONDS, SECONDS = 60.0, 15.0
-"""Time limits of a child for its first result, and between results."""
+SECONDS = 15.0
+"""Time limit between results of a child."""
 TOLERANCES = {"e4m3": 2.0**-9, "bf16": 2.0**-16, "f16": 2.0**-16}
 """Tolerance of a rounded sum, relative to the sum of absolute products; FP8 products are summed with fewer bits."""
 LARGEST_NUMBERS = {"bf16": 0x7F80, "f16": 0x7C00, "f32": 0x7F80_0000, "e4m3": 0x7E}
@@ -106,52 +105,22 @@ def run(output: Path) -> int:
     index = json.loads(INDEX.read_text(encoding="utf-8"))
     results: dict[int, str] = {}
     digests: dict[int, dict[str, str]] = {}
+
+    def take(found: dict[str, Any]) -> None:
+        results[found["number"]] = found["trouble"]
+        digests[found["number"]] = found["digests"]
+
     for _ in range(STARTS):
         waiting = [number for number in range(len(index)) if number not in results]
         if not waiting:
             break
-        said = _child(waiting, results, digests)
+        said = run_child(__file__, ["child", *map(str, waiting)], SECONDS, take)
         stuck = next((number for number in waiting if number not in results), None)
         if said and stuck is not None:
             results[stuck] = f"the process ended here: {said}"
     found = {index[number]["stem"]: digests[number] for number in sorted(digests)}
     output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return _summary(index, results)
-
-
-def _child(waiting: list[int], results: dict[int, str], digests: dict[int, dict[str, str]]) -> str:
-    """Run kernels in a child process until it ends; returns the reason for its end, empty if its results explain it."""
-    command = [sys.executable, __file__, "child", *map(str, waiting)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:  # noqa: S603 reason: this file
-        assert child.stdout is not None
-        assert child.stderr is not None
-        late: list[str] = []
-        explained = False
-        timer = _timer(child, FIRST_SECONDS, late)
-        for line in child.stdout:
-            timer.cancel()
-            if line.startswith("{"):
-                found = json.loads(line)
-                results[found["number"]] = found["trouble"]
-                digests[found["number"]] = found["digests"]
-                explained = found["ends"]
-            timer = _timer(child, SECONDS, late)
-        timer.cancel()
-        words = child.stderr.read().strip().splitlines()
-    if explained:
-        return ""
-    return late[0] if late else words[-1] if words else f"exit {child.returncode}"
-
-
-def _timer(child: subprocess.Popen[str], seconds: float, late: list[str]) -> threading.Timer:
-    def end() -> None:
-        late.append(f"no answer within {seconds:g} s")
-        child.kill()
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    return timer
 
 
 def _summary(index: list[dict[str, Any]], results: dict[int, str]) -> int:

@@ -17,6 +17,7 @@ from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable, 
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.covers_claims import CoveredSet, covered_sets, covered_sets_by_place
+from argus.core.proof.outputs.injective_tags import undetermined_inputs
 from argus.core.proof.outputs.store_coverage import (
     block_injectivity,
     coverage_obligations,
@@ -24,7 +25,6 @@ from argus.core.proof.outputs.store_coverage import (
     merged_store,
     table_offset,
 )
-from argus.core.proof.outputs.told_apart import not_told_apart
 from argus.core.proof.values.content import Data, Inside, content_error, nonempty
 from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.products import holds_once
@@ -292,7 +292,7 @@ def _ambiguous_inputs(flow: Flow, store: Access, value: Data, claim: WrittenOnce
     summed = {*(value.sets or {}), *(counted for counted, _ in value.closed), *value.scales}
     summed |= {each.of.name for each in _covers(flow)}
     names = {tag for tag, _ in claim.record} | summed
-    return not_told_apart(
+    return undetermined_inputs(
         flow.timeline.kernel, flow.prover, flow.timeline.assumptions, value.form, names, flow.launch_records
     )
 

@@ -1,8 +1,8 @@
 """Whether the tags of a stored value determine the elements from which it was computed.
 
 A claim compares tags. Two elements of an input with equal tags are the same to it, so a store of either one satisfies
-the claim. A tensor is told apart if its tags, restricted to known names, are one-to-one on it. Known names are those of
-the claim and those summed over; the tags of a tensor that is told apart are known too.
+the claim. A tensor is determined if its tags, restricted to known names, are one-to-one on it. Known names are those of
+the claim and those summed over; the tags of a tensor that is determined are known too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Tagged:
     record: Names
 
 
-def not_told_apart(
+def undetermined_inputs(
     kernel: Kernel,
     prover: Prover,
     assumptions: Sequence[Cond],

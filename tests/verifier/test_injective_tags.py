@@ -112,6 +112,6 @@ def test_a_tag_without_a_coordinate_is_shown_by_two_elements() -> None:
 
 
 def test_without_the_check_tiles_in_reverse_order_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("argus.core.proof.outputs.writes.not_told_apart", nothing_is_ambiguous)
+    monkeypatch.setattr("argus.core.proof.outputs.writes.undetermined_inputs", nothing_is_ambiguous)
 
     assert verify(load_corpus(REVERSED, PROVED), solver="z3").exit_code == 0

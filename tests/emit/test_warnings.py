@@ -59,6 +59,18 @@ def test_nvrtc(what: str) -> None:
     assert "expected no warning" in found.message
 
 
+DEAD = "int a[2]; a[0] = x > 3; a[1] = out[1]; int b; b = out[2]; const int c = out[3];"
+
+
+def test_a_dead_value_of_the_user_is_no_mistake(tmp_path: Path) -> None:
+    entry = f'extern "C" __global__ void made(int* out, long x) {{ {DEAD} }}\n'
+    if nvrtc.compiler_present():
+        assert nvrtc.compile_cuda(CUDA + entry, "made").cubin[:4] == b"\x7fELF"
+    if toolchain.compiler_present():
+        assert toolchain.compile_hip(HIP + entry, "made", tmp_path, 60).code.is_file()
+    assert nvrtc.compiler_present() or toolchain.compiler_present()
+
+
 @pytest.mark.skipif(not nvrtc.compiler_present(), reason="compiles with NVRTC")
 def test_a_captured_name_fails_the_build() -> None:
     """The text of a kernel whose tensor `a` has the name of the emitter's local."""

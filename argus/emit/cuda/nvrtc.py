@@ -14,8 +14,8 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.emit.faults import warned
 
-_LANGUAGE = (b"-std=c++17", b"--fmad=false", b"--diag-suppress=177")
-"""177: a variable that is not used, such as a user's loop variable."""
+_LANGUAGE = (b"-std=c++17", b"--fmad=false", b"--diag-suppress=177,550")
+"""177, 550: a variable that is not used, or set and not used, such as a user's loop variable or a dead value."""
 _OPTIONS = (b"--gpu-architecture=sm_90a", b"--ptxas-options=-v", *_LANGUAGE, b"--no-cache")
 """`--no-cache`: a cached compilation has no ptxas log [NVRTC 13, section 10]."""
 _PTX_OPTIONS = (b"--gpu-architecture=compute_90a", *_LANGUAGE)

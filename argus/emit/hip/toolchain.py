@@ -20,6 +20,7 @@ from argus.emit.faults import warned
 _CLANG = (
     *("-x", "hip", "--offload-arch=gfx942", "-nogpulib", "-nogpuinc", "--cuda-device-only", "-O3", "-std=c++17"),
     *("-ffp-contract=off", "-fuse-cuid=none", "-Wall", "-Wno-unused-function", "-Wno-unused-variable"),
+    "-Wno-unused-but-set-variable",
     *("-Wshadow", "-Wconditional-uninitialized", "-Wconversion", "-Wno-sign-conversion", "-Wno-pass-failed"),
     *("-S", "-Rpass-analysis=kernel-resource-usage"),
 )

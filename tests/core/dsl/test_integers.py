@@ -93,7 +93,7 @@ def test_a_copy_indexed_by_an_integer_from_memory_is_emitted_and_not_proved_with
     report = verify(made, solver="z3")
     assert isinstance(report.verdict, Unknown)  # nothing is claimed of Y
     assert "64 bits" in report.verdict.reason
-    assert "if (which[block_0] >= 0) {" in hip_text(made)
+    assert "if (which_[(long)block_0_] >= 0) {" in hip_text(made)
 
 
 def test_an_integer_from_memory_indexes_a_copy() -> None:

@@ -1,10 +1,11 @@
 """Tests each sm_90a instruction on the GPU against the interpreter: `python benchmarks/instructions.py build`, then
-`run`.
+`run`; and on the CPU against the GPU: `cpu`.
 
 build: interprets every kernel of `argus.testing.instructions` on fixed inputs and compiles it into build/instructions,
 as NAME.cubin, NAME.json and NAME.npz (inputs and results as bit patterns); needs no GPU. run: launches each kernel on
 the GPU in a child process, which is restarted after a fault or a hang, and compares. Prints one line per family and one
-per failure, and stores a digest of every result's bits; exit status 1 if anything failed.
+per failure, and stores a digest of every result's bits; exit status 1 if anything failed. cpu: executes the emitted
+text of each kernel as C++ for the CPU, and compares the digests of its results with the stored ones of the GPU.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
-from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gpu_child import run_child
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from argus.testing.instructions.bits import Words, digest, is_nan, words_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "instructions"
 INDEX = FOLDER / "index.json"
@@ -31,10 +35,6 @@ SECONDS = 15.0
 """Time limit between results of a child."""
 TOLERANCES = {"e4m3": 2.0**-9, "bf16": 2.0**-16, "f16": 2.0**-16}
 """Tolerance of a rounded sum, relative to the sum of absolute products; FP8 products are summed with fewer bits."""
-LARGEST_NUMBERS = {"bf16": 0x7F80, "f16": 0x7C00, "f32": 0x7F80_0000, "e4m3": 0x7E}
-"""Bit patterns above these, ignoring the sign, are NaN."""
-
-Words = npt.NDArray[Any]
 
 
 # -- build ---------------------------------------------------------------------------------------------------
@@ -70,20 +70,16 @@ def _interpreted(each: Any, stem: str) -> Iterator[str]:  # noqa: ANN401 reason:
         inputs = drawn(each, draw)
         found = expected(each, inputs)
         yield from found.faults
-        stored |= {f"{draw} {name}": _words(values) for name, values in inputs.items()}
-        stored[f"{draw} C"] = _words(found.result)
+        stored |= {f"{draw} {name}": words_of(values) for name, values in inputs.items()}
+        stored[f"{draw} C"] = words_of(found.result)
         if found.scale is not None and draw == "floats":
             stored["scale"] = found.scale.astype(np.float16)
     np.savez_compressed(FOLDER / f"{stem}.npz", allow_pickle=False, **stored)
 
 
-def _words(values: Words) -> Words:
-    return np.ascontiguousarray(values).view(np.dtype(f"i{values.dtype.itemsize}"))
-
-
 def _entry(each: Any, stem: str) -> dict[str, Any]:  # noqa: ANN401 reason: imported where it is used
     types = {buffer.name: buffer.dtype for buffer in each.kernel.parameters}
-    blank = int(_words(np.full(1, np.nan, types["C"].numpy))[0])
+    blank = int(words_of(np.full(1, np.nan, types["C"].numpy))[0])
     return {
         "stem": stem,
         "what": each.what,
@@ -137,6 +133,27 @@ def _summary(index: list[dict[str, Any]], results: dict[int, str]) -> int:
     return int(failed > 0)
 
 
+# -- cpu -----------------------------------------------------------------------------------------------------
+
+
+def on_cpu() -> int:
+    from argus.testing.instructions import trials  # noqa: PLC0415 reason: as above
+    from argus.testing.instructions.on_cpu import digests_on_cpu  # noqa: PLC0415 reason: as above
+
+    stored = json.loads(RESULTS.read_text(encoding="utf-8"))
+    agree: Counter[str] = Counter()
+    made = trials()
+    for each in made:
+        found = digests_on_cpu(each)
+        agree[each.family] += found == stored[each.name]
+        if found != stored[each.name]:
+            print(f"{each.what}: {found}, the GPU {stored[each.name]}", flush=True)
+    for family, number in Counter(each.family for each in made).items():
+        print(f"{family}: {agree[family]} of {number} have the bits of the GPU")
+    print(f"{agree.total()} of {len(made)} kernels have the bits of the GPU")
+    return int(agree.total() < len(made))
+
+
 # -- in the child --------------------------------------------------------------------------------------------
 
 
@@ -178,15 +195,10 @@ def _tried(torch: Any, runtime: Any, entry: dict[str, Any], digests: dict[str, s
     return ""
 
 
-def digest(dtype: str, found: Words) -> str:
-    """A digest of bit patterns in which all NaNs are one."""
-    return sha256(np.where(_nan(found, dtype), -1, found).astype(found.dtype).tobytes()).hexdigest()[:16]
-
-
 def _difference(entry: dict[str, Any], found: Words, wanted: Words, scale: Words | None) -> str:
     differs = found != wanted
     if entry["determined"] != "bits":
-        differs &= ~(_nan(found, entry["result"]) & _nan(wanted, entry["result"]))
+        differs &= ~(is_nan(found, entry["result"]) & is_nan(wanted, entry["result"]))
     if scale is not None:
         apart = np.abs(found.view(np.float32).astype(np.float64) - wanted.view(np.float32))
         differs = ~(apart <= TOLERANCES[entry["operands"]] * scale.astype(np.float64))
@@ -197,11 +209,6 @@ def _difference(entry: dict[str, Any], found: Words, wanted: Words, scale: Words
     return f"{int(differs.sum())} of {differs.size} elements differ, first {list(at)}: {pair[0]}, expected {pair[1]}"
 
 
-def _nan(words: Words, dtype: str) -> npt.NDArray[np.bool_]:
-    sign = 1 << (8 * words.dtype.itemsize - 1)
-    return (words.astype(np.int64) & (sign - 1)) > LARGEST_NUMBERS[dtype]
-
-
 def _shown(word: Any, dtype: str) -> str:  # noqa: ANN401 reason: an integer of some width
     bits = int(word) & ((1 << 8 * word.dtype.itemsize) - 1)
     text = f"{bits:#0{2 + 2 * word.dtype.itemsize}x}"
@@ -210,7 +217,7 @@ def _shown(word: Any, dtype: str) -> str:  # noqa: ANN401 reason: an integer of 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("build", "run", "child"))
+    parser.add_argument("part", choices=("build", "run", "cpu", "child"))
     parser.add_argument("numbers", nargs="*", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file that receives the digests")
     given = parser.parse_args()
@@ -219,6 +226,8 @@ def main() -> int:
             return build()
         case "run":
             return run(given.output)
+        case "cpu":
+            return on_cpu()
         case _:
             return child(given.numbers)
 

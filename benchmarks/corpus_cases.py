@@ -119,15 +119,16 @@ def _candidates(made: Kernel | Program) -> Iterator[dict[str, int]]:
         derived = list(islice(sizes_in_order(made), DRAWN))
         yield from derived
         drawn += [{name: times * size for name, size in each.items()} for each in derived for times in (2, 3, 5)]
-    yield from (each for each in drawn if _holds(made, each))
+    yield from (each for each in drawn if meets(made, each))
     for _ in range(SOLVED):
         given = {name: int(random.choice(TILES)) for name in names if random.integers(2)}
         solved = run_sizes.sizes_of(made, given)
-        if _holds(made, solved):
+        if meets(made, solved):
             yield solved
 
 
-def _holds(made: Kernel | Program, sizes: Sizes) -> bool:
+def meets(made: Kernel | Program, sizes: Sizes) -> bool:
+    """Whether sizes meet the assumptions of a kernel, or of every launch of a program."""
     if isinstance(made, Kernel):
         return holds(made, assumed(made), sizes)
     env = {symbol: sizes[symbol.name] for symbol in made.sizes}

@@ -1,9 +1,11 @@
-"""Runs every proved kernel of the corpus for sm_90a on the GPU: `python benchmarks/corpus_h200.py build`, then `run`.
+"""Runs every proved kernel for sm_90a on the GPU: `python benchmarks/corpus_h200.py build`, then `run`.
 
 build: compiles each kernel and program of tests/corpus/{proved,traced,programs/proved} into build/corpus, with inputs
-and expected outputs at three sizes; needs no GPU. run: launches each on the GPU in a child process, which is restarted
-after a fault or a hang, with poisoned outputs and guard zones around every tensor, then once under each tool of
-compute-sanitizer where the driver supports it. Writes the result file; exit status 1 if anything failed.
+and expected outputs at three sizes; with `--what shipped`, each configuration of `argus.kernels` into build/shipped,
+whose inputs and expected outputs are computed on the GPU. Needs no GPU. run: launches each on the GPU in a child
+process, which is restarted after a fault or a hang, with poisoned outputs and guard zones around every tensor, then
+once under each tool of compute-sanitizer where the driver supports it (`check`: under the tools alone). Writes the
+result file; exit status 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -13,17 +15,17 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import shipped_formulas as formulas
 from gpu_child import run_child
 
-FOLDER = Path(__file__).resolve().parent.parent / "build" / "corpus"
-INDEX = FOLDER / "index.json"
+ROOT = Path(__file__).resolve().parent.parent
 STARTS = 24
 """Limit of child processes."""
 SECONDS, CHECKED_SECONDS = 20.0, 100.0
@@ -36,73 +38,21 @@ TYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "e4m3": "float8
 Words = npt.NDArray[Any]
 
 
-# -- build ---------------------------------------------------------------------------------------------------
+def folder(what: str) -> Path:
+    """The folder of a build; its file index.json lists what was built."""
+    return ROOT / "build" / what
 
 
-def build() -> int:
-    from corpus_cases import subjects  # noqa: PLC0415 reason: the GPU's machine has no compiler
-
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
-    index = [_built(subject) for subject in subjects()]
-    INDEX.write_text(json.dumps(index), encoding="utf-8")
-    size = sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file()) / 2**20
-    refused = [entry for entry in index if entry["refused"]]
-    for entry in refused:
-        print(f"{entry['stem']}: {entry['refused']}")
-    print(f"{len(index)} kernels and programs, {len(refused)} not built, {size:.1f} MiB")
-    return int(bool(refused))
-
-
-def _built(subject: Any) -> dict[str, Any]:  # noqa: ANN401 reason: imported where it is used
-    from argus.core.diagnostic import ArgusError  # noqa: PLC0415 reason: as above
-    from argus.core.ir import Kernel  # noqa: PLC0415 reason: as above
-    from argus.emit.build import build as build_kernel  # noqa: PLC0415 reason: as above
-    from argus.emit.build_program import build_program  # noqa: PLC0415 reason: as above
-
-    place = FOLDER / subject.stem
-    alone = isinstance(subject.made, Kernel)
-    entry: dict[str, Any] = {"stem": subject.stem, "program": not alone, "refused": "", "cases": []}
-    entry["tensors"] = [(buffer.name, buffer.dtype.name) for buffer in subject.made.parameters]
-    try:
-        made = build_kernel(subject.made, directory=place) if alone else build_program(subject.made, place)
-        entry["description"] = made.description.relative_to(FOLDER).as_posix()
-        entry["cases"] = list(_stored(subject, place))
-    except ArgusError as problem:
-        entry["refused"] = str(problem).splitlines()[0]
-    for source in place.rglob("*.cu"):
-        source.unlink()
-    return entry
-
-
-def _stored(subject: Any, place: Path) -> Iterator[dict[str, Any]]:  # noqa: ANN401 reason: as above
-    """Store inputs and expected outputs of every size and draw."""
-    from corpus_cases import DRAWS, expected_of, inputs_of, sizes_of  # noqa: PLC0415 reason: as above
-
-    for number, sizes in enumerate(sizes_of(subject)):
-        for draw in DRAWS:
-            arrays = inputs_of(subject, sizes, draw)
-            expected = expected_of(subject, arrays, draw)
-            file = place / f"{number}-{draw}.npz"
-            stored: dict[str, Words] = {f"in {name}": _words(arrays[name]) for name in subject.read}
-            stored |= {f"out {name}": each.values for name, each in expected.items()}
-            stored |= {f"bound {name}": each.bound for name, each in expected.items()}
-            np.savez_compressed(file, allow_pickle=False, **stored)
-            (reference,) = {each.reference for each in expected.values()}
-            shapes = {name: list(array.shape) for name, array in arrays.items()}
-            where = file.relative_to(FOLDER).as_posix()
-            yield {"file": where, "sizes": sizes, "draw": draw, "shapes": shapes, "reference": reference}
-
-
-def _words(values: Words) -> Words:
-    return np.ascontiguousarray(values).view(np.dtype(f"i{values.dtype.itemsize}"))
+def index_of(what: str) -> list[dict[str, Any]]:
+    return json.loads((folder(what) / "index.json").read_text(encoding="utf-8"))
 
 
 # -- run -----------------------------------------------------------------------------------------------------
 
 
-def run(result: Path) -> int:
-    index = json.loads(INDEX.read_text(encoding="utf-8"))
+def run(what: str, result: Path, tools: Sequence[str], seconds: float) -> int:
+    """Run all, then under each of the tools with a time limit in seconds; write the result file."""
+    index = index_of(what)
     runnable = [number for number, entry in enumerate(index) if not entry["refused"]]
     results: dict[int, dict[str, Any]] = {}
 
@@ -113,24 +63,41 @@ def run(result: Path) -> int:
         waiting = [number for number in runnable if number not in results]
         if not waiting:
             break
-        ended = run_child(__file__, ["child", *map(str, waiting)], SECONDS, take)
+        ended = run_child(__file__, ["child", "--what", what, *map(str, waiting)], SECONDS, take)
         stuck = next((number for number in waiting if number not in results), None)
         if ended and stuck is not None:
             results[stuck] = {"trouble": f"the process ended here: {ended}"}
-    checked = {tool: _checked(index, runnable, tool) for tool in TOOLS}
-    data = _summary(index, results, checked)
+    data = _summary(index, results)
+    data["sanitizer"] = _all_checked(what, runnable, tools, seconds)
     result.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     return int(any(each["trouble"] for each in data["kernels"]))
 
 
-def _checked(index: list[dict[str, Any]], numbers: Sequence[int], tool: str) -> dict[str, Any]:
+def check(what: str, result: Path, tools: Sequence[str], seconds: float) -> int:
+    """Run all under each of the tools, and add what they report to the result file."""
+    data = json.loads(result.read_text(encoding="utf-8"))
+    runnable = [number for number, entry in enumerate(index_of(what)) if not entry["refused"]]
+    data["sanitizer"] = data.get("sanitizer", {}) | _all_checked(what, runnable, tools, seconds)
+    result.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def _all_checked(what: str, numbers: Sequence[int], tools: Sequence[str], seconds: float) -> dict[str, Any]:
+    checked = {tool: _checked(what, numbers, tool, seconds) for tool in tools}
+    for tool, report in checked.items():
+        print(f"{tool}: {json.dumps(report)[:1500]}")
+    return checked
+
+
+def _checked(what: str, numbers: Sequence[int], tool: str, seconds: float) -> dict[str, Any]:
     """What a tool of compute-sanitizer reports of each kernel, at the smallest size and the middle one."""
     found = shutil.which("compute-sanitizer")
     if found is None:
         return {"ran": False, "why": "compute-sanitizer is not installed"}
-    command = [found, "--tool", tool, sys.executable, __file__, "checked", *map(str, numbers)]
+    index = index_of(what)
+    command = [found, "--tool", tool, sys.executable, __file__, "checked", "--what", what, *map(str, numbers)]
     try:
-        made = subprocess.run(command, capture_output=True, text=True, timeout=CHECKED_SECONDS, check=False)  # noqa: S603 reason: this file
+        made = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603 reason: this file
         text, late = made.stdout, False
     except subprocess.TimeoutExpired as problem:
         held = problem.stdout
@@ -154,9 +121,7 @@ def _checked(index: list[dict[str, Any]], numbers: Sequence[int], tool: str) -> 
     }
 
 
-def _summary(
-    index: list[dict[str, Any]], results: dict[int, dict[str, Any]], checked: dict[str, dict[str, Any]]
-) -> dict[str, Any]:
+def _summary(index: list[dict[str, Any]], results: dict[int, dict[str, Any]]) -> dict[str, Any]:
     kernels: list[dict[str, Any]] = []
     for number, entry in enumerate(index):
         found = results.get(number, {"trouble": entry["refused"] or "not run"})
@@ -166,30 +131,28 @@ def _summary(
         if found["trouble"]:
             print(f"{entry['stem']}: {found['trouble']}")
     wrong = sum(bool(each["trouble"]) for each in kernels)
-    for tool, report in checked.items():
-        print(f"{tool}: {json.dumps(report)[:1500]}")
     print(f"{len(kernels) - wrong} of {len(kernels)} kernels and programs are right")
     devices = {found["device"] for found in results.values() if "device" in found}
-    return {"device": sorted(devices), "right": len(kernels) - wrong, "kernels": kernels, "sanitizer": checked}
+    return {"device": sorted(devices), "right": len(kernels) - wrong, "kernels": kernels}
 
 
 # -- in the child --------------------------------------------------------------------------------------------
 
 
-def child(numbers: list[int], *, checked: bool) -> int:
+def child(what: str, numbers: list[int], *, checked: bool) -> int:
     """Print one JSON line per kernel. A GPU fault ends the process, since later results are unreliable.
 
     checked: announce each kernel before it runs, and leave out the largest size.
     """
     torch: Any = import_module("torch")
     torch.zeros(1, device="cuda")
-    index = json.loads(INDEX.read_text(encoding="utf-8"))
+    index = index_of(what)
     device = torch.cuda.get_device_name()
     for number in numbers:
         if checked:
             print(json.dumps({"number": number}), flush=True)
         try:
-            trouble = _tried(torch, index[number], 4 if checked else len(index[number]["cases"]))
+            trouble = _tried(torch, folder(what), index[number], 4 if checked else len(index[number]["cases"]))
             torch.cuda.synchronize()
         except Exception as problem:  # noqa: BLE001 reason: whatever it is, it is this kernel's
             words = str(problem).strip().splitlines() or [type(problem).__name__]
@@ -205,51 +168,70 @@ def child(numbers: list[int], *, checked: bool) -> int:
     return 0
 
 
-def _tried(torch: Any, entry: dict[str, Any], most: int) -> str:  # noqa: ANN401 reason: untyped
+def _tried(torch: Any, place: Path, entry: dict[str, Any], most: int) -> str:  # noqa: ANN401 reason: untyped
     """The first difference, or an empty string."""
     programs: Any = import_module("argus.runtime.programs")
     kernels: Any = import_module("argus.runtime.cuda.launch")
-    place = FOLDER / entry["description"]
-    made = programs.load_program(place) if entry["program"] else kernels.load(place)
-    types = dict(entry["tensors"])
-    for case in entry["cases"][:most]:
-        with np.load(FOLDER / case["file"], allow_pickle=False) as stored:
-            held = {
-                name: Guarded(
-                    torch,
-                    types[name],
-                    case["shapes"][name],
-                    stored[f"in {name}"] if f"in {name}" in stored.files else None,
-                )
-                for name in types
-            }
-            prepared = made.prepare(case["sizes"])
-            tensors = {name: each.tensor for name, each in held.items()}
-            if entry["program"]:
-                for space in prepared.workspaces:
-                    held[space.name] = Guarded(torch, space.dtype, list(space.shape), None)
-                    tensors[space.name] = held[space.name].tensor
-            prepared.bind(tensors, torch.cuda.current_stream().cuda_stream)()
-            torch.cuda.synchronize()
-            trouble = _difference(torch, case, stored, tensors)
-            broken = [name for name, each in held.items() if not each.intact()]
-            if broken:
-                trouble = f"elements beyond `{broken[0]}` were overwritten; {trouble}"
-            if trouble:
-                return f"{case['sizes']}, {case['draw']}: {trouble}"
+    description = place / entry["description"]
+    made = programs.load_program(description) if entry["program"] else kernels.load(description)
+    for seed, case in enumerate(entry["cases"][:most]):
+        trouble = _compared(torch, made, entry, case, _reference_of(torch, place, entry, case, seed))
+        if trouble:
+            return f"{case['sizes']}, {case['draw']}: {trouble}"
     return ""
 
 
-class Guarded:
-    """A tensor on the GPU between two guard zones; all bytes around it, and of an output, are 0xFF: NaN, or -1."""
+def _compared(torch: Any, made: Any, entry: dict[str, Any], case: dict[str, Any], reference: Reference) -> str:  # noqa: ANN401 reason: untyped
+    """Launch one case with guard zones around its tensors; what is wrong, or an empty string."""
+    held = {
+        name: Guarded(torch, kind, case["shapes"][name], reference.given.get(name)) for name, kind in entry["tensors"]
+    }
+    prepared = made.prepare(case["sizes"])
+    for space in prepared.workspaces if entry["program"] else ():
+        held[space.name] = Guarded(torch, space.dtype, list(space.shape), None)
+    tensors = {name: each.tensor for name, each in held.items()}
+    prepared.bind(tensors, torch.cuda.current_stream().cuda_stream)()
+    torch.cuda.synchronize()
+    trouble = reference.difference(tensors)
+    broken = [name for name, each in held.items() if not each.intact()]
+    return f"elements beyond `{broken[0]}` were overwritten; {trouble}" if broken else trouble
 
-    def __init__(self, torch: Any, dtype: str, shape: list[int], words: Words | None) -> None:  # noqa: ANN401 reason: untyped
+
+class Reference:
+    """A case's inputs, as bytes on the GPU, and the comparison of all tensors with what is expected of the outputs."""
+
+    def __init__(self, given: dict[str, Any], difference: Callable[[dict[str, Any]], str]) -> None:
+        self.given, self.difference = given, difference
+
+
+def _reference_of(torch: Any, place: Path, entry: dict[str, Any], case: dict[str, Any], seed: int) -> Reference:  # noqa: ANN401 reason: untyped
+    """From the case's file, or computed from the formula of the family."""
+    types = dict(entry["tensors"])
+    if "file" not in case:
+        drawn = formulas.inputs(torch, types, case, seed)
+        typed = {name: each.to(getattr(torch, TYPES[types[name]])) for name, each in drawn.items()}
+        given = {name: each.contiguous().reshape(-1).view(torch.uint8) for name, each in typed.items()}
+        return Reference(given, lambda found: formulas.difference(torch, entry, case, typed, found["C"]))
+    with np.load(place / case["file"], allow_pickle=False) as file:
+        stored = {name: file[name] for name in file.files}
+    inputs = {name.removeprefix("in "): each for name, each in stored.items() if name.startswith("in ")}
+    given = {name: torch.from_numpy(each.reshape(-1).view(np.uint8)).cuda() for name, each in inputs.items()}
+    return Reference(given, lambda found: _difference(torch, case, stored, found))
+
+
+class Guarded:
+    """A tensor on the GPU between two guard zones; all bytes around it, and of an output, are 0xFF: NaN, or -1.
+
+    contents: bytes on the GPU, None for an output.
+    """
+
+    def __init__(self, torch: Any, dtype: str, shape: list[int], contents: Any) -> None:  # noqa: ANN401 reason: untyped
         kind = getattr(torch, TYPES[dtype])
         size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
         self.bytes = torch.full((2 * GUARD + size,), 0xFF, dtype=torch.uint8, device="cuda")
         self.size = size
-        if words is not None and size:
-            self.bytes[GUARD : GUARD + size] = torch.from_numpy(words.reshape(-1).view(np.uint8)).cuda()
+        if contents is not None and size:
+            self.bytes[GUARD : GUARD + size] = contents
         self.tensor = self.bytes[GUARD : GUARD + size].view(kind).view(shape)
 
     def intact(self) -> bool:
@@ -257,12 +239,12 @@ class Guarded:
         return all(bool((zone == 0xFF).all()) for zone in around)
 
 
-def _difference(torch: Any, case: dict[str, Any], stored: Any, tensors: dict[str, Any]) -> str:  # noqa: ANN401 reason: untyped
-    for key in stored.files:
+def _difference(torch: Any, case: dict[str, Any], stored: dict[str, Words], tensors: dict[str, Any]) -> str:  # noqa: ANN401 reason: untyped
+    for key, held in stored.items():
         if not key.startswith("out "):
             continue
         name = key.removeprefix("out ")
-        wanted, bound = stored[key].astype(np.float64), stored[f"bound {name}"].astype(np.float64)
+        wanted, bound = held.astype(np.float64), stored[f"bound {name}"].astype(np.float64)
         found = tensors[name].to(torch.float64).cpu().numpy()
         with np.errstate(invalid="ignore"):
             right = (found == wanted) | (np.isnan(found) & np.isnan(wanted)) | (np.abs(found - wanted) <= bound)
@@ -278,18 +260,25 @@ def _difference(torch: Any, case: dict[str, Any], stored: Any, tensors: dict[str
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("build", "run", "child", "checked"))
+    parser.add_argument("part", choices=("build", "run", "check", "child", "checked"))
     parser.add_argument("numbers", nargs="*", type=int, help=argparse.SUPPRESS)
-    results = Path(__file__).resolve().parent / "results" / "corpus_h200.json"
-    parser.add_argument("--output", type=Path, default=results, help="the result file")
+    parser.add_argument("--what", choices=("corpus", "shipped"), default="corpus")
+    parser.add_argument("--output", type=Path, help="the result file")
+    parser.add_argument("--tools", nargs="*", default=TOOLS, choices=TOOLS, help="tools of compute-sanitizer")
+    parser.add_argument("--seconds", type=float, default=CHECKED_SECONDS, help="time limit of each tool")
     given = parser.parse_args()
+    output = given.output or ROOT / "benchmarks" / "results" / f"{given.what}_h200.json"
     match given.part:
         case "build":
-            return build()
+            from corpus_build import build  # noqa: PLC0415 reason: the GPU's machine has no compiler
+
+            return build(given.what, folder(given.what))
         case "run":
-            return run(given.output)
+            return run(given.what, output, given.tools, given.seconds)
+        case "check":
+            return check(given.what, output, given.tools, given.seconds)
         case _:
-            return child(given.numbers, checked=given.part == "checked")
+            return child(given.what, given.numbers, checked=given.part == "checked")
 
 
 if __name__ == "__main__":

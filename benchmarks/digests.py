@@ -12,9 +12,7 @@ identifiers that were renamed on purpose to their new names, under which both si
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
-import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -22,6 +20,8 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
+
+from shipped import families, is_traced
 
 import argus
 from argus.ops import choice
@@ -82,18 +82,6 @@ def of_template(template: Any, config: str | None) -> dict[str, object]:  # noqa
         texts = [emitted(each.kernel) for each in traced.launches]
         return {**answer_of(report), "kernels": [answer_of(each) for each in report.launches], "texts": texts}
     return {**answer_of(argus.verify(traced, solver="z3")), "text": emitted(traced)}
-
-
-def families() -> Iterator[tuple[str, Any]]:
-    """Every kernel and program that `argus.kernels` defines, by the name of its function."""
-    package = importlib.import_module("argus.kernels")
-    modules = (importlib.import_module(each.name) for each in pkgutil.walk_packages(package.__path__, "argus.kernels."))
-    found = {id(v): (n, v) for module in modules for n, v in vars(module).items() if is_traced(v) and n == v.name}
-    return iter(sorted(found.values(), key=lambda pair: pair[0]))
-
-
-def is_traced(value: object) -> bool:
-    return type(value).__name__ in {"Template", "ProgramTemplate"}
 
 
 def shipped() -> Iterator[Subject]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 from hypothesis import settings
 
 from tests.tiers import TIERS, commit, drawn
+
+# Ahead of NumPy: the interpreter's products are so small that threads would spend their time in waiting for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # A deadline measures the machine, not the code: a shared runner would fail at random.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=20)

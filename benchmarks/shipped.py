@@ -6,11 +6,17 @@ import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
 from itertools import product
+from math import prod
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from argus.core.index import Const
 from argus.core.ir import Kernel, Program
+from argus.kernels.cdna3_split import Cdna3Split
+from argus.kernels.schedules.narrow import Narrow
+from argus.kernels.schedules.split import Split
+from argus.kernels.streamk import Stream
 from benchmarks.corpus_cases import meets
 
 BLOCK = 128
@@ -36,8 +42,17 @@ class Shipped:
     def stem(self) -> str:
         return f"{self.family}-{self.config}"
 
+    @property
+    def value(self) -> Any:  # noqa: ANN401 reason: a family's configuration is its author's type
+        return self.template.configs[self.config]
+
     def trace(self) -> Kernel | Program:
         return self.template.trace(self.config)
+
+    def trace_for(self, processors: int) -> Kernel:
+        """The kernel of this configuration for a GPU of another number of processors, which is that of its blocks."""
+        target = evolve(self.value.target, processors=processors)
+        return evolve(self.template, target=target).trace(self.config)
 
 
 def families() -> Iterator[tuple[str, Any]]:
@@ -57,6 +72,60 @@ def shipped() -> Iterator[Shipped]:
     for name, template in families():
         module = template.function.__module__.rpartition(".")[2]
         yield from (Shipped(module, name, config, template) for config in template.configs)
+
+
+@frozen
+class Text:
+    """A kernel or program to execute on the CPU. label: of which kind. sizes: from the least to the most work."""
+
+    label: str
+    made: Kernel | Program
+    sizes: tuple[dict[str, int], ...]
+
+
+def texts(each: Shipped) -> tuple[Text, ...]:
+    """What of a configuration is executed on the CPU.
+
+    The shipped text runs at three sizes: one element; several tiles in every direction, each with a tail; K longer than
+    the ring. Tiles for every one of 132 persistent blocks would take too long on the CPU; how a block goes on to its
+    next tile is executed in the text of the same configuration for two blocks, or two clusters.
+    """
+    made, (rows, columns, depth, ring) = each.trace(), tile_of(each.value)
+    wanted = (
+        (1, 1, 1),
+        (rows + rows // 8 + 1, columns + columns // 8 + 1, 2 * depth + depth // 4 + 1),
+        (rows // 2 + 1, columns // 2 + 1, ring + depth + depth // 4 + 1),
+    )
+    found = [Text("shipped", made, tuple(near(made, _extents(2, *extents)) for extents in wanted))]
+    if isinstance(made, Kernel) and all(isinstance(extent, Const) for extent in made.grid):
+        few = each.trace_for(2 * prod(made.cluster))
+        several = (rows + rows // 8 + 1, 2 * columns + columns // 8 + 1, depth + depth // 4 + 1)
+        found.append(Text("two blocks", few, (near(few, _extents(1, *several)),)))
+    return tuple(found)
+
+
+def tile_of(config: Any) -> tuple[int, int, int, int]:  # noqa: ANN401 reason: as `Shipped.value`
+    """Rows and columns of C that a block or cluster takes at once, the K of an iteration, and the K of a ring."""
+    match config:
+        case Narrow():
+            return 64, config.bn, config.bk, config.bk
+        case Split():
+            rows, columns = (config.bn, config.bm) if config.swap_ab else (config.bm, config.bn)
+            depth = config.bk * config.splits
+            return rows, columns, depth, depth * config.stages
+        case Stream():
+            depth = config.bk * config.chunks
+            return config.rows, config.bn, depth, config.bk * config.stages
+        case Cdna3Split():
+            return config.bm, config.bn, config.bk * config.splits, config.bk * config.splits
+        case _:
+            cluster = (*getattr(config, "cluster", ()), 1, 1)
+            bk = getattr(config, "bk", BLOCK)
+            return config.bm * cluster[0], config.bn * cluster[1], bk, bk * getattr(config, "stages", 2)
+
+
+def _extents(z: int, m: int, n: int, k: int) -> dict[str, int]:
+    return {"Z": z, "M": m, "N": n, "K": k}
 
 
 def near(made: Kernel | Program, wanted: Mapping[str, int]) -> dict[str, int]:

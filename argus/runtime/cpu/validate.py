@@ -117,15 +117,15 @@ def validate(
     kernel: Kernel,
     sizes: Sequence[Mapping[str, int]] = (),
     *,
-    seeds: int = SEEDS,
+    seeds: int | Sequence[int] = SEEDS,
     seconds: float = SECONDS,
     made: Emitted | None = None,
     stop: bool = False,
 ) -> Validation:
     """Execute a kernel's text at each of the sizes (some that meet its assumptions, if none are given) and each seed.
 
-    seeds: how many schedules and inputs for each size. seconds: the time limit of one run. made: the text, if it is not
-    what the emitter makes. stop: end with the first run that fails.
+    seeds: how many schedules and inputs for each size, or which. seconds: the time limit of one run. made: the text, if
+    it is not what the emitter makes. stop: end with the first run that fails.
 
     Raises ArgusError: E303 and E304 as the compiler does, E402 for sizes that violate an assumption, E501 for a kernel
     that is not emitted or interpreted.
@@ -136,11 +136,15 @@ def validate(
     executable = compile_unit(own)
     built = perf_counter() - start
     trials: list[Trial] = []
-    for chosen, seed in product(sizes or chosen_sizes(kernel), range(seeds)):
+    for chosen, seed in product(sizes or chosen_sizes(kernel), seeds_of(seeds)):
         trials.append(_trial(text, own, executable, chosen, seed, seconds))
         if stop and not trials[-1].right:
             break
     return Validation(kernel.name, kernel.target.name, tuple(trials), (built, perf_counter() - start - built))
+
+
+def seeds_of(seeds: int | Sequence[int]) -> Sequence[int]:
+    return range(seeds) if isinstance(seeds, int) else seeds
 
 
 def chosen_sizes(kernel: Kernel, count: int = _SIZES) -> list[dict[str, int]]:

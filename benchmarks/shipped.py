@@ -15,6 +15,7 @@ from argus.core.index import Const
 from argus.core.ir import Kernel, Program
 from argus.kernels.cdna3_split import Cdna3Split
 from argus.kernels.schedules.narrow import Narrow
+from argus.kernels.schedules.ragged import Ragged
 from argus.kernels.schedules.split import Split
 from argus.kernels.streamk import Stream
 from benchmarks.corpus_cases import meets
@@ -105,19 +106,24 @@ def texts(each: Shipped) -> tuple[Text, ...]:
 
 
 def tile_of(config: Any) -> tuple[int, int, int, int]:  # noqa: ANN401 reason: as `Shipped.value`
-    """Rows and columns of C that a block or cluster takes at once, the K of an iteration, and the K of a ring."""
+    """Rows and columns of C that a block or cluster takes at once, the K of an iteration of all that share a tile (half
+    of it where they take shares of K one after the other), and the K at which the ring of each is full.
+    """
     match config:
         case Narrow():
             return 64, config.bn, config.bk, config.bk
+        case Ragged():
+            return 128, config.bn, config.bk, config.bk * config.stages
         case Split():
             rows, columns = (config.bn, config.bm) if config.swap_ab else (config.bm, config.bn)
             depth = config.bk * config.splits
             return rows, columns, depth, depth * config.stages
         case Stream():
             depth = config.bk * config.chunks
-            return config.rows, config.bn, depth, config.bk * config.stages
+            return config.rows, config.bn, depth // 2, depth * config.stages // config.run
         case Cdna3Split():
-            return config.bm, config.bn, config.bk * config.splits, config.bk * config.splits
+            depth = config.bk * config.splits
+            return config.bm, config.bn, depth, depth * config.buffers
         case _:
             cluster = (*getattr(config, "cluster", ()), 1, 1)
             bk = getattr(config, "bk", BLOCK)

@@ -106,7 +106,8 @@ def _gated(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 rea
     del family
     gate, gate_error = _silu(torch, *_multiplied(given["A"], given["W"].mT))
     value, error = _multiplied(given["A"], given["V"].mT)
-    return gate * value, gate_error * (value.abs() + error) + (gate.abs() + gate_error) * error + _F32 * gate.abs()
+    result = gate * value
+    return result, gate_error * (value.abs() + error) + gate.abs() * error + _F32 * result.abs()
 
 
 def _fp8(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped

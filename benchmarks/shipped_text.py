@@ -78,6 +78,13 @@ def described(trial: Trial) -> str:
     return f"sizes {dict(trial.sizes)}, seed {trial.seed}: {what}"
 
 
+def _document(rows: Sequence[Mapping[str, Any]], seeds: int) -> str:
+    """The result file, with one line for each configuration and each line of the table."""
+    listed = {"families": table(rows), "configurations": rows}
+    parts = [f'"{name}": [\n' + ",\n".join(map(json.dumps, each)) + "\n]" for name, each in listed.items()]
+    return f'{{"seeds": {seeds},\n' + ",\n".join(parts) + "}\n"
+
+
 def _lines(journal: Path | None) -> list[Row]:
     text = journal.read_text("utf-8") if journal is not None and journal.exists() else ""
     return [json.loads(line) for line in text.splitlines()]
@@ -139,8 +146,7 @@ def main() -> int:
     if len(rows) < len(every):
         print(f"{len(every) - len(rows)} configurations remain")
     elif chosen.family is None:
-        data = {"seeds": chosen.seeds, "families": table(rows), "configurations": rows}
-        RESULT.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        RESULT.write_text(_document(rows, chosen.seeds), encoding="utf-8")
     return int(any(row["step"] != "right" for row in rows))
 
 

@@ -8,7 +8,7 @@ from attrs import evolve
 from argus.core.ir import Kernel
 from argus.runtime.cpu.programs import validate_program
 from argus.runtime.cpu.validate import Trial, emitted, validate
-from benchmarks.shipped import Shipped, Text, card_sizes, shipped, texts
+from benchmarks.shipped import Shipped, Text, card_sizes, shipped, texts, tile_of
 
 SHIPPED = {each.stem: each for each in shipped()}
 SCHEDULES = 3
@@ -73,6 +73,7 @@ def test_every_file_with_configurations_is_listed() -> None:
         *("batched", "cdna3_split", "epilogues", "fp8", "fp8_blocks", "fused", "gated", "gemm", "layouts"),
         *("residual", "streamk"),
     }
+    assert all(min(tile_of(each.value)) > 0 for each in SHIPPED.values())
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def _shipped(place: Path) -> Iterator[dict[str, Any]]:
     for each in shipped():
         subject = Subject(each.stem, each.trace())
         if all(kernel.target.name == TARGET for kernel in subject.kernels):
-            cases = partial(_computed, subject, card_sizes(subject.made))
+            cases = partial(_computed, subject, card_sizes(each))
             yield _built(place, subject, cases, lines=False) | {"family": each.family}
 
 

@@ -25,7 +25,7 @@ BLOCK = 128
 _MULTIPLES = (1, 4, 8, 16)
 """What schedules may ask of an extent, for rows of 16 bytes."""
 CARD_SIZES: tuple[tuple[int, int, int], ...] = ((1, 1, 1), (301, 523, 331), (2057, 3079, 2603))
-"""M, N and K on a GPU: one element; a few tiles; more tiles than a GPU has units, with K longer than any ring."""
+"""M, N and K on a GPU: one element; a few tiles; more tiles than a GPU has processors, with K longer than the ring."""
 CARD_BATCHES: tuple[tuple[int, int, int, int], ...] = ((1, 1, 1, 1), (3, 203, 331, 267), (5, 1033, 1543, 1291))
 """The number of products, M, N and K of batched kernels on a GPU."""
 
@@ -151,10 +151,12 @@ def near(made: Kernel | Program, wanted: Mapping[str, int]) -> dict[str, int]:
     raise ValueError(message)
 
 
-def card_sizes(made: Kernel | Program) -> tuple[dict[str, int], ...]:
+def card_sizes(each: Shipped) -> tuple[dict[str, int], ...]:
     """Three sizes for a GPU."""
+    made = each.trace()
     batched = any(symbol.name == "Z" for symbol in made.sizes)
     wanted = [
         dict(zip("ZMNK" if batched else "MNK", e, strict=True)) for e in (CARD_BATCHES if batched else CARD_SIZES)
     ]
-    return tuple(near(made, each) for each in wanted)
+    wanted[-1]["K"] = max(wanted[-1]["K"], tile_of(each.value)[-1] + 1)
+    return tuple(near(made, sizes) for sizes in wanted)

@@ -80,8 +80,9 @@ def test_every_file_with_configurations_is_listed() -> None:
     "stem", ["gemm-cooperative", "gemm_nn-split_8", "bmm_tn-columns_192", "gemm_fp8_blocks-ragged"]
 )
 def test_sizes_for_a_gpu_have_tails_and_more_tiles_than_processors(stem: str) -> None:
-    least, _, most = card_sizes(SHIPPED[stem].trace())
+    least, _, most = card_sizes(SHIPPED[stem])
 
     assert max(least.values()) <= 16
     assert most["M"] * most["N"] * most.get("Z", 1) > 132 * 128 * 256
+    assert most["K"] > tile_of(SHIPPED[stem].value)[-1]
     assert all(size % 64 for size in (most["M"], most["N"], most["K"]))

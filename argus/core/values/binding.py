@@ -1,0 +1,314 @@
+"""Sums, products and maxima over ranges, and the substitution that they need.
+
+A sum over [a, b) is prefix(b) - prefix(a). Conditions on the bound variable become bounds; the variable is shifted so
+that the first coordinate that names it is the variable itself; constant offsets of a bound are spelled out. So the
+adjacent ranges of a loop telescope, and a loop over blocks equals the loop over their elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+
+from argus.core import algebra
+from argus.core.algebra.integers import linear_terms
+from argus.core.index import Cmp, Cond, Const, Index, Symbol
+from argus.core.values import polynomial as polys
+from argus.core.values.atoms import (
+    ONE,
+    UNIT,
+    ZERO,
+    Above,
+    Atom,
+    Base,
+    Cell,
+    Count,
+    Exp,
+    Greatest,
+    Holds,
+    Inhabited,
+    Largest,
+    Monomial,
+    NoNormalFormError,
+    Opaque,
+    Poly,
+    Prefix,
+    bound_variable,
+    cell,
+    constant,
+    greatest_atom,
+    inhabited_atom,
+    of_atom,
+    opaque_atom,
+    prefix_atom,
+    single,
+)
+from argus.core.values.places import limit as limit_of
+from argus.core.values.places import moved, point_of, shift, turned
+from argus.core.values.truth import above, holds
+from argus.core.walk import substitute, symbols
+
+Symbols = Mapping[Symbol, Index]
+_SPELLED_OUT = 8
+
+
+def rewritten(value: Poly, visit: Callable[[Atom], Poly | None]) -> Poly:
+    """The polynomial with each atom replaced by its visit's result, where that is not None."""
+    parts: list[Poly] = []
+    for monomial, factor in value.terms:
+        term = constant(factor)
+        for atom, power in monomial:
+            found = visit(atom)
+            if found is None:
+                term = polys.mul(term, of_atom(atom, power))
+            else:
+                term = polys.mul(term, polys.power(found, power))
+        parts.append(term)
+    return polys.add(*parts)
+
+
+@lru_cache(maxsize=1 << 14)
+def _replaced(value: Poly, names: tuple[tuple[Symbol, Index], ...]) -> Poly:
+    table = dict(names)
+    if value.free.isdisjoint(table):
+        return value
+    return rewritten(value, lambda atom: None if atom.free.isdisjoint(table) else _replace_atom(atom, table))
+
+
+def replace(value: Poly, names: Symbols) -> Poly:
+    """The polynomial with symbols replaced, in normal form again."""
+    return _replaced(value, tuple(sorted(names.items(), key=lambda each: each[0].name)))
+
+
+def _replace_atom(atom: Atom, names: Symbols) -> Poly:
+    return mapped(atom, lambda p: replace(p, names), lambda i: substitute(i, names), lambda c: substitute(c, names))
+
+
+def mapped(
+    atom: Atom, on_poly: Callable[[Poly], Poly], on_index: Callable[[Index], Index], on_cond: Callable[[Cond], Cond]
+) -> Poly:
+    """The atom with its parts mapped, built again by the constructors that normalise."""
+    match atom:
+        case Count(index=index):
+            return polys.count(on_index(index))
+        case Cell(tensor=tensor, at=at):
+            return of_atom(cell(tensor, tuple(map(on_index, at))))
+        case Exp(of=of):
+            return polys.exp(on_poly(of))
+        case Base(of=of):
+            return on_poly(of)  # the caller raises it to its power
+        case Opaque(name="log", args=(of,)):
+            return polys.log(on_poly(of))
+        case Opaque(name=name, args=args):
+            return of_atom(opaque_atom(name, tuple(map(on_poly, args))))
+        case Holds(cond=cond):
+            return holds(on_cond(cond))
+        case Above(of=of):
+            return above(on_poly(of))
+        case Prefix(product=product, variable=variable, bound=bound, body=body):
+            return prefix(variable, on_index(bound), on_poly(body), product=product)
+        case Greatest(variable=variable, low=low, high=high, where=where, body=body):
+            return greatest(variable, on_index(low), on_index(high), on_poly(where), on_poly(body))[0]
+        case Inhabited(variable=variable, low=low, high=high, where=where):
+            return inhabited(variable, on_index(low), on_index(high), on_poly(where))
+        case Largest(of=of):
+            return polys.largest(map(on_poly, of))
+
+
+# -- sums and products ---------------------------------------------------------------------------------
+
+
+def sum_over(variable: Symbol, low: Index, high: Index, body: Poly) -> Poly:
+    """The sum of the body over [low, high); low <= high is the caller's condition."""
+    return polys.sub(prefix(variable, high, body, product=False), prefix(variable, low, body, product=False))
+
+
+def product_over(variable: Symbol, low: Index, high: Index, body: Poly) -> Poly:
+    """The product of the body over [low, high); low <= high is the caller's condition."""
+    upper, lower = (prefix(variable, end, body, product=True) for end in (high, low))
+    return polys.mul(upper, _inverse(lower))
+
+
+def _inverse(value: Poly) -> Poly:
+    """1 / value, for the elements that a range of a product does not have: an identity of all bodies.
+
+    It is one only if nothing is known of these elements, so none may be 0, or 0 or 1 by a test.
+    """
+    if value is ZERO or any(isinstance(atom, Holds | Above | Inhabited) for m, _ in value.terms for atom, _ in m):
+        raise NoNormalFormError("a product from a lower end at which its body may be 0")
+    return polys.power(value, -1)
+
+
+@lru_cache(maxsize=1 << 13)
+def prefix(variable: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly:
+    """The sum, or the product, over [0, bound), in normal form."""
+    if bound is algebra.const(0):
+        return ONE if product else ZERO
+    if product:
+        return _product_prefix(variable, bound, body)
+    parts: list[Poly] = []
+    for monomial, factor in body.terms:
+        inner = tuple(pair for pair in monomial if variable in pair[0].free)
+        outer = tuple(pair for pair in monomial if variable not in pair[0].free)
+        parts.append(polys.mul(polys.of_monomial(outer, factor), _sum_prefix(variable, bound, inner)))
+    return polys.add(*parts)
+
+
+def _product_prefix(variable: Symbol, bound: Index, body: Poly) -> Poly:
+    alone = single(body)
+    if alone is None or alone[1] != 1:
+        return _prefix_atom(variable, bound, body, product=True)
+    result = ONE
+    for atom, exponent in alone[0]:
+        if isinstance(atom, Exp):
+            total = prefix(variable, bound, polys.scale(atom.of, exponent), product=False)
+            result = polys.mul(result, polys.exp(total))
+        else:
+            result = polys.mul(result, _prefix_atom(variable, bound, of_atom(atom, exponent), product=True))
+    return result
+
+
+def _sum_prefix(variable: Symbol, bound: Index, inner: Monomial) -> Poly:
+    if not inner:
+        return polys.count(bound)
+    for pair in inner:
+        if not isinstance(pair[0], Holds):
+            continue
+        cond = pair[0].cond
+        rest = tuple(other for other in inner if other is not pair)
+        body = polys.of_monomial(rest)
+        if isinstance(cond, Cmp) and cond.op == "==":
+            point = point_of(cond, variable)
+            if point is not None:
+                here = polys.sub(holds(algebra.lt(point, bound)), holds(algebra.lt(point, 0)))
+                return polys.mul(here, replace(body, {variable: point}))
+        limit = limit_of(cond, variable)
+        if limit is not None:
+            below = polys.sub(
+                prefix(variable, algebra.minimum(bound, limit[1]), body, product=False),
+                prefix(variable, algebra.minimum(0, limit[1]), body, product=False),
+            )
+            return below if limit[0] else polys.sub(prefix(variable, bound, body, product=False), below)
+    return _exchanged(variable, bound, inner) or _prefix_atom(variable, bound, polys.of_monomial(inner), product=False)
+
+
+def _exchanged(variable: Symbol, bound: Index, inner: Monomial) -> Poly | None:
+    """A sum of sums whose inner range is free of the outer variable: the order is that of the ranges' forms."""
+    for pair in inner:
+        atom, exponent = pair
+        if not isinstance(atom, Prefix) or atom.product or exponent != 1 or variable in symbols(atom.bound):
+            continue
+        rest = tuple(other for other in inner if other is not pair)
+        fresh = Symbol(f"{atom.variable.name}'{atom.depth}", "fresh")
+        body = replace(atom.body, {atom.variable: algebra.sym(fresh)})
+        body = polys.mul(body, polys.of_monomial(rest))
+        if atom.bound.digest >= bound.digest or fresh in symbols(bound):
+            return None
+        return prefix(fresh, atom.bound, prefix(variable, bound, body, product=False), product=False)
+    return None
+
+
+def _prefix_atom(variable: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly:
+    """The atom after shifting (and turning round) the variable, its bound's constant spelled out."""
+    name = bound_variable(body.depth)
+    here = algebra.sym(name)
+    sign, offset = shift((body,), variable) or (1, algebra.const(0))
+    if sign > 0:
+        renamed = replace(body, {variable: algebra.sub(here, offset)})
+        ends = moved(bound, offset), offset
+    else:
+        renamed = replace(body, {variable: algebra.sub(offset, here)})
+        ends = algebra.add(offset, 1), turned(bound, algebra.add(offset, 1))
+    upper, lower = (_spelled_out(name, end, renamed, product=product) for end in ends)
+    return polys.mul(upper, _inverse(lower)) if product else polys.sub(upper, lower)
+
+
+def _spelled_out(name: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly:
+    """The prefix at a bound x + c: that at x, and c elements."""
+    terms, offset = linear_terms(bound)
+    if abs(offset) > _SPELLED_OUT:
+        return of_atom(prefix_atom(name, bound, body, product=product))
+    start = algebra.linear(terms, 0)
+    result = ONE if product else ZERO
+    if not isinstance(start, Const):
+        result = of_atom(prefix_atom(name, start, body, product=product))
+    sign = 1 if offset > 0 else -1
+    for step in range(min(0, offset), max(0, offset)):
+        one = replace(body, {name: algebra.add(start, step)})
+        result = (
+            polys.mul(result, one if sign > 0 else _inverse(one))
+            if product
+            else polys.add(result, polys.scale(one, sign))
+        )
+    return result
+
+
+# -- maxima --------------------------------------------------------------------------------------------
+
+
+def _folded(variable: Symbol, low: Index, high: Index, where: Poly) -> tuple[Index, Index, Poly]:
+    """The range and the condition, with what bounds the variable moved into the range."""
+    alone = single(where)
+    if alone is not None and alone[1] == 1:
+        for pair in alone[0]:
+            limit = limit_of(pair[0].cond, variable) if isinstance(pair[0], Holds) else None
+            if limit is not None:
+                rest = polys.of_monomial(tuple(other for other in alone[0] if other is not pair))
+                return _folded(variable, *_narrowed(low, high, limit), rest)
+    found = dict(where.terms)
+    if len(found) == 2 and found.get(UNIT) == 1 and -1 in found.values():
+        (monomial,) = (m for m, c in found.items() if c == -1)
+        if len(monomial) == 1 and isinstance(test := monomial[0][0], Holds):
+            limit = limit_of(algebra.negate(test.cond), variable)
+            if limit is not None:
+                return *_narrowed(low, high, limit), ONE
+    return low, high, where
+
+
+def _narrowed(low: Index, high: Index, limit: tuple[bool, Index]) -> tuple[Index, Index]:
+    return (low, algebra.minimum(high, limit[1])) if limit[0] else (algebra.maximum(low, limit[1]), high)
+
+
+def _canonical_range(
+    variable: Symbol, low: Index, high: Index, parts: tuple[Poly, ...]
+) -> tuple[Symbol, Index, Index, tuple[Poly, ...]]:
+    """The range and its parts under the canonical name, after shifting the variable."""
+    name = bound_variable(max(part.depth for part in parts))
+    here = algebra.sym(name)
+    sign, offset = shift(parts, variable) or (1, algebra.const(0))
+    if sign > 0:
+        ends, value = (moved(low, offset), moved(high, offset)), algebra.sub(here, offset)
+    else:
+        after = algebra.add(offset, 1)
+        ends, value = (turned(high, after), turned(low, after)), algebra.sub(offset, here)
+    return name, *ends, tuple(replace(part, {variable: value}) for part in parts)
+
+
+@lru_cache(maxsize=1 << 13)
+def inhabited(variable: Symbol, low: Index, high: Index, where: Poly) -> Poly:
+    """1 where the range has a point that satisfies the condition, else 0."""
+    low, high, where = _folded(variable, low, high, where)
+    if where is ZERO:
+        return ZERO
+    if variable not in where.free:
+        return polys.mul(where, holds(algebra.lt(low, high)))
+    name, low, high, (where,) = _canonical_range(variable, low, high, (where,))
+    return of_atom(inhabited_atom(name, low, high, where))
+
+
+@lru_cache(maxsize=1 << 13)
+def greatest(variable: Symbol, low: Index, high: Index, where: Poly, body: Poly) -> tuple[Poly, Poly]:
+    """The greatest body over the range, where it is not empty, and the test that it is not."""
+    test = inhabited(variable, low, high, where)
+    low, high, where = _folded(variable, low, high, where)
+    inner = {m: c for m, c in body.terms if any(variable in atom.free for atom, _ in m)}
+    outer = polys.add(*(polys.of_monomial(m, c) for m, c in body.terms if m not in inner))
+    if not inner:
+        return outer, test
+    if variable not in where.free:
+        where = ONE  # the test has it
+    size = sum((abs(c) for c in inner.values()), Fraction(0))
+    moving = polys.scale(polys.sub(body, outer), 1 / size)
+    name, low, high, (where, moving) = _canonical_range(variable, low, high, (where, moving))
+    return polys.add(outer, polys.scale(of_atom(greatest_atom(name, low, high, where, moving)), size)), test

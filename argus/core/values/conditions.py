@@ -1,0 +1,187 @@
+"""Side conditions of a normal form: what must hold for it to say what the expression says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.index import Cond
+from argus.core.query import Query
+from argus.core.values.atoms import (
+    ONE,
+    Above,
+    Atom,
+    Base,
+    Count,
+    Exp,
+    Holds,
+    Inhabited,
+    Largest,
+    Opaque,
+    Poly,
+    Prefix,
+    number_of,
+)
+from argus.core.values.polynomial import scale
+from argus.core.values.truth import holds
+
+
+@frozen
+class Integers:
+    """`given` implies `goal`, on integers: a question for a solver."""
+
+    goal: Cond
+    given: tuple[Cond, ...] = ()
+
+    @property
+    def query(self) -> Query:
+        """Unsatisfiable exactly if the condition holds."""
+        return Query((*self.given, algebra.negate(self.goal)))
+
+
+@frozen
+class Apart:
+    """A divisor is not 0."""
+
+    of: Poly
+
+
+@frozen
+class Positive:
+    """The argument of a logarithm, or what a power with any exponent takes, is above 0."""
+
+    of: Poly
+
+
+@frozen
+class NotNegative:
+    """The argument of a square root is at least 0."""
+
+    of: Poly
+
+
+@frozen
+class Certain:
+    """A test (0 or 1) is 1: elsewhere the expression is infinite, or has no value."""
+
+    of: Poly
+
+
+_TESTS = 5
+Condition = Integers | Apart | Positive | NotNegative | Certain
+
+
+def settled(conditions: Iterable[Condition], facts: tuple[Cond, ...]) -> frozenset[Condition]:
+    """The conditions that are left: those that follow from the signs of their parts become conditions on integers."""
+    left: set[Condition] = set()
+    for condition in conditions:
+        for each in _simpler(condition):
+            if isinstance(each, Integers) and (each.goal in {*facts, *each.given} or holds(each.goal) is ONE):
+                continue
+            left.add(Integers(each.goal, (*facts, *each.given)) if isinstance(each, Integers) else each)
+    return frozenset(left)
+
+
+def _simpler(condition: Condition) -> tuple[Condition, ...]:
+    match condition:
+        case Integers():
+            return (condition,)
+        case Certain(of=of):
+            if number_of(of) == 1:
+                return ()
+            cond = _condition(of)
+            return (condition,) if cond is None else (Integers(cond),)
+        case Positive(of=of):
+            found = positive(of)
+        case Apart(of=of):
+            found = positive(of)
+            found = positive(scale(of, -1)) if found is None else found
+        case NotNegative(of=of):
+            found = not_negative(of)
+    return (condition,) if found is None else tuple(map(Integers, found))
+
+
+def _condition(of: Poly) -> Cond | None:
+    """The condition on integers that a test is: where its polynomial over other conditions is 1."""
+    atoms = list({atom.digest: atom for monomial, _ in of.terms for atom, _ in monomial}.values())
+    if len(atoms) > _TESTS or not all(isinstance(atom, Holds) for atom in atoms):
+        return None
+    ways: list[Cond] = []
+    for truth in product((True, False), repeat=len(atoms)):
+        true = {atom for atom, true_here in zip(atoms, truth, strict=True) if true_here}
+        if sum(factor for monomial, factor in of.terms if all(atom in true for atom, _ in monomial)) == 1:
+            conds = [atom.cond for atom in atoms if isinstance(atom, Holds)]
+            literals = [
+                cond if true_here else algebra.negate(cond) for cond, true_here in zip(conds, truth, strict=True)
+            ]
+            ways.append(algebra.all_of(literals))
+    return algebra.any_of(ways)
+
+
+def positive(of: Poly) -> tuple[Cond, ...] | None:
+    """Conditions on integers under which the polynomial is above 0 by the signs of its parts; None if not known."""
+    found = not_negative(of)
+    if found is None:
+        return None
+    for monomial, factor in of.terms:
+        parts = [_positive_atom(atom) for atom, _ in monomial]
+        if factor > 0 and None not in parts:
+            return (*found, *(cond for part in parts if part for cond in part))
+    return None
+
+
+def not_negative(of: Poly) -> tuple[Cond, ...] | None:
+    """Conditions on integers under which the polynomial is at least 0 by the signs of its parts."""
+    found: list[Cond] = []
+    for monomial, factor in of.terms:
+        if factor < 0:
+            return None
+        for atom, power in monomial:
+            if power.denominator > 1 or power % 2 == 0:
+                continue
+            conds = _not_negative_atom(atom)
+            if conds is None:
+                return None
+            found += conds
+    return tuple(found)
+
+
+def _positive_atom(atom: Atom) -> tuple[Cond, ...] | None:
+    match atom:
+        case Exp():
+            return ()
+        case Count(index=index):
+            return (algebra.lt(0, index),)
+        case Prefix(product=False, bound=bound, body=body):
+            inner = positive(body)
+            return (algebra.lt(0, bound),) if inner == () else None
+        case Base(of=of):
+            return positive(of)
+        case Largest(of=of):
+            return next((each for each in map(positive, of) if each is not None), None)
+        case Opaque(name="log", args=(of,)):
+            number = number_of(of)
+            return () if number is not None and number > 1 else None
+        case _:
+            return None
+
+
+def _not_negative_atom(atom: Atom) -> tuple[Cond, ...] | None:
+    match atom:
+        case Exp() | Holds() | Above() | Inhabited():
+            return ()
+        case Count(index=index):
+            return (algebra.le(0, index),)
+        case Prefix(product=False, bound=bound, body=body):
+            return (algebra.le(0, bound),) if not_negative(body) == () else None
+        case Base(of=of):
+            return not_negative(of)
+        case Largest(of=of):
+            return next((each for each in map(not_negative, of) if each is not None), None)
+        case Opaque():
+            return _positive_atom(atom)
+        case _:
+            return None

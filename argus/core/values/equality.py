@@ -1,0 +1,315 @@
+"""Whether two expressions are equal: normal forms first, then numbers at small sizes as a witness against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from itertools import product
+from math import isfinite, isnan
+from typing import TypeVar
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.index import Bin, Cond, Index, Symbol
+from argus.core.values import binding
+from argus.core.values import polynomial as polys
+from argus.core.values.atoms import (
+    ONE,
+    ZERO,
+    Above,
+    Atom,
+    Base,
+    Exp,
+    Largest,
+    NoNormalFormError,
+    Opaque,
+    Poly,
+    number_of,
+    of_atom,
+)
+from argus.core.values.cases import Cases, Infinite, Open, Value, settle, within
+from argus.core.values.conditions import Certain, Condition, settled
+from argus.core.values.evaluation import INTEGERS, Evaluation, seeded
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, Test, Whole
+from argus.core.values.normal import Normaliser
+from argus.core.walk import children, rebuild, symbols
+from argus.core.walk import evaluate as evaluate_index
+
+_SPLITS = 6
+_SEEDS = 3
+_SMALL = (2, 3, 5, 1, 4)
+_TOLERANCE = 1e-7
+
+
+@frozen
+class Equal:
+    """Equal for all sizes and elements for which the formula's own conditions hold."""
+
+    conditions: frozenset[Condition]
+
+
+@frozen
+class Different:
+    """Different numbers at these sizes: the elements are those of `seeded(seed)`."""
+
+    sizes: Mapping[Symbol, int]
+    seed: int
+    left: float
+    right: float
+
+
+@frozen
+class Undecided:
+    """Equal if these conditions hold; `reason` is not empty where the normal forms differ."""
+
+    conditions: frozenset[Condition]
+    reason: str = ""
+
+
+Part = TypeVar("Part", Index, Cond)
+Answer = Equal | Different | Undecided
+
+
+def equal(held: Expr, formula: Expr, facts: tuple[Cond, ...] = ()) -> Answer:
+    """Whether what is held equals the formula, under the facts, wherever the formula's own conditions hold."""
+    held_side, formula_side = Normaliser(), Normaliser()
+    try:
+        left, right = held_side.value(held), formula_side.value(formula)
+        found = _leaves(left, right, facts, ())
+    except NoNormalFormError as error:
+        return _witness(held, formula, facts) or Undecided(frozenset(), str(error))
+    if found is None:
+        return _witness(held, formula, facts) or Undecided(frozenset(), "the normal forms differ")
+    own = settled(formula_side.conditions, facts)
+    left_over = settled({*held_side.conditions, *found}, facts) - own
+    return Undecided(left_over) if left_over else Equal(own)
+
+
+def _leaves(a: Value, b: Value, facts: tuple[Cond, ...], path: tuple[Poly, ...]) -> set[Condition] | None:
+    """What must hold for the values to be equal, None if a finite branch differs. path: tests that are 1 here."""
+    a, b = settle(a), settle(b)
+    tests = a.test if isinstance(a, Cases) else b.test if isinstance(b, Cases) else None
+    if tests is not None:
+        test = resolved(tests, facts)
+        found: set[Condition] = set()
+        for value, holds in ((test, True), (polys.sub(ONE, test), False)):
+            if value is ZERO:
+                continue
+            part = _leaves(within(a, tests, holds=holds), within(b, tests, holds=holds), facts, (*path, value))
+            if part is None:
+                return None
+            found |= part
+        return found
+    if isinstance(a, Poly) and isinstance(b, Poly):
+        difference = polys.product([polys.sub(resolved(a, facts), resolved(b, facts)), *path])
+        return set() if vanishes(difference) else None
+    if isinstance(a, Infinite) and a == b:
+        return set()
+    assert not isinstance(a, Open | Cases)
+    return {Certain(polys.sub(ONE, polys.product(path)))}  # one side has no finite value: this must not occur
+
+
+# -- polynomials that are 0 ----------------------------------------------------------------------------
+
+
+def vanishes(value: Poly, signs: tuple[tuple[Poly, int], ...] = ()) -> bool:
+    """Whether the value is 0 for all atoms: after clearing denominators, by cases of the signs that occur."""
+    value = _under(_cleared(value), signs)
+    if value is ZERO:
+        return True
+    sign = next(_signs(value), None)
+    if sign is None or len(signs) == _SPLITS:
+        return False
+    return all(vanishes(value, (*signs, (sign, case))) for case in (1, 0, -1))
+
+
+def _under(value: Poly, signs: tuple[tuple[Poly, int], ...]) -> Poly:
+    """The value under all these signs, until nothing changes: one may uncover a test of another."""
+    for _ in range(len(signs) + 1):
+        before = value
+        for of, sign in signs:
+            value = _cleared(_assumed(value, of, sign))
+        if value is before:
+            break
+    return value
+
+
+def _cleared(value: Poly) -> Poly:
+    """The value times powers of its bases, expanded: it is 0 exactly where the value is, as no divisor is 0."""
+    while True:
+        base = next(_bases(value), None)
+        if base is None:
+            return value
+        lowest = min(dict(monomial).get(base, Fraction(0)) for monomial, _ in value.terms)
+        lowest = min(lowest, Fraction(0)) if lowest.denominator == 1 else lowest
+        parts: list[Poly] = []
+        for monomial, factor in value.terms:
+            powers = dict(monomial)
+            exponent = powers.pop(base, Fraction(0)) - lowest
+            rest = polys.of_monomial(tuple(powers.items()), factor)
+            if exponent.denominator == 1:
+                parts.append(polys.product([rest, *[base.of] * int(exponent)]))
+            else:
+                parts.append(polys.mul(rest, of_atom(base, exponent)))
+        value = polys.add(*parts)
+
+
+def _bases(value: Poly) -> Iterator[Base]:
+    """Bases with an integer exponent, or with a common one that is none."""
+    for monomial, _ in value.terms:
+        for atom, power in monomial:
+            if isinstance(atom, Base) and (power.denominator == 1 or all(dict(m).get(atom) for m, _ in value.terms)):
+                yield atom
+
+
+def _signs(value: Poly) -> Iterator[Poly]:
+    """Differences d of which max(0, d) or the test d > 0 occurs as an atom, innermost first."""
+    for monomial, _ in value.terms:
+        for atom, _ in monomial:
+            d = _decided_by(atom)
+            inner = atom.args if isinstance(atom, Opaque) else (atom.of,) if isinstance(atom, Base | Exp) else ()
+            for part in (d,) if d is not None else inner:
+                yield from _signs(part)
+            if d is not None:
+                yield d
+
+
+def _decided_by(atom: Atom) -> Poly | None:
+    """d, of max(0, d) or of the test d > 0."""
+    return atom.of if isinstance(atom, Above) else polys.relu_of(atom) if isinstance(atom, Largest) else None
+
+
+def _assumed(value: Poly, of: Poly, sign: int) -> Poly:
+    """The value where `of` has this sign: in tests and maxima, and where it is 0 for one of its atoms."""
+    root = _solved(of) if sign == 0 else None
+
+    def visit(atom: Atom) -> Poly | None:
+        if root is not None and atom is root[0]:
+            return root[1]
+        d = _decided_by(atom)
+        known = None if d is None else _sign_of(d, of, sign)
+        if d is not None and known is not None:
+            return (ONE if isinstance(atom, Above) else d) if known > 0 else ZERO
+        return binding.mapped(atom, inside, _same, _same)
+
+    def inside(poly: Poly) -> Poly:
+        return binding.rewritten(poly, visit)
+
+    return inside(value)
+
+
+def _same(part: Part) -> Part:
+    return part
+
+
+def _sign_of(d: Poly, of: Poly, sign: int) -> int | None:
+    """The sign of d = a of + c, where that of `of` decides it."""
+    monomial, own = of.terms[-1]
+    a = dict(d.terms).get(monomial, Fraction(0)) / own if monomial else Fraction(0)
+    c = number_of(polys.sub(d, polys.scale(of, a)))
+    if c is None:
+        return None
+    if a == 0 or sign == 0:
+        return (c > 0) - (c < 0)
+    side = sign if a > 0 else -sign
+    return side if c * side >= 0 else None
+
+
+def _solved(of: Poly) -> tuple[Atom, Poly] | None:
+    """(atom, what it is where the polynomial is 0), for an atom that occurs in one linear term only."""
+    for monomial, factor in of.terms:
+        if len(monomial) != 1 or monomial[0][1] != 1 or isinstance(monomial[0][0], Above | Largest):
+            continue
+        atom = monomial[0][0]
+        rest = polys.sub(of, polys.of_monomial(monomial, factor))
+        if not any(atom is each for m, _ in rest.terms for each, _ in m):
+            return atom, polys.scale(rest, -1 / factor)
+    return None
+
+
+# -- facts ---------------------------------------------------------------------------------------------
+
+
+def resolved(value: Poly, facts: tuple[Cond, ...]) -> Poly:
+    """The polynomial with tests and minima that the facts decide replaced."""
+    if not facts:
+        return value
+    known = frozenset(facts)
+
+    def on_cond(cond: Cond) -> Cond:
+        if cond in known:
+            return algebra.TRUE
+        return algebra.FALSE if algebra.negate(cond) in known else cond
+
+    def on_index(index: Index) -> Index:
+        parts = children(index)
+        done = [on_index(part) if isinstance(part, Index) else part for part in parts]
+        if isinstance(index, Bin) and index.op in ("min", "max"):
+            left, right = done
+            assert isinstance(left, Index)
+            assert isinstance(right, Index)
+            for low, high in ((left, right), (right, left)):
+                if algebra.le(low, high) in known:
+                    return low if index.op == "min" else high
+        result = rebuild(index, done) if parts else index
+        assert isinstance(result, Index)
+        return result
+
+    def on_poly(poly: Poly) -> Poly:
+        return binding.rewritten(poly, visit)
+
+    def visit(atom: Atom) -> Poly | None:
+        return binding.mapped(atom, on_poly, on_index, on_cond)
+
+    return on_poly(value)
+
+
+# -- witnesses -----------------------------------------------------------------------------------------
+
+
+def _witness(a: Expr, b: Expr, facts: tuple[Cond, ...]) -> Different | None:
+    """Sizes at which the numbers differ by more than rounding explains."""
+    names = sorted(_free(a) | _free(b) | symbols(*facts), key=lambda symbol: symbol.name)
+    for sizes in _assignments(names):
+        if not all(evaluate_index(fact, sizes, arrays=INTEGERS) for fact in facts):
+            continue
+        for seed in range(_SEEDS):
+            at = Evaluation(sizes, seeded(seed), seed=seed)
+            left, right = float(at.value(a)), float(at.value(b))
+            if isnan(left) or isnan(right) or not (isfinite(left) and isfinite(right)):
+                continue
+            if abs(left - right) > _TOLERANCE * max(1.0, abs(left), abs(right)):
+                return Different(sizes, seed, left, right)
+    return None
+
+
+def _assignments(names: list[Symbol]) -> Iterator[dict[Symbol, int]]:
+    """Small sizes within the symbols' ranges: all combinations of a few, as many as stay cheap."""
+    choices: list[list[int]] = []
+    for name in names:
+        low, high = name.low, name.high
+        fits = [n for n in (*_SMALL, 0) if (low is None or low <= n) and (high is None or n <= high)]
+        choices.append(fits or [low if low is not None else high if high is not None else 0])
+    for count, numbers in enumerate(product(*choices)):
+        if count == 200:
+            return
+        yield dict(zip(names, numbers, strict=True))
+
+
+def _free(of: Expr | Test) -> frozenset[Symbol]:
+    match of:
+        case Whole(index=index):
+            return symbols(index)
+        case Element(at=at):
+            return symbols(*at)
+        case Fn(args=args):
+            return frozenset[Symbol]().union(*map(_free, args))
+        case Choose(test=test, then=then, other=other):
+            return _free(test) | _free(then) | _free(other)
+        case Compare(left=left, right=right):
+            return _free(left) | _free(right)
+        case Reduce(variable=variable, low=low, high=high, where=where, body=body):
+            return symbols(low, high) | ((_free(body) | symbols(where)) - {variable})
+        case _:
+            return symbols(of) if isinstance(of, Cond) else frozenset()

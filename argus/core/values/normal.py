@@ -1,0 +1,246 @@
+"""The normal form of an expression, and the conditions under which it says the same."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from argus.core import algebra
+from argus.core.index import Cond
+from argus.core.values import binding
+from argus.core.values import polynomial as polys
+from argus.core.values.atoms import (
+    ONE,
+    ZERO,
+    NoNormalFormError,
+    Poly,
+    cell,
+    constant,
+    number_of,
+    of_atom,
+)
+from argus.core.values.cases import (
+    NOTHING,
+    Cases,
+    Infinite,
+    Leaf,
+    Open,
+    Undefined,
+    Value,
+    cases,
+    on_leaves,
+    on_pairs,
+    settle,
+    within,
+)
+from argus.core.values.conditions import Apart, Condition, Integers, NotNegative, Positive
+from argus.core.values.expr import (
+    Choose,
+    Compare,
+    Element,
+    Expr,
+    Fn,
+    Infinity,
+    Number,
+    Reduce,
+    Test,
+    Whole,
+    fn,
+    reduce_,
+)
+from argus.core.values.extended import (
+    compared,
+    exp_of,
+    is_scaled,
+    maximum_of,
+    opaque_of,
+    product_of,
+    scaled_open,
+    sum_of,
+)
+from argus.core.values.operations import OPERATIONS
+from argus.core.values.signs import above_zero
+from argus.core.values.truth import holds
+
+"""The normal form of an expression, and the conditions under which it says the same.
+
+    Value = Poly | Open(poly) | Infinite(sign) | Undefined | Cases(test, then, other)
+
+`Open` is a finite value plus maxima whose sets may be empty: -inf if one is. It stays whole as long as only shifts and
+further maxima meet it, and is split into cases where another operation takes it.
+"""
+
+
+@frozen
+class Normaliser:
+    """Normal forms under a path of conditions; collects what they need."""
+
+    conditions: set[Condition] = field(factory=set[Condition])
+    given: tuple[Cond, ...] = ()
+    known: dict[Expr, Value] = field(factory=dict[Expr, Value])
+
+    def value(self, of: Expr) -> Value:
+        """The normal form. Raises NoNormalFormError."""
+        found = self.known.get(of)
+        if found is None:
+            found = self.known[of] = self._value(of)
+        return found
+
+    def _value(self, of: Expr) -> Value:
+        match of:
+            case Number(value=number):
+                return constant(number)
+            case Infinity(sign=sign):
+                return Infinite(sign)
+            case Whole(index=index):
+                return polys.count(index)
+            case Element(tensor=tensor, at=at):
+                return of_atom(cell(tensor, at))
+            case Fn():
+                return self._function(of)
+            case Choose(test=test, then=then, other=other):
+                return self._choice(test, then, other)
+            case Reduce():
+                return self._reduction(of)
+
+    def _under(self, *conds: Cond) -> Normaliser:
+        return Normaliser(self.conditions, (*self.given, *conds))
+
+    def _choice(self, test: Test, then: Expr, other: Expr) -> Value:
+        holds = self.test(test)
+        if isinstance(test, Compare):
+            return self._split(holds, self.value(then), self.value(other))
+        return self._split(holds, self._under(test).value(then), self._under(algebra.negate(test)).value(other))
+
+    def _split(self, holds: Value, then: Value, other: Value) -> Value:
+        if isinstance(holds, Poly):
+            if holds is ONE or holds is ZERO:
+                return then if holds is ONE else other
+            return cases(holds, within(then, holds, holds=True), within(other, holds, holds=False))
+        if isinstance(holds, Cases):
+            return cases(holds.test, self._split(holds.then, then, other), self._split(holds.other, then, other))
+        return Undefined()
+
+    def test(self, of: Test) -> Value:
+        """1 or 0, by cases."""
+        if not isinstance(of, Compare):
+            return holds(of)
+        left, right = self.value(of.left), self.value(of.right)
+        return on_pairs(left, right, lambda a, b: compared(of.op, a, b))
+
+    # -- operations ------------------------------------------------------------------------------------
+
+    def _function(self, of: Fn) -> Value:
+        entry = OPERATIONS.get(of.name)
+        if entry is not None and len(of.args) != entry.arity:
+            raise NoNormalFormError(f"`{of.name}` takes {entry.arity} arguments, found {len(of.args)}")
+        if entry is not None and entry.definition is not None:
+            return self.value(entry.definition(*of.args))
+        args = [self.value(each) for each in of.args]
+        match of.name:
+            case "add":
+                return sum_of(args[0], args[1])
+            case "mul":
+                return on_pairs(args[0], args[1], product_of) if not is_scaled(args) else scaled_open(args)
+            case "div":
+                known = self._known_above(of.args[1])
+                return on_pairs(args[0], args[1], lambda a, b: self._quotient(a, b, known=known))
+            case "pow":
+                known = self._known_above(of.args[0])
+                return on_pairs(args[0], args[1], lambda a, b: self._power(a, b, known=known))
+            case "exp":
+                return on_leaves(args[0], exp_of)
+            case "log":
+                known = self._known_above(of.args[0])
+                return on_leaves(args[0], lambda a: self._log(a, known=known))
+            case "max":
+                return maximum_of(args[0], args[1])
+            case _:
+                return opaque_of(of.name, args)
+
+    def _need(self, condition: Condition, *, known: bool) -> None:
+        if not known:
+            self.conditions.add(condition)
+
+    def _known_above(self, of: Expr) -> bool:
+        """Whether the value is above 0 by its shape, under conditions on integers that are then needed."""
+        found = above_zero(of)
+        if found is None:
+            return False
+        self.conditions.update(Integers(each, self.given) for each in found if each is not algebra.TRUE)
+        return True
+
+    def _quotient(self, a: Leaf, b: Leaf, *, known: bool) -> Value:
+        if isinstance(b, Infinite) and isinstance(a, Poly):
+            return ZERO
+        if not isinstance(b, Poly) or b is ZERO:
+            return Undefined()
+        if number_of(b) is None and not known:
+            self.conditions.add(Apart(b))
+        return product_of(a, polys.power(b, -1))
+
+    def _power(self, a: Leaf, b: Leaf, *, known: bool) -> Value:
+        exponent = number_of(b) if isinstance(b, Poly) else None
+        if not isinstance(a, Poly) or not isinstance(b, Poly):
+            return Undefined()
+        if exponent is None:
+            self._need(Positive(a), known=known)
+            return polys.exp(polys.mul(b, polys.log(a)))
+        if exponent.denominator > 1:
+            number = number_of(a)
+            if number is not None and number <= 0:
+                return ZERO if number == 0 and exponent > 0 else Undefined()
+            self._need(NotNegative(a) if exponent > 0 else Positive(a), known=known)
+        elif exponent < 0:
+            if a is ZERO:
+                return Undefined()
+            self._need(Apart(a), known=known)
+        return polys.power(a, exponent)
+
+    def _log(self, a: Leaf, *, known: bool) -> Value:
+        if isinstance(a, Infinite):
+            return a if a.sign > 0 else Undefined()
+        if not isinstance(a, Poly):
+            return a
+        if a is ZERO:
+            return NOTHING
+        number = number_of(a)
+        if number is not None and number < 0:
+            return Undefined()
+        self._need(Positive(a), known=known)
+        return polys.log(a)
+
+    # -- reductions ------------------------------------------------------------------------------------
+
+    def _reduction(self, of: Reduce) -> Value:
+        if of.op == "min":
+            body = fn("neg", of.body)
+            return self.value(fn("neg", reduce_("max", of.variable, of.low, of.high, body, of.where)))
+        self.conditions.add(Integers(algebra.le(of.low, of.high), self.given))
+        here = algebra.sym(of.variable)
+        inside = self._under(algebra.le(of.low, here), algebra.lt(here, of.high), of.where)
+        body, where = inside.value(of.body), holds(of.where)
+        if of.op == "max":
+            return self._greatest(of, where, body)
+        neutral = ZERO if of.op == "sum" else ONE
+        body = within(body, binding.inhabited(of.variable, of.low, of.high, where), holds=True)  # it has this point
+        finite = cases(where, settle(body), neutral)
+        if not isinstance(finite, Poly):
+            raise NoNormalFormError(f"the body of a {of.op} may be infinite")
+        over = binding.sum_over if of.op == "sum" else binding.product_over
+        return over(of.variable, of.low, of.high, finite)
+
+    def _greatest(self, of: Reduce, where: Poly, body: Value) -> Value:
+        """The maximum, branch by branch: a branch that is -inf adds nothing."""
+        if isinstance(body, Poly):
+            poly, test = binding.greatest(of.variable, of.low, of.high, where, body)
+            return poly if test is ONE else Open(poly, test) if test is not ZERO else NOTHING
+        if isinstance(body, Open):  # a maximum of maxima: its empty ones add nothing
+            raise NoNormalFormError("a maximum of maxima over sets that may be empty")
+        if isinstance(body, Infinite) and body.sign < 0:
+            return NOTHING
+        if isinstance(body, Cases):
+            if of.variable not in body.test.free:
+                return cases(body.test, self._greatest(of, where, body.then), self._greatest(of, where, body.other))
+            yes, no = polys.mul(where, body.test), polys.mul(where, polys.sub(ONE, body.test))
+            return maximum_of(self._greatest(of, yes, body.then), self._greatest(of, no, body.other))
+        raise NoNormalFormError("the body of a maximum is infinite or has no value")

@@ -63,7 +63,7 @@ def run(what: str, result: Path, tools: Sequence[str], seconds: float) -> int:
         waiting = [number for number in runnable if number not in results]
         if not waiting:
             break
-        ended = run_child(__file__, ["child", "--what", what, *map(str, waiting)], SECONDS, take)
+        ended = run_child(__file__, ["child", *map(str, waiting), "--what", what], SECONDS, take)
         stuck = next((number for number in waiting if number not in results), None)
         if ended and stuck is not None:
             results[stuck] = {"trouble": f"the process ended here: {ended}"}
@@ -95,7 +95,7 @@ def _checked(what: str, numbers: Sequence[int], tool: str, seconds: float) -> di
     if found is None:
         return {"ran": False, "why": "compute-sanitizer is not installed"}
     index = index_of(what)
-    command = [found, "--tool", tool, sys.executable, __file__, "checked", "--what", what, *map(str, numbers)]
+    command = [found, "--tool", tool, sys.executable, __file__, "checked", *map(str, numbers), "--what", what]
     try:
         made = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603 reason: this file
         text, late = made.stdout, False

@@ -206,7 +206,7 @@ UNKNOWN: tuple[tuple[str, Patch], ...] = (
 """Wrong kernels whose fault shows in no tag of a run: their verdict is unknown."""
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize(("twin", "switch_off"), UNKNOWN, ids=[twin for twin, _ in UNKNOWN])
 def test_what_is_not_known_slips_past_without_its_check(
     twin: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from threading import Lock
 from typing import Literal, Self, TypeVar, cast
-from weakref import WeakValueDictionary
 
 from attrs import field, fields, frozen
+
+from argus.core.interning import intern
 
 SymbolKind = Literal["size", "block", "loop", "agent", "wave", "thread", "fresh"]
 BinOp = Literal["*", "//", "%", "min", "max", "&", "|", "^", "<<", ">>"]
@@ -183,11 +183,6 @@ Cond = Cmp | And | Or | Not
 Node = Index | Cond
 NodeT = TypeVar("NodeT", bound=Node)
 
-# Hash-consing makes identity the equality of forms. The key holds its children, so no child is collected while
-# a parent lives, and an entry is dropped with its node.
-_table: WeakValueDictionary[tuple[object, ...], Node] = WeakValueDictionary()
-_lock = Lock()
-
 
 def digest_of(tag: str, *parts: object) -> bytes:
     """A hash of the structure alone, equal in every process: for the canonical order and query keys."""
@@ -197,21 +192,6 @@ def digest_of(tag: str, *parts: object) -> bytes:
         hasher.update(len(data).to_bytes(4, "little"))
         hasher.update(data)
     return hasher.digest()
-
-
-def lookup(key: tuple[object, ...]) -> Node | None:
-    """The node with this key, if one is alive."""
-    return _table.get(key)
-
-
-def intern(key: tuple[object, ...], node: NodeT) -> NodeT:
-    """The unique node with this key: `node`, unless another thread interned one first."""
-    with _lock:
-        found = _table.get(key)
-        if found is None:
-            _table[key] = node
-            return node
-    return cast(NodeT, found)
 
 
 def _intern_loaded(kind: Callable[..., Node], own: tuple[object, ...], derived: tuple[object, ...]) -> Node:

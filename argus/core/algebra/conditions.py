@@ -9,7 +9,8 @@ from typing import cast
 
 from argus.core import interval
 from argus.core.algebra.integers import IndexLike, index, linear, linear_terms, sub
-from argus.core.index import And, Cmp, CmpOp, Cond, Index, Not, Or, Pick, digest_of, intern, lookup
+from argus.core.index import And, Cmp, CmpOp, Cond, Index, Not, Or, Pick, digest_of
+from argus.core.interning import intern, lookup
 
 
 def _junction(kind: type[And | Or], parts: Iterable[Cond]) -> Cond:

@@ -20,9 +20,8 @@ from argus.core.index import (
     Sym,
     Symbol,
     digest_of,
-    intern,
-    lookup,
 )
+from argus.core.interning import intern, lookup
 
 IndexLike = Index | int
 _DISTRIBUTE_LIMIT = 64

@@ -12,7 +12,7 @@ from fractions import Fraction
 from attrs import field, frozen
 
 from argus.core.index import Cond, Index, Symbol, digest_of
-from argus.core.values.expr import unique
+from argus.core.interning import unique
 from argus.core.walk import symbols
 
 Free = frozenset[Symbol]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import product
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond
+from argus.core.index import Cond, Symbol
 from argus.core.query import Query
 from argus.core.values.atoms import (
     ONE,
@@ -25,8 +25,33 @@ from argus.core.values.atoms import (
     Prefix,
     number_of,
 )
-from argus.core.values.polynomial import scale
+from argus.core.values.expr import Test
+from argus.core.values.polynomial import content, scale
 from argus.core.values.truth import holds
+from argus.core.walk import symbols
+
+
+@frozen
+class Scope:
+    """Where in an expression a condition is needed: under these tests, each true or false, for each `bound` variable.
+
+    A branch not taken, and what lies outside of a range, need nothing: two conditions of one value are not the same
+    where one is needed more often.
+    """
+
+    tests: frozenset[tuple[Test, bool]] = frozenset()
+    bound: frozenset[Symbol] = frozenset()
+
+    def under(self, test: Test, *, true: bool = True) -> Scope:
+        """The scope of a branch."""
+        return Scope(self.tests | {(test, true)}, self.bound)
+
+    def over(self, variable: Symbol, *conds: Cond) -> Scope:
+        """The scope of a reduction's body: its range and condition hold."""
+        return Scope(self.tests | {(cond, True) for cond in conds}, self.bound | {variable})
+
+
+EVERYWHERE = Scope()
 
 
 @frozen
@@ -35,6 +60,7 @@ class Integers:
 
     goal: Cond
     given: tuple[Cond, ...] = ()
+    scope: Scope = EVERYWHERE
 
     @property
     def query(self) -> Query:
@@ -47,6 +73,7 @@ class Apart:
     """A divisor is not 0."""
 
     of: Poly
+    scope: Scope = EVERYWHERE
 
 
 @frozen
@@ -54,6 +81,7 @@ class Positive:
     """The argument of a logarithm, or what a power with any exponent takes, is above 0."""
 
     of: Poly
+    scope: Scope = EVERYWHERE
 
 
 @frozen
@@ -61,6 +89,7 @@ class NotNegative:
     """The argument of a square root is at least 0."""
 
     of: Poly
+    scope: Scope = EVERYWHERE
 
 
 @frozen
@@ -81,8 +110,31 @@ def settled(conditions: Iterable[Condition], facts: tuple[Cond, ...]) -> frozens
         for each in _simpler(condition):
             if isinstance(each, Integers) and (each.goal in {*facts, *each.given} or holds(each.goal) is ONE):
                 continue
-            left.add(Integers(each.goal, (*facts, *each.given)) if isinstance(each, Integers) else each)
+            left.add(evolve(each, given=(*facts, *each.given)) if isinstance(each, Integers) else each)
     return frozenset(left)
+
+
+def beyond(needed: Iterable[Condition], own: Iterable[Condition]) -> frozenset[Condition]:
+    """The conditions needed that none of the own ones says."""
+    every = tuple(own)
+    return frozenset(each for each in needed if not any(_says(other, each) for other in every))
+
+
+def _says(own: Condition, needed: Condition) -> bool:
+    """Whether the own condition is the needed one, of the same variables, wherever that is needed."""
+    match own, needed:
+        case Integers(), Integers():
+            same = own.goal is needed.goal and set(own.given) <= set(needed.given)
+            free = symbols(own.goal, *own.given)
+        case Apart(), Apart():
+            parts = own.of, content(own.of, positive=False)[2]  # what is not 0 has no factor that is
+            same, free = needed.of in parts, own.of.free
+        case (Positive(), Positive()) | (NotNegative(), NotNegative()):
+            same, free = own.of is needed.of, own.of.free
+        case _:
+            return False
+    bound = own.scope.bound & free == needed.scope.bound & free
+    return same and bound and own.scope.tests <= needed.scope.tests
 
 
 def _simpler(condition: Condition) -> tuple[Condition, ...]:

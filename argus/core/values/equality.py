@@ -29,7 +29,7 @@ from argus.core.values.atoms import (
     of_atom,
 )
 from argus.core.values.cases import Cases, Infinite, Open, Value, settle, within
-from argus.core.values.conditions import Certain, Condition, settled
+from argus.core.values.conditions import Apart, Certain, Condition, beyond, settled
 from argus.core.values.evaluation import INTEGERS, Evaluation, seeded
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, Test, Whole
 from argus.core.values.normal import Normaliser
@@ -82,7 +82,8 @@ def equal(held: Expr, formula: Expr, facts: tuple[Cond, ...] = ()) -> Answer:
     if found is None:
         return _witness(held, formula, facts) or Undecided(frozenset(), "the normal forms differ")
     own = settled(formula_side.conditions, facts)
-    left_over = settled({*held_side.conditions, *found}, facts) - own
+    shown = {*own, *held_side.shown, *formula_side.shown}
+    left_over = beyond(settled({*held_side.conditions, *found}, facts), shown)
     return Undecided(left_over) if left_over else Equal(own)
 
 
@@ -103,7 +104,8 @@ def _leaves(a: Value, b: Value, facts: tuple[Cond, ...], path: tuple[Poly, ...])
         return found
     if isinstance(a, Poly) and isinstance(b, Poly):
         difference = polys.product([polys.sub(resolved(a, facts), resolved(b, facts)), *path])
-        return set() if vanishes(difference) else None
+        divisors: set[Poly] = set()
+        return set(map(Apart, divisors)) if vanishes(difference, divisors) else None
     if isinstance(a, Infinite) and a == b:
         return set()
     assert not isinstance(a, Open | Cases)
@@ -113,29 +115,32 @@ def _leaves(a: Value, b: Value, facts: tuple[Cond, ...], path: tuple[Poly, ...])
 # -- polynomials that are 0 ----------------------------------------------------------------------------
 
 
-def vanishes(value: Poly, signs: tuple[tuple[Poly, int], ...] = ()) -> bool:
-    """Whether the value is 0 for all atoms: after clearing denominators, by cases of the signs that occur."""
-    value = _under(_cleared(value), signs)
+def vanishes(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...] = ()) -> bool:
+    """Whether the value is 0 for all atoms: after clearing denominators, by cases of the signs that occur.
+
+    divisors: receives what terms without it were multiplied by, which must not be 0 even where no term divides by it.
+    """
+    value = _under(_cleared(value, divisors), divisors, signs)
     if value is ZERO:
         return True
     sign = next(_signs(value), None)
     if sign is None or len(signs) == _SPLITS:
         return False
-    return all(vanishes(value, (*signs, (sign, case))) for case in (1, 0, -1))
+    return all(vanishes(value, divisors, (*signs, (sign, case))) for case in (1, 0, -1))
 
 
-def _under(value: Poly, signs: tuple[tuple[Poly, int], ...]) -> Poly:
+def _under(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...]) -> Poly:
     """The value under all these signs, until nothing changes: one may uncover a test of another."""
     for _ in range(len(signs) + 1):
         before = value
         for of, sign in signs:
-            value = _cleared(_assumed(value, of, sign))
+            value = _cleared(_assumed(value, of, sign), divisors)
         if value is before:
             break
     return value
 
 
-def _cleared(value: Poly) -> Poly:
+def _cleared(value: Poly, divisors: set[Poly]) -> Poly:
     """The value times powers of its bases, expanded: it is 0 exactly where the value is, as no divisor is 0."""
     while True:
         base = next(_bases(value), None)
@@ -143,6 +148,8 @@ def _cleared(value: Poly) -> Poly:
             return value
         lowest = min(dict(monomial).get(base, Fraction(0)) for monomial, _ in value.terms)
         lowest = min(lowest, Fraction(0)) if lowest.denominator == 1 else lowest
+        if lowest < 0 and any(dict(monomial).get(base, Fraction(0)) != lowest for monomial, _ in value.terms):
+            divisors.add(base.of)
         parts: list[Poly] = []
         for monomial, factor in value.terms:
             powers = dict(monomial)

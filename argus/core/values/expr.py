@@ -9,33 +9,17 @@ This is syntax only: `normal` gives it a normal form, `evaluate` its value. A se
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from threading import Lock
-from typing import Any, Literal, TypeVar, cast
-from weakref import WeakValueDictionary
+from typing import Any, Literal
 
 from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
+from argus.core.interning import unique
 
 ReduceOp = Literal["sum", "max", "min", "product"]
 CompareOp = Literal["<", "<=", "=="]
-Kind = TypeVar("Kind")
-
-_table: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
-_lock = Lock()
-
-
-def unique(kind: Callable[..., Kind], *parts: object) -> Kind:
-    """The one node of this kind with these fields, which are interned or plain data."""
-    key = (kind, *parts)
-    with _lock:
-        found = _table.get(key)
-        if found is None:
-            found = _table[key] = kind(*parts)
-    return cast(Kind, found)
 
 
 class _Operators:

@@ -32,7 +32,7 @@ from argus.core.values.cases import (
     settle,
     within,
 )
-from argus.core.values.conditions import Apart, Condition, Integers, NotNegative, Positive
+from argus.core.values.conditions import EVERYWHERE, Apart, Condition, Integers, NotNegative, Positive, Scope
 from argus.core.values.expr import (
     Choose,
     Compare,
@@ -61,21 +61,18 @@ from argus.core.values.operations import OPERATIONS
 from argus.core.values.signs import above_zero
 from argus.core.values.truth import holds
 
-"""The normal form of an expression, and the conditions under which it says the same.
-
-    Value = Poly | Open(poly) | Infinite(sign) | Undefined | Cases(test, then, other)
-
-`Open` is a finite value plus maxima whose sets may be empty: -inf if one is. It stays whole as long as only shifts and
-further maxima meet it, and is split into cases where another operation takes it.
-"""
-
 
 @frozen
 class Normaliser:
-    """Normal forms under a path of conditions; collects what they need."""
+    """Normal forms under a path of conditions; collects what they need.
+
+    shown: conditions that hold by the shape of their expression, if those of `conditions` hold.
+    """
 
     conditions: set[Condition] = field(factory=set[Condition])
+    shown: set[Condition] = field(factory=set[Condition])
     given: tuple[Cond, ...] = ()
+    scope: Scope = EVERYWHERE
     known: dict[Expr, Value] = field(factory=dict[Expr, Value])
 
     def value(self, of: Expr) -> Value:
@@ -102,14 +99,20 @@ class Normaliser:
             case Reduce():
                 return self._reduction(of)
 
-    def _under(self, *conds: Cond) -> Normaliser:
-        return Normaliser(self.conditions, (*self.given, *conds))
+    def _under(self, test: Test, *, true: bool = True) -> Normaliser:
+        """That of a branch."""
+        conds = () if isinstance(test, Compare) else (test if true else algebra.negate(test),)
+        return Normaliser(self.conditions, self.shown, (*self.given, *conds), self.scope.under(test, true=true))
+
+    def _over(self, of: Reduce) -> Normaliser:
+        """That of a reduction's body."""
+        here = algebra.sym(of.variable)
+        conds = algebra.le(of.low, here), algebra.lt(here, of.high), of.where
+        return Normaliser(self.conditions, self.shown, (*self.given, *conds), self.scope.over(of.variable, *conds))
 
     def _choice(self, test: Test, then: Expr, other: Expr) -> Value:
         holds = self.test(test)
-        if isinstance(test, Compare):
-            return self._split(holds, self.value(then), self.value(other))
-        return self._split(holds, self._under(test).value(then), self._under(algebra.negate(test)).value(other))
+        return self._split(holds, self._under(test).value(then), self._under(test, true=False).value(other))
 
     def _split(self, holds: Value, then: Value, other: Value) -> Value:
         if isinstance(holds, Poly):
@@ -158,15 +161,14 @@ class Normaliser:
                 return opaque_of(of.name, args)
 
     def _need(self, condition: Condition, *, known: bool) -> None:
-        if not known:
-            self.conditions.add(condition)
+        (self.shown if known else self.conditions).add(condition)
 
     def _known_above(self, of: Expr) -> bool:
         """Whether the value is above 0 by its shape, under conditions on integers that are then needed."""
         found = above_zero(of)
         if found is None:
             return False
-        self.conditions.update(Integers(each, self.given) for each in found if each is not algebra.TRUE)
+        self.conditions.update(Integers(each, self.given, self.scope) for each in found if each is not algebra.TRUE)
         return True
 
     def _quotient(self, a: Leaf, b: Leaf, *, known: bool) -> Value:
@@ -174,8 +176,8 @@ class Normaliser:
             return ZERO
         if not isinstance(b, Poly) or b is ZERO:
             return Undefined()
-        if number_of(b) is None and not known:
-            self.conditions.add(Apart(b))
+        if number_of(b) is None:
+            self._need(Apart(b, self.scope), known=known)
         return product_of(a, polys.power(b, -1))
 
     def _power(self, a: Leaf, b: Leaf, *, known: bool) -> Value:
@@ -183,17 +185,17 @@ class Normaliser:
         if not isinstance(a, Poly) or not isinstance(b, Poly):
             return Undefined()
         if exponent is None:
-            self._need(Positive(a), known=known)
+            self._need(Positive(a, self.scope), known=known)
             return polys.exp(polys.mul(b, polys.log(a)))
         if exponent.denominator > 1:
             number = number_of(a)
             if number is not None and number <= 0:
                 return ZERO if number == 0 and exponent > 0 else Undefined()
-            self._need(NotNegative(a) if exponent > 0 else Positive(a), known=known)
+            self._need(NotNegative(a, self.scope) if exponent > 0 else Positive(a, self.scope), known=known)
         elif exponent < 0:
             if a is ZERO:
                 return Undefined()
-            self._need(Apart(a), known=known)
+            self._need(Apart(a, self.scope), known=known)
         return polys.power(a, exponent)
 
     def _log(self, a: Leaf, *, known: bool) -> Value:
@@ -206,7 +208,7 @@ class Normaliser:
         number = number_of(a)
         if number is not None and number < 0:
             return Undefined()
-        self._need(Positive(a), known=known)
+        self._need(Positive(a, self.scope), known=known)
         return polys.log(a)
 
     # -- reductions ------------------------------------------------------------------------------------
@@ -215,10 +217,8 @@ class Normaliser:
         if of.op == "min":
             body = fn("neg", of.body)
             return self.value(fn("neg", reduce_("max", of.variable, of.low, of.high, body, of.where)))
-        self.conditions.add(Integers(algebra.le(of.low, of.high), self.given))
-        here = algebra.sym(of.variable)
-        inside = self._under(algebra.le(of.low, here), algebra.lt(here, of.high), of.where)
-        body, where = inside.value(of.body), holds(of.where)
+        self.conditions.add(Integers(algebra.le(of.low, of.high), self.given, self.scope))
+        body, where = self._over(of).value(of.body), holds(of.where)
         if of.op == "max":
             return self._greatest(of, where, body)
         neutral = ZERO if of.op == "sum" else ONE

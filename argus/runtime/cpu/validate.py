@@ -144,6 +144,7 @@ def validate(
 
 
 def seeds_of(seeds: int | Sequence[int]) -> Sequence[int]:
+    """The first so many seeds, or those given."""
     return range(seeds) if isinstance(seeds, int) else seeds
 
 

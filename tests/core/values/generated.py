@@ -208,4 +208,13 @@ def _edited(of: Expr) -> Expr | None:
             return None
 
 
-EDITS: dict[str, Callable[[Expr], Expr | None]] = {"edited": _edited}
+def _unguarded(of: Expr) -> Expr | None:
+    """A choice as a sum of products: both branches are computed, whatever they are."""
+    match of:
+        case Choose(test=test, then=then, other=other):
+            return choose(test, 1, 0) * then + choose(test, 0, 1) * other
+        case _:
+            return None
+
+
+EDITS: dict[str, Callable[[Expr], Expr | None]] = {"edited": _edited, "unguarded": _unguarded}

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from argus.core.algebra import le, sym
 from argus.core.values.equality import Different, Equal, equal
 from argus.core.values.evaluation import Evaluation, NoExactValueError, seeded
-from argus.core.values.expr import Expr
+from argus.core.values.expr import Choose, Compare, Expr, choose
 from tests.core.values.generated import EDITS, SIZES, TRANSFORMATIONS, expressions, rebuilt
 
 _AT = ((1, 0, 1), (3, 2, 2), (4, 1, 3), (2, 3, 1))
@@ -53,6 +54,22 @@ def differ(a: Expr, b: Expr) -> bool:
     return False
 
 
+def lost(held: Expr, formula: Expr) -> bool:
+    """Whether the formula has a number somewhere and what is held has none: it divides by 0, say.
+
+    Not asked of comparisons of values: float64 gives them no value where rounding may decide them.
+    """
+    if _compares(held):
+        return False
+    for numbers in _AT:
+        sizes = dict(zip(SIZES, numbers, strict=True))
+        for seed in range(100, 103):
+            at = Evaluation(sizes, seeded(seed, low=-1, high=1, per=1), False, seed)
+            if isfinite(float(at.value(formula))) and not isfinite(float(at.value(held))):
+                return True
+    return False
+
+
 def _rational(at: Evaluation, of: Expr) -> object:
     """The exact value; None if the expression has an operation whose exact value is not that of the reals."""
     return at.value(of) if not _names(of) & {"exp", "log", "sqrt", "tanh"} else None
@@ -70,6 +87,17 @@ def _names(of: Expr) -> set[str]:
     return found
 
 
+def _compares(of: Expr) -> bool:
+    found = False
+
+    def look(part: Expr) -> None:
+        nonlocal found
+        found = found or (isinstance(part, Choose) and isinstance(part.test, Compare))
+
+    rebuilt(of, look)
+    return found
+
+
 _CASES = settings(deadline=None, max_examples=150)
 
 
@@ -81,6 +109,7 @@ def test_expressions_that_are_equal_have_equal_values(name: str, of: Expr, place
     other = changed(of, {**TRANSFORMATIONS, **EDITS}[name], place)
     if other is not None and isinstance(equal(other, of), Equal):
         assert not differ(other, of)
+        assert not lost(other, of)
 
 
 @pytest.mark.share(4)
@@ -91,3 +120,13 @@ def test_a_right_transformation_is_never_refuted(name: str, of: Expr, place: int
     other = changed(of, TRANSFORMATIONS[name], place)
 
     assert other is None or not isinstance(equal(other, of), Different)
+
+
+@given(a=expressions(1), b=expressions(1), c=expressions(1), low=st.integers(0, 4))
+def test_a_guarded_quotient_is_no_sum_of_products(a: Expr, b: Expr, c: Expr, low: int) -> None:
+    """Where the divisor is 0 outside of its branch, the sum has no value."""
+    formula = choose(le(low, sym(SIZES[0])), a / b, c)
+    held = EDITS["unguarded"](formula)
+
+    assert held is not None
+    assert not isinstance(equal(held, formula), Equal) or not lost(held, formula)

@@ -59,6 +59,18 @@ def test_a_fault_of_the_text_is_found(name: str, old: str, new: str) -> None:
     assert not with_fault(name, old, new).right
 
 
+@pytest.mark.parametrize("place", [256, 4096, -256, -4096])
+def test_an_access_outside_of_all_of_lds_is_out_of_bounds(place: int) -> None:
+    """Guard zones lie ahead of the arrays in LDS and behind them."""
+    store = "store_b32(&box_[base0 + 48], &value_59_[3]);"
+    beyond = f"store_b32(&box_[base0 + 48 + {place}], &value_59_[3]);"
+
+    found = with_fault("attention_causal_turned_in_memory", store, store + beyond)
+
+    assert {finding.kind for trial in found.trials for finding in trial.findings} == {"bounds"}
+    assert not any(trial.ended for trial in found.trials)
+
+
 def test_the_command_prints_agreement_and_data(capsys: pytest.CaptureFixture[str]) -> None:
     file = str(PROVED / f"{CDNA3}.py")
 

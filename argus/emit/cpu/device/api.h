@@ -9,6 +9,8 @@ using i64 = long long;
 using f32 = float;
 #define HERE int line = __builtin_LINE()
 
+#define LDS_GUARD 16384  // bytes ahead of the arrays in LDS, and behind them: an access there is out of bounds
+
 enum ElementKind { KIND_BF16, KIND_F16, KIND_E4M3 };
 
 extern "C" {

@@ -5,6 +5,8 @@
 #define __device__
 #define __global__
 #define __shared__ static __attribute__((section("lds")))
+// Ahead of every array of the unit; the runtime's object, linked after it, has the guard zone behind them.
+extern "C" { __attribute__((used, section("lds"), aligned(1024))) unsigned char cpu_lds_before[LDS_GUARD]; }
 #define THREADS(n, waves)
 using s16x4 = short __attribute__((vector_size(8), may_alias));
 using f32x4 = f32 __attribute__((vector_size(16)));

@@ -4,6 +4,8 @@
 extern "C" void cpu_entry(void**);
 extern "C" u8 __start_lds[] __attribute__((weak));
 extern "C" u8 __stop_lds[] __attribute__((weak));
+extern "C" u8 cpu_lds_before[] __attribute__((weak));
+__attribute__((used, section("lds"))) static u8 lds_behind[LDS_GUARD];
 extern "C" u8 cpu_memory[1];
 u8 cpu_memory[1];
 
@@ -208,7 +210,10 @@ extern "C" [[noreturn]] void cpu_main(i64* stack) {
     shared_base = 16 * (1 + dice.below(63));  // CUDA aligns dynamic shared memory to 16 bytes
     for (u32 rank = 0; rank < launch.cluster; ++rank)
         windows[rank] = slots[new_slot(REGION_SHARED, (int)rank, launch.shared_bytes, launch.grain, false, true, true)].start - shared_base;
-    lds_start = __start_lds, lds_end = __stop_lds;
+    if (cpu_lds_before) {
+        if (cpu_lds_before != __start_lds || lds_behind + LDS_GUARD != __stop_lds) leave(105);  // another order of the section
+        lds_start = __start_lds + LDS_GUARD, lds_end = lds_behind;
+    }
     if (lds_end > lds_start) {
         lds_region = {REGION_SHARED, 0, lds_start, (u64)(lds_end - lds_start), launch.grain, true, nullptr, nullptr};
         shadow(lds_region, launch.grain, false, true);

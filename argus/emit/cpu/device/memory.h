@@ -42,7 +42,7 @@ static u8* arena;
 static int slot_bits;
 static Region slots[64];
 static u32 slot_count;
-static u8 *lds_start, *lds_end;
+static u8 *lds_start, *lds_end;  // without the guard zones around them
 static Region lds_region;
 
 static void finding(const char* kind, const Actor& who, const char* format, const Region* region = nullptr, i64 offset = 0,
@@ -51,7 +51,7 @@ static void finding(const char* kind, const Actor& who, const char* format, cons
 static Region* region_of(const void* at) {
     const u64 distance = (u64)((u8*)at - arena);
     if (distance < (u64)slot_count << slot_bits) return &slots[distance >> slot_bits];
-    if ((u8*)at >= lds_start && (u8*)at < lds_end) return &lds_region;
+    if (lds_start && (u8*)at >= lds_start - LDS_GUARD && (u8*)at < lds_end + LDS_GUARD) return &lds_region;
     return nullptr;
 }
 static void shadow(Region& region, u32 grain, bool known, bool races) {

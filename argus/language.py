@@ -35,6 +35,7 @@ from argus.core.dsl.control import block_id, loop, otherwise, remap_xcd, when
 from argus.core.dsl.copies.choose_atom import global_load, global_store, ld_global_b16, st_global_b16
 from argus.core.dsl.copies.copy import copy, load
 from argus.core.dsl.copies.thread_layouts import all_to_each, first_lane, last_lane, replicated, runs, spread
+from argus.core.dsl.formulas import assert_equals, greatest, least, product, total
 from argus.core.dsl.handles import Bool, Int, IntLike, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
 from argus.core.dsl.kernel import Template, kernel
@@ -100,6 +101,7 @@ __all__ = [
     "assert_covers",
     "assert_distinct",
     "assert_equal",
+    "assert_equals",
     "assert_order",
     "assert_products",
     "assert_relation",
@@ -141,12 +143,14 @@ __all__ = [
     "gfx942",
     "global_load",
     "global_store",
+    "greatest",
     "i32",
     "kernel",
     "last_lane",
     "ld_global_b16",
     "ldmatrix",
     "lds",
+    "least",
     "load",
     "log",
     "log2",
@@ -164,6 +168,7 @@ __all__ = [
     "otherwise",
     "persistent",
     "priority",
+    "product",
     "program",
     "promise",
     "reciprocal",
@@ -190,6 +195,7 @@ __all__ = [
     "tensor_map",
     "thread",
     "tma",
+    "total",
     "unflatten",
     "vmem",
     "warp",

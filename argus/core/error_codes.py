@@ -72,6 +72,27 @@ ENTRIES: tuple[Entry, ...] = (
         "The extents of a tile are not multiples of what an instruction, or the threads that share the tile, need.",
     ),
     Entry(
+        "E110",
+        "formula of other coordinates",
+        "A function in a formula takes another number of coordinates or variables than the tensor or the range gives.",
+    ),
+    Entry(
+        "E111",
+        "formula reads no tensor of the kernel",
+        "A formula is computed from registers, shared memory, or a tensor that the kernel does not have.",
+    ),
+    Entry(
+        "E112",
+        "formula reads what the kernel writes",
+        "A formula names the output that it is about, or another tensor that the kernel writes.",
+    ),
+    Entry(
+        "E113",
+        "element of another number of axes",
+        "A formula reads a tensor with fewer or more coordinates than it has axes.",
+    ),
+    Entry("E114", "formula is no value", "A formula, or an operand in it, is not a real number."),
+    Entry(
         "E201",
         "used outside its scope",
         "A value or a loop variable is used outside the loop or branch that defines it.",

@@ -334,8 +334,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "I39",
         "every asserted relation between tags holds",
-        "At each `assert_equal`, `assert_distinct` and `assert_relation`, the named components satisfy it, element "
-        "by element.",
+        "At each `assert_equal`, `assert_distinct`, `assert_relation` and `assert_equals`, what is asserted holds of "
+        "each element.",
         "T",
         "kernels that assert one",
     ),

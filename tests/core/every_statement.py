@@ -28,6 +28,7 @@ from argus.core.ir import (
     Edit,
     Either,
     Equal,
+    Equals,
     Fence,
     Fold,
     For,
@@ -62,6 +63,7 @@ from argus.core.ir import (
 )
 from argus.core.layout import row_major
 from argus.core.tiling import TiledMma, spread
+from argus.core.values.expr import element, reduce_
 
 S = Symbol("s", "size", 0, 100)
 K = Symbol("k", "loop")
@@ -88,6 +90,7 @@ CLAIMS: tuple[Claim, ...] = (
     Order(OF),
     WrittenOnce(VIEW, (("m", AT),)),
     Products(VIEW, (((AT, coord(0)), (AT, coord(1))),)),
+    Equals(VIEW, element("A", AT, coord(0)) * 2 + reduce_("sum", Symbol("j", "fresh"), 0, AT, AT)),
 )
 
 STATEMENTS: tuple[Stmt, ...] = (

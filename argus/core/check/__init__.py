@@ -8,6 +8,7 @@ from argus.core.check.agents import check_agent, check_roles
 from argus.core.check.clusters import check_clusters
 from argus.core.check.completion import check_barriers, check_completion, check_queues
 from argus.core.check.executor import statements_with_executor
+from argus.core.check.formulas import check_formulas
 from argus.core.check.masks import has_masks
 from argus.core.check.operands import check_operands
 from argus.core.check.parts import claim_views, expressions, views
@@ -49,6 +50,7 @@ def _checks(kernel: Kernel) -> Iterator[Diagnostic]:
         yield from check_completion(executor, stmt)
     yield from check_queues(kernel)
     yield from check_reads(kernel)
+    yield from check_formulas(kernel)
 
 
 def check_thread_count(name: str, target: Target, threads: int, span: Span) -> tuple[Diagnostic, ...]:

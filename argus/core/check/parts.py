@@ -19,6 +19,7 @@ from argus.core.ir import (
     Distinct,
     Edit,
     Equal,
+    Equals,
     Fold,
     For,
     If,
@@ -37,6 +38,7 @@ from argus.core.ir import (
     whole,
 )
 from argus.core.ir.element_walk import gets, indices
+from argus.core.values.rewriting import integers
 from argus.core.walk import substitute
 
 
@@ -76,7 +78,7 @@ def claim_views(claim: Claim) -> tuple[View, ...]:
             return tuple(of.view for _, of in names)
         case Covers(of=of) | Order(of=of):
             return (of.view,)
-        case WrittenOnce(view=view) | Products(view=view):
+        case WrittenOnce(view=view) | Products(view=view) | Equals(view=view):
             return (view,)
         case _:
             assert_never(claim)
@@ -111,6 +113,8 @@ def _own_expressions(stmt: Stmt) -> tuple[Node, ...]:
             bound = {symbol: algebra.const(0) for symbol, _ in over}
             places = tuple(node for pair in products for side in pair for node in side)
             return *(substitute(node, bound) for node in places), *(extent for _, extent in over)
+        case Assert(claim=Equals(formula=formula)):
+            return integers(formula)
         case Assert(claim=Distinct(over=over)):
             return tuple(algebra.sym(symbol) for symbol in over)
         case Assert(claim=Covers(low=low, high=high, where=where)):

@@ -70,6 +70,7 @@ class Tracer:
     filled, innermost last. at_end: actions after the function has returned, before the kernel is assembled. warps: the
     role of each warp that has one. parameters: the tensors, with the promises made so far. grouped: whether products
     join an open group. bound: the summation symbols and extents of the claim under construction; None outside a claim.
+    formula_symbols: the bound variables of formulas, by wanted name.
     cluster: blocks of a cluster along each axis of the grid. rank: this block's rank in its cluster, None until the
     grid is declared.
     """
@@ -90,6 +91,7 @@ class Tracer:
         self.grouped = False
         self.at_end: list[Callable[[], None]] = []
         self.bound: list[tuple[Symbol, Index]] | None = None
+        self.formula_symbols: dict[str, Symbol] = {}
         self.cluster = cluster
         self.rank: Index | None = None
         self._names: dict[str, int] = {"thread": 1}

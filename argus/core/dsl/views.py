@@ -13,6 +13,7 @@ from argus.core.dsl.bounds import bounds_conditions, coordinates_in, quotient
 from argus.core.dsl.clusters import ranked_peer
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import (
+    Bool,
     CoordinateFunction,
     Int,
     IntLike,
@@ -24,6 +25,7 @@ from argus.core.dsl.handles import (
     unwrap,
 )
 from argus.core.dsl.tracer import current
+from argus.core.dsl.values import Value, chosen, element_value, in_formula
 from argus.core.dtype import DType
 from argus.core.index import Const, Index
 from argus.core.ir import TagOf, View, static
@@ -154,8 +156,10 @@ class Tensor:
         return self._view(shape, coords)
 
     def __getitem__(self, item: Slice | tuple[Slice, ...]) -> Tensor:
-        """Index axes with integers, which drop them; `:` keeps an axis."""
+        """Index axes with integers, which drop them; `:` keeps an axis. In a formula, an element is a value."""
         items = item if isinstance(item, tuple) else (item,)
+        if in_formula():
+            return cast("Tensor", self._in_formula(items))
         if len(items) > len(self.view.shape):
             name, rank = self.view.buffer.name, len(self.view.shape)
             fault("E106", f"`{name}` has {rank} axes, {len(items)} are indexed", help="index each axis at most once")
@@ -173,6 +177,27 @@ class Tensor:
             else:
                 coords.append(unwrap(chosen) if element else uniform_index(chosen))
         return self._view(tuple(shape), coords)
+
+    def _in_formula(self, items: tuple[Slice, ...]) -> Value | Tensor:
+        """An element in a formula; of a tensor of integers, the element for `scalar`.
+
+        Raises E113 unless each axis is indexed, E111 for memory other than global.
+        """
+        name, rank = self.view.buffer.name, len(self.view.shape)
+        if len(items) != rank or any(isinstance(each, slice) for each in items):
+            message = f"`{name}` has {rank} axes, a formula reads it at {len(items)} coordinates"
+            fault("E113", message, help="index every axis with an integer")
+        if self.view.buffer.space != "global":
+            message = f"a formula reads `{name}`, which is in {self.view.buffer.space} memory"
+            fault("E111", message, help="read a tensor of the kernel")
+        inner = tuple(unwrap(cast(IntLike, each)) for each in items)
+        at = tuple(substitute(expression, {}, inner) for expression in self.view.at)
+        inside = substitute(self.view.where, {}, inner)
+        if self.dtype.family == "int":
+            return Tensor(View(self.view.buffer, (), at, inside))
+        found = element_value(name, at)
+        outside = 0.0 if self.outside is None else self.outside
+        return found if inside is algebra.TRUE else chosen(Bool(inside), found, outside)
 
     @property
     def T(self) -> Tensor:  # noqa: N802 reason: NumPy's name

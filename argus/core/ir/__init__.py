@@ -12,7 +12,7 @@
            | Advance(counter, by)
            | Policy(name, args) | For(symbol, start, stop, step, body, unroll) | If(cond, then, otherwise)
            | Roles(role*) | One(body) | Tag(view, names) | Reset(buffer) | Assume(cond) | Assert(claim)
-    Claim  = Equal | Distinct | Relation | Covers | Order | WrittenOnce | Products
+    Claim  = Equal | Distinct | Relation | Covers | Order | WrittenOnce | Products | Equals
     Role   = (name, first_warp, warps, agent, registers, body)
     Kernel = (name, target, parameters, threads, grid, cluster, prologue, roles?, epilogue, span)
     Program= (name, parameters, sizes, workspaces, Launch(kernel, arguments, sizes)*)
@@ -27,6 +27,7 @@ from argus.core.ir.claims import (
     Covers,
     Distinct,
     Equal,
+    Equals,
     Order,
     Products,
     Relation,
@@ -123,6 +124,7 @@ __all__ = [
     "Either",
     "Elem",
     "Equal",
+    "Equals",
     "Fence",
     "File",
     "Fold",

@@ -1,4 +1,4 @@
-"""Claims: what a kernel asserts about the tags of its elements."""
+"""Claims: what a kernel asserts about the tags and the values of its elements."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from argus.core.algebra import TRUE
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir.storage import View
 from argus.core.layout import TV
+from argus.core.values.expr import Expr
 
 
 @frozen(eq=False)
@@ -94,4 +95,16 @@ class Products:
     over: tuple[tuple[Symbol, Index], ...] = ()
 
 
-Claim = Equal | Distinct | Relation | Covers | Order | WrittenOnce | Products
+@frozen(eq=False)
+class Equals:
+    """Each element of the view equals the formula over the reals, at all inputs.
+
+    formula: over the element's coordinates, sizes, and the elements that tensors have when the kernel starts; it names
+    no tensor that the kernel writes.
+    """
+
+    view: View
+    formula: Expr
+
+
+Claim = Equal | Distinct | Relation | Covers | Order | WrittenOnce | Products | Equals

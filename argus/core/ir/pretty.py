@@ -28,6 +28,7 @@ from argus.core.ir import (
     Either,
     Elem,
     Equal,
+    Equals,
     Fence,
     Fold,
     For,
@@ -66,6 +67,7 @@ from argus.core.ir import (
     bodies,
 )
 from argus.core.layout import TV
+from argus.core.values.formula_text import formula_text
 from argus.core.walk import show
 
 Ordering = Arrive | Await | Sync | Commit | Wait | Fence | Edit | Advance | Policy
@@ -160,6 +162,8 @@ def _line(stmt: Stmt) -> str:
             return f"reset {buffer.name}"
         case Assume(cond=cond):
             return f"assume {show(cond)}"
+        case Assert(claim=Equals() as claim):
+            return claim_text(claim)
         case Assert(claim=claim):
             return f"assert {claim_text(claim)}"
         case For() | If() | Roles() | One():
@@ -320,5 +324,7 @@ def claim_text(claim: Claim) -> str:
             pairs = "; ".join(f"({', '.join(map(show, a))}) * ({', '.join(map(show, b))})" for a, b in products)
             every = ", ".join(f"{symbol.name} < {show(extent)}" for symbol, extent in over)
             return f"products {view_text(view)} {pairs}" + (f" for every {every}" if over else "")
+        case Equals(view=view, formula=formula):
+            return f"assert_equals({view_text(view)}, {formula_text(formula, len(view.shape))})"
         case _:
             assert_never(claim)

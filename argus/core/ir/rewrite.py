@@ -29,6 +29,7 @@ from argus.core.ir import (
     Either,
     Elem,
     Equal,
+    Equals,
     Fence,
     Fold,
     For,
@@ -62,6 +63,7 @@ from argus.core.ir import (
     bodies,
     with_bodies,
 )
+from argus.core.values.rewriting import mapped
 from argus.core.walk import NodeT
 
 
@@ -150,6 +152,9 @@ def rewrite_claim(claim: Claim, names: Names) -> Claim:
                 (tuple(substitute(x, names) for x in a), tuple(substitute(x, names) for x in b)) for a, b in products
             )
             return Products(rewrite_view(view, names), pairs, tuple((s, substitute(e, names)) for s, e in over))
+        case Equals(view=view, formula=formula):
+            made = mapped(formula, lambda index: substitute(index, names), lambda cond: substitute(cond, names))
+            return Equals(rewrite_view(view, names), made)
         case _:
             assert_never(claim)
 

@@ -6,6 +6,7 @@ Kinds are derived from the closed unions and the attributes of their members, so
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, cast, get_args, get_type_hints
 
 from attrs import fields, frozen
@@ -35,10 +36,11 @@ from argus.core.ir import (
 )
 from argus.core.layout import TV, Layout, Swizzle
 from argus.core.layout.thread_value.facets import Facet
-from argus.core.serde.codecs import Codec, Text, Tree, codec_of
+from argus.core.serde.codecs import Codec, Text, Tree, Whole, codec_of
 from argus.core.span import Frame, Span
 from argus.core.target import TARGETS, Target
 from argus.core.tiling import Tiling
+from argus.core.values import expr as formulas
 from argus.core.walk import apply
 
 Exportable = Kernel | Program
@@ -111,10 +113,53 @@ _LEAVES = (
 )
 _NODES = tuple(_node(each, _MAKERS[each.__name__]) for each in (*get_args(Index), *get_args(Cond)))
 _PARTS = (Frame, Span, Symbol, Facet, TV, Swizzle, Tiling, Strided, Staged, Buffer, View, Origin, TagOf, Peek, Atomic)
+
+
+def _formula_node(of: type, make: Callable[..., object]) -> Kind:
+    """The kind of a node of a formula, which may have the name of a kind of the IR; its constructor interns."""
+    hints = get_type_hints(of)
+    found = tuple((each.name, codec_of(hints[each.name])) for each in fields(cast("Any", of)))
+    return Kind(f"Formula{of.__name__}", of, found, make)
+
+
+def _rational(numerator: int, denominator: int) -> formulas.Expr:
+    return formulas.expr(Fraction(numerator, denominator))
+
+
+def _infinity(sign: int) -> formulas.Expr:
+    if sign not in (1, -1):
+        raise ValueError("the sign of an infinity is 1 or -1")
+    return formulas.infinity(sign)
+
+
+def _element(tensor: str, at: tuple[Index, ...]) -> formulas.Expr:
+    return formulas.element(tensor, *at)
+
+
+def _operation(name: str, args: tuple[formulas.Expr, ...]) -> formulas.Expr:
+    return formulas.fn(name, *args)
+
+
+def _reduction(
+    op: formulas.ReduceOp, variable: Symbol, low: Index, high: Index, where: Cond, body: formulas.Expr
+) -> formulas.Expr:
+    return formulas.reduce_(op, variable, low, high, body, where)
+
+
+_FORMULAS = (
+    Kind("FormulaNumber", formulas.Number, (("numerator", Whole()), ("denominator", Whole())), _rational),
+    _formula_node(formulas.Infinity, _infinity),
+    _formula_node(formulas.Whole, formulas.expr),
+    _formula_node(formulas.Element, _element),
+    _formula_node(formulas.Fn, _operation),
+    _formula_node(formulas.Reduce, _reduction),
+    _formula_node(formulas.Choose, formulas.choose),
+    _formula_node(formulas.Compare, formulas.compare),
+)
 _UNIONS = (*get_args(Elem), *get_args(Test), *get_args(Claim), *get_args(Stmt))
 _TOPS = (Role, Kernel, Launch, Program)
 
-KINDS: tuple[Kind, ...] = (*_LEAVES, *_NODES, _LAYOUT, *map(_plain, (*_PARTS, *_UNIONS, *_TOPS)))
+KINDS: tuple[Kind, ...] = (*_LEAVES, *_NODES, *_FORMULAS, _LAYOUT, *map(_plain, (*_PARTS, *_UNIONS, *_TOPS)))
 BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
 BY_CLASS: Mapping[type, Kind] = {kind.of: kind for kind in KINDS}
 assert len(BY_NAME) == len(BY_CLASS) == len(KINDS), "two kinds have the same name"

@@ -29,6 +29,7 @@ from argus.core.ir import (
     Distinct,
     Edit,
     Equal,
+    Equals,
     Kernel,
     Let,
     Map,
@@ -48,6 +49,9 @@ from argus.core.ir import (
 )
 from argus.core.ir.element_walk import indices
 from argus.core.layout import TV
+from argus.core.values.expr import Expr, Fn
+from argus.core.values.operations import OPERATIONS
+from argus.core.values.rewriting import free_symbols, integers, nodes
 from argus.core.walk import mentions, symbols, topological
 
 _LARGEST_CLUSTER = 8
@@ -212,8 +216,19 @@ def _claim(claim: Claim) -> str:
             return _coordinates([*(value for _, value in record), where], len(view.shape))
         case Products(view=view, products=products):
             return _coordinates([node for pair in products for side in pair for node in side], len(view.shape))
+        case Equals(view=view, formula=formula):
+            return _formula(formula) or _coordinates(integers(formula), len(view.shape))
         case Equal() | Order():
             return ""
+
+
+def _formula(formula: Expr) -> str:
+    """A formula is over sizes, and computed with the operations that have a meaning."""
+    if any(symbol.kind != "size" for symbol in free_symbols(formula)):
+        return "has a claim about values that depends on more than sizes"
+    operations = [each for each in nodes(formula) if isinstance(each, Fn)]
+    known = all(each.name in OPERATIONS and OPERATIONS[each.name].arity == len(each.args) for each in operations)
+    return "" if known else "has a formula with an operation that formulas do not have"
 
 
 def _sync(kernel: Kernel, stmt: Sync) -> str:

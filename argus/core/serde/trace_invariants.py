@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from argus.core.index import Coord, Held, Index, Read, Sym, Symbol
-from argus.core.ir import Assert, Atomic, For, Kernel, Launch, Let, Products, Program, Relation, Roles, walk
+from argus.core.ir import Assert, Atomic, Equals, For, Kernel, Launch, Let, Products, Program, Relation, Roles, walk
 from argus.core.serde.operations import operation_violations
 from argus.core.serde.storage import storage_violations
 from argus.core.serde.texts import text_violations
 from argus.core.serde.writing import parts
 from argus.core.target import LARGEST_SIZE
+from argus.core.values.rewriting import bound_variables
 from argus.core.walk import show, substitute, topological
 
 _NAME = re.compile(r"[\w.]+( [\w.]+)*")
@@ -100,9 +101,9 @@ def _symbols(kernel: Kernel, things: Iterable[object]) -> Iterator[str]:
             yield f"uses `{symbol.name}`, which is not bound"
     for symbol in claimed:
         if symbol in bound or (symbol.kind, symbol.low, symbol.high) != ("fresh", None, None):
-            yield f"uses `{symbol.name}` as a component of a tag in a claim, although it is bound or bounded"
+            yield f"uses `{symbol.name}` as a variable of a claim, although it is bound or bounded"
         if symbol.name in names or not _NAME.fullmatch(symbol.name):
-            yield "has a claim that gives a component of a tag the name of another symbol, or an invalid name"
+            yield "has a claim that gives a variable the name of another symbol, or an invalid name"
 
 
 def _text(low: int | None, high: int | None) -> str:
@@ -151,8 +152,10 @@ def _of_loop(stmt: For) -> Bounds:
 
 
 def _claimed(kernel: Kernel) -> Iterator[Symbol]:
-    """Symbols that stand for components of tags within one claim."""
+    """Symbols that stand for components of tags within one claim, and variables of formulas."""
     for stmt in walk(kernel.body):
+        if isinstance(stmt, Assert) and isinstance(stmt.claim, Equals):
+            yield from bound_variables(stmt.claim.formula)
         if isinstance(stmt, Assert) and isinstance(stmt.claim, Relation):
             for symbol, _ in stmt.claim.names:
                 yield symbol

@@ -31,8 +31,9 @@ from argus.core.values.atoms import (
 from argus.core.values.cases import Cases, Infinite, Open, Value, settle, within
 from argus.core.values.conditions import Apart, Certain, Condition, beyond, settled
 from argus.core.values.evaluation import INTEGERS, Evaluation, seeded
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, Test, Whole
+from argus.core.values.expr import Expr
 from argus.core.values.normal import Normaliser
+from argus.core.values.rewriting import free_symbols
 from argus.core.walk import children, rebuild, symbols
 from argus.core.walk import evaluate as evaluate_index
 
@@ -277,7 +278,7 @@ def resolved(value: Poly, facts: tuple[Cond, ...]) -> Poly:
 
 def _witness(a: Expr, b: Expr, facts: tuple[Cond, ...]) -> Different | None:
     """Sizes at which the numbers differ by more than rounding explains."""
-    names = sorted(_free(a) | _free(b) | symbols(*facts), key=lambda symbol: symbol.name)
+    names = sorted(free_symbols(a) | free_symbols(b) | symbols(*facts), key=lambda symbol: symbol.name)
     for sizes in _assignments(names):
         if not all(evaluate_index(fact, sizes, arrays=INTEGERS) for fact in facts):
             continue
@@ -302,21 +303,3 @@ def _assignments(names: list[Symbol]) -> Iterator[dict[Symbol, int]]:
         if count == 200:
             return
         yield dict(zip(names, numbers, strict=True))
-
-
-def _free(of: Expr | Test) -> frozenset[Symbol]:
-    match of:
-        case Whole(index=index):
-            return symbols(index)
-        case Element(at=at):
-            return symbols(*at)
-        case Fn(args=args):
-            return frozenset[Symbol]().union(*map(_free, args))
-        case Choose(test=test, then=then, other=other):
-            return _free(test) | _free(then) | _free(other)
-        case Compare(left=left, right=right):
-            return _free(left) | _free(right)
-        case Reduce(variable=variable, low=low, high=high, where=where, body=body):
-            return symbols(low, high) | ((_free(body) | symbols(where)) - {variable})
-        case _:
-            return symbols(of) if isinstance(of, Cond) else frozenset()

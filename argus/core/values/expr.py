@@ -73,6 +73,14 @@ class Number(_Operators):
 
     value: Fraction
 
+    @property
+    def numerator(self) -> int:
+        return self.value.numerator
+
+    @property
+    def denominator(self) -> int:
+        return self.value.denominator
+
 
 @frozen(eq=False, weakref_slot=True)
 class Infinity(_Operators):

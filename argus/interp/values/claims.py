@@ -13,6 +13,7 @@ from argus.core.ir import (
     Covers,
     Distinct,
     Equal,
+    Equals,
     Order,
     Products,
     Relation,
@@ -49,7 +50,7 @@ def check_claim(block: Block, wave: Wave, stmt: Assert, event: Event) -> None:
             _ClaimCheck(block, wave, event).distinct(stmt.claim)
         case Covers():
             _ClaimCheck(block, wave, event).covers(stmt.claim)
-        case WrittenOnce() | Products():
+        case WrittenOnce() | Products() | Equals():
             pass
         case Order(of=of):
             _ClaimCheck(block, wave, event).order(of)

@@ -7,9 +7,23 @@ from collections.abc import Iterator
 from attrs import evolve
 
 from argus.core.algebra import TRUE, add, const, coord
-from argus.core.ir import Assert, Assume, Covers, Distinct, Equal, Kernel, Order, Products, Relation, Tag, WrittenOnce
+from argus.core.ir import (
+    Assert,
+    Assume,
+    Covers,
+    Distinct,
+    Equal,
+    Equals,
+    Kernel,
+    Order,
+    Products,
+    Relation,
+    Tag,
+    WrittenOnce,
+)
 from argus.core.ir import Stmt as Statement
 from argus.core.ir.surgery import kernel_with_objects
+from argus.core.values.expr import Expr, Fn, Reduce, fn, reduce_
 from argus.testing.mutation.control import compared_otherwise
 from argus.testing.mutation.operator import Change, Made, Operator, each, other
 
@@ -64,7 +78,22 @@ def _claimed(_: Kernel, stmt: Assert) -> Iterator[Change]:
             yield from other(stmt, "distinct in fewer components", claim=Distinct(components[1:]))
         case Products(products=products) if len(products) > 1:
             yield from other(stmt, "a product less", claim=evolve(stmt.claim, products=products[1:]))
+        case Equals(formula=formula):
+            for made, what in _other_formulas(formula):
+                yield from other(stmt, what, claim=evolve(stmt.claim, formula=made))
         case Distinct() | Products() | Covers() | Order() | WrittenOnce():
+            return
+
+
+def _other_formulas(formula: Expr) -> Iterator[tuple[Expr, str]]:
+    """Formulas that differ in one place of the outermost operation."""
+    yield fn("add", formula, 1), "claims 1 more"
+    match formula:
+        case Fn(name="div", args=(dividend, _)):
+            yield dividend, "claims the dividend alone"
+        case Reduce(op=op, variable=variable, low=low, high=high, where=where, body=body):
+            yield reduce_(op, variable, add(low, 1), high, body, where), "claims a reduction over one less"
+        case _:
             return
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Union, overload
+from typing import Union, cast, overload
 
 from argus.core import algebra
 from argus.core.dsl.faults import describe_value, fault
@@ -22,6 +22,8 @@ from argus.core.dsl.tiles.values import (
 )
 from argus.core.dsl.tiles.values import fresh as fresh_registers
 from argus.core.dsl.tracer import current
+from argus.core.dsl.values import applied, in_formula
+from argus.core.dsl.values import chosen as value_where
 from argus.core.dsl.views import TagNames
 from argus.core.dtype import DType
 from argus.core.elementwise import ELEMENT_OPS
@@ -283,8 +285,11 @@ def _element_expr(value: Operand, layout: TV) -> Elem:
 def elementwise(name: str, *operands: Operand) -> Fragment:
     """An operation of the table `argus.core.elementwise` on tiles and numbers.
 
-    Raises E205 unless all tiles can be broadcast to one of them, with every thread holding its operands.
+    In a formula, the operation on its values. Raises E205 unless all tiles can be broadcast to one of them, with every
+    thread holding its operands.
     """
+    if in_formula():
+        return cast("Fragment", applied(name, *operands))
     chosen = covering_tile(name, _register_tiles(operands))
     check_operation(name, chosen.dtype)
     assert ELEMENT_OPS[name].arity == len(operands)
@@ -337,6 +342,8 @@ def where(cond: ElementCondition, then: Operand, other: Operand) -> Fragment | I
     """
     if isinstance(cond, Bool) and isinstance(then, Int | int) and isinstance(other, Int | int):
         return Int(algebra.pick(cond.node, unwrap(then), unwrap(other)))
+    if in_formula():
+        return cast("Fragment", value_where(cast(Bool, cond), then, other))
     return _where(cond, then, other)
 
 

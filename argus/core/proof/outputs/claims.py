@@ -15,6 +15,7 @@ from argus.core.ir import (
     Covers,
     Distinct,
     Equal,
+    Equals,
     Mma,
     Order,
     Products,
@@ -29,6 +30,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs import relations
+from argus.core.proof.outputs.equality_claims import equality_obligations
 from argus.core.proof.outputs.sum_order import sum_order_obligations
 from argus.core.proof.outputs.writes import written_once_obligations
 from argus.core.proof.values.content import Data, content_error, nonempty
@@ -149,6 +151,8 @@ def _claim(flow: Flow, accumulators: tuple[Accumulator, ...], step: Step, stmt: 
             yield from sum_order_obligations(accumulators, step, stmt, of)
         case Products():
             yield from product_claim_obligations(flow, step, stmt, claim)
+        case Equals():
+            yield from equality_obligations(flow, stmt, claim)
         case _:
             assert_never(claim)
 

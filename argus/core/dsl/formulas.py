@@ -1,0 +1,143 @@
+"""The claim `assert_equals`, and the reductions of its formula: `total`, `greatest`, `least`, `product`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Union, cast
+
+from argus.core import algebra
+from argus.core.dsl.faults import describe_value, fault
+from argus.core.dsl.handles import Bool, CoordinateFunction, Int, IntLike, as_cond, unwrap
+from argus.core.dsl.tracer import current
+from argus.core.dsl.values import Operand, Scope, Value, formula_scope, lift, making_formula
+from argus.core.dsl.views import Tensor
+from argus.core.index import Index, Symbol
+from argus.core.ir import Assert, Equals, View
+from argus.core.values import expr as syntax
+from argus.core.values.expr import Expr
+from argus.core.values.rewriting import free_symbols
+from argus.core.walk import symbols
+
+Range = Union[IntLike, tuple[IntLike, IntLike]]
+Ranges = Union[Range, tuple[Range, ...]]
+
+
+def assert_equals(tensor: Tensor, formula: CoordinateFunction[Operand]) -> None:
+    """Claim: each element of the tensor equals the formula over the reals, for all inputs.
+
+    formula: from the element's coordinates to a value computed from elements of tensors that the kernel only reads,
+    sizes, coordinates and numbers, with arithmetic, the functions of the language, `where`, and the reductions `total`,
+    `greatest`, `least` and `product`.
+
+    Raises E110 for a function of another number of coordinates, E111 for data that is not in the kernel's tensors, E112
+    for tensors that the kernel writes, E113 for a tensor with another number of axes, E114 for what is no value.
+    """
+    tracer = current("assert_equals")
+    if not isinstance(tensor, Tensor) or tensor.view.buffer not in tracer.parameters:  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault("E106", f"`assert_equals` takes a tensor of the kernel, found {describe_value(tensor)}")
+    made = traced_formula(tensor.view, formula, Scope(tracer.unique, tracer.formula_symbols))
+    _check_sizes_only(tensor.view, made)
+    tracer.emit(Assert(Equals(tensor.view, made), span=tracer.span()))
+
+
+def traced_formula(view: View, formula: CoordinateFunction[Operand], scope: Scope) -> Expr:
+    """The expression that the function makes of an element's coordinates."""
+    rank = len(view.shape)
+    names = _parameters(formula, f"the formula of `{view.buffer.name}`")
+    if len(names) != rank:
+        message = f"`{view.buffer.name}` has {rank} axes, the formula takes {len(names)} coordinates"
+        fault("E110", message, help="take one coordinate for each axis: `lambda r, n: ...`")
+    with making_formula(scope):
+        found = cast(Callable[..., object], formula)(*(Int(algebra.coord(axis)) for axis in range(rank)))
+        return lift(found)
+
+
+def _parameters(function: Callable[..., object], what: str) -> tuple[str, ...]:
+    try:
+        return tuple(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        fault("E110", f"{what} is a function of coordinates, found {describe_value(function)}", help="give a `lambda`")
+
+
+def _check_sizes_only(view: View, made: Expr) -> None:
+    """Raises E106 for a claim that depends on more than sizes: it is about the whole output of a launch."""
+    inner = sorted(
+        symbol.name for symbol in symbols(*view.at, view.where) | free_symbols(made) if symbol.kind != "size"
+    )
+    if inner:
+        fault(
+            "E106",
+            f"the claim about `{view.buffer.name}` names `{inner[0]}`, which is not a size",
+            help="claim it of the whole tensor, in terms of sizes and the element's coordinates",
+        )
+
+
+# -- reductions ----------------------------------------------------------------------------------------
+
+
+def total(body: Callable[..., Any], *, over: Ranges, where: Callable[..., Bool] | None = None) -> Value:
+    """The sum of the body in a formula: `total(lambda j: exp(X[r, j]), over=N)`; 0 where there is nothing to add.
+
+    over: one range for each argument of the body: an extent `N` for [0, N), or `(low, high)` for [low, high).
+    where: a condition on the same arguments; only where it holds does the body count.
+    """
+    return _reduced("sum", body, over, where)
+
+
+def product(body: Callable[..., Any], *, over: Ranges, where: Callable[..., Bool] | None = None) -> Value:
+    """The product of the body in a formula, as `total`; 1 where there is nothing to multiply."""
+    return _reduced("product", body, over, where)
+
+
+def greatest(body: Callable[..., Any], *, over: Ranges, where: Callable[..., Bool] | None = None) -> Value:
+    """The greatest value of the body in a formula, as `total`; -inf where there is none."""
+    return _reduced("max", body, over, where)
+
+
+def least(body: Callable[..., Any], *, over: Ranges, where: Callable[..., Bool] | None = None) -> Value:
+    """The least value of the body in a formula, as `total`; +inf where there is none."""
+    return _reduced("min", body, over, where)
+
+
+_NAMES: dict[syntax.ReduceOp, str] = {"sum": "total", "product": "product", "max": "greatest", "min": "least"}
+
+
+def _reduced(op: syntax.ReduceOp, body: Callable[..., Any], over: Ranges, where: Callable[..., Bool] | None) -> Value:
+    what = _NAMES[op]
+    scope = formula_scope(what)
+    names = _parameters(body, f"the body of `{what}`")
+    ranges = _ranges(what, over, len(names))
+    variables: list[Symbol] = []
+    for name in names:
+        variables.append(scope.variable(name))
+        scope.open.append(variables[-1])
+    handles = [Int(algebra.sym(variable)) for variable in variables]
+    made = lift(body(*handles))
+    cond = algebra.TRUE if where is None else as_cond(where(*handles))
+    del scope.open[len(scope.open) - len(variables) :]
+    for variable, (low, high) in reversed(tuple(zip(variables, ranges, strict=True))):
+        made = syntax.reduce_(op, variable, low, high, made, cond)
+        cond = algebra.TRUE
+    return Value(made)
+
+
+def _ranges(what: str, over: Ranges, count: int) -> tuple[tuple[Index, Index], ...]:
+    """One range for each variable. Raises E110 for another number of them."""
+    every = (over,) if count == 1 else over
+    if not isinstance(every, tuple) or len(every) != count or not count:
+        found = len(cast(tuple[object, ...], over)) if isinstance(over, tuple) else 1
+        fault(
+            "E110",
+            f"the body of `{what}` takes {count} variables, `over` gives {found} ranges",
+            help="give one range for each variable: `total(lambda h, w: ..., over=(H, W))`",
+        )
+    return tuple(_range(what, each) for each in cast(tuple[Range, ...], every))
+
+
+def _range(what: str, given: Range) -> tuple[Index, Index]:
+    if not isinstance(given, tuple):
+        return algebra.const(0), unwrap(given)
+    if len(given) != 2:
+        fault("E110", f"a range of `{what}` has {len(given)} ends", help="give an extent `N`, or `(low, high)`")
+    return unwrap(given[0]), unwrap(given[1])

@@ -1,0 +1,156 @@
+"""Traversals of expressions: substitution of integers, and the elements, symbols and index expressions that occur."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from attrs import field, frozen
+
+from argus.core.algebra import coord
+from argus.core.index import Cond, Index, Node, Symbol
+from argus.core.values.expr import (
+    Choose,
+    Compare,
+    Element,
+    Expr,
+    Fn,
+    Infinity,
+    Number,
+    Reduce,
+    Test,
+    Whole,
+    choose,
+    compare,
+    element,
+    expr,
+    fn,
+    reduce_,
+)
+from argus.core.walk import substitute as substitute_index
+from argus.core.walk import symbols
+
+IndexMap = Callable[[Index], Index]
+CondMap = Callable[[Cond], Cond]
+
+
+@frozen
+class _Rewriting:
+    """The expressions with their integers mapped, each once."""
+
+    on_index: IndexMap
+    on_cond: CondMap
+    known: dict[Expr, Expr] = field(factory=dict[Expr, Expr])
+
+    def of(self, root: Expr) -> Expr:
+        found = self.known.get(root)
+        if found is None:
+            found = self.known[root] = self._mapped(root)
+        return found
+
+    def _mapped(self, root: Expr) -> Expr:
+        match root:
+            case Number() | Infinity():
+                return root
+            case Whole(index=index):
+                return expr(self.on_index(index))
+            case Element(tensor=tensor, at=at):
+                return element(tensor, *map(self.on_index, at))
+            case Fn(name=name, args=args):
+                return fn(name, *map(self.of, args))
+            case Choose(test=test, then=then, other=other):
+                return choose(self._test(test), self.of(then), self.of(other))
+            case Reduce(op=op, variable=variable, low=low, high=high, where=where, body=body):
+                ends = self.on_index(low), self.on_index(high)
+                return reduce_(op, variable, *ends, self.of(body), self.on_cond(where))
+
+    def _test(self, test: Test) -> Test:
+        if isinstance(test, Compare):
+            return compare(test.op, self.of(test.left), self.of(test.right))
+        return self.on_cond(test)
+
+
+def mapped(root: Expr, on_index: IndexMap, on_cond: CondMap) -> Expr:
+    """The expression with each index expression and condition replaced; bound variables are left to the maps."""
+    return _Rewriting(on_index, on_cond).of(root)
+
+
+def substitute(root: Expr, names: Mapping[Symbol, Index], coords: tuple[Index, ...] | None = None) -> Expr:
+    """The expression with symbols (and coordinates, if given) replaced. No name may be a bound variable."""
+    return mapped(
+        root,
+        lambda index: substitute_index(index, names, coords),
+        lambda cond: substitute_index(cond, names, coords),
+    )
+
+
+def nodes(root: Expr) -> Iterator[Expr]:
+    """Every expression within the root, once each, the root first."""
+    seen: set[Expr] = set()
+    stack = [root]
+    while stack:
+        top = stack.pop()
+        if top in seen:
+            continue
+        seen.add(top)
+        yield top
+        match top:
+            case Fn(args=args):
+                stack += args
+            case Choose(test=test, then=then, other=other):
+                stack += (then, other, *((test.left, test.right) if isinstance(test, Compare) else ()))
+            case Reduce(body=body):
+                stack.append(body)
+            case Number() | Infinity() | Whole() | Element():
+                pass
+
+
+def elements(root: Expr) -> tuple[Element, ...]:
+    """The elements of tensors that the expression reads."""
+    return tuple(each for each in nodes(root) if isinstance(each, Element))
+
+
+def bound_variables(root: Expr) -> frozenset[Symbol]:
+    """The variables of all reductions."""
+    return frozenset(each.variable for each in nodes(root) if isinstance(each, Reduce))
+
+
+def integers(root: Expr) -> tuple[Node, ...]:
+    """The index expressions and conditions that occur, with a coordinate in place of each bound variable."""
+    indices: list[Index] = []
+    conds: list[Cond] = []
+    for each in nodes(root):
+        match each:
+            case Whole(index=index):
+                indices.append(index)
+            case Element(at=at):
+                indices += at
+            case Choose(test=test) if not isinstance(test, Compare):
+                conds.append(test)
+            case Reduce(low=low, high=high, where=where):
+                indices += (low, high)
+                conds.append(where)
+            case Number() | Infinity() | Fn() | Choose():
+                pass
+    bound = {symbol: coord(0) for symbol in bound_variables(root)}
+    return *(substitute_index(each, bound) for each in indices), *(substitute_index(each, bound) for each in conds)
+
+
+def free_symbols(root: Expr | Test) -> frozenset[Symbol]:
+    """The symbols that occur and are not bound where they do."""
+    match root:
+        case Whole(index=index):
+            return symbols(index)
+        case Element(at=at):
+            return symbols(*at)
+        case Fn(args=args):
+            return frozenset[Symbol]().union(*map(free_symbols, args))
+        case Choose(test=test, then=then, other=other):
+            return free_symbols(test) | free_symbols(then) | free_symbols(other)
+        case Compare(left=left, right=right):
+            return free_symbols(left) | free_symbols(right)
+        case Reduce(variable=variable, low=low, high=high, where=where, body=body):
+            return symbols(low, high) | ((free_symbols(body) | symbols(where)) - {variable})
+        case Number() | Infinity():
+            return frozenset()
+        case _:
+            return symbols(root)

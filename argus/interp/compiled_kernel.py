@@ -11,13 +11,14 @@ from attrs import define, field, frozen
 
 from argus.core import tiling
 from argus.core.atom import Atom
-from argus.core.check import has_masks, indirect_tags, read_terms
+from argus.core.check import formula_claims, has_masks, indirect_tags, read_terms
 from argus.core.index import Cond, Const, Index, Node, Symbol
 from argus.core.ir import (
     Assert,
     Buffer,
     Copy,
     Covers,
+    Equals,
     For,
     Kernel,
     Mma,
@@ -137,7 +138,7 @@ class Prepared:
     indirect_names: names of tags selected by such integers (indirect indexing). stored_names: names that every output
     is claimed to hold and that no claimed sum reduces over. tracks_weights: whether weights of statistics are tracked.
     write_claims: claims that a tensor is written once. product_claims: claims about the products of each tensor.
-    runs: cached violations of runs.
+    formula_claims: claims that an output equals a formula. runs: cached violations of runs.
     """
 
     kernel: Kernel
@@ -153,6 +154,7 @@ class Prepared:
     stored_names: frozenset[str] = field(init=False)
     write_claims: tuple[WrittenOnce, ...] = field(init=False)
     product_claims: dict[Buffer, tuple[tuple[Assert, Products], ...]] = field(init=False)
+    formula_claims: tuple[tuple[Assert, Equals], ...] = field(init=False)
     _lanes: dict[Symbol, IntArray] = field(init=False)
     _copies: dict[Stmt, CopyPlan] = field(factory=dict[Stmt, CopyPlan], init=False)
     _mmas: dict[Stmt, MmaPlan] = field(factory=dict[Stmt, MmaPlan], init=False)
@@ -182,6 +184,7 @@ class Prepared:
         summed = {claim.of.name for claim in claims if isinstance(claim, Covers)}
         self.stored_names = frozenset[str]() if not stored else stored[0].intersection(*stored[1:]) - summed
         self.product_claims = {}
+        self.formula_claims = tuple(formula_claims(kernel))
         for stmt in walk(kernel.body):
             if isinstance(stmt, Assert) and isinstance(stmt.claim, Products):
                 buffer = stmt.claim.view.buffer

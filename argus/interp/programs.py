@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argus.core.check import formula_claims
 from argus.core.index import Index, Symbol
 from argus.core.ir import Buffer, Program
 from argus.core.ir import Launch as Step
@@ -42,7 +43,8 @@ def run_program(
     Raises KeyError for a size without a value, ArgusError (E501) for a construct that the interpreter does not support.
     """
     env = {symbol: sizes[symbol.name] for symbol in program.sizes}
-    values = values or any(needs_values(step.kernel) for step in program.launches)
+    exact = tags and not values and any(True for step in program.launches for _ in formula_claims(step.kernel))
+    values = values or exact or any(needs_values(step.kernel) for step in program.launches)
     launches = [
         Launch(
             Prepared(step.kernel),
@@ -53,6 +55,7 @@ def run_program(
             Adversary(schedule),
             Reporter(limit),
             records_sets=position + 1 < len(program.launches),
+            exact=exact,
         )
         for position, step in enumerate(program.launches)
     ]
@@ -103,7 +106,9 @@ def _memory(program: Program, launches: list[Launch], arrays: Mapping[str, Array
         if not users:
             continue
         launch, parameter = users[0]
-        cells = blank(extent(launch, parameter), buffer.dtype, values=launch.values, tags=launch.tags)
+        cells = blank(
+            extent(launch, parameter), buffer.dtype, values=launch.values, tags=launch.tags, exact=launch.exact
+        )
         memory[buffer] = cells
         if buffer in program.parameters and parameter in inputs(launch.prepared.kernel):
             given = arrays.get(buffer.name)

@@ -31,6 +31,7 @@ from argus.interp.search.schedule import Adversary, EnabledSets, Schedule
 from argus.interp.state import Launch
 from argus.interp.step import run_block
 from argus.interp.values import distinct
+from argus.interp.values.formulas import check_formulas
 from argus.interp.values.nodes import parts_first
 from argus.interp.values.tensor_claims import array_of, number, written_once
 from argus.interp.violation import Reporter, UnsatisfiedPromiseError, Violation
@@ -88,14 +89,27 @@ def run_prepared(
     limit: int = 20,
     journal: Journal | None = None,
 ) -> Outcome:
-    """`run`, for a kernel that is run many times. journal: records the writes of the run."""
+    """`run`, for a kernel that is run many times. journal: records the writes of the run.
+
+    A run that checks claims and is asked for no values computes those that formulas are about, in float64 throughout.
+    """
     kernel = prepared.kernel
-    values = values or needs_values(kernel) or (tags and prepared.tracks_weights)
+    exact = tags and not values and bool(prepared.formula_claims)
+    values = values or exact or needs_values(kernel) or (tags and prepared.tracks_weights)
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
     tensors = {} if journal is None else journal.tensors
     records_sets, adversary = prepared.stores_to_peers, Adversary(schedule)
     launch = Launch(
-        prepared, env, tensors, values, tags, adversary, Reporter(limit), records_sets=records_sets, journal=journal
+        prepared,
+        env,
+        tensors,
+        values,
+        tags,
+        adversary,
+        Reporter(limit),
+        records_sets=records_sets,
+        journal=journal,
+        exact=exact,
     )
     with np.errstate(all="ignore"):
         load(launch, arrays or {}, (seed, schedule.draw) if schedule.draw else seed)
@@ -189,3 +203,5 @@ def _check_tensors(launch: Launch, *, complete: bool) -> None:
     for stmt in walk(launch.prepared.kernel.body):
         if isinstance(stmt, Assert) and isinstance(stmt.claim, WrittenOnce):
             written_once(launch, stmt, stmt.claim, complete=complete)
+    if launch.exact and not launch.halted:
+        check_formulas(launch, complete=complete)

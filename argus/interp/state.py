@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from attrs import define, field
 
+from argus.core.dtype import DType
 from argus.core.index import Symbol
 from argus.core.ir import Buffer, Stmt
 from argus.core.layout import TV
 from argus.interp.compiled_kernel import Prepared, Scalars, registers_of
 from argus.interp.machine.waves import Operation, SharedAccess, Wave
-from argus.interp.memory.cells import Cells, IntArray, Records, Written, blank, unravel
+from argus.interp.memory.cells import Cells, IntArray, Records, Written, blank, storage, unravel
 from argus.interp.memory.trace import FaultContext, Journal, Spot
 from argus.interp.search.schedule import Adversary
 from argus.interp.values.tag_sources import TagSources
@@ -32,7 +33,8 @@ class Launch:
     checked. kept_names: names that some matrix instruction kept in its accumulators. varying: names that vary along the
     axis of a reduction. records_sets: whether stores record the sets that a sum ranges over, for other launches or
     blocks. tag_sources: the elements that the inputs' records belong to, once computed. distinct_elements: elements of
-    claims of distinctness, which compare several waves. journal: the trace of all writes, if requested.
+    claims of distinctness, which compare several waves. journal: the trace of all writes, if requested. exact: floats
+    are computed in float64 and rounded to no other type, so that values can be compared with formulas over the reals.
     """
 
     prepared: Prepared
@@ -53,7 +55,12 @@ class Launch:
     records_sets: bool = False
     tag_sources: TagSources | None = None
     journal: Journal | None = None
+    exact: bool = False
     distinct_elements: dict[Compared, Gathered] = field(factory=dict["Compared", "Gathered"])
+
+    def storage(self, dtype: DType) -> np.dtype[Any]:
+        """The NumPy type in which this run holds values of a type."""
+        return storage(dtype, exact=self.exact)
 
     @property
     def tracks_weights(self) -> bool:
@@ -195,7 +202,7 @@ class Block:
                 count = threads * registers
             else:
                 count = int(launch.prepared.shared_cells(buffer).max()) + 1
-            found = blank(count, buffer.dtype, values=launch.values, tags=launch.tags)
+            found = blank(count, buffer.dtype, values=launch.values, tags=launch.tags, exact=launch.exact)
             self.local[buffer] = found
         return found
 

@@ -13,7 +13,7 @@ from argus.core import algebra
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.index import Read
 from argus.core.invariants import invariant
-from argus.core.ir import Assert, Copy, For, Kernel, Stmt, Tag, trips, walk
+from argus.core.ir import Assert, Copy, Equals, For, Kernel, Stmt, Tag, trips, walk
 from argus.core.proof.obligation import INVARIANT_PRIORITY, Obligation
 from argus.core.query import Budget
 from argus.core.span import NOWHERE, Span
@@ -121,7 +121,8 @@ def _search_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
     first = next((invariant for invariant in broken if invariant not in _STATIC), None)
     if first is not None:
         yield frozenset((first,))
-    yield frozenset(suspect.obligation.invariant for suspect in suspects)
+    if suspects:
+        yield frozenset(suspect.obligation.invariant for suspect in suspects)
     yield frozenset(INVARIANT_PRIORITY)
 
 
@@ -280,7 +281,8 @@ def refutation_of_run(
     exact = [o for o in advice if o.stmt.span == violation.stmt.span]
     usual = advice_for(kernel, violation.code) if uses_agents(kernel) else ""
     obligation_help = next((o.help for o in (*exact, *advice) if o.help), "")
-    general = witness.help or usual or obligation_help or advice_for(kernel, violation.code)
+    stated = _OF_FORMULA if isinstance(violation.stmt, Assert) and isinstance(violation.stmt.claim, Equals) else ""
+    general = witness.help or stated or usual or obligation_help or advice_for(kernel, violation.code)
     help_text = general if change is None else _describe_change(change)
     counterexample = Counterexample(
         code=violation.code,
@@ -310,6 +312,12 @@ def refutation_of_run(
     cause = exact[0] if exact else advice[0] if advice else None
     diagnostic = _diagnostic(kernel, counterexample, violation, cause, help_text, known.data)
     return Refutation(kernel, counterexample, diagnostic)
+
+
+_OF_FORMULA = (
+    "follow the element through the lines above: another element, a part of a sum left out, a missing rescale, or a "
+    "constant in place of a size; or correct the formula"
+)
 
 
 def _integers(prepared: Prepared, witness: Witness) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,7 @@ from argus.core.check.agents import check_agent, check_roles
 from argus.core.check.clusters import check_clusters
 from argus.core.check.completion import check_barriers, check_completion, check_queues
 from argus.core.check.executor import statements_with_executor
-from argus.core.check.formulas import check_formulas
+from argus.core.check.formulas import check_formulas, formula_claims
 from argus.core.check.masks import has_masks
 from argus.core.check.operands import check_operands
 from argus.core.check.parts import claim_views, expressions, views
@@ -26,6 +26,7 @@ __all__ = [
     "check_thread_count",
     "claim_views",
     "expressions",
+    "formula_claims",
     "has_masks",
     "indirect_tags",
     "read_terms",

@@ -13,16 +13,21 @@ from argus.core.values.rewriting import elements
 _ONLY_READ = "state it in terms of the tensors that the kernel only reads"
 
 
+def formula_claims(kernel: Kernel) -> Iterator[tuple[Assert, Equals]]:
+    """The claims that an output equals a formula, each with its statement, in program order."""
+    for stmt in walk(kernel.body):
+        if isinstance(stmt, Assert) and isinstance(stmt.claim, Equals):
+            yield stmt, stmt.claim
+
+
 def check_formulas(kernel: Kernel) -> Iterator[Diagnostic]:
     """Each formula reads elements of parameters, with one coordinate for each axis, that the kernel does not write."""
     known = {buffer.name: buffer for buffer in kernel.parameters}
     written = {stmt.target.buffer.name for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
-    for stmt in walk(kernel.body):
-        if not isinstance(stmt, Assert) or not isinstance(stmt.claim, Equals):
-            continue
-        output = stmt.claim.view.buffer.name
+    for stmt, claim in formula_claims(kernel):
+        output = claim.view.buffer.name
         reported: set[str] = set()
-        for each in elements(stmt.claim.formula):
+        for each in elements(claim.formula):
             if each.tensor not in reported:
                 found = tuple(_element(kernel, stmt, output, each, known, written))
                 reported |= {each.tensor} if found else set()

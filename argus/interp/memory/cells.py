@@ -276,10 +276,15 @@ def poison(dtype: DType) -> object:
     return np.nan if dtype.family == "float" else np.iinfo(np.int32).min
 
 
-def blank(count: int, dtype: DType, *, values: bool, tags: bool) -> Cells:
+def storage(dtype: DType, *, exact: bool) -> np.dtype[Any]:
+    """The NumPy type of the values of a type. exact: floats are not rounded to it, only to float64."""
+    return np.dtype(np.float64) if exact and dtype.family == "float" else dtype.numpy
+
+
+def blank(count: int, dtype: DType, *, values: bool, tags: bool, exact: bool = False) -> Cells:
     """Uninitialised cells."""
     return Cells(
-        np.full(count, poison(dtype), dtype.numpy) if values else None,
+        np.full(count, poison(dtype), storage(dtype, exact=exact)) if values else None,
         np.full(count, BOTTOM, np.int64) if tags else None,
     )
 

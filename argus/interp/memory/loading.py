@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from argus.core.algebra import TRUE
 from argus.core.index import Index, Symbol
-from argus.core.ir import Buffer, Copy, Kernel, Strided, Tag, walk, whole
+from argus.core.ir import Buffer, Copy, Equals, Kernel, Strided, Tag, WrittenOnce, walk, whole
 from argus.core.walk import IntArray, evaluate, symbols
 from argus.interp.memory.cells import PLAIN, AnyArray, BoolArray, Cells, Written, blank
 from argus.interp.state import Launch
+from argus.interp.values.drawn_inputs import drawn_floats
 from argus.interp.values.tensor_claims import elements, number, tag
 from argus.interp.violation import OutOfBoundsReadError, UnsatisfiedPromiseError, not_built
 
@@ -44,7 +45,7 @@ def load(launch: Launch, arrays: Mapping[str, Array], seed: int | tuple[int, int
     filled = inputs(launch.prepared.kernel)
     for buffer in launch.prepared.kernel.parameters:
         launch.tensors[buffer] = cells = blank(
-            extent(launch, buffer), buffer.dtype, values=launch.values, tags=launch.tags
+            extent(launch, buffer), buffer.dtype, values=launch.values, tags=launch.tags, exact=launch.exact
         )
         if buffer in filled:
             fill(launch, buffer, cells, arrays.get(buffer.name), random)
@@ -53,8 +54,14 @@ def load(launch: Launch, arrays: Mapping[str, Array], seed: int | tuple[int, int
 
 def begin(launch: Launch) -> None:
     """Assign the kernel's tags to the tensors of a launch, and start recording its writes."""
-    claims = [claim.view.buffer for claim in launch.prepared.write_claims] if launch.tags else []
-    launch.written = {buffer: Written.of(extent(launch, buffer)) for buffer in claims if buffer in launch.tensors}
+    claims: tuple[WrittenOnce | Equals, ...] = ()
+    if launch.tags:
+        claims = (*launch.prepared.write_claims, *(claim for _, claim in launch.prepared.formula_claims))
+    launch.written = {
+        buffer: Written.of(extent(launch, buffer))
+        for buffer in (claim.view.buffer for claim in claims)
+        if buffer in launch.tensors
+    }
     tagged: set[Buffer] = set()
     for stmt in walk(launch.prepared.kernel.body):
         if isinstance(stmt, Tag) and stmt.view.buffer in launch.tensors:
@@ -98,9 +105,10 @@ def contents_of(
 ) -> AnyArray:
     """The given contents, or random ones. Raises UnsatisfiedPromiseError if none are found that satisfy the promise."""
     if given is not None:
-        return np.broadcast_to(np.asarray(given).astype(buffer.dtype.numpy, copy=False), shape)
+        return np.broadcast_to(np.asarray(given).astype(launch.storage(buffer.dtype), copy=False), shape)
     if buffer.dtype.family == "float":
-        return random.standard_normal(shape).astype(buffer.dtype.numpy)
+        draw = launch.adversary.schedule.draw if launch.exact else 0
+        return drawn_floats(buffer.dtype, shape, random, draw).astype(launch.storage(buffer.dtype))
     drawn = random.integers(0, _INTEGERS, shape).astype(buffer.dtype.numpy)
     return drawn if buffer.promise is TRUE else _promised(launch, buffer, drawn, random)
 

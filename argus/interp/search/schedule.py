@@ -9,7 +9,7 @@ from typing import Literal, TypeVar, assert_never
 import numpy as np
 from attrs import evolve, frozen
 
-from argus.core.check import read_terms
+from argus.core.check import formula_claims, read_terms
 from argus.core.ir import Kernel, walk
 
 Style = Literal["early", "late", "mixed"]
@@ -29,7 +29,7 @@ class Schedule:
     agent, executes next. priority: for kernels with roles, the static priority of the actors: the first role
     (producer), the first agent of the second role (first), all others (rest), and the engine of asynchronous
     operations; within an actor `order` decides. It replaces the style. draw: which random inputs to use for a seed,
-    since integers that a kernel reads determine what it does.
+    since integers that a kernel reads determine what it does; and which kind of floats, where values are compared.
     """
 
     style: Style = "late"
@@ -59,13 +59,17 @@ ROLES_DIRECTED: tuple[Schedule, ...] = tuple(Schedule("late", 0, "lowest", prior
 
 
 def directed(kernel: Kernel) -> tuple[Schedule, ...]:
-    """The schedules to try first on a kernel; the first one with several draws of the integers that it reads."""
+    """The schedules to try first on a kernel; the first one with several draws of the inputs that its claims need."""
     known = DIRECTED if kernel.roles is None else ROLES_DIRECTED
-    if not any(True for stmt in walk(kernel.body) for _ in read_terms(stmt)):
-        return known
-    return (*(evolve(known[0], draw=draw) for draw in range(DRAWS)), *known[1:])
+    if any(True for stmt in walk(kernel.body) for _ in read_terms(stmt)):
+        draws = DRAWS
+    else:
+        draws = FLOAT_DRAWS if any(True for _ in formula_claims(kernel)) else 1
+    return (*(evolve(known[0], draw=draw) for draw in range(draws)), *known[1:])
 
 
+FLOAT_DRAWS = 3
+"""The number of draws of floats to try where a claim is about values, each of another kind."""
 DRAWS = 6
 """The number of draws of integers to try; most indexing faults appear with the first draw of unequal integers."""
 

@@ -70,7 +70,7 @@ def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
     registers = layout.values.size()
     rows = slice(wave.first * registers, min(wave.last, layout.threads.size()) * registers)
     if cells.values is not None and result.values is not None:
-        cells.values[rows] = result.values.astype(buffer.dtype.numpy, copy=False).reshape(-1)
+        cells.values[rows] = result.values.astype(block.launch.storage(buffer.dtype), copy=False).reshape(-1)
     if cells.marks is not None:
         cells.marks[rows] = result.marks.reshape(-1)
     if block.launch.journal is not None:
@@ -118,7 +118,7 @@ class _Evaluation:
                 return self._op(name, [self.lanes[arg] for arg in args])
             case Cast(dtype=dtype, arg=arg):
                 lane = self.lanes[arg]
-                values = None if lane.values is None else lane.values.astype(dtype.numpy)
+                values = None if lane.values is None else lane.values.astype(self.block.launch.storage(dtype))
                 return _Lane(values, lane.marks, sum=lane.sum, products=lane.products)
             case Where(test=test, then=then, other=other):
                 return self._where(test, self.lanes[then], self.lanes[other])
@@ -188,14 +188,16 @@ class _Evaluation:
     def _same_type(self, lanes: list[_Lane]) -> list[AnyArray]:
         arrays = [cast(AnyArray, lane.values) for lane in lanes]
         strong = [array.dtype for array, lane in zip(arrays, lanes, strict=True) if not lane.weak]
-        dtype = strong[0] if strong else self.stmt.target.buffer.dtype.numpy
+        dtype = strong[0] if strong else self.block.launch.storage(self.stmt.target.buffer.dtype)
         return [array.astype(dtype, copy=False) for array in arrays]
 
     def _op(self, name: str, lanes: list[_Lane]) -> _Lane:
         entry = ELEMENT_OPS[name]
         if name == "fma":
             total = self._op("add", [self._op("mul", lanes[:2]), lanes[2]])
-            return evolve(total, values=entry.meaning(*self._same_type(lanes)) if total.values is not None else None)
+            if total.values is None or self.block.launch.exact:
+                return total
+            return evolve(total, values=entry.meaning(*self._same_type(lanes)))
         values = entry.meaning(*self._same_type(lanes)) if self.block.launch.values else None
         weak = all(lane.weak for lane in lanes)
         operand = _scaled_operand(entry, lanes)

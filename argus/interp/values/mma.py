@@ -65,9 +65,9 @@ def _arithmetic(block: Block, stmt: Mma, operands: Operands) -> None:
     assert target is not None
     assert a is not None
     assert b is not None
-    kind = arithmetic.product.numpy
+    kind = block.launch.storage(arithmetic.product)
     left: AnyArray = a.astype(kind)
     right: AnyArray = b.astype(kind)
-    product = np.matmul(left, right.T).astype(arithmetic.accumulate.numpy)
+    product = np.matmul(left, right.T).astype(block.launch.storage(arithmetic.accumulate))
     at = operands.cells
     target[at] = product if operands.init else target[at] + product

@@ -13,7 +13,7 @@ from argus.core.index import Index, Node
 from argus.core.ir import Assert, Buffer, Strided, View, WrittenOnce, whole
 from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import grid
-from argus.interp.memory.cells import BOTTOM, MISSING, OUTSIDE, PADDING, TOP, AnyArray, BoolArray, IntArray, Written
+from argus.interp.memory.cells import BOTTOM, MISSING, OUTSIDE, PADDING, TOP, AnyArray, BoolArray, IntArray
 from argus.interp.memory.trace import FaultContext, spots
 from argus.interp.memory.views import is_whole
 from argus.interp.state import Launch
@@ -25,6 +25,7 @@ from argus.interp.violation import END, Event, not_built
 class Elements:
     """The elements of a view of a tensor. coordinates: in the view; at: in the tensor; cell: of each element."""
 
+    buffer: Buffer
     shape: tuple[int, ...]
     coordinates: tuple[IntArray, ...]
     at: tuple[IntArray, ...]
@@ -50,7 +51,7 @@ def elements(launch: Launch, view: View) -> Elements:
     cell = np.zeros(int(inside.sum()), np.int64)
     for axis, stride in zip(at, layout.strides, strict=True):
         cell += axis * number(launch, stride)
-    return Elements(shape, coordinates, at, cell)
+    return Elements(view.buffer, shape, coordinates, at, cell)
 
 
 def evaluate_at(node: Node, launch: Launch, coordinates: Sequence[IntArray]) -> IntArray:
@@ -64,20 +65,72 @@ def written_once(launch: Launch, stmt: Assert, claim: WrittenOnce, *, complete: 
     buffer = claim.view.buffer
     if buffer not in launch.written:
         raise not_built(f"claim that `{buffer.name}` is written once", stmt)
-    check = _WriteCheck(launch, stmt, buffer, elements(launch, claim.view), launch.written[buffer])
+    check = _WriteCheck(launch, stmt, "I4", elements(launch, claim.view))
     check.check(claim, complete=complete)
 
 
-class _WriteCheck:
-    """Checks that each claimed element of a tensor was written once, with the claimed record."""
+class ElementReports:
+    """Reports elements of a tensor that violate a claim, with the thread and the statement that wrote them."""
 
-    def __init__(self, launch: Launch, stmt: Assert, buffer: Buffer, every: Elements, written: Written) -> None:
-        self.launch, self.buffer, self.every, self.written = launch, buffer, every, written
+    def __init__(self, launch: Launch, stmt: Assert, code: str, every: Elements) -> None:
+        buffer = every.buffer
+        written = launch.written[buffer]
+        self.launch, self.buffer, self.code, self.every, self.written = launch, buffer, code, every, written
         self.claimed = Event(stmt, (), 0, END, (), 0)
         cells = launch.tensors[buffer].marks
         assert cells is not None
         self.marks = cells[every.cell]
         self.writer = written.first[every.cell]
+
+    def report(self, bad: BoolArray, what: str, facts: tuple[tuple[str, str], ...] = ()) -> None:
+        """Report the first of these elements, at the claim. what: the end of a sentence about it."""
+        at = int(bad.argmax())
+        cell = int(self.every.cell[at])
+        number = int(self.writer[at])
+        if number < 0:
+            event, thread, value, other = self.claimed, 0, None, None
+        else:
+            other, registers = self.launch.writes[number]
+            thread, value = divmod(int(self.written.first_lane[cell]), registers)
+            event = Event(self.claimed.stmt, other.block, other.wave, END, other.iteration, other.epoch)
+        self._emit(event, other, bad, what, (thread, value), None, facts)
+
+    def _emit(
+        self,
+        event: Event,
+        other: Event | None,
+        bad: BoolArray,
+        what: str,
+        holder: tuple[int, int | None],
+        other_thread: int | None,
+        facts: tuple[tuple[str, str], ...],
+    ) -> None:
+        """Report the first faulty element."""
+        at = int(bad.argmax())
+        element = tuple(int(axis[at]) for axis in self.every.at)
+        kept = self.launch.reporter.report(
+            self.code,
+            f"element {_tuple(element)} of `{self.buffer.name}` {what}",
+            event,
+            thread=holder[0],
+            value=holder[1],
+            element=element,
+            buffer=self.buffer.name,
+            other=other,
+            other_thread=other_thread,
+            facts=facts,
+            related=() if other is None or self.code != "I39" else ((other.stmt, "stored here"),),
+        )
+        journal = self.launch.journal
+        if kept and journal is not None:
+            tensor = self.launch.tensors[self.buffer]
+            alike = spots(self.buffer, tensor, self.every.cell[bad], journal.moment)
+            fault = self.code, event.stmt, None if other is None else other.stmt
+            journal.contexts[fault] = FaultContext(journal.moment, lambda _: tensor, 0, alike=alike)
+
+
+class _WriteCheck(ElementReports):
+    """Checks that each claimed element of a tensor was written once, with the claimed record."""
 
     def check(self, claim: WrittenOnce, *, complete: bool) -> None:
         """Report the elements that violate the claim (I4)."""
@@ -88,14 +141,14 @@ class _WriteCheck:
         never = self.writer < 0
         claimed = evaluate_at(claim.where, self.launch, self.every.coordinates).astype(np.bool_)
         if (~never & ~claimed).any():
-            self._report(~never & ~claimed, "is written, but the claim excludes it")
+            self.report(~never & ~claimed, "is written, but the claim excludes it")
         if complete and (never & claimed).any():
-            self._report(never & claimed, "is never written")
+            self.report(never & claimed, "is never written")
         empty = self.buffer in self.launch.prepared.product_claims  # that claim covers elements that are empty sums
         spoiled = ~never & np.isin(self.marks, (BOTTOM, TOP, *PADDING)) & ~(empty & (self.marks == OUTSIDE))
         if spoiled.any():
             at = int(spoiled.argmax())
-            self._report(spoiled, "holds padding" if self.marks[at] in PADDING else "holds garbage")
+            self.report(spoiled, "holds padding" if self.marks[at] in PADDING else "holds garbage")
         self._check_records(claim, ~never & (self.marks >= 0))
 
     def _check_records(self, claim: WrittenOnce, checked: BoolArray) -> None:
@@ -112,19 +165,7 @@ class _WriteCheck:
         record = records.of(int(self.marks[at]))
         held = {name: record[name] for name in wanted if record.get(name, MISSING) != MISSING}
         found = ", ".join(f"{name}={records.component_text(value)}" for name, value in held.items()) or "no tags"
-        self._report(wrong, f"holds {found}, expected {expected}", (("expected", expected), ("found", found)))
-
-    def _report(self, bad: BoolArray, what: str, facts: tuple[tuple[str, str], ...] = ()) -> None:
-        at = int(bad.argmax())
-        cell = int(self.every.cell[at])
-        number = int(self.writer[at])
-        if number < 0:
-            event, thread, value, other = self.claimed, 0, None, None
-        else:
-            other, registers = self.launch.writes[number]
-            thread, value = divmod(int(self.written.first_lane[cell]), registers)
-            event = Event(self.claimed.stmt, other.block, other.wave, END, other.iteration, other.epoch)
-        self._emit(event, other, bad, what, (thread, value), None, facts)
+        self.report(wrong, f"holds {found}, expected {expected}", (("expected", expected), ("found", found)))
 
     def _report_twice(self, bad: BoolArray) -> None:
         at = int(bad.argmax())
@@ -139,38 +180,6 @@ class _WriteCheck:
         )
         event = Event(self.claimed.stmt, two.block, two.wave, END, two.iteration, two.epoch)
         self._emit(event, one, bad, "is written twice", (thread, value), other_thread, facts)
-
-    def _emit(
-        self,
-        event: Event,
-        other: Event | None,
-        bad: BoolArray,
-        what: str,
-        holder: tuple[int, int | None],
-        other_thread: int | None,
-        facts: tuple[tuple[str, str], ...],
-    ) -> None:
-        """Report the first faulty element."""
-        at = int(bad.argmax())
-        element = tuple(int(axis[at]) for axis in self.every.at)
-        kept = self.launch.reporter.report(
-            "I4",
-            f"element {_tuple(element)} of `{self.buffer.name}` {what}",
-            event,
-            thread=holder[0],
-            value=holder[1],
-            element=element,
-            buffer=self.buffer.name,
-            other=other,
-            other_thread=other_thread,
-            facts=facts,
-        )
-        journal = self.launch.journal
-        if kept and journal is not None:
-            tensor = self.launch.tensors[self.buffer]
-            alike = spots(self.buffer, tensor, self.every.cell[bad], journal.moment)
-            fault = "I4", event.stmt, None if other is None else other.stmt
-            journal.contexts[fault] = FaultContext(journal.moment, lambda _: tensor, 0, alike=alike)
 
 
 def _tuple(numbers: Sequence[int]) -> str:

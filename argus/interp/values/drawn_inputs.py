@@ -1,0 +1,59 @@
+"""Contents of float tensors that tell programs apart: random, one element a row, and distinct primes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from argus.core.dtype import DType
+
+Array = npt.NDArray[Any]
+Kind = Literal["random", "one element a row", "primes"]
+KINDS: tuple[Kind, ...] = ("random", "one element a row", "primes")
+_DIGITS = {"f32": 12, "f16": 11, "bf16": 8, "e4m3": 4}
+"""The binary digits of the primes that each type holds exactly."""
+
+
+def kind_of(draw: int) -> Kind:
+    """The kind of floats of a draw."""
+    return KINDS[draw % len(KINDS)]
+
+
+def drawn_floats(dtype: DType, shape: tuple[int, ...], random: np.random.Generator, draw: int) -> Array:
+    """Values that the type holds exactly.
+
+    Primes are distinct as far as the type has them, and scaled to less than 1, so that no exponential overflows.
+    """
+    match kind_of(draw):
+        case "random":
+            return random.standard_normal(shape).astype(dtype.numpy)
+        case "one element a row":
+            return _sparse(shape, random).astype(dtype.numpy)
+        case "primes":
+            digits = _DIGITS.get(dtype.name, 4)
+            known = _primes(1 << digits)
+            places = random.permutation(int(np.prod(shape))) % len(known)
+            return (known[places].reshape(shape) / (1 << digits)).astype(dtype.numpy)
+
+
+def _sparse(shape: tuple[int, ...], random: np.random.Generator) -> Array:
+    """1 at one place of the last axis, 0 elsewhere."""
+    found = np.zeros(shape, np.float64)
+    if found.size:
+        rows = found.reshape(-1, shape[-1])
+        rows[np.arange(len(rows)), random.integers(0, shape[-1], len(rows))] = 1.0
+    return found
+
+
+@lru_cache
+def _primes(below: int) -> npt.NDArray[np.int64]:
+    """The odd primes below a bound, which no power of 2 makes equal."""
+    sieve = np.ones(below, np.bool_)
+    sieve[:2] = False
+    for each in range(2, int(below**0.5) + 1):
+        if sieve[each]:
+            sieve[each * each :: each] = False
+    return np.flatnonzero(sieve)[1:]

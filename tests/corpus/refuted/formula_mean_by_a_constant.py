@@ -1,0 +1,23 @@
+# verdict: refuted I39
+"""The mean of each row: the sum is divided by 256, and not by the length of the row."""
+
+from argus.language import (
+    Tensor, assert_equals, assume, block_id, ceil_div, copy, f32, first_lane, kernel, load, loop, registers, sm_90a,
+    spread, thread, total,
+)
+
+CHUNK = 256
+
+
+@kernel(target=sm_90a, threads=32)
+def row_mean(X: Tensor["R N", f32], Y: Tensor["R", f32]):
+    R, N = X.shape
+    assume(N % 4 == 0, N >= 4)
+    (row,) = block_id((R,))
+    by = spread((CHUNK,), threads=32, vector=4)
+    sums = registers(f32, by.partial(0))
+    sums[:] = 0.0
+    for i in loop(ceil_div(N, CHUNK)):
+        sums[:] = sums + load(X[row].tile((CHUNK,), (i,)), by, edge=0).sum(0, within=thread)
+    copy(sums.sum(0) / 256, Y[row], by=first_lane, edge=0)
+    assert_equals(Y, lambda r: total(lambda j: X[r, j], over=N) / N)

@@ -1,0 +1,127 @@
+"""Claims of formulas in runs: right kernels violate none at any inputs, and each wrong twin one, at the element.
+
+The kernels are those of tests/corpus/formulas; their twins are in tests/corpus/refuted.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from argus.core.dtype import DTYPES, DType, bf16, f32
+from argus.core.ir import Kernel
+from argus.interp.compiled_kernel import Prepared
+from argus.interp.run import find_violations, run
+from argus.interp.search.schedule import FLOAT_DRAWS, Schedule, directed
+from argus.interp.search.search import sizes_in_order
+from argus.interp.values.drawn_inputs import KINDS, drawn_floats, kind_of
+from argus.interp.violation import Violation
+from argus.language import (
+    Tensor,
+    assert_equals,
+    assume,
+    block_id,
+    copy,
+    f16,
+    kernel,
+    load,
+    sm_90a,
+    spread,
+)
+from property_tests.programs import CORPUS, templates
+
+RIGHT = sorted((CORPUS / "formulas").glob("*.py"))
+WRONG = sorted((CORPUS / "refuted").glob("formula_*.py"))
+
+
+def named(path: Path) -> str:
+    return path.stem
+
+
+def traced(path: Path) -> Kernel:
+    (template,) = templates(path)
+    return template.trace()
+
+
+def violations(made: Kernel, sizes: int) -> list[Violation]:
+    """Those of all kinds of inputs, under the first schedule."""
+    prepared = Prepared(made)
+    draws = directed(made)[:FLOAT_DRAWS]
+    assert [each.draw for each in draws] == [0, 1, 2]
+    return [
+        violation
+        for schedule in draws
+        for size in islice(sizes_in_order(made), sizes)
+        for violation in find_violations(prepared, size, schedule)
+    ]
+
+
+@pytest.mark.parametrize("path", RIGHT, ids=named)
+def test_a_right_kernel_violates_nothing(path: Path) -> None:
+    assert violations(traced(path), 8) == []
+
+
+@pytest.mark.parametrize("path", WRONG, ids=named)
+def test_a_wrong_twin_differs_at_an_element(path: Path) -> None:
+    found = violations(traced(path), 8)
+    assert {each.code for each in found} == {"I39"}
+    assert all(each.element is not None and each.other is not None for each in found)
+    assert {name for each in found for name, _ in each.facts} == {"found", "expected", "inputs"}
+
+
+def test_every_kind_of_inputs_tells_twins_apart() -> None:
+    shown = {fact for path in WRONG[:2] for each in violations(traced(path), 8) for fact in each.facts}
+    assert {text for name, text in shown if name == "inputs"} == {f"{kind}; computed in float64" for kind in KINDS}
+
+
+@pytest.mark.parametrize("draw", range(FLOAT_DRAWS), ids=[kind_of(draw) for draw in range(FLOAT_DRAWS)])
+@pytest.mark.parametrize("dtype", [each for each in DTYPES if each.family == "float"], ids=str)
+def test_inputs_are_of_their_type(dtype: DType, draw: int) -> None:
+    made = drawn_floats(dtype, (6, 5), np.random.default_rng(0), draw)
+    assert made.dtype == dtype.numpy
+    assert len(np.unique(made.astype(np.float64))) > 1
+    assert drawn_floats(dtype, (0, 5), np.random.default_rng(0), draw).shape == (0, 5)
+
+
+def test_primes_are_distinct_where_the_type_has_enough() -> None:
+    made = drawn_floats(f32, (20, 20), np.random.default_rng(0), KINDS.index("primes"))
+    assert len(np.unique(made)) == 400
+    assert (made.astype(np.float64) * 4096 % 2 == 1).all()
+    assert len(np.unique(drawn_floats(bf16, (5, 5), np.random.default_rng(0), 2).astype(np.float64))) == 25
+
+
+@kernel(target=sm_90a, threads=32)
+def overflowing(X: Tensor["R 256", f16], Y: Tensor["R 256", f16]) -> None:
+    """In f16, the product overflows and the sum is rounded; over the reals it is the input."""
+    (row,) = block_id((X.shape[0],))
+    v = load(X[row].tile((256,), (0,)), spread((256,), threads=32, vector=8))
+    copy((v * 60000.0 * 60000.0 + v) / 3600000001.0, Y[row].tile((256,), (0,)))
+    assert_equals(Y, lambda r, n: X[r, n])  # pyright: ignore[reportArgumentType]
+
+
+def test_overflow_of_a_type_is_no_violation() -> None:
+    made = overflowing.trace()
+    assert violations(made, 2) == []
+    rounded = run(made, {"R": 1}, tags=False).arrays["Y"]
+    assert not np.isfinite(rounded.astype(np.float64)).all()
+
+
+@kernel(target=sm_90a, threads=32)
+def part_written(X: Tensor["R N", f32], Y: Tensor["R N", f32]) -> None:
+    R, N = X.shape
+    assume(N % 4 == 0)
+    (row,) = block_id((R,))
+    by = spread((128,), threads=32, vector=4)
+    copy(load(X[row].tile((128,), (0,)), by, edge=0), Y[row].tile((128,), (0,)), edge=0)
+    assert_equals(Y, lambda r, n: X[r, n])  # pyright: ignore[reportArgumentType]
+
+
+def test_an_element_that_is_never_written_violates_the_claim() -> None:
+    prepared = Prepared(part_written.trace())
+    assert find_violations(prepared, {"R": 2, "N": 128}, Schedule()) == ()
+    (found,) = find_violations(prepared, {"R": 2, "N": 132}, Schedule())
+    assert (found.code, found.element) == ("I39", (0, 128))
+    assert "is never written" in found.message

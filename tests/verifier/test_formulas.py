@@ -1,0 +1,54 @@
+"""Verdicts of kernels that claim formulas: right ones are not refuted, wrong ones only by the comparison of values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from argus.core.query import Budget
+from argus.core.verdict import Refuted, Unknown
+from argus.interp.memory.cells import BoolArray
+from argus.interp.values import formulas
+from argus.interp.values.formulas import Exact
+from argus.verifier.kernel import verify
+from property_tests.programs import CORPUS, templates
+
+RIGHT = sorted((CORPUS / "formulas").glob("*.py"))
+WRONG = sorted((CORPUS / "refuted").glob("formula_*.py"))
+BRIEF = evolve(Budget.about(0.5), runs=Budget().runs)
+
+
+def named(path: Path) -> str:
+    return path.stem
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("path", RIGHT, ids=named)
+def test_a_right_kernel_is_not_refuted(path: Path) -> None:
+    (template,) = templates(path)
+    report = verify(template.trace(), budget=BRIEF)
+    assert isinstance(report.verdict, Unknown), report.diagnostics
+    assert report.exit_code == 2
+
+
+def test_an_unknown_claim_is_named() -> None:
+    (template,) = templates(CORPUS / "formulas" / "dequantised.py")
+    report = verify(template.trace(), budget=evolve(BRIEF, runs=0))
+    assert isinstance(report.verdict, Unknown)
+    assert "`assert_equals(Y, lambda i0, i1: X[i0, i1] * S[i0, (i1 // 64)])` holds" in report.verdict.reason
+
+
+def nothing_differs(found: Exact, _expected: Exact, _allowed: Exact) -> BoolArray:
+    return np.zeros(found.shape, np.bool_)
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("path", WRONG, ids=named)
+def test_only_the_comparison_refutes_a_wrong_twin(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (template,) = templates(path)
+    assert isinstance(verify(template.trace(), budget=BRIEF).verdict, Refuted)
+    monkeypatch.setattr(formulas, "differs", nothing_differs)
+    assert isinstance(verify(template.trace(), budget=BRIEF).verdict, Unknown)

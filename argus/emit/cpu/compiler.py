@@ -6,13 +6,15 @@ import hashlib
 import importlib.util
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import platformdirs
+from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.emit.cpu.unit import Unit
+from argus.emit.cpu.unit import Unit, source_of
 
 _DEVICE = Path(__file__).parent / "device"
 _COMMON = (
@@ -24,23 +26,55 @@ _UNIT = ("-O1", "-fsanitize=thread", "-target", "x86_64-linux-gnu")
 SECONDS = 120.0
 
 
-def compile_unit(unit: Unit, seconds: float = SECONDS) -> Path:
+@frozen
+class Executable:
+    """A compiled kernel. path: the executable. number: the kernel's place among those that it holds."""
+
+    path: Path
+    number: int = 0
+
+
+def compile_unit(unit: Unit, seconds: float = SECONDS) -> Executable:
     """The executable of a unit, in the user's cache by the digest of its text and of the runtime.
 
     Raises ArgusError: E303 without `ziglang`, E304 if the compiler fails.
     """
-    runtime = _runtime(seconds)
-    digest = hashlib.sha256(f"{runtime.name}\n{unit.text}".encode()).hexdigest()[:24]
+    source = source_of((unit,))
+    digest = hashlib.sha256(f"{_runtime(seconds).name}\n{source}".encode()).hexdigest()[:24]
     place = _folder() / f"{unit.symbol[:40]}-{digest}"
-    if place.exists():
-        return place
-    with tempfile.TemporaryDirectory(prefix="argus-cpu-", dir=_folder()) as name:
+    if not place.exists():
+        _build(source, place, unit.symbol, seconds)
+    return Executable(place)
+
+
+def compile_units(
+    units: Sequence[Unit], folder: Path, name: str, seconds: float = SECONDS
+) -> list[Executable | ArgusError]:
+    """Many units of one target as one translation unit, in `folder` under `name`.
+
+    If that fails, one by one: a unit that does not compile gives its error (E304) and spoils no other.
+    Raises ArgusError (E303) without `ziglang`.
+    """
+    try:
+        _build(source_of(units), folder / name, name, seconds)
+    except ArgusError as error:
+        if error.diagnostic.code != "E304":
+            raise
+        if len(units) == 1:
+            return [error]
+        alone = [compile_units((unit,), folder, f"{name}-{n}", seconds) for n, unit in enumerate(units)]
+        return [each for (each,) in alone]
+    return [Executable(folder / name, number) for number in range(len(units))]
+
+
+def _build(source: str, place: Path, symbol: str, seconds: float) -> None:
+    with tempfile.TemporaryDirectory(prefix="argus-cpu-", dir=place.parent) as name:
         scratch = Path(name)
-        (scratch / "unit.cpp").write_text(unit.text, encoding="utf-8")
+        (scratch / "unit.cpp").write_text(source, encoding="utf-8")
         given = (f"-I{_DEVICE}", str(scratch / "unit.cpp"), "-o", str(scratch / "unit.o"))
-        _run(("clang", *_COMMON, *_UNIT, *given), unit.symbol, seconds)
-        _link((scratch / "unit.o", runtime), scratch / "unit", unit.symbol, seconds)
-        return (scratch / "unit").replace(place)
+        _run(("clang", *_COMMON, *_UNIT, *given), symbol, seconds)
+        _link((scratch / "unit.o", _runtime(seconds)), scratch / "unit", symbol, seconds)
+        (scratch / "unit").replace(place)
 
 
 @cache

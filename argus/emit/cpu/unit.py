@@ -8,13 +8,14 @@ GPU's compiler are functions of those headers. Helpers whose names carry paramet
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
 from argus.emit.cpu.counterparts import counterpart
 
-_ENTRY = re.compile(r'^extern "C" __global__ ', re.MULTILINE)
+_LINKAGE = 'extern "C" '
+_ENTRY = re.compile(rf"^{_LINKAGE}__global__ ", re.MULTILINE)
 _NEEDS_MACHINE = re.compile(r"\basm\b|__cvta|address_space|__attribute__\(\((device|global|shared)")
 _MACRO_USES = re.compile(r"(MOVES|ARRIVES_AT)\(")
 _QUALIFIERS = re.compile(
@@ -44,7 +45,10 @@ _PROVIDED = frozenset((*_TYPES, *_MACROS, "hold", "in_shared", "shared_address",
 
 @frozen
 class Unit:
-    """text: C++ for the CPU. symbol: the kernel's. threads and cluster: launch bounds that the text states."""
+    """text: C++ for the CPU, to stand in a namespace after the target's header. symbol: the kernel's.
+
+    threads and cluster: launch bounds that the text states.
+    """
 
     text: str
     symbol: str
@@ -67,8 +71,21 @@ def unit_of(text: str, target: str, symbol: str) -> Unit:
         elif own := counterpart(defined_name(item) or ""):
             made.append(own)
     first = prelude.count("\n") + 1
-    parts = [f'#include "{target}.h"', *made, *kept, f'#line {first} "{symbol}"', kernel, f"CPU_ENTRY({symbol})", ""]
+    parts = [*made, *kept, f'#line {first} "{symbol}"', kernel.removeprefix(_LINKAGE), ""]
     return Unit("\n".join(parts), symbol, target, _threads(kernel), _cluster(kernel))
+
+
+def source_of(units: Sequence[Unit]) -> str:
+    """One translation unit of kernels for the same target: a namespace each, and the table by which they are called.
+
+    The header of the target is read once. Each kernel's LDS arrays have a section of their own, between guard zones.
+    """
+    parts = [f'#include "{units[0].target}.h"']
+    for number, unit in enumerate(units):
+        parts += [f'#define LDS_SECTION "lds_{number}"', f"namespace unit_{number} {{", f"CPU_UNIT({number})", unit.text]
+        parts += [f"CPU_ENTRY({unit.symbol})", f"CPU_UNIT_END({number})", "}", "#undef LDS_SECTION"]
+    entries = " ".join(f"CPU_KERNEL({number})," for number in range(len(units)))
+    return "\n".join([*parts, f'extern "C" const CpuKernel cpu_kernels[] = {{{entries}}};', ""])
 
 
 def definitions(text: str) -> Iterator[tuple[int, str]]:

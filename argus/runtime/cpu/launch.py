@@ -18,6 +18,7 @@ from argus.core.dtype import DTYPES
 from argus.core.ir import Alloc, Kernel, Strided, walk
 from argus.core.walk import show
 from argus.emit.artifact import LaunchInfo, TensorMapArgument
+from argus.emit.cpu.compiler import Executable
 from argus.emit.cpu.unit import Unit
 from argus.runtime.expressions import value_of
 
@@ -79,7 +80,7 @@ class Answer:
 
 
 def run_unit(
-    executable: Path,
+    executable: Executable,
     unit: Unit,
     kernel: Kernel,
     info: LaunchInfo,
@@ -98,7 +99,15 @@ def run_unit(
     names = [buffer.name for buffer in kernel.parameters]
     grain = min((_BYTES[dtype] for dtype in _types(kernel)), default=2)
     largest = max([info.shared_bytes, *(tensors[name].held.nbytes for name in names)])
-    words: Words = [int(unit.target == "gfx942"), *grid, *unit.cluster, info.threads, info.shared_bytes, min(grain, 2)]
+    words: Words = [
+        executable.number,
+        int(unit.target == "gfx942"),
+        *grid,
+        *unit.cluster,
+        info.threads,
+        info.shared_bytes,
+        min(grain, 2),
+    ]
     words += [int(info.early), schedule.seed + 1, _MOMENTS.index(schedule.moments), _ORDERS.index(schedule.order)]
     words += [max(_LEAST_SLOT, (2 * largest + 4096).bit_length() + 1), len(names), len(info.maps)]
     words += [len(info.maps) + len(info.arguments)]
@@ -122,7 +131,7 @@ def run_unit(
 
 
 def _execute(
-    executable: Path,
+    executable: Executable,
     kernel: Kernel,
     words: Words,
     data: Sequence[bytes],
@@ -134,7 +143,11 @@ def _execute(
         request.write_bytes(b"".join([np.array([len(words), *words], np.int64).tobytes(), *data]))
         try:
             done = subprocess.run(  # noqa: S603 reason: the executable that was just compiled
-                (str(executable), str(request), str(answer)), capture_output=True, timeout=seconds, check=False, env={}
+                (str(executable.path), str(request), str(answer)),
+                capture_output=True,
+                timeout=seconds,
+                check=False,
+                env={},
             )
         except subprocess.TimeoutExpired:
             return Answer(ended=f"it did not end within {seconds:g} s")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from math import prod
-from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
@@ -16,7 +15,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.index import Sym
 from argus.core.ir import Buffer, Launch, Program
 from argus.core.walk import evaluate
-from argus.emit.cpu.compiler import compile_unit
+from argus.emit.cpu.compiler import Executable, compile_unit
 from argus.emit.cpu.unit import Unit
 from argus.interp.interpret import interpret_program
 from argus.interp.memory.loading import inputs, outputs
@@ -38,7 +37,7 @@ from argus.runtime.cpu.validate import (
 )
 
 Array = npt.NDArray[Any]
-Built = Sequence[tuple[Launch, Emitted, Unit, Path]]
+Built = Sequence[tuple[Launch, Emitted, Unit, Executable]]
 _SIZES = 3
 _ATTEMPTS = 200
 _MOST_ELEMENTS = 1 << 18

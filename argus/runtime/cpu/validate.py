@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import islice, product
 from math import prod
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -23,7 +22,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Copy, Fold, Kernel, Map, Op, walk
 from argus.core.ir.element_walk import nodes
 from argus.emit.artifact import LaunchInfo, cuda_launch, launch_info
-from argus.emit.cpu.compiler import compile_unit
+from argus.emit.cpu.compiler import Executable, compile_unit
 from argus.emit.cpu.unit import Unit, unit_of
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.text import hip_text
@@ -185,7 +184,9 @@ def _has_inputs(kernel: Kernel, sizes: Mapping[str, int]) -> bool:
     return True
 
 
-def _trial(text: Emitted, own: Unit, executable: Path, sizes: Mapping[str, int], seed: int, seconds: float) -> Trial:
+def _trial(
+    text: Emitted, own: Unit, executable: Executable, sizes: Mapping[str, int], seed: int, seconds: float
+) -> Trial:
     kernel = text.kernel
     arrays = small_inputs(kernel, sizes, seed)
     known = {buffer.name for buffer in inputs(kernel)}

@@ -99,5 +99,8 @@ template <class... A, u64... I> inline void cpu_apply(void (*kernel)(A...), void
 template <class... A> inline void cpu_call(void (*kernel)(A...), void** given) {
     cpu_apply(kernel, given, typename __make_integer_seq<Sequence, u64, sizeof...(A)>::Of{});
 }
+// What a kernel's unit consists of beside its text. On sm_90a, `cpu_memory` is what `extern __shared__` redeclares in the
+// namespace; its address does not count. On gfx942, LDS arrays lie in a section of their own, between two guard zones.
+struct CpuKernel { void (*entry)(void**); u8 *section_start, *section_end, *lds_before, *lds_behind; };
 #define CPU_ENTRY(kernel) \
-    extern "C" void cpu_entry(void** given) { cpu_call(kernel, given); }
+    static void cpu_entry(void** given) { cpu_call(kernel, given); }

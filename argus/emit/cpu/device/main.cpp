@@ -1,13 +1,7 @@
 // Runs one launch: reads a request, executes the unit's kernel on fibers, writes findings and the tensors.
 #include "waves.h"
 
-extern "C" void cpu_entry(void**);
-extern "C" u8 __start_lds[] __attribute__((weak));
-extern "C" u8 __stop_lds[] __attribute__((weak));
-extern "C" u8 cpu_lds_before[] __attribute__((weak));
-__attribute__((used, section("lds"))) static u8 lds_behind[LDS_GUARD];
-extern "C" u8 cpu_memory[1];
-u8 cpu_memory[1];
+extern "C" const CpuKernel cpu_kernels[];
 
 extern "C" int cpu_thread_index() { return (int)running->index; }
 static u32 extents[3];  // of a cluster, in blocks
@@ -161,6 +155,7 @@ extern "C" [[noreturn]] void cpu_main(i64* stack) {
     read_all((int)file, &count, 8);
     words = (i64*)pages((u64)count * 8 + 4096);
     read_all((int)file, words, (u64)count * 8);
+    const CpuKernel& own = cpu_kernels[take()];
     launch.target = (u32)take();
     for (u32& each : launch.grid) each = (u32)take();
     for (u32& each : extents) each = (u32)take();
@@ -210,9 +205,10 @@ extern "C" [[noreturn]] void cpu_main(i64* stack) {
     shared_base = 16 * (1 + dice.below(63));  // CUDA aligns dynamic shared memory to 16 bytes
     for (u32 rank = 0; rank < launch.cluster; ++rank)
         windows[rank] = slots[new_slot(REGION_SHARED, (int)rank, launch.shared_bytes, launch.grain, false, true, true)].start - shared_base;
-    if (cpu_lds_before) {
-        if (cpu_lds_before != __start_lds || lds_behind + LDS_GUARD != __stop_lds) leave(105);  // another order of the section
-        lds_start = __start_lds + LDS_GUARD, lds_end = lds_behind;
+    if (own.section_start) {
+        const bool first = own.lds_before == own.section_start, last = own.lds_behind + LDS_GUARD == own.section_end;
+        if (!first || !last) leave(105);  // the compiler chose another order of the section
+        lds_start = own.lds_before + LDS_GUARD, lds_end = own.lds_behind;
     }
     if (lds_end > lds_start) {
         lds_region = {REGION_SHARED, 0, lds_start, (u64)(lds_end - lds_start), launch.grain, true, nullptr, nullptr};
@@ -245,7 +241,7 @@ extern "C" [[noreturn]] void cpu_main(i64* stack) {
     cluster_laps = allocate_array<u32>(thread_count);
     queues = allocate_array<Queue>(3 * thread_count);
     slot_clocks = allocate_array<u32>(actors);
-    entry = cpu_entry;
+    entry = own.entry;
     u32 shape[3], total = 1;
     for (int axis = 0; axis < 3; ++axis) total *= shape[axis] = (launch.grid[axis] + extents[axis] - 1) / extents[axis];
     const u32 first = launch.order == RANDOMLY && total ? dice.below(total) : 0;

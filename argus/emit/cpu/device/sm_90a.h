@@ -17,8 +17,10 @@ template <int N> struct CpuGrid { operator int() const { return cpu_grid_extent(
 inline constexpr CpuThread threadIdx{};
 inline constexpr struct { CpuBlock<0> x; CpuBlock<1> y; CpuBlock<2> z; } blockIdx{};
 inline constexpr struct { CpuGrid<0> x; CpuGrid<1> y; CpuGrid<2> z; } gridDim{};
-extern "C" unsigned char cpu_memory[];
 #define memory cpu_memory
+#define CPU_UNIT(n) [[maybe_unused]] static unsigned char cpu_memory[1];
+#define CPU_UNIT_END(n)
+#define CPU_KERNEL(n) {unit_##n::cpu_entry, nullptr, nullptr, nullptr, nullptr}
 
 struct alignas(64) TensorMap { char bytes[128]; };
 using uint2 = b64;

@@ -5,8 +5,9 @@ runs of the interpreter, as the property test does with fewer runs: a proved pro
 schedules and random ones, with tags and values; a refuted one by its own run.
 events: draws kernels with roles around a ring, correct and wrong, and compares the events that the proof extracts with
 those of runs.
-text: draws programs as `programs` does, and executes the emitted text of the proved ones on the CPU. Programs that a
-journal (`--journal FILE`) holds are not run again. `--minutes M` limits the time. Fails if one disagrees.
+text: draws programs that are right by construction, and executes the emitted text of the proved ones on the CPU, see
+`fuzz_text.py`. Programs that a journal (`--journal FILE`) holds are not run again; `--result FILE` stores the figures.
+`--minutes M` limits the time. Fails if one disagrees.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.query import Budget
-from argus.core.verdict import Proved
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
-from argus.runtime.cpu.validate import validate
 from argus.testing.mutants import spread_sizes
 from argus.verifier.kernel import verify
+from benchmarks.fuzz_text import texts
 from property_tests.ring_events import difference, reading
 from property_tests.small import ringing
 from property_tests.small.program import Depth, Program, disagreement, draw
 
+_JOURNAL = Path("build/fuzz_text.journal")
 _OFTEN = 1000
 """Number of programs between progress reports."""
 
@@ -105,45 +106,6 @@ def _read(kernel: Kernel, drawn: random.Random) -> tuple[str, str]:
     return "run as read", ""
 
 
-def texts(count: int, seed: int, minutes: float, seconds: float, journal: Path | None) -> int:
-    """Execute the texts of `count` proved programs, those of the journal included; returns the disagreements."""
-    drawn = random.Random(seed)  # noqa: S311 reason: as above
-    seen: dict[str, str] = {}
-    if journal is not None and journal.exists():
-        seen = dict(line.split("\t", 1) for line in journal.read_text("utf-8").splitlines())
-    start = time.monotonic()
-    while sum(how in _EXECUTED for how in seen.values()) < count and time.monotonic() - start < 60 * minutes:
-        program = draw(drawn.choice)
-        if repr(program) in seen:
-            continue
-        how = seen[repr(program)] = _text_of(program, seconds, len(seen))
-        if how == "wrong":
-            print(f"DISAGREEMENT on {program}", flush=True)
-        if journal is not None:
-            with journal.open("a", encoding="utf-8") as stream:
-                stream.write(f"{program!r}\t{how}\n")
-    outcomes = Counter(seen.values())
-    shown = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(outcomes.items()))
-    print(f"{len(seen):,} programs, seed {seed}: {shown}; {time.monotonic() - start:.0f} s")
-    return outcomes["wrong"]
-
-
-_EXECUTED = ("right", "wrong")
-
-
-def _text_of(program: Program, seconds: float, number: int) -> str:
-    """What the text of a proved program does: right, wrong, or why it was not executed."""
-    try:
-        kernel = program.kernel()
-        report = verify(kernel, solver="z3", budget=Budget.about(seconds))
-        if not isinstance(report.verdict, Proved):
-            return "not proved"
-        size = spread_sizes(list(sizes_in_order(kernel)), 3)
-        return "right" if validate(kernel, size[number % len(size) :][:1], seeds=3).right else "wrong"
-    except ArgusError as error:
-        return f"refused ({error.diagnostic.code})"
-
-
 def _report(verdicts: Counter[str], families: Counter[str], wrong: int, seed: int, seconds: float) -> None:
     run = sum(verdicts.values())
     shares = ", ".join(f"{verdicts[kind]:,} {kind}" for kind in ("proved", "refuted", "unknown", "vacuous", "rejected"))
@@ -160,12 +122,15 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--seconds", type=float, default=1.0, help="the budget of a verification")
     parser.add_argument("--sizes", type=int, default=4, help="sizes at which a proved program is run")
-    parser.add_argument("--journal", type=Path, help="of `text`: the programs that were run, one a line")
+    parser.add_argument("--journal", type=Path, default=_JOURNAL, help="of `text`: the programs that were run")
+    parser.add_argument("--result", type=Path, help="of `text`: where to store the figures")
+    parser.add_argument("--jobs", type=int, default=1, help="of `text`: processes")
     chosen = parser.parse_args()
     if chosen.what == "events":
         return 1 if events(chosen.count, chosen.seed, chosen.minutes) else 0
     if chosen.what == "text":
-        return 1 if texts(chosen.count, chosen.seed, chosen.minutes, chosen.seconds, chosen.journal) else 0
+        limits = (chosen.count, chosen.seed, chosen.minutes, chosen.seconds)
+        return 1 if texts(*limits, chosen.journal, chosen.jobs, chosen.result) else 0
     depth = Depth(sizes=chosen.sizes, random=2, every=True)
     return 1 if programs(chosen.count, chosen.seed, chosen.minutes, chosen.seconds, depth) else 0
 

@@ -82,7 +82,12 @@ def source_of(units: Sequence[Unit]) -> str:
     """
     parts = [f'#include "{units[0].target}.h"']
     for number, unit in enumerate(units):
-        parts += [f'#define LDS_SECTION "lds_{number}"', f"namespace unit_{number} {{", f"CPU_UNIT({number})", unit.text]
+        parts += [
+            f'#define LDS_SECTION "lds_{number}"',
+            f"namespace unit_{number} {{",
+            f"CPU_UNIT({number})",
+            unit.text,
+        ]
         parts += [f"CPU_ENTRY({unit.symbol})", f"CPU_UNIT_END({number})", "}", "#undef LDS_SECTION"]
     entries = " ".join(f"CPU_KERNEL({number})," for number in range(len(units)))
     return "\n".join([*parts, f'extern "C" const CpuKernel cpu_kernels[] = {{{entries}}};', ""])

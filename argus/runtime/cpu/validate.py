@@ -136,7 +136,7 @@ def validate(
     built = perf_counter() - start
     trials: list[Trial] = []
     for chosen, seed in product(sizes or chosen_sizes(kernel), seeds_of(seeds)):
-        trials.append(_trial(text, own, executable, chosen, seed, seconds))
+        trials.append(run_trial(text, own, executable, chosen, seed, seconds))
         if stop and not trials[-1].right:
             break
     return Validation(kernel.name, kernel.target.name, tuple(trials), (built, perf_counter() - start - built))
@@ -184,9 +184,10 @@ def _has_inputs(kernel: Kernel, sizes: Mapping[str, int]) -> bool:
     return True
 
 
-def _trial(
+def run_trial(
     text: Emitted, own: Unit, executable: Executable, sizes: Mapping[str, int], seed: int, seconds: float
 ) -> Trial:
+    """One run of a compiled text beside the interpreter's. Raises ArgusError (E402) for sizes that it does not take."""
     kernel = text.kernel
     arrays = small_inputs(kernel, sizes, seed)
     known = {buffer.name for buffer in inputs(kernel)}

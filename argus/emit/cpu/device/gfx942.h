@@ -8,9 +8,10 @@
 #define __shared__ static __attribute__((section(LDS_SECTION)))
 #define CPU_UNIT(n) \
     extern "C" u8 __start_lds_##n[], __stop_lds_##n[]; \
-    IN_LDS alignas(1024) static u8 lds_before[LDS_GUARD];
+    IN_LDS __attribute__((aligned(1024))) static u8 lds_before[LDS_GUARD];
 #define CPU_UNIT_END(n) IN_LDS static u8 lds_behind[LDS_GUARD];
-#define CPU_KERNEL(n) {unit_##n::cpu_entry, unit_##n::__start_lds_##n, unit_##n::__stop_lds_##n, unit_##n::lds_before, unit_##n::lds_behind}
+#define CPU_KERNEL(n) \
+    {unit_##n::cpu_entry, unit_##n::__start_lds_##n, unit_##n::__stop_lds_##n, unit_##n::lds_before, unit_##n::lds_behind}
 #define THREADS(n, waves)
 using s16x4 = short __attribute__((vector_size(8), may_alias));
 using f32x4 = f32 __attribute__((vector_size(16)));

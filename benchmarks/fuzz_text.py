@@ -1,0 +1,177 @@
+"""Random proved programs whose emitted text is executed on the CPU: `python benchmarks/fuzz.py text`.
+
+Programs are drawn from the families of `property_tests/small` that are right by construction. Each is verified; the texts
+of the proved ones are compiled many at a time, run at three sizes, each under another schedule with other inputs, and
+compared with the interpreter. A journal has one line for each program: what came of it, its family, its target, what it
+uses, the seed, and the program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from argus.core.diagnostic import ArgusError
+from argus.core.query import Budget
+from argus.core.verdict import Proved
+from argus.interp.search.search import sizes_in_order
+from argus.runtime.cpu.together import Runs, validate_together
+from argus.runtime.cpu.validate import Emitted, Validation, emitted
+from argus.testing.mutants import spread_sizes
+from argus.verifier.kernel import verify
+from property_tests.small.marks import uses
+from property_tests.small.right import Right, draw
+
+_AT_ONCE = 48
+"""Programs that one call compiles together, at most."""
+_SIZES = 3
+EXECUTED = ("right", "wrong")
+
+
+@frozen
+class Entry:
+    """What came of a program. outcome: "right", "wrong", "not proved" or "refused (code)". why: of a wrong one."""
+
+    outcome: str
+    family: str
+    target: str
+    uses: tuple[str, ...]
+    seed: int
+    program: str
+    why: str = ""
+
+    @property
+    def line(self) -> str:
+        return "\t".join((self.outcome, self.family, self.target, ",".join(self.uses), str(self.seed), self.program))
+
+
+def read(journal: Path) -> list[Entry]:
+    """The entries of a journal; a last line without an end was not finished."""
+    if not journal.exists():
+        return []
+    lines = journal.read_text("utf-8").split("\n")[:-1]
+    parts = [line.split("\t") for line in lines]
+    return [Entry(a, b, c, tuple(filter(None, d.split(","))), int(e), f) for a, b, c, d, e, f in parts]
+
+
+def run(count: int, seed: int, minutes: float, seconds: float, journal: Path, jobs: int) -> list[Entry]:
+    """Execute programs until `count` were executed, those of the journal included, or the time is over."""
+    entries = read(journal)
+    print(f"{len(entries):,} programs in the journal", flush=True)
+    end = time.monotonic() + 60 * minutes
+    batches = _batches(seed, {each.program for each in entries})
+    executed = sum(each.outcome in EXECUTED for each in entries)
+    with ProcessPoolExecutor(jobs) as pool, journal.open("a", encoding="utf-8") as stream:
+        pending: set[Future[list[Entry]]] = set()
+        while (executed < count and time.monotonic() < end) or pending:
+            while len(pending) < jobs and executed < count and time.monotonic() < end:
+                pending.add(pool.submit(executed_batch, next(batches), seed, seconds))
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for entry in (each for future in done for each in future.result()):
+                entries.append(entry)
+                executed += entry.outcome in EXECUTED
+                stream.write(entry.line + "\n")
+                if entry.outcome == "wrong":
+                    print(f"DISAGREEMENT on {entry.program}\n  {entry.why}", flush=True)
+            stream.flush()
+    return entries
+
+
+def _batches(seed: int, seen: set[str]) -> Iterator[list[Right]]:
+    drawn = random.Random(seed)  # noqa: S311 reason: a seed makes the figures repeatable
+    while True:
+        batch: list[Right] = []
+        while len(batch) < _AT_ONCE:
+            program = draw(drawn.choice)
+            if repr(program) not in seen:
+                seen.add(repr(program))
+                batch.append(program)
+        yield batch
+
+
+def executed_batch(programs: Sequence[Right], seed: int, seconds: float) -> list[Entry]:
+    """What came of each program."""
+    entries: list[Entry] = []
+    runs: list[tuple[Entry, Runs]] = []
+    for number, program in enumerate(programs):
+        entry, made = _prepared(program, seed, seconds)
+        if made is None:
+            entries.append(entry)
+        else:
+            sizes = spread_sizes(list(sizes_in_order(made.kernel)), _SIZES)
+            cases = [(each, (place + number) % (2 * _SIZES)) for place, each in enumerate(sizes)]
+            runs.append((entry, Runs(made, cases)))
+    found = validate_together([each for _, each in runs]) if runs else []
+    return [*entries, *(_judged(entry, each) for (entry, _), each in zip(runs, found, strict=True))]
+
+
+def _prepared(program: Right, seed: int, seconds: float) -> tuple[Entry, Emitted | None]:
+    """The entry of a program so far, and its text if it is proved."""
+    family, target, used = type(program).__name__.lower(), "", ()
+    try:
+        kernel = program.kernel()
+        target, used = kernel.target.name, uses(kernel)
+        report = verify(kernel, solver="z3", budget=Budget.about(seconds))
+        if not isinstance(report.verdict, Proved):
+            return Entry("not proved", family, target, used, seed, repr(program)), None
+        return Entry("right", family, target, used, seed, repr(program)), emitted(kernel)
+    except ArgusError as error:
+        return Entry(f"refused ({error.diagnostic.code})", family, target, used, seed, repr(program)), None
+
+
+def _judged(entry: Entry, found: Validation | ArgusError) -> Entry:
+    outcome, why = "right", ""
+    if isinstance(found, ArgusError):
+        outcome = "wrong" if found.diagnostic.code == "E304" else f"refused ({found.diagnostic.code})"
+        why = str(found)
+    elif not found.right:
+        outcome, why = "wrong", str(next(each for each in found.trials if not each.right))
+    return Entry(outcome, entry.family, entry.target, entry.uses, entry.seed, entry.program, why)
+
+
+def summary(entries: Sequence[Entry]) -> dict[str, Any]:
+    """The figures of a journal."""
+    executed = [each for each in entries if each.outcome in EXECUTED]
+    return {
+        "schema": "argus.fuzz_text/1",
+        "programs": len(entries),
+        "executed": len(executed),
+        "disagreements": sum(each.outcome == "wrong" for each in entries),
+        "seeds": sorted({each.seed for each in entries}),
+        "sizes of a program": _SIZES,
+        "outcomes": _counted(each.outcome for each in entries),
+        "executed by target": _counted(each.target for each in executed),
+        "executed by family": {
+            family: _counted(each.target for each in executed if each.family == family)
+            for family in sorted({each.family for each in executed})
+        },
+        "executed by use": {
+            mark: _counted(each.target for each in executed if mark in each.uses)
+            for mark in sorted({mark for each in executed for mark in each.uses})
+        },
+    }
+
+
+def _counted(names: Iterator[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))
+
+
+def texts(count: int, seed: int, minutes: float, seconds: float, journal: Path, jobs: int, result: Path | None) -> int:
+    """Run, print and store the figures; returns the number of disagreements."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    start = time.monotonic()
+    found = summary(run(count, seed, minutes, seconds, journal, jobs))
+    print(json.dumps(found, indent=1))
+    print(f"{time.monotonic() - start:.0f} s")
+    if result is not None:
+        result.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return found["disagreements"]

@@ -1,0 +1,28 @@
+"""A random program that is right by construction, of any family and for either target, to execute its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from argus.core.ir import Kernel
+from property_tests.small import elements, staging
+from property_tests.small.choosing import Choose
+
+
+class Right(Protocol):
+    """A configuration of a family: hashable, and its kernel."""
+
+    def kernel(self) -> Kernel: ...
+
+
+FAMILIES: Mapping[str, Callable[[Choose], Right]] = {
+    "elements": elements.draw,
+    "staging": staging.draw,
+}
+_WEIGHTS = {"elements": 4, "staging": 4}
+_DRAWN = tuple(name for name in FAMILIES for _ in range(_WEIGHTS[name]))
+
+
+def draw(choose: Choose) -> Right:
+    return FAMILIES[choose(_DRAWN)](choose)

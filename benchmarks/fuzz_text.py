@@ -55,12 +55,13 @@ class Entry:
 
 
 def read(journal: Path) -> list[Entry]:
-    """The entries of a journal; a last line without an end was not finished."""
+    """The entries of a journal but for disagreements, which are run again; a last line without an end was not finished."""
     if not journal.exists():
         return []
     lines = journal.read_text("utf-8").split("\n")[:-1]
     parts = [line.split("\t") for line in lines]
-    return [Entry(a, b, c, tuple(filter(None, d.split(","))), int(e), f) for a, b, c, d, e, f in parts]
+    made = [Entry(a, b, c, tuple(filter(None, d.split(","))), int(e), f) for a, b, c, d, e, f in parts]
+    return [each for each in made if each.outcome != "wrong"]
 
 
 def run(count: int, seed: int, minutes: float, seconds: float, journal: Path, jobs: int) -> list[Entry]:
@@ -70,7 +71,8 @@ def run(count: int, seed: int, minutes: float, seconds: float, journal: Path, jo
     end = time.monotonic() + 60 * minutes
     batches = _batches(seed, {each.program for each in entries})
     executed = sum(each.outcome in EXECUTED for each in entries)
-    with ProcessPoolExecutor(jobs) as pool, journal.open("a", encoding="utf-8") as stream:
+    with ProcessPoolExecutor(jobs) as pool, journal.open("w", encoding="utf-8") as stream:
+        stream.writelines(each.line + "\n" for each in entries)
         pending: set[Future[list[Entry]]] = set()
         while (executed < count and time.monotonic() < end) or pending:
             while len(pending) < jobs and executed < count and time.monotonic() < end:

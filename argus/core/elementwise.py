@@ -34,7 +34,9 @@ def _both(text: str) -> dict[str, str]:
 
 
 def _rsqrt(x: FloatArray) -> FloatArray:
-    return np.reciprocal(np.sqrt(x))
+    """One over the root, rounded once: elements of 16 bits are computed in single precision, as by the GPU."""
+    wide = x.astype(np.float32) if x.dtype.itemsize < np.dtype(np.float32).itemsize else x
+    return np.reciprocal(np.sqrt(wide)).astype(x.dtype)
 
 
 def _fma(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:

@@ -120,9 +120,9 @@ def draw(choose: Choose) -> Elements:
     target, threads = choose(TARGETS), choose((64, 128, 256))
     source = choose((f32, bf16, f16, i32, f32))
     tile = choose_tile(choose, threads, source, (8, 16, 32, 64), (8, 16, 32, 64))
-    exact = choose((True, True, True, False))
-    names = tuple(_EXACT) if exact else tuple(_STEPS)
-    steps = tuple(choose(names) for _ in range(choose((1, 2, 3, 4))))
+    steps = tuple(choose(tuple(_EXACT)) for _ in range(choose((1, 2, 3, 4))))
+    if choose((True, False, False)):
+        steps = (*steps, "f32", choose(tuple(_ROUNDED)))
     turned = choose((False, False, False, True))
     vector = choose(vectors(tile, threads, source))
     results = (i32,) if source == i32 else (f32, bf16, f16) if turned or vector < 4 else (f32, bf16, f16, e4m3)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from argus.core.ir import Kernel
-from property_tests.small import elements, staging
+from property_tests.small import boxing, elements, folding, multiplying, piping, staging
 from property_tests.small.choosing import Choose
 
 
@@ -19,8 +19,12 @@ class Right(Protocol):
 FAMILIES: Mapping[str, Callable[[Choose], Right]] = {
     "elements": elements.draw,
     "staging": staging.draw,
+    "folding": folding.draw,
+    "multiplying": multiplying.draw,
+    "boxing": boxing.draw,
+    "piping": piping.draw,
 }
-_WEIGHTS = {"elements": 4, "staging": 4}
+_WEIGHTS = {"elements": 5, "staging": 5, "folding": 2, "multiplying": 4, "boxing": 3, "piping": 4}
 _DRAWN = tuple(name for name in FAMILIES for _ in range(_WEIGHTS[name]))
 
 

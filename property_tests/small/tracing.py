@@ -8,7 +8,20 @@ from argus.core.atom import Atom
 from argus.core.diagnostic import ArgusError
 from argus.core.dtype import DType
 from argus.core.ir import Kernel
-from argus.language import Fragment, Tensor, assume, gfx942, global_store, kernel, lds, sm_90a, spread, sync, vmem
+from argus.language import (
+    Fragment,
+    Tensor,
+    assume,
+    gfx942,
+    global_load,
+    global_store,
+    kernel,
+    lds,
+    sm_90a,
+    spread,
+    sync,
+    vmem,
+)
 from property_tests.small.choosing import Choose
 
 TARGETS = ("sm_90a", "gfx942")
@@ -58,8 +71,8 @@ def choose_tile(choose: Choose, threads: int, dtype: DType, rows: Sequence[int],
 
 
 def one_by_one(dtype: DType) -> tuple[Atom, ...]:
-    """Stores of single elements, for targets whose rows may begin anywhere."""
-    return tuple(atom for atom in global_store if atom.vector_bits == dtype.bits)
+    """Loads and stores of single elements, for rows that may begin anywhere."""
+    return tuple(atom for atom in (*global_load, *global_store) if atom.vector_bits == dtype.bits)
 
 
 def assume_rows(of: Tensor, vector: int) -> None:

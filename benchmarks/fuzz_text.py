@@ -1,9 +1,9 @@
 """Random proved programs whose emitted text is executed on the CPU: `python benchmarks/fuzz.py text`.
 
-Programs are drawn from the families of `property_tests/small` that are right by construction. Each is verified; the texts
-of the proved ones are compiled many at a time, run at three sizes, each under another schedule with other inputs, and
-compared with the interpreter. A journal has one line for each program: what came of it, its family, its target, what it
-uses, the seed, and the program.
+Programs are drawn from the families of `property_tests/small` that are right by construction. Each is verified; the
+texts of the proved ones are compiled many at a time, run at three sizes, each under another schedule with other inputs,
+and compared with the interpreter. A journal has one line for each program: what came of it, its family, its target,
+what it uses, the seed, and the program.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Entry:
 
 
 def read(journal: Path) -> list[Entry]:
-    """The entries of a journal but for disagreements, which are run again; a last line without an end was not finished."""
+    """The entries of a journal but for disagreements, which are run again, and a last line without an end."""
     if not journal.exists():
         return []
     lines = journal.read_text("utf-8").split("\n")[:-1]

@@ -1,6 +1,6 @@
-"""Random right programs on sm_90a that move boxes by TMA: tensors of one to three axes, a ring of slots, no product.
+"""Random right programs on sm_90a that move boxes by TMA: tensors of one to four axes, a ring of slots, no product.
 
-One thread fills the slots; one warpgroup or two read them and store what they read, or boxes leave shared memory by TMA.
+One thread fills the slots; one warpgroup or two read them and store what they read, by themselves or by TMA.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from property_tests.small.tracing import Tile, choose_tile, narrowed, trace, vec
 class Boxing:
     """Y is X, scaled, by boxes of `tile`.
 
-    axes: of the tensors; 1: bulk copies of runs of `columns`. span: of the swizzle in bytes, 0 for none. readers: warpgroups
-    that read each slot, each its rows. vector: of their reads. boxed: Y is stored by TMA. blocks: of a persistent kernel.
+    axes: of the tensors; 1: bulk copies of runs. span: of the swizzle in bytes, 0 for none. readers: warpgroups that
+    read each slot, each its rows. vector: of their reads. boxed: Y is stored by TMA. blocks: of a persistent kernel.
     """
 
     dtype: DType

@@ -12,6 +12,7 @@ from argus.core.ir import Kernel
 from argus.language import (
     Fragment,
     Tensor,
+    add,
     assert_written_once,
     assume,
     bf16,
@@ -32,10 +33,11 @@ from argus.language import (
     loop,
     maximum,
     minimum,
+    mul,
     reciprocal,
     rsqrt,
-    sqrt,
     spread,
+    sqrt,
     tag,
     tanh,
 )
@@ -52,48 +54,49 @@ from property_tests.small.tracing import (
     vectors,
 )
 
-Step = Callable[[Fragment, Fragment], Fragment]
-
-_EXACT: Mapping[str, Step] = {
-    "sum": lambda x, v: x + v,
+_PAIRS: Mapping[str, Callable[[Fragment, Fragment], Fragment]] = {
+    "sum": add,
     "difference": lambda x, v: x - v,
-    "product": lambda x, v: x * v,
-    "larger": lambda x, v: maximum(x, v),
+    "product": mul,
+    "larger": maximum,
     "smaller": lambda x, v: minimum(v, x),
-    "doubled": lambda x, v: x * 2,
-    "less three": lambda x, v: x - 3,
-    "relu": lambda x, v: maximum(x, 0),
-    "negated": lambda x, v: -x,
-    "square": lambda x, v: x * x,
     "fused": lambda x, v: fma(x, 0.5, v),
-    "by 1.25": lambda x, v: 1.25 * x,
-    "from one": lambda x, v: 1.0 - x,
-    "clipped": lambda x, v: minimum(maximum(x, -2.0), 2.5),
-    "bf16": lambda x, v: x.to(bf16),
-    "f16": lambda x, v: x.to(f16),
-    "f32": lambda x, v: x.to(f32),
-    "e4m3": lambda x, v: minimum(maximum(x, -64.0), 64.0).to(e4m3).to(f32),
 }
-_ROUNDED: Mapping[str, Step] = {
-    "exp": lambda x, v: exp(minimum(x, 4.0)),
-    "exp2": lambda x, v: exp2(minimum(x, 4.0)),
-    "root": lambda x, v: sqrt(maximum(x, 0.0)),
-    "rsqrt": lambda x, v: rsqrt(x * x + 1.0),
-    "reciprocal": lambda x, v: reciprocal(x * x + 1.0),
-    "log": lambda x, v: log(x * x + 1.0),
-    "tanh": lambda x, v: tanh(x),
-    "quotient": lambda x, v: x / 3.0,
+_EXACT: Mapping[str, Callable[[Fragment], Fragment]] = {
+    "doubled": lambda x: x * 2,
+    "less three": lambda x: x - 3,
+    "relu": lambda x: maximum(x, 0),
+    "negated": lambda x: -x,
+    "square": lambda x: x * x,
+    "by 1.25": lambda x: 1.25 * x,
+    "from one": lambda x: 1.0 - x,
+    "clipped": lambda x: minimum(maximum(x, -2.0), 2.5),
+    "bf16": lambda x: x.to(bf16),
+    "f16": lambda x: x.to(f16),
+    "f32": lambda x: x.to(f32),
+    "e4m3": lambda x: minimum(maximum(x, -64.0), 64.0).to(e4m3).to(f32),
 }
-_STEPS: Mapping[str, Step] = {**_EXACT, **_ROUNDED}
+_ROUNDED: Mapping[str, Callable[[Fragment], Fragment]] = {
+    "exp": lambda x: exp(minimum(x, 4.0)),
+    "exp2": lambda x: exp2(minimum(x, 4.0)),
+    "root": lambda x: sqrt(maximum(x, 0.0)),
+    "rsqrt": lambda x: rsqrt(x * x + 1.0),
+    "reciprocal": lambda x: reciprocal(x * x + 1.0),
+    "log": lambda x: log(x * x + 1.0),
+    "tanh": tanh,
+    "quotient": lambda x: x / 3.0,
+}
+"""Functions that the machine approximates: a program has one, as its last step, in single precision."""
+_ALONE = {**_EXACT, **_ROUNDED}
 
 
 @frozen
 class Elements:
     """Y = f(X, V), element by element.
 
-    source, result: element types. tile, vector: of a block, and of a thread. other: the axes of the second operand. steps:
-    the operations. trips: tiles per block along the columns, None for one. turned: the output is stored transposed.
-    buffered: through buffer instructions. order: of the grid's axes.
+    source, result: element types. tile, vector: of a block, and of a thread. other: the axes of the second operand.
+    steps: the operations. trips: tiles per block along the columns, None for one. turned: the output is stored
+    transposed. buffered: through buffer instructions. order: of the grid's axes.
     """
 
     target: str
@@ -120,7 +123,7 @@ def draw(choose: Choose) -> Elements:
     target, threads = choose(TARGETS), choose((64, 128, 256))
     source = choose((f32, bf16, f16, i32, f32))
     tile = choose_tile(choose, threads, source, (8, 16, 32, 64), (8, 16, 32, 64))
-    steps = tuple(choose(tuple(_EXACT)) for _ in range(choose((1, 2, 3, 4))))
+    steps = tuple(choose((*_PAIRS, *_EXACT)) for _ in range(choose((1, 2, 3, 4))))
     if choose((True, False, False)):
         steps = (*steps, "f32", choose(tuple(_ROUNDED)))
     turned = choose((False, False, False, True))
@@ -177,7 +180,7 @@ def _move(cfg: Elements, tensors: tuple[Tensor, Tensor, Tensor], at: tuple[Any, 
     arrived(cfg.target)
     y = x
     for name in cfg.steps:
-        y = _STEPS[name](y, narrowed(v, y.dtype))
+        y = _PAIRS[name](y, narrowed(v, y.dtype)) if name in _PAIRS else _ALONE[name](y)
     if cfg.turned:
         copy(narrowed(y, cfg.result), Y.T.tile(cfg.tile, at), via=one_by_one(cfg.result), edge=0)
     else:

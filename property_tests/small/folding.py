@@ -52,9 +52,8 @@ _LANES = {"sm_90a": 32, "gfx942": 64}
 class Folding:
     """A fold of X, combined with X again.
 
-    kind: "rows" of tiles, "columns" of tiles, "block" (rows that all threads of a block hold), "prefix" (inclusive sums along
-    a row) or "softmax". combiner: of the fold. split: the fold is written as one by thread and one by warp. trips: tiles that
-    are combined before they are folded.
+    kind: "rows" of tiles, "columns" of tiles, "block" (rows that all threads of a block hold), "prefix" (inclusive sums
+    along a row) or "softmax". combiner: of the fold. split: the fold is one by thread and one by warp.
     """
 
     target: str
@@ -199,7 +198,7 @@ def _prefix(cfg: Folding) -> Callable[..., None]:
             copy(y, Y[row].tile(chunk, (i,)), edge=0)
             carry += heads.sum(0)
             meet(cfg.target)
-        assert_written_once(Y, lambda m, n: dict(m=m))
+        assert_written_once(Y, lambda m, _: dict(m=m))
 
     return folding
 

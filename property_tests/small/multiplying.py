@@ -54,9 +54,10 @@ Shape = tuple[int, int, int]
 class Multiplying:
     """C = f(A B^T) by tiles of `shape` (m, n, k of a step).
 
-    waves: along m and n. side: of the MFMA. how: "direct" loads fragments from global memory; "staged" goes through shared
-    memory, "ahead" the same with the next step's loads under this step's product (cp.async on sm_90a). slots: of shared
-    memory. span, swizzle: of the slots. epilogue: of the sums. batched: the tensors have a first axis.
+    waves: along m and n. side: of the MFMA. how: "direct" loads fragments from global memory; "staged" goes through
+    shared memory, "ahead" the same with the next step's loads under this step's product (cp.async on sm_90a). slots:
+    of shared memory. span, swizzle: of the slots. epilogue: of the sums. batched: the tensors have a first axis.
+    buffered: through buffer loads.
     """
 
     target: str
@@ -135,15 +136,15 @@ def _body(cfg: Multiplying) -> Callable[..., None]:
             L = A.shape[0]
             assume(L * M * K <= 1 << 28, L * N * K <= 1 << 28, L * M * N <= 1 << 28)
             b, m, n = block_id((L, *counts))
-            A, B, Y = A[b], B[b], C[b]
+            left, right, out = A[b], B[b], C[b]
         else:
             tag(A, lambda m, k: dict(m=m, k=k))
             tag(B, lambda n, k: dict(n=n, k=k))
             assume(M * K <= 1 << 28, N * K <= 1 << 28)
-            (m, n), Y = block_id(counts), C
-        acc = (_by_wgmma if cfg.target == "sm_90a" else _by_mfma)(cfg, A, B, (m, n), ceil_div(K, deep))
+            (m, n), left, right, out = block_id(counts), A, B, C
+        acc = (_by_wgmma if cfg.target == "sm_90a" else _by_mfma)(cfg, left, right, (m, n), ceil_div(K, deep))
         assert_covers(acc.tag.k, 0, K)
-        copy(narrowed(_finished(cfg, acc, V, n), cfg.result), Y.tile((rows, columns), (m, n)), edge=0)
+        copy(narrowed(_finished(cfg, acc, V, n), cfg.result), out.tile((rows, columns), (m, n)), edge=0)
         if cfg.batched:
             assert_written_once(C, lambda b, m, n: dict(b=b, m=m, n=n))
         else:

@@ -52,9 +52,9 @@ from property_tests.small.tracing import narrowed, one_by_one, trace
 class Piping:
     """C = f(A B^T), by tiles of 64 rows per consumer and `columns`, `deep` elements of k per slot.
 
-    spans: of the swizzles of the operands' slots, in bytes. by_hand: mbarriers instead of a `Ring`. blocks: of a persistent
-    kernel, None for a block per tile. turned: B is K x N. batched: the tensors have a first axis. epilogue: what is done
-    to the sums. boxed: they are stored by TMA. single: element by element, for N of any size.
+    spans: of the swizzles of the operands' slots, in bytes. by_hand: mbarriers instead of a `Ring`. blocks: of a
+    persistent kernel, None for a block per tile. turned: B is K x N. batched: the tensors have a first axis. epilogue:
+    what is done to the sums. boxed: they are stored by TMA. single: element by element, for N of any size.
     """
 
     dtype: DType
@@ -124,9 +124,10 @@ def _body(cfg: Piping) -> Callable[..., None]:
         tiles: Any = [()]
         if cfg.batched:
             b, m, n = block_id((A.shape[0], *counts))
-            A, B, Y, tiles = A[b], B[b], C[b], [(m, n)]
+            left, right, out, tiles = A[b], B[b], C[b], [(m, n)]
         else:
-            Y, tiles = C, [block_id(counts)] if cfg.blocks is None else persistent(counts, blocks=cfg.blocks)
+            left, right, out = A, B, C
+            tiles = [block_id(counts)] if cfg.blocks is None else persistent(counts, blocks=cfg.blocks)
         mm = wgmma(cfg.dtype, n=cfg.columns, b_major="n" if cfg.turned else "k")
         pipe: Any = (_ByHand if cfg.by_hand and cfg.blocks is None else _ByRing)(cfg)
         box = shared(cfg.result, (cfg.consumers, 64, cfg.columns), swizzle=32) if cfg.boxed else None
@@ -137,7 +138,9 @@ def _body(cfg: Piping) -> Callable[..., None]:
                 for k in loop(depth):
                     across = (cfg.deep, cfg.columns), (k, n)
                     along = (cfg.columns, cfg.deep), (n, k)
-                    pipe.fill(k, A.tile((cfg.rows, cfg.deep), (m, k)), B.tile(*(across if cfg.turned else along)))
+                    pipe.fill(
+                        k, left.tile((cfg.rows, cfg.deep), (m, k)), right.tile(*(across if cfg.turned else along))
+                    )
             pipe.finish()
 
         with role("math", warpgroups(*range(1, 1 + cfg.consumers)), registers=232) as wg:
@@ -150,7 +153,9 @@ def _body(cfg: Piping) -> Callable[..., None]:
                     pipe.release(k)
                 assert_covers(acc.tag.k, 0, K)
                 y = narrowed(_finished(cfg, acc, V, n), cfg.result)
-                _store(cfg, y, None if box is None else box[wg], Y.tile((64, cfg.columns), (cfg.consumers * m + wg, n)))
+                _store(
+                    cfg, y, None if box is None else box[wg], out.tile((64, cfg.columns), (cfg.consumers * m + wg, n))
+                )
         _claim(cfg, C)
 
     return piping

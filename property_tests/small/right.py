@@ -24,7 +24,7 @@ FAMILIES: Mapping[str, Callable[[Choose], Right]] = {
     "boxing": boxing.draw,
     "piping": piping.draw,
 }
-_WEIGHTS = {"elements": 5, "staging": 5, "folding": 2, "multiplying": 4, "boxing": 3, "piping": 4}
+_WEIGHTS = {"elements": 7, "staging": 6, "folding": 1, "multiplying": 3, "boxing": 3, "piping": 3}
 _DRAWN = tuple(name for name in FAMILIES for _ in range(_WEIGHTS[name]))
 
 

@@ -111,18 +111,18 @@ def _body(cfg: Staging) -> Callable[..., None]:
             assume(X.shape[0] * M * N <= 1 << 28)
             tag(X, lambda b, m, n: dict(b=b, m=m, n=n))
             m, b = block_id((ceil_div(M, rows), X.shape[0]))
-            X, Y_ = X[b], Y[b]
+            source, target = X[b], Y[b]
         else:
             assume(M * N <= 1 << 28)
             tag(X, lambda m, n: dict(m=m, n=n))
             (m,) = block_id((ceil_div(M, rows),))
-            Y_ = Y
+            source, target = X, Y
         held = shared(cfg.dtype, (cfg.slots, rows, columns + cfg.padding), swizzle=cfg.swizzle)
         slots = _Slots(cfg, held)
         if cfg.how == "ahead":
-            _ahead(cfg, X, Y_, m, slots)
+            _ahead(cfg, source, target, m, slots)
         else:
-            _one_by_one(cfg, X, Y_, m, slots)
+            _one_by_one(cfg, source, target, m, slots)
         if cfg.axes == 3:
             assert_written_once(Y, lambda b, m, n: dict(b=b, m=_row(cfg, m), n=n))
         else:
@@ -176,7 +176,7 @@ def _one_by_one(cfg: Staging, X: Tensor, Y: Tensor, m: Any, slots: _Slots) -> No
 
 
 def _ahead(cfg: Staging, X: Tensor, Y: Tensor, m: Any, slots: _Slots) -> None:  # noqa: ANN401 reason: as above
-    by, trips, ahead = spread(cfg.tile, threads=cfg.threads, vector=cfg.written), ceil_div(X.shape[1], cfg.tile[1]), 1
+    by, trips = spread(cfg.tile, threads=cfg.threads, vector=cfg.written), ceil_div(X.shape[1], cfg.tile[1])
     ahead = cfg.slots - 1
 
     def start(n: Any) -> None:  # noqa: ANN401 reason: as above

@@ -1,4 +1,4 @@
-"""`fma` rounds once, as the hardware does."""
+"""`fma` rounds once, as the hardware does; so does `rsqrt`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 
 from argus.core.elementwise import ELEMENT_OPS
 
@@ -46,3 +47,14 @@ def test_what_is_not_finite_stays_so(operands: tuple[float, float, float], resul
     given = [np.array([each], np.float32) for each in operands]
     with np.errstate(invalid="ignore"):
         assert np.array_equal(ELEMENT_OPS["fma"].meaning(*given), np.array([result], np.float32), equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, bfloat16])
+def test_one_over_a_root_of_16_bits_is_rounded_once(dtype: type) -> None:
+    x = np.arange(1, 65).astype(dtype)
+
+    found = ELEMENT_OPS["rsqrt"].meaning(x)
+
+    assert found.dtype == dtype
+    assert np.array_equal(found, (1 / np.sqrt(x.astype(np.float64))).astype(dtype))
+    assert not np.array_equal(found, np.reciprocal(np.sqrt(x)))

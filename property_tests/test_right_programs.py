@@ -11,6 +11,14 @@ from property_tests.depth import examples
 from property_tests.small.right import FAMILIES
 
 COUNT = examples(2, 200)
+MARKS = {
+    "elements": {"elements", "buffer", "loop"},
+    "staging": {"shared memory"},
+    "folding": {"fold", "scan"},
+    "multiplying": {"mma"},
+    "boxing": {"tma", "ring", "roles"},
+    "piping": {"wgmma", "tma", "ring", "mbarrier"},
+}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -22,3 +30,4 @@ def test_texts_of_right_programs_agree_with_the_interpreter(family: str) -> None
 
     assert not [each for each in entries if each.outcome == "wrong"]
     assert "right" in {each.outcome for each in entries}
+    assert MARKS[family] & {mark for each in entries for mark in each.uses}

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from ml_dtypes import bfloat16
 
+from argus.core.dtype import DType, bf16, f16
 from argus.core.elementwise import ELEMENT_OPS
 
 
@@ -49,12 +49,12 @@ def test_what_is_not_finite_stays_so(operands: tuple[float, float, float], resul
         assert np.array_equal(ELEMENT_OPS["fma"].meaning(*given), np.array([result], np.float32), equal_nan=True)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, bfloat16])
-def test_one_over_a_root_of_16_bits_is_rounded_once(dtype: type) -> None:
-    x = np.arange(1, 65).astype(dtype)
+@pytest.mark.parametrize("dtype", [f16, bf16])
+def test_one_over_a_root_of_16_bits_is_rounded_once(dtype: DType) -> None:
+    numbers = np.arange(1, 65)
 
-    found = ELEMENT_OPS["rsqrt"].meaning(x)
+    found = ELEMENT_OPS["rsqrt"].meaning(numbers.astype(dtype.numpy))
 
-    assert found.dtype == dtype
-    assert np.array_equal(found, (1 / np.sqrt(x.astype(np.float64))).astype(dtype))
-    assert not np.array_equal(found, np.reciprocal(np.sqrt(x)))
+    assert found.dtype == dtype.numpy
+    assert np.array_equal(found, (1 / np.sqrt(numbers)).astype(dtype.numpy))
+    assert not np.array_equal(found, np.reciprocal(np.sqrt(numbers.astype(dtype.numpy))))

@@ -14,6 +14,7 @@ from argus.core.ir import Kernel, Program
 from argus.interp.memory.loading import outputs
 from argus.interp.programs import launch_sizes
 from argus.runtime.sandbox.user_reference import Oracle, call_reference, reference_outputs
+from argus.verifier.claimed_formulas import ClaimedOutput, claimed_outputs
 from argus.verifier.formulas import Formula, contents
 from argus.verifier.loader import load_names
 from argus.verifier.reference import (
@@ -47,14 +48,27 @@ def compare_run(
     Raises ArgusError (E903) if the user's function fails.
     """
     if reference is not None:
-        return _joined(made, _by_function(arrays, made, reference), "the function given as reference"), ()
-    claimed = claimed_contraction(kernel) if isinstance(kernel, Kernel) else None
+        parts = [_part(made, each) for each in _by_function(arrays, made, reference)]
+        return _compared(parts, "the function given as reference"), ()
+    stated = tuple(claimed_outputs(kernel, arrays, sizes, seed))
+    claimed = claimed_contraction(kernel) if isinstance(kernel, Kernel) and not stated else None
     if claimed is not None:
         return compare_with_claims(claimed, arrays, made[claimed.output.name], seed), ()
-    found = tuple(_by_formulas(kernel, arrays, made, results, sizes))
-    named = {name for name, _, _ in found}
-    comparison = _joined(made, found, "the proved formula in float64") if found else None
+    told = {each.output for each in stated}
+    proved = tuple(each for each in _by_formulas(kernel, arrays, made, results, sizes) if each[0] not in told)
+    parts = [*(_of_rows(made, each) for each in stated), *(_part(made, each) for each in proved)]
+    named = told | {name for name, _, _ in proved}
+    comparison = _compared(parts, _named(stated, proved, made)) if parts else None
     return comparison, tuple(name for name in made if name not in named)
+
+
+def _named(stated: Sequence[ClaimedOutput], proved: Sequence[Expected], made: Mapping[str, Array]) -> str:
+    """What the outputs are compared with, in words."""
+    if not stated:
+        return "the proved formula in float64"
+    part = any(len(each.rows) < len(made[each.output]) for each in stated)
+    rows = ", some of the rows" if part else ""
+    return f"the claimed formula in float64{rows}" + (", and the proved formula of the others" if proved else "")
 
 
 def load_reference(what: str) -> Oracle:
@@ -114,8 +128,21 @@ def _own_sizes(kernel: Kernel | Program, number: int, sizes: Mapping[str, int]) 
     return given if isinstance(kernel, Kernel) else launch_sizes(kernel.launches[number], given)
 
 
-def _joined(made: Mapping[str, Array], expected: Iterator[Expected] | Sequence[Expected], what: str) -> Comparison:
+_Part = tuple[Exact, Exact, Exact]
+"""What was found, what is expected, and the bound."""
+
+
+def _part(made: Mapping[str, Array], expected: Expected) -> _Part:
+    name, exact, bound = expected
+    return made[name].astype(np.float64), exact, bound
+
+
+def _of_rows(made: Mapping[str, Array], expected: ClaimedOutput) -> _Part:
+    return made[expected.output][expected.rows].astype(np.float64), expected.expected, expected.bound
+
+
+def _compared(given: Sequence[_Part], what: str) -> Comparison:
     """One comparison of several outputs."""
-    parts = [(made[name].astype(np.float64).reshape(-1), e.reshape(-1), b.reshape(-1)) for name, e, b in expected]
+    parts = [tuple(each.reshape(-1) for each in part) for part in given]
     found, exact, bound = (np.concatenate([part[at] for part in parts]) for at in range(3))
     return compare(found, exact, bound, what)

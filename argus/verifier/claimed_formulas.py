@@ -1,0 +1,155 @@
+"""Evaluates the formulas that a kernel claims of its outputs on a run's inputs, with bounds on its types' rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from argus.core.check import formula_claims
+from argus.core.dtype import DType
+from argus.core.index import Symbol
+from argus.core.ir import Cast, Copy, Equals, Kernel, Map, Op, Program, axes_of, walk
+from argus.core.ir.element_walk import dtype_of, gets, nodes
+from argus.core.values.bounds import Inputs, bounded
+from argus.core.values.expr import Expr, Reduce
+from argus.core.values.rewriting import elements, free_symbols
+from argus.core.values.rewriting import nodes as values_in
+from argus.interp.memory.loading import outputs
+from argus.interp.programs import launch_sizes
+from argus.verifier.reference import F32_ROUNDING, Exact, Rows, rounding_of
+
+Array = npt.NDArray[Any]
+MOST_TERMS = 1 << 27
+"""The most values that a comparison computes; of larger outputs only some rows are compared."""
+_APPROXIMATE = {"tanh": 2.0**-10}
+"""Relative errors of instructions that are further off than a few roundings."""
+
+
+@frozen(eq=False)
+class ClaimedOutput:
+    """What a claim says of an output at some indices of its first axis, and a bound on the rounding of each element."""
+
+    output: str
+    rows: Rows
+    expected: Exact
+    bound: Exact
+
+
+@frozen(eq=False)
+class Launched:
+    """A kernel in a run. outside: the caller's name of each parameter. sizes: its own."""
+
+    kernel: Kernel
+    outside: Mapping[str, str]
+    sizes: Mapping[Symbol, int]
+
+
+def launched(kernel: Kernel | Program, sizes: Mapping[str, int]) -> tuple[Launched, ...]:
+    """The kernels of a run in the order of their launches. sizes: those of the kernel or the program, by name."""
+    given = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
+    if isinstance(kernel, Kernel):
+        return (Launched(kernel, {buffer.name: buffer.name for buffer in kernel.parameters}, given),)
+    return tuple(
+        Launched(step.kernel, {name: held.name for name, held in step.arguments.items()}, launch_sizes(step, given))
+        for step in kernel.launches
+    )
+
+
+def claimed_outputs(
+    kernel: Kernel | Program, arrays: Mapping[str, Array], sizes: Mapping[str, int], seed: int
+) -> Iterator[ClaimedOutput]:
+    """Each output with a claimed formula of tensors that no launch writes, by the caller's names.
+
+    arrays: the inputs, and the outputs for their shapes. sizes: by name. seed: of the rows, if not all are compared.
+    Claims about views are left out, unless these only permute the axes of the whole output.
+    """
+    steps = launched(kernel, sizes)
+    written = [{step.outside[buffer.name] for buffer in outputs(step.kernel)} for step in steps]
+    known = arrays.keys() - set[str]().union(*written)
+    for number, step in enumerate(steps):
+        inputs = {name: arrays[outer] for name, outer in step.outside.items() if outer in known}
+        later = set[str]().union(*written[number + 1 :])
+        for _, claim in formula_claims(step.kernel):
+            outer = step.outside[claim.view.buffer.name]
+            reads = {each.tensor for each in elements(claim.formula)}
+            compared = outer in arrays and outer not in later and axes_of(claim.view) is not None
+            if compared and reads <= inputs.keys() and not _adds_to(step.kernel, claim):
+                yield _claimed(step, claim, inputs, arrays[outer].shape, seed)
+
+
+def _adds_to(kernel: Kernel, claim: Equals) -> bool:
+    """Whether the kernel adds to what its output held before."""
+    return any(s.target.buffer is claim.view.buffer and s.combine for s in walk(kernel.body) if isinstance(s, Copy))
+
+
+def _claimed(
+    step: Launched, claim: Equals, given: Mapping[str, Array], shape: tuple[int, ...], seed: int
+) -> ClaimedOutput:
+    order, output = axes_of(claim.view), claim.view.buffer
+    assert order is not None
+    rows = _rows(claim.formula, step.sizes, shape, seed)
+    places = [rows if axis == 0 else np.arange(extent, dtype=np.int64) for axis, extent in enumerate(shape)]
+    # The claim's axis `axis` is the output's axis `order[axis]`; in front come the axes of reductions.
+    mesh = np.ix_(*(places[axis] for axis in order))
+    integers = {name: array for name, array in given.items() if array.dtype.kind == "i"}
+    inputs = Inputs(step.sizes, given, integers, _unit(step.kernel), F32_ROUNDING, _APPROXIMATE)
+    made = bounded(claim.formula, list(mesh), inputs)
+    back = tuple(order.index(axis) for axis in range(len(order)))
+    value, error = made.value.transpose(back), made.error.transpose(back)
+    with np.errstate(all="ignore"):
+        rounded = value.astype(output.dtype.numpy).astype(np.float64)
+        bound = error + rounding_of(output.dtype.numpy) * (np.abs(value) + error)
+    open_ = np.isnan(bound) | np.isnan(value)
+    expected = np.where(open_, 0.0, np.where(np.isfinite(rounded), value, rounded))
+    return ClaimedOutput(step.outside[output.name], rows, expected, np.where(open_, np.inf, bound))
+
+
+def _rows(formula: Expr, sizes: Mapping[Symbol, int], shape: tuple[int, ...], seed: int) -> Rows:
+    """Indices of the first axis, sorted: all, or as many as are affordable, with the first and the last."""
+    each = max(1, prod(shape[1:])) * max([1, *sizes.values()]) ** _depth(formula)
+    affordable = max(2, MOST_TERMS // each)
+    if shape[0] <= affordable:
+        return np.arange(shape[0], dtype=np.int64)
+    drawn = np.random.default_rng(seed).choice(shape[0] - 2, affordable - 2, replace=False) + 1
+    return np.sort(np.array([0, *drawn.tolist(), shape[0] - 1], np.int64))
+
+
+def _depth(formula: Expr) -> int:
+    """How many reductions are nested at most, each over the variables of those around it."""
+    found = [_depth_of(each) for each in values_in(formula) if isinstance(each, Reduce)]
+    return max(found, default=0)
+
+
+def _depth_of(reduction: Reduce) -> int:
+    inner = [each for each in values_in(reduction.body) if isinstance(each, Reduce)]
+    within = [_depth_of(each) for each in inner if reduction.variable in free_symbols(each)]
+    return 1 + max(within, default=0)
+
+
+def _unit(kernel: Kernel) -> float:
+    """The largest rounding of what the kernel computes, apart from the last conversion of what it only stores."""
+    body = tuple(walk(kernel.body))
+    stored = {s.source.buffer for s in body if isinstance(s, Copy) and s.target.buffer.space == "global"}
+    kept = {s.source.buffer for s in body if isinstance(s, Copy) and s.target.buffer.space != "global"}
+    kept |= {get.view.buffer for s in body if isinstance(s, Map) for get in gets(s.elem)}
+    found = [F32_ROUNDING]
+    for stmt in body:
+        if isinstance(stmt, Map):
+            last = stmt.target.buffer in stored - kept
+            found += [rounding_of(each.numpy) for each in _rounded_to(stmt, last=last)]
+    return max(found)
+
+
+def _rounded_to(stmt: Map, *, last: bool) -> Iterator[DType]:
+    """The types that a statement computes in or converts to. last: its target is only stored."""
+    for node in nodes(stmt.elem):
+        if isinstance(node, Op):
+            computed = dtype_of(node) or stmt.target.buffer.dtype
+            yield computed
+        elif isinstance(node, Cast) and not (last and node is stmt.elem):
+            yield node.dtype

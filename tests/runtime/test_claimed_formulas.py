@@ -1,0 +1,123 @@
+"""`argus run` and `argus validate` compare an output with the formula that the kernel claims of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from argus.cli.main import main
+from argus.core.dtype import bf16
+from argus.core.ir import Kernel
+from argus.runtime.cpu.validate import claimed_difference
+from argus.runtime.run import run
+from argus.verifier import claimed_formulas
+from argus.verifier.claimed_formulas import Array, claimed_outputs
+from property_tests.programs import CORPUS, templates
+
+Captured = pytest.CaptureFixture[str]
+RIGHT, WRONG = CORPUS / "formulas", CORPUS / "refuted"
+SIZES = {
+    "dequantised": {"M": 20, "K": 192, "B": 3},
+    "gemm_relu": {"M": 70, "N": 20, "K": 100},
+    "leaky_relu": {"M": 20, "N": 80},
+    "log_softmax": {"R": 3, "N": 100},
+    "row_mean": {"R": 3, "N": 300},
+    "row_range": {"R": 3, "N": 100},
+    "softmax": {"R": 3, "N": 300},
+}
+TWINS = {
+    "formula_elements_of_the_first_columns": SIZES["leaky_relu"],
+    "formula_mean_by_a_constant": SIZES["row_mean"],
+    "formula_mean_of_whole_chunks": SIZES["row_mean"],
+    "formula_scale_of_the_first_block": SIZES["dequantised"],
+    "formula_softmax_not_rescaled": SIZES["softmax"],
+    "formula_sum_for_the_greatest": SIZES["row_range"],
+}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def traced(folder: Path, name: str) -> Kernel:
+    (template,) = templates(folder / f"{name}.py")
+    return template.trace()
+
+
+def filled(value: float, *shape: int) -> Array:
+    return np.full(shape, value, bf16.numpy)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_right_kernel_is_right_in_its_own_types(name: str) -> None:
+    ran = run(traced(RIGHT, name), SIZES[name], on="interpreter", seed=3)
+    assert ran.comparison is not None
+    assert ran.comparison.with_what == "the claimed formula in float64"
+    assert (ran.comparison.right, ran.uncompared) == (True, ())
+    assert ran.comparison.elements == sum(array.size for array in ran.arrays.values())
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_wrong_twin_is_wrong(name: str) -> None:
+    ran = run(traced(WRONG, name), TWINS[name], on="interpreter", seed=3)
+    assert ran.comparison is not None
+    assert not ran.comparison.right
+
+
+def test_every_kernel_and_twin_is_run() -> None:
+    assert {path.stem for path in RIGHT.glob("*.py")} == SIZES.keys()
+    assert {path.stem for path in WRONG.glob("formula_*.py")} == TWINS.keys()
+
+
+def test_a_large_output_is_compared_in_some_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claimed_formulas, "MOST_TERMS", 10 * 300 * 300)
+    ran = run(traced(RIGHT, "softmax"), {"R": 20, "N": 300}, on="interpreter")
+    assert ran.comparison is not None
+    assert ran.comparison.with_what == "the claimed formula in float64, some of the rows"
+    assert (ran.comparison.elements, ran.comparison.right) == (10 * 300, True)
+
+
+def test_the_bound_is_of_the_types_that_are_rounded_to() -> None:
+    """The product of bf16 matrices is in f32 until it is stored; leaky ReLU multiplies in bf16."""
+    product = traced(RIGHT, "gemm_relu")
+    arrays = {"A": filled(1, 64, 64), "B": filled(1, 16, 64), "C": filled(0, 64, 16)}
+    (of_product,) = claimed_outputs(product, arrays, {"M": 64, "N": 16, "K": 64}, 0)
+    assert of_product.expected.tolist() == [[64.0] * 16] * 64
+    assert of_product.bound.max() < 64 * 2.0**-7
+    leaky = traced(RIGHT, "leaky_relu")
+    (of_leaky,) = claimed_outputs(leaky, {"X": filled(-1, 64, 64), "Y": filled(0, 64, 64)}, {"M": 64, "N": 64}, 0)
+    assert of_leaky.expected[0, 0] == -0.125
+    assert of_leaky.bound.max() > 0.125 * 2.0**-6
+
+
+def test_what_overflows_the_type_of_the_output_is_infinite() -> None:
+    product = traced(RIGHT, "gemm_relu")
+    arrays = {"A": filled(1e30, 64, 64), "B": filled(1e30, 16, 64), "C": filled(0, 64, 16)}
+    (found,) = claimed_outputs(product, arrays, {"M": 64, "N": 16, "K": 64}, 0)
+    assert np.isinf(found.expected).all()
+
+
+def test_emitted_text_that_does_something_else_differs_from_the_claim() -> None:
+    made = traced(RIGHT, "row_range")
+    x = np.arange(8.0, dtype=np.float32).reshape(2, 4)
+    arrays = {"X": x, "High": np.zeros(2, np.float32), "Low": np.zeros(2, np.float32)}
+    right = {"High": x.max(1), "Low": x.min(1)}
+    assert claimed_difference(made, arrays, right, {"R": 2, "N": 4}) is None
+    found = claimed_difference(made, arrays, {**right, "Low": x.max(1)}, {"R": 2, "N": 4})
+    assert found is not None
+    assert (found.tensor, found.index, found.found, found.count) == ("Low", (0,), "3.0", 2)
+    assert found.expected == "0.0, as claimed"
+
+
+def test_the_commands_say_so(capsys: Captured) -> None:
+    file = str(WRONG / "formula_sum_for_the_greatest.py")
+    assert main(["run", file, "--on", "interpreter", "--sizes", "R=2,N=8", "--json"]) == 1
+    ran = json.loads(capsys.readouterr().out)
+    assert ran["run"]["comparison"]["with"] == "the claimed formula in float64"
+    assert [each["code"] for each in ran["diagnostics"]] == ["E412", "I39"]
+    assert main(["validate", file, "--sizes", "R=2,N=8", "--seeds", "1"]) == 1
+    assert "as claimed" in capsys.readouterr().out

@@ -24,7 +24,8 @@ FAMILIES: Mapping[str, Callable[[Choose], Right]] = {
     "boxing": boxing.draw,
     "piping": piping.draw,
 }
-_WEIGHTS = {"elements": 7, "staging": 6, "folding": 1, "multiplying": 3, "boxing": 3, "piping": 3}
+_WEIGHTS = {"elements": 12, "staging": 7, "folding": 1, "multiplying": 2, "boxing": 3, "piping": 2}
+"""The families that are cheap to verify are drawn more often."""
 _DRAWN = tuple(name for name in FAMILIES for _ in range(_WEIGHTS[name]))
 
 

@@ -14,27 +14,34 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel, Program
 from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.interp.search.search import sizes_in_order
+from argus.runtime.cpu.programs import validate_program
 from argus.runtime.cpu.together import Runs, validate_together
-from argus.runtime.cpu.validate import Emitted, Validation, emitted
+from argus.runtime.cpu.validate import Validation, emitted
 from argus.testing.mutants import spread_sizes
 from argus.verifier.kernel import verify
+from argus.verifier.program import verify_program
 from property_tests.small.marks import uses
 from property_tests.small.right import Right, draw
 
 _AT_ONCE = 48
 """Programs that one call compiles together, at most."""
 _SIZES = 3
+_SCHEDULES = 2 * _SIZES
+"""Schedules that programs take in turn: the latest moments, the earliest, and drawn ones."""
+T = TypeVar("T")
 EXECUTED = ("right", "wrong")
 
 
@@ -113,29 +120,47 @@ def executed_batch(programs: Sequence[Right], seed: int, seconds: float) -> list
     entries: list[Entry] = []
     runs: list[tuple[Entry, Runs]] = []
     for number, program in enumerate(programs):
-        entry, made = _prepared(program, seed, seconds)
-        if made is None:
+        entry, traced = _proved(program, seed, seconds)
+        if traced is None:
             entries.append(entry)
+        elif isinstance(traced, Program):
+            entries.append(_judged(entry, _or_error(partial(validate_program, traced, seeds=[number % _SCHEDULES]))))
         else:
-            sizes = spread_sizes(list(sizes_in_order(made.kernel)), _SIZES)
-            cases = [(each, (place + number) % (2 * _SIZES)) for place, each in enumerate(sizes)]
-            runs.append((entry, Runs(made, cases)))
+            made = _or_error(partial(emitted, traced))
+            if isinstance(made, ArgusError):
+                entries.append(_judged(entry, made))
+            else:
+                sizes = spread_sizes(list(sizes_in_order(traced)), _SIZES)
+                cases = [(each, (place + number) % _SCHEDULES) for place, each in enumerate(sizes)]
+                runs.append((entry, Runs(made, cases)))
     found = validate_together([each for _, each in runs]) if runs else []
     return [*entries, *(_judged(entry, each) for (entry, _), each in zip(runs, found, strict=True))]
 
 
-def _prepared(program: Right, seed: int, seconds: float) -> tuple[Entry, Emitted | None]:
-    """The entry of a program so far, and its text if it is proved."""
+def _or_error(action: Callable[[], T]) -> T | ArgusError:
+    try:
+        return action()
+    except ArgusError as error:
+        return error
+
+
+def _proved(program: Right, seed: int, seconds: float) -> tuple[Entry, Kernel | Program | None]:
+    """The entry of a program so far, and its kernel or launches if they are proved."""
     family, target, used = type(program).__name__.lower(), "", ()
     try:
-        kernel = program.kernel()
-        target, used = kernel.target.name, uses(kernel)
-        report = verify(kernel, solver="z3", budget=Budget.about(seconds))
-        if not isinstance(report.verdict, Proved):
-            return Entry("not proved", family, target, used, seed, repr(program)), None
-        return Entry("right", family, target, used, seed, repr(program)), emitted(kernel)
+        traced = program.kernel()
+        kernels = [each.kernel for each in traced.launches] if isinstance(traced, Program) else [traced]
+        target, used = kernels[0].target.name, tuple(sorted({mark for each in kernels for mark in uses(each)}))
+        budget = Budget.about(seconds)
+        if isinstance(traced, Program):
+            verdict = verify_program(traced, solver="z3", budget=budget).verdict
+        else:
+            verdict = verify(traced, solver="z3", budget=budget).verdict
     except ArgusError as error:
         return Entry(f"refused ({error.diagnostic.code})", family, target, used, seed, repr(program)), None
+    proved = isinstance(verdict, Proved)
+    entry = Entry("right" if proved else "not proved", family, target, used, seed, repr(program))
+    return entry, traced if proved else None
 
 
 def _judged(entry: Entry, found: Validation | ArgusError) -> Entry:

@@ -17,6 +17,7 @@ MARKS = {
     "folding": {"fold", "scan"},
     "multiplying": {"mma"},
     "boxing": {"tma", "ring", "roles"},
+    "adding": {"atomic"},
     "piping": {"wgmma", "tma", "ring", "mbarrier"},
 }
 

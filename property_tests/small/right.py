@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from argus.core.ir import Kernel
-from property_tests.small import boxing, elements, folding, multiplying, piping, staging
+from argus.core.ir import Kernel, Program
+from property_tests.small import adding, boxing, elements, folding, multiplying, piping, staging
 from property_tests.small.choosing import Choose
 
 
 class Right(Protocol):
-    """A configuration of a family: hashable, and its kernel."""
+    """A configuration of a family: hashable, and its kernel, or the launches of several."""
 
-    def kernel(self) -> Kernel: ...
+    def kernel(self) -> Kernel | Program: ...
 
 
 FAMILIES: Mapping[str, Callable[[Choose], Right]] = {
@@ -23,8 +23,9 @@ FAMILIES: Mapping[str, Callable[[Choose], Right]] = {
     "multiplying": multiplying.draw,
     "boxing": boxing.draw,
     "piping": piping.draw,
+    "adding": adding.draw,
 }
-_WEIGHTS = {"elements": 12, "staging": 7, "folding": 1, "multiplying": 2, "boxing": 3, "piping": 2}
+_WEIGHTS = {"elements": 24, "staging": 14, "folding": 2, "multiplying": 4, "boxing": 6, "piping": 4, "adding": 1}
 """The families that are cheap to verify are drawn more often."""
 _DRAWN = tuple(name for name in FAMILIES for _ in range(_WEIGHTS[name]))
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from argus.core.atom import Atom
 from argus.core.diagnostic import ArgusError
 from argus.core.dtype import DType
-from argus.core.ir import Kernel
+from argus.core.ir import Kernel, Program
 from argus.language import (
     Fragment,
+    Template,
     Tensor,
     assume,
     gfx942,
@@ -17,6 +18,7 @@ from argus.language import (
     global_store,
     kernel,
     lds,
+    program,
     sm_90a,
     spread,
     sync,
@@ -29,10 +31,21 @@ _TARGETS = {"sm_90a": sm_90a, "gfx942": gfx942}
 Tile = tuple[int, int]
 
 
-def trace(function: Callable[..., None], target: str, threads: int, /, **tensors: tuple[str, DType]) -> Kernel:
-    """The kernel of a function whose parameters are tensors of these axes and types."""
+def declared(function: Callable[..., None], target: str, threads: int, /, **tensors: tuple[str, DType]) -> Template:
+    """A function as a kernel whose parameters are tensors of these axes and types."""
     function.__annotations__ = {name: Tensor[spec] for name, spec in tensors.items()}
-    return kernel(target=_TARGETS[target], threads=threads)(function).trace()
+    return kernel(target=_TARGETS[target], threads=threads)(function)
+
+
+def trace(function: Callable[..., None], target: str, threads: int, /, **tensors: tuple[str, DType]) -> Kernel:
+    """The kernel of such a function."""
+    return declared(function, target, threads, **tensors).trace()
+
+
+def trace_program(function: Callable[..., None], /, **tensors: tuple[str, DType]) -> Program:
+    """The program of a function that launches kernels on tensors of these axes and types."""
+    function.__annotations__ = {name: Tensor[spec] for name, spec in tensors.items()}
+    return program(function).trace()
 
 
 def arrived(target: str) -> None:

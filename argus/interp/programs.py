@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from argus.core.check import formula_claims
 from argus.core.index import Index, Symbol
-from argus.core.ir import Buffer, Program
+from argus.core.ir import Buffer, Program, program_claims
 from argus.core.ir import Launch as Step
 from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import Prepared
@@ -19,6 +19,7 @@ from argus.interp.memory.loading import begin, extent, fill, inputs, outputs
 from argus.interp.run import Outcome, needs_values, run_blocks
 from argus.interp.search.schedule import Adversary, Schedule
 from argus.interp.state import Launch
+from argus.interp.values.formulas import check_claim_of_program
 from argus.interp.values.tensor_claims import array_of
 from argus.interp.violation import Reporter
 
@@ -43,7 +44,10 @@ def run_program(
     Raises KeyError for a size without a value, ArgusError (E501) for a construct that the interpreter does not support.
     """
     env = {symbol: sizes[symbol.name] for symbol in program.sizes}
-    exact = tags and not values and any(True for step in program.launches for _ in formula_claims(step.kernel))
+    claims = program_claims(program)
+    stated = claims or [each for step in program.launches for each in formula_claims(step.kernel)]
+    exact = tags and not values and bool(stated)
+    last = {claim.view.buffer: _last_writer(program, claim.view.buffer) for _, claim in claims} if exact else {}
     values = values or exact or any(needs_values(step.kernel) for step in program.launches)
     launches = [
         Launch(
@@ -56,6 +60,7 @@ def run_program(
             Reporter(limit),
             records_sets=position + 1 < len(program.launches),
             exact=exact,
+            claimed=frozenset(parameter for number, parameter in last.values() if number == position),
         )
         for position, step in enumerate(program.launches)
     ]
@@ -72,10 +77,26 @@ def run_program(
             run_blocks(launch)
             coverage.update(launch.coverage)
             written |= {step.arguments[buffer.name] for buffer in outputs(step.kernel)}
+        if exact and not any(launch.halted for launch in launches):
+            only_read = [b for b in program.parameters if b in memory and b not in written]
+            reads = {buffer.name: _array(program, launches, buffer) for buffer in only_read}
+            for stmt, claim in claims:
+                number, parameter = last[claim.view.buffer]
+                check_claim_of_program(stmt, claim, (launches[number], parameter), reads, env)
     found = {b.name: _array(program, launches, b) for b in program.parameters if b in memory} if values else {}
     found |= {b.name: given[b.name] for b in program.parameters if values and b not in memory and b.name in given}
     violations = tuple(violation for launch in launches for violation in launch.reporter.violations)
     return Outcome(found, violations, coverage)
+
+
+def _last_writer(program: Program, buffer: Buffer) -> tuple[int, Buffer]:
+    """The number of the last launch that writes a tensor, and the parameter that it writes."""
+    return next(
+        (number, parameter)
+        for number, step in reversed(tuple(enumerate(program.launches)))
+        for parameter in outputs(step.kernel)
+        if step.arguments[parameter.name] is buffer
+    )
 
 
 def launch_sizes(step: Step, env: Mapping[Symbol, int]) -> dict[Symbol, int]:

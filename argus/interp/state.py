@@ -35,6 +35,7 @@ class Launch:
     blocks. tag_sources: the elements that the inputs' records belong to, once computed. distinct_elements: elements of
     claims of distinctness, which compare several waves. journal: the trace of all writes, if requested. exact: floats
     are computed in float64 and rounded to no other type, so that values can be compared with formulas over the reals.
+    claimed: tensors whose writes are recorded for claims of the program.
     """
 
     prepared: Prepared
@@ -56,6 +57,7 @@ class Launch:
     tag_sources: TagSources | None = None
     journal: Journal | None = None
     exact: bool = False
+    claimed: frozenset[Buffer] = frozenset()
     distinct_elements: dict[Compared, Gathered] = field(factory=dict["Compared", "Gathered"])
 
     def storage(self, dtype: DType) -> np.dtype[Any]:

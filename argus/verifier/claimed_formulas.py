@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -13,7 +13,7 @@ from attrs import frozen
 from argus.core.check import formula_claims
 from argus.core.dtype import DType
 from argus.core.index import Symbol
-from argus.core.ir import Cast, Copy, Equals, Kernel, Map, Op, Program, axes_of, walk
+from argus.core.ir import Cast, Copy, Equals, Kernel, Map, Op, Program, axes_of, program_claims, walk
 from argus.core.ir.element_walk import dtype_of, gets, nodes
 from argus.core.values.bounds import Inputs, bounded
 from argus.core.values.expr import Expr, Reduce
@@ -49,6 +49,16 @@ class Launched:
     sizes: Mapping[Symbol, int]
 
 
+@frozen(eq=False)
+class _Claim:
+    """A claim, the caller's name of its output, the sizes that it names, and the rounding of the computation."""
+
+    stated: Equals
+    output: str
+    sizes: Mapping[Symbol, int]
+    unit: float
+
+
 def launched(kernel: Kernel | Program, sizes: Mapping[str, int]) -> tuple[Launched, ...]:
     """The kernels of a run in the order of their launches. sizes: those of the kernel or the program, by name."""
     given = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
@@ -76,37 +86,51 @@ def claimed_outputs(
         later = set[str]().union(*written[number + 1 :])
         for _, claim in formula_claims(step.kernel):
             outer = step.outside[claim.view.buffer.name]
-            reads = {each.tensor for each in elements(claim.formula)}
-            compared = outer in arrays and outer not in later and axes_of(claim.view) is not None
-            if compared and reads <= inputs.keys() and not _adds_to(step.kernel, claim):
-                yield _claimed(step, claim, inputs, arrays[outer].shape, seed)
+            if outer in arrays and outer not in later and not _adds_to(step.kernel, claim.view.buffer.name):
+                yield from _claimed(_Claim(claim, outer, step.sizes, _unit(step.kernel)), inputs, arrays[outer], seed)
+    if isinstance(kernel, Program):
+        yield from _of_program(kernel, steps, arrays, sizes, seed)
 
 
-def _adds_to(kernel: Kernel, claim: Equals) -> bool:
+def _of_program(
+    program: Program, steps: Sequence[Launched], arrays: Mapping[str, Array], sizes: Mapping[str, int], seed: int
+) -> Iterator[ClaimedOutput]:
+    """Those of a program about the tensors that it leaves."""
+    unit = max((_unit(step.kernel) for step in steps), default=0.0)
+    own = {symbol: sizes[symbol.name] for symbol in program.sizes}
+    for _, claim in program_claims(program):
+        name = claim.view.buffer.name
+        users = [(step.kernel, inner) for step in steps for inner, outer in step.outside.items() if outer == name]
+        if name in arrays and not any(_adds_to(kernel, inner) for kernel, inner in users):
+            yield from _claimed(_Claim(claim, name, own, unit), arrays, arrays[name], seed)
+
+
+def _adds_to(kernel: Kernel, output: str) -> bool:
     """Whether the kernel adds to what its output held before."""
-    return any(s.target.buffer is claim.view.buffer and s.combine for s in walk(kernel.body) if isinstance(s, Copy))
+    return any(s.target.buffer.name == output and s.combine for s in walk(kernel.body) if isinstance(s, Copy))
 
 
-def _claimed(
-    step: Launched, claim: Equals, given: Mapping[str, Array], shape: tuple[int, ...], seed: int
-) -> ClaimedOutput:
-    order, output = axes_of(claim.view), claim.view.buffer
-    assert order is not None
-    rows = _rows(claim.formula, step.sizes, shape, seed)
+def _claimed(claim: _Claim, given: Mapping[str, Array], like: Array, seed: int) -> Iterator[ClaimedOutput]:
+    """What the claim says of an array with this shape and type, if it is about all of it and its tensors are given."""
+    view, formula = claim.stated.view, claim.stated.formula
+    order, shape = axes_of(view), like.shape
+    if order is None or not {each.tensor for each in elements(formula)} <= given.keys():
+        return
+    rows = _rows(formula, claim.sizes, shape, seed)
     places = [rows if axis == 0 else np.arange(extent, dtype=np.int64) for axis, extent in enumerate(shape)]
     # The claim's axis `axis` is the output's axis `order[axis]`; in front come the axes of reductions.
     mesh = np.ix_(*(places[axis] for axis in order))
     integers = {name: array for name, array in given.items() if array.dtype.kind == "i"}
-    inputs = Inputs(step.sizes, given, integers, _unit(step.kernel), F32_ROUNDING, _APPROXIMATE)
-    made = bounded(claim.formula, list(mesh), inputs)
+    inputs = Inputs(claim.sizes, given, integers, claim.unit, F32_ROUNDING, _APPROXIMATE)
+    made = bounded(formula, list(mesh), inputs)
     back = tuple(order.index(axis) for axis in range(len(order)))
     value, error = made.value.transpose(back), made.error.transpose(back)
     with np.errstate(all="ignore"):
-        rounded = value.astype(output.dtype.numpy).astype(np.float64)
-        bound = error + rounding_of(output.dtype.numpy) * (np.abs(value) + error)
+        rounded = value.astype(like.dtype).astype(np.float64)
+        bound = error + rounding_of(like.dtype) * (np.abs(value) + error)
     open_ = np.isnan(bound) | np.isnan(value)
     expected = np.where(open_, 0.0, np.where(np.isfinite(rounded), value, rounded))
-    return ClaimedOutput(step.outside[output.name], rows, expected, np.where(open_, np.inf, bound))
+    yield ClaimedOutput(claim.output, rows, expected, np.where(open_, np.inf, bound))
 
 
 def _rows(formula: Expr, sizes: Mapping[Symbol, int], shape: tuple[int, ...], seed: int) -> Rows:

@@ -12,6 +12,7 @@ from argus.core.check.reads import written_tensors
 from argus.core.dsl.programs import ProgramTemplate
 from argus.core.ir import Buffer, Copy, Kernel, Program, walk
 from argus.core.proof.analysis import analyse
+from argus.core.proof.outputs.equality_claims import program_equality_obligations
 from argus.core.proof.outputs.launch_context import LaunchContext, launch_contexts
 from argus.core.proof.outputs.programs import ProgramContext
 from argus.core.proof.values.content import Number, TensorContent, TensorData, Top
@@ -97,6 +98,8 @@ def _verify_launch(
     brought = {buffer: contents[given] for buffer, given in own.arguments.items() if given in contents}
     needed = frozenset(buffer for buffer, given in own.arguments.items() if given in later)
     analysis = analyse(own.kernel, session, ProgramContext(brought, needed))
+    claimed = tuple(each for stmt, claim in site.claims for each in program_equality_obligations(stmt, claim))
+    analysis = evolve(analysis, obligations=(*analysis.obligations, *claimed))
 
     def refute_here(suspects: Sequence[Suspect]) -> Refutation | None:
         found = None

@@ -7,8 +7,9 @@ from itertools import chain
 
 from attrs import evolve, frozen
 
+from argus.core.check.reads import written_tensors
 from argus.core.diagnostic import ArgusError
-from argus.core.ir import Assert, Buffer, Copy, Launch, Program, Stmt, walk
+from argus.core.ir import Assert, Buffer, Copy, Equals, Launch, Program, Stmt, program_claims, walk
 from argus.core.proof.obligation import INVARIANT_PRIORITY, Obligation
 from argus.core.proof.outputs.launch_context import LaunchContext
 from argus.core.query import Budget
@@ -36,8 +37,20 @@ class ProgramLaunch:
     launches: tuple[LaunchContext, ...]
 
     @property
+    def claims(self) -> tuple[tuple[Assert, Equals], ...]:
+        """The program's claims about tensors that this launch is the last to write."""
+        found = program_claims(self.program)
+        later = {each for launch in self.launches[self.number + 1 :] for each in _written(launch)}
+        return tuple(pair for pair in found if pair[1].view.buffer in _written(self.own) - later)
+
+    @property
     def own(self) -> LaunchContext:
         return self.launches[self.number]
+
+
+def _written(launch: LaunchContext) -> frozenset[Buffer]:
+    """The program's tensors that a launch writes."""
+    return frozenset(launch.arguments[buffer] for buffer in written_tensors(launch.kernel))
 
 
 def refute_launch(site: ProgramLaunch, suspects: Sequence[Suspect], budget: Budget) -> Refutation | None:
@@ -105,7 +118,7 @@ def _slice_symptoms(suspects: Sequence[Suspect]) -> frozenset[str]:
 def _search(site: ProgramLaunch, suspects: Sequence[Suspect], budget: RunBudget) -> Witness | None:
     sizes = list(_sizes(site, suspects))
     split = _slice_symptoms(suspects)
-    for schedule in directed(site.program.launches[site.number].kernel):
+    for schedule in directed(site.program.launches[site.number].kernel, compares=bool(site.claims)):
         for size in sizes:
             if not budget.spend():
                 return None
@@ -148,7 +161,7 @@ def _violations(site: ProgramLaunch, size: Sizes, schedule: Schedule, *, split: 
     split: invariants whose violation in a later launch also counts: elements left unwritten, incomplete sums.
     """
     launch = site.program.launches[site.number]
-    own = set(walk(launch.kernel.body))
+    own: set[Stmt] = {*walk(launch.kernel.body), *(stmt for stmt, _ in site.claims)}
     try:
         outcome = run_program(site.program, size, None, schedule, tags=True, values=False)
     except UnsatisfiedPromiseError:

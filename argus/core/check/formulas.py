@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from argus.core.check.executor import error_at
-from argus.core.diagnostic import Diagnostic
+from argus.core.diagnostic import Diagnostic, Label
 from argus.core.ir import Assert, Buffer, Copy, Equals, Kernel, Stmt, walk
 from argus.core.values.expr import Element
 from argus.core.values.rewriting import elements
 
-_ONLY_READ = "state it in terms of the tensors that the kernel only reads"
+_ONLY_READ = "state it in terms of the tensors that are only read"
 
 
 def formula_claims(kernel: Kernel) -> Iterator[tuple[Assert, Equals]]:
@@ -25,26 +24,37 @@ def check_formulas(kernel: Kernel) -> Iterator[Diagnostic]:
     known = {buffer.name: buffer for buffer in kernel.parameters}
     written = {stmt.target.buffer.name for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
     for stmt, claim in formula_claims(kernel):
-        output = claim.view.buffer.name
-        reported: set[str] = set()
-        for each in elements(claim.formula):
-            if each.tensor not in reported:
-                found = tuple(_element(kernel, stmt, output, each, known, written))
-                reported |= {each.tensor} if found else set()
-                yield from found
+        yield from formula_faults(kernel.name, stmt, claim, known, written)
 
 
-def _element(
-    kernel: Kernel, stmt: Stmt, output: str, each: Element, known: Mapping[str, Buffer], written: set[str]
+def formula_faults(
+    owner: str, stmt: Stmt, claim: Equals, known: Mapping[str, Buffer], written: Collection[str]
 ) -> Iterator[Diagnostic]:
+    """The faults of one formula, one for each tensor. owner: the kernel or program that claims it.
+
+    known: its tensors by name; written: the names of those that it writes.
+    """
+    output = claim.view.buffer.name
+    reported: set[str] = set()
+    for each in elements(claim.formula):
+        found = None if each.tensor in reported else _fault(output, each, known, written)
+        if found is not None:
+            reported.add(each.tensor)
+            code, message, advice = found
+            yield Diagnostic(code, "error", message, Label(stmt.span, "claimed here"), help=advice, kernel=owner)
+
+
+def _fault(
+    output: str, each: Element, known: Mapping[str, Buffer], written: Collection[str]
+) -> tuple[str, str, str] | None:
+    """Code, message and repair of what is wrong with an element that the formula reads."""
     buffer = known.get(each.tensor)
     if buffer is None:
-        message = f"the formula of `{output}` reads `{each.tensor}`, which is no tensor of the kernel"
-        yield error_at(kernel, stmt, "E111", message, f"its tensors are {', '.join(known)}", "claimed here")
-    elif each.tensor == output or each.tensor in written:
-        message = f"the formula of `{output}` reads `{each.tensor}`, which the kernel writes"
-        yield error_at(kernel, stmt, "E112", message, _ONLY_READ, "claimed here")
-    elif len(buffer.shape) != len(each.at):
+        message = f"the formula of `{output}` reads `{each.tensor}`, which is no tensor of its inputs"
+        return "E111", message, f"the tensors are {', '.join(known)}"
+    if each.tensor == output or each.tensor in written:
+        return "E112", f"the formula of `{output}` reads `{each.tensor}`, which is written", _ONLY_READ
+    if len(buffer.shape) != len(each.at):
         axes = f"{len(each.at)} coordinates, its axes are {len(buffer.shape)}"
-        message = f"the formula of `{output}` reads `{each.tensor}` at {axes}"
-        yield error_at(kernel, stmt, "E113", message, "give one coordinate for each axis", "claimed here")
+        return "E113", f"the formula of `{output}` reads `{each.tensor}` at {axes}", "give one coordinate for each axis"
+    return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from argus.core.algebra import FALSE
+from argus.core.check.formulas import formula_faults
 from argus.core.check.reads import written_tensors
 from argus.core.diagnostic import Diagnostic, Label
-from argus.core.ir import Assume, Buffer, Launch, Program, walk
+from argus.core.ir import Assume, Buffer, Launch, Program, program_claims, walk
 from argus.core.walk import show, substitute
 
 
@@ -26,6 +27,19 @@ def _checks(program: Program) -> Iterator[Diagnostic]:
         yield from _uninitialised_workspaces(program, launch, written)
         yield from _false_assumptions(program, launch)
         written |= _written_arguments(launch)
+    yield from _claims(program, written)
+
+
+def _claims(program: Program, written: Collection[Buffer]) -> Iterator[Diagnostic]:
+    """Each formula is about a tensor that some launch writes, in terms of parameters that none writes."""
+    known = {buffer.name: buffer for buffer in program.parameters}
+    for stmt, claim in program_claims(program):
+        if claim.view.buffer not in written:
+            name = claim.view.buffer.name
+            message = f"the program claims a formula of `{name}`, which no launch writes"
+            label = Label(stmt.span, "claimed here")
+            yield Diagnostic("E112", "error", message, label, help="claim it of an output", kernel=program.name)
+        yield from formula_faults(program.name, stmt, claim, known, {buffer.name for buffer in written})
 
 
 def _written_arguments(launch: Launch) -> frozenset[Buffer]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Union, cast
 
 from argus.core import algebra
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import Bool, CoordinateFunction, Int, IntLike, as_cond, unwrap
-from argus.core.dsl.tracer import current
+from argus.core.dsl.launches import current_program, is_whole
+from argus.core.dsl.tracer import current, is_tracing
 from argus.core.dsl.values import Operand, Scope, Value, formula_scope, lift, making_formula
 from argus.core.dsl.views import Tensor
 from argus.core.index import Index, Symbol
-from argus.core.ir import Assert, Equals, View
+from argus.core.ir import Assert, Buffer, Equals, View
 from argus.core.values import expr as syntax
 from argus.core.values.expr import Expr
 from argus.core.values.rewriting import free_symbols
@@ -24,7 +25,8 @@ Ranges = Union[Range, tuple[Range, ...]]
 
 
 def assert_equals(tensor: Tensor, formula: CoordinateFunction[Operand]) -> None:
-    """Claim: each element of the tensor equals the formula over the reals, for all inputs.
+    """Claim: each element of the tensor equals the formula over the reals, for all inputs; after the whole program, if
+    it is called in one.
 
     formula: from the element's coordinates to a value computed from elements of tensors that the kernel only reads,
     sizes, coordinates and numbers, with arithmetic, the functions of the language, `where`, and the reductions `total`,
@@ -33,12 +35,34 @@ def assert_equals(tensor: Tensor, formula: CoordinateFunction[Operand]) -> None:
     Raises E110 for a function of another number of coordinates, E111 for data that is not in the kernel's tensors, E112
     for tensors that the kernel writes, E113 for a tensor with another number of axes, E114 for what is no value.
     """
+    if not is_tracing():
+        _claim_of_program(tensor, formula)
+        return
     tracer = current("assert_equals")
-    if not isinstance(tensor, Tensor) or tensor.view.buffer not in tracer.parameters:  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"`assert_equals` takes a tensor of the kernel, found {describe_value(tensor)}")
+    _check_tensor(tensor, tracer.parameters, "kernel")
     made = traced_formula(tensor.view, formula, Scope(tracer.unique, tracer.formula_symbols))
     _check_sizes_only(tensor.view, made)
     tracer.emit(Assert(Equals(tensor.view, made), span=tracer.span()))
+
+
+def _claim_of_program(tensor: Tensor, formula: CoordinateFunction[Operand]) -> None:
+    """Claim of a tensor that the program leaves. Raises E106 for a view of one, as `assert_equals` otherwise."""
+    launches = current_program("assert_equals")
+    _check_tensor(tensor, launches.parameters, "program")
+    if not is_whole(tensor.view):
+        fault(
+            "E106",
+            f"a program claims a formula of a view of `{tensor.view.buffer.name}`",
+            help="claim it of the tensor",
+        )
+    made = traced_formula(tensor.view, formula, Scope(launches.unique, launches.formula_symbols))
+    launches.claims.append(Assert(Equals(tensor.view, made), span=launches.span()))
+
+
+def _check_tensor(tensor: Tensor, known: Sequence[Buffer], of: str) -> None:
+    if not isinstance(tensor, Tensor) or tensor.view.buffer not in known:  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        found = f"`{tensor.view.buffer.name}`" if isinstance(tensor, Tensor) else describe_value(tensor)
+        fault("E106", f"`assert_equals` takes a parameter of the {of}, found {found}", help="claim it of an output")
 
 
 def traced_formula(view: View, formula: CoordinateFunction[Operand], scope: Scope) -> Expr:

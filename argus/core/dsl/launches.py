@@ -20,13 +20,16 @@ from argus.core.dsl.tracer import is_tracing
 from argus.core.dsl.views import Tensor
 from argus.core.dtype import DType
 from argus.core.index import Const, Index, Sym, Symbol
-from argus.core.ir import Buffer, Kernel, Launch, View, whole
+from argus.core.ir import Assert, Buffer, Kernel, Launch, View, whole
 from argus.core.span import Span
 from argus.core.walk import show, substitute, symbols
 
 
 class Launches:
-    """One program under construction, for the duration of its trace."""
+    """One program under construction, for the duration of its trace.
+
+    claims: about the tensors that it leaves. formula_symbols: the bound variables of formulas, by wanted name.
+    """
 
     def __init__(self, root: CodeType) -> None:
         self.root = root
@@ -34,6 +37,8 @@ class Launches:
         self.sizes: tuple[Symbol, ...] = ()
         self.workspaces: list[Buffer] = []
         self.launches: list[Launch] = []
+        self.claims: list[Assert] = []
+        self.formula_symbols: dict[str, Symbol] = {}
         self._names: dict[str, int] = {}
 
     def span(self) -> Span:

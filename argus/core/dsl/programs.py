@@ -15,7 +15,7 @@ from argus.core.dsl.launches import Launches, tracing_program
 from argus.core.dsl.parameters import parameters, traceable
 from argus.core.dsl.source_location import span_of_function
 from argus.core.dsl.views import Tensor
-from argus.core.ir import Program, whole
+from argus.core.ir import ClaimedProgram, Program, whole
 
 
 @frozen
@@ -51,6 +51,7 @@ class ProgramTemplate:
         launches = Launches(function.__code__)
         arguments = {"cfg": chosen} if "cfg" in signature(function).parameters else {}
         buffers, sizes = parameters(launches.unique, function, span, arguments)
+        launches.parameters = tuple(buffers)
         with tracing_program(launches):
             try:
                 function(*(Tensor(whole(buffer)) for buffer in buffers), **arguments)
@@ -59,7 +60,8 @@ class ProgramTemplate:
             except Exception as problem:
                 raise ArgusError(exception_diagnostic(name, problem, span)) from problem
         traced = (tuple(launches.workspaces), tuple(launches.launches))
-        made = Program(name, tuple(buffers), tuple(sizes.values()), *traced, span=span)
+        own = (name, tuple(buffers), tuple(sizes.values()), *traced, span)
+        made = ClaimedProgram(*own, tuple(launches.claims)) if launches.claims else Program(*own)
         found = check_program(made)
         if found:
             raise ArgusError(found[0])

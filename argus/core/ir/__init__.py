@@ -16,6 +16,7 @@
     Role   = (name, first_warp, warps, agent, registers, body)
     Kernel = (name, target, parameters, threads, grid, cluster, prologue, roles?, epilogue, span)
     Program= (name, parameters, sizes, workspaces, Launch(kernel, arguments, sizes)*)
+    ClaimedProgram = (Program, Assert(Equals)*)
 
 Statements compare by identity: two occurrences of equal text are two different statements.
 """
@@ -50,9 +51,11 @@ from argus.core.ir.elements import (
     Where,
 )
 from argus.core.ir.kernels import (
+    ClaimedProgram,
     Kernel,
     Launch,
     Program,
+    program_claims,
 )
 from argus.core.ir.statements import (
     ADVICE,
@@ -115,6 +118,7 @@ __all__ = [
     "Buffer",
     "Cast",
     "Claim",
+    "ClaimedProgram",
     "Commit",
     "Compare",
     "Copy",
@@ -167,6 +171,7 @@ __all__ = [
     "ascending_condition",
     "axes_of",
     "bodies",
+    "program_claims",
     "static",
     "trips",
     "walk",

@@ -9,7 +9,8 @@ from attrs import field, frozen
 
 from argus.core import algebra
 from argus.core.index import Index, Symbol
-from argus.core.ir.statements import Roles, Stmt
+from argus.core.ir.claims import Equals
+from argus.core.ir.statements import Assert, Roles, Stmt
 from argus.core.ir.storage import Buffer
 from argus.core.span import NOWHERE, Span
 from argus.core.target import Target
@@ -91,3 +92,19 @@ class Program:
     workspaces: tuple[Buffer, ...]
     launches: tuple[Launch, ...]
     span: Span = NOWHERE
+
+
+@frozen(eq=False)
+class ClaimedProgram(Program):
+    """A program that claims formulas of the tensors that it leaves, in terms of those that no launch writes.
+
+    claims: statements that assert `Equals` of whole parameters; no launch executes them.
+    """
+
+    claims: tuple[Assert, ...] = ()
+
+
+def program_claims(program: Program) -> tuple[tuple[Assert, Equals], ...]:
+    """The claims of a program about the tensors that it leaves, each with its statement."""
+    claims = program.claims if isinstance(program, ClaimedProgram) else ()
+    return tuple((stmt, stmt.claim) for stmt in claims if isinstance(stmt.claim, Equals))

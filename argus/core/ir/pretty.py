@@ -65,6 +65,7 @@ from argus.core.ir import (
     Where,
     WrittenOnce,
     bodies,
+    program_claims,
 )
 from argus.core.layout import TV
 from argus.core.values.formula_text import formula_text
@@ -91,6 +92,7 @@ def program_text(program: Program, *, spans: bool = False) -> str:
     lines += [f"  tensor {_buffer(buffer)}" for buffer in program.parameters]
     lines += [f"  workspace {_buffer(buffer)}" for buffer in program.workspaces]
     lines += [f"  {_launch(launch)}" for launch in program.launches]
+    lines += [f"  {claim_text(claim)}" for _, claim in program_claims(program)]
     return "\n".join(lines) + "\n" + "".join(pretty(launch.kernel, spans=spans) for launch in program.launches)
 
 

@@ -20,6 +20,7 @@ from argus.core.ir import (
     Atomic,
     Buffer,
     Claim,
+    ClaimedProgram,
     Elem,
     Kernel,
     Launch,
@@ -157,7 +158,7 @@ _FORMULAS = (
     _formula_node(formulas.Compare, formulas.compare),
 )
 _UNIONS = (*get_args(Elem), *get_args(Test), *get_args(Claim), *get_args(Stmt))
-_TOPS = (Role, Kernel, Launch, Program)
+_TOPS = (Role, Kernel, Launch, Program, ClaimedProgram)
 
 KINDS: tuple[Kind, ...] = (*_LEAVES, *_NODES, *_FORMULAS, _LAYOUT, *map(_plain, (*_PARTS, *_UNIONS, *_TOPS)))
 BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}

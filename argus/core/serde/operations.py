@@ -217,18 +217,23 @@ def _claim(claim: Claim) -> str:
         case Products(view=view, products=products):
             return _coordinates([node for pair in products for side in pair for node in side], len(view.shape))
         case Equals(view=view, formula=formula):
-            return _formula(formula) or _coordinates(integers(formula), len(view.shape))
+            return formula_violation(formula, len(view.shape))
         case Equal() | Order():
             return ""
 
 
-def _formula(formula: Expr) -> str:
-    """A formula is over sizes, and computed with the operations that have a meaning."""
+def formula_violation(formula: Expr, rank: int) -> str:
+    """Why tracing cannot have produced a formula of an element with `rank` coordinates; empty if it can.
+
+    It is over sizes, and computed with the operations that have a meaning.
+    """
     if any(symbol.kind != "size" for symbol in free_symbols(formula)):
         return "has a claim about values that depends on more than sizes"
     operations = [each for each in nodes(formula) if isinstance(each, Fn)]
     known = all(each.name in OPERATIONS and OPERATIONS[each.name].arity == len(each.args) for each in operations)
-    return "" if known else "has a formula with an operation that formulas do not have"
+    if not known:
+        return "has a formula with an operation that formulas do not have"
+    return _coordinates(integers(formula), rank)
 
 
 def _sync(kernel: Kernel, stmt: Sync) -> str:

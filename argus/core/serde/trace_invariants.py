@@ -11,14 +11,31 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from argus.core.algebra import TRUE, coord
 from argus.core.index import Coord, Held, Index, Read, Sym, Symbol
-from argus.core.ir import Assert, Atomic, Equals, For, Kernel, Launch, Let, Products, Program, Relation, Roles, walk
-from argus.core.serde.operations import operation_violations
+from argus.core.ir import (
+    Assert,
+    Atomic,
+    ClaimedProgram,
+    Equals,
+    For,
+    Kernel,
+    Launch,
+    Let,
+    Products,
+    Program,
+    Relation,
+    Roles,
+    View,
+    program_claims,
+    walk,
+)
+from argus.core.serde.operations import formula_violation, operation_violations
 from argus.core.serde.storage import storage_violations
 from argus.core.serde.texts import text_violations
 from argus.core.serde.writing import parts
 from argus.core.target import LARGEST_SIZE
-from argus.core.values.rewriting import bound_variables
+from argus.core.values.rewriting import bound_variables, free_symbols
 from argus.core.walk import show, substitute, topological
 
 _NAME = re.compile(r"[\w.]+( [\w.]+)*")
@@ -178,6 +195,30 @@ def _of_program(program: Program) -> Iterator[str]:
     for launch in program.launches:
         yield from (f"launches `{launch.kernel.name[:60]}`, which {why}" for why in _of_kernel(launch.kernel))
         yield from _of_launch(program, launch)
+    for _, claim in program_claims(program):
+        yield from _of_claim(program, claim)
+    if isinstance(program, ClaimedProgram) and len(program.claims) != len(program_claims(program)):
+        yield "claims something else than a formula"
+
+
+def _of_claim(program: Program, claim: Equals) -> Iterator[str]:
+    """A claim about a whole parameter, over the program's sizes."""
+    view, formula = claim.view, claim.formula
+    if not any(view.buffer is each for each in program.parameters) or not _is_whole(view):
+        yield "claims a formula of something else than a tensor of it"
+    why = formula_violation(formula, len(view.shape))
+    if why or not free_symbols(formula) <= set(program.sizes):
+        yield why or "claims a formula over sizes that it does not have"
+    names = {size.name for size in program.sizes}
+    for symbol in bound_variables(formula):
+        plain = (symbol.kind, symbol.low, symbol.high) == ("fresh", None, None) and symbol.name not in names
+        if not plain or not _NAME.fullmatch(symbol.name):
+            yield f"uses `{symbol.name[:60]}` as a variable of a claim, although it is bound or bounded"
+
+
+def _is_whole(view: View) -> bool:
+    own = tuple(coord(axis) for axis in range(len(view.shape)))
+    return view.shape == view.buffer.shape and view.at == own and view.where is TRUE and view.peer is None
 
 
 def _of_launch(program: Program, launch: Launch) -> Iterator[str]:

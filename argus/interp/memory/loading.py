@@ -59,7 +59,7 @@ def begin(launch: Launch) -> None:
         claims = (*launch.prepared.write_claims, *(claim for _, claim in launch.prepared.formula_claims))
     launch.written = {
         buffer: Written.of(extent(launch, buffer))
-        for buffer in (claim.view.buffer for claim in claims)
+        for buffer in (*launch.claimed, *(claim.view.buffer for claim in claims))
         if buffer in launch.tensors
     }
     tagged: set[Buffer] = set()

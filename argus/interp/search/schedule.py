@@ -58,13 +58,16 @@ ROLES_DIRECTED: tuple[Schedule, ...] = tuple(Schedule("late", 0, "lowest", prior
 """All static priorities of a kernel with roles; the first one prefers the producer and defers completions."""
 
 
-def directed(kernel: Kernel) -> tuple[Schedule, ...]:
-    """The schedules to try first on a kernel; the first one with several draws of the inputs that its claims need."""
+def directed(kernel: Kernel, *, compares: bool = False) -> tuple[Schedule, ...]:
+    """The schedules to try first on a kernel; the first one with several draws of the inputs that its claims need.
+
+    compares: whether a program that launches it compares values with a formula.
+    """
     known = DIRECTED if kernel.roles is None else ROLES_DIRECTED
     if any(True for stmt in walk(kernel.body) for _ in read_terms(stmt)):
         draws = DRAWS
     else:
-        draws = FLOAT_DRAWS if any(True for _ in formula_claims(kernel)) else 1
+        draws = FLOAT_DRAWS if compares or any(True for _ in formula_claims(kernel)) else 1
     return (*(evolve(known[0], draw=draw) for draw in range(draws)), *known[1:])
 
 

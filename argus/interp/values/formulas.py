@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
+from attrs import frozen
 
-from argus.core.ir import Assert, Copy, Equals, walk
+from argus.core.index import Symbol
+from argus.core.ir import Assert, Buffer, Copy, Equals, walk, whole
 from argus.core.values.bounds import Inputs, bounded
+from argus.core.values.expr import Expr
 from argus.core.values.rewriting import elements as elements_of
-from argus.interp.memory.cells import BoolArray, IntArray
+from argus.interp.memory.cells import AnyArray, BoolArray, IntArray
 from argus.interp.state import Launch
 from argus.interp.values.drawn_inputs import kind_of
 from argus.interp.values.tensor_claims import ElementReports, Elements, array_of, elements
@@ -23,27 +27,58 @@ Operations are in float64, but constants such as log2(e) are often rounded to f3
 """
 
 
+@frozen(eq=False)
+class _Checked:
+    """A claim in a run. every: the elements that it is about. sizes: those that the formula names.
+
+    reads: the tensors that it may read.
+    """
+
+    launch: Launch
+    stmt: Assert
+    formula: Expr
+    every: Elements
+    sizes: Mapping[Symbol, int]
+    reads: Mapping[str, AnyArray]
+
+
 def check_formulas(launch: Launch, *, complete: bool) -> None:
     """Report the first element of each claim that differs. complete: all blocks have run, so that all are written."""
+    kernel = launch.prepared.kernel
     for stmt, claim in launch.prepared.formula_claims:
-        if not _adds_to(launch, claim):
-            _check(launch, stmt, claim, complete=complete)
+        if not _adds_to(launch, claim.view.buffer):
+            reads = {b.name: array_of(launch, b) for b in kernel.parameters if b is not claim.view.buffer}
+            every = elements(launch, claim.view)
+            _check(_Checked(launch, stmt, claim.formula, every, launch.sizes, reads), complete=complete)
 
 
-def _adds_to(launch: Launch, claim: Equals) -> bool:
+def check_claim_of_program(
+    stmt: Assert, claim: Equals, last: tuple[Launch, Buffer], reads: Mapping[str, AnyArray], sizes: Mapping[Symbol, int]
+) -> None:
+    """Check a claim of a program after all launches.
+
+    last: the launch that wrote the tensor last, and its parameter. reads: the program's tensors that no launch writes.
+    sizes: the program's.
+    """
+    launch, parameter = last
+    if not _adds_to(launch, parameter):
+        every = elements(launch, whole(parameter))
+        _check(_Checked(launch, stmt, claim.formula, every, sizes, reads), complete=True)
+
+
+def _adds_to(launch: Launch, output: Buffer) -> bool:
     """Whether the kernel adds to what the output held before: no formula says that it was 0."""
     copies = [stmt for stmt in walk(launch.prepared.kernel.body) if isinstance(stmt, Copy)]
-    output = claim.view.buffer
     return any(copy.source.buffer is output or (copy.target.buffer is output and copy.combine) for copy in copies)
 
 
-def _check(launch: Launch, stmt: Assert, claim: Equals, *, complete: bool) -> None:
-    values = launch.tensors[claim.view.buffer].values
+def _check(claim: _Checked, *, complete: bool) -> None:
+    launch, every = claim.launch, claim.every
+    values = launch.tensors[every.buffer].values
     assert values is not None
-    every = elements(launch, claim.view)
-    expected, allowed = _expected(launch, claim, every)
+    expected, allowed = _expected(claim)
     found = values[every.cell].astype(np.float64)
-    reports = ElementReports(launch, stmt, "I39", every)
+    reports = ElementReports(launch, claim.stmt, "I39", every)
     wrong = differs(found, expected, allowed)
     never = reports.writer < 0
     if complete and (wrong & never).any():
@@ -70,14 +105,11 @@ def _text(values: Exact, where: BoolArray) -> str:
     return f"{float(values[int(where.argmax())]):.6g}"
 
 
-def _expected(launch: Launch, claim: Equals, every: Elements) -> tuple[Exact, Exact]:
+def _expected(claim: _Checked) -> tuple[Exact, Exact]:
     """The formula at each element, and its bounds."""
     named = {each.tensor for each in elements_of(claim.formula)}
-    kernel = launch.prepared.kernel
-    tensors = {b.name: array_of(launch, b).astype(np.float64) for b in kernel.parameters if b.name in named}
-    integers: dict[str, npt.NDArray[Any]] = {
-        b.name: array_of(launch, b) for b in kernel.parameters if b.dtype.family == "int"
-    }
-    mesh = cast("list[IntArray]", list(np.ogrid[tuple(slice(0, extent) for extent in every.shape)]))
-    made = bounded(claim.formula, mesh, Inputs(launch.sizes, tensors, integers, _UNIT, _ADDITION))
-    return made.value[every.coordinates], made.error[every.coordinates]
+    tensors = {name: array.astype(np.float64) for name, array in claim.reads.items() if name in named}
+    integers = {name: array for name, array in claim.reads.items() if array.dtype.kind == "i"}
+    mesh = cast("list[IntArray]", list(np.ogrid[tuple(slice(0, extent) for extent in claim.every.shape)]))
+    made = bounded(claim.formula, mesh, Inputs(claim.sizes, tensors, integers, _UNIT, _ADDITION))
+    return made.value[claim.every.coordinates], made.error[claim.every.coordinates]

@@ -58,7 +58,7 @@ def formula_of_shared_memory(A: Tensor, C: Tensor) -> None:
     assert_equals(C, lambda m, n: box[m])  # here
 
 
-@faulty("E112", "the formula of `C` reads `C`, which the kernel writes")
+@faulty("E112", "the formula of `C` reads `C`, which is written")
 def formula_of_its_own_output(A: Tensor, C: Tensor) -> None:
     m, n = block_id((1, 1))
     copy(zeros(f32, BY), C.tile((64, 32), (m, n)), via=global_store, edge=0)
@@ -85,7 +85,7 @@ def formula_of_nan(A: Tensor, C: Tensor) -> None:
     assert_equals(C, lambda m, n: A[m, n] + float("nan"))  # here
 
 
-@faulty("E106", "`assert_equals` takes a tensor of the kernel, found None")
+@faulty("E106", "`assert_equals` takes a parameter of the kernel, found None")
 def claim_about_nothing(A: Tensor, C: Tensor) -> None:
     assert_equals(None, lambda m, n: 0)  # here
 

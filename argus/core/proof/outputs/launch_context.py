@@ -29,6 +29,8 @@ from argus.core.ir import (
     walk,
 )
 from argus.core.proof.dataflow.timeline import is_checkable
+from argus.core.values.expr import Expr
+from argus.core.values.rewriting import substitute as substitute_values
 from argus.core.walk import substitute
 
 T = TypeVar("T")
@@ -60,6 +62,8 @@ class _Substitution:
             return self.buffers.get(value, value)
         if isinstance(value, tuple):
             return tuple(self._of(each) for each in cast("tuple[object, ...]", value))
+        if isinstance(value, Expr):
+            return substitute_values(value, self.sizes)
         if isinstance(value, _NODES):
             return substitute(cast(Index, value), self.sizes)
         if isinstance(value, _PARTS):

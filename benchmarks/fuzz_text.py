@@ -72,15 +72,23 @@ def read(journal: Path) -> list[Entry]:
     return [each for each in made if each.outcome != "wrong"]
 
 
+def replace(journal: Path, entries: Sequence[Entry]) -> None:
+    """Write a journal anew, at once: a process that is killed leaves the old one or the new one."""
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    new = journal.with_name(journal.name + ".new")
+    new.write_text("".join(each.line + "\n" for each in entries), encoding="utf-8")
+    new.replace(journal)
+
+
 def run(count: int, seed: int, minutes: float, seconds: float, journal: Path, jobs: int) -> list[Entry]:
     """Execute programs until `count` were executed, those of the journal included, or the time is over."""
     entries = read(journal)
+    replace(journal, entries)
     print(f"{len(entries):,} programs in the journal", flush=True)
     end = time.monotonic() + 60 * minutes
     batches = _batches(seed, {each.program for each in entries})
     executed = sum(each.outcome in EXECUTED for each in entries)
-    with ProcessPoolExecutor(jobs, initializer=_collect_rarely) as pool, journal.open("w", encoding="utf-8") as stream:
-        stream.writelines(each.line + "\n" for each in entries)
+    with ProcessPoolExecutor(jobs, initializer=_collect_rarely) as pool, journal.open("a", encoding="utf-8") as stream:
         pending: set[Future[list[Entry]]] = set()
         while (executed < count and time.monotonic() < end) or pending:
             while len(pending) < jobs and executed < count and time.monotonic() < end:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
-from benchmarks.fuzz_text import executed_batch
+from benchmarks.fuzz_text import Entry, executed_batch, read, replace, summary
 from property_tests.depth import examples
 from property_tests.small.right import FAMILIES
 
@@ -32,3 +33,21 @@ def test_texts_of_right_programs_agree_with_the_interpreter(family: str) -> None
     assert not [each for each in entries if each.outcome == "wrong"]
     assert "right" in {each.outcome for each in entries}
     assert MARKS[family] & {mark for each in entries for mark in each.uses}
+
+
+def test_a_journal_holds_all_but_disagreements_and_what_was_not_finished(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    entries = [
+        Entry("right", "piping", "sm_90a", ("ring", "tma"), 1, "Piping(stages=2)"),
+        Entry("not proved", "folding", "gfx942", (), 1, "Folding(split=True)"),
+        Entry("wrong", "elements", "gfx942", ("cast",), 2, "Elements(vector=4)"),
+    ]
+    replace(journal, entries)
+    with journal.open("a", encoding="utf-8") as stream:
+        stream.write("right\tpiping\tsm_9")
+
+    found = read(journal)
+
+    assert found == entries[:2]
+    assert summary(entries)["disagreements"] == 1
+    assert summary(found)["executed by use"] == {"ring": {"sm_90a": 1}, "tma": {"sm_90a": 1}}

@@ -6,9 +6,14 @@ import random
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
+from argus.core.ir import Kernel
+from argus.runtime.cpu.validate import Emitted, emitted
+from benchmarks import fuzz_text
 from benchmarks.fuzz_text import Entry, executed_batch, read, replace, summary
 from property_tests.depth import examples
+from property_tests.small import staging
 from property_tests.small.right import FAMILIES
 
 COUNT = examples(2, 200)
@@ -33,6 +38,23 @@ def test_texts_of_right_programs_agree_with_the_interpreter(family: str) -> None
     assert not [each for each in entries if each.outcome == "wrong"]
     assert "right" in {each.outcome for each in entries}
     assert MARKS[family] & {mark for each in entries for mark in each.uses}
+
+
+def test_a_fault_of_the_emitter_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts for gfx942 lose their barriers: programs in which a wave reads what another wrote disagree."""
+
+    def without_barriers(own: Kernel) -> Emitted:
+        made = emitted(own)
+        return evolve(made, text=made.text.replace("meet();", ";"))
+
+    monkeypatch.setattr(fuzz_text, "emitted", without_barriers)
+    drawn = random.Random(1)  # noqa: S311 reason: as above
+    programs = [staging.draw(drawn.choice) for _ in range(12)]
+
+    entries = fuzz_text.executed_batch([each for each in programs if each.turn], seed=0, seconds=1.0)
+
+    assert "wrong" in {each.outcome for each in entries if each.target == "gfx942"}
+    assert "wrong" not in {each.outcome for each in entries if each.target == "sm_90a"}
 
 
 def test_a_journal_holds_all_but_disagreements_and_what_was_not_finished(tmp_path: Path) -> None:

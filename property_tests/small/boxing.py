@@ -72,9 +72,9 @@ class Boxing:
 def draw(choose: Choose) -> Boxing:
     dtype, axes = choose((bf16, f32, f16)), choose((1, 2, 2, 3, 3, 4))
     size, readers = dtype.bits // 8, choose((1, 2))
-    tile = choose_tile(
-        choose, 128, dtype, (1,) if axes == 1 else (8, 16, 32, 64), (128, 256) if axes == 1 else (16, 32, 64)
-    )
+    least = 32 // dtype.bits
+    tiles = ((1,), (128, 256, 512)) if axes == 1 else ((8, 16, 32, 64), (16, 32, 64))
+    tile = choose_tile(choose, 128, dtype, *tiles, least)
     spans = tuple(
         s for s in (0, 32, 64, 128) if not s or (tile[1] * size % s == 0 and tile[0] * tile[1] * size >= 8 * s)
     )
@@ -86,7 +86,7 @@ def draw(choose: Choose) -> Boxing:
         span=0 if axes == 1 else choose(spans),
         stages=choose((1, 2, 3, 4)),
         readers=readers,
-        vector=choose(vectors(tile, 128, dtype, 32 // dtype.bits) or (2,)),
+        vector=choose(vectors(tile, 128, dtype, least)),
         result=dtype if boxed else choose((bf16, f32, f16)),
         boxed=boxed,
         blocks=choose((None, 2, 3)) if axes == 2 else None,

@@ -176,7 +176,7 @@ def _move(cfg: Elements, tensors: tuple[Tensor, Tensor, Tensor], at: tuple[Any, 
         case "row":
             v = load(V.tile((cfg.tile[1],), (at[1],)), by.axis(1), edge=0)
         case _:
-            v = load(V.tile((cfg.tile[0],), (at[0],)), by.axis(0), edge=0)
+            v = load(V.tile((cfg.tile[0],), (at[0],)), by.axis(0), via=one_by_one(cfg.source), edge=0)
     arrived(cfg.target)
     y = x
     for name in cfg.steps:

@@ -75,12 +75,14 @@ def draw(choose: Choose) -> Staging:
     target, threads = choose(TARGETS), choose((64, 128, 256))
     how = choose(("plain", "ahead", "ahead") if target == "sm_90a" else ("plain", "plain", "buffer", "direct"))
     dtype = choose((bf16, f32, f16, i32))
-    tile = choose_tile(choose, threads, dtype, (16, 32, 64), (16, 32, 64))
     least = 32 // dtype.bits
-    widths = vectors(tile, threads, dtype, least) or (least,)
+    tile = choose_tile(choose, threads, dtype, (16, 32, 64), (16, 32, 64), least)
+    widths = vectors(tile, threads, dtype, least)
     written = least if how == "direct" else choose(widths)
     padded = how in ("plain", "buffer") and choose((False, True, False))
-    fitting = tuple(s for s in _SWIZZLES if tile[0] * tile[1] % s.period == 0)
+    read = choose(widths)
+    wide = max(written, read)
+    fitting = tuple(s for s in _SWIZZLES if tile[0] * tile[1] % s.period == 0 and 1 << s.base >= wide)
     swizzled = bool(fitting) and not padded and how != "direct" and choose((False, True))
     return Staging(
         target=target,
@@ -88,7 +90,7 @@ def draw(choose: Choose) -> Staging:
         dtype=dtype,
         tile=tile,
         written=written,
-        read=choose(widths),
+        read=read,
         slots=choose((2, 3, 4) if how == "ahead" else (1, 2, 3)),
         how=how,
         padding=128 // dtype.bits * choose((1, 2)) if padded else 0,

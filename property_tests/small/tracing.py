@@ -77,9 +77,11 @@ def vectors(tile: Tile, threads: int, dtype: DType, least: int = 1) -> tuple[int
     return tuple(v for v in widths if least <= v <= 128 // dtype.bits and fits(tile, threads, v))
 
 
-def choose_tile(choose: Choose, threads: int, dtype: DType, rows: Sequence[int], columns: Sequence[int]) -> Tile:
-    """A tile of one of these extents over which the threads can be spread."""
-    every = [(m, n) for m in rows for n in columns if vectors((m, n), threads, dtype)]
+def choose_tile(
+    choose: Choose, threads: int, dtype: DType, rows: Sequence[int], columns: Sequence[int], least: int = 1
+) -> Tile:
+    """A tile of one of these extents over which the threads can be spread, at least `least` elements each."""
+    every = [(m, n) for m in rows for n in columns if vectors((m, n), threads, dtype, least)]
     return choose(every)
 
 

@@ -25,7 +25,7 @@ FAMILIES: Mapping[str, Callable[[Choose], Right]] = {
     "piping": piping.draw,
     "adding": adding.draw,
 }
-_WEIGHTS = {"elements": 24, "staging": 14, "folding": 2, "multiplying": 4, "boxing": 6, "piping": 4, "adding": 1}
+_WEIGHTS = {"elements": 30, "staging": 14, "folding": 1, "multiplying": 2, "boxing": 3, "piping": 2, "adding": 1}
 """The families that are cheap to verify are drawn more often."""
 _DRAWN = tuple(name for name in FAMILIES for _ in range(_WEIGHTS[name]))
 

@@ -38,7 +38,7 @@ def advice(kernel: Template) -> str:
     [
         ("slots_stored_in_bulk", '`bulk.wait(0, of="reads")` before `box` is written again'),
         ("rows_of_a_table_without_an_edge", "with `edge=0`, of a plain gather"),
-        ("tiles_in_groups_that_divide_the_rows", "`m, n = block_id((rows, columns))`"),
+        ("tiles_to_and_fro", "`m, n = block_id((rows, columns))`"),
     ],
 )
 def test_what_to_write_instead(name: str, words: str) -> None:

@@ -16,7 +16,7 @@ from argus.core.ir import Assert, Kernel
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Loop, Step
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.outputs import claims, relations, store_coverage, writes
+from argus.core.proof.outputs import claims, relations, store_coverage, tile_index, writes
 from argus.core.proof.outputs.supertiles import factor_pairs
 from argus.core.proof.outputs.tile_index import TileGrid, tile_grid
 from argus.core.proof.sync.roles import hilbert_tiles
@@ -59,6 +59,17 @@ def conditions_of_stores_always_hold(patch: pytest.MonkeyPatch) -> None:
 
 def without_condition(kernel: Kernel, places: Sequence[Separable], loop: Loop | None, _guard: Cond) -> TileGrid:
     return tile_grid(kernel, places, loop)
+
+
+def every_group_is_whole(patch: pytest.MonkeyPatch) -> None:
+    """Take it that a quotient and a remainder of the block always name a block that exists."""
+    split = vars(tile_index)["_split"]
+
+    def whole(block: Symbol, count: Index, bases: Sequence[Index]) -> object:
+        made = split(block, count, bases)
+        return made and evolve(made, whole=TRUE)
+
+    patch.setattr(tile_index, "_split", whole)
 
 
 def any_grid_will_do(patch: pytest.MonkeyPatch) -> None:
@@ -116,6 +127,7 @@ def test_a_curve_of_too_many_tiles_slips_past_unless_its_place_is_bounded(monkey
 CASES: tuple[Case, ...] = (
     ("curve_over_the_turned_grid", "I4", any_grid_will_do),
     ("curve_through_a_column_more", "I4", any_grid_will_do),
+    ("tiles_in_groups_all_whole", "I4", every_group_is_whole),
     ("gate_of_the_first_step", "I1", without_obligations(claims, "operand_obligations")),
     ("last_column_left_out_by_a_condition", "I4", conditions_of_stores_always_hold),
     ("half_stored_twice", "I4", without_obligations(claims, "written_once_obligations")),

@@ -63,6 +63,23 @@ def test_the_lemma_by_enumeration(height: int) -> None:
 
 
 @heights
+def test_rows_begun_at_another_one_are_supertiles_too(height: int) -> None:
+    """With `number % high` for `inside % high`: the facts and the tiles, by enumeration."""
+    row, column = place(height)
+    plain, own = found(height), sym(B)
+    turned = add(plain.start, algebra.sub(own, mul(plain.high, algebra.floordiv(own, plain.high))))
+    made = supertiles(B, COUNT, (turned, column))
+    assert made is not None
+    assert made.row is turned
+    assert made.row is not row
+    for rows, columns in GRIDS:
+        tiles = list(zip(at(turned, rows, columns), at(column, rows, columns), strict=True))
+        assert sorted(tiles) == sorted(product(range(rows), range(columns)))
+        for number, (fact, _) in product(range(rows * columns), made.facts):
+            assert evaluate(fact, {B: number, X: rows, Y: columns})
+
+
+@heights
 def test_super_tiled_is_one_to_one(height: int) -> None:
     row, column = place(height)
     for rows, columns in GRIDS:
@@ -169,3 +186,22 @@ def test_quotient_and_remainder_are_two_coordinates() -> None:
     for rows, columns in GRIDS:
         tiles = set(zip(at(places[0].base, rows, columns), at(places[1].base, rows, columns), strict=True))
         assert tiles == set(product(range(rows), range(columns)))
+
+
+@heights
+def test_pairs_of_a_divisor_that_does_not_divide_the_count(height: int) -> None:
+    """Quotient and remainder by height * columns: the guard holds for exactly the pairs that some number has."""
+    kernel = evolve(ring(Drained()), blocks=(B,), grid=(COUNT,))
+    table, own, divisor = np.zeros((1, 1), np.int64), sym(B), mul(sym(Y), height)
+    places = (Separable(algebra.floordiv(own, divisor), table), Separable(algebra.mod(own, divisor), table))
+    grid = tile_grid(kernel, places)
+    first, second = grid.counts
+    for rows, columns in GRIDS:
+        sizes = {X: rows, Y: columns}
+        most = [int(cast("int", evaluate(count, sizes))) for count in grid.counts.values()]
+        pairs = [
+            pair
+            for pair in product(*map(range, most))
+            if evaluate(grid.guard, {**sizes, first: pair[0], second: pair[1]})
+        ]
+        assert pairs == [divmod(number, height * columns) for number in range(rows * columns)]

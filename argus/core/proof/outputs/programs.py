@@ -257,6 +257,8 @@ def _of_slices(flow: Flow, store: Access, places: tuple[Separable, ...], value: 
     """The sum of the parts of all blocks that differ only in their slice."""
     slices = _slices(flow, store, places)
     grid = tile_grid(flow.timeline.kernel, places, store.step.loop)
+    if slices & symbols(grid.guard):
+        return Top("not every slice of a tile has a block")
     counts = {symbol: grid.counts[symbol] for symbol in slices}
     known = {symbol: count.value for symbol, count in counts.items() if isinstance(count, Const)}
     if len(known) < len(counts) or any(count > _MOST_PARTS for count in known.values()):

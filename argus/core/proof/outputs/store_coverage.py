@@ -185,7 +185,7 @@ _ORDERS = (
     "give the grid an axis for each axis of tiles, `m, n = block_id((rows, columns))`, or let "
     "`persistent(..., order=...)` order them: `by_rows`, `by_columns`, `super_tiled(8)`, `curved(16)`; by hand, "
     "quotient and remainder of the block by a count of tiles are understood, and groups of rows, the last of "
-    "`minimum(rows - 8 * group, 8)`"
+    "`minimum(rows - 8 * group, 8)` or all of eight"
 )
 
 

@@ -4,11 +4,13 @@ With X rows and Y columns of tiles, a number b in [0, X Y) has
     q = b // (h Y)          its band
     g = min(h, X - h q)     the band's rows
     r = b - h q Y           its number in the band
-    column r // g, row h q + r % g.
+    column r // g, row h q + r % g, or h q + b % g instead.
 Lemma. For X, Y, h >= 1 this is one to one onto [0, X) x [0, Y), and h q < X. Proof: h q Y <= b < X Y gives h q < X, so
 g >= 1. Where g = h, r < h Y since r = b mod h Y; else X = h q + g and r = b - h q Y < g Y: so column < Y in both. The
 row is below h q + g <= X. Given a row m and a column n, q = m // h is the only band with h q <= m < h q + g, and
-r = g n + m - h q < g Y the only number in it; so b = h q Y + r is the only one, and b < X Y since h q + g <= X.
+r = g n + m - h q < g Y the only number in it; so b = h q Y + r is the only one, and b < X Y since h q + g <= X. With
+b % g in place of r % g this holds too: b - r is the same for a whole band, so each column has the same g rows, begun at
+another of them.
 """
 
 from __future__ import annotations
@@ -27,15 +29,15 @@ from argus.core.walk import topological
 class Supertiles:
     """The terms of a supertiled block number.
 
-    block: the number. rows, columns: counts of tiles. divisor: h * columns. band: block // divisor. high: the band's
-    number of rows. column, row: the tile's coordinates.
+    block: the number. rows, columns: counts of tiles. divisor: h * columns. start: the band's first row. high: the
+    band's number of rows. column, row: the tile's coordinates.
     """
 
     block: Symbol
     rows: Index
     columns: Index
     divisor: Index
-    band: Index
+    start: Index
     high: Index
     column: Index
     row: Index
@@ -43,17 +45,11 @@ class Supertiles:
     @property
     def facts(self) -> tuple[tuple[Cond, tuple[Index, ...]], ...]:
         """The lemma's facts about a number below the count, each with the divisors that must be positive for it."""
-        first = algebra.sub(self.row, algebra.sub(self.number, algebra.mul(self.column, self.high)))
         return (
-            (algebra.lt(first, self.rows), (self.divisor,)),
+            (algebra.lt(self.start, self.rows), (self.divisor,)),
             (algebra.all_of((algebra.le(0, self.column), algebra.lt(self.column, self.columns))), self._all),
             (algebra.all_of((algebra.le(0, self.row), algebra.lt(self.row, self.rows))), self._all),
         )
-
-    @property
-    def number(self) -> Index:
-        """r, the number within the band."""
-        return self.column.left if isinstance(self.column, Bin) else self.column
 
     @property
     def _all(self) -> tuple[Index, ...]:
@@ -68,9 +64,9 @@ def supertiles(block: Symbol, count: Index, roots: Sequence[Node]) -> Supertiles
     for node in topological(roots):
         if isinstance(node, Bin) and node.op == "//" and node.left is own:
             for rows, columns in factor_pairs(count):
-                height = _multiple(node.right, columns)
+                height = multiple_of(node.right, columns)
                 if height is not None:
-                    return _made(block, rows, columns, node, height)
+                    return _made(block, rows, columns, node, height, roots)
     return None
 
 
@@ -95,19 +91,22 @@ def product_of(factors: Sequence[Index]) -> Index:
     return found
 
 
-def _multiple(divisor: Index, of: Index) -> int | None:
+def multiple_of(divisor: Index, of: Index) -> int | None:
+    """h > 0 if a divisor is h times the index; else None."""
     terms, constant = linear_terms(divisor)
     whole = len(terms) == 1 and constant == 0 and terms[0][0] is of and terms[0][1] > 0
     return terms[0][1] if whole else None
 
 
-def _made(block: Symbol, rows: Index, columns: Index, band: Bin, height: int) -> Supertiles:
-    start = algebra.mul(band, height)
+def _made(block: Symbol, rows: Index, columns: Index, band: Bin, height: int, roots: Sequence[Node]) -> Supertiles:
+    own, start = algebra.sym(block), algebra.mul(band, height)
     high = algebra.minimum(height, algebra.sub(rows, start))
-    number = algebra.sub(algebra.sym(block), algebra.mul(start, columns))
+    number = algebra.sub(own, algebra.mul(start, columns))
     column = algebra.floordiv(number, high)
-    row = algebra.add(start, algebra.sub(number, algebra.mul(column, high)))
-    return Supertiles(block, rows, columns, band.right, band, high, column, row)
+    turn = algebra.floordiv(own, high)
+    turned = any(node is turn for node in topological(roots))
+    in_band = algebra.sub(own, algebra.mul(turn, high)) if turned else algebra.sub(number, algebra.mul(column, high))
+    return Supertiles(block, rows, columns, band.right, start, high, column, algebra.add(start, in_band))
 
 
 def without_row(base: Index, found: Supertiles) -> tuple[int, Index]:

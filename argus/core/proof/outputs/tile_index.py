@@ -1,8 +1,9 @@
 """Decomposes grid coordinates into tile coordinates, by quotient and remainder or by supertiles.
 
-b in [0, X D) corresponds one to one to (b // D, b % D) in [0, X) x [0, D), for D >= 1: the mixed-radix lemma.
-That D >= 1 is a separate obligation (`divisors`). Supertiled numbers become rows and columns by the lemma of
-`supertiles`.
+b in [0, X D) corresponds one to one to (b // D, b % D) in [0, X) x [0, D), for D >= 1: the mixed-radix lemma. For any
+count C, b in [0, C) corresponds to the pairs (q, r) in [0, ceil(C / D)) x [0, D) with q D + r < C. Where C = X Y and
+D = h Y, ceil(C / D) = ceil(X / h), and if h divides X these are all pairs. That D >= 1 is a separate obligation
+(`divisors`). Supertiled numbers become rows and columns by the lemma of `supertiles`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ from argus.core.proof.dataflow.separable_index import Separable, separable
 from argus.core.proof.dataflow.timeline import Loop
 from argus.core.proof.outputs.grid_stride import tile_sequence
 from argus.core.proof.outputs.segments import Segments, row_segments
-from argus.core.proof.outputs.supertiles import factors_of, product_of, supertiles, without_row
+from argus.core.proof.outputs.supertiles import (
+    factor_pairs,
+    factors_of,
+    multiple_of,
+    product_of,
+    supertiles,
+    without_row,
+)
 from argus.core.walk import children, fold, rebuild, symbols, topological
 
 
@@ -81,16 +89,18 @@ def tile_grid(
                 bases = [_renamed(base, names) for base in bases]
             counts[own] = count
             continue
-        divisor, quotients = split
         own = algebra.sym(block)
         quotient, remainder = (Symbol(f"{block.name}_{mark}", "block", 0) for mark in ("quotient", "remainder"))
+        number = algebra.add(algebra.mul(algebra.sym(quotient), split.divisor), algebra.sym(remainder))
         names: dict[Node, Index] = {
-            algebra.floordiv(own, divisor): algebra.sym(quotient),
-            algebra.mod(own, divisor): algebra.sym(remainder),
+            algebra.floordiv(own, split.divisor): algebra.sym(quotient),
+            algebra.mod(own, split.divisor): algebra.sym(remainder),
+            own: number,
         }
         called.append(names)
         bases = [_renamed(base, names) for base in bases]
-        left += [(quotient, quotients), (remainder, divisor)]
+        guard = algebra.all_of((guard, algebra.any_of((split.whole, algebra.lt(number, count)))))
+        left += [(quotient, split.quotients), (remainder, split.divisor)]
     named = tuple(separable(base, place.table) for base, place in zip(bases, places, strict=True))
     return TileGrid(counts, named, sequences, tuple(called), _translated(guard, called))
 
@@ -124,8 +134,20 @@ def _is_descending(block: Symbol, bases: Sequence[Index]) -> bool:
     return bool(factors) and all(factor < 0 for factor in factors)
 
 
-def _split(block: Symbol, count: Index, bases: Sequence[Index]) -> tuple[Index, Index] | None:
-    """(D, X) if the coordinate occurs only as b // D and b % D, and its count is syntactically X * D."""
+@frozen(eq=False)
+class _Split:
+    """A coordinate b as b // D and b % D.
+
+    quotients: the count of quotients. whole: a condition on sizes under which all pairs occur.
+    """
+
+    divisor: Index
+    quotients: Index
+    whole: Cond
+
+
+def _split(block: Symbol, count: Index, bases: Sequence[Index]) -> _Split | None:
+    """The split by D if b occurs only as b // D and b % D, and its count is X * D, or X * Y where D = h * Y."""
     own = algebra.sym(block)
     divisors: set[Index] = set()
     for node in topological(bases):
@@ -137,7 +159,15 @@ def _split(block: Symbol, count: Index, bases: Sequence[Index]) -> tuple[Index, 
         return None
     divisor = divisors.pop()
     found = (_without(count, divisor), algebra.floordiv(count, divisor))
-    return next(((divisor, x) for x in found if x is not None and algebra.mul(x, divisor) is count), None)
+    exact = next((x for x in found if x is not None and algebra.mul(x, divisor) is count), None)
+    if exact is not None:
+        return _Split(divisor, exact, algebra.TRUE)
+    for number, other in factor_pairs(count):
+        height = multiple_of(divisor, other)
+        if height is not None:
+            whole = algebra.eq(algebra.mod(number, height), 0)
+            return _Split(divisor, algebra.floordiv(algebra.add(number, height - 1), height), whole)
+    return None
 
 
 def _without(count: Index, divisor: Index) -> Index | None:

@@ -138,9 +138,12 @@ def written_once_obligations(
         )
         return
     yield block_injectivity(stores[0], places, what, once=replicas(flow, stores, places))
-    yield disjoint_blocks(flow, stores[0], places, buffer)
     given = [way.timeline.path_condition for way in storing]
-    yield from coverage_obligations(flow, stores[0], places, claim.view, claim.where, given)
+    covering = tuple(coverage_obligations(flow, stores[0], places, claim.view, claim.where, given))
+    if not any(each.unknown for each in covering):
+        # If the order of the tiles is not understood, solvers only lose time on what is unknown either way.
+        yield disjoint_blocks(flow, stores[0], places, buffer)
+    yield from covering
     if not is_whole(claim.view):
         pairs = zip(claim.view.shape, buffer.shape, strict=True)
         goal = algebra.all_of(algebra.le(extent, whole) for extent, whole in pairs)

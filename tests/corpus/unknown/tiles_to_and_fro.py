@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Blocks of one axis take the tiles in groups of eight rows, all of them whole since M is a multiple of eight tiles."""
+"""Blocks of one axis take the tiles row by row, every other row from its end: an order of no form that is understood."""
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,
@@ -12,13 +12,13 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     (M, K), (N, _) = A.shape, B.shape
     tag(A, lambda m, k: dict(m=m, k=k))
     tag(B, lambda n, k: dict(n=n, k=k))
-    assume(K >= 1, M % 512 == 0, K % 8 == 0, ceil_div(M, 64) * ceil_div(N, 64) < 1 << 24)
+    assume(K >= 1, K % 8 == 0, ceil_div(M, 64) * ceil_div(N, 64) < 1 << 24)
     mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(64, 64), k=32, k_run=8)
     rows, columns, depth = ceil_div(M, 64), ceil_div(N, 64), ceil_div(K, 32)
     (pid,) = block_id((rows * columns,))
-    group = pid // (8 * columns)
-    within = pid % (8 * columns)
-    m, n = 8 * group + within % 8, within // 8
+    m = pid // columns
+    c = pid % columns
+    n = c + (m % 2) * (columns - 1 - 2 * c)
     a = registers(bf16, mm.A)
     b = registers(bf16, mm.B)
     acc = registers(f32, mm.C)

@@ -1,0 +1,33 @@
+# verdict: proved
+"""Groups of eight rows whose tiles begin at another row in each group: `pid % height`, as older Triton kernels have it."""
+
+from argus.language import (
+    Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,
+    kernel, loop, mfma, mfma_f32_32x32x8_bf16, minimum, mma, registers, tag, vmem,
+)
+
+
+@kernel(target=gfx942, threads=256)
+def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16]):
+    (M, K), (N, _) = A.shape, B.shape
+    tag(A, lambda m, k: dict(m=m, k=k))
+    tag(B, lambda n, k: dict(n=n, k=k))
+    assume(K >= 1, K % 8 == 0, ceil_div(M, 64) * ceil_div(N, 64) < 1 << 24)
+    mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(64, 64), k=32, k_run=8)
+    rows, columns, depth = ceil_div(M, 64), ceil_div(N, 64), ceil_div(K, 32)
+    (pid,) = block_id((rows * columns,))
+    group = pid // (8 * columns)
+    height = minimum(rows - 8 * group, 8)
+    rest = pid % (8 * columns)
+    m, n = 8 * group + pid % height, rest // height
+    a = registers(bf16, mm.A)
+    b = registers(bf16, mm.B)
+    acc = registers(f32, mm.C)
+    for k in loop(depth):
+        copy(A.tile((64, 32), (m, k)), a, via=global_load, edge=0)
+        copy(B.tile((64, 32), (n, k)), b, via=global_load, edge=0)
+        vmem.wait(0)
+        mma(mm, acc, a, b, init=eq(k, 0))
+    assert_covers(acc.tag.k, 0, K)
+    copy(acc.to(bf16), C.tile((64, 64), (m, n)), edge=0)
+    assert_written_once(C, lambda m, n: dict(m=m, n=n))

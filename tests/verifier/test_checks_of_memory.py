@@ -88,6 +88,7 @@ CASES: tuple[Case, ...] = (
     ("box_that_begins_anywhere", "I19", without_obligations(boxes, "box_start_obligations")),
     ("box_that_begins_within_a_chunk", "I19", without_obligations(boxes, "box_start_obligations")),
     ("descriptor_too_large", "I28", without_obligations(integers, "_byte_offset_obligation")),
+    ("table_beyond_64_bits", "I28", without_obligations(indirect_index, "read_width_obligations")),
     ("registers_over_the_file", "I21", without_obligations(budgets, "role_register_obligations")),
     ("sentinel_prefetched", "I27", without_obligations(indirect_index, "_coordinate_obligations")),
     ("looks_at_the_next_expert", "I37", every_index_is_in_bounds),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from argus.core.proof.outputs.data_sources import data_sources
 from argus.core.verdict import Proved, Report
 from argus.language import (
     Tensor,
@@ -21,6 +22,8 @@ from argus.language import (
     tag,
     vmem,
 )
+from argus.language import bf16 as half
+from argus.verifier import uncovered
 from argus.verifier.kernel import verify
 from tests.verifier.switched_off_checks import PROVED
 from tests.verifier.switched_off_checks import load as load_corpus
@@ -67,8 +70,28 @@ def broadcast(X: Tensor["1 N", f32], Y: Tensor["M N", f32]) -> None:
     assert_written_once(Y, lambda _m, n: dict(n=n))
 
 
+@kernel(target=gfx942, threads=64)
+def named_like_a_type(
+    X: Tensor["M N", f32], bf16: Tensor["M N", f32], Y: Tensor["M N", half], Z: Tensor["M N", f32]
+) -> None:
+    """Y is X alone, rounded; the other input has the name of that rounding, no tags, and its own output."""
+    tag(X, lambda m, n: dict(m=m, n=n))
+    m, n = block_id((ceil_div(X.shape[0], 16), ceil_div(X.shape[1], 16)))
+    by = spread((16, 16), threads=64, vector=1)
+    x = load(X.tile((16, 16), (m, n)), by, via=global_load, edge=0)
+    z = load(bf16.tile((16, 16), (m, n)), by, via=global_load, edge=0)
+    vmem.wait(0)
+    copy(x.to(half), Y.tile((16, 16), (m, n)), edge=0)
+    copy(z, Z.tile((16, 16), (m, n)), edge=0)
+    assert_written_once(Y, lambda m, n: dict(m=m, n=n))
+
+
 def nothing_is_ambiguous(*_: object) -> str:
     return ""
+
+
+def no_axes(*_: object) -> tuple[int, ...]:
+    return ()
 
 
 def proved(report: Report) -> Proved:
@@ -95,6 +118,30 @@ def test_an_untagged_input_is_not_determined() -> None:
     assert "does not tell apart elements of `G` with no tag among those of the claim" in line
 
 
+def test_inputs_are_found_by_what_flows_and_not_by_name() -> None:
+    report = verify(named_like_a_type, solver="z3")
+
+    assert proved(report).results == ("each element of `Y` is bf16(X)",)
+    assert report.uncovered == ("Z",)
+
+
+def test_the_sources_of_an_output_are_its_own() -> None:
+    made = named_like_a_type.trace()
+    x, other, y, z = made.parameters
+    assert data_sources(made, y).isdisjoint({other, y, z})
+    assert x in data_sources(made, y)
+    assert {*made.parameters} & data_sources(made, z) == {other}
+
+
+def test_both_operands_and_what_is_added_are_sources() -> None:
+    made = biased.trace()
+    x, g, y = made.parameters
+    assert {*made.parameters} & data_sources(made, y) == {x, g}
+    product = load_corpus("tiles_in_groups_of_rows", PROVED).trace()
+    a, b, c = product.parameters
+    assert {*product.parameters} & data_sources(product, c) == {a, b}
+
+
 def test_a_claim_without_a_coordinate_says_which() -> None:
     report = verify(broadcast, solver="z3")
 
@@ -103,6 +150,13 @@ def test_a_claim_without_a_coordinate_says_which() -> None:
     assert warning.code == "E404"
     assert warning.message == "the claim about the output `Y` does not mention coordinate 0 of 2"
     assert warning.primary.span.frame is not None
+
+
+def test_without_a_look_at_coordinates_a_claim_that_lacks_one_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uncovered, "_unmentioned_axes", no_axes)
+
+    report = verify(broadcast, solver="z3")
+    assert (report.exit_code, report.diagnostics) == (0, ())
 
 
 def test_a_tag_without_a_coordinate_is_shown_by_two_elements() -> None:

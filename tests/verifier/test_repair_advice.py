@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from argus.core.ir import Kernel
+from argus.core.proof.limits import memory
 from argus.core.query import Budget
 from argus.core.verdict import Refuted, Unknown
 from argus.interp.search import advice
 from argus.interp.search.search import whole_tiles
 from argus.verifier import refute
 from argus.verifier.kernel import verify
-from tests.verifier.switched_off_checks import load, never
+from tests.verifier.switched_off_checks import always, load, never
 
 LAST_ROWS, ROWS_OF_BOXES = "last_rows_not_copied", "rows_of_boxes_of_any_length"
 
@@ -53,6 +54,12 @@ def test_products_without_phases_are_waited_for_before_a_barrier() -> None:
 
 def test_an_index_of_a_head_is_not_repaired_by_zeros() -> None:
     assert advised("key_head_of_the_query_head") == "index axis 0 of `K`, which is `block_0` here, by a number below G"
+
+
+def test_without_a_look_at_the_tile_zeros_would_hide_the_wrong_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "mentions", always)
+
+    assert advised("key_head_of_the_query_head").startswith("give the copy `edge=0`")
 
 
 def test_rows_of_boxes_are_refuted_at_their_least_size() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from argus.core.check import clusters
 from argus.core.diagnostic import ArgusError
 from argus.core.dsl.kernel import Template
 from argus.core.ir import Alloc, Arrive, Copy, Fence, Kernel, Sync, walk
@@ -32,6 +33,9 @@ from argus.language import (
     warpgroup,
     when,
 )
+from tests.verifier.switched_off_checks import NOT_KNOWN, always, load
+
+REJECTED = NOT_KNOWN.parent / "rejected"
 
 
 def template(body: Callable[[Tensor], None], sizes: tuple[int, ...] = (2, 1)) -> Template:
@@ -199,3 +203,16 @@ def test_ill_formed_clusters_are_refused(body: Callable[[Tensor], None], sizes: 
     with pytest.raises(ArgusError) as caught:
         template(body, sizes).trace()
     assert caught.value.diagnostic.code == code
+
+
+def test_without_the_check_a_grid_of_part_of_a_cluster_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """E230 alone refuses MB blocks in clusters of two."""
+    odd = load("cluster_over_any_count", REJECTED)
+    with pytest.raises(ArgusError) as caught:
+        odd.trace()
+    assert caught.value.diagnostic.code == "E230"
+    assert "MB blocks along one axis are not always whole clusters of 2" in caught.value.diagnostic.message
+
+    monkeypatch.setattr(clusters, "always_multiple", always)
+
+    assert show(odd.trace().grid[0]) == "MB"

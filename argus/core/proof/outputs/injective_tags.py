@@ -7,7 +7,6 @@ the claim and those summed over; the tags of a tensor that is determined are kno
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -16,6 +15,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Cond, Coord, Index, Sym, Symbol
 from argus.core.ir import Buffer, Kernel, Tag, View, walk, whole
+from argus.core.proof.outputs.data_sources import data_sources
 from argus.core.proof.prover import Prover
 from argus.core.proof.values.content import Names
 from argus.core.query import Sat, Unsat
@@ -34,16 +34,17 @@ def undetermined_inputs(
     kernel: Kernel,
     prover: Prover,
     assumptions: Sequence[Cond],
-    form: str,
+    stored: Buffer,
     names: AbstractSet[str],
     earlier: Mapping[Buffer, Names],
 ) -> str:
-    """Which inputs a value's tags do not determine; empty if they determine all that its form names.
+    """Which inputs a value's tags do not determine; empty if they determine all from which data can reach it.
 
-    form: the value as text. names: those that the claim fixes, and those summed over. earlier: the tags of tensors that
-    an earlier launch wrote.
+    stored: the tensor that holds the value. names: those that the claim fixes, and those summed over. earlier: the tags
+    of tensors that an earlier launch wrote.
     """
-    read = _inputs(kernel, form, earlier)
+    sources = data_sources(kernel, stored)
+    read = tuple(buffer for buffer in kernel.parameters if buffer in sources)
     pieces = {buffer: tuple(_pieces(kernel, buffer, earlier)) for buffer in read}
     known, left = set(names), dict.fromkeys(read)
     examples: dict[Buffer, str] = {}
@@ -58,12 +59,6 @@ def undetermined_inputs(
                 known |= fresh
                 settled = settled and not fresh
     return "; ".join(examples[buffer] for buffer in left)
-
-
-def _inputs(kernel: Kernel, form: str, earlier: Mapping[Buffer, Names]) -> tuple[Buffer, ...]:
-    """The tensors that the form names, and those of earlier launches: the form names what these were computed from."""
-    words = set(re.findall(r"\w+", form))
-    return tuple(buffer for buffer in kernel.parameters if buffer in earlier or buffer.name in words)
 
 
 def _pieces(kernel: Kernel, buffer: Buffer, earlier: Mapping[Buffer, Names]) -> Iterator[_Tagged]:

@@ -296,7 +296,7 @@ def _ambiguous_inputs(flow: Flow, store: Access, value: Data, claim: WrittenOnce
     summed |= {each.of.name for each in _covers(flow)}
     names = {tag for tag, _ in claim.record} | summed
     return undetermined_inputs(
-        flow.timeline.kernel, flow.prover, flow.timeline.assumptions, value.form, names, flow.launch_records
+        flow.timeline.kernel, flow.prover, flow.timeline.assumptions, store.view.buffer, names, flow.launch_records
     )
 
 

@@ -13,6 +13,7 @@ from argus.cli.screen import Screen
 from argus.core.diagnostic import Diagnostic
 from argus.report.command_result import Outcome
 from argus.report.diagnostic_text import to_json
+from argus.runtime.cpu.launch import GIBIBYTES
 from argus.runtime.cpu.programs import validate_program
 from argus.runtime.cpu.validate import SECONDS, SEEDS, Trial, Validation
 from argus.runtime.cpu.validate import validate as validate_kernel
@@ -34,10 +35,18 @@ _SHOWN = 8
     show_default=True,
     help="Time limit of one run.",
 )
+@click.option(
+    "--memory",
+    type=click.FloatRange(0, 4096, min_open=True),
+    metavar="GIB",
+    default=GIBIBYTES,
+    show_default=True,
+    help="Memory limit of one run, beside its tensors.",
+)
 @load_seconds_option
 @json_option
 def validate(
-    file: str, sizes: dict[str, int], seeds: int, seconds: float, load_seconds: float, as_json: bool
+    file: str, sizes: dict[str, int], seeds: int, seconds: float, memory: float, load_seconds: float, as_json: bool
 ) -> Outcome:
     """Execute the emitted text of every kernel and program of FILE on the CPU, and compare it with the interpreter."""
     exported = load(file, seconds=load_seconds)
@@ -45,8 +54,8 @@ def validate(
     kernels = [each.trace(seconds=load_seconds) for each in exported if each.program is None]
     given = [sizes] if sizes else ()
     found = [
-        *(validate_kernel(each, given, seeds=seeds, seconds=seconds) for each in kernels),
-        *(validate_program(each, given, seeds=seeds, seconds=seconds) for each in programs),
+        *(validate_kernel(each, given, seeds=seeds, seconds=seconds, gibibytes=memory) for each in kernels),
+        *(validate_program(each, given, seeds=seeds, seconds=seconds, gibibytes=memory) for each in programs),
     ]
     wrong = [diagnostic for each in found if (diagnostic := _wrong(each)) is not None]
     if not as_json:
@@ -70,6 +79,9 @@ def _wrong(found: Validation) -> Diagnostic | None:
         *((each.kind, f"line {each.line}: {each.where} {each.what}") for each in trial.findings[:_SHOWN]),
     )
     repair = "verify the kernel; if it is proved, report this as a bug of the emitter"
+    if trial.limit is not None:
+        option = "--seconds" if trial.limit == "time" else "--memory"
+        repair = f"give a higher `{option}`, or smaller `--sizes`; if neither helps, {repair}"
     return Diagnostic("E415", "error", message, facts=facts, help=repair, kernel=found.kernel)
 
 

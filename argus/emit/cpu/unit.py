@@ -17,6 +17,7 @@ from argus.emit.cpu.counterparts import counterpart
 _LINKAGE = 'extern "C" '
 _ENTRY = re.compile(rf"^{_LINKAGE}__global__ ", re.MULTILINE)
 _NEEDS_MACHINE = re.compile(r"\basm\b|__cvta|address_space|__attribute__\(\((device|global|shared)")
+_LDS_ARRAY = re.compile(r"__shared__ \w+ (\w+)\[\d+\];")
 _MACRO_USES = re.compile(r"(MOVES|ARRIVES_AT)\(")
 _QUALIFIERS = re.compile(
     r"^(\[\[maybe_unused\]\] )?static (__device__ )?(__forceinline__|inline)( __attribute__\(\(always_inline\)\))? "
@@ -70,6 +71,8 @@ def unit_of(text: str, target: str, symbol: str) -> Unit:
             kept += [f'#line {line} "{symbol}"', item]
         elif own := counterpart(defined_name(item) or ""):
             made.append(own)
+    if target == "gfx942":
+        kernel = _LDS_ARRAY.sub(r"\g<0> CPU_LDS_ARRAY(\1)", kernel)
     first = prelude.count("\n") + 1
     parts = [*made, *kept, f'#line {first} "{symbol}"', kernel.removeprefix(_LINKAGE), ""]
     return Unit("\n".join(parts), symbol, target, _threads(kernel), _cluster(kernel))
@@ -84,11 +87,18 @@ def source_of(units: Sequence[Unit]) -> str:
     for number, unit in enumerate(units):
         parts += [
             f'#define LDS_SECTION "lds_{number}"',
+            f'#define LDS_ARRAYS "lds_arrays_{number}"',
             f"namespace unit_{number} {{",
             f"CPU_UNIT({number})",
             unit.text,
         ]
-        parts += [f"CPU_ENTRY({unit.symbol})", f"CPU_UNIT_END({number})", "}", "#undef LDS_SECTION"]
+        parts += [
+            f"CPU_ENTRY({unit.symbol})",
+            f"CPU_UNIT_END({number})",
+            "}",
+            "#undef LDS_SECTION",
+            "#undef LDS_ARRAYS",
+        ]
     entries = " ".join(f"CPU_KERNEL({number})," for number in range(len(units)))
     return "\n".join([*parts, f'extern "C" const CpuKernel cpu_kernels[] = {{{entries}}};', ""])
 

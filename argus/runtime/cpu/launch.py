@@ -25,13 +25,17 @@ from argus.runtime.expressions import value_of
 Array = npt.NDArray[Any]
 Words = list[int]
 Moments = Literal["earliest", "latest", "random"]
+Limit = Literal["time", "memory"]
 Order = Literal["random", "lowest", "highest", "ranked"]
 _MOMENTS: tuple[Moments, ...] = ("earliest", "latest", "random")
 _ORDERS: tuple[Order, ...] = ("random", "lowest", "highest", "ranked")
 _BYTES = {dtype.name: dtype.bits // 8 for dtype in DTYPES}
 _AXES = 5
 _LEAST_SLOT = 16
-_HUNG = 3
+_HUNG, _NO_MEMORY = 3, 101
+_STACK = 1 << 18
+GIBIBYTES = 8.0
+"""Memory of a run beside its tensors: shadows of memory, and what is in flight."""
 
 
 @frozen
@@ -72,11 +76,23 @@ class TensorState:
 
 @frozen
 class Answer:
-    """tensors: what the kernel writes, by parameter. ended: empty, or how the process ended early."""
+    """tensors: what the kernel writes, by parameter. ended: empty, or how the process ended early.
+
+    limit: the limit that ended it, if one did.
+    """
 
     tensors: Mapping[str, TensorState] = field(factory=dict[str, TensorState])
     findings: tuple[Finding, ...] = ()
     ended: str = ""
+    limit: Limit | None = None
+
+
+@frozen
+class Limits:
+    """Of one run. seconds: by the clock; the process is then killed. gibibytes: address space beside its tensors."""
+
+    seconds: float
+    gibibytes: float = GIBIBYTES
 
 
 def run_unit(
@@ -87,9 +103,9 @@ def run_unit(
     sizes: Mapping[str, int],
     tensors: Mapping[str, TensorState],
     schedule: Schedule,
-    seconds: float,
+    limits: Limits,
 ) -> Answer:
-    """Launch once. A crash, a hang and a run out of time are answers, not errors."""
+    """Launch once. A crash, a hang and a run out of time or memory are answers, not errors."""
     written = _written(info)
     grid = [value_of(extent, sizes) for extent in info.grid]
     grid += [1] * (3 - len(grid))
@@ -99,6 +115,8 @@ def run_unit(
     names = [buffer.name for buffer in kernel.parameters]
     grain = min((_BYTES[dtype] for dtype in _types(kernel)), default=2)
     largest = max([info.shared_bytes, *(tensors[name].held.nbytes for name in names)])
+    slot_bits = max(_LEAST_SLOT, (2 * largest + 4096).bit_length() + 1)
+    own = (len(names) + prod(unit.cluster) << slot_bits) + _STACK * info.threads * prod(unit.cluster)
     words: Words = [
         executable.number,
         int(unit.target == "gfx942"),
@@ -107,9 +125,11 @@ def run_unit(
         info.threads,
         info.shared_bytes,
         min(grain, 2),
+        int(info.early),
+        own + int(limits.gibibytes * 2**30),
     ]
-    words += [int(info.early), schedule.seed + 1, _MOMENTS.index(schedule.moments), _ORDERS.index(schedule.order)]
-    words += [max(_LEAST_SLOT, (2 * largest + 4096).bit_length() + 1), len(names), len(info.maps)]
+    words += [schedule.seed + 1, _MOMENTS.index(schedule.moments), _ORDERS.index(schedule.order)]
+    words += [slot_bits, len(names), len(info.maps)]
     words += [len(info.maps) + len(info.arguments)]
     for name in names:
         state = tensors[name]
@@ -127,7 +147,7 @@ def run_unit(
         words.append(0 if empty else 1 if state.known is None else 2)
         if not empty:
             data += [state.held.tobytes(), *([] if state.known is None else [state.known.tobytes()])]
-    return _execute(executable, kernel, words, data, [(n, tensors[n]) for n in names if n in written], seconds)
+    return _execute(executable, kernel, words, data, [(n, tensors[n]) for n in names if n in written], limits)
 
 
 def _execute(
@@ -136,7 +156,7 @@ def _execute(
     words: Words,
     data: Sequence[bytes],
     out: Sequence[tuple[str, TensorState]],
-    seconds: float,
+    limits: Limits,
 ) -> Answer:
     with tempfile.TemporaryDirectory(prefix="argus-cpu-run-") as name:
         request, answer = Path(name) / "request", Path(name) / "answer"
@@ -145,15 +165,18 @@ def _execute(
             done = subprocess.run(  # noqa: S603 reason: the executable that was just compiled
                 (str(executable.path), str(request), str(answer)),
                 capture_output=True,
-                timeout=seconds,
+                timeout=limits.seconds,
                 check=False,
                 env={},
             )
         except subprocess.TimeoutExpired:
-            return Answer(ended=f"it did not end within {seconds:g} s")
+            return Answer(ended=f"it did not end within {limits.seconds:g} s", limit="time")
         findings = tuple(_finding(json.loads(line), kernel) for line in done.stdout.splitlines() if line.endswith(b"}"))
         if done.returncode == _HUNG:
             return Answer(findings=findings, ended="its threads wait for each other")
+        if done.returncode == _NO_MEMORY:
+            ended = f"it needs more than {limits.gibibytes:g} GiB of memory beside its tensors"
+            return Answer(findings=findings, ended=ended, limit="memory")
         if done.returncode:
             return Answer(findings=findings, ended=f"it ended with status {done.returncode}")
         return Answer(_answered(answer.read_bytes(), out), findings)

@@ -21,7 +21,18 @@ from argus.interp.interpret import interpret_program
 from argus.interp.memory.loading import inputs, outputs
 from argus.interp.programs import launch_sizes
 from argus.interp.search.search import sizes_in_order
-from argus.runtime.cpu.launch import Finding, TensorState, laid_out, run_unit, schedule_of, strides_of, view_of
+from argus.runtime.cpu.launch import (
+    GIBIBYTES,
+    Finding,
+    Limit,
+    Limits,
+    TensorState,
+    laid_out,
+    run_unit,
+    schedule_of,
+    strides_of,
+    view_of,
+)
 from argus.runtime.cpu.validate import (
     LARGEST,
     SECONDS,
@@ -50,6 +61,7 @@ def validate_program(
     *,
     seeds: int | Sequence[int] = SEEDS,
     seconds: float = SECONDS,
+    gibibytes: float = GIBIBYTES,
 ) -> Validation:
     """Execute a program's texts at each of the sizes (some that meet all assumptions, if none are given) and each seed.
 
@@ -60,7 +72,7 @@ def validate_program(
     built = [(each, text, own, compile_unit(own)) for each, text in made for own in (unit(text),)]
     compiled = perf_counter()
     trials = [
-        _trial(program, built, chosen, seed, seconds)
+        _trial(program, built, chosen, seed, Limits(seconds, gibibytes))
         for chosen in sizes or _chosen_sizes(program)
         for seed in seeds_of(seeds)
     ]
@@ -112,12 +124,12 @@ def _inputs(program: Program, sizes: Mapping[str, int], seed: int) -> dict[str, 
     }
 
 
-def _trial(program: Program, built: Built, sizes: Mapping[str, int], seed: int, seconds: float) -> Trial:
+def _trial(program: Program, built: Built, sizes: Mapping[str, int], seed: int, limits: Limits) -> Trial:
     arrays = _inputs(program, sizes, seed)
     memory: dict[Buffer, TensorState] = {}
     findings: list[Finding] = []
     exact = all(is_exact(launch.kernel) for launch in program.launches)
-    ended = ""
+    ended, limit = "", cast("Limit | None", None)
     for launch, text, own, executable in built:
         kernel = launch.kernel
         env = {s.name: n for s, n in launch_sizes(launch, {s: sizes[s.name] for s in program.sizes}).items()}
@@ -130,14 +142,14 @@ def _trial(program: Program, built: Built, sizes: Mapping[str, int], seed: int, 
         unknown = frozenset(n for n in fresh if n not in read or launch.arguments[n] not in program.parameters)
         tensors = laid_out(kernel, env, fresh, unknown)
         tensors |= {n: memory[launch.arguments[n]] for n in tensors if launch.arguments[n] in memory}
-        answer = run_unit(executable, own, kernel, text.info, env, tensors, schedule_of(seed), seconds)
+        answer = run_unit(executable, own, kernel, text.info, env, tensors, schedule_of(seed), limits)
         findings += answer.findings
         if answer.ended:
-            ended = f"launch `{kernel.name}`: {answer.ended}"
+            ended, limit = f"launch `{kernel.name}`: {answer.ended}", answer.limit
             break
         memory |= {launch.arguments[name]: state for name, state in answer.tensors.items()}
     if ended:
-        return Trial(sizes, seed, exact, 0, None, tuple(findings), ended)
+        return Trial(sizes, seed, exact, 0, None, tuple(findings), ended, limit)
     expected = interpret_program(program, *arrays.values(), tags=False)
     found = {name: _contents(program, memory, name, sizes, array) for name, array in expected.items()}
     differs = difference(found, expected, exact=exact) or claimed_difference(program, arrays, found, sizes)

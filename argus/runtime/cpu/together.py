@@ -12,6 +12,7 @@ from attrs import field, frozen
 from argus.core.diagnostic import ArgusError
 from argus.emit.cpu.compiler import Executable, compile_units
 from argus.emit.cpu.unit import Unit
+from argus.runtime.cpu.launch import Limits
 from argus.runtime.cpu.validate import SECONDS, Emitted, Trial, Validation, run_trial, unit
 
 
@@ -50,7 +51,7 @@ def _validated(runs: Runs, own: Unit, executable: Executable, seconds: float, bu
     start = perf_counter()
     for sizes, seed in runs.cases:
         try:
-            trials.append(run_trial(runs.made, own, executable, sizes, seed, seconds))
+            trials.append(run_trial(runs.made, own, executable, sizes, seed, Limits(seconds)))
         except ArgusError as error:
             return error
         if not trials[-1].right:

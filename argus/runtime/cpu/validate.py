@@ -30,7 +30,17 @@ from argus.emit.names import assign_names
 from argus.interp.memory.loading import inputs, outputs
 from argus.interp.search.search import sizes_in_order
 from argus.interp.violation import UnsatisfiedPromiseError
-from argus.runtime.cpu.launch import Finding, laid_out, run_unit, schedule_of, strides_of, view_of
+from argus.runtime.cpu.launch import (
+    GIBIBYTES,
+    Finding,
+    Limit,
+    Limits,
+    laid_out,
+    run_unit,
+    schedule_of,
+    strides_of,
+    view_of,
+)
 from argus.runtime.run import inputs_of
 from argus.verifier.api import interpret
 from argus.verifier.claimed_formulas import claimed_outputs
@@ -64,7 +74,10 @@ class Difference:
 
 @frozen
 class Trial:
-    """One run of the text. ended: empty, or how it ended early. exact: whether it was compared bit for bit."""
+    """One run of the text. exact: whether it was compared bit for bit. ended: empty, or how it ended early.
+
+    limit: the limit that ended it, if one did.
+    """
 
     sizes: Mapping[str, int]
     seed: int
@@ -73,6 +86,7 @@ class Trial:
     difference: Difference | None
     findings: tuple[Finding, ...]
     ended: str = ""
+    limit: Limit | None = None
 
     @property
     def right(self) -> bool:
@@ -122,13 +136,15 @@ def validate(
     *,
     seeds: int | Sequence[int] = SEEDS,
     seconds: float = SECONDS,
+    gibibytes: float = GIBIBYTES,
     made: Emitted | None = None,
     stop: bool = False,
 ) -> Validation:
     """Execute a kernel's text at each of the sizes (some that meet its assumptions, if none are given) and each seed.
 
-    seeds: how many schedules and inputs for each size, or which. seconds: the time limit of one run. made: the text, if
-    it is not what the emitter makes. stop: end with the first run that fails.
+    seeds: how many schedules and inputs for each size, or which. seconds, gibibytes: the limits of one run, of time and
+    of memory beside its tensors. made: the text, if it is not what the emitter makes. stop: end with the first run that
+    fails.
 
     Raises ArgusError: E303 and E304 as the compiler does, E402 for sizes that violate an assumption, E501 for a kernel
     that is not emitted or interpreted.
@@ -139,8 +155,9 @@ def validate(
     executable = compile_unit(own)
     built = perf_counter() - start
     trials: list[Trial] = []
+    limits = Limits(seconds, gibibytes)
     for chosen, seed in product(sizes or chosen_sizes(kernel), seeds_of(seeds)):
-        trials.append(run_trial(text, own, executable, chosen, seed, seconds))
+        trials.append(run_trial(text, own, executable, chosen, seed, limits))
         if stop and not trials[-1].right:
             break
     return Validation(kernel.name, kernel.target.name, tuple(trials), (built, perf_counter() - start - built))
@@ -189,7 +206,7 @@ def _has_inputs(kernel: Kernel, sizes: Mapping[str, int]) -> bool:
 
 
 def run_trial(
-    text: Emitted, own: Unit, executable: Executable, sizes: Mapping[str, int], seed: int, seconds: float
+    text: Emitted, own: Unit, executable: Executable, sizes: Mapping[str, int], seed: int, limits: Limits
 ) -> Trial:
     """One run of a compiled text beside the interpreter's. Raises ArgusError (E402) for sizes that it does not take."""
     kernel = text.kernel
@@ -197,10 +214,10 @@ def run_trial(
     known = {buffer.name for buffer in inputs(kernel)}
     unknown = frozenset(buffer.name for buffer in kernel.parameters if buffer.name not in known)
     tensors = laid_out(kernel, sizes, arrays, unknown)
-    answer = run_unit(executable, own, kernel, text.info, sizes, tensors, schedule_of(seed), seconds)
+    answer = run_unit(executable, own, kernel, text.info, sizes, tensors, schedule_of(seed), limits)
     exact = is_exact(kernel)
     if answer.ended or not answer.tensors:
-        return Trial(sizes, seed, exact, 0, None, answer.findings, answer.ended)
+        return Trial(sizes, seed, exact, 0, None, answer.findings, answer.ended, answer.limit)
     expected = interpret(kernel, *arrays.values(), tags=False)
     found = {
         buffer.name: view_of(

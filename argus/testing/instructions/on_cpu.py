@@ -9,7 +9,7 @@ import numpy as np
 from argus.core.ir import Buffer
 from argus.core.walk import show
 from argus.emit.cpu.compiler import compile_unit
-from argus.runtime.cpu.launch import laid_out, run_unit, schedule_of, strides_of, view_of
+from argus.runtime.cpu.launch import Limits, laid_out, run_unit, schedule_of, strides_of, view_of
 from argus.runtime.cpu.validate import emitted, unit
 from argus.testing.instructions.bits import digest, words_of
 from argus.testing.instructions.trial import Array, Trial, drawn
@@ -30,7 +30,7 @@ def digests_on_cpu(made: Trial) -> dict[str, str]:
     for draw in made.draws:
         arrays = _arrays(made, drawn(made, draw))
         tensors = laid_out(made.kernel, made.sizes, arrays, frozenset())
-        answer = run_unit(executable, own, made.kernel, text.info, made.sizes, tensors, schedule_of(0), SECONDS)
+        answer = run_unit(executable, own, made.kernel, text.info, made.sizes, tensors, schedule_of(0), Limits(SECONDS))
         if answer.ended or answer.findings:
             found[draw] = answer.ended or f"{answer.findings[0].kind}: {answer.findings[0].what}"
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -15,21 +16,23 @@ from argus.runtime.cpu.validate import Validation, emitted, validate
 from argus.verifier.loader import load
 
 PROVED = Path(__file__).parents[2] / "corpus" / "proved"
-CDNA3, HOPPER = "blocks_apart", "cluster_shares_b"
+CDNA3, HOPPER, GROUPS = "blocks_apart", "cluster_shares_b", "residual_held_beside_the_operands"
 
 
 def kernel(name: str) -> Kernel:
     return load(str(PROVED / f"{name}.py"))[0].trace()
 
 
-def with_fault(name: str, old: str, new: str) -> Validation:
+def with_fault(
+    name: str, old: str, new: str, *, seconds: float = 20, gibibytes: float = 8, stop: bool = False
+) -> Validation:
     """The validation of a corpus kernel whose text has one place changed."""
     own = kernel(name)
     made = emitted(own)
     assert old in made.text, old
     at = made.text.rindex(old)
     text = made.text[:at] + new + made.text[at + len(old) :]
-    return validate(own, seeds=2, made=evolve(made, text=text), seconds=20)
+    return validate(own, seeds=2, made=evolve(made, text=text), seconds=seconds, gibibytes=gibibytes, stop=stop)
 
 
 @pytest.mark.parametrize("name", [CDNA3, HOPPER])
@@ -54,6 +57,10 @@ FAULTS = [
 ]
 
 
+def kinds(found: Validation) -> set[str]:
+    return {finding.kind for trial in found.trials for finding in trial.findings}
+
+
 @pytest.mark.parametrize(("name", "old", "new"), FAULTS)
 def test_a_fault_of_the_text_is_found(name: str, old: str, new: str) -> None:
     assert not with_fault(name, old, new).right
@@ -67,8 +74,53 @@ def test_an_access_outside_of_all_of_lds_is_out_of_bounds(place: int) -> None:
 
     found = with_fault("attention_causal_turned_in_memory", store, store + beyond)
 
-    assert {finding.kind for trial in found.trials for finding in trial.findings} == {"bounds"}
+    assert kinds(found) == {"bounds"}
     assert not any(trial.ended for trial in found.trials)
+
+
+def test_an_access_to_the_next_array_in_lds_is_out_of_bounds() -> None:
+    """The element that is meant, by an address beyond the array before: on the GPU the arrays adjoin."""
+    found = with_fault(CDNA3, "&lds_b_[base0 + 1024 *", "&lds_a_[4096 + base0 + 1024 *")
+
+    assert kinds(found) == {"bounds"}
+    finding = found.trials[0].findings[0]
+    assert finding.what == "reads outside of an array in"
+    assert re.search(r"byte (8192|10240) of shared memory", finding.where)
+
+
+def test_two_warpgroups_at_one_named_barrier_are_found() -> None:
+    """Each meets for itself: 128 threads of both could be one meeting."""
+    found = with_fault(GROUPS, "meet(1 + wg_, 128);", "meet(1, 128);")
+
+    assert {each.what for each in found.trials[0].findings} == {
+        "meets at a named barrier without having seen its last meeting end"
+    }
+
+
+def test_a_run_without_end_is_killed() -> None:
+    found = with_fault(CDNA3, "meet();", "for (;;) meet();", seconds=1, stop=True)
+
+    (trial,) = found.trials
+    assert (trial.limit, trial.ended) == ("time", "it did not end within 1 s")
+
+
+def test_a_run_that_takes_ever_more_memory_ends_at_its_limit() -> None:
+    """Loads that nothing waits for stay in flight."""
+    load = "load_b128(&b_[0], &lds_b_["
+    found = with_fault(CDNA3, load, f"for (;;) {load}", gibibytes=0.1, stop=True)
+
+    (trial,) = found.trials
+    assert (trial.limit, trial.ended) == ("memory", "it needs more than 0.1 GiB of memory beside its tensors")
+
+
+@pytest.mark.parametrize(("option", "limit"), [("--seconds", "0.0001"), ("--memory", "0.001")])
+def test_the_command_says_which_limit_ended_a_run(option: str, limit: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(PROVED / f"{CDNA3}.py")
+
+    assert main(["validate", file, "--sizes", "M=64,N=128,K=96", "--seeds", "1", option, limit]) == 1
+    out = capsys.readouterr().out
+    assert "error[E415]: the emitted text of `gemm` fails: it " in out
+    assert f"give a higher `{option}`, or smaller `--sizes`" in out
 
 
 def test_the_command_prints_agreement_and_data(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,8 @@ using i64 = long long;
 using f32 = float;
 #define HERE int line = __builtin_LINE()
 
-#define LDS_GUARD 16384  // bytes ahead of the arrays in LDS, and behind them: an access there is out of bounds
+#define LDS_GUARD 16384  // bytes ahead of the arrays in LDS, and behind each: an access there is out of bounds
+struct LdsArray { u8* start; u64 bytes; u8* guard; };
 
 enum ElementKind { KIND_BF16, KIND_F16, KIND_E4M3 };
 
@@ -101,6 +102,6 @@ template <class... A> inline void cpu_call(void (*kernel)(A...), void** given) {
 }
 // What a kernel's unit consists of beside its text. On sm_90a, `cpu_memory` is what `extern __shared__` redeclares in the
 // namespace; its address does not count. On gfx942, LDS arrays lie in a section of their own, between two guard zones.
-struct CpuKernel { void (*entry)(void**); u8 *section_start, *section_end, *lds_before, *lds_behind; };
+struct CpuKernel { void (*entry)(void**); u8 *section_start, *section_end, *lds_before, *lds_behind; LdsArray *arrays, *arrays_end; };
 #define CPU_ENTRY(kernel) \
     static void cpu_entry(void** given) { cpu_call(kernel, given); }

@@ -92,6 +92,12 @@ struct Gathering {
         tick(thread);
         ++come;
     }
+    // Whether the thread comes after all that met last. If not, it could as well have been counted among those.
+    bool follows(const Thread& thread) const {
+        for (u32 n = 0; past.seen && n < actors; ++n)
+            if (past.seen[n] > thread.seen[n]) return false;
+        return true;
+    }
     bool complete(u32 count) {
         if (come < count) return false;
         come = 0;
@@ -121,6 +127,8 @@ extern "C" void cpu_meet(int id, int count, int waits, int line) {
     Gathering& barrier = named[16 * self.rank + (u32)id];
     if (barrier.come && barrier.wanted != (u32)count)
         finding("barrier", by, "meets at a named barrier for another number of threads than others do", nullptr, id);
+    if (!barrier.follows(self))
+        finding("barrier", by, "meets at a named barrier without having seen its last meeting end", nullptr, id);
     barrier.wanted = (u32)count;
     const u32 lap = barrier.laps;
     barrier.add(self);

@@ -6,12 +6,18 @@
 #define __global__
 #define IN_LDS __attribute__((used, section(LDS_SECTION)))
 #define __shared__ static __attribute__((section(LDS_SECTION)))
+// A guard zone behind an array, and where both lie.
+#define CPU_LDS_ARRAY(name) \
+    IN_LDS static u8 cpu_behind_##name[LDS_GUARD]; \
+    __attribute__((used, section(LDS_ARRAYS))) static LdsArray cpu_array_##name = {(u8*)name, sizeof name, cpu_behind_##name};
 #define CPU_UNIT(n) \
     extern "C" u8 __start_lds_##n[], __stop_lds_##n[]; \
+    extern "C" __attribute__((weak)) LdsArray __start_lds_arrays_##n[], __stop_lds_arrays_##n[]; \
     IN_LDS __attribute__((aligned(1024))) static u8 lds_before[LDS_GUARD];
 #define CPU_UNIT_END(n) IN_LDS static u8 lds_behind[LDS_GUARD];
 #define CPU_KERNEL(n) \
-    {unit_##n::cpu_entry, unit_##n::__start_lds_##n, unit_##n::__stop_lds_##n, unit_##n::lds_before, unit_##n::lds_behind}
+    {unit_##n::cpu_entry, unit_##n::__start_lds_##n, unit_##n::__stop_lds_##n, unit_##n::lds_before, unit_##n::lds_behind, \
+     unit_##n::__start_lds_arrays_##n, unit_##n::__stop_lds_arrays_##n}
 #define THREADS(n, waves)
 using s16x4 = short __attribute__((vector_size(8), may_alias));
 using f32x4 = f32 __attribute__((vector_size(16)));

@@ -162,6 +162,8 @@ extern "C" [[noreturn]] void cpu_main(i64* stack) {
     launch.cluster = extents[0] * extents[1] * extents[2];
     launch.threads = (u32)take();
     launch.shared_bytes = (u32)take(), launch.grain = (u32)take(), launch.early = (u32)take();
+    limit_resource(RLIMIT_AS, (u64)take());
+    limit_resource(RLIMIT_CORE, 0);
     launch.seed = (u64)take(), launch.moments = (u32)take(), launch.order = (u32)take();
     dice.state = launch.seed * 0x9E3779B97F4A7C15ull | 1;
     for (int n = 0; n < 8; ++n) dice.next();
@@ -209,6 +211,12 @@ extern "C" [[noreturn]] void cpu_main(i64* stack) {
         const bool first = own.lds_before == own.section_start, last = own.lds_behind + LDS_GUARD == own.section_end;
         if (!first || !last) leave(105);  // the compiler chose another order of the section
         lds_start = own.lds_before + LDS_GUARD, lds_end = own.lds_behind;
+        lds_arrays = own.arrays, lds_arrays_end = own.arrays_end;
+        const u8* end = lds_start;
+        for (LdsArray* each = lds_arrays; each < lds_arrays_end; ++each) {
+            if (each->start < end || each->guard < each->start + each->bytes) leave(105);
+            end = each->guard + LDS_GUARD;
+        }
     }
     if (lds_end > lds_start) {
         lds_region = {REGION_SHARED, 0, lds_start, (u64)(lds_end - lds_start), launch.grain, true, nullptr, nullptr};

@@ -44,6 +44,7 @@ static Region slots[64];
 static u32 slot_count;
 static u8 *lds_start, *lds_end;  // without the guard zones around them
 static Region lds_region;
+static LdsArray *lds_arrays, *lds_arrays_end;
 
 static void finding(const char* kind, const Actor& who, const char* format, const Region* region = nullptr, i64 offset = 0,
                     i64 more = 0, const Epoch other = 0);
@@ -108,6 +109,17 @@ static void note_read(Cell& cell, Epoch now, const Actor& by) {
     readers->all.add(now);
 }
 
+// Whether an access lies in one of the arrays of LDS. skipped: the guard zones ahead of it, which the GPU does not have.
+static bool in_lds_array(const u8* at, u64 bytes, i64& skipped) {
+    bool inside = false;
+    skipped = 0;
+    for (LdsArray* each = lds_arrays; each < lds_arrays_end; ++each) {
+        inside = inside || (at >= each->start && at + bytes <= each->start + each->bytes);
+        if (at >= each->guard + LDS_GUARD) skipped += LDS_GUARD;
+    }
+    return inside;
+}
+
 enum Access { READS, WRITES, ADDS };
 // Checks an access and records it. Returns whether it is inside a region. value: what is written, if known: threads that
 // write equal values do not race.
@@ -117,6 +129,11 @@ static bool access(const void* at, u64 bytes, Access how, const Actor& by, const
     const i64 offset = (u8*)at - region->start;
     if (offset < 0 || (u64)offset + bytes > region->bytes) {
         finding("bounds", by, how == READS ? "reads outside of" : "writes outside of", region, offset, (i64)bytes);
+        return false;
+    }
+    i64 skipped = 0;
+    if (region == &lds_region && !in_lds_array((const u8*)at, bytes, skipped)) {
+        finding("bounds", by, how == READS ? "reads outside of an array in" : "writes outside of an array in", region, offset - skipped, (i64)bytes);
         return false;
     }
     if (offset % (i64)bytes && (bytes & bytes - 1) == 0 && bytes <= 16 && ((u64)at & bytes - 1))

@@ -21,7 +21,7 @@ from argus.interp.memory.loading import outputs
 from argus.interp.programs import launch_sizes
 from argus.interp.run import promised_integers
 from argus.runtime.cuda.device import CAPABILITIES, Device, find_gpu
-from argus.runtime.kernel_cache import build_cached
+from argus.runtime.kernel_cache import build_cached, build_program_cached
 from argus.runtime.processes.isolated import run_worker
 from argus.runtime.processes.request import Request, Result, Tensor
 from argus.runtime.run_references import compare_run
@@ -77,7 +77,7 @@ def run(
 
     The reference is the function given, else what the claims determine, else the proved formulas, else the interpreter.
     sizes: by name; where absent 256, or what the assumptions ask. on: "auto" uses the GPU if it runs the kernel's code,
-    else the interpreter; programs are interpreted. seconds: the time limit on the GPU. gpu: finds the GPU; launch: runs
+    else the interpreter. seconds: the time limit on the GPU. gpu: finds the GPU; launch: runs
     the worker process. reference: computes the outputs from float64 inputs by name. results: those of the proof.
 
     Raises:
@@ -95,7 +95,6 @@ def run(
         made = interpret(kernel, *arrays.values(), tags=False)
         result = Result("", (1000 * (perf_counter() - start),))
     else:
-        assert isinstance(kernel, Kernel)
         made, result = _on_gpu(kernel, chosen, arrays, seconds, launch)
     comparison, uncompared = compare_run(kernel, arrays, made, seed, reference, results, chosen)
     if comparison is None and not why and prod(chosen.values()) <= MOST_WORK:
@@ -136,10 +135,7 @@ def _reason_not_on_gpu(kernel: Kernel | Program, gpu: Callable[[], Device], *, r
 
 
 def _check_runs(kernel: Kernel | Program, gpu: Callable[[], Device]) -> None:
-    if isinstance(kernel, Program):
-        message, repair = "`argus run` does not launch programs on a GPU yet", "run it in the interpreter"
-        raise ArgusError(Diagnostic("E501", "error", message, help=repair, kernel=kernel.name))
-    target = kernel.target.name
+    target = target_of(kernel)
     if target not in CAPABILITIES:
         message, repair = f"launches on {target} are not built yet", "run it in the interpreter"
         raise ArgusError(Diagnostic("E501", "error", message, help=repair, kernel=kernel.name))
@@ -207,24 +203,32 @@ def _initialised(kernel: Kernel | Program) -> set[Buffer]:
     if isinstance(kernel, Program):
         steps = kernel.launches
         read = {step.arguments[buffer.name] for step in steps for buffer in _initialised(step.kernel)}
-        return read | (
-            set(kernel.parameters) - {step.arguments[b.name] for step in steps for b in outputs(step.kernel)}
-        )
+        return read | (set(kernel.parameters) - set(_written(kernel)))
     sources = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
     written = set(outputs(kernel))
     return {buffer for buffer in kernel.parameters if buffer in sources or buffer not in written}
 
 
+def _written(kernel: Kernel | Program) -> tuple[Buffer, ...]:
+    """The parameters that a kernel, or some launch of a program, writes."""
+    if isinstance(kernel, Kernel):
+        return tuple(outputs(kernel))
+    stored = {step.arguments[own.name] for step in kernel.launches for own in outputs(step.kernel)}
+    return tuple(buffer for buffer in kernel.parameters if buffer in stored)
+
+
 def _on_gpu(
-    kernel: Kernel, sizes: Mapping[str, int], arrays: Mapping[str, Array], seconds: float, launch: Launch
+    kernel: Kernel | Program, sizes: Mapping[str, int], arrays: Mapping[str, Array], seconds: float, launch: Launch
 ) -> tuple[dict[str, Array], Result]:
     """The outputs by name, and times. Raises ArgusError like the launch; E302 if its files cannot be written."""
-    read, written = _initialised(kernel), outputs(kernel)
+    read, written = _initialised(kernel), _written(kernel)
     tensors = tuple(
         Tensor(each.name, arrays[each.name].shape, each.dtype.bits // 8, each in read, each in written)
         for each in kernel.parameters
     )
-    request = Request(str(build_cached(kernel)), kernel.target.name, tensors, dict(sizes), LAUNCHES)
+    whole = isinstance(kernel, Program)
+    description = build_program_cached(kernel) if whole else build_cached(kernel)
+    request = Request(str(description), target_of(kernel), tensors, dict(sizes), LAUNCHES, whole)
     try:
         with tempfile.TemporaryDirectory(prefix="argus-run-", ignore_cleanup_errors=True) as name:
             folder = Path(name)

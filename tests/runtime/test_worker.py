@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from argus.core.diagnostic import ArgusError
 from argus.runtime.processes.isolated import run_worker
@@ -60,6 +61,48 @@ def test_the_worker_launches_and_leaves_outputs_and_times(tmp_path: Path, reques
 
     assert read_result(tmp_path) == Result("Imagined GPU", (0.5, 0.5, 0.5))
     assert np.fromfile(request_in.tensors[1].file(tmp_path), np.float32).tolist() == [0, 2, 4, 6, 8]
+
+
+@pytest.fixture
+def program_in(tmp_path: Path, request_in: Request) -> Request:
+    """B = 4 A in two launches of one kernel, through a workspace."""
+    launches = [
+        {"description": "double.json", "given": {"A": "A", "B": "W"}},
+        {"description": "double.json", "given": {"A": "W", "B": "B"}},
+    ]
+    spaces = [{"name": "W", "dtype": "f32", "shape": ["M"]}]
+    text = json.dumps({"program": "four_times", "launches": launches, "workspaces": spaces})
+    (tmp_path / "four_times.json").write_text(text, encoding="utf-8")
+    made = evolve(request_in, description=str(tmp_path / "four_times.json"), program=True)
+    made.write(tmp_path)
+    return made
+
+
+def test_a_program_is_launched_whole_on_a_workspace_of_its_own(tmp_path: Path, program_in: Request) -> None:
+    seen: list[bool] = []
+
+    def twice(arguments: list[int]) -> None:
+        a, b, count = arguments
+        seen.append(all(np.isnan(value) for value in floats(b, count)))
+        floats(b, count)[:] = [2 * value for value in floats(a, count)]
+
+    fake = FakeDriver(twice, pointers=2, sizes=1)
+    run(tmp_path, fake.driver)
+
+    assert read_request(tmp_path) == program_in
+    assert read_result(tmp_path) == Result("Imagined GPU", (0.5, 0.5, 0.5))
+    assert np.fromfile(program_in.tensors[1].file(tmp_path), np.float32).tolist() == [0, 4, 8, 12, 16]
+    assert seen[:2] == [True, True]  # the workspace and the output hold no data at first
+    assert len(fake.launches) == 2 * (1 + program_in.repeats)
+
+
+def test_a_damaged_program_is_reported(tmp_path: Path, program_in: Request) -> None:
+    Path(program_in.description).write_text("{}", encoding="utf-8")
+
+    run(tmp_path, FakeDriver().driver)
+
+    with pytest.raises(ArgusError, match=r"the built program .* cannot be read"):
+        read_result(tmp_path)
 
 
 @pytest.mark.parametrize(

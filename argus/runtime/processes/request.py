@@ -35,8 +35,10 @@ class Tensor:
 
 @frozen
 class Request:
-    """A launch to run. description: path of the built kernel's NAME.json. repeats: timed launches after the first one,
-    whose outputs are returned.
+    """A launch to run. description: path of the built kernel's NAME.json, or the built program's.
+
+    repeats: timed launches after the first one, whose outputs are returned. program: whether all launches of a program
+    are meant, on workspaces of its own.
     """
 
     description: str
@@ -44,6 +46,7 @@ class Request:
     tensors: tuple[Tensor, ...]
     sizes: dict[str, int]
     repeats: int
+    program: bool = False
 
     def write(self, folder: Path) -> None:
         (folder / "request.json").write_text(json.dumps(asdict(self)), encoding="utf-8")
@@ -73,7 +76,7 @@ def read_request(folder: Path) -> Request:
         Tensor(each["name"], tuple(each["shape"]), each["size"], each["read"], each["written"])
         for each in data["tensors"]
     )
-    return Request(data["description"], data["target"], tensors, data["sizes"], data["repeats"])
+    return Request(data["description"], data["target"], tensors, data["sizes"], data["repeats"], data["program"])
 
 
 def read_result(folder: Path) -> Result:

@@ -1,4 +1,4 @@
-"""The worker process, which runs one launch: `python -m argus.runtime.processes.worker FOLDER`.
+"""The worker process, which runs one launch, or those of a program: `python -m argus.runtime.processes.worker FOLDER`.
 
 `argus.runtime.processes.request` defines the folder's files. A kernel that hangs or faults affects only this process.
 """
@@ -11,13 +11,16 @@ from pathlib import Path
 import numpy as np
 
 from argus.core.diagnostic import ArgusError
+from argus.core.dtype import DTYPES
 from argus.runtime.cuda.device import Device, open_gpu
 from argus.runtime.cuda.driver import Driver
 from argus.runtime.cuda.launch import load
 from argus.runtime.processes.request import Request, Result, read_request, write_result
+from argus.runtime.programs import LoadedProgram, load_program
 
+_BYTES = {dtype.name: dtype.bits // 8 for dtype in DTYPES}
 POISON = 0xFF
-"""The value of every byte of an output before the launch: NaN in every floating-point type that has one."""
+"""The value of every byte of an output and a workspace before the launch: NaN in every float type that has one."""
 
 
 def run(folder: Path, driver: Driver | None = None) -> None:
@@ -31,12 +34,17 @@ def run(folder: Path, driver: Driver | None = None) -> None:
 
 def _launch(request: Request, folder: Path, device: Device) -> Result:
     device.check_runs(request.target)
-    kernel = load(Path(request.description), device.driver)
+    description = Path(request.description)
+    kernel = load_program(description, device.driver) if request.program else load(description, device.driver)
     memory = {each.name: device.allocate(each.shape, each.size) for each in request.tensors}
     for each in request.tensors:
         if each.read:
             memory[each.name].write(np.fromfile(each.file(folder), np.uint8))
         else:
+            memory[each.name].fill(POISON)
+    if isinstance(kernel, LoadedProgram):
+        for each in kernel.prepare(request.sizes).workspaces:
+            memory[each.name] = device.allocate(each.shape, _BYTES[each.dtype])
             memory[each.name].fill(POISON)
     launch = kernel.bind(memory, request.sizes)
     launch()

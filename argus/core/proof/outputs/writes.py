@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from argus.core import algebra
-from argus.core.index import Cond, Index
+from argus.core.index import Bin, Cond, Const, Index
 from argus.core.ir import Assert, Buffer, Copy, Covers, Products, View, WrittenOnce
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access, Accesses
@@ -31,7 +31,7 @@ from argus.core.proof.values.recognisers.products import holds_once
 from argus.core.proof.values.recognisers.replicas import replicas
 from argus.core.proof.values.recognisers.standing import families
 from argus.core.proof.values.recognisers.statistics import closed
-from argus.core.walk import show, substitute
+from argus.core.walk import show, substitute, topological
 
 
 def unclaimed_output_obligations(flow: Flow) -> Iterator[Obligation]:
@@ -140,8 +140,8 @@ def written_once_obligations(
     yield block_injectivity(stores[0], places, what, once=replicas(flow, stores, places))
     given = [way.timeline.path_condition for way in storing]
     covering = tuple(coverage_obligations(flow, stores[0], places, claim.view, claim.where, given))
-    if not any(each.unknown for each in covering):
-        # If the order of the tiles is not understood, solvers only lose time on what is unknown either way.
+    if not any(each.unknown for each in covering) or not _divided_by_symbols(places):
+        # Solvers lose minutes on such an order of tiles, which stays unknown either way.
         yield disjoint_blocks(flow, stores[0], places, buffer)
     yield from covering
     if not is_whole(claim.view):
@@ -152,6 +152,14 @@ def written_once_obligations(
         assert store.places is not None
         yield from _only_claimed_elements(store, store.places, claim)
         yield from _holds_record(flow, store, store.places, claim, padded=padded)
+
+
+def _divided_by_symbols(places: Sequence[Separable]) -> bool:
+    """Whether quotients, remainders or products by a number that is not constant say where a block stores."""
+    return any(
+        isinstance(node, Bin) and node.op in ("*", "//", "%") and not isinstance(node.right, Const)
+        for node in topological([place.base for place in places])
+    )
 
 
 def _advice(reason: str) -> str:

@@ -17,8 +17,9 @@ from argus.emit.artifact import Artifact, artifact_json, cuda_launch, cuda_warni
 from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.ptxas import parse_report as parse_assembler_report
 from argus.emit.cuda.text import cuda_text
-from argus.emit.hip.resource_report import parse_report
+from argus.emit.hip.resource_report import ResourceReport, parse_report
 from argus.emit.hip.text import hip_text
+from argus.emit.hip.toolchain import Compiled as CompiledHip
 from argus.emit.hip.toolchain import compile_hip, write_files
 from argus.emit.names import assign_names, file_stem
 from argus.emit.resources import compiled_from_report
@@ -42,11 +43,8 @@ def build(
     _check_target(kernel, target)
     if kernel.target.name == "sm_90a":
         return _build_cuda(kernel, directory, lines=lines)
-    text = hip_text(kernel)
-    stem = file_stem(kernel)
-    place = _cache_directory(stem, text) if directory is None else directory
-    made = compile_hip(text, stem, place, COMPILE_SECONDS)
-    report = parse_report(made.remarks, made.assembly_text)
+    text, made, report = _compiled_hip(kernel, directory)
+    stem, place = file_stem(kernel), made.code.parent
     stored = frozenset(s.target.buffer.name for s in walk(kernel.body) if isinstance(s, Copy))
     launch = launch_info(kernel, assign_names(kernel).kernel, stored)
     data = json.dumps(artifact_json(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
@@ -63,6 +61,23 @@ def build(
         launch,
         spill_warnings(kernel, report),
     )
+
+
+def _compiled_hip(kernel: Kernel, directory: Path | None) -> tuple[str, CompiledHip, ResourceReport]:
+    """The text, its files and its resources; with addresses computed anew in loops if fewer registers spill so."""
+    texts = [hip_text(kernel), hip_text(kernel, recompute=True)]
+    stem = file_stem(kernel)
+    place = _cache_directory(stem, texts[0]) if directory is None else directory
+
+    def compiled(text: str) -> tuple[str, CompiledHip, ResourceReport]:
+        made = compile_hip(text, stem, place, COMPILE_SECONDS)
+        return text, made, parse_report(made.remarks, made.assembly_text)
+
+    plain = compiled(texts[0])
+    if not plain[2].spills:
+        return plain
+    other = compiled(texts[1])
+    return other if other[2].scratch_bytes < plain[2].scratch_bytes else compiled(texts[0])
 
 
 def compile_resources(kernel: Kernel) -> Compiled:

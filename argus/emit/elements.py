@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 import numpy as np
@@ -22,6 +23,25 @@ from argus.emit.faults import not_built
 from argus.emit.loops import unrolled_loops
 from argus.emit.registers import register_table
 from argus.emit.scope import Scope, is_whole, layout_of, whole_register_buffer
+
+CHOSEN = """\
+// Register `at` of those that a thread holds: they stay in registers, which have no addresses.
+template <int N, class T> HELPER T chosen(const T (&held)[N], int at) {
+    T left[N];
+    #pragma unroll
+    for (int n = 0; n < N; ++n) left[n] = held[n];
+    #pragma unroll
+    for (int bit = 1; bit < N; bit *= 2)
+        #pragma unroll
+        for (int n = 0; n + bit < N; n += 2 * bit) left[n] = at & bit ? left[n + bit] : left[n];
+    return left[0];
+}
+"""
+
+
+def chooses_registers(lines: Sequence[str]) -> bool:
+    """Whether lines of a kernel use `chosen`."""
+    return any("chosen(" in line for line in lines)
 
 
 def map_lines(stmt: Map, scope: Scope) -> list[str]:
@@ -163,6 +183,8 @@ class _ElementWriter:
             value = value if same else self._register(elem, layout, value)
         elif distance := _register_distance(elem, layout, self.span):
             value = f"{value} + {distance}"
+        if isinstance(self.value, int) and isinstance(value, str) and buffer not in self.scope.accumulators:
+            return f"chosen({self.scope.names.buffers[buffer]}, {value})", buffer.dtype
         return self.scope.element(buffer, value), buffer.dtype
 
     def _register(self, elem: Get, layout: TV, value: int) -> int | str:

@@ -6,7 +6,7 @@ nothing. Shared tensors and mbarriers are addresses in one dynamic allocation, p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
@@ -19,6 +19,7 @@ from argus.emit.cuda.guards import Guard, guard_text, guards
 from argus.emit.cuda.plan import Plan, plan_of
 from argus.emit.cuda.prelude import PRELUDE
 from argus.emit.cuda.statements import Writer
+from argus.emit.elements import CHOSEN, chooses_registers
 from argus.emit.faults import not_built
 from argus.emit.fp8 import CONVERSIONS, converts_fp8
 from argus.emit.integers import element_reads
@@ -54,14 +55,16 @@ def cuda_text(kernel: Kernel) -> CudaText:
     context = Context(scope, plan, kernel.thread, kernel.threads)
     lines = [*_heading(kernel, context), *(f"    {line}" for line in _locals(kernel, context))]
     lines += [f"    {line}" for line in Writer(context, kernel).kernel_body()]
-    head = f"// {kernel.name} for {kernel.target}, emitted by Argus.\n{PRELUDE}{''.join(_helpers(kernel))}"
+    head = f"// {kernel.name} for {kernel.target}, emitted by Argus.\n{PRELUDE}{''.join(_helpers(kernel, lines))}"
     text = "\n".join([head, *lines, "}", ""])
     return CudaText(text + guard_text(kernel, names), names.kernel, plan, guards(kernel, names))
 
 
-def _helpers(kernel: Kernel) -> Iterator[str]:
+def _helpers(kernel: Kernel, lines: Sequence[str]) -> Iterator[str]:
     if converts_fp8(kernel):
         yield CONVERSIONS.replace("__builtin_memcpy", "memcpy")  # NVRTC has no such builtin
+    if chooses_registers(lines):
+        yield CHOSEN
     yield from reductions.helpers(kernel)
     yield from lanes.helpers(kernel)
     yield from copies.helpers(kernel)

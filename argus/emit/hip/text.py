@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import assert_never
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import (
@@ -49,7 +49,7 @@ from argus.core.ir import (
 from argus.core.memory.placement import alignment, padded_bytes
 from argus.emit.address import size_in_bytes
 from argus.emit.copies import copy_lines
-from argus.emit.elements import map_lines
+from argus.emit.elements import CHOSEN, chooses_registers, map_lines
 from argus.emit.faults import not_built
 from argus.emit.fold_text import fold_lines
 from argus.emit.fp8 import CONVERSIONS, converts_fp8
@@ -58,6 +58,7 @@ from argus.emit.hip.direct import DIRECT, direct_lines, uses_direct_loads
 from argus.emit.hip.lanes import LANES, reads_lanes
 from argus.emit.hip.mma import mma_lines
 from argus.emit.hip.prelude import PRELUDE
+from argus.emit.hip.recompute import OPAQUE, recomputing, with_own_thread
 from argus.emit.hip.reductions import REDUCTIONS, uses_reductions
 from argus.emit.hip.tile_order import AXES, REMAP, REMAPPED, block_coordinates, xcd_remap
 from argus.emit.hip.waits import wait_counts, wait_immediate
@@ -70,9 +71,10 @@ _POLICIES: Mapping[PolicyName, str] = {
 }
 
 
-def hip_text(kernel: Kernel) -> str:
+def hip_text(kernel: Kernel, *, recompute: bool = False) -> str:
     """Emit the file. Tags and assertions do not change the text.
 
+    recompute: whether copies in loops compute their addresses anew.
     Raises ArgusError: E301 for a target other than gfx942, E501 for a construct without an emitted form.
     """
     if kernel.target.name != "gfx942":
@@ -81,7 +83,7 @@ def hip_text(kernel: Kernel) -> str:
     if len(kernel.blocks) > len(AXES) or kernel.cluster != (1,):
         raise not_built("a grid of more than three axes, or a cluster", kernel.span, kernel.name)
     scope = scope_of(kernel)
-    writer = _Writer(scope, wait_counts(kernel, scope), kernel.target.unit)
+    writer = _Writer(scope, wait_counts(kernel, scope), kernel.target.unit, recompute)
     lines = [*_heading(kernel, scope), *(f"    {line}" for line in _locals(kernel, scope))]
     lines += [f"    {line}" for line in writer.body(kernel.body)]
     parts = (
@@ -92,6 +94,8 @@ def hip_text(kernel: Kernel) -> str:
         (REDUCTIONS, uses_reductions(kernel)),
         (LANES, reads_lanes(kernel)),
         (ACCUMULATION, uses_agprs(kernel)),
+        (CHOSEN, chooses_registers(lines)),
+        (OPAQUE, recompute),
     )
     head = [part for part, used in parts if used]
     return "\n".join([f"// {kernel.name} for {kernel.target}, emitted by Argus.", *head, *lines, "}", ""])
@@ -129,6 +133,8 @@ class _Writer:
     scope: Scope
     waits: Mapping[Wait, int]
     unit: int
+    recompute: bool
+    in_loop: bool = False
 
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
         for stmt in body:
@@ -146,7 +152,10 @@ class _Writer:
             case Copy() if is_shuffle(stmt):
                 return shuffle_lines(stmt, self.scope, stmt.atom.unit)
             case Copy():
-                return (direct_lines if stmt.atom.direct else copy_lines)(stmt, self.scope)
+                lines = direct_lines if stmt.atom.direct else copy_lines
+                if not (self.recompute and self.in_loop):
+                    return lines(stmt, self.scope)
+                return with_own_thread(lines(stmt, recomputing(self.scope)), self.scope)
             case Map():
                 return [*map_lines(stmt, self.scope), *move_to_agprs(stmt.target.buffer, self.scope, stmt.span)]
             case Mma():
@@ -198,7 +207,7 @@ class _Writer:
         step = f"++{name}" if stmt.step == 1 else f"{name} += {stmt.step}"
         head = f"for (int {name} = {start}; {name} {'<' if stmt.step > 0 else '>'} {stop}; {step}) {{"
         unroll = [] if stmt.unroll is None else [f"#pragma unroll {stmt.unroll}"]
-        return [*unroll, head, *self._inner(stmt.body), "}"]
+        return [*unroll, head, *evolve(self, in_loop=True)._inner(stmt.body), "}"]
 
     def _if(self, stmt: If) -> list[str]:
         lines = [f"if ({self.scope.text.cond(stmt.cond)}) {{", *self._inner(stmt.then)]

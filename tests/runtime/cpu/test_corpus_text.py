@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
+from argus.emit.hip.text import hip_text
 from argus.runtime.cpu.programs import validate_program
-from argus.runtime.cpu.validate import Validation, validate
+from argus.runtime.cpu.validate import Validation, emitted, validate
 from argus.verifier.loader import load
 
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -32,3 +34,21 @@ def test_the_text_agrees_with_the_interpreter(path: Path) -> None:
     assert found
     assert all(each.trials for each in found) or path.stem in TOO_LARGE
     assert all(each.right for each in found), [t for each in found for t in each.trials if not t.right][:1]
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("attention_cdna3", "attention_cdna3_mi300x_attend"), ("convolution", "conv2d_dilated")],
+)
+def test_addresses_computed_anew_agree_too(file: str, name: str) -> None:
+    """The text that is built for kernels which would spill registers otherwise."""
+    exported = load(str(CORPUS / "traced" / f"{file}.py"))
+    kernel = next(made for each in exported if (made := each.trace()).name == name)
+    text = hip_text(kernel, recompute=True)
+    assert "opaque(" in text
+
+    found = validate(kernel, made=evolve(emitted(kernel), text=text))
+
+    assert found.trials
+    assert found.right, [trial for trial in found.trials if not trial.right][:1]

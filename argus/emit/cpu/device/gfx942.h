@@ -37,6 +37,7 @@ inline CpuBuffer __builtin_amdgcn_make_buffer_rsrc(void* base, int stride, u32 l
 MOVES(16) MOVES(32) MOVES(64) MOVES(128)
 #undef MOVES
 inline void buffer_load_lds_b32(void* to, CpuBuffer from, u32 offset, HERE) { cpu_load_lds(to, from.base, from.limit, offset, line); }
+inline int opaque(int x) { return x; }
 template <class T> inline void accumulated(T& sum) {}
 
 inline int __builtin_amdgcn_workitem_id_x() { return cpu_thread_index(); }

@@ -1,0 +1,85 @@
+"""Addresses computed anew in loops, and registers chosen by the thread: kernels that spilled registers do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from argus.core.ir import Kernel
+from argus.emit import build as building
+from argus.emit import elements
+from argus.emit.build import build
+from argus.emit.hip.resource_report import ResourceReport
+from argus.emit.hip.text import hip_text
+from argus.verifier.loader import load
+from property_tests.programs import CORPUS
+
+LISTINGS, PROVED = CORPUS / "traced", CORPUS / "proved"
+BIASED = PROVED / "bias_held_by_every_thread.py"
+
+
+def named(path: Path, name: str) -> Kernel:
+    return next(made for each in load(str(path)) if (made := each.trace()).name == name)
+
+
+def scratch(kernel: Kernel, folder: Path) -> int:
+    report = build(kernel, directory=folder).report
+    assert isinstance(report, ResourceReport)
+    return report.scratch_bytes
+
+
+def plain(kernel: Kernel, *, recompute: bool = False) -> str:
+    del recompute
+    return hip_text(kernel)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("attention_cdna3", "attention_cdna3_mi300x_attend"), ("convolution", "conv2d_dilated")],
+)
+def test_a_kernel_whose_addresses_fill_the_registers_computes_them_anew(
+    file: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = named(LISTINGS / f"{file}.py", name)
+    made = build(kernel, directory=tmp_path)
+    assert isinstance(made.report, ResourceReport)
+    assert (made.report.scratch_bytes, made.warnings) == (0, ())
+    assert made.source_text == hip_text(kernel, recompute=True) == made.source.read_text(encoding="utf-8")
+
+    monkeypatch.setattr(building, "hip_text", plain)
+
+    assert scratch(kernel, tmp_path) > 0
+
+
+def test_a_kernel_that_does_not_spill_keeps_its_addresses(tmp_path: Path) -> None:
+    kernel = named(LISTINGS / "convolution.py", "conv2d_same")
+
+    assert build(kernel, directory=tmp_path).source_text == hip_text(kernel)
+    assert "opaque(" not in hip_text(kernel)
+
+
+def test_only_copies_in_loops_read_the_thread_anew() -> None:
+    kernel = named(LISTINGS / "convolution.py", "conv2d_same")
+    text = hip_text(kernel, recompute=True)
+    inside = text[text.index("for (int k_ = 0") :].split("\n    }\n")[0]
+
+    assert "const int again = opaque(thread_);" in inside
+    assert text.count("= opaque(") == inside.count("= opaque(")
+    before = text[text.index('extern "C"') : text.index("for (int k_ = 0")]
+    assert "again" not in before
+
+
+def test_a_register_that_the_thread_chooses_is_selected_and_not_addressed(tmp_path: Path) -> None:
+    kernel = named(BIASED, "added")
+
+    assert "chosen(biases_, thread_)" in hip_text(kernel)
+    assert scratch(kernel, tmp_path) == 0
+
+
+def test_addressed_registers_would_be_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    addressed = elements.CHOSEN[: elements.CHOSEN.index("    T left")] + "    return held[at];\n}\n"
+    monkeypatch.setattr("argus.emit.hip.text.CHOSEN", addressed)
+
+    assert scratch(named(BIASED, "added"), tmp_path) > 0

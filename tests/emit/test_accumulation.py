@@ -79,14 +79,16 @@ def test_otherwise_the_compiler_uses_half_of_the_register_file(config: Config) -
     assert found.report.agprs == 0
 
 
-def test_the_tile_that_fills_them_no_longer_spills() -> None:
-    """Without, sums are where there is room, and each trip of the loop moves them about."""
+def test_the_tile_that_fills_them_no_longer_moves_sums() -> None:
+    """Without, sums are where there is room, and each trip of the loop moves them about, even with no register spilled
+    since addresses are computed anew.
+    """
     before, after = made(FULL), made(evolve(FULL, agprs=True))
 
     assert set(before.into) == {"a", "v"}
-    assert before.report.spills
-    assert before.warnings == 1
-    assert before.report.beside > 1
+    assert not before.report.spills
+    assert before.report.sgpr_spills > 0
+    assert before.report.beside > 0.5
     assert after.report.beside == 0
     sizes = {"M": 4096, "N": 4096, "K": 4096}
     slow, quick = (

@@ -10,7 +10,6 @@ from itertools import islice
 
 import pytest
 
-from argus.core.dsl.kernel import Template
 from argus.core.ir import Kernel
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import find_violations
@@ -18,14 +17,15 @@ from argus.interp.search.schedule import FLOAT_DRAWS, directed
 from argus.interp.search.search import sizes_in_order
 from argus.interp.violation import Violation
 from property_tests.programs import CORPUS
+from tests.claimed_kernels import with_formula
 
-_SOFTMAX = "AL.total(lambda t: {weight} * V[e, t], over={keys}) / AL.total(lambda t: {weight}, over={keys})"
-_SCORE = "AL.exp2(AL.total(lambda d: Q[s, d] * K[t, d], over=16) / 4)"
+SOFTMAX = "AL.total(lambda t: {weight} * V[e, t], over={keys}) / AL.total(lambda t: {weight}, over={keys})"
+SCORE = "AL.exp2(AL.total(lambda d: Q[s, d] * K[t, d], over=16) / 4)"
 _KEYS = "K.shape[0]"
-_PRODUCT = "lambda m, n: AL.total(lambda k: A[m, k] * B[n, k], over=A.shape[1])"
+PRODUCT = "lambda m, n: AL.total(lambda k: A[m, k] * B[n, k], over=A.shape[1])"
 _MEAN = "AL.total(lambda j: X[r, j], over=X.shape[1]) / X.shape[1]"
 _VARIANCE = f"AL.total(lambda j: (X[r, j] - {_MEAN}) ** 2, over=X.shape[1]) / X.shape[1]"
-_LAYER_NORM = f"lambda r, n: (X[r, n] - {_MEAN}) * AL.rsqrt({_VARIANCE} + 1e-5) * G[n] + B[n]"
+LAYER_NORM = f"lambda r, n: (X[r, n] - {_MEAN}) * AL.rsqrt({_VARIANCE} + 1e-5) * G[n] + B[n]"
 _WINDOW = (
     "lambda r, s, c: X.gather(X.shape, lambda *i: i, outside=0.0)[b, 2 * p + r - 1, 2 * q + s - 1, c] * F[o, r, s, c]"
 )
@@ -33,26 +33,25 @@ _SUM = "AL.total(lambda k: A[m, k] * {}[n, k], over=A.shape[1])"
 CASES: dict[str, tuple[str, str, tuple[str, str]]] = {
     "attention_of_one_wave": (
         "O",
-        "lambda s, e: " + _SOFTMAX.format(weight=_SCORE, keys="K.shape[0]"),
+        "lambda s, e: " + SOFTMAX.format(weight=SCORE, keys="K.shape[0]"),
         ("/ 4)", "/ 3)"),
     ),
     "attention_causal": (
         "O",
-        "lambda s, e: "
-        + _SOFTMAX.format(weight=_SCORE, keys="AL.minimum(K.shape[0], K.shape[0] - Q.shape[0] + s + 1)"),
+        "lambda s, e: " + SOFTMAX.format(weight=SCORE, keys="AL.minimum(K.shape[0], K.shape[0] - Q.shape[0] + s + 1)"),
         ("+ s + 1)", "+ s + 2)"),
     ),
     "attention_of_grouped_heads": (
         "O",
         "lambda h, s, e: "
-        + _SOFTMAX.format(
+        + SOFTMAX.format(
             weight="AL.exp2(AL.total(lambda d: Q[h, s, d] * K[h // (Q.shape[0] // K.shape[0]), t, d], over=16) / 4)",
             keys="K.shape[1]",
         ).replace("V[e, t]", "V[h // (Q.shape[0] // K.shape[0]), e, t]"),
         ("V[h // (Q.shape[0] // K.shape[0]), e, t]", "V[0, e, t]"),
     ),
-    "layer_norm_in_two_passes": ("Y", _LAYER_NORM, (" + B[n]", " - B[n]")),
-    "layer_norm_merged": ("Y", _LAYER_NORM, ("** 2, over=X.shape[1]) / X.shape[1]", "** 2, over=X.shape[1]) / 256")),
+    "layer_norm_in_two_passes": ("Y", LAYER_NORM, (" + B[n]", " - B[n]")),
+    "layer_norm_merged": ("Y", LAYER_NORM, ("** 2, over=X.shape[1]) / X.shape[1]", "** 2, over=X.shape[1]) / 256")),
     "rows_less_their_mean": ("Y", f"lambda r, n: X[r, n] - {_MEAN}", ("/ X.shape[1]", "/ (X.shape[1] + 1)")),
     "scan_of_rows": ("Y", "lambda r, n: AL.total(lambda j: X[r, j], over=n + 1)", ("over=n + 1", "over=n")),
     "batched": (
@@ -76,19 +75,13 @@ CASES: dict[str, tuple[str, str, tuple[str, str]]] = {
         ("AL.exp(-", "AL.exp("),
     ),
     "rows_scaled_to_e4m3": ("Z", "lambda r, n: X[r, n] / S[r]", ("/ S[r]", "* S[r]")),
-    "split_k_in_a_cluster": ("C", _PRODUCT, ("B[n, k]", "A[m, k]")),
-    "pingpong": ("C", _PRODUCT, ("over=A.shape[1]", "over=(1, A.shape[1])")),
+    "split_k_in_a_cluster": ("C", PRODUCT, ("B[n, k]", "A[m, k]")),
+    "pingpong": ("C", PRODUCT, ("over=A.shape[1]", "over=(1, A.shape[1])")),
 }
 
 
 def traced(name: str, formula: str) -> Kernel:
-    """The kernel of the corpus with a claim at its end."""
-    path = CORPUS / "proved" / f"{name}.py"
-    text = "import argus.language as AL\n" + path.read_text(encoding="utf-8")
-    text += f"\n    AL.assert_equals({CASES[name][0]}, {formula})\n"
-    found: dict[str, object] = {"__name__": path.stem}
-    exec(compile(text, str(path), "exec"), found)  # noqa: S102 reason: a corpus file
-    return next(value for value in found.values() if isinstance(value, Template)).trace()
+    return with_formula(CORPUS / "proved" / f"{name}.py", CASES[name][0], formula)
 
 
 def violations(made: Kernel, draws: int, sizes: int) -> Iterator[Violation]:

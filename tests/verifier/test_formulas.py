@@ -15,6 +15,8 @@ from argus.interp.values import formulas
 from argus.interp.values.formulas import Exact
 from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
+from tests.claimed_kernels import with_formula
+from tests.interp.test_right_formulas import LAYER_NORM, PRODUCT, SCORE, SOFTMAX
 
 RIGHT = sorted((CORPUS / "formulas").glob("*.py"))
 WRONG = sorted((CORPUS / "refuted").glob("formula_*.py"))
@@ -52,3 +54,23 @@ def test_only_the_comparison_refutes_a_wrong_twin(path: Path, monkeypatch: pytes
     assert isinstance(verify(template.trace(), budget=BRIEF).verdict, Refuted)
     monkeypatch.setattr(formulas, "differs", nothing_differs)
     assert isinstance(verify(template.trace(), budget=BRIEF).verdict, Unknown)
+
+
+OF_ROWS = "lambda r, n: AL.exp(X[r, n]) / AL.total(lambda j: AL.exp(X[r, j]), over=X.shape[1])"
+DIAGNOSED = {
+    "attention_values_not_rescaled": ("O", "lambda s, e: " + SOFTMAX.format(weight=SCORE, keys="K.shape[0]"), "I23"),
+    "first_k_skipped": ("C", PRODUCT, "I3"),
+    "k_counted_twice": ("C", PRODUCT, "I3"),
+    "layer_norm_mean_of_a_warp": ("Y", LAYER_NORM, "I25"),
+    "softmax_chunk_twice": ("Y", OF_ROWS, "I3"),
+}
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("name", DIAGNOSED)
+def test_where_tags_tell_the_cause_they_are_the_diagnosis(name: str) -> None:
+    """A wrong kernel whose tags disagree too is refuted by the tags, which say why."""
+    output, formula, code = DIAGNOSED[name]
+    verdict = verify(with_formula(CORPUS / "refuted" / f"{name}.py", output, formula), budget=BRIEF).verdict
+    assert isinstance(verdict, Refuted)
+    assert verdict.counterexample.code == code

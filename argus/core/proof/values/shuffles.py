@@ -29,9 +29,9 @@ def shuffle_content(stmt: Copy, held: Content, unit: int) -> Content:
     target = stmt.target.buffer.layout
     assert isinstance(target, TV)
     shape = target.threads.size(), target.values.size()
-    taken = _taken(stmt, target, shape, unit)
+    received = taken(stmt, target, shape, unit)
     one = held[0] if len(held) == 1 and held[0].guard is algebra.TRUE and bool(held[0].mask.all()) else None
-    if taken is None or one is None:
+    if received is None or one is None:
         return uniform(shape, Top("a shuffle of a content that differs from case to case"), algebra.TRUE)
     assert stmt.edge is not None
     value = one.value
@@ -42,16 +42,16 @@ def shuffle_content(stmt: Copy, held: Content, unit: int) -> Content:
             value if same or not isinstance(value, Number) else Top("a shuffle of a literal other than its edge value"),
             algebra.TRUE,
         )
-    if bool(taken.there.all()):
-        return uniform(shape, value.at(taken.at), algebra.TRUE)
-    summed = _empty_elsewhere(value.at(taken.at), taken.there) if stmt.edge == 0 else None
+    if bool(received.there.all()):
+        return uniform(shape, value.at(received.at), algebra.TRUE)
+    summed = _empty_elsewhere(value.at(received.at), received.there) if stmt.edge == 0 else None
     if summed is not None:
         return uniform(shape, summed, algebra.TRUE)
-    moved = Piece(taken.there, algebra.TRUE, value.at(taken.at))
-    return (moved, Piece(~taken.there, algebra.TRUE, Number(stmt.edge)))
+    moved = Piece(received.there, algebra.TRUE, value.at(received.at))
+    return (moved, Piece(~received.there, algebra.TRUE, Number(stmt.edge)))
 
 
-def _taken(stmt: Copy, target: TV, shape: tuple[int, int], unit: int) -> _Taken | None:
+def taken(stmt: Copy, target: TV, shape: tuple[int, int], unit: int) -> _Taken | None:
     """The source of each target; None if a lane would read from another warp, or an element that its warp lacks."""
     source = stmt.source.buffer.layout
     assert isinstance(source, TV)

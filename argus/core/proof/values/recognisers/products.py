@@ -126,10 +126,10 @@ class Multiplication:
 
     def __init__(self, stmt: Mma, a: Data, b: Data) -> None:
         self._stmt = stmt
-        self._a = Operand(a, _holders(stmt, "a"))
-        self._b = Operand(b, _holders(stmt, "b"))
+        self._a = Operand(a, holders(stmt, "a"))
+        self._b = Operand(b, holders(stmt, "b"))
         self._c = operands(stmt.atom, stmt.tiling, "c")
-        self._shape = _fragment_shape(stmt)
+        self._shape = fragment_shape(stmt)
         common = [name for name in a.record if name in b.record]
         self.contracted = [name for name in common if self._varies(name)]
         self._kept = [name for name in common if name not in self.contracted]
@@ -342,7 +342,7 @@ class Multiplication:
         return tuple(terms)
 
 
-def _holders(stmt: Mma, role: str) -> Operands:
+def holders(stmt: Mma, role: str) -> Operands:
     """Who holds each element of an operand in each execution; one in shared memory is held element after element."""
     operand = stmt.atom.operands[role]
     if operand.space != "shared":
@@ -354,7 +354,7 @@ def _holders(stmt: Mma, role: str) -> Operands:
     return Operands(np.zeros_like(value), value)
 
 
-def _fragment_shape(stmt: Mma) -> tuple[int, int]:
+def fragment_shape(stmt: Mma) -> tuple[int, int]:
     threads = stmt.tiling.threads * stmt.atom.unit
     values = stmt.atom.operands["c"].tv
     assert values is not None

@@ -1,0 +1,333 @@
+"""What every cell of one control path holds, as expressions: computed where it is asked for, each step once.
+
+Registers follow program order: a state is the last write, or a choice between it and the state before. Reads of shared
+memory are resolved by the reaching definitions of `Flow`, loops by `loops`. All of it presumes what other obligations
+prove: no race, no missing wait, accesses in bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from attrs import define, field, frozen
+
+from argus.core import algebra
+from argus.core.dtype import DType
+from argus.core.index import Cond, Index, Symbol
+from argus.core.ir import Alloc, Buffer, Copy, Fold, Map, Mma, Reset, Stmt
+from argus.core.ir.element_walk import dtype_of, gets
+from argus.core.layout import TV
+from argus.core.proof.dataflow.access import Access
+from argus.core.proof.dataflow.lookup import agent_symbol_of_cells, substitute_agent
+from argus.core.proof.dataflow.reaching import Flow, ReachingWrite
+from argus.core.proof.dataflow.timeline import Loop, Segment, Step, is_shuffle, is_whole
+from argus.core.proof.values.held.elements import Elements, not_of_reals
+from argus.core.proof.values.held.folds import reduced
+from argus.core.proof.values.held.instructions import multiplied
+from argus.core.proof.values.held.moves import shuffled
+from argus.core.proof.values.held.tables import Tables
+from argus.core.proof.values.held.terms import chosen, number, plus, replaced, unknown
+from argus.core.proof.values.recognisers.taking import takes
+from argus.core.values.expr import Expr, ReduceOp, element
+from argus.core.walk import IntArray, substitute, symbols
+
+_REDUCTIONS: dict[str, ReduceOp] = {"add": "sum", "mul": "product", "max": "max", "min": "min"}
+
+
+@frozen
+class Rounding:
+    """A statement that rounds what it computes to a type."""
+
+    dtype: DType
+    stmt: Stmt
+
+
+@define(eq=False)
+class Cells:
+    """The values of the cells of one flow.
+
+    at_head: the value of a register tile at the head of a loop, and after it (`loops`).
+    """
+
+    flow: Flow
+    at_head: Callable[[Cells, Segment, Loop, Buffer], Expr]
+    after_loop: Callable[[Cells, Segment, Loop, Buffer], Expr]
+    tables: Tables = field(factory=Tables)
+    roundings: dict[Step, set[Rounding]] = field(factory=dict[Step, "set[Rounding]"])
+    sources: dict[Step, set[Step]] = field(factory=dict[Step, "set[Step]"])
+    _written: dict[Step, Expr] = field(factory=dict[Step, Expr], init=False)
+    _after: dict[tuple[Buffer, Step], Expr] = field(factory=dict["tuple[Buffer, Step]", Expr], init=False)
+    _running: list[Step] = field(factory=list[Step], init=False)
+
+    @property
+    def thread(self) -> Symbol:
+        return self.flow.timeline.kernel.thread
+
+    # -- integers over a fragment ------------------------------------------------------------------------
+
+    def coordinates(self, by: TV) -> list[Index]:
+        """The coordinates of the elements of a layout."""
+        shape = by.threads.size(), by.values.size()
+        return [self.tables.index(np.broadcast_to(axis, shape)) for axis in by.coordinates()]
+
+    def threads(self, shape: tuple[int, int]) -> dict[Symbol, Index]:
+        """The thread symbol as a table."""
+        return {self.thread: self.tables.index(np.broadcast_to(np.arange(shape[0])[:, None], shape))}
+
+    # -- steps -------------------------------------------------------------------------------------------
+
+    def written(self, step: Step) -> Expr:
+        """What a step writes, over the elements of its write."""
+        if self._running:
+            self.sources.setdefault(self._running[-1], set()).add(step)
+        if step in self._written:
+            return self._written[step]
+        if step in self._running:
+            return unknown("it depends on itself through shared memory")
+        self._running.append(step)
+        found = self._written[step] = self._evaluate(step)
+        self._running.pop()
+        return found
+
+    def _evaluate(self, step: Step) -> Expr:
+        stmt, accesses = step.stmt, self.flow.accesses.of(step)
+        match stmt:
+            case Copy() if is_shuffle(stmt):
+                return shuffled(self.tables, stmt, self.read(accesses[0]), self.flow.timeline.kernel.target.unit)
+            case Copy():
+                if stmt.source.buffer.dtype != stmt.target.buffer.dtype:
+                    self._rounds(step, stmt.target.buffer.dtype)
+                return self.read(accesses[0])
+            case Map():
+                return self._mapped(step, stmt)
+            case Fold():
+                return self._folded(step, stmt)
+            case Mma():
+                product = multiplied(self.tables, stmt, self.read(accesses[0]), self.read(accesses[1]))
+                if stmt.init is algebra.TRUE:
+                    return product
+                before = self.register(stmt.target.buffer, step)
+                return chosen(stmt.init, product, plus(before, product))
+            case _:
+                return unknown(f"`{type(stmt).__name__}`")
+
+    def _rounds(self, step: Step, dtype: DType) -> None:
+        self.roundings.setdefault(step, set()).add(Rounding(dtype, step.stmt))
+
+    def _mapped(self, step: Step, stmt: Map) -> Expr:
+        reason = not_of_reals(stmt)
+        if reason or not is_whole(stmt.target):
+            return unknown(reason or "an element at another index of a register tile")
+        accesses = self.flow.accesses.of(step)
+        layout, shape = stmt.target.buffer.layout, accesses[-1].shape
+        assert isinstance(layout, TV)
+        operands = {get: self.read(each) for get, each in zip(gets(stmt.elem), accesses, strict=False)}
+        at, thread = self.coordinates(layout), self.threads(shape)
+        own = stmt.target.buffer.dtype
+        if dtype_of(stmt.elem) not in (None, own):
+            self._rounds(step, own)
+        elements = Elements(
+            operands,
+            lambda index: substitute(index, thread, at),
+            lambda cond: substitute(cond, thread, at),
+            lambda dtype: self._rounds(step, dtype),
+        )
+        return elements.of(stmt.elem)
+
+    def _folded(self, step: Step, stmt: Fold) -> Expr:
+        source = self.read(self.flow.accesses.of(step)[0])
+        found = takes(stmt, self.flow.timeline.kernel.target.unit)
+        if found is None or stmt.source.buffer.dtype.family != "float":
+            return unknown("a fold of integers, or of nothing")
+        names = self.tables.of(source)
+        if not all(found.replicated(self.tables.known[name]) for name in names):
+            return unknown("threads that hold one element of a row hold different values")
+        if stmt.op == "last":
+            return self.tables.at(source, found.first)
+        if stmt.op not in _REDUCTIONS:
+            return unknown(f"a fold by `{stmt.op}`")
+        size = found.cells.shape[1]
+        cells = found.cells.reshape(*found.shape, size)
+        there = cells >= 0
+        counts = None if bool(there.all()) else there.sum(axis=-1)
+        if counts is not None and not bool((there == (np.arange(size) < counts[..., None])).all()):
+            return unknown("a fold of elements that are not the first of their row")
+        taken = {name: self.tables.known[name].ravel()[np.maximum(cells, 0)] for name in names}
+        return reduced(self.tables, _REDUCTIONS[stmt.op], source, taken, size, counts)
+
+    # -- registers ---------------------------------------------------------------------------------------
+
+    def register(self, buffer: Buffer, at: Step) -> Expr:
+        """What a register tile holds just before a step, by (thread, value) of its layout."""
+        segment = self.flow.timeline.segments[at.segment]
+        return self.after(buffer, segment, [each for each in self.events(segment, buffer) if each.position < at.position])
+
+    def events(self, segment: Segment, buffer: Buffer) -> list[Step]:
+        """The steps of a segment that write, allocate or reset a tile."""
+        return [step for step in segment.steps if self._touches(step, buffer)]
+
+    def _touches(self, step: Step, buffer: Buffer) -> bool:
+        if isinstance(step.stmt, Alloc | Reset):
+            return step.stmt.buffer is buffer
+        return any(a.mode == "write" and a.view.buffer is buffer for a in self.flow.accesses.of(step))
+
+    def after(self, buffer: Buffer, segment: Segment, events: list[Step]) -> Expr:
+        """The state after some of the first writes of a segment."""
+        complete = [number for number, each in enumerate(events) if self._overwrites(each, buffer)]
+        known = [number for number, each in enumerate(events) if (buffer, each) in self._after]
+        first = max((*complete, *(number + 1 for number in known)), default=0)
+        if known and first == known[-1] + 1:
+            state = self._after[buffer, events[known[-1]]]
+        elif complete:
+            state = unknown("nothing")
+        else:
+            state = self.start(segment, buffer)
+        for step in events[first:]:
+            state = self._after[buffer, step] = self._updated(buffer, state, step)
+        return state
+
+    def start(self, segment: Segment, buffer: Buffer) -> Expr:
+        """The state at the start of a segment; in a loop that writes the tile, of an arbitrary iteration."""
+        if segment.loop is not None and self.events(segment, buffer):
+            return self.at_head(self, segment, segment.loop, buffer)
+        return self.entry(segment, buffer)
+
+    def entry(self, segment: Segment, buffer: Buffer) -> Expr:
+        """The state before the first execution of a segment."""
+        line = self.flow.timeline.segments
+        for earlier in reversed(line[: line.index(segment)]):
+            events = self.events(earlier, buffer)
+            if events and earlier.loop is not None:
+                return self.after_loop(self, earlier, earlier.loop, buffer)
+            if events:
+                return self.after(buffer, earlier, events)
+        return unknown(f"`{buffer.name}` is not written")
+
+    def _overwrites(self, step: Step, buffer: Buffer) -> bool:
+        """Whether the state after a step does not depend on that before."""
+        if isinstance(step.stmt, Alloc | Reset):
+            return True
+        if step.guard is not algebra.TRUE or (isinstance(step.stmt, Mma) and step.stmt.init is not algebra.TRUE):
+            return False
+        return self._covers(self._write(step, buffer), buffer)
+
+    def _write(self, step: Step, buffer: Buffer) -> Access:
+        return next(a for a in self.flow.accesses.of(step) if a.mode == "write" and a.view.buffer is buffer)
+
+    def _covers(self, write: Access, buffer: Buffer) -> bool:
+        if write.mask is not None or write.places is None:
+            return False
+        table = write.places[0].table
+        shape = _shape(buffer)
+        return table.shape == shape and bool((table == np.arange(table.size).reshape(shape)).all())
+
+    def _updated(self, buffer: Buffer, state: Expr, step: Step) -> Expr:
+        if isinstance(step.stmt, Alloc | Reset):
+            return unknown(f"`{buffer.name}` is not written")
+        write, shape = self._write(step, buffer), _shape(buffer)
+        if write.places is None:
+            return unknown("a write to registers of other threads")
+        value = self.written(step)
+        if not self._covers(write, buffer):
+            writer = np.full(shape[0] * shape[1], -1, np.int64)
+            active = write.active.ravel()
+            writer[write.places[0].table.ravel()[active]] = np.flatnonzero(active)
+            writer = writer.reshape(shape)
+            source = np.maximum(writer, 0)
+            value = self.tables.at(value, (source // write.shape[1], source % write.shape[1]))
+            value = chosen(self._mask(writer >= 0), value, state)
+        return chosen(substitute(step.guard, self.threads(shape)), value, state)
+
+    def _mask(self, mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Cond:
+        return algebra.eq(self.tables.index(mask.astype(np.int64)), 1)
+
+    # -- reads -------------------------------------------------------------------------------------------
+
+    def read(self, access: Access) -> Expr:
+        """What a read finds, over its elements."""
+        buffer = access.view.buffer
+        if access.view.peer is not None:
+            return unknown("a read of another block's registers")
+        if buffer.space == "register":
+            return self._read_register(access, buffer)
+        if buffer.space == "global":
+            return self._load(access)
+        agent = agent_symbol_of_cells(access)
+        if agent is None:
+            return self._read_shared(access)
+        assert agent.low is not None
+        assert agent.high is not None
+        found = self._read_shared(substitute_agent(access, {agent: algebra.const(agent.high)}))
+        for number_ in range(agent.high - 1, agent.low - 1, -1):
+            one = self._read_shared(substitute_agent(access, {agent: algebra.const(number_)}))
+            found = chosen(algebra.eq(algebra.sym(agent), number_), one, found)
+        return found
+
+    def _read_register(self, access: Access, buffer: Buffer) -> Expr:
+        if access.places is None:
+            return unknown("a register tile whose elements another thread holds")
+        state = self.register(buffer, access.step)
+        table, values = access.places[0].table, _shape(buffer)[1]
+        return self.tables.at(state, (table // values, table % values))
+
+    def _load(self, access: Access) -> Expr:
+        view, stmt = access.view, access.step.stmt
+        buffer = view.buffer
+        if access.by is None:
+            return unknown("an access without a layout")
+        at, thread = self.coordinates(access.by), self.threads(access.shape)
+        places = [substitute(each, thread, at) for each in view.at]
+        if access.places is not None:
+            places = [self.tables.place(each) for each in access.places]
+        there = [substitute(view.where, thread, at)]
+        found = self._element(buffer, places)
+        if isinstance(stmt, Copy) and stmt.edge is not None:
+            there += [algebra.le(0, place) for place in places]
+            there += [algebra.lt(place, extent) for place, extent in zip(places, buffer.shape, strict=True)]
+            for cond in reversed(there):
+                found = chosen(cond, found, number(stmt.edge))
+            return found
+        return found if there[0] is algebra.TRUE else unknown("a view with a condition")
+
+    def _element(self, buffer: Buffer, places: list[Index]) -> Expr:
+        """The element of a tensor, by the names and coordinates of the kernel before `flattened_views`."""
+        view = next((each.view for each in self.flow.replaced if each.flat is buffer), None)
+        if view is None:
+            return element(buffer.name, *places)
+        found = element(view.buffer.name, *(substitute(each, {}, places) for each in view.at))
+        return chosen(substitute(view.where, {}, places), found, number(0.0))
+
+    def _read_shared(self, access: Access) -> Expr:
+        sources = self.flow.sources(access)
+        context = access.step.context
+        known = [each for each in sources if each.moment is not None and each.writers is not None]
+        lost = [each for each in sources if each not in known and not self.flow.impossible([*context, each.guard], algebra.TRUE)]
+        found: Expr | None = None
+        for each in (*reversed(lost), *reversed(known)):
+            value = self._of_source(each)
+            if found is None:
+                found = value
+            else:
+                found = chosen(each.guard, chosen(self._mask(each.mask), value, found), found)
+        return unknown("nothing is written") if found is None else found
+
+    def _of_source(self, source: ReachingWrite) -> Expr:
+        if source.moment is None or source.writers is None:
+            return unknown(source.unknown or "nothing is written")
+        step = source.moment.step
+        if self.thread in symbols(source.guard):
+            return unknown("a write to shared memory under a condition on threads")
+        return self.tables.at(replaced(self.written(step), source.moment.shift), source.writers.writer)
+
+
+def _shape(buffer: Buffer) -> tuple[int, int]:
+    layout = buffer.layout
+    assert isinstance(layout, TV)
+    return layout.threads.size(), layout.values.size()
+
+
+def registers_of(buffer: Buffer) -> IntArray:
+    """The register numbers of a tile, by (thread, value)."""
+    shape = _shape(buffer)
+    return np.arange(shape[0] * shape[1]).reshape(shape)

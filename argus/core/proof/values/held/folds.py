@@ -1,0 +1,182 @@
+"""Reductions over elements that one target takes: ranges of bound variables, read off tables of numbers.
+
+What each target takes is given by tables with one more axis. If all targets take the same places up to an offset, and
+these places are those of nested ranges, the reduction is one over ranges; a few elements are spelled out otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.index import Const, Index, Symbol
+from argus.core.proof.values.held.tables import Tables
+from argus.core.proof.values.held.terms import free, parts, replaced, unknown
+from argus.core.values.expr import Expr, Fn, Reduce, ReduceOp, fn, reduce_
+from argus.core.walk import IntArray
+
+_SPELLED_OUT = 16
+_FUNCTION = {"sum": "add", "product": "mul", "max": "max", "min": "min"}
+
+
+@frozen(eq=False)
+class Range:
+    """A bound variable in [0, high)."""
+
+    variable: Symbol
+    high: Index
+
+
+def bound_variables(root: Expr, count: int) -> list[Symbol]:
+    """Names for variables around an expression that no binder within it has."""
+    used = [int(each.variable.name[1:]) for each in parts(root) if isinstance(each, Reduce)]
+    return [Symbol(f"~{max(used, default=0) + 1 + number}", "fresh", 0) for number in range(count)]
+
+
+def reduction(op: ReduceOp, ranges: Sequence[Range], body: Expr) -> Expr:
+    """`op` of the body over all ranges: those of a nested reduction are joined where they adjoin."""
+    ranges, body = _unnested(op, list(ranges), body)
+    while (joined := _joined(ranges, body)) is not None:
+        ranges, body = joined
+    ranges = sorted(ranges, key=lambda each: isinstance(each.high, Const), reverse=True)
+    fresh = bound_variables(body, len(ranges))
+    body = replaced(body, {each.variable: algebra.sym(name) for each, name in zip(ranges, fresh, strict=True)})
+    for each, name in zip(ranges, fresh, strict=True):
+        body = reduce_(op, name, 0, each.high, body)
+    return body
+
+
+def _unnested(op: ReduceOp, ranges: list[Range], body: Expr) -> tuple[list[Range], Expr]:
+    """The ranges with those of the body, where that is the same reduction over a range of its own."""
+    while True:
+        inner, around = body, None
+        if op == "sum" and isinstance(body, Fn) and body.name in ("mul", "div"):
+            sums = [each for each in body.args if isinstance(each, Reduce) and each.op == "sum"]
+            if len(sums) == 1 and (body.name == "mul" or body.args[0] is sums[0]):
+                inner, around = sums[0], body
+        if not isinstance(inner, Reduce) or inner.op != op or inner.where is not algebra.TRUE:
+            return ranges, body
+        if inner.low is not algebra.const(0):
+            return ranges, body
+        name = Symbol(f"{inner.variable.name}'{len(ranges)}", "fresh", 0)
+        own = replaced(inner.body, {inner.variable: algebra.sym(name)})
+        ranges = [*ranges, Range(name, inner.high)]
+        body = own if around is None else fn(around.name, *(own if each is inner else each for each in around.args))
+
+
+def _joined(ranges: list[Range], body: Expr) -> tuple[list[Range], Expr] | None:
+    """Two ranges a < n and b of which only n b + a matters as one; None if there are none."""
+    for a in ranges:
+        if not isinstance(a.high, Const):
+            continue
+        for b in ranges:
+            if a is b:
+                continue
+            moved = algebra.sub(algebra.sym(a.variable), algebra.mul(algebra.sym(b.variable), a.high))
+            one = replaced(body, {a.variable: moved})
+            if b.variable not in free(one):
+                rest = [each for each in ranges if each not in (a, b)]
+                return [*rest, Range(a.variable, algebra.mul(b.high, a.high))], one
+    return None
+
+
+def lattice(columns: IntArray) -> list[tuple[int, IntArray]] | None:
+    """Extents and steps, inner first, of nested ranges whose points are the columns in order; None if there are none.
+
+    columns: (coordinates, points); the first point is 0.
+    """
+    count = columns.shape[1]
+    if count == 1:
+        return []
+    step = columns[:, 1] - columns[:, 0]
+    for extent in range(count, 1, -1):
+        if count % extent:
+            continue
+        blocks = columns.reshape(columns.shape[0], count // extent, extent)
+        if bool((blocks == blocks[:, :, :1] + step[:, None, None] * np.arange(extent)).all()):
+            outer = lattice(blocks[:, :, 0])
+            return None if outer is None else [(extent, step), *outer]
+    return None
+
+
+def reduced(
+    tables: Tables,
+    op: ReduceOp,
+    body: Expr,
+    taken: dict[Symbol, IntArray],
+    size: int,
+    counts: IntArray | None = None,
+) -> Expr:
+    """`op` of the body over the last axis of the tables taken.
+
+    taken: for each symbol of a table in the body, its numbers, (threads, values, elements). counts: how many of the
+    elements each target takes, None: all `size` of them.
+    """
+    if not taken:
+        high = algebra.const(size) if counts is None else tables.index(counts)
+        return reduction(op, [Range(Symbol("~fold", "fresh", 0), high)], body)
+    names = list(taken)
+    arrays = np.broadcast_arrays(*taken.values())
+    found = _ranges(names, arrays, counts) or (_ranges(names, _in_order(arrays), None) if counts is None else None)
+    if found is not None:
+        first, ranges, steps = found
+        variables = [Symbol(f"~fold{number}", "fresh", 0) for number in range(len(ranges))]
+        at = {
+            name: algebra.add(
+                tables.index(start),
+                *(
+                    algebra.mul(algebra.sym(v), int(step[row]))
+                    for v, step in zip(variables, steps, strict=True)
+                ),
+            )
+            for row, (name, start) in enumerate(zip(names, first, strict=True))
+        }
+        highs = [algebra.const(extent) for extent in ranges]
+        if counts is not None:
+            if len(highs) > 1:
+                return unknown("a scan over elements that are not in one run")
+            highs = [tables.index(counts)]
+        pairs = zip(variables, highs, strict=True)
+        return reduction(op, [Range(variable, high) for variable, high in pairs], replaced(body, at))
+    if counts is not None or size > _SPELLED_OUT:
+        return unknown("elements that are folded together lie at no regular places")
+    spelled = [
+        replaced(body, {name: tables.index(table[..., each]) for name, table in zip(names, arrays, strict=True)})
+        for each in range(size)
+    ]
+    whole = spelled[0]
+    for each in spelled[1:]:
+        whole = fn(_FUNCTION[op], whole, each)
+    return whole
+
+
+Found = tuple[list[IntArray], list[int], list[IntArray]]
+
+
+def _ranges(names: Sequence[Symbol], arrays: Sequence[IntArray], counts: IntArray | None) -> Found | None:
+    """(first number of each table, extents, steps) of the ranges that every target takes."""
+    steps: list[IntArray] = []
+    size = arrays[0].shape[-1]
+    there = None if counts is None else np.arange(size) < counts[..., None]
+    most = None if counts is None else np.unravel_index(int(counts.argmax()), counts.shape)
+    for table in arrays:
+        delta = table - table[..., :1]
+        one = delta.reshape(-1, size)[0] if most is None else delta[most]
+        same = delta == one
+        if not bool((same if there is None else same | ~there).all()):
+            return None
+        steps.append(one)
+    assert len(steps) == len(names)
+    found = lattice(np.stack(steps))
+    if found is None:
+        return None
+    return [table[..., 0] for table in arrays], [extent for extent, _ in found], [step for _, step in found]
+
+
+def _in_order(arrays: Sequence[IntArray]) -> list[IntArray]:
+    """The tables with the elements of each target sorted by their numbers."""
+    order = np.lexsort(tuple(reversed(arrays)), axis=-1)
+    return [np.take_along_axis(each, order, axis=-1) for each in arrays]

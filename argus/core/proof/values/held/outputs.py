@@ -1,0 +1,186 @@
+"""What a kernel stores to an output, as an expression over the coordinates of the element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from attrs import evolve, frozen
+
+from argus.core import algebra
+from argus.core.index import Cond, Index, Symbol
+from argus.core.ir import Buffer, Copy
+from argus.core.proof.dataflow.access import Access
+from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.dataflow.separable_index import Separable
+from argus.core.proof.dataflow.timeline import Step
+from argus.core.proof.values.held.cells import Cells, Rounding
+from argus.core.proof.values.held.facts import Known
+from argus.core.proof.values.held.folds import Range, reduction
+from argus.core.proof.values.held.loops import Loops
+from argus.core.proof.values.held.tables import affine_in
+from argus.core.proof.values.held.terms import heads, plus, reasons, replaced
+from argus.core.values.expr import Expr, element
+from argus.core.walk import symbols
+
+_CLASSES = 64
+
+
+@frozen
+class Stored:
+    """What one store puts at the element, where it stores it.
+
+    given: conditions that hold there, besides the facts of the flow: of the statement, that the element lies in the
+    tensor and in the tile.
+    """
+
+    value: Expr
+    given: tuple[Cond, ...]
+
+
+@frozen
+class Held:
+    """What an output holds after the kernel: each of `cases` at the elements that its store writes.
+
+    That every element is written, and how often, is for other obligations. roundings: those between inputs and output.
+    before: the value is added to what the tensor held: each case is the sum over all blocks that add to one element.
+    """
+
+    cases: tuple[Stored, ...]
+    roundings: frozenset[Rounding]
+    adds: bool = False
+
+
+def value_of_output(flow: Flow, tensor: Buffer, coordinates: Sequence[Index]) -> Held | None:
+    """The value of the element of `tensor` at these coordinates on one control path; None if it is not modelled.
+
+    coordinates: one expression for each axis, over symbols that the kernel does not use. The value presumes all other
+    obligations of the kernel: no race, no missing wait, accesses in bounds.
+    """
+    found = interpreted(flow, tensor, coordinates)
+    return found if isinstance(found, Held) else None
+
+
+def interpreted(flow: Flow, tensor: Buffer, coordinates: Sequence[Index]) -> Held | str:
+    """The same, or why it is not modelled."""
+    stores = [
+        access
+        for step in flow.timeline.steps
+        for access in flow.accesses.of(step)
+        if access.mode == "write" and access.view.buffer is tensor
+    ]
+    loops = Loops()
+    cells = Cells(flow, loops.at_head, loops.after_loop)
+    cases: list[Stored] = []
+    adds = {isinstance(store.step.stmt, Copy) and store.step.stmt.combine is not None for store in stores}
+    if len(adds) != 1:
+        return "it is not stored, or stored and added to"
+    for store in stores:
+        found = _stored(cells, loops, store, coordinates)
+        if isinstance(found, str):
+            return found
+        cases += found
+    if adds == {True}:
+        if len(stores) != 1 or len(cases) != 1:
+            return "several additions to one tensor"
+        (case,), (store,) = cases, stores
+        total = _over_blocks(flow, store, case.value)
+        if isinstance(total, str):
+            return total
+        cases = [evolve(case, value=plus(element(tensor.name, *coordinates), total))]
+    return Held(tuple(dict.fromkeys(cases)), frozenset(_roundings(cells, [store.step for store in stores])), adds == {True})
+
+
+def _stored(cells: Cells, loops: Loops, store: Access, coordinates: Sequence[Index]) -> list[Stored] | str:
+    places = store.places
+    if places is None or not isinstance(store.step.stmt, Copy):
+        return "its address is not a sum of a symbolic part and a number"
+    value = loops.resolved(cells, cells.written(store.step))
+    given = _given(cells, store, places, coordinates)
+    known = Known(cells.flow, given)
+    found: list[Stored] = []
+    for one, more in _over_coordinates(cells, store, places, coordinates, value):
+        if one is None:
+            return "elements of a tile hold unlike values"
+        plain = known.simplified(one)
+        lost = reasons(plain)
+        if lost or heads(plain):
+            return lost[0] if lost else "a tile that a loop carries"
+        found.append(Stored(plain, (*given, *more)))
+    return found
+
+
+def _given(
+    cells: Cells, store: Access, places: Sequence[Separable], coordinates: Sequence[Index]
+) -> tuple[Cond, ...]:
+    conds = [cond for cond in store.step.context if cells.thread not in symbols(cond)]
+    for place, at, extent in zip(places, coordinates, store.view.buffer.shape, strict=True):
+        conds += [algebra.le(place.least, at), algebra.le(at, place.most)]
+        conds += [algebra.le(0, at), algebra.lt(at, extent)]
+        if place.uniform:
+            conds.append(algebra.eq(at, place.least))
+    return tuple(dict.fromkeys(cond for cond in conds if cond is not algebra.TRUE))
+
+
+def _over_coordinates(
+    cells: Cells, store: Access, places: Sequence[Separable], coordinates: Sequence[Index], value: Expr
+) -> Iterator[tuple[Expr | None, tuple[Cond, ...]]]:
+    """The value with its tables expressed over the coordinates; by classes of elements where that is not possible."""
+    active = store.active
+    varying = [(place, at) for place, at in zip(places, coordinates, strict=True) if not place.uniform]
+    numbers = [place.table[active] - place.low for place, _ in varying]
+    names = [algebra.sub(at, place.least) for place, at in varying]
+    known: dict[Symbol, Index] = {}
+    apart: list[Symbol] = []
+    for symbol in cells.tables.of(value):
+        table = np.broadcast_to(cells.tables.known[symbol], store.shape)[active]
+        found = affine_in(table, numbers, names)
+        if found is None:
+            apart.append(symbol)
+        else:
+            known[symbol] = found
+    value = replaced(value, known)
+    if not apart:
+        yield value, ()
+        return
+    columns = np.stack([np.broadcast_to(cells.tables.known[each], store.shape)[active] for each in apart])
+    classes = np.unique(columns, axis=1)
+    if classes.shape[1] > _CLASSES:
+        yield None, ()
+        return
+    for numbers_of in classes.T:
+        yield (
+            replaced(value, {s: algebra.const(int(n)) for s, n in zip(apart, numbers_of, strict=True)}),
+            (),
+        )
+
+
+def _over_blocks(flow: Flow, store: Access, value: Expr) -> Expr | str:
+    """The sum over the blocks that add to one element: those that differ in symbols its place does not mention."""
+    assert store.places is not None
+    kernel = flow.timeline.kernel
+    own = frozenset[Symbol]().union(*(symbols(place.base) for place in store.places))
+    if store.step.loop is not None or store.step.guard is not algebra.TRUE or flow.timeline.path_condition:
+        return "an addition in a loop or a branch"
+    pairs = [(block, extent) for block, extent in zip(kernel.blocks, kernel.grid, strict=True)]
+    ranges = [
+        Range(Symbol(f"~{block.name}", "fresh", 0), extent) for block, extent in pairs if block not in own
+    ]
+    names = {
+        block: algebra.sym(each.variable)
+        for (block, _), each in zip([pair for pair in pairs if pair[0] not in own], ranges, strict=True)
+    }
+    return reduction("sum", ranges, replaced(value, names)) if ranges else value
+
+
+def _roundings(cells: Cells, steps: list[Step]) -> Iterator[Rounding]:
+    seen: set[Step] = set()
+    stack = list(steps)
+    while stack:
+        step = stack.pop()
+        if step not in seen:
+            seen.add(step)
+            yield from cells.roundings.get(step, ())
+            stack.extend(cells.sources.get(step, ()))
+
+

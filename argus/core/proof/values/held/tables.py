@@ -1,0 +1,110 @@
+"""Numbers that vary over the elements of a fragment, as symbols: one symbol for each distinct table.
+
+An expression over these symbols is the value of every element (thread, value) of a fragment. A table is reduced to a
+least entry of 0 and a greatest common divisor of 1, so that tables that differ by a scale and an offset share a symbol.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from attrs import field, frozen
+
+from argus.core import algebra
+from argus.core.index import Const, Index, Symbol
+from argus.core.proof.dataflow.separable_index import Separable
+from argus.core.proof.values.held.terms import Expr, free, replaced
+from argus.core.walk import IntArray, evaluate, symbols
+
+Positions = tuple[IntArray, IntArray]
+"""(thread, value) of the source of each element."""
+
+
+@frozen(eq=False)
+class Tables:
+    """The tables of one interpretation, by symbol."""
+
+    known: dict[Symbol, IntArray] = field(factory=dict[Symbol, IntArray])
+
+    def index(self, table: IntArray) -> Index:
+        """A table as an expression over its symbol."""
+        low = int(table.min())
+        rest = table - low
+        step = int(np.gcd.reduce(rest, axis=None))
+        if step == 0:
+            return algebra.const(low)
+        core = np.ascontiguousarray(rest // step)
+        name = hashlib.blake2b(repr(core.shape).encode() + core.tobytes(), digest_size=9).hexdigest()
+        symbol = Symbol(f"table {name}", "fresh", 0, int(core.max()))
+        self.known.setdefault(symbol, core)
+        return algebra.add(algebra.mul(algebra.sym(symbol), step), low)
+
+    def place(self, at: Separable) -> Index:
+        """A coordinate that varies over a fragment."""
+        return algebra.add(at.base, self.index(at.table))
+
+    def of(self, root: Expr) -> list[Symbol]:
+        """The symbols of tables in an expression, in a fixed order."""
+        return sorted((each for each in free(root) if each in self.known), key=lambda each: each.name)
+
+    def at(self, root: Expr, positions: Positions) -> Expr:
+        """The expression at other elements; its tables must have two axes."""
+        return replaced(root, {each: self.index(self.known[each][positions]) for each in self.of(root)})
+
+    def numbers(self, index: Index) -> IntArray | None:
+        """The table of an expression over symbols of tables; None if it has other symbols."""
+        names = symbols(index)
+        if any(each not in self.known for each in names):
+            return None
+        found = evaluate(index, {each: self.known[each] for each in names})
+        return np.atleast_2d(np.asarray(found, np.int64))
+
+
+def affine_in(table: IntArray, others: Sequence[IntArray], names: Sequence[Index]) -> Index | None:
+    """The expression over `names`, the numbers of which are `others`, that equals the table; None if none is found."""
+    flat = [np.broadcast_to(each, table.shape).ravel() for each in others]
+    columns, place = np.unique(np.stack([*flat, table.ravel()]), axis=1, return_inverse=True)
+    del place
+    matrix = np.concatenate([columns[:-1].T.astype(float), np.ones((columns.shape[1], 1))], axis=1)
+    solved, *_ = np.linalg.lstsq(matrix, columns[-1].astype(float), rcond=None)
+    factors = [Fraction(float(each)).limit_denominator(1 << 12) for each in solved]
+    if all(each.denominator == 1 for each in factors):
+        found = sum(int(f) * part for f, part in zip(factors[:-1], columns[:-1], strict=True)) + int(factors[-1])
+        if bool((found == columns[-1]).all()):
+            terms = (algebra.mul(name, int(f)) for f, name in zip(factors[:-1], names, strict=True))
+            return algebra.add(*terms, int(factors[-1]))
+    for axis, name in enumerate(names):
+        index = _quotient(columns[axis], columns[-1], name)
+        if index is not None:
+            return index
+    return None
+
+
+def _quotient(at: IntArray, table: IntArray, name: Index) -> Index | None:
+    """The table as (at // d) % m times a number plus a number: the digit of a coordinate."""
+    order = np.argsort(at, kind="stable")
+    at, table = at[order], table[order]
+    changes = np.flatnonzero(np.diff(table))
+    if not changes.size:
+        return None
+    d = int(at[changes[0] + 1])
+    digit = at // d if d > 0 else at
+    back = np.flatnonzero((table == table[0]) & (digit > 0))
+    m = int(digit[back[0]]) if back.size else int(digit.max()) + 1
+    digit = digit % m
+    one = np.flatnonzero(digit == 1)
+    if d <= 0 or at[0] != 0 or not one.size:
+        return None
+    step = int(table[one[0]] - table[0])
+    if not bool((digit * step + table[0] == table).all()):
+        return None
+    found = algebra.mod(algebra.floordiv(name, d), m) if back.size else algebra.floordiv(name, d)
+    return algebra.add(algebra.mul(found, step), int(table[0]))
+
+
+def constant_of(index: Index) -> int | None:
+    """The number that an expression is, None if it is none."""
+    return index.value if isinstance(index, Const) else None

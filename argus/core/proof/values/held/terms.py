@@ -1,0 +1,188 @@
+"""Expressions of cells: traversal, substitution, and the marks of what is not known.
+
+A value that is not known is a function whose name begins with `?`. It may stand in a branch that is never taken; an
+output whose expression still has one has no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from math import inf, isfinite
+
+from argus.core import algebra
+from argus.core.index import Cond, Index, Symbol
+from argus.core.values.expr import (
+    Choose,
+    Compare,
+    Element,
+    Expr,
+    Fn,
+    Infinity,
+    Number,
+    Reduce,
+    Test,
+    Whole,
+    choose,
+    compare,
+    element,
+    expr,
+    fn,
+    infinity,
+    reduce_,
+)
+from argus.core.walk import substitute, symbols
+
+HEAD = "@"
+"""Begins the name of the pseudo tensor of a register tile at the head of a loop: [register number, loop variable]."""
+
+
+def unknown(reason: str) -> Expr:
+    """A value of which nothing is known."""
+    return fn(f"?{reason}")
+
+
+def number(value: float) -> Expr:
+    """A literal of a program. Raises ValueError for NaN."""
+    if isfinite(value):
+        return expr(Fraction(value))
+    if value in (inf, -inf):
+        return infinity(1 if value > 0 else -1)
+    raise ValueError("NaN is not a value")
+
+
+def chosen(test: Test, then: Expr, other: Expr) -> Expr:
+    """A choice; a decided one is its branch."""
+    if test is algebra.TRUE or then is other:
+        return then
+    return other if test is algebra.FALSE else choose(test, then, other)
+
+
+def plus(a: Expr, b: Expr) -> Expr:
+    """a + b, without a 0."""
+    zero = expr(0)
+    return b if a is zero else a if b is zero else fn("add", a, b)
+
+
+def _index_itself(index: Index) -> Index:
+    return index
+
+
+def _cond_itself(cond: Cond) -> Cond:
+    return cond
+
+
+def _itself(root: Expr) -> Expr:
+    return root
+
+
+class Rewriting:
+    """A rewriting of all parts of an expression; each distinct node is visited once.
+
+    on_index, on_cond: rewrite the integers within. on_expr: replaces a node after its parts are rewritten.
+    """
+
+    def __init__(
+        self,
+        on_index: Callable[[Index], Index] = _index_itself,
+        on_cond: Callable[[Cond], Cond] = _cond_itself,
+        on_expr: Callable[[Expr], Expr] = _itself,
+    ) -> None:
+        self._on_index, self._on_cond, self._on_expr = on_index, on_cond, on_expr
+        self._done: dict[Expr, Expr] = {}
+
+    def of(self, root: Expr) -> Expr:
+        """The rewritten expression."""
+        found = self._done.get(root)
+        if found is None:
+            found = self._done[root] = self._on_expr(mapped(root, self.of, self._on_index, self._on_cond))
+        return found
+
+
+def mapped(
+    root: Expr, on_expr: Callable[[Expr], Expr], on_index: Callable[[Index], Index], on_cond: Callable[[Cond], Cond]
+) -> Expr:
+    """The expression with its direct parts mapped."""
+    match root:
+        case Number() | Infinity():
+            return root
+        case Whole(index=index):
+            return expr(on_index(index))
+        case Element(tensor=tensor, at=at):
+            return element(tensor, *map(on_index, at))
+        case Fn(name=name, args=args):
+            return fn(name, *map(on_expr, args))
+        case Choose(test=Compare(op=op, left=left, right=right), then=then, other=other):
+            return chosen(compare(op, on_expr(left), on_expr(right)), on_expr(then), on_expr(other))
+        case Choose(test=test, then=then, other=other):
+            assert not isinstance(test, Compare)
+            return chosen(on_cond(test), on_expr(then), on_expr(other))
+        case Reduce(op=op, variable=variable, low=low, high=high, where=where, body=body):
+            return reduce_(op, variable, on_index(low), on_index(high), on_expr(body), on_cond(where))
+
+
+def replaced(root: Expr, names: Mapping[Symbol, Index]) -> Expr:
+    """The expression with symbols replaced; no replacement may mention a bound variable."""
+    if not names or names.keys().isdisjoint(free(root)):
+        return root
+    return Rewriting(lambda index: substitute(index, names), lambda cond: substitute(cond, names)).of(root)
+
+
+def exchanged(root: Expr, table: Mapping[Expr, Expr]) -> Expr:
+    """The expression with whole parts exchanged for others."""
+
+    def visit(node: Expr) -> Expr:
+        return table.get(node, node)
+
+    return Rewriting(on_expr=visit).of(root)
+
+
+def parts(root: Expr) -> Iterator[Expr]:
+    """Every distinct part of an expression, itself first."""
+    seen: set[Expr] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        match node:
+            case Fn(args=args):
+                stack.extend(args)
+            case Choose(test=test, then=then, other=other):
+                stack.extend((then, other))
+                if isinstance(test, Compare):
+                    stack.extend((test.left, test.right))
+            case Reduce(body=body):
+                stack.append(body)
+            case _:
+                pass
+
+
+def free(root: Expr) -> frozenset[Symbol]:
+    """Every symbol in the expression, bound ones included (their names occur nowhere else)."""
+    found: set[Symbol] = set()
+    for node in parts(root):
+        match node:
+            case Whole(index=index):
+                found |= symbols(index)
+            case Element(at=at):
+                found |= symbols(*at)
+            case Choose(test=test) if not isinstance(test, Compare):
+                found |= symbols(test)
+            case Reduce(variable=variable, low=low, high=high, where=where):
+                found |= {variable} | symbols(low, high, where)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def heads(root: Expr) -> tuple[Element, ...]:
+    """The values of tiles at heads of loops that occur in the expression."""
+    return tuple(each for each in parts(root) if isinstance(each, Element) and each.tensor.startswith(HEAD))
+
+
+def reasons(root: Expr) -> tuple[str, ...]:
+    """Why parts of the expression are not known."""
+    return tuple(each.name[1:] for each in parts(root) if isinstance(each, Fn) and each.name.startswith("?"))

@@ -221,13 +221,23 @@ class Normaliser:
         body, where = self._over(of).value(of.body), holds(of.where)
         if of.op == "max":
             return self._greatest(of, where, body)
+        return self._accumulated(of, where, body)
+
+    def _accumulated(self, of: Reduce, where: Poly, body: Value) -> Value:
+        """The sum, or the product, branch by branch: one of infinite terms has no value, unless its set is empty."""
         neutral = ZERO if of.op == "sum" else ONE
-        body = within(body, binding.inhabited(of.variable, of.low, of.high, where), holds=True)  # it has this point
-        finite = cases(where, settle(body), neutral)
-        if not isinstance(finite, Poly):
-            raise NoNormalFormError(f"the body of a {of.op} may be infinite")
-        over = binding.sum_over if of.op == "sum" else binding.product_over
-        return over(of.variable, of.low, of.high, finite)
+        there = binding.inhabited(of.variable, of.low, of.high, where)
+        body = settle(within(body, there, holds=True))  # it has this point
+        finite = cases(where, body, neutral)
+        if isinstance(finite, Poly):
+            over = binding.sum_over if of.op == "sum" else binding.product_over
+            return over(of.variable, of.low, of.high, finite)
+        if isinstance(body, Cases) and of.variable not in body.test.free:
+            branches = (self._accumulated(of, where, each) for each in (body.then, body.other))
+            return cases(body.test, *branches)
+        if isinstance(body, Infinite | Undefined):
+            return cases(there, Undefined(), neutral)
+        raise NoNormalFormError(f"the body of a {of.op} may be infinite")
 
     def _greatest(self, of: Reduce, where: Poly, body: Value) -> Value:
         """The maximum, branch by branch: a branch that is -inf adds nothing."""
@@ -235,7 +245,7 @@ class Normaliser:
             poly, test = binding.greatest(of.variable, of.low, of.high, where, body)
             return poly if test is ONE else Open(poly, test) if test is not ZERO else NOTHING
         if isinstance(body, Open):  # a maximum of maxima: its empty ones add nothing
-            raise NoNormalFormError("a maximum of maxima over sets that may be empty")
+            return self._greatest(of, polys.mul(where, body.test), body.of)
         if isinstance(body, Infinite) and body.sign < 0:
             return NOTHING
         if isinstance(body, Cases):

@@ -7,7 +7,8 @@ prove: no race, no missing wait, accesses in bounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 import numpy as np
 from attrs import define, field, frozen
@@ -27,7 +28,7 @@ from argus.core.proof.values.held.folds import reduced
 from argus.core.proof.values.held.instructions import multiplied
 from argus.core.proof.values.held.moves import shuffled
 from argus.core.proof.values.held.tables import Tables
-from argus.core.proof.values.held.terms import chosen, number, plus, replaced, unknown
+from argus.core.proof.values.held.terms import chosen, heads, number, plus, replaced, unknown
 from argus.core.proof.values.recognisers.taking import takes
 from argus.core.values.expr import Expr, ReduceOp, element
 from argus.core.walk import IntArray, substitute, symbols
@@ -59,6 +60,7 @@ class Cells:
     _written: dict[Step, Expr] = field(factory=dict[Step, Expr], init=False)
     _after: dict[tuple[Buffer, Step], Expr] = field(factory=dict["tuple[Buffer, Step]", Expr], init=False)
     _running: list[Step] = field(factory=list[Step], init=False)
+    _apart: list[int] = field(factory=lambda: [0], init=False)
 
     @property
     def thread(self) -> Symbol:
@@ -83,12 +85,26 @@ class Cells:
             self.sources.setdefault(self._running[-1], set()).add(step)
         if step in self._written:
             return self._written[step]
-        if step in self._running:
+        if step in self._running[self._apart[-1] :]:
             return unknown("it depends on itself through shared memory")
         self._running.append(step)
         found = self._written[step] = self._evaluate(step)
         self._running.pop()
         return found
+
+    @contextmanager
+    def afresh(self) -> Generator[None]:
+        """Evaluates what is asked for inside apart from the steps that are being evaluated."""
+        outer, self._running = self._running, self._running[-1:]
+        self._apart.append(len(self._running))
+        yield
+        self._apart.pop()
+        self._running = outer
+
+    def forget(self) -> None:
+        """Forget what was computed from opaque tiles, to compute it again from their closed forms."""
+        self._written = {step: value for step, value in self._written.items() if not heads(value)}
+        self._after = {key: value for key, value in self._after.items() if not heads(value)}
 
     def _evaluate(self, step: Step) -> Expr:
         stmt, accesses = step.stmt, self.flow.accesses.of(step)
@@ -161,7 +177,9 @@ class Cells:
     def register(self, buffer: Buffer, at: Step) -> Expr:
         """What a register tile holds just before a step, by (thread, value) of its layout."""
         segment = self.flow.timeline.segments[at.segment]
-        return self.after(buffer, segment, [each for each in self.events(segment, buffer) if each.position < at.position])
+        return self.after(
+            buffer, segment, [each for each in self.events(segment, buffer) if each.position < at.position]
+        )
 
     def events(self, segment: Segment, buffer: Buffer) -> list[Step]:
         """The steps of a segment that write, allocate or reset a tile."""
@@ -236,7 +254,8 @@ class Cells:
             writer = writer.reshape(shape)
             source = np.maximum(writer, 0)
             value = self.tables.at(value, (source // write.shape[1], source % write.shape[1]))
-            value = chosen(self._mask(writer >= 0), value, state)
+            joined = self.tables.joined(writer >= 0, value, state)
+            value = chosen(self._mask(writer >= 0), value, state) if joined is None else joined
         return chosen(substitute(step.guard, self.threads(shape)), value, state)
 
     def _mask(self, mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Cond:
@@ -302,14 +321,21 @@ class Cells:
         sources = self.flow.sources(access)
         context = access.step.context
         known = [each for each in sources if each.moment is not None and each.writers is not None]
-        lost = [each for each in sources if each not in known and not self.flow.impossible([*context, each.guard], algebra.TRUE)]
+        lost = [
+            each
+            for each in sources
+            if each not in known and not self.flow.impossible([*context, each.guard], algebra.TRUE)
+        ]
         found: Expr | None = None
         for each in (*reversed(lost), *reversed(known)):
             value = self._of_source(each)
             if found is None:
                 found = value
             else:
-                found = chosen(each.guard, chosen(self._mask(each.mask), value, found), found)
+                joined = self.tables.joined(each.mask, value, found)
+                found = chosen(
+                    each.guard, chosen(self._mask(each.mask), value, found) if joined is None else joined, found
+                )
         return unknown("nothing is written") if found is None else found
 
     def _of_source(self, source: ReachingWrite) -> Expr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isnan
 from typing import assert_never
 
 from attrs import frozen
@@ -50,7 +51,7 @@ class Elements:
             case Get():
                 return self.operands[elem]
             case Lit(value=value):
-                return number(value) if value == value else unknown("NaN")
+                return unknown("NaN") if isnan(value) else number(value)
             case Num(value=value):
                 return unknown("an integer in registers") if mentions(value, (Held,)) else expr(self.place(value))
             case Cast(dtype=dtype, arg=arg):
@@ -71,8 +72,8 @@ class Elements:
         match test:
             case Holds(cond=cond):
                 wrong = mentions(cond, (Held,))
-                return unknown("a test of an integer in registers") if wrong else chosen(
-                    self.condition(cond), then, other
+                return (
+                    unknown("a test of an integer in registers") if wrong else chosen(self.condition(cond), then, other)
                 )
             case Compare(op=op, left=left, right=right):
                 return chosen(compare(op, self.of(left), self.of(right)), then, other)

@@ -7,14 +7,18 @@ from collections.abc import Iterator, Sequence
 from attrs import define, field
 
 from argus.core import algebra
-from argus.core.index import Bin, Cond, Index
+from argus.core.algebra.integers import linear_terms
+from argus.core.index import And, Bin, Cond, Const, Index, Or, Symbol
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.values.held.terms import chosen, mapped, parts
+from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
+from argus.core.proof.values.held.terms import chosen, free, mapped, parts, plus, replaced
 from argus.core.values.conditions import Integers
-from argus.core.values.equality import Equal, Undecided, equal
-from argus.core.values.expr import Choose, Compare, Expr, Reduce, reduce_
+from argus.core.values.equality import Equal, by_normal_forms
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Number, Reduce, ReduceOp, Whole, fn, reduce_
 from argus.core.values.places import limit
 from argus.core.walk import children, mentions, rebuild
+
+_FEW = range(4)
 
 
 @define(eq=False)
@@ -51,13 +55,14 @@ class Known:
 
     def equal(self, one: Expr, two: Expr) -> bool:
         """Whether the expressions are equal wherever the second one has a value."""
-        if one is two:
-            return True
+        return one is two or self._equal(one, two) or self._equal(self.simplified(one), self.simplified(two))
+
+    def _equal(self, one: Expr, two: Expr) -> bool:
         facts = (*self.flow.facts, *self.context)
-        answer = equal(one, two, (*facts, *self.lemmas(one), *self.lemmas(two)))
-        if isinstance(answer, Undecided) and not answer.reason:
-            return all(isinstance(each, Integers) and self._asked(each) for each in answer.conditions)
-        return isinstance(answer, Equal)
+        answer = by_normal_forms(one, two, (*facts, *self.lemmas(one), *self.lemmas(two)))
+        if isinstance(answer, Equal):
+            return True
+        return not answer.reason and all(isinstance(each, Integers) and self._asked(each) for each in answer.conditions)
 
     def _asked(self, condition: Integers) -> bool:
         return self.flow.prover.follows(condition.given, condition.goal)
@@ -80,6 +85,38 @@ class Known:
                 return
 
 
+def relevant(op: ReduceOp, body: Expr) -> Iterator[Cond]:
+    """Conditions outside of which the body changes nothing."""
+    match body:
+        case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
+            if other is NEUTRAL[op]:
+                yield from test.parts if isinstance(test, And) else (test,)
+                yield from relevant(op, then)
+            elif then is NEUTRAL[op]:
+                yield algebra.negate(test)
+                yield from relevant(op, other)
+        case Fn(name="mul", args=args) if op == "sum" and all(map(_is_finite, args)):
+            for each in args:
+                yield from relevant(op, each)
+        case _:
+            pass
+
+
+def _is_finite(of: Expr) -> bool:
+    """Whether the value is a number whatever the elements of tensors are."""
+    match of:
+        case Number() | Whole() | Element():
+            return True
+        case Fn(name="mul" | "add" | "sub" | "neg" | "fma" | "max" | "min" | "relu" | "abs", args=args):
+            return all(map(_is_finite, args))
+        case Choose(test=test, then=then, other=other):
+            return not isinstance(test, Compare) and _is_finite(then) and _is_finite(other)
+        case Reduce(op="sum", body=body):
+            return _is_finite(body)
+        case _:
+            return False
+
+
 def _tests(of: Reduce) -> Iterator[Cond]:
     for node in parts(of.body):
         if isinstance(node, Choose) and not isinstance(node.test, Compare):
@@ -89,8 +126,23 @@ def _tests(of: Reduce) -> Iterator[Cond]:
 
 def _conjuncts(cond: Cond) -> Sequence[Cond]:
     negated = algebra.negate(cond)
-    own = cond.parts if hasattr(cond, "parts") else (cond,)
+    own = cond.parts if isinstance(cond, And | Or) else (cond,)
     return (*own, negated)
+
+
+def agrees(known: Known, general: Expr, special: Expr) -> bool:
+    """Whether `general` is `special` here, where a loop or a bound variable has one of a few numbers."""
+    if general is special:
+        return True
+    for symbol in sorted(free(general), key=lambda each: each.name):
+        if symbol.kind == "loop" or symbol.name.startswith("~"):
+            for number in _FEW:
+                if replaced(general, {symbol: algebra.const(number)}) is special:
+                    return known.holds(algebra.eq(algebra.sym(symbol), number))
+    if isinstance(special, Choose) and not isinstance(special.test, Compare):
+        yes, no = known.within(special.test), known.within(algebra.negate(special.test))
+        return agrees(yes, general, special.then) and agrees(no, general, special.other)
+    return False
 
 
 class _Simplifying:
@@ -111,14 +163,43 @@ class _Simplifying:
                 cond = self._known.decided(test)
                 if cond is algebra.TRUE or cond is algebra.FALSE:
                     return self.of(then if cond is algebra.TRUE else other)
-                first = self._known.within(cond).simplified(then)
-                return chosen(cond, first, self._known.within(algebra.negate(cond)).simplified(other))
+                yes, no = self._known.within(cond), self._known.within(algebra.negate(cond))
+                first, second = yes.simplified(then), no.simplified(other)
+                if agrees(no, first, second):
+                    return first
+                return second if agrees(yes, second, first) else chosen(cond, first, second)
             case Reduce(op=op, variable=variable, low=low, high=high, where=where, body=body):
-                here = algebra.sym(variable)
-                inside = self._known.within(algebra.le(low, here), algebra.lt(here, high), where)
-                return reduce_(op, variable, self._index(low), self._index(high), inside.simplified(body), where)
+                ends = self._index(low), self._index(high)
+                return self._reduced(reduce_(op, variable, *ends, body, where))
+            case Fn(name="add", args=(a, b)):
+                return plus(self.of(a), self.of(b))
+            case Fn(name="max", args=(a, b)):
+                one, two = self.of(a), self.of(b)
+                return two if one is NEUTRAL["max"] else one if two is NEUTRAL["max"] else fn("max", one, two)
             case _:
                 return mapped(root, self.of, self._index, self._known.decided)
+
+    def _reduced(self, of: Reduce) -> Expr:
+        """A reduction with its range cut to where the body is not neutral, so that no test of that is left."""
+        low, high = of.low, of.high
+        for cond in relevant(of.op, of.body):
+            found = limit(cond, of.variable)
+            if found is None or not self._known.holds(algebra.le(found[1], high)):
+                continue
+            if found[0] and self._known.holds(algebra.le(low, found[1])):
+                high = found[1]
+            elif not found[0] and self._known.holds(algebra.le(low, found[1])):
+                low = found[1]
+        here = algebra.sym(of.variable)
+        inside = self._known.within(algebra.le(low, here), algebra.lt(here, high), of.where)
+        body = inside.simplified(of.body)
+        if of.where is not algebra.TRUE:
+            return reduce_(of.op, of.variable, low, high, body, of.where)
+        own = Symbol(f"{of.variable.name}*", "fresh", 0)
+        body = replaced(body, {of.variable: algebra.add(algebra.sym(own), low)})
+        found = reduction(of.op, [Range(own, algebra.sub(high, low))], body)
+        joined = isinstance(found, Reduce) and isinstance(body, Reduce) and not isinstance(found.body, Reduce)
+        return self._reduced(found) if joined and isinstance(found, Reduce) else found
 
     def _index(self, index: Index) -> Index:
         if not mentions(index, (Bin,)):
@@ -134,5 +215,14 @@ class _Simplifying:
                     return low if index.op == "min" else high
         found = rebuild(index, done) if below else index
         assert isinstance(found, Index)
+        for atom, factor in linear_terms(found)[0]:
+            if isinstance(atom, Bin) and atom.op == "//" and isinstance(divisor := atom.right, Const):
+                found = self._undivided(found, atom, factor, divisor)
         return found
 
+    def _undivided(self, index: Index, quotient: Bin, factor: int, divisor: Const) -> Index:
+        """The expression with d * (x // d) replaced by x, if d divides x."""
+        if factor % divisor.value or not self._known.holds(algebra.eq(algebra.mod(quotient.left, divisor), 0)):
+            return index
+        rest = algebra.sub(algebra.mul(quotient, divisor), quotient.left)
+        return algebra.sub(index, algebra.mul(rest, factor // divisor.value))

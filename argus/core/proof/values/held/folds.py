@@ -15,10 +15,11 @@ from argus.core import algebra
 from argus.core.index import Const, Index, Symbol
 from argus.core.proof.values.held.tables import Tables
 from argus.core.proof.values.held.terms import free, parts, replaced, unknown
-from argus.core.values.expr import Expr, Fn, Reduce, ReduceOp, fn, reduce_
+from argus.core.values.expr import Expr, Fn, Reduce, ReduceOp, expr, fn, infinity, reduce_
 from argus.core.walk import IntArray
 
 _SPELLED_OUT = 16
+NEUTRAL: dict[ReduceOp, Expr] = {"sum": expr(0), "product": expr(1), "max": infinity(-1), "min": infinity(1)}
 _FUNCTION = {"sum": "add", "product": "mul", "max": "max", "min": "min"}
 
 
@@ -38,6 +39,8 @@ def bound_variables(root: Expr, count: int) -> list[Symbol]:
 
 def reduction(op: ReduceOp, ranges: Sequence[Range], body: Expr) -> Expr:
     """`op` of the body over all ranges: those of a nested reduction are joined where they adjoin."""
+    if any(each.high is algebra.const(0) for each in ranges):
+        return NEUTRAL[op]
     ranges, body = _unnested(op, list(ranges), body)
     while (joined := _joined(ranges, body)) is not None:
         ranges, body = joined
@@ -127,10 +130,7 @@ def reduced(
         at = {
             name: algebra.add(
                 tables.index(start),
-                *(
-                    algebra.mul(algebra.sym(v), int(step[row]))
-                    for v, step in zip(variables, steps, strict=True)
-                ),
+                *(algebra.mul(algebra.sym(v), int(step[row])) for v, step in zip(variables, steps, strict=True)),
             )
             for row, (name, start) in enumerate(zip(names, first, strict=True))
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argus.core import algebra
-from argus.core.index import Symbol
+from argus.core.index import Index, Symbol
 from argus.core.ir import Mma
 from argus.core.proof.values.held.folds import Range, lattice, reduction
 from argus.core.proof.values.held.tables import Tables
@@ -44,16 +44,18 @@ def multiplied(tables: Tables, stmt: Mma, a: Expr, b: Expr) -> Expr:
     found = lattice(columns[:, order] - start[:, None])
     if found is None:
         return unknown("operands whose elements along k lie at no regular places")
-    ranges = [Range(Symbol(f"~fold{number}", "fresh", 0), algebra.const(extent)) for number, (extent, _) in enumerate(found)]
+    ranges = [
+        Range(Symbol(f"~fold{number}", "fresh", 0), algebra.const(extent)) for number, (extent, _) in enumerate(found)
+    ]
     c = operands(stmt.atom, stmt.tiling, "c")
     shape = fragment_shape(stmt)
     sides: list[Expr] = []
     row = 0
     for whole, mine, axis in ((a, rows[0], 2), (b, rows[1], 1)):
-        at = {}
+        at: dict[Symbol, Index] = {}
         for name, first in mine:
             spread = np.zeros(shape, np.int64)
-            wide = first[:, :, None, :, None] if axis == 2 else first[:, None, :, None, :]  # noqa: PLR2004 reason: axes
+            wide = first[:, :, None, :, None] if axis == 2 else first[:, None, :, None, :]
             spread[c.thread, c.value] = np.broadcast_to(wide, c.thread.shape)
             steps = (
                 algebra.mul(algebra.sym(each.variable), int(step[row]))

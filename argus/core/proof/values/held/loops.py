@@ -1,13 +1,13 @@
 """Tiles that a loop carries: a closed form over the iterations so far, guessed from base and step, and then checked.
 
 The tile at the head of iteration k is an opaque element. What the body makes of it is a recurrence: it adds a term
-(a sum over the iterations), takes a maximum, scales and adds, or replaces the tile. A guess counts only if the normal
-form of one step from the guess at k is the guess at the next k.
+(a sum over the iterations), takes a maximum, scales and adds, or replaces the tile. Sums and maxima over the
+iterations are right by definition; of a rescaled sum the normal form has to show that the factor is the right one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from attrs import define, field, frozen
 
@@ -18,13 +18,14 @@ from argus.core.proof.dataflow.timeline import Loop, Segment
 from argus.core.proof.values.held.cells import Cells, registers_of
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
-from argus.core.proof.values.held.recurrences import Linear, folded, linear, rescaled
-from argus.core.proof.values.held.terms import HEAD, chosen, exchanged, heads, parts, reasons, replaced, unknown
-from argus.core.values.expr import Element, Expr, ReduceOp, element, expr, fn, infinity
+from argus.core.proof.values.held.recurrences import Linear, folded, linear, rescaled, times
+from argus.core.proof.values.held.terms import HEAD, chosen, exchanged, heads, parts, plus, reasons, replaced, unknown
+from argus.core.values.expr import Element, Expr, Fn, Reduce, ReduceOp, element, expr, fn, infinity
 
 Key = tuple[Segment, Buffer]
 Guess = Callable[[Index], Expr]
 """The tile at the head of an iteration, by the loop variable there."""
+_EXTREMA: tuple[tuple[ReduceOp, str, Expr], ...] = (("max", "max", infinity(-1)), ("min", "min", infinity(1)))
 
 
 @frozen
@@ -78,7 +79,8 @@ class Loops:
         if key in self._running:
             return Closed(mine, unknown(f"`{buffer.name}` after a loop that is being looked at"))
         self._running.add(key)
-        step = cells.after(buffer, segment, cells.events(segment, buffer))
+        with cells.afresh():
+            step = cells.after(buffer, segment, cells.events(segment, buffer))
         self._running.discard(key)
         step = self.resolved(cells, step)
         entry = self.resolved(cells, cells.entry(segment, buffer))
@@ -89,6 +91,7 @@ class Loops:
             lost = unknown(f"no closed form of `{buffer.name}` over {loop.symbol.name} is known")
             found = Closed(lost, lost)
         self._closed[key] = found
+        cells.forget()
         return found
 
 
@@ -130,16 +133,17 @@ class _Recurrence:
         step = self.known(again).simplified(self.step)
         if self.mine not in set(parts(step)):
             return self._replaced_each_time(step)
-        later = self.known(self.loop.has_earlier(1)).simplified(self.step)
-        for guess in self._guesses(later):
-            if self._holds(guess, later):
-                trips = self.loop.trips
-                end = algebra.add(stmt.start, algebra.mul(trips, stmt.step))
-                after = guess(end) if not reasons(self.entry) else chosen(
-                    algebra.lt(0, trips), guess(end), self.entry
-                )
-                return Closed(guess(self.k), after)
-        return None
+        guess = None if reasons(self.entry) else self._guess(self.step)
+        if guess is None and not heads(self.known(algebra.eq(self.k, stmt.start)).simplified(self.step)):
+            guess = self._guess(self.known(self.loop.has_earlier(1)).simplified(self.step), afresh=True)
+        if guess is None:
+            stale = unknown(f"`{self.mine.tensor}` of an earlier iteration")
+            return self._replaced_each_time(exchanged(step, {self.mine: stale}))
+        end = algebra.add(stmt.start, algebra.mul(self.loop.trips, stmt.step))
+        after = guess(end)
+        if reasons(self.entry):
+            after = chosen(algebra.lt(0, self.loop.trips), after, self.entry)
+        return Closed(guess(self.k), after)
 
     def _replaced_each_time(self, step: Expr) -> Closed:
         """A tile that an iteration replaces. step: what it holds after an iteration that another one follows."""
@@ -147,7 +151,11 @@ class _Recurrence:
         previous = self.at(step, algebra.sub(self.k, stride))
         head = previous
         first = Known(self.cells.flow, ())
-        if reasons(self.entry) or not first.equal(self.at(step, algebra.sub(start, stride)), self.entry):
+        if (
+            reasons(self.entry)
+            or reasons(step)
+            or not first.equal(self.at(step, algebra.sub(start, stride)), self.entry)
+        ):
             head = chosen(algebra.eq(self.k, start), self.entry, previous)
         last = self.loop.last(0)[self.loop.symbol]
         end = self.at(exchanged(self.step, {self.mine: head}), last)
@@ -155,22 +163,26 @@ class _Recurrence:
 
     # -- guesses -----------------------------------------------------------------------------------------
 
-    def _guesses(self, later: Expr) -> Iterator[Guess]:
-        for op, neutral in (("max", infinity(-1)), ("min", infinity(1))):
-            term = folded(op, later, self.mine)
-            if term is not None:
-                yield self._reduced("max" if op == "max" else "min", op, neutral, term)
-        found = linear(later, self.mine)
+    def _guess(self, step: Expr, *, afresh: bool = False) -> Guess | None:
+        """A form of which one iteration from k is the form at the next k.
+
+        A sum, a product or an extremum over the iterations is one by definition. afresh: the first iteration sets the
+        tile, and `step` is that of later ones; the term of any is what it makes of a neutral tile.
+        """
+        for op, function, neutral in _EXTREMA:
+            if folded(function, step, self.mine) is not None:
+                return self._reduced(op, function, neutral, afresh=afresh)
+        found = linear(step, self.mine)
         if found is None:
-            return
+            return None
         if found.factor is expr(1):
-            yield self._reduced("sum", "add", expr(0), found.rest)
-            return
+            return self._reduced("sum", "add", expr(0), afresh=afresh)
         if found.rest is expr(0):
-            yield self._reduced("product", "mul", expr(1), found.factor)
-            return
-        for old, new in rescaled(found.factor, self.loop.symbol):
-            yield self._of_one_reference(found, old, new)
+            return self._reduced("product", "mul", expr(1), afresh=afresh)
+        if afresh:
+            found = Linear(found.factor, exchanged(self.step, {self.mine: expr(0)}))
+        pairs = rescaled(found.factor)
+        return next(filter(None, (self._of_one_reference(found, *pair, afresh=afresh) for pair in pairs)), None)
 
     def _iterations(self, op: ReduceOp, k: Index, body: Callable[[Index], Expr]) -> Expr:
         """`op` over the iterations before that of k."""
@@ -179,41 +191,44 @@ class _Recurrence:
         at = algebra.add(stmt.start, algebra.mul(algebra.sym(number), stmt.step))
         return reduction(op, [Range(number, self.before(k))], body(at))
 
-    def _reduced(self, op: ReduceOp, function: str, neutral: Expr, term: Expr) -> Guess:
-        entry = neutral if reasons(self.entry) else self.entry
+    def _reduced(self, op: ReduceOp, function: str, neutral: Expr, *, afresh: bool) -> Guess:
+        term = exchanged(self.step, {self.mine: neutral})
 
         def guess(k: Index) -> Expr:
             found = self._iterations(op, k, lambda at: self.at(term, at))
-            return found if entry is neutral else fn(function, entry, found)
+            return found if afresh or self.entry is neutral else fn(function, self.entry, found)
 
         return guess
 
-    def _of_one_reference(self, found: Linear, old: Expr, new: Expr) -> Guess:
-        """A sum that is rescaled whenever its reference changes: all terms with the reference of k."""
+    def _of_one_reference(self, found: Linear, old: Expr, new: Expr, *, afresh: bool) -> Guess | None:
+        """A sum that is rescaled whenever its reference changes from `old` to `new`: all terms with that of k.
 
-        def guess(k: Index) -> Expr:
-            reference = self.at(old, k)
-            return self._iterations(
+        It is one if the factor takes the terms so far from the old reference to the new one.
+        """
+        entered = (expr(0), old) if afresh else self._entered(old)
+        if entered is None:
+            return None
+        entry, first = entered
+
+        def summed(k: Index, reference: Expr) -> Expr:
+            added = self._iterations(
                 "sum", k, lambda at: exchanged(self.at(found.rest, at), {self.at(new, at): reference})
             )
+            return plus(exchanged(entry, {first: reference}), added)
 
-        return guess
+        if not self.known().equal(times(found.factor, summed(self.k, old)), summed(self.k, new)):
+            return None
+        return lambda k: summed(k, self.at(old, k))
 
-    def _holds(self, guess: Guess, later: Expr) -> bool:
-        """Base and step of the induction."""
-        stmt, k = self.loop.stmt, self.k
-        after = guess(algebra.add(k, stmt.step))
-        if not reasons(self.entry):
-            if not Known(self.cells.flow, ()).equal(guess(stmt.start), self.entry):
-                return False
-            if later is self.step or self.known().equal(exchanged(self.step, {self.mine: guess(k)}), after):
-                return self.known().equal(exchanged(self.step, {self.mine: guess(k)}), after)
-        once = self.known(algebra.eq(k, stmt.start)).simplified(self.step)
-        first = self.at(once, stmt.start)
-        runs = Known(self.cells.flow, (algebra.lt(0, self.loop.trips),))
-        if not reasons(self.entry):
-            first = exchanged(first, {self.at(self.mine, stmt.start): self.entry})
-        if heads(first) or not runs.equal(first, guess(algebra.add(stmt.start, stmt.step))):
-            return False
-        more = self.known(self.loop.has_earlier(1))
-        return more.equal(exchanged(later, {self.mine: guess(k)}), after)
+    def _entered(self, old: Expr) -> tuple[Expr, Expr] | None:
+        """The tile before the loop, and the reference of its terms, which is `old` there; None if it has another."""
+        zero = expr(0)
+        start = Known(self.cells.flow, ())
+        if start.equal(self.entry, zero):
+            return zero, old
+        first = self.at(old, self.loop.stmt.start)
+        own = set(parts(self.entry))
+        for each in parts(old):
+            if each in own and isinstance(each, Fn | Reduce) and start.equal(first, each):
+                return self.entry, each
+        return None

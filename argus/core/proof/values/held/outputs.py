@@ -88,7 +88,9 @@ def interpreted(flow: Flow, tensor: Buffer, coordinates: Sequence[Index]) -> Hel
         if isinstance(total, str):
             return total
         cases = [evolve(case, value=plus(element(tensor.name, *coordinates), total))]
-    return Held(tuple(dict.fromkeys(cases)), frozenset(_roundings(cells, [store.step for store in stores])), adds == {True})
+    return Held(
+        tuple(dict.fromkeys(cases)), frozenset(_roundings(cells, [store.step for store in stores])), adds == {True}
+    )
 
 
 def _stored(cells: Cells, loops: Loops, store: Access, coordinates: Sequence[Index]) -> list[Stored] | str:
@@ -110,9 +112,7 @@ def _stored(cells: Cells, loops: Loops, store: Access, coordinates: Sequence[Ind
     return found
 
 
-def _given(
-    cells: Cells, store: Access, places: Sequence[Separable], coordinates: Sequence[Index]
-) -> tuple[Cond, ...]:
+def _given(cells: Cells, store: Access, places: Sequence[Separable], coordinates: Sequence[Index]) -> tuple[Cond, ...]:
     conds = [cond for cond in store.step.context if cells.thread not in symbols(cond)]
     for place, at, extent in zip(places, coordinates, store.view.buffer.shape, strict=True):
         conds += [algebra.le(place.least, at), algebra.le(at, place.most)]
@@ -163,9 +163,7 @@ def _over_blocks(flow: Flow, store: Access, value: Expr) -> Expr | str:
     if store.step.loop is not None or store.step.guard is not algebra.TRUE or flow.timeline.path_condition:
         return "an addition in a loop or a branch"
     pairs = [(block, extent) for block, extent in zip(kernel.blocks, kernel.grid, strict=True)]
-    ranges = [
-        Range(Symbol(f"~{block.name}", "fresh", 0), extent) for block, extent in pairs if block not in own
-    ]
+    ranges = [Range(Symbol(f"~{block.name}", "fresh", 0), extent) for block, extent in pairs if block not in own]
     names = {
         block: algebra.sym(each.variable)
         for (block, _), each in zip([pair for pair in pairs if pair[0] not in own], ranges, strict=True)
@@ -182,5 +180,3 @@ def _roundings(cells: Cells, steps: list[Step]) -> Iterator[Rounding]:
             seen.add(step)
             yield from cells.roundings.get(step, ())
             stack.extend(cells.sources.get(step, ()))
-
-

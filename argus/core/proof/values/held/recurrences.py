@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from argus.core.index import Symbol
-from argus.core.proof.values.held.terms import free, parts, plus
+from argus.core.proof.values.held.terms import parts, plus
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Test, choose, expr, fn
 
 ZERO, ONE = expr(0), expr(1)
@@ -101,10 +100,9 @@ def _operands(op: str, of: Expr) -> Iterator[Expr]:
         yield of
 
 
-def rescaled(factor: Expr, variable: Symbol) -> Iterator[tuple[Expr, Expr]]:
+def rescaled(factor: Expr) -> Iterator[tuple[Expr, Expr]]:
     """Pairs (old, new) of references between which a factor rescales: new is a maximum of old and others."""
     for each in parts(factor):
         if isinstance(each, Fn) and each.name == "max":
             for old in each.args:
-                if variable in free(old) and old is not each:
-                    yield old, each
+                yield old, each

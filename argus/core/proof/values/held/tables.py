@@ -11,14 +11,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 from attrs import field, frozen
 
 from argus.core import algebra
-from argus.core.index import Const, Index, Symbol
+from argus.core.algebra.integers import linear_terms
+from argus.core.index import Cmp, Cond, Index, Sym, Symbol
 from argus.core.proof.dataflow.separable_index import Separable
-from argus.core.proof.values.held.terms import Expr, free, replaced
+from argus.core.proof.values.held.terms import free, replaced, zipped
+from argus.core.values.expr import Expr
 from argus.core.walk import IntArray, evaluate, symbols
 
+BoolArray = npt.NDArray[np.bool_]
 Positions = tuple[IntArray, IntArray]
 """(thread, value) of the source of each element."""
 
@@ -53,6 +57,43 @@ class Tables:
     def at(self, root: Expr, positions: Positions) -> Expr:
         """The expression at other elements; its tables must have two axes."""
         return replaced(root, {each: self.index(self.known[each][positions]) for each in self.of(root)})
+
+    def joined(self, mask: BoolArray, one: Expr, other: Expr) -> Expr | None:
+        """`one` where the mask is set, else `other`, as one expression; None if they differ in more than tables."""
+        if one is other:
+            return one
+
+        def index(a: Index, b: Index) -> Index | None:
+            return self._joined_index(mask, a, b)
+
+        def cond(a: Cond, b: Cond) -> Cond | None:
+            if a is b:
+                return a
+            if not isinstance(a, Cmp) or not isinstance(b, Cmp) or a.op != b.op:
+                return None
+            found = index(algebra.sub(a.right, a.left), algebra.sub(b.right, b.left))
+            return None if found is None else algebra.le(0, found) if a.op == "<=" else algebra.eq(0, found)
+
+        return zipped(one, other, index, cond)
+
+    def _joined_index(self, mask: BoolArray, a: Index, b: Index) -> Index | None:
+        if a is b:
+            return a
+        (mine, first), (theirs, second) = self._split(a), self._split(b)
+        if mine is not theirs:
+            return None
+        return algebra.add(mine, self.index(np.where(mask, first, second)))
+
+    def _split(self, index: Index) -> tuple[Index, IntArray]:
+        """The expression as a part without tables plus a table."""
+        terms, constant = linear_terms(index)
+        own = [(atom, f) for atom, f in terms if isinstance(atom, Sym) and atom.symbol in self.known]
+        rest = algebra.linear([term for term in terms if term not in own], 0)
+        table = np.full((1, 1), constant, np.int64)
+        for atom, factor in own:
+            assert isinstance(atom, Sym)
+            table = table + self.known[atom.symbol] * factor
+        return rest, table
 
     def numbers(self, index: Index) -> IntArray | None:
         """The table of an expression over symbols of tables; None if it has other symbols."""
@@ -103,8 +144,3 @@ def _quotient(at: IntArray, table: IntArray, name: Index) -> Index | None:
         return None
     found = algebra.mod(algebra.floordiv(name, d), m) if back.size else algebra.floordiv(name, d)
     return algebra.add(algebra.mul(found, step), int(table[0]))
-
-
-def constant_of(index: Index) -> int | None:
-    """The number that an expression is, None if it is none."""
-    return index.value if isinstance(index, Const) else None

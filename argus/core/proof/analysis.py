@@ -45,6 +45,7 @@ class Analysis:
     assumptions: those that the kernel states. facts: the assumptions, and that the block lies in the grid.
     promise_prover: a prover that adds the promises on integers from memory; None if the kernel reads none.
     tensors_after: the content of each written tensor after the kernel, provided that all obligations are proved.
+    flows: the data flow of each control path, after its obligations were listed.
     """
 
     timeline: Timeline
@@ -54,6 +55,7 @@ class Analysis:
     facts: tuple[Cond, ...]
     promise_prover: PromiseProver | None = None
     tensors_after: Mapping[Buffer, TensorContent] = field(factory=dict[Buffer, TensorContent])
+    flows: tuple[Flow, ...] = ()
 
 
 def analyse(kernel: Kernel, prover: Prover, others: ProgramContext = NO_PROGRAM) -> Analysis:
@@ -176,6 +178,7 @@ def _analyse_agent(
         return Analysis(first, tuple(budgets.budget_obligations(first, found[0])), unmodelled, *known)
     obligations = [*extra_obligations(found)]
     after: dict[Buffer, TensorContent] = {}
+    flows: list[Flow] = []
     for line, accesses in zip(lines, found, strict=True):
         flow = Flow(
             line,
@@ -191,7 +194,8 @@ def _analyse_agent(
         flow.launch_records.update({b: c.names for b, c in others.before.items() if isinstance(c, TensorData)})
         obligations += _conditional_obligations(flow, agent, others)
         after |= programs.tensors_after(flow, others)
-    return Analysis(first, tuple(obligations), (), *known, tensors_after=after)
+        flows.append(flow)
+    return Analysis(first, tuple(obligations), (), *known, tensors_after=after, flows=tuple(flows))
 
 
 def _unsupported_promises(kernel: Kernel) -> Iterator[NotModelled]:

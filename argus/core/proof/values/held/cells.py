@@ -24,10 +24,10 @@ from argus.core.proof.dataflow.lookup import agent_symbol_of_cells, substitute_a
 from argus.core.proof.dataflow.reaching import Flow, ReachingWrite
 from argus.core.proof.dataflow.timeline import Loop, Segment, Step, is_shuffle, is_whole
 from argus.core.proof.values.held.elements import Elements, not_of_reals
-from argus.core.proof.values.held.folds import reduced
+from argus.core.proof.values.held.folds import before, reduced
 from argus.core.proof.values.held.instructions import multiplied
 from argus.core.proof.values.held.moves import shuffled
-from argus.core.proof.values.held.tables import Tables
+from argus.core.proof.values.held.tables import BoolArray, Tables
 from argus.core.proof.values.held.terms import chosen, heads, number, plus, replaced, unknown
 from argus.core.proof.values.recognisers.taking import takes
 from argus.core.values.expr import Expr, ReduceOp, element
@@ -165,9 +165,9 @@ class Cells:
             return unknown(f"a fold by `{stmt.op}`")
         size = found.cells.shape[1]
         cells = found.cells.reshape(*found.shape, size)
-        there = cells >= 0
-        counts = None if bool(there.all()) else there.sum(axis=-1)
-        if counts is not None and not bool((there == (np.arange(size) < counts[..., None])).all()):
+        there: BoolArray = cells >= 0
+        counts = None if bool(there.all()) else np.count_nonzero(there, axis=-1)
+        if counts is not None and not np.array_equal(there, before(counts, size)):
             return unknown("a fold of elements that are not the first of their row")
         taken = {name: self.tables.known[name].ravel()[np.maximum(cells, 0)] for name in names}
         return reduced(self.tables, _REDUCTIONS[stmt.op], source, taken, size, counts)
@@ -258,7 +258,7 @@ class Cells:
             value = chosen(self._mask(writer >= 0), value, state) if joined is None else joined
         return chosen(substitute(step.guard, self.threads(shape)), value, state)
 
-    def _mask(self, mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Cond:
+    def _mask(self, mask: BoolArray) -> Cond:
         return algebra.eq(self.tables.index(mask.astype(np.int64)), 1)
 
     # -- reads -------------------------------------------------------------------------------------------
@@ -302,6 +302,8 @@ class Cells:
         there = [substitute(view.where, thread, at)]
         found = self._element(buffer, places)
         if isinstance(stmt, Copy) and stmt.edge is not None:
+            if not buffer.dtype.holds(stmt.edge):
+                return unknown(f"padding of {stmt.edge:g}, which is not a value of {buffer.dtype}")
             there += [algebra.le(0, place) for place in places]
             there += [algebra.lt(place, extent) for place, extent in zip(places, buffer.shape, strict=True)]
             for cond in reversed(there):
@@ -338,13 +340,32 @@ class Cells:
                 )
         return unknown("nothing is written") if found is None else found
 
+    def _alike_where_twice(self, write: Access, value: Expr) -> bool:
+        """Whether the elements of a write to one cell hold one value."""
+        cells = _cells(write)
+        _, first = np.unique(cells, return_index=True)
+        if first.size == cells.size:
+            return True
+        tables = (self.tables.known[name][write.active] for name in self.tables.of(value))
+        return all(np.array_equal(table, table[first[cells]]) for table in tables)
+
     def _of_source(self, source: ReachingWrite) -> Expr:
         if source.moment is None or source.writers is None:
             return unknown(source.unknown or "nothing is written")
         step = source.moment.step
+        wrote = next(a for a in self.flow.accesses.of(step) if a.mode == "write")
+        if not self._alike_where_twice(wrote, self.written(step)):
+            return unknown("threads that write one element of shared memory write different values")
         if self.thread in symbols(source.guard):
             return unknown("a write to shared memory under a condition on threads")
         return self.tables.at(replaced(self.written(step), source.moment.shift), source.writers.writer)
+
+
+def _cells(write: Access) -> IntArray:
+    """A number for each cell that a write accesses, by element."""
+    assert write.places is not None
+    columns = np.stack([place.table[write.active] for place in write.places])
+    return np.unique(columns, axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def _shape(buffer: Buffer) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import isnan
+from math import inf, isnan
 from typing import assert_never
 
 from attrs import frozen
@@ -26,9 +26,9 @@ from argus.core.ir import (
     Test,
     Where,
 )
-from argus.core.ir.element_walk import dtype_of, nodes
-from argus.core.proof.values.held.terms import chosen, number, unknown
-from argus.core.values.expr import Expr, compare, expr, fn
+from argus.core.ir.element_walk import children, dtype_of, nodes
+from argus.core.proof.values.held.terms import chosen, number, parts, unknown
+from argus.core.values.expr import Expr, Infinity, compare, expr, fn
 from argus.core.walk import mentions
 
 
@@ -58,6 +58,8 @@ class Elements:
                 found = self.of(arg)
                 if dtype.family != "float":
                     return fn(f"to {dtype}", found)
+                if not dtype.holds(inf) and any(isinstance(each, Infinity) for each in parts(found)):
+                    return unknown(f"an infinite number as {dtype}")
                 if dtype_of(arg) != dtype:
                     self.rounds(dtype)
                 return found
@@ -99,4 +101,8 @@ def not_of_reals(stmt: Map) -> str:
             return "integer arithmetic in registers, which overflows"
         if isinstance(node, Cast) and node.dtype.family != "float" and (dtype_of(node.arg) or own).family != "float":
             return "an integer that is truncated to another type"
+        kind = (dtype_of(node) or own) if isinstance(node, Op | Where | Cast) else own
+        for part in children(node) if isinstance(node, Op | Where | Cast) else (node,) if node is stmt.elem else ():
+            if isinstance(part, Lit) and not isnan(part.value) and not kind.holds(part.value):
+                return f"{part.value:g}, which {kind} cannot represent"
     return "" if own.family == "float" else "integers in registers"

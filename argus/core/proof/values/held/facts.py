@@ -8,12 +8,12 @@ from attrs import define, field
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import And, Bin, Cond, Const, Index, Or, Symbol
+from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Or, Sym, Symbol
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
 from argus.core.proof.values.held.terms import chosen, free, mapped, parts, plus, replaced
 from argus.core.values.conditions import Integers
-from argus.core.values.equality import Equal, by_normal_forms
+from argus.core.values.equality import Equal, Undecided, by_normal_forms
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Number, Reduce, ReduceOp, Whole, fn, reduce_
 from argus.core.values.places import limit
 from argus.core.walk import children, mentions, rebuild
@@ -53,30 +53,44 @@ class Known:
         """The expression without branches that are not taken, and extrema of integers that are decided."""
         return _Simplifying(self).of(root)
 
-    def equal(self, one: Expr, two: Expr) -> bool:
-        """Whether the expressions are equal wherever the second one has a value."""
-        return one is two or self._equal(one, two) or self._equal(self.simplified(one), self.simplified(two))
+    def equal(self, held: Expr, formula: Expr) -> bool:
+        """Whether what is held equals the formula wherever the formula's own conditions hold."""
+        return self._equal(held, formula, assumed=True)
 
-    def _equal(self, one: Expr, two: Expr) -> bool:
+    def same(self, one: Expr, two: Expr) -> bool:
+        """Whether both have a value, and that is one."""
+        if one is two or self._equal(one, two, assumed=False):
+            return True
+        return self._equal(self.simplified(one), self.simplified(two), assumed=False)
+
+    def _equal(self, one: Expr, two: Expr, *, assumed: bool) -> bool:
         facts = (*self.flow.facts, *self.context)
         answer = by_normal_forms(one, two, (*facts, *self.lemmas(one), *self.lemmas(two)))
-        if isinstance(answer, Equal):
-            return True
-        return not answer.reason and all(isinstance(each, Integers) and self._asked(each) for each in answer.conditions)
+        if isinstance(answer, Undecided) and answer.reason:
+            return False
+        left = () if isinstance(answer, Equal) and assumed else answer.conditions
+        return all(isinstance(each, Integers) and self._asked(each) for each in left)
 
     def _asked(self, condition: Integers) -> bool:
         return self.flow.prover.follows(condition.given, condition.goal)
 
     def lemmas(self, root: Expr) -> Iterator[Cond]:
         """Proved facts on the order of ranges' ends, and of the bounds that tests set to their variables."""
-        for node in parts(root):
-            if isinstance(node, Reduce):
-                for test in _tests(node):
-                    for cond in _conjuncts(test):
-                        found = limit(cond, node.variable)
-                        if found is not None:
-                            yield from self._ordered(found[1], node.high)
-                            yield from self._ordered(found[1], algebra.const(0))
+        reductions = [node for node in parts(root) if isinstance(node, Reduce)]
+        ends = {algebra.sym(node.variable): node.high for node in reductions}
+        tests = {cond for node in reductions for test in _tests(node) for cond in _conjuncts(test)}
+        for cond in sorted(tests, key=lambda each: each.digest):
+            for node in reductions:
+                found = limit(cond, node.variable)
+                if found is not None:
+                    yield from self._ordered(found[1], node.high)
+                    yield from self._ordered(found[1], algebra.const(0))
+            if isinstance(cond, Cmp):
+                terms, _ = linear_terms(algebra.sub(cond.right, cond.left))
+                rest = algebra.linear([term for term in terms if term[0] not in ends], 0)
+                for atom, factor in terms:
+                    if atom in ends:
+                        yield from self._ordered(rest, algebra.mul(ends[atom], abs(factor)))
 
     def _ordered(self, a: Index, b: Index) -> Iterator[Cond]:
         for goal in (algebra.le(a, b), algebra.le(b, a)):
@@ -125,9 +139,8 @@ def _tests(of: Reduce) -> Iterator[Cond]:
 
 
 def _conjuncts(cond: Cond) -> Sequence[Cond]:
-    negated = algebra.negate(cond)
     own = cond.parts if isinstance(cond, And | Or) else (cond,)
-    return (*own, negated)
+    return (*own, algebra.negate(cond))
 
 
 def agrees(known: Known, general: Expr, special: Expr) -> bool:
@@ -143,6 +156,15 @@ def agrees(known: Known, general: Expr, special: Expr) -> bool:
         yes, no = known.within(special.test), known.within(algebra.negate(special.test))
         return agrees(yes, general, special.then) and agrees(no, general, special.other)
     return False
+
+
+def _point(cond: Cond) -> dict[Symbol, Index]:
+    """The symbol that an equation gives a number."""
+    if isinstance(cond, Cmp) and cond.op == "==":
+        for one, other in ((cond.left, cond.right), (cond.right, cond.left)):
+            if isinstance(one, Sym) and isinstance(other, Const):
+                return {one.symbol: other}
+    return {}
 
 
 class _Simplifying:
@@ -164,13 +186,12 @@ class _Simplifying:
                 if cond is algebra.TRUE or cond is algebra.FALSE:
                     return self.of(then if cond is algebra.TRUE else other)
                 yes, no = self._known.within(cond), self._known.within(algebra.negate(cond))
-                first, second = yes.simplified(then), no.simplified(other)
+                first, second = yes.simplified(replaced(then, _point(cond))), no.simplified(other)
                 if agrees(no, first, second):
                     return first
                 return second if agrees(yes, second, first) else chosen(cond, first, second)
-            case Reduce(op=op, variable=variable, low=low, high=high, where=where, body=body):
-                ends = self._index(low), self._index(high)
-                return self._reduced(reduce_(op, variable, *ends, body, where))
+            case Reduce():
+                return self._reduced(root)
             case Fn(name="add", args=(a, b)):
                 return plus(self.of(a), self.of(b))
             case Fn(name="max", args=(a, b)):
@@ -181,7 +202,7 @@ class _Simplifying:
 
     def _reduced(self, of: Reduce) -> Expr:
         """A reduction with its range cut to where the body is not neutral, so that no test of that is left."""
-        low, high = of.low, of.high
+        low, high = self._index(of.low), self._index(of.high)
         for cond in relevant(of.op, of.body):
             found = limit(cond, of.variable)
             if found is None or not self._known.holds(algebra.le(found[1], high)):
@@ -221,8 +242,11 @@ class _Simplifying:
         return found
 
     def _undivided(self, index: Index, quotient: Bin, factor: int, divisor: Const) -> Index:
-        """The expression with d * (x // d) replaced by x, if d divides x."""
-        if factor % divisor.value or not self._known.holds(algebra.eq(algebra.mod(quotient.left, divisor), 0)):
+        """The expression with d * (x // d) replaced by x, or d * ceil(x / d), if d divides x."""
+        if factor % divisor.value or divisor.value < 1:
             return index
-        rest = algebra.sub(algebra.mul(quotient, divisor), quotient.left)
-        return algebra.sub(index, algebra.mul(rest, factor // divisor.value))
+        whole = algebra.mul(quotient, divisor)
+        for exact in (quotient.left, algebra.sub(quotient.left, divisor.value - 1)):
+            if self._known.holds(algebra.eq(whole, exact)):
+                return algebra.sub(index, algebra.mul(algebra.sub(whole, exact), factor // divisor.value))
+        return index

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Const, Index, Symbol
-from argus.core.proof.values.held.tables import Tables
+from argus.core.proof.values.held.tables import BoolArray, Tables
 from argus.core.proof.values.held.terms import free, parts, replaced, unknown
 from argus.core.values.expr import Expr, Fn, Reduce, ReduceOp, expr, fn, infinity, reduce_
 from argus.core.walk import IntArray
@@ -42,6 +42,9 @@ def reduction(op: ReduceOp, ranges: Sequence[Range], body: Expr) -> Expr:
     if any(each.high is algebra.const(0) for each in ranges):
         return NEUTRAL[op]
     ranges, body = _unnested(op, list(ranges), body)
+    alone = [each for each in ranges if each.high is algebra.const(1)]
+    body = replaced(body, {each.variable: algebra.const(0) for each in alone})
+    ranges = [each for each in ranges if each not in alone]
     while (joined := _joined(ranges, body)) is not None:
         ranges, body = joined
     ranges = sorted(ranges, key=lambda each: isinstance(each.high, Const), reverse=True)
@@ -160,7 +163,7 @@ def _ranges(names: Sequence[Symbol], arrays: Sequence[IntArray], counts: IntArra
     """(first number of each table, extents, steps) of the ranges that every target takes."""
     steps: list[IntArray] = []
     size = arrays[0].shape[-1]
-    there = None if counts is None else np.arange(size) < counts[..., None]
+    there = None if counts is None else before(counts, size)
     most = None if counts is None else np.unravel_index(int(counts.argmax()), counts.shape)
     for table in arrays:
         delta = table - table[..., :1]
@@ -174,6 +177,11 @@ def _ranges(names: Sequence[Symbol], arrays: Sequence[IntArray], counts: IntArra
     if found is None:
         return None
     return [table[..., 0] for table in arrays], [extent for extent, _ in found], [step for _, step in found]
+
+
+def before(counts: IntArray, size: int) -> BoolArray:
+    """Which of `size` elements are among the first of each count: (*counts.shape, size)."""
+    return np.less(np.arange(size), np.expand_dims(counts, -1))
 
 
 def _in_order(arrays: Sequence[IntArray]) -> list[IntArray]:

@@ -18,7 +18,7 @@ from argus.core.proof.dataflow.timeline import Loop, Segment
 from argus.core.proof.values.held.cells import Cells, registers_of
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
-from argus.core.proof.values.held.recurrences import Linear, folded, linear, rescaled, times
+from argus.core.proof.values.held.recurrences import Linear, folded, greatest, grown, linear, operands, rescaled, times
 from argus.core.proof.values.held.terms import HEAD, chosen, exchanged, heads, parts, plus, reasons, replaced, unknown
 from argus.core.values.expr import Element, Expr, Fn, Reduce, ReduceOp, element, expr, fn, infinity
 
@@ -154,7 +154,7 @@ class _Recurrence:
         if (
             reasons(self.entry)
             or reasons(step)
-            or not first.equal(self.at(step, algebra.sub(start, stride)), self.entry)
+            or not first.same(self.at(step, algebra.sub(start, stride)), self.entry)
         ):
             head = chosen(algebra.eq(self.k, start), self.entry, previous)
         last = self.loop.last(0)[self.loop.symbol]
@@ -203,8 +203,10 @@ class _Recurrence:
     def _of_one_reference(self, found: Linear, old: Expr, new: Expr, *, afresh: bool) -> Guess | None:
         """A sum that is rescaled whenever its reference changes from `old` to `new`: all terms with that of k.
 
-        It is one if the factor takes the terms so far from the old reference to the new one.
+        It is one if the new reference is the old one of the next k, and the factor takes the terms so far to it.
         """
+        if not self._continues(old, new):
+            return None
         entered = (expr(0), old) if afresh else self._entered(old)
         if entered is None:
             return None
@@ -216,19 +218,34 @@ class _Recurrence:
             )
             return plus(exchanged(entry, {first: reference}), added)
 
-        if not self.known().equal(times(found.factor, summed(self.k, old)), summed(self.k, new)):
+        if not self.known().same(times(found.factor, summed(self.k, old)), summed(self.k, new)):
             return None
         return lambda k: summed(k, self.at(old, k))
+
+    def _continues(self, old: Expr, new: Expr) -> bool:
+        """Whether `new`, a maximum of `old` and others, is `old` at the next k."""
+        known, k = self.known(), self.k
+        following = self.at(old, algebra.add(k, self.loop.stmt.step))
+        if following is old:
+            return False
+        if known.same(following, new):
+            return True
+        others = [each for each in operands("max", new) if each not in set(operands("max", old))]
+        ranges = [each for each in operands("max", old) if each not in set(operands("max", following))]
+        if len(ranges) != 1 or not others or not isinstance(ranges[0], Reduce):
+            return False
+        added = grown(ranges[0], self.at(ranges[0], algebra.add(k, self.loop.stmt.step)))
+        return added is not None and known.same(greatest(others), added)
 
     def _entered(self, old: Expr) -> tuple[Expr, Expr] | None:
         """The tile before the loop, and the reference of its terms, which is `old` there; None if it has another."""
         zero = expr(0)
         start = Known(self.cells.flow, ())
-        if start.equal(self.entry, zero):
+        if start.same(self.entry, zero):
             return zero, old
         first = self.at(old, self.loop.stmt.start)
         own = set(parts(self.entry))
         for each in parts(old):
-            if each in own and isinstance(each, Fn | Reduce) and start.equal(first, each):
+            if each in own and isinstance(each, Fn | Reduce) and start.same(first, each):
                 return self.entry, each
         return None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Index, Symbol
+from argus.core.index import Cond, Index, Sym, Symbol
 from argus.core.ir import Buffer, Copy
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
@@ -19,9 +20,9 @@ from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
 from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.tables import affine_in
-from argus.core.proof.values.held.terms import heads, plus, reasons, replaced
+from argus.core.proof.values.held.terms import free, heads, plus, reasons, replaced
 from argus.core.values.expr import Expr, element
-from argus.core.walk import symbols
+from argus.core.walk import substitute, symbols
 
 _CLASSES = 64
 
@@ -98,18 +99,42 @@ def _stored(cells: Cells, loops: Loops, store: Access, coordinates: Sequence[Ind
     if places is None or not isinstance(store.step.stmt, Copy):
         return "its address is not a sum of a symbolic part and a number"
     value = loops.resolved(cells, cells.written(store.step))
-    given = _given(cells, store, places, coordinates)
-    known = Known(cells.flow, given)
+    blocks = _blocks(places, coordinates)
+    value = replaced(value, blocks)
+    given = tuple(substitute(cond, blocks) for cond in _given(cells, store, places, coordinates))
     found: list[Stored] = []
-    for one, more in _over_coordinates(cells, store, places, coordinates, value):
+    for one in _over_coordinates(cells, store, places, coordinates, value):
         if one is None:
             return "elements of a tile hold unlike values"
-        plain = known.simplified(one)
-        lost = reasons(plain)
-        if lost or heads(plain):
-            return lost[0] if lost else "a tile that a loop carries"
-        found.append(Stored(plain, (*given, *more)))
+        for agent in _agents(one):
+            here = tuple(substitute(cond, agent) for cond in given)
+            plain = Known(cells.flow, here).simplified(replaced(one, agent))
+            lost = reasons(plain)
+            if lost or heads(plain):
+                return lost[0] if lost else "a tile that a loop carries"
+            found.append(Stored(plain, here))
     return found
+
+
+def _blocks(places: Sequence[Separable], coordinates: Sequence[Index]) -> dict[Symbol, Index]:
+    """Blocks and iterations that store one coordinate each, by that coordinate."""
+    found: dict[Symbol, Index] = {}
+    for place, at in zip(places, coordinates, strict=True):
+        base = place.least
+        if place.uniform and isinstance(base, Sym) and base.symbol.kind in ("block", "loop"):
+            found.setdefault(base.symbol, at)
+    return found
+
+
+def _agents(value: Expr) -> Iterator[dict[Symbol, Index]]:
+    """The number of each agent, of those in the value."""
+    named = [each for each in sorted(free(value), key=lambda s: s.name) if each.kind == "agent"]
+    ranges = [range(each.low, each.high + 1) for each in named if each.low is not None and each.high is not None]
+    if len(ranges) < len(named):
+        yield {}
+        return
+    for numbers in product(*ranges):
+        yield {symbol: algebra.const(number) for symbol, number in zip(named, numbers, strict=True)}
 
 
 def _given(cells: Cells, store: Access, places: Sequence[Separable], coordinates: Sequence[Index]) -> tuple[Cond, ...]:
@@ -124,12 +149,12 @@ def _given(cells: Cells, store: Access, places: Sequence[Separable], coordinates
 
 def _over_coordinates(
     cells: Cells, store: Access, places: Sequence[Separable], coordinates: Sequence[Index], value: Expr
-) -> Iterator[tuple[Expr | None, tuple[Cond, ...]]]:
+) -> Iterator[Expr | None]:
     """The value with its tables expressed over the coordinates; by classes of elements where that is not possible."""
     active = store.active
     varying = [(place, at) for place, at in zip(places, coordinates, strict=True) if not place.uniform]
     numbers = [place.table[active] - place.low for place, _ in varying]
-    names = [algebra.sub(at, place.least) for place, at in varying]
+    names = [substitute(algebra.sub(at, place.least), _blocks(places, coordinates)) for place, at in varying]
     known: dict[Symbol, Index] = {}
     apart: list[Symbol] = []
     for symbol in cells.tables.of(value):
@@ -141,18 +166,15 @@ def _over_coordinates(
             known[symbol] = found
     value = replaced(value, known)
     if not apart:
-        yield value, ()
+        yield value
         return
     columns = np.stack([np.broadcast_to(cells.tables.known[each], store.shape)[active] for each in apart])
     classes = np.unique(columns, axis=1)
     if classes.shape[1] > _CLASSES:
-        yield None, ()
+        yield None
         return
-    for numbers_of in classes.T:
-        yield (
-            replaced(value, {s: algebra.const(int(n)) for s, n in zip(apart, numbers_of, strict=True)}),
-            (),
-        )
+    for column in classes.T:
+        yield replaced(value, {s: algebra.const(int(n)) for s, n in zip(apart, column, strict=True)})
 
 
 def _over_blocks(flow: Flow, store: Access, value: Expr) -> Expr | str:
@@ -162,7 +184,7 @@ def _over_blocks(flow: Flow, store: Access, value: Expr) -> Expr | str:
     own = frozenset[Symbol]().union(*(symbols(place.base) for place in store.places))
     if store.step.loop is not None or store.step.guard is not algebra.TRUE or flow.timeline.path_condition:
         return "an addition in a loop or a branch"
-    pairs = [(block, extent) for block, extent in zip(kernel.blocks, kernel.grid, strict=True)]
+    pairs = list(zip(kernel.blocks, kernel.grid, strict=True))
     ranges = [Range(Symbol(f"~{block.name}", "fresh", 0), extent) for block, extent in pairs if block not in own]
     names = {
         block: algebra.sym(each.variable)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from argus.core.proof.values.held.terms import parts, plus
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Test, choose, expr, fn
+from argus.core import algebra
+from argus.core.index import Const
+from argus.core.proof.values.held.terms import parts, plus, replaced
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, Test, choose, expr, fn
 
 ZERO, ONE = expr(0), expr(1)
+_MORE = 8
 
 
 @frozen
@@ -82,9 +85,9 @@ def _negated(of: Expr) -> Expr:
 
 def folded(op: str, of: Expr, tile: Element) -> Expr | None:
     """The term, if the expression is op(tile, term) and the term does not mention the tile."""
-    operands = list(_operands(op, of))
-    others = [each for each in operands if each is not tile]
-    if len(others) + 1 != len(operands) or not others or any(tile in set(parts(each)) for each in others):
+    found = list(operands(op, of))
+    others = [each for each in found if each is not tile]
+    if len(others) + 1 != len(found) or not others or any(tile in set(parts(each)) for each in others):
         return None
     term = others[0]
     for each in others[1:]:
@@ -92,12 +95,35 @@ def folded(op: str, of: Expr, tile: Element) -> Expr | None:
     return term
 
 
-def _operands(op: str, of: Expr) -> Iterator[Expr]:
+def operands(op: str, of: Expr) -> Iterator[Expr]:
+    """What a nested operation is of, in order."""
     if isinstance(of, Fn) and of.name == op:
         for each in of.args:
-            yield from _operands(op, each)
+            yield from operands(op, each)
     else:
         yield of
+
+
+def greatest(of: Sequence[Expr]) -> Expr:
+    """The maximum of several values."""
+    found = of[0]
+    for each in of[1:]:
+        found = fn("max", found, each)
+    return found
+
+
+def grown(now: Reduce, following: Expr) -> Expr | None:
+    """What the later one of two maxima over ranges from 0 adds to the other: a few more numbers of its variable."""
+    if not isinstance(following, Reduce) or now.op != "max" or now.where is not algebra.TRUE:
+        return None
+    same = (now.op, now.variable, now.low, now.where, now.body)
+    more = algebra.sub(following.high, now.high)
+    if same != (following.op, following.variable, following.low, following.where, following.body):
+        return None
+    if not isinstance(more, Const) or not 1 <= more.value <= _MORE:
+        return None
+    added = (replaced(now.body, {now.variable: algebra.add(now.high, each)}) for each in range(more.value))
+    return greatest(list(added))
 
 
 def rescaled(factor: Expr) -> Iterator[tuple[Expr, Expr]]:

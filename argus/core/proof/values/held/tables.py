@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -107,10 +108,11 @@ class Tables:
 def affine_in(table: IntArray, others: Sequence[IntArray], names: Sequence[Index]) -> Index | None:
     """The expression over `names`, the numbers of which are `others`, that equals the table; None if none is found."""
     flat = [np.broadcast_to(each, table.shape).ravel() for each in others]
-    columns, place = np.unique(np.stack([*flat, table.ravel()]), axis=1, return_inverse=True)
-    del place
+    columns = np.unique(np.stack([*flat, table.ravel()]), axis=1)
     matrix = np.concatenate([columns[:-1].T.astype(float), np.ones((columns.shape[1], 1))], axis=1)
-    solved, *_ = np.linalg.lstsq(matrix, columns[-1].astype(float), rcond=None)
+    solved = cast(
+        "tuple[npt.NDArray[np.float64], object]", np.linalg.lstsq(matrix, columns[-1].astype(float), rcond=None)
+    )[0]
     factors = [Fraction(float(each)).limit_denominator(1 << 12) for each in solved]
     if all(each.denominator == 1 for each in factors):
         found = sum(int(f) * part for f, part in zip(factors[:-1], columns[:-1], strict=True)) + int(factors[-1])

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from argus.emit.cpu.counterparts import counterpart
+from argus.emit.cpu.shared_arrays import SharedArray
 
 _LINKAGE = 'extern "C" '
 _ENTRY = re.compile(rf"^{_LINKAGE}__global__ ", re.MULTILINE)
@@ -48,7 +49,7 @@ _PROVIDED = frozenset((*_TYPES, *_MACROS, "hold", "in_shared", "shared_address",
 class Unit:
     """text: C++ for the CPU, to stand in a namespace after the target's header. symbol: the kernel's.
 
-    threads and cluster: launch bounds that the text states.
+    threads and cluster: launch bounds that the text states. arrays: those in shared memory that lie apart.
     """
 
     text: str
@@ -56,6 +57,7 @@ class Unit:
     target: str
     threads: int
     cluster: tuple[int, int, int]
+    arrays: tuple[SharedArray, ...] = ()
 
 
 def unit_of(text: str, target: str, symbol: str) -> Unit:

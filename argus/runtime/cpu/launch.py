@@ -19,6 +19,7 @@ from argus.core.ir import Alloc, Kernel, Strided, walk
 from argus.core.walk import show
 from argus.emit.artifact import LaunchInfo, TensorMapArgument
 from argus.emit.cpu.compiler import Executable
+from argus.emit.cpu.shared_arrays import GUARD
 from argus.emit.cpu.unit import Unit
 from argus.runtime.expressions import value_of
 
@@ -114,7 +115,8 @@ def run_unit(
         return Answer(findings=(Finding("launch", what, 0, "the launch"),))
     names = [buffer.name for buffer in kernel.parameters]
     grain = min((_BYTES[dtype] for dtype in _types(kernel)), default=2)
-    largest = max([info.shared_bytes, *(tensors[name].held.nbytes for name in names)])
+    shared = info.shared_bytes + GUARD * len(unit.arrays)
+    largest = max([shared, *(tensors[name].held.nbytes for name in names)])
     slot_bits = max(_LEAST_SLOT, (2 * largest + 4096).bit_length() + 1)
     own = (len(names) + prod(unit.cluster) << slot_bits) + _STACK * info.threads * prod(unit.cluster)
     words: Words = [
@@ -123,12 +125,13 @@ def run_unit(
         *grid,
         *unit.cluster,
         info.threads,
-        info.shared_bytes,
+        shared,
         min(grain, 2),
         int(info.early),
         own + int(limits.gibibytes * 2**30),
     ]
     words += [schedule.seed + 1, _MOMENTS.index(schedule.moments), _ORDERS.index(schedule.order)]
+    words += [len(unit.arrays), *(word for each in unit.arrays for word in (each.at, each.size, each.planned))]
     words += [slot_bits, len(names), len(info.maps)]
     words += [len(info.maps) + len(info.arguments)]
     for name in names:

@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from argus.core.algebra import TRUE
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Copy, Fold, Kernel, Map, Op, Program, walk
 from argus.core.ir.element_walk import nodes
+from argus.core.memory.placement import shared_memory_plan
 from argus.emit.artifact import LaunchInfo, cuda_launch, launch_info
 from argus.emit.cpu.compiler import Executable, compile_unit
+from argus.emit.cpu.shared_arrays import moved_apart
 from argus.emit.cpu.unit import Unit, unit_of
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.text import hip_text
@@ -126,8 +128,13 @@ def emitted(kernel: Kernel) -> Emitted:
 
 
 def unit(made: Emitted) -> Unit:
-    """The text as C++ for the CPU."""
-    return unit_of(made.text, made.kernel.target.name, made.info.symbol)
+    """The text as C++ for the CPU, with arrays in shared memory apart."""
+    kernel = made.kernel
+    if kernel.target.name != "sm_90a":
+        return unit_of(made.text, kernel.target.name, made.info.symbol)
+    offsets, _ = shared_memory_plan(kernel)
+    text, arrays = moved_apart(made.text, assign_names(kernel).buffers, offsets)
+    return evolve(unit_of(text, kernel.target.name, made.info.symbol), arrays=arrays)
 
 
 def validate(

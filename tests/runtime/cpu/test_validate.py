@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from attrs import evolve
 from argus.cli import validate as command
 from argus.cli.main import main
 from argus.core.ir import Kernel
-from argus.runtime.cpu.validate import Validation, emitted, validate
+from argus.emit.cpu.shared_arrays import GUARD, SharedArray
+from argus.runtime.cpu import validate as validating
+from argus.runtime.cpu.validate import Validation, emitted, unit, validate
 from argus.verifier.loader import load
 
 PROVED = Path(__file__).parents[2] / "corpus" / "proved"
@@ -86,6 +89,41 @@ def test_an_access_to_the_next_array_in_lds_is_out_of_bounds() -> None:
     finding = found.trials[0].findings[0]
     assert finding.what == "reads outside of an array in"
     assert re.search(r"byte (8192|10240) of shared memory", finding.where)
+
+
+def test_an_access_to_the_next_array_in_shared_memory_is_out_of_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As above; without moving arrays apart it is the right element, and agrees."""
+    right, beyond = "descriptor<32>(ring_b_ + 512 *", "descriptor<32>(ring_a_ + 8192 + 512 *"
+    found = with_fault(HOPPER, right, beyond)
+
+    assert kinds(found) == {"bounds"}
+    finding = found.trials[0].findings[0]
+    assert finding.what == "reads outside of an array in"
+
+    monkeypatch.setattr(validating, "moved_apart", as_it_is)
+    assert with_fault(HOPPER, right, beyond).right
+
+
+def as_it_is(text: str, *_: object) -> tuple[str, tuple[SharedArray, ...]]:
+    return text, ()
+
+
+def test_arrays_keep_their_order_and_alignment_with_a_guard_behind_each() -> None:
+    own = unit(emitted(kernel(HOPPER)))
+
+    assert [each.planned for each in own.arrays] == [0, 8192, 9216, 9232]
+    for number, (one, after) in enumerate(pairwise(own.arrays), 1):
+        assert after.at - (one.at + one.size) >= GUARD
+        assert after.at - after.planned == number * GUARD
+    assert "ring_b_ = base + 9216;" in own.text
+
+
+def test_a_text_with_other_places_than_planned_keeps_them() -> None:
+    made = emitted(kernel(HOPPER))
+    moved = evolve(made, text=made.text.replace("ring_b_ = base + 8192", "ring_b_ = base + 4096"))
+
+    assert unit(moved).arrays == ()
+    assert "ring_b_ = base + 4096;" in unit(moved).text
 
 
 def test_two_warpgroups_at_one_named_barrier_are_found() -> None:

@@ -169,6 +169,9 @@ extern "C" [[noreturn]] void cpu_main(i64* stack) {
     for (int n = 0; n < 8; ++n) dice.next();
     warp_size = launch.target ? 64 : 32;
     launch.unit = launch.target ? 64 : 1;
+    shared_array_count = (u32)take();
+    shared_arrays = (SharedArray*)words;
+    words += 3 * shared_array_count;
     slot_bits = (int)take();
     const u32 tensors = (u32)take(), map_count = (u32)take(), arguments = (u32)take();
     arena = pages((u64)(tensors + launch.cluster) << slot_bits);
@@ -205,6 +208,7 @@ extern "C" [[noreturn]] void cpu_main(i64* stack) {
     }
     windows = allocate_array<u8*>(launch.cluster);
     shared_base = 16 * (1 + dice.below(63));  // CUDA aligns dynamic shared memory to 16 bytes
+    shared_slack = (shared_base + 1023 & ~1023u) - shared_base;
     for (u32 rank = 0; rank < launch.cluster; ++rank)
         windows[rank] = slots[new_slot(REGION_SHARED, (int)rank, launch.shared_bytes, launch.grain, false, true, true)].start - shared_base;
     if (own.section_start) {

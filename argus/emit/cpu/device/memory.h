@@ -45,6 +45,11 @@ static u32 slot_count;
 static u8 *lds_start, *lds_end;  // without the guard zones around them
 static Region lds_region;
 static LdsArray *lds_arrays, *lds_arrays_end;
+// The arrays in shared memory of a block of sm_90a: places from the base here, and on the GPU.
+struct SharedArray { i64 at, size, planned; };
+static SharedArray* shared_arrays;
+static u32 shared_array_count;
+static i64 shared_slack;  // bytes of a block's shared memory ahead of the base
 
 static void finding(const char* kind, const Actor& who, const char* format, const Region* region = nullptr, i64 offset = 0,
                     i64 more = 0, const Epoch other = 0);
@@ -120,6 +125,17 @@ static bool in_lds_array(const u8* at, u64 bytes, i64& skipped) {
     return inside;
 }
 
+static bool in_shared_array(i64 offset, u64 bytes, i64& skipped) {
+    bool inside = false;
+    skipped = 0;
+    for (SharedArray* each = shared_arrays; each < shared_arrays + shared_array_count; ++each) {
+        const i64 start = shared_slack + each->at;
+        inside = inside || (offset >= start && offset + (i64)bytes <= start + each->size);
+        if (offset >= start) skipped = each->at - each->planned;
+    }
+    return inside;
+}
+
 enum Access { READS, WRITES, ADDS };
 // Checks an access and records it. Returns whether it is inside a region. value: what is written, if known: threads that
 // write equal values do not race.
@@ -132,7 +148,8 @@ static bool access(const void* at, u64 bytes, Access how, const Actor& by, const
         return false;
     }
     i64 skipped = 0;
-    if (region == &lds_region && !in_lds_array((const u8*)at, bytes, skipped)) {
+    const bool apart = region == &lds_region || (region->kind == REGION_SHARED && shared_array_count);
+    if (apart && !(region == &lds_region ? in_lds_array((const u8*)at, bytes, skipped) : in_shared_array(offset, bytes, skipped))) {
         finding("bounds", by, how == READS ? "reads outside of an array in" : "writes outside of an array in", region, offset - skipped, (i64)bytes);
         return false;
     }

@@ -34,7 +34,7 @@ def plain(kernel: Kernel, *, recompute: bool = False) -> str:
     return hip_text(kernel)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(
     ("file", "name"),
     [("attention_cdna3", "attention_cdna3_mi300x_attend"), ("convolution", "conv2d_dilated")],

@@ -60,9 +60,10 @@ def _claim_of_program(tensor: Tensor, formula: CoordinateFunction[Operand]) -> N
 
 
 def _check_tensor(tensor: Tensor, known: Sequence[Buffer], of: str) -> None:
-    if not isinstance(tensor, Tensor) or tensor.view.buffer not in known:  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        found = f"`{tensor.view.buffer.name}`" if isinstance(tensor, Tensor) else describe_value(tensor)
-        fault("E106", f"`assert_equals` takes a parameter of the {of}, found {found}", help="claim it of an output")
+    if isinstance(tensor, Tensor) and tensor.view.buffer in known:  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        return
+    found = f"`{tensor.view.buffer.name}`" if hasattr(tensor, "view") else describe_value(tensor)
+    fault("E106", f"`assert_equals` takes a parameter of the {of}, found {found}", help="claim it of an output")
 
 
 def traced_formula(view: View, formula: CoordinateFunction[Operand], scope: Scope) -> Expr:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from random import Random
@@ -10,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from argus.core.dsl.kernel import Template
 from argus.core.ir import Kernel, Stmt, walk
@@ -36,14 +38,38 @@ def templates(path: Path) -> tuple[Template, ...]:
     return tuple(value for value in values if isinstance(value, Template))
 
 
-def proved_kernels() -> dict[str, Kernel]:
-    """The kernels of tests/corpus/proved, by file."""
-    found = {path.stem: templates(path) for path in sorted((CORPUS / "proved").glob("*.py"))}
-    return {name: template.trace() for name, several in found.items() for template in several}
+@define(eq=False)
+class Traced(Mapping[str, Kernel]):
+    """Kernels by name, each traced when it is first asked for: collecting tests traces none."""
+
+    _names: Sequence[str]
+    _trace: Callable[[str], Kernel]
+    _known: dict[str, Kernel] = field(factory=dict[str, Kernel], init=False)
+
+    def __getitem__(self, name: str) -> Kernel:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._known:
+            self._known[name] = self._trace(name)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
-KERNELS = proved_kernels()
+def _proved(name: str) -> Kernel:
+    (template,) = templates(CORPUS / "proved" / f"{name}.py")
+    return template.trace()
+
+
+_FILES = sorted((CORPUS / "proved").glob("*.py"))
+KERNELS = Traced([path.stem for path in _FILES], _proved)
 """The proved kernels of the corpus, before any edit."""
+WITH_ROLES = [path.stem for path in _FILES if re.search(r"\brole", path.read_text(encoding="utf-8"))]
+"""Those with roles, by their text."""
 
 
 def is_product(kernel: Kernel) -> bool:
@@ -53,12 +79,11 @@ def is_product(kernel: Kernel) -> bool:
     )
 
 
-OTHERS = (
-    *("scaled_output", "relu_output", "causal_trips", "band_of_k", "columns_left_out"),
-    *(name for name, kernel in KERNELS.items() if not is_product(kernel)),
-)
-PRODUCTS = {name: kernel for name, kernel in KERNELS.items() if name not in OTHERS}
-"""The kernels whose output is A B^T itself."""
+@cache
+def products() -> tuple[str, ...]:
+    """The kernels of the corpus whose output is A B^T itself."""
+    less = ("scaled_output", "relu_output", "causal_trips", "band_of_k", "columns_left_out")
+    return tuple(name for name, kernel in KERNELS.items() if is_product(kernel) and name not in less)
 
 
 def within_bound(a: Array, b: Array, c: Array) -> bool:

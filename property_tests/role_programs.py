@@ -39,7 +39,7 @@ from argus.language import (
     wgmma,
     when,
 )
-from property_tests.programs import KERNELS
+from property_tests.programs import KERNELS, WITH_ROLES, Traced
 
 
 @frozen
@@ -163,5 +163,5 @@ def schedules() -> dict[str, Kernel]:
 
 
 SCHEDULES = schedules()
-ROLES = {name: each for name, each in KERNELS.items() if each.roles is not None} | SCHEDULES
+ROLES = Traced([*WITH_ROLES, *SCHEDULES], lambda name: SCHEDULES.get(name) or KERNELS[name])
 """All proved kernels with roles, of the corpus and of this file, before any edit."""

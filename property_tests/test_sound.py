@@ -17,9 +17,9 @@ from argus.verifier.kernel import verify
 from property_tests.depth import examples
 from property_tests.edits import mutate
 from property_tests.judging import judge
-from property_tests.programs import KERNELS, PRODUCTS
+from property_tests.programs import KERNELS, WITH_ROLES, products
 
-ALONE = sorted(name for name, kernel in KERNELS.items() if kernel.roles is None)
+ALONE = sorted(set(KERNELS).difference(WITH_ROLES))
 """The kernels without roles; kernels with roles have their own edits."""
 
 
@@ -31,4 +31,4 @@ def test_verdicts_on_edited_kernels(name: str, seed: int, edits: int) -> None:
     assert mutant is not None
     assume(not check(mutant.kernel))
     report = verify(mutant.kernel, solver="z3" if seed % 2 else "cvc5")
-    judge(mutant, report, product=name in PRODUCTS)
+    judge(mutant, report, product=name in products())

@@ -82,7 +82,14 @@ def test_text(what: str, golden: Golden) -> None:
     golden(body(cuda_text(by_name()[what].kernel).text))
 
 
-FAMILIES = sorted({each.family for each in by_name().values()})
+FAMILIES = [
+    *("bulk", "cp.async", "elements", "ld st", "ldmatrix", "mma.sync", "stmatrix", "tma"),
+    *(f"wgmma {dtype} {operands}" for dtype in ("bf16", "e4m3", "f16") for operands in ("rs", "ss")),
+]
+
+
+def test_every_family_is_compiled() -> None:
+    assert sorted({each.family for each in by_name().values()}) == FAMILIES
 
 
 @pytest.mark.share(4)

@@ -36,19 +36,26 @@ def minimal(check: Check, assertions: Sequence[Cond], order: Sequence[Index]) ->
 
 
 def _least(check: Check, fixed: Sequence[Cond], expression: Index, best: Sat) -> Sat:
-    """Gallop up from the lower bound, then bisect: the cost grows with the least value, not with the one in `best`."""
+    """Ask for anything less, which is most often refused; else gallop up from the lower bound, then bisect.
+
+    The cost grows with the least value, not with the one in `best`.
+    """
     low = expression.range[0]
     low = min(0, _value(expression, best)) if low is None else low
+    bound = _value(expression, best) - 1
     step = 0
     while low < (found := _value(expression, best)):
-        answer = check([*fixed, le(expression, min(low + step, found - 1))])
+        answer = check([*fixed, le(expression, bound)])
         match answer:
+            case Sat() if bound == found - 1 and step == 0:
+                best = answer
             case Sat():
                 best, step = answer, (_value(expression, answer) - low) // 2
             case Unsat():
-                low, step = min(low + step, found - 1) + 1, 2 * step + 1
+                low, step = bound + 1, 2 * step + 1
             case GaveUp():
                 return best
+        bound = min(low + step, _value(expression, best) - 1)
     return best
 
 

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.index import Coord
-from argus.core.ir import Assert, Copy, Covers, Kernel, Products, Stmt, WrittenOnce, walk
+from argus.core.ir import Assert, Copy, Covers, Equals, Kernel, Products, Stmt, WrittenOnce, walk
 from argus.core.proof.obligation import Obligation
 from argus.core.span import Span
 from argus.core.walk import mentions, topological
@@ -36,7 +36,9 @@ def _uncovered(kernel: Kernel, proved: Sequence[Obligation]) -> Iterator[Uncover
     compared = any(each.invariant == "I4" and each.compared for each in proved)
     open_claims = {each.open_claim[0]: each.open_claim[1] for each in proved if each.open_claim is not None}
     for buffer in outputs:
-        mine = [s for s in asserts if isinstance(s.claim, Products | WrittenOnce) and s.claim.view.buffer is buffer]
+        mine = [
+            s for s in asserts if isinstance(s.claim, Products | WrittenOnce | Equals) and s.claim.view.buffer is buffer
+        ]
         if not mine or not compared:
             yield Uncovered(buffer.name, _no_claim(kernel, buffer.name))
         elif buffer.name in open_claims:

@@ -1,6 +1,6 @@
 """Claims of formulas in runs: right kernels violate none at any inputs, and each wrong twin one, at the element.
 
-The kernels are those of tests/corpus/formulas; their twins are in tests/corpus/refuted.
+The kernels are those of tests/corpus/formulas and of tests/corpus/proved; twins are in tests/corpus/refuted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from argus.language import (
 )
 from property_tests.programs import CORPUS, templates
 
-RIGHT = sorted((CORPUS / "formulas").glob("*.py"))
+RIGHT = sorted([*(CORPUS / "formulas").glob("*.py"), *(CORPUS / "proved").glob("formula_*.py")])
 WRONG = sorted((CORPUS / "refuted").glob("formula_*.py"))
 
 

@@ -20,7 +20,10 @@ from property_tests.programs import CORPUS, templates
 Captured = pytest.CaptureFixture[str]
 RIGHT, WRONG = CORPUS / "formulas", CORPUS / "refuted"
 SIZES = {
-    "dequantised": {"M": 20, "K": 192, "B": 3},
+    "formula_dequantised": {"M": 20, "K": 192, "B": 3},
+    "formula_gated": {"M": 20, "N": 80},
+    "formula_gemm_relu": {"M": 70, "N": 20, "K": 100},
+    "formula_turned": {"M": 20, "N": 80},
     "gemm_relu": {"M": 70, "N": 20, "K": 100},
     "leaky_relu": {"M": 20, "N": 80},
     "log_softmax": {"R": 3, "N": 100},
@@ -32,7 +35,7 @@ TWINS = {
     "formula_elements_of_the_first_columns": SIZES["leaky_relu"],
     "formula_mean_by_a_constant": SIZES["row_mean"],
     "formula_mean_of_whole_chunks": SIZES["row_mean"],
-    "formula_scale_of_the_first_block": SIZES["dequantised"],
+    "formula_scale_of_the_first_block": SIZES["formula_dequantised"],
     "formula_softmax_not_rescaled": SIZES["softmax"],
     "formula_sum_for_the_greatest": SIZES["row_range"],
 }
@@ -44,7 +47,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def traced(folder: Path, name: str) -> Kernel:
-    (template,) = templates(folder / f"{name}.py")
+    path = folder / f"{name}.py"
+    (template,) = templates(path if path.exists() else CORPUS / "proved" / f"{name}.py")
     return template.trace()
 
 
@@ -69,7 +73,8 @@ def test_a_wrong_twin_is_wrong(name: str) -> None:
 
 
 def test_every_kernel_and_twin_is_run() -> None:
-    assert {path.stem for path in RIGHT.glob("*.py")} == SIZES.keys()
+    proved = {path.stem for path in (CORPUS / "proved").glob("formula_*.py")}
+    assert {path.stem for path in RIGHT.glob("*.py")} | proved == SIZES.keys()
     assert {path.stem for path in WRONG.glob("formula_*.py")} == TWINS.keys()
 
 

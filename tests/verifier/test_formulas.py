@@ -36,13 +36,6 @@ def test_a_right_kernel_is_not_refuted(path: Path) -> None:
     assert report.exit_code == 2
 
 
-def test_an_unknown_claim_is_named() -> None:
-    (template,) = templates(CORPUS / "formulas" / "dequantised.py")
-    report = verify(template.trace(), budget=evolve(BRIEF, runs=0))
-    assert isinstance(report.verdict, Unknown)
-    assert "`assert_equals(Y, lambda i0, i1: X[i0, i1] * S[i0, (i1 // 64)])` holds" in report.verdict.reason
-
-
 def nothing_differs(found: Exact, _expected: Exact, _allowed: Exact) -> BoolArray:
     return np.zeros(found.shape, np.bool_)
 

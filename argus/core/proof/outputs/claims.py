@@ -152,7 +152,7 @@ def _claim(flow: Flow, accumulators: tuple[Accumulator, ...], step: Step, stmt: 
         case Products():
             yield from product_claim_obligations(flow, step, stmt, claim)
         case Equals():
-            yield from equality_obligations(flow, stmt, claim)
+            yield from equality_obligations(flow, step, stmt, claim)
         case _:
             assert_never(claim)
 

@@ -1,24 +1,138 @@
-"""Obligations of claims that an output equals a formula (I39)."""
+"""Obligations of claims that an output equals a formula (I39): the stored value's normal form is the formula's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from argus.core import algebra
-from argus.core.ir import Assert, Equals
+from argus.core.algebra.integers import linear_terms
+from argus.core.index import Bin, Cmp, Cond, Const, Index, Node, Sym, Symbol
+from argus.core.ir import Assert, Equals, WrittenOnce, axes_of, whole
 from argus.core.ir.pretty import claim_text
 from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.outputs.writes import conditional_claim_error, written_once_obligations
+from argus.core.proof.values.held.facts import Known
+from argus.core.proof.values.held.outputs import Held, interpreted
+from argus.core.values.expr import Expr
+from argus.core.values.rewriting import elements, mapped, substitute
+from argus.core.walk import fold, rebuild, symbols
+from argus.core.walk import substitute as substitute_index
 
-UNKNOWN = "the values of its elements are not compared with formulas yet"
-_INSTEAD = "compare runs with it (`argus run`); claims about tags are proved: `assert_written_once`, `assert_covers`"
 OF_PROGRAM = "values are not followed from one launch to the next yet"
+_INSTEAD = "compare runs with it (`argus run`); claims about tags are proved: `assert_written_once`, `assert_covers`"
 
 
-def equality_obligations(flow: Flow, stmt: Assert, claim: Equals) -> Iterator[Obligation]:
-    """That each element equals the formula. Not decided: only a run can violate it."""
-    del flow
-    yield _undecided(stmt, claim, UNKNOWN)
+def equality_obligations(flow: Flow, step: Step, stmt: Assert, claim: Equals) -> Iterator[Obligation]:
+    """That each element is stored once, and that what is stored equals the formula wherever that has a value."""
+    output = claim.view.buffer
+    others = (each.stmt.claim for each in flow.timeline.steps if isinstance(each.stmt, Assert))
+    if not any(isinstance(each, WrittenOnce) and _is_of_all(each, claim) for each in others):
+        once = WrittenOnce(whole(output), ())
+        yield from written_once_obligations(flow, step, stmt, once, records=False)
+    found = _proof(flow, stmt, claim)
+    what = f"`{claim_text(claim)}` holds"
+    if isinstance(found, str):
+        yield _undecided(stmt, claim, found)
+        return
+    yield Obligation("I39", what, stmt, algebra.TRUE, step.context, note=_note(claim, found), compared=1)
+
+
+def _is_of_all(other: WrittenOnce, claim: Equals) -> bool:
+    same = other.view.buffer is claim.view.buffer and axes_of(other.view) is not None
+    return same and other.where is algebra.TRUE
+
+
+def _proof(flow: Flow, stmt: Assert, claim: Equals) -> Held | str:
+    """What the output holds, if that is proved equal to the formula; else why not."""
+    order, output = axes_of(claim.view), claim.view.buffer
+    reason = conditional_claim_error(flow, stmt)
+    if reason or order is None:
+        return reason or "a claim on part of a tensor is not supported by the verifier yet"
+    if any(each.view.buffer.name in _reads(claim) for each in flow.replaced):
+        return "the formula reads a tensor that the analysis sees through a view"
+    at = tuple(map(_coordinate, range(len(output.shape))))
+    held = interpreted(flow, output, at)
+    if isinstance(held, str):
+        return held
+    if held.adds:
+        return "it is added to what the tensor held before"
+    formula = _over(claim, at, order)
+    for case in held.cases:
+        known = Known(flow, case.given)
+        same = dict(_equal_places(case.given, at))
+        value, meant = substitute(case.value, same), substitute(formula, same)
+        if not known.equal(value, _in_blocks(meant, known)):
+            return "what is stored is not known to equal the formula"
+    return held
+
+
+def _equal_places(given: Iterable[Cond], at: Sequence[Sym]) -> Iterator[tuple[Symbol, Index]]:
+    """The coordinates that conditions equate with a block's own expression."""
+    mine = {each.symbol for each in at}
+    for cond in given:
+        if isinstance(cond, Cmp) and cond.op == "==" and len(symbols(cond) & mine) == 1:
+            terms, _ = linear_terms(algebra.sub(cond.left, cond.right))
+            for atom, factor in terms:
+                if isinstance(atom, Sym) and atom.symbol in mine and abs(factor) == 1:
+                    rest = algebra.sub(algebra.sub(cond.left, cond.right), algebra.mul(atom, factor))
+                    if atom.symbol not in symbols(rest):
+                        yield atom.symbol, algebra.mul(rest, -factor)
+
+
+def _in_blocks(formula: Expr, known: Known) -> Expr:
+    """The formula with quotients and remainders of coordinates replaced by the blocks' own expressions for them.
+
+    A program names the block that an element lies in; a formula computes it from the coordinate.
+    """
+    least = {at.symbol: low for low, at in _lower_ends(known.context)}
+
+    def on_index(index: Index) -> Index:
+        return fold(index, visit)  # pyright: ignore[reportReturnType]  # an index stays one
+
+    def visit(node: Node, parts: Sequence[Node]) -> Node:
+        made = rebuild(node, parts) if parts else node
+        if not isinstance(made, Bin) or made.op not in ("//", "%") or not isinstance(made.right, Const):
+            return made
+        block = algebra.floordiv(substitute_index(made.left, least), made.right)
+        guess = block if made.op == "//" else algebra.sub(made.left, algebra.mul(block, made.right))
+        return guess if known.holds(algebra.eq(made, guess)) else made
+
+    return mapped(formula, on_index, lambda cond: cond) if least else formula
+
+
+def _lower_ends(conds: Iterable[Cond]) -> Iterator[tuple[Index, Sym]]:
+    """(a, y) for each condition a <= y on a coordinate."""
+    for cond in conds:
+        if (
+            isinstance(cond, Cmp)
+            and cond.op == "<="
+            and isinstance(cond.right, Sym)
+            and cond.left is not algebra.const(0)
+        ):
+            yield cond.left, cond.right
+
+
+def _coordinate(axis: int) -> Sym:
+    found = algebra.sym(Symbol(f"y{axis}", "fresh", 0))
+    assert isinstance(found, Sym)
+    return found
+
+
+def _reads(claim: Equals) -> frozenset[str]:
+    return frozenset(each.tensor for each in elements(claim.formula))
+
+
+def _over(claim: Equals, at: Sequence[Index], order: Sequence[int]) -> Expr:
+    """The formula at these coordinates of the tensor: the claim's axis `a` is the tensor's axis `order[a]`."""
+    return substitute(claim.formula, {}, tuple(at[axis] for axis in order))
+
+
+def _note(claim: Equals, held: Held) -> str:
+    """The claim, for the results of the proof, with the types that the program rounds to on the way."""
+    types = sorted({str(each.dtype) for each in held.roundings})
+    return claim_text(claim) + (f", over the reals; the program rounds to {', '.join(types)}" if types else "")
 
 
 def program_equality_obligations(stmt: Assert, claim: Equals) -> Iterator[Obligation]:

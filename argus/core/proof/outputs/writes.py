@@ -97,11 +97,11 @@ def _no_double_writes(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> I
 
 
 def written_once_obligations(
-    flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce, *, padded: bool = False
+    flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce, *, padded: bool = False, records: bool = True
 ) -> Iterator[Obligation]:
     """The obligations of a claim for the blocks of one control path; coverage counts the other paths that store.
 
-    padded: another obligation asks that no padding is stored.
+    padded: another obligation asks that no padding is stored. records: whether the record of what is stored is asked.
     """
     buffer = claim.view.buffer
     what = f"each element of `{buffer.name}` is written exactly once"
@@ -151,7 +151,8 @@ def written_once_obligations(
     for store in stores:
         assert store.places is not None
         yield from _only_claimed_elements(store, store.places, claim)
-        yield from _holds_record(flow, store, store.places, claim, padded=padded)
+        if records:
+            yield from _holds_record(flow, store, store.places, claim, padded=padded)
 
 
 def _divided_by_symbols(places: Sequence[Separable]) -> bool:

@@ -1,4 +1,4 @@
-# verdict: unknown
+# verdict: proved
 """Elements times the scale of their block of 64."""
 
 from argus.language import (

@@ -1,0 +1,36 @@
+# verdict: proved
+"""A product of bf16 matrices with ReLU: tags for the operands, a formula for the result."""
+
+from argus.language import (
+    Tensor, assert_covers, assert_equals, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, fence,
+    kernel, ld_global_b16, loop, maximum, mma, registers, shared, sm_90a, spread, st_global_b16, sync, tag, total, wgmma,
+)
+
+
+@kernel(target=sm_90a, threads=128)
+def gemm_relu(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16]):
+    (M, K), (N, _) = A.shape, B.shape
+    tag(A, lambda m, k: dict(m=m, k=k))
+    tag(B, lambda n, k: dict(n=n, k=k))
+    bm, bn, bk = 64, 16, 64
+    assume(K >= 1, M <= 65536, N <= 65536, K <= 65536)
+    mm = wgmma(bf16, n=bn)
+    slot_a, slot_b = shared(bf16, (bm, bk), swizzle=64), shared(bf16, (bn, bk), swizzle=64)
+    a = registers(bf16, spread((bm, bk), threads=128, vector=2))
+    b = registers(bf16, spread((bn, bk), threads=128, vector=2))
+    acc = registers(f32, mm.C)
+    m, n = block_id((ceil_div(M, bm), ceil_div(N, bn)))
+    for k in loop(ceil_div(K, bk)):
+        copy(A.tile((bm, bk), (m, k)), a, via=ld_global_b16, edge=0)
+        copy(B.tile((bn, bk), (n, k)), b, via=ld_global_b16, edge=0)
+        copy(a, slot_a)
+        copy(b, slot_b)
+        fence("async proxy")
+        sync()
+        mma(mm, acc, slot_a, slot_b, init=eq(k, 0))
+        wgmma.wait(0)
+        sync()
+    assert_covers(acc.tag.k, 0, K)
+    copy(maximum(acc, 0.0).to(bf16), C.tile((bm, bn), (m, n)), via=st_global_b16, edge=0)
+    assert_equals(C, lambda r, c: maximum(total(lambda j: A[r, j] * B[c, j], over=K), 0))
+    assert_written_once(C, lambda m, n: dict(m=m, n=n))

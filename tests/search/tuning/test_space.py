@@ -10,6 +10,9 @@ import pytest
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Kernel
+from argus.emit import build
+from argus.emit.hip.text import hip_text
 from argus.kernels.gemm import CONFIGS, configuration
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.kernels.schedules.staged import Staged
@@ -66,8 +69,19 @@ def test_a_point_that_is_left_out_says_why(name: str, verdict: str, code: str, t
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_a_point_that_spills_is_left_out(tmp_path: Path) -> None:
-    found = row("cdna3staged_bm256_bn256_run8_vector8", tmp_path)
+def keeping_addresses(kernel: Kernel, *, recompute: bool = False) -> str:
+    del recompute
+    return hip_text(kernel)
+
+
+def test_a_point_that_spills_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This one spills unless its loop computes addresses anew."""
+    name = "cdna3staged_bm256_bn256_run8_vector8"
+    assert row(name, tmp_path / "anew").state == "ready"
+
+    monkeypatch.setattr(build, "hip_text", keeping_addresses)
+    tmp_path = tmp_path / "kept"
+    found = row(name, tmp_path)
 
     assert (found.state, found.verdict, found.code) == ("left out", "proved", "E305")
     assert found.spills > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from argus.core import algebra
+from argus.core.check import check
 from argus.core.index import Index, Symbol
 from argus.core.ir import Buffer, Kernel
 from argus.core.proof.analysis import Analysis, analyse
@@ -13,6 +14,7 @@ from argus.core.proof.values.held.outputs import value_of_output
 from argus.core.query import Budget
 from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
+from argus.testing.mutation import mutated, named
 from property_tests.programs import CORPUS, templates
 from tests.core.proof.held_formulas import FORMULAS, Expected, sizes
 
@@ -52,3 +54,57 @@ def agrees(analysis: Analysis, expected: Expected) -> bool:
 @pytest.mark.parametrize("name", FORMULAS)
 def test_an_output_is_its_formula(name: str) -> None:
     assert agrees(analysed(traced(name)), FORMULAS[name])
+
+
+WRONG = named(
+    [
+        "other_operation",
+        "other_number",
+        "neighbouring_element",
+        "constant_element",
+        "other_mask",
+        "drop_argument",
+        "shift_by_one",
+        "freeze_symbol",
+        "step_symbol",
+        "scale_symbol",
+        "swap_axes",
+        "init_never",
+        "one_operand_twice",
+    ]
+)
+"""Edits that change what is computed, wherever they are well-formed and have any effect."""
+SAME = {"attention_of_one_wave": ["constant_element: 0.0 for `max_34`"]}
+"""Twins that compute the same: a softmax does not depend on the reference of its weights, as far as reals go."""
+
+
+@pytest.mark.share(12)
+@pytest.mark.parametrize("name", ["rows_less_their_mean", "attention_of_one_wave", "scaled_output"])
+def test_a_wrong_twin_is_not_its_formula(name: str) -> None:
+    kernel = traced(name)
+    twins = [each for each in mutated(kernel, WRONG) if not check(each.kernel)]
+    some = twins[:: max(1, len(twins) // 24)]
+
+    assert len(some) >= 12
+    equal = [each for each in some if agrees(analysed(each.kernel), FORMULAS[name])]
+    assert [f"{each.operator}: {each.what}" for each in equal] == SAME.get(name, [])
+
+
+def test_a_tile_read_before_it_is_written_has_no_value() -> None:
+    kernel = traced("scaled_output")
+    (twin,) = mutated(kernel, named(["init_never"]))
+
+    (flow,) = analysed(twin.kernel).flows
+    tensor = output(flow.timeline.kernel, "C")
+
+    assert value_of_output(flow, tensor, coordinates(tensor)) is None
+
+
+def test_roundings_between_inputs_and_output_are_told() -> None:
+    (flow,) = analysed(traced("attention_of_one_wave")).flows
+    tensor = output(flow.timeline.kernel, "O")
+
+    held = value_of_output(flow, tensor, coordinates(tensor))
+
+    assert held is not None
+    assert [each.dtype.name for each in held.roundings] == ["bf16", "bf16"]

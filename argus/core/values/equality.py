@@ -258,7 +258,14 @@ def resolved(value: Poly, facts: tuple[Cond, ...]) -> Poly:
             return algebra.TRUE
         return algebra.FALSE if algebra.negate(cond) in known else cond
 
+    indices: dict[Index, Index] = {}
+
     def on_index(index: Index) -> Index:
+        if index not in indices:
+            indices[index] = index_once(index)
+        return indices[index]
+
+    def index_once(index: Index) -> Index:
         parts = children(index)
         done = [on_index(part) if isinstance(part, Index) else part for part in parts]
         if isinstance(index, Bin) and index.op in ("min", "max"):

@@ -24,6 +24,7 @@ from argus.core.proof.dataflow.lookup import agent_symbol_of_cells, substitute_a
 from argus.core.proof.dataflow.reaching import Flow, ReachingWrite
 from argus.core.proof.dataflow.timeline import Loop, Segment, Step, is_shuffle, is_whole
 from argus.core.proof.values.held.elements import Elements, not_of_reals
+from argus.core.proof.values.held.facts import Questions
 from argus.core.proof.values.held.folds import before, reduced
 from argus.core.proof.values.held.instructions import multiplied
 from argus.core.proof.values.held.moves import shuffled
@@ -55,6 +56,7 @@ class Cells:
     at_head: Callable[[Cells, Segment, Loop, Buffer], Expr]
     after_loop: Callable[[Cells, Segment, Loop, Buffer], Expr]
     tables: Tables = field(factory=Tables)
+    questions: Questions = field(factory=Questions)
     roundings: dict[Step, set[Rounding]] = field(factory=dict[Step, "set[Rounding]"])
     sources: dict[Step, set[Step]] = field(factory=dict[Step, "set[Step]"])
     _written: dict[Step, Expr] = field(factory=dict[Step, Expr], init=False)

@@ -19,6 +19,20 @@ from argus.core.values.places import limit
 from argus.core.walk import children, mentions, rebuild
 
 _FEW = range(4)
+_LARGEST = 300
+"""Distinct parts of two expressions that are compared; beyond, they are not known to be equal."""
+
+
+@define(eq=False)
+class Questions:
+    """How much more is asked or looked at: beyond it nothing is known, and expressions stay as they are."""
+
+    left: int = 800
+
+    def one(self) -> bool:
+        """Whether one more is allowed."""
+        self.left -= 1
+        return self.left >= 0
 
 
 @define(eq=False)
@@ -27,6 +41,7 @@ class Known:
 
     flow: Flow
     context: tuple[Cond, ...]
+    questions: Questions = field(factory=Questions)
     _answers: dict[Cond, bool] = field(factory=dict[Cond, bool], init=False)
 
     def holds(self, goal: Cond) -> bool:
@@ -34,7 +49,7 @@ class Known:
         if goal is algebra.TRUE or goal is algebra.FALSE:
             return goal is algebra.TRUE
         if goal not in self._answers:
-            self._answers[goal] = goal in self.context or self.flow.holds(self.context, goal)
+            self._answers[goal] = goal in self.context or self._asked(self.context, goal)
         return self._answers[goal]
 
     def decided(self, cond: Cond) -> Cond:
@@ -47,11 +62,12 @@ class Known:
 
     def within(self, *more: Cond) -> Known:
         """What is known where these conditions hold too."""
-        return Known(self.flow, (*self.context, *(cond for cond in more if cond is not algebra.TRUE)))
+        context = (*self.context, *(cond for cond in more if cond is not algebra.TRUE))
+        return Known(self.flow, context, self.questions)
 
     def simplified(self, root: Expr) -> Expr:
         """The expression without branches that are not taken, and extrema of integers that are decided."""
-        return _Simplifying(self).of(root)
+        return _Simplifying(self).of(root) if self.questions.one() else root
 
     def equal(self, held: Expr, formula: Expr) -> bool:
         """Whether what is held equals the formula wherever the formula's own conditions hold."""
@@ -64,15 +80,17 @@ class Known:
         return self._equal(self.simplified(one), self.simplified(two), assumed=False)
 
     def _equal(self, one: Expr, two: Expr, *, assumed: bool) -> bool:
+        if sum(1 for each in (one, two) for _ in parts(each)) > _LARGEST:
+            return False
         facts = (*self.flow.facts, *self.context)
         answer = by_normal_forms(one, two, (*facts, *self.lemmas(one), *self.lemmas(two)))
         if isinstance(answer, Undecided) and answer.reason:
             return False
         left = () if isinstance(answer, Equal) and assumed else answer.conditions
-        return all(isinstance(each, Integers) and self._asked(each) for each in left)
+        return all(isinstance(each, Integers) and self._asked(each.given, each.goal) for each in left)
 
-    def _asked(self, condition: Integers) -> bool:
-        return self.flow.prover.follows(condition.given, condition.goal)
+    def _asked(self, given: Sequence[Cond], goal: Cond) -> bool:
+        return self.questions.one() and self.flow.holds(given, goal)
 
     def lemmas(self, root: Expr) -> Iterator[Cond]:
         """Proved facts on the order of ranges' ends, and of the bounds that tests set to their variables."""
@@ -147,6 +165,8 @@ def agrees(known: Known, general: Expr, special: Expr) -> bool:
     """Whether `general` is `special` here, where a loop or a bound variable has one of a few numbers."""
     if general is special:
         return True
+    if not known.questions.one():
+        return False
     for symbol in sorted(free(general), key=lambda each: each.name):
         if symbol.kind == "loop" or symbol.name.startswith("~"):
             for number in _FEW:
@@ -173,6 +193,7 @@ class _Simplifying:
     def __init__(self, known: Known) -> None:
         self._known = known
         self._done: dict[Expr, Expr] = {}
+        self._indices: dict[Index, Index] = {}
 
     def of(self, root: Expr) -> Expr:
         if root not in self._done:
@@ -223,8 +244,11 @@ class _Simplifying:
         return self._reduced(found) if joined and isinstance(found, Reduce) else found
 
     def _index(self, index: Index) -> Index:
-        if not mentions(index, (Bin,)):
-            return index
+        if index not in self._indices:
+            self._indices[index] = self._index_once(index) if mentions(index, (Bin,)) else index
+        return self._indices[index]
+
+    def _index_once(self, index: Index) -> Index:
         below = children(index)
         done = [self._index(part) if isinstance(part, Index) else part for part in below]
         if isinstance(index, Bin) and index.op in ("min", "max"):

@@ -110,7 +110,7 @@ class _Recurrence:
         return algebra.sym(self.loop.symbol)
 
     def known(self, *more: Cond) -> Known:
-        return Known(self.cells.flow, (*self.loop.facts, *more))
+        return Known(self.cells.flow, (*self.loop.facts, *more), self.cells.questions)
 
     def before(self, k: Index) -> Index:
         """The number of iterations before the one of k."""
@@ -150,7 +150,7 @@ class _Recurrence:
         start, stride = self.loop.stmt.start, self.loop.stmt.step
         previous = self.at(step, algebra.sub(self.k, stride))
         head = previous
-        first = Known(self.cells.flow, ())
+        first = Known(self.cells.flow, (), self.cells.questions)
         if (
             reasons(self.entry)
             or reasons(step)
@@ -240,7 +240,7 @@ class _Recurrence:
     def _entered(self, old: Expr) -> tuple[Expr, Expr] | None:
         """The tile before the loop, and the reference of its terms, which is `old` there; None if it has another."""
         zero = expr(0)
-        start = Known(self.cells.flow, ())
+        start = Known(self.cells.flow, (), self.cells.questions)
         if start.same(self.entry, zero):
             return zero, old
         first = self.at(old, self.loop.stmt.start)

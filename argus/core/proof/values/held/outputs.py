@@ -108,7 +108,7 @@ def _stored(cells: Cells, loops: Loops, store: Access, coordinates: Sequence[Ind
             return "elements of a tile hold unlike values"
         for agent in _agents(one):
             here = tuple(substitute(cond, agent) for cond in given)
-            plain = Known(cells.flow, here).simplified(replaced(one, agent))
+            plain = Known(cells.flow, here, cells.questions).simplified(replaced(one, agent))
             lost = reasons(plain)
             if lost or heads(plain):
                 return lost[0] if lost else "a tile that a loop carries"

@@ -11,7 +11,9 @@ from argus.core.ir import Buffer, Kernel
 from argus.core.proof.analysis import Analysis, analyse
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import value_of_output
+from argus.core.proof.values.held.terms import exchanged, replaced
 from argus.core.query import Budget
+from argus.core.values.expr import Reduce, element, reduce_
 from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
 from argus.testing.mutation import mutated, named
@@ -108,3 +110,14 @@ def test_roundings_between_inputs_and_output_are_told() -> None:
 
     assert held is not None
     assert [each.dtype.name for each in held.roundings] == ["bf16", "bf16"]
+
+
+def test_a_bound_variable_is_bound_once_after_an_exchange() -> None:
+    bound, size = Symbol("~1", "fresh", 0), algebra.sym(Symbol("N", "size", 1))
+    top = reduce_("max", bound, 0, size, element("X", algebra.sym(bound)))
+    whole = reduce_("sum", bound, 0, size, element("V", algebra.sym(bound)) * element("m"))
+
+    found = exchanged(whole, {element("m"): top})
+
+    assert isinstance(found, Reduce)
+    assert replaced(found.body, {found.variable: algebra.const(3)}) is element("V", 3) * top

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from itertools import count
 from math import inf, isfinite
 
 from argus.core import algebra
@@ -168,7 +169,50 @@ def replaced(root: Expr, names: Mapping[Symbol, Index]) -> Expr:
     """The expression with symbols replaced; no replacement may mention a bound variable."""
     if not names or names.keys().isdisjoint(free(root)):
         return root
-    return Rewriting(lambda index: substitute(index, names), lambda cond: substitute(cond, names)).of(root)
+    done: dict[Expr, Expr] = {}
+
+    def visit(node: Expr) -> Expr:
+        if node not in done:
+            own = isinstance(node, Reduce) and node.variable in names
+            done[node] = shadowed(node) if own and isinstance(node, Reduce) else mapped(node, visit, index, cond)
+        return done[node]
+
+    def shadowed(node: Reduce) -> Expr:
+        rest = {symbol: value for symbol, value in names.items() if symbol != node.variable}
+        where = substitute(node.where, rest)
+        return reduce_(node.op, node.variable, index(node.low), index(node.high), replaced(node.body, rest), where)
+
+    def index(at: Index) -> Index:
+        return substitute(at, names)
+
+    def cond(test: Cond) -> Cond:
+        return substitute(test, names)
+
+    return visit(root)
+
+
+def renumbered(root: Expr) -> Expr:
+    """The expression with bound variables numbered from the inside, so that no name is bound twice around a part."""
+    numbers = count()
+    done: dict[Expr, Expr] = {}
+
+    def visit(node: Expr) -> Expr:
+        if node not in done:
+            done[node] = once(node)
+        return done[node]
+
+    def once(node: Expr) -> Expr:
+        if not isinstance(node, Reduce):
+            return mapped(node, visit, _index_itself, _cond_itself)
+        own = Symbol(f"~apart {next(numbers)}", "fresh", 0)
+        here = {node.variable: algebra.sym(own)}
+        body = visit(replaced(node.body, here))
+        used = [int(each.variable.name[1:]) for each in parts(body) if isinstance(each, Reduce)]
+        name = Symbol(f"~{max(used, default=0) + 1}", "fresh", 0)
+        where = substitute(substitute(node.where, here), {own: algebra.sym(name)})
+        return reduce_(node.op, name, node.low, node.high, replaced(body, {own: algebra.sym(name)}), where)
+
+    return visit(root)
 
 
 def exchanged(root: Expr, table: Mapping[Expr, Expr]) -> Expr:
@@ -177,7 +221,8 @@ def exchanged(root: Expr, table: Mapping[Expr, Expr]) -> Expr:
     def visit(node: Expr) -> Expr:
         return table.get(node, node)
 
-    return Rewriting(on_expr=visit).of(root)
+    found = Rewriting(on_expr=visit).of(root)
+    return found if found is root else renumbered(found)
 
 
 def parts(root: Expr) -> Iterator[Expr]:

@@ -16,6 +16,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -50,7 +52,7 @@ def index_of(what: str) -> list[dict[str, Any]]:
 # -- run -----------------------------------------------------------------------------------------------------
 
 
-def run(what: str, result: Path, tools: Sequence[str], seconds: float) -> int:
+def run(what: str, result: Path, tools: Sequence[str], seconds: float, jobs: int) -> int:
     """Run all, then under each of the tools with a time limit in seconds; write the result file."""
     index = index_of(what)
     runnable = [number for number, entry in enumerate(index) if not entry["refused"]]
@@ -68,28 +70,52 @@ def run(what: str, result: Path, tools: Sequence[str], seconds: float) -> int:
         if ended and stuck is not None:
             results[stuck] = {"trouble": f"the process ended here: {ended}"}
     data = _summary(index, results)
-    data["sanitizer"] = _all_checked(what, runnable, tools, seconds)
+    data["sanitizer"] = _all_checked(what, runnable, tools, seconds, jobs)
     result.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     return int(any(each["trouble"] for each in data["kernels"]))
 
 
-def check(what: str, result: Path, tools: Sequence[str], seconds: float) -> int:
-    """Run all under each of the tools, and add what they report to the result file."""
+def check(what: str, result: Path, tools: Sequence[str], seconds: float, jobs: int) -> int:
+    """Run under each of the tools what it has not checked, and add what it reports to the result file."""
     data = json.loads(result.read_text(encoding="utf-8"))
-    runnable = [number for number, entry in enumerate(index_of(what)) if not entry["refused"]]
-    data["sanitizer"] = data.get("sanitizer", {}) | _all_checked(what, runnable, tools, seconds)
+    before: dict[str, dict[str, Any]] = data.setdefault("sanitizer", {})
+    for tool in tools:
+        done = before.get(tool, {}).get("stems", [])
+        rest = [
+            number for number, entry in enumerate(index_of(what)) if not entry["refused"] and entry["stem"] not in done
+        ]
+        now = _all_checked(what, rest, [tool], seconds, jobs)[tool]
+        before[tool] = _together([before[tool] | {"late": False}, now]) if done else now
     result.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
-def _all_checked(what: str, numbers: Sequence[int], tools: Sequence[str], seconds: float) -> dict[str, Any]:
-    checked = {tool: _checked(what, numbers, tool, seconds) for tool in tools}
+def _all_checked(what: str, numbers: Sequence[int], tools: Sequence[str], seconds: float, jobs: int) -> dict[str, Any]:
+    """What each tool reports; its kernels are shared out to so many processes at a time, each with the time limit."""
+    parts = [numbers[first::jobs] for first in range(min(jobs, len(numbers)))]
+    checked: dict[str, dict[str, Any]] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        for tool in tools:
+            checked[tool] = _together(list(pool.map(partial(_checked, what, tool, seconds), parts)))
     for tool, report in checked.items():
-        print(f"{tool}: {json.dumps(report)[:1500]}")
+        print(f"{tool}: {json.dumps({key: value for key, value in report.items() if key != 'stems'})[:1500]}")
     return checked
 
 
-def _checked(what: str, numbers: Sequence[int], tool: str, seconds: float) -> dict[str, Any]:
+def _together(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The reports of processes that had a part of the kernels each."""
+    if not all(part["ran"] for part in parts):
+        return next(part for part in parts if not part["ran"])
+    return {
+        "ran": True,
+        "kernels": sum(part["kernels"] for part in parts),
+        "stems": sorted(stem for part in parts for stem in part["stems"]),
+        "late": any(part["late"] for part in parts),
+        "reports": {stem: lines for part in parts for stem, lines in part["reports"].items()},
+    }
+
+
+def _checked(what: str, tool: str, seconds: float, numbers: Sequence[int]) -> dict[str, Any]:
     """What a tool of compute-sanitizer reports of each kernel, at the smallest size and the middle one."""
     found = shutil.which("compute-sanitizer")
     if found is None:
@@ -104,18 +130,25 @@ def _checked(what: str, numbers: Sequence[int], tool: str, seconds: float) -> di
         text, late = held.decode(errors="replace") if isinstance(held, bytes) else "", True
     reports: dict[str, list[str]] = {}
     ran: list[str] = []
+    now = "before the first"
     for line in text.splitlines():
-        if line.startswith('{"number"') and "trouble" not in line:
-            ran.append(str(index[int(json.loads(line)["number"])]["stem"]))
+        if line.startswith('{"number"'):
+            told = json.loads(line)
+            now = str(index[int(told["number"])]["stem"])
+            if "trouble" in told:
+                ran.append(now)
+                if told["trouble"]:
+                    reports.setdefault(now, []).append(told["trouble"])
         elif (
             line.startswith("=========")
             and "SUMMARY" not in line
             and ("Error" in line or "hazard" in line or "Invalid" in line or "Uninit" in line)
         ):
-            reports.setdefault(ran[-1] if ran else "before the first", []).append(line.strip("= "))
+            reports.setdefault(now, []).append(line.strip("= "))
     return {
         "ran": bool(ran),
         "kernels": len(ran),
+        "stems": ran,
         "late": late,
         "reports": {k: v[:4] for k, v in reports.items()},
     }
@@ -265,6 +298,7 @@ def main() -> int:
     parser.add_argument("--what", choices=("corpus", "shipped"), default="corpus")
     parser.add_argument("--output", type=Path, help="the result file")
     parser.add_argument("--tools", nargs="*", default=TOOLS, choices=TOOLS, help="tools of compute-sanitizer")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that check at a time")
     parser.add_argument("--seconds", type=float, default=CHECKED_SECONDS, help="time limit of each tool")
     given = parser.parse_args()
     output = given.output or ROOT / "benchmarks" / "results" / f"{given.what}_h200.json"
@@ -274,9 +308,9 @@ def main() -> int:
 
             return build(given.what, folder(given.what))
         case "run":
-            return run(given.what, output, given.tools, given.seconds)
+            return run(given.what, output, given.tools, given.seconds, given.jobs)
         case "check":
-            return check(given.what, output, given.tools, given.seconds)
+            return check(given.what, output, given.tools, given.seconds, given.jobs)
         case _:
             return child(given.what, given.numbers, checked=given.part == "checked")
 

@@ -11,7 +11,7 @@ from argus.core.algebra.integers import linear_terms
 from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Or, Sym, Symbol
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
-from argus.core.proof.values.held.terms import chosen, free, mapped, parts, plus, replaced
+from argus.core.proof.values.held.terms import all_symbols, chosen, mapped, parts, plus, replaced
 from argus.core.values.conditions import Integers
 from argus.core.values.equality import Equal, Undecided, by_normal_forms
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Number, Reduce, ReduceOp, Whole, fn, reduce_
@@ -167,7 +167,7 @@ def agrees(known: Known, general: Expr, special: Expr) -> bool:
         return True
     if not known.questions.one():
         return False
-    for symbol in sorted(free(general), key=lambda each: each.name):
+    for symbol in sorted(all_symbols(general), key=lambda each: each.name):
         if symbol.kind == "loop" or symbol.name.startswith("~"):
             for number in _FEW:
                 if replaced(general, {symbol: algebra.const(number)}) is special:

@@ -14,9 +14,9 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Const, Index, Symbol
 from argus.core.proof.values.held.tables import BoolArray, Tables
-from argus.core.proof.values.held.terms import free, parts, replaced, unknown
+from argus.core.proof.values.held.terms import all_symbols, parts, replaced, unknown
 from argus.core.values.expr import Expr, Fn, Reduce, ReduceOp, expr, fn, infinity, reduce_
-from argus.core.walk import IntArray
+from argus.core.walk import IntArray, symbols
 
 _SPELLED_OUT = 16
 NEUTRAL: dict[ReduceOp, Expr] = {"sum": expr(0), "product": expr(1), "max": infinity(-1), "min": infinity(1)}
@@ -65,7 +65,7 @@ def _unnested(op: ReduceOp, ranges: list[Range], body: Expr) -> tuple[list[Range
                 inner, around = sums[0], body
         if not isinstance(inner, Reduce) or inner.op != op or inner.where is not algebra.TRUE:
             return ranges, body
-        if inner.low is not algebra.const(0):
+        if inner.low is not algebra.const(0) or symbols(inner.high) & {each.variable for each in ranges}:
             return ranges, body
         name = Symbol(f"{inner.variable.name}'{len(ranges)}", "fresh", 0)
         own = replaced(inner.body, {inner.variable: algebra.sym(name)})
@@ -83,7 +83,7 @@ def _joined(ranges: list[Range], body: Expr) -> tuple[list[Range], Expr] | None:
                 continue
             moved = algebra.sub(algebra.sym(a.variable), algebra.mul(algebra.sym(b.variable), a.high))
             one = replaced(body, {a.variable: moved})
-            if b.variable not in free(one):
+            if b.variable not in all_symbols(one):
                 rest = [each for each in ranges if each not in (a, b)]
                 return [*rest, Range(a.variable, algebra.mul(b.high, a.high))], one
     return None

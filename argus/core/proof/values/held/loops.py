@@ -133,28 +133,37 @@ class _Recurrence:
         step = self.known(again).simplified(self.step)
         if self.mine not in set(parts(step)):
             return self._replaced_each_time(step)
-        guess = None if reasons(self.entry) else self._guess(self.step)
+        lost = bool(reasons(self.entry))
+        guess, afresh = None if lost else self._guess(self.step), False
         if guess is None and not heads(self.known(algebra.eq(self.k, stmt.start)).simplified(self.step)):
-            guess = self._guess(self.known(self.loop.has_earlier(1)).simplified(self.step), afresh=True)
+            guess, afresh = self._guess(self.known(self.loop.has_earlier(1)).simplified(self.step), afresh=True), True
         if guess is None:
             stale = unknown(f"`{self.mine.tensor}` of an earlier iteration")
             return self._replaced_each_time(exchanged(step, {self.mine: stale}))
         end = algebra.add(stmt.start, algebra.mul(self.loop.trips, stmt.step))
-        after = guess(end)
-        if reasons(self.entry):
+        head, after = guess(self.k), guess(end)
+        # A form that does not begin with what the tile held holds only once an iteration has set it.
+        other = afresh and not lost and not self._first.same(guess(stmt.start), self.entry)
+        if other:
+            head = chosen(algebra.eq(self.k, stmt.start), self.entry, head)
+        if lost or other:
             after = chosen(algebra.lt(0, self.loop.trips), after, self.entry)
-        return Closed(guess(self.k), after)
+        return Closed(head, after)
+
+    @property
+    def _first(self) -> Known:
+        """What is known before the loop."""
+        return Known(self.cells.flow, (), self.cells.questions)
 
     def _replaced_each_time(self, step: Expr) -> Closed:
         """A tile that an iteration replaces. step: what it holds after an iteration that another one follows."""
         start, stride = self.loop.stmt.start, self.loop.stmt.step
         previous = self.at(step, algebra.sub(self.k, stride))
         head = previous
-        first = Known(self.cells.flow, (), self.cells.questions)
         if (
             reasons(self.entry)
             or reasons(step)
-            or not first.same(self.at(step, algebra.sub(start, stride)), self.entry)
+            or not self._first.same(self.at(step, algebra.sub(start, stride)), self.entry)
         ):
             head = chosen(algebra.eq(self.k, start), self.entry, previous)
         last = self.loop.last(0)[self.loop.symbol]
@@ -240,12 +249,11 @@ class _Recurrence:
     def _entered(self, old: Expr) -> tuple[Expr, Expr] | None:
         """The tile before the loop, and the reference of its terms, which is `old` there; None if it has another."""
         zero = expr(0)
-        start = Known(self.cells.flow, (), self.cells.questions)
-        if start.same(self.entry, zero):
+        if self._first.same(self.entry, zero):
             return zero, old
         first = self.at(old, self.loop.stmt.start)
         own = set(parts(self.entry))
         for each in parts(old):
-            if each in own and isinstance(each, Fn | Reduce) and start.same(first, each):
+            if each in own and isinstance(each, Fn | Reduce) and self._first.same(first, each):
                 return self.entry, each
         return None

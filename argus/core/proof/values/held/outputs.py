@@ -20,7 +20,7 @@ from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
 from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.tables import affine_in
-from argus.core.proof.values.held.terms import free, heads, plus, reasons, replaced
+from argus.core.proof.values.held.terms import all_symbols, heads, plus, reasons, replaced
 from argus.core.values.expr import Expr, element
 from argus.core.walk import substitute, symbols
 
@@ -128,7 +128,7 @@ def _blocks(places: Sequence[Separable], coordinates: Sequence[Index]) -> dict[S
 
 def _agents(value: Expr) -> Iterator[dict[Symbol, Index]]:
     """The number of each agent, of those in the value."""
-    named = [each for each in sorted(free(value), key=lambda s: s.name) if each.kind == "agent"]
+    named = [each for each in sorted(all_symbols(value), key=lambda s: s.name) if each.kind == "agent"]
     ranges = [range(each.low, each.high + 1) for each in named if each.low is not None and each.high is not None]
     if len(ranges) < len(named):
         yield {}

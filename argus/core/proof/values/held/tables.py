@@ -19,7 +19,7 @@ from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Cmp, Cond, Index, Sym, Symbol
 from argus.core.proof.dataflow.separable_index import Separable
-from argus.core.proof.values.held.terms import free, replaced, zipped
+from argus.core.proof.values.held.terms import all_symbols, replaced, zipped
 from argus.core.values.expr import Expr
 from argus.core.walk import IntArray, evaluate, symbols
 
@@ -53,7 +53,7 @@ class Tables:
 
     def of(self, root: Expr) -> list[Symbol]:
         """The symbols of tables in an expression, in a fixed order."""
-        return sorted((each for each in free(root) if each in self.known), key=lambda each: each.name)
+        return sorted((each for each in all_symbols(root) if each in self.known), key=lambda each: each.name)
 
     def at(self, root: Expr, positions: Positions) -> Expr:
         """The expression at other elements; its tables must have two axes."""

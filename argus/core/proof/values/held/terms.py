@@ -167,7 +167,7 @@ def zipped(
 
 def replaced(root: Expr, names: Mapping[Symbol, Index]) -> Expr:
     """The expression with symbols replaced; no replacement may mention a bound variable."""
-    if not names or names.keys().isdisjoint(free(root)):
+    if not names or names.keys().isdisjoint(all_symbols(root)):
         return root
     done: dict[Expr, Expr] = {}
 
@@ -248,7 +248,7 @@ def parts(root: Expr) -> Iterator[Expr]:
                 pass
 
 
-def free(root: Expr) -> frozenset[Symbol]:
+def all_symbols(root: Expr) -> frozenset[Symbol]:
     """Every symbol in the expression, bound ones included (their names occur nowhere else)."""
     found: set[Symbol] = set()
     for node in parts(root):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-
-from attrs import field, frozen
+from typing import Protocol
 
 from argus.core.algebra import coord
 from argus.core.index import Cond, Index, Node, Symbol
@@ -33,45 +32,44 @@ IndexMap = Callable[[Index], Index]
 CondMap = Callable[[Cond], Cond]
 
 
-@frozen
-class _Rewriting:
-    """The expressions with their integers mapped, each once."""
+class Choosing(Protocol):
+    """Builds a choice of two expressions."""
 
-    on_index: IndexMap
-    on_cond: CondMap
-    known: dict[Expr, Expr] = field(factory=dict[Expr, Expr])
+    def __call__(self, test: Test, then: Expr, other: Expr, /) -> Expr: ...
 
-    def of(self, root: Expr) -> Expr:
-        found = self.known.get(root)
-        if found is None:
-            found = self.known[root] = self._mapped(root)
-        return found
 
-    def _mapped(self, root: Expr) -> Expr:
-        match root:
-            case Number() | Infinity():
-                return root
-            case Whole(index=index):
-                return expr(self.on_index(index))
-            case Element(tensor=tensor, at=at):
-                return element(tensor, *map(self.on_index, at))
-            case Fn(name=name, args=args):
-                return fn(name, *map(self.of, args))
-            case Choose(test=test, then=then, other=other):
-                return choose(self._test(test), self.of(then), self.of(other))
-            case Reduce(op=op, variable=variable, low=low, high=high, where=where, body=body):
-                ends = self.on_index(low), self.on_index(high)
-                return reduce_(op, variable, *ends, self.of(body), self.on_cond(where))
-
-    def _test(self, test: Test) -> Test:
-        if isinstance(test, Compare):
-            return compare(test.op, self.of(test.left), self.of(test.right))
-        return self.on_cond(test)
+def map_parts(
+    root: Expr, on_expr: Callable[[Expr], Expr], on_index: IndexMap, on_cond: CondMap, choosing: Choosing = choose
+) -> Expr:
+    """The expression with its direct parts replaced; bound variables are left to the maps."""
+    match root:
+        case Number() | Infinity():
+            return root
+        case Whole(index=index):
+            return expr(on_index(index))
+        case Element(tensor=tensor, at=at):
+            return element(tensor, *map(on_index, at))
+        case Fn(name=name, args=args):
+            return fn(name, *map(on_expr, args))
+        case Choose(test=Compare(op=op, left=left, right=right), then=then, other=other):
+            return choosing(compare(op, on_expr(left), on_expr(right)), on_expr(then), on_expr(other))
+        case Choose(test=test, then=then, other=other):
+            assert not isinstance(test, Compare)
+            return choosing(on_cond(test), on_expr(then), on_expr(other))
+        case Reduce(op=op, variable=variable, low=low, high=high, where=where, body=body):
+            return reduce_(op, variable, on_index(low), on_index(high), on_expr(body), on_cond(where))
 
 
 def mapped(root: Expr, on_index: IndexMap, on_cond: CondMap) -> Expr:
     """The expression with each index expression and condition replaced; bound variables are left to the maps."""
-    return _Rewriting(on_index, on_cond).of(root)
+    known: dict[Expr, Expr] = {}
+
+    def visit(node: Expr) -> Expr:
+        if node not in known:
+            known[node] = map_parts(node, visit, on_index, on_cond)
+        return known[node]
+
+    return visit(root)
 
 
 def substitute(root: Expr, names: Mapping[Symbol, Index], coords: tuple[Index, ...] | None = None) -> Expr:

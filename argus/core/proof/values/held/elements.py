@@ -27,8 +27,9 @@ from argus.core.ir import (
     Where,
 )
 from argus.core.ir.element_walk import children, dtype_of, nodes
-from argus.core.proof.values.held.terms import chosen, number, parts, unknown
+from argus.core.proof.values.held.terms import chosen, number, unknown
 from argus.core.values.expr import Expr, Infinity, compare, expr, fn
+from argus.core.values.rewriting import nodes as values_in
 from argus.core.walk import mentions
 
 
@@ -58,7 +59,7 @@ class Elements:
                 found = self.of(arg)
                 if dtype.family != "float":
                     return fn(f"to {dtype}", found)
-                if not dtype.holds(inf) and any(isinstance(each, Infinity) for each in parts(found)):
+                if not dtype.holds(inf) and any(isinstance(each, Infinity) for each in values_in(found)):
                     return unknown(f"an infinite number as {dtype}")
                 if dtype_of(arg) != dtype:
                     self.rounds(dtype)

@@ -11,11 +11,12 @@ from argus.core.algebra.integers import linear_terms
 from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Or, Sym, Symbol
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
-from argus.core.proof.values.held.terms import all_symbols, chosen, mapped, parts, plus, replaced
+from argus.core.proof.values.held.terms import all_symbols, chosen, mapped, plus, replaced
 from argus.core.values.conditions import Integers
 from argus.core.values.equality import Equal, Undecided, by_normal_forms
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Number, Reduce, ReduceOp, Whole, fn, reduce_
 from argus.core.values.places import limit
+from argus.core.values.rewriting import nodes
 from argus.core.walk import children, mentions, rebuild
 
 _FEW = range(4)
@@ -80,7 +81,7 @@ class Known:
         return self._equal(self.simplified(one), self.simplified(two), assumed=False)
 
     def _equal(self, one: Expr, two: Expr, *, assumed: bool) -> bool:
-        if sum(1 for each in (one, two) for _ in parts(each)) > _LARGEST:
+        if sum(1 for each in (one, two) for _ in nodes(each)) > _LARGEST:
             return False
         facts = (*self.flow.facts, *self.context)
         answer = by_normal_forms(one, two, (*facts, *self.lemmas(one), *self.lemmas(two)))
@@ -94,7 +95,7 @@ class Known:
 
     def lemmas(self, root: Expr) -> Iterator[Cond]:
         """Proved facts on the order of ranges' ends, and of the bounds that tests set to their variables."""
-        reductions = [node for node in parts(root) if isinstance(node, Reduce)]
+        reductions = [node for node in nodes(root) if isinstance(node, Reduce)]
         ends = {algebra.sym(node.variable): node.high for node in reductions}
         tests = {cond for node in reductions for test in _tests(node) for cond in _conjuncts(test)}
         for cond in sorted(tests, key=lambda each: each.digest):
@@ -150,7 +151,7 @@ def _is_finite(of: Expr) -> bool:
 
 
 def _tests(of: Reduce) -> Iterator[Cond]:
-    for node in parts(of.body):
+    for node in nodes(of.body):
         if isinstance(node, Choose) and not isinstance(node.test, Compare):
             yield node.test
     yield of.where

@@ -14,8 +14,9 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Const, Index, Symbol
 from argus.core.proof.values.held.tables import BoolArray, Tables
-from argus.core.proof.values.held.terms import all_symbols, parts, replaced, unknown
+from argus.core.proof.values.held.terms import all_symbols, replaced, unknown
 from argus.core.values.expr import Expr, Fn, Reduce, ReduceOp, expr, fn, infinity, reduce_
+from argus.core.values.rewriting import nodes
 from argus.core.walk import IntArray, symbols
 
 _SPELLED_OUT = 16
@@ -33,7 +34,7 @@ class Range:
 
 def bound_variables(root: Expr, count: int) -> list[Symbol]:
     """Names for variables around an expression that no binder within it has."""
-    used = [int(each.variable.name[1:]) for each in parts(root) if isinstance(each, Reduce)]
+    used = [int(each.variable.name[1:]) for each in nodes(root) if isinstance(each, Reduce)]
     return [Symbol(f"~{max(used, default=0) + 1 + number}", "fresh", 0) for number in range(count)]
 
 

@@ -19,8 +19,9 @@ from argus.core.proof.values.held.cells import Cells, registers_of
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
 from argus.core.proof.values.held.recurrences import Linear, folded, greatest, grown, linear, operands, rescaled, times
-from argus.core.proof.values.held.terms import HEAD, chosen, exchanged, heads, parts, plus, reasons, replaced, unknown
+from argus.core.proof.values.held.terms import HEAD, chosen, exchanged, heads, plus, reasons, replaced, unknown
 from argus.core.values.expr import Element, Expr, Fn, Reduce, ReduceOp, element, expr, fn, infinity
+from argus.core.values.rewriting import nodes
 
 Key = tuple[Segment, Buffer]
 Guess = Callable[[Index], Expr]
@@ -125,13 +126,13 @@ class _Recurrence:
         """The closed form; None if no guess is right."""
         if any(each is not self.mine for each in heads(self.step)):
             return None
-        if self.mine not in set(parts(self.step)):
+        if self.mine not in set(nodes(self.step)):
             return self._replaced_each_time(self.step)
         stmt = self.loop.stmt
         follows = algebra.add(self.k, stmt.step)
         again = algebra.lt(follows, stmt.stop) if stmt.step > 0 else algebra.lt(stmt.stop, follows)
         step = self.known(again).simplified(self.step)
-        if self.mine not in set(parts(step)):
+        if self.mine not in set(nodes(step)):
             return self._replaced_each_time(step)
         lost = bool(reasons(self.entry))
         guess, afresh = None if lost else self._guess(self.step), False
@@ -252,8 +253,8 @@ class _Recurrence:
         if self._first.same(self.entry, zero):
             return zero, old
         first = self.at(old, self.loop.stmt.start)
-        own = set(parts(self.entry))
-        for each in parts(old):
+        own = set(nodes(self.entry))
+        for each in nodes(old):
             if each in own and isinstance(each, Fn | Reduce) and self._first.same(first, each):
                 return self.entry, each
         return None

@@ -8,8 +8,9 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Const
-from argus.core.proof.values.held.terms import parts, plus, replaced
+from argus.core.proof.values.held.terms import plus, replaced
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, Test, choose, expr, fn
+from argus.core.values.rewriting import nodes
 
 ZERO, ONE = expr(0), expr(1)
 _MORE = 8
@@ -34,7 +35,7 @@ def linear(of: Expr, tile: Element) -> Linear | None:
     """The expression as a linear one of the tile; None if it is not written as one."""
     if of is tile:
         return Linear(ONE, ZERO)
-    if tile not in set(parts(of)):
+    if tile not in set(nodes(of)):
         return Linear(ZERO, of)
     match of:
         case Fn(name="add" | "sub" | "neg" | "mul" | "div" | "fma" as name, args=args):
@@ -42,7 +43,7 @@ def linear(of: Expr, tile: Element) -> Linear | None:
             known = [each for each in found if each is not None]
             return _combined(name, known) if len(known) == len(found) else None
         case Choose(test=test, then=then, other=other):
-            if isinstance(test, Compare) and tile in {*parts(test.left), *parts(test.right)}:
+            if isinstance(test, Compare) and tile in {*nodes(test.left), *nodes(test.right)}:
                 return None
             one, two = linear(then, tile), linear(other, tile)
             if one is None or two is None:
@@ -87,7 +88,7 @@ def folded(op: str, of: Expr, tile: Element) -> Expr | None:
     """The term, if the expression is op(tile, term) and the term does not mention the tile."""
     found = list(operands(op, of))
     others = [each for each in found if each is not tile]
-    if len(others) + 1 != len(found) or not others or any(tile in set(parts(each)) for each in others):
+    if len(others) + 1 != len(found) or not others or any(tile in set(nodes(each)) for each in others):
         return None
     term = others[0]
     for each in others[1:]:
@@ -128,7 +129,7 @@ def grown(now: Reduce, following: Expr) -> Expr | None:
 
 def rescaled(factor: Expr) -> Iterator[tuple[Expr, Expr]]:
     """Pairs (old, new) of references between which a factor rescales: new is a maximum of old and others."""
-    for each in parts(factor):
+    for each in nodes(factor):
         if isinstance(each, Fn) and each.name == "max":
             for old in each.args:
                 yield old, each

@@ -6,7 +6,7 @@ output whose expression still has one has no value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import count
 from math import inf, isfinite
@@ -19,19 +19,17 @@ from argus.core.values.expr import (
     Element,
     Expr,
     Fn,
-    Infinity,
-    Number,
     Reduce,
     Test,
     Whole,
     choose,
-    compare,
     element,
     expr,
     fn,
     infinity,
     reduce_,
 )
+from argus.core.values.rewriting import map_parts, nodes
 from argus.core.walk import substitute, symbols
 
 HEAD = "@"
@@ -73,53 +71,11 @@ def _cond_itself(cond: Cond) -> Cond:
     return cond
 
 
-def _itself(root: Expr) -> Expr:
-    return root
-
-
-class Rewriting:
-    """A rewriting of all parts of an expression; each distinct node is visited once.
-
-    on_index, on_cond: rewrite the integers within. on_expr: replaces a node after its parts are rewritten.
-    """
-
-    def __init__(
-        self,
-        on_index: Callable[[Index], Index] = _index_itself,
-        on_cond: Callable[[Cond], Cond] = _cond_itself,
-        on_expr: Callable[[Expr], Expr] = _itself,
-    ) -> None:
-        self._on_index, self._on_cond, self._on_expr = on_index, on_cond, on_expr
-        self._done: dict[Expr, Expr] = {}
-
-    def of(self, root: Expr) -> Expr:
-        """The rewritten expression."""
-        found = self._done.get(root)
-        if found is None:
-            found = self._done[root] = self._on_expr(mapped(root, self.of, self._on_index, self._on_cond))
-        return found
-
-
 def mapped(
     root: Expr, on_expr: Callable[[Expr], Expr], on_index: Callable[[Index], Index], on_cond: Callable[[Cond], Cond]
 ) -> Expr:
-    """The expression with its direct parts mapped."""
-    match root:
-        case Number() | Infinity():
-            return root
-        case Whole(index=index):
-            return expr(on_index(index))
-        case Element(tensor=tensor, at=at):
-            return element(tensor, *map(on_index, at))
-        case Fn(name=name, args=args):
-            return fn(name, *map(on_expr, args))
-        case Choose(test=Compare(op=op, left=left, right=right), then=then, other=other):
-            return chosen(compare(op, on_expr(left), on_expr(right)), on_expr(then), on_expr(other))
-        case Choose(test=test, then=then, other=other):
-            assert not isinstance(test, Compare)
-            return chosen(on_cond(test), on_expr(then), on_expr(other))
-        case Reduce(op=op, variable=variable, low=low, high=high, where=where, body=body):
-            return reduce_(op, variable, on_index(low), on_index(high), on_expr(body), on_cond(where))
+    """The expression with its direct parts replaced; a choice that is decided then is its branch."""
+    return map_parts(root, on_expr, on_index, on_cond, chosen)
 
 
 def zipped(
@@ -207,7 +163,7 @@ def renumbered(root: Expr) -> Expr:
         own = Symbol(f"~apart {next(numbers)}", "fresh", 0)
         here = {node.variable: algebra.sym(own)}
         body = visit(replaced(node.body, here))
-        used = [int(each.variable.name[1:]) for each in parts(body) if isinstance(each, Reduce)]
+        used = [int(each.variable.name[1:]) for each in nodes(body) if isinstance(each, Reduce)]
         name = Symbol(f"~{max(used, default=0) + 1}", "fresh", 0)
         where = substitute(substitute(node.where, here), {own: algebra.sym(name)})
         return reduce_(node.op, name, node.low, node.high, replaced(body, {own: algebra.sym(name)}), where)
@@ -217,41 +173,22 @@ def renumbered(root: Expr) -> Expr:
 
 def exchanged(root: Expr, table: Mapping[Expr, Expr]) -> Expr:
     """The expression with whole parts exchanged for others."""
+    done: dict[Expr, Expr] = {}
 
     def visit(node: Expr) -> Expr:
-        return table.get(node, node)
+        if node not in done:
+            same = mapped(node, visit, _index_itself, _cond_itself)
+            done[node] = table.get(same, same)
+        return done[node]
 
-    found = Rewriting(on_expr=visit).of(root)
+    found = visit(root)
     return found if found is root else renumbered(found)
-
-
-def parts(root: Expr) -> Iterator[Expr]:
-    """Every distinct part of an expression, itself first."""
-    seen: set[Expr] = set()
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        yield node
-        match node:
-            case Fn(args=args):
-                stack.extend(args)
-            case Choose(test=test, then=then, other=other):
-                stack.extend((then, other))
-                if isinstance(test, Compare):
-                    stack.extend((test.left, test.right))
-            case Reduce(body=body):
-                stack.append(body)
-            case _:
-                pass
 
 
 def all_symbols(root: Expr) -> frozenset[Symbol]:
     """Every symbol in the expression, bound ones included (their names occur nowhere else)."""
     found: set[Symbol] = set()
-    for node in parts(root):
+    for node in nodes(root):
         match node:
             case Whole(index=index):
                 found |= symbols(index)
@@ -268,9 +205,9 @@ def all_symbols(root: Expr) -> frozenset[Symbol]:
 
 def heads(root: Expr) -> tuple[Element, ...]:
     """The values of tiles at heads of loops that occur in the expression."""
-    return tuple(each for each in parts(root) if isinstance(each, Element) and each.tensor.startswith(HEAD))
+    return tuple(each for each in nodes(root) if isinstance(each, Element) and each.tensor.startswith(HEAD))
 
 
 def reasons(root: Expr) -> tuple[str, ...]:
     """Why parts of the expression are not known."""
-    return tuple(each.name[1:] for each in parts(root) if isinstance(each, Fn) and each.name.startswith("?"))
+    return tuple(each.name[1:] for each in nodes(root) if isinstance(each, Fn) and each.name.startswith("?"))

@@ -102,6 +102,26 @@ def nodes(root: Expr) -> Iterator[Expr]:
                 pass
 
 
+def written_size(root: Expr) -> int:
+    """The number of parts of the expression as text, where a shared part is written as often as it occurs."""
+    known: dict[Expr, int] = {}
+
+    def visit(node: Expr) -> Expr:
+        if node not in known:
+            known[node] = 1
+            below: list[Expr] = []
+
+            def part(each: Expr) -> Expr:
+                below.append(visit(each))
+                return each
+
+            map_parts(node, part, lambda index: index, lambda cond: cond)
+            known[node] += sum(known[each] for each in below)
+        return node
+
+    return known[visit(root)]
+
+
 def elements(root: Expr) -> tuple[Element, ...]:
     """The elements of tensors that the expression reads."""
     return tuple(each for each in nodes(root) if isinstance(each, Element))

@@ -16,8 +16,8 @@ from argus.core.dsl.kernel import Template
 from argus.core.index import Symbol
 from argus.core.proof.values.held import cells, folds, loops
 from argus.core.proof.values.held.folds import Range, reduction
-from argus.core.values.expr import Expr, element, reduce_
-from argus.core.values.rewriting import free_symbols
+from argus.core.values.expr import Expr, element, fn, reduce_
+from argus.core.values.rewriting import free_symbols, written_size
 from argus.language import (
     Fragment,
     Tensor,
@@ -155,6 +155,26 @@ def test_a_wrong_kernel_slips_past_without_the_check(case: str, monkeypatch: pyt
 @pytest.mark.parametrize("template", [row_sum(5.0, 1), row_sum(0.0, 0), online(rescaled)])
 def test_a_right_kernel_holds_its_formula(template: Template) -> None:
     assert holds_its_formula(template)
+
+
+@kernel(target=sm_90a, threads=64)
+def doubled(X: Tensor["M", f32], Y: Tensor["M", f32]) -> None:
+    (M,) = X.shape
+    (m,) = block_id((ceil_div(M, 64),))
+    copy(load(X.tile((64,), (m,)), BY, edge=0) * 2.0, Y.tile((64,), (m,)), edge=0)
+    assert_equals(Y, lambda r: X[r] * 3)
+
+
+def test_a_reason_shows_what_is_stored() -> None:
+    (found,) = (each for each in analysed(doubled.trace()).obligations if "assert_equals" in each.what)
+    assert "what is stored, `lambda i0: X[i0] * 2`, is not known to equal the formula" in found.unknown
+
+
+def test_the_size_of_a_text_is_counted_without_writing_it() -> None:
+    value = element("x", algebra.const(0))
+    for _ in range(60):
+        value = fn("add", value, value)
+    assert written_size(value) == (1 << 61) - 1
 
 
 def triangle() -> Expr:

@@ -16,11 +16,14 @@ from argus.core.proof.outputs.writes import conditional_claim_error, written_onc
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Held, interpreted
 from argus.core.values.expr import Expr
-from argus.core.values.rewriting import elements, mapped, substitute
+from argus.core.values.formula_text import formula_text
+from argus.core.values.rewriting import elements, mapped, substitute, written_size
 from argus.core.walk import fold, rebuild, symbols
 from argus.core.walk import substitute as substitute_index
 
 OF_PROGRAM = "values are not followed from one launch to the next yet"
+_LONGEST = 200
+"""Characters of a value that a reason shows, and parts of one that is written as text."""
 _INSTEAD = "compare runs with it (`argus run`); claims about tags are proved: `assert_written_once`, `assert_covers`"
 
 
@@ -64,8 +67,17 @@ def _proof(flow: Flow, stmt: Assert, claim: Equals) -> Held | str:
         same = dict(_equal_places(case.given, at))
         value, meant = substitute(case.value, same), substitute(formula, same)
         if not known.equal(value, _in_blocks(meant, known)):
-            return "what is stored is not known to equal the formula"
+            return f"what is stored{_shown(case.value, at, order)} is not known to equal the formula"
     return held
+
+
+def _shown(value: Expr, at: Sequence[Sym], order: Sequence[int]) -> str:
+    """What is stored, as a function of the claim's coordinates; empty if it is long."""
+    if written_size(value) > _LONGEST:
+        return ""
+    names = {at[axis].symbol: algebra.coord(number) for number, axis in enumerate(order)}
+    text = formula_text(substitute(value, names), len(order))
+    return f", `{text}`," if len(text) <= _LONGEST else ""
 
 
 def _equal_places(given: Iterable[Cond], at: Sequence[Sym]) -> Iterator[tuple[Symbol, Index]]:

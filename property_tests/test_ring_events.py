@@ -49,6 +49,7 @@ def compared_names() -> tuple[str, ...]:
     return tuple(sorted(name for name, kernel in ROLES.items() if compared(kernel)))
 
 
+@pytest.mark.nightly
 def test_most_shapes_are_compared() -> None:
     assert len(compared_names()) >= 12
 

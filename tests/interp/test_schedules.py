@@ -11,7 +11,7 @@ from argus.interp.search.schedule import ROLES_DIRECTED
 from benchmarks.schedules import CORPUS, corpus, count, right_kernels
 from tests.interp.rings import Config, gemm
 
-PARTS = 16
+PARTS = 48
 
 
 def right(part: int = 0, parts: int = 1) -> dict[str, Kernel]:
@@ -26,7 +26,7 @@ def test_the_corpus_has_right_kernels_of_hopper() -> None:
     assert all(any((CORPUS / kind / f"{name}.py").exists() for kind in ("proved", "unknown")) for name in names)
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(48)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_schedule_alarms_of_a_right_kernel(part: int) -> None:
     for name, kernel in right(part, PARTS).items():
@@ -37,5 +37,5 @@ def test_no_schedule_alarms_of_a_right_kernel(part: int) -> None:
 
 
 def test_an_alarm_is_counted() -> None:
-    found = count(gemm(Config(2, fault="early release")), sizes=16, random=0, seed=0)
+    found = count(gemm(Config(2, fault="early release")), sizes=4, random=0, seed=0)
     assert "I10" in {alarm.violation.code for alarm in found.alarms}

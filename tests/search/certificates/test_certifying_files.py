@@ -35,6 +35,7 @@ from tests.search.certificates.deliveries import claim, claimed
 from tests.search.certificates.test_certifying import middle, missed, once
 from tests.search.certificates.test_delivery import complaints, printed
 from tests.search.problems.test_files import RIGHT, SIZES, SMALL, kernel_file
+from tests.tiers import Tier
 
 ROOT = Path(__file__).parents[3]
 DESIGNS = {"gfx942": "matmul+loop-unrolling", "sm_90a": "gemm"}
@@ -162,11 +163,11 @@ def test_the_loader_of_a_file_compares_with_its_reference(tmp_path: Path, home: 
 @pytest.mark.share(2)
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("reward", ["predicted", "measured"])
-def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home: Path) -> None:
+def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home: Path, tier: Tier) -> None:
     folder = delivery(home, tmp_path / "out", reward=reward)
     before = states(folder)
 
-    assert missed(folder, reward, lambda told: suspected(folder, before, told=told)) == []
+    assert missed(folder, reward, lambda told: suspected(folder, before, told=told), tier) == []
 
 
 @pytest.mark.usefixtures("remembered")

@@ -48,7 +48,7 @@ def inputs(torch: Any, tensors: Mapping[str, str], case: Mapping[str, Any], seed
 def expected(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped
     """The result of a family and the bound of its error, from the inputs as the GPU reads them."""
     wide = {name: each.double() for name, each in given.items()}
-    return _FORMULAS.get(family, _product)(torch, family, wide)
+    return FORMULAS.get(family, product)(torch, family, wide)
 
 
 def is_exact(family: str) -> bool:
@@ -56,24 +56,24 @@ def is_exact(family: str) -> bool:
     return not family.endswith(("silu", "gelu"))
 
 
-def _product(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped
+def product(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped
     """op(A) @ op(B), with op from the letters of the name."""
     del torch
     letters = family.split("_")[1] if family.startswith(("gemm_", "bmm_")) else "nt"
     letters = letters if set(letters) <= {"n", "t"} else "nt"
     a = given["A"].mT if letters[0] == "t" else given["A"]
     b = given["B"].mT if letters[1] == "t" else given["B"]
-    return _multiplied(a, b)
+    return multiplied(a, b)
 
 
-def _multiplied(a: Any, b: Any, error: float | None = None) -> Result:  # noqa: ANN401 reason: untyped
+def multiplied(a: Any, b: Any, error: float | None = None) -> Result:  # noqa: ANN401 reason: untyped
     """a @ b. error: that of a sum, relative to the sum of magnitudes."""
     share = a.shape[-1] * _F32 if error is None else error
     return a @ b, share * (a.abs() @ b.abs())
 
 
 def _with_bias(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped
-    value, error = _product(torch, family, given)
+    value, error = product(torch, family, given)
     return value + given["bias"], error + _F32 * (value.abs() + given["bias"].abs())
 
 
@@ -93,26 +93,26 @@ def _bias_gelu(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401
 
 
 def _scaled(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped
-    value, error = _product(torch, family, given)
+    value, error = product(torch, family, given)
     return value * given["alpha"], (error + _F32 * value.abs()) * given["alpha"].abs()
 
 
 def _residual(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped
-    value, error = _product(torch, family, given)
+    value, error = product(torch, family, given)
     return value + given["R"], error + _F32 * (value.abs() + given["R"].abs())
 
 
 def _gated(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped
     del family
-    gate, gate_error = _silu(torch, *_multiplied(given["A"], given["W"].mT))
-    value, error = _multiplied(given["A"], given["V"].mT)
+    gate, gate_error = _silu(torch, *multiplied(given["A"], given["W"].mT))
+    value, error = multiplied(given["A"], given["V"].mT)
     result = gate * value
     return result, gate_error * (value.abs() + error) + gate.abs() * error + _F32 * result.abs()
 
 
 def _fp8(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped
     del torch, family
-    value, error = _multiplied(given["A"], given["B"].mT, _FP8)
+    value, error = multiplied(given["A"], given["B"].mT, _FP8)
     scale = given["scale_a"] * given["scale_b"]
     return value * scale, (error + 2 * _F32 * value.abs()) * scale
 
@@ -122,10 +122,10 @@ def _fp8_blocks(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN40
     n, k = given["B"].shape
     of_a = given["scale_a"].mT.repeat_interleave(_BLOCK, 1)[:, :k]
     of_b = given["scale_b"].repeat_interleave(_BLOCK, 0)[:n].repeat_interleave(_BLOCK, 1)[:, :k]
-    return _multiplied(given["A"] * of_a, (given["B"] * of_b).mT, _FP8)
+    return multiplied(given["A"] * of_a, (given["B"] * of_b).mT, _FP8)
 
 
-_FORMULAS: dict[str, Callable[[Any, str, Given], Result]] = {
+FORMULAS: dict[str, Callable[[Any, str, Given], Result]] = {
     "gemm_bias": _with_bias,
     "gemm_bias_silu": _bias_silu,
     "gemm_bias_gelu": _bias_gelu,

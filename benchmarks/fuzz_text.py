@@ -1,9 +1,9 @@
 """Random proved programs whose emitted text is executed on the CPU: `python benchmarks/fuzz.py text`.
 
 Programs are drawn from the families of `property_tests/small` that are right by construction. Each is verified; the
-texts of the proved ones are compiled many at a time, run at three sizes, each under another schedule with other inputs,
-and compared with the interpreter. A journal has one line for each program: what came of it, its family, its target,
-what it uses, the seed, and the program.
+texts of the proved ones (all that a build chooses from) are compiled many at a time, run at three sizes, each under
+another schedule with other inputs, and compared with the interpreter. A journal has one line for each program: what
+came of it, its family, its target, what it uses, the seed, and the program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from argus.core.verdict import Proved
 from argus.interp.search.search import sizes_in_order
 from argus.runtime.cpu.programs import validate_program
 from argus.runtime.cpu.together import Runs, validate_together
-from argus.runtime.cpu.validate import Validation, emitted
+from argus.runtime.cpu.validate import Validation, every_text
 from argus.testing.mutants import spread_sizes
 from argus.verifier.kernel import verify
 from argus.verifier.program import verify_program
@@ -126,7 +126,7 @@ def _batches(seed: int, seen: set[str]) -> Iterator[list[Right]]:
 def executed_batch(programs: Sequence[Right], seed: int, seconds: float) -> list[Entry]:
     """What came of each program."""
     entries: list[Entry] = []
-    runs: list[tuple[Entry, Runs]] = []
+    runs: list[tuple[Entry, tuple[Runs, ...]]] = []
     for number, program in enumerate(programs):
         entry, traced = _proved(program, seed, seconds)
         if traced is None:
@@ -134,15 +134,20 @@ def executed_batch(programs: Sequence[Right], seed: int, seconds: float) -> list
         elif isinstance(traced, Program):
             entries.append(_judged(entry, _or_error(partial(validate_program, traced, seeds=[number % _SCHEDULES]))))
         else:
-            made = _or_error(partial(emitted, traced))
+            made = _or_error(partial(every_text, traced))
             if isinstance(made, ArgusError):
                 entries.append(_judged(entry, made))
             else:
                 sizes = spread_sizes(list(sizes_in_order(traced)), _SIZES)
                 cases = [(each, (place + number) % _SCHEDULES) for place, each in enumerate(sizes)]
-                runs.append((entry, Runs(made, cases)))
-    found = validate_together([each for _, each in runs]) if runs else []
-    return [*entries, *(_judged(entry, each) for (entry, _), each in zip(runs, found, strict=True))]
+                runs.append((entry, tuple(Runs(each, cases) for each in made)))
+    found = iter(validate_together([each for _, made in runs for each in made]) if runs else [])
+    return [*entries, *(_worst([_judged(entry, next(found)) for _ in made]) for entry, made in runs)]
+
+
+def _worst(entries: Sequence[Entry]) -> Entry:
+    """The first of a program's texts that is not right, else any."""
+    return next((each for each in entries if each.outcome != "right"), entries[0])
 
 
 def _or_error(action: Callable[[], T]) -> T | ArgusError:

@@ -76,6 +76,7 @@ def _wrong(found: Validation) -> Diagnostic | None:
     facts = (
         ("launch", _shown(trial.sizes)),
         ("seed", str(trial.seed)),
+        *((("text", f"{trial.text} of {_texts(found)} that a build chooses from"),) if _texts(found) > 1 else ()),
         *((each.kind, f"line {each.line}: {each.where} {each.what}") for each in trial.findings[:_SHOWN]),
     )
     repair = "verify the kernel; if it is proved, report this as a bug of the emitter"
@@ -83,6 +84,10 @@ def _wrong(found: Validation) -> Diagnostic | None:
         option = "--seconds" if trial.limit == "time" else "--memory"
         repair = f"give a higher `{option}`, or smaller `--sizes`; if neither helps, {repair}"
     return Diagnostic("E415", "error", message, facts=facts, help=repair, kernel=found.kernel)
+
+
+def _texts(found: Validation) -> int:
+    return max((each.text for each in found.trials), default=1)
 
 
 def _what(trial: Trial) -> str:
@@ -100,6 +105,8 @@ def _lines(found: Validation) -> Iterator[str]:
     exact = all(each.exact for each in found.trials)
     yield f"{found.kernel} ({found.target}): {f'{wrong} of {len(found.trials)} runs fail' if wrong else 'agrees'}"
     yield f"  runs            {len(found.trials)}, at {'; '.join(dict.fromkeys(_shown(t.sizes) for t in found.trials))}"
+    if _texts(found) > 1:
+        yield f"  texts           {_texts(found)}, of which a build takes the one with fewer registers in memory"
     yield f"  compared        {sum(t.elements for t in found.trials):,} elements, {_how(exact)}"
     yield f"  time            {found.seconds[0]:.2f} s to build, {found.seconds[1]:.2f} s to run and compare"
 

@@ -18,7 +18,7 @@ from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.ptxas import parse_report as parse_assembler_report
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.resource_report import ResourceReport, parse_report
-from argus.emit.hip.text import hip_text
+from argus.emit.hip.text import hip_texts
 from argus.emit.hip.toolchain import Compiled as CompiledHip
 from argus.emit.hip.toolchain import compile_hip, write_files
 from argus.emit.names import assign_names, file_stem
@@ -65,19 +65,19 @@ def build(
 
 def _compiled_hip(kernel: Kernel, directory: Path | None) -> tuple[str, CompiledHip, ResourceReport]:
     """The text, its files and its resources; with addresses computed anew in loops if fewer registers spill so."""
-    texts = [hip_text(kernel), hip_text(kernel, recompute=True)]
+    preferred, *others = hip_texts(kernel)
     stem = file_stem(kernel)
-    place = _cache_directory(stem, texts[0]) if directory is None else directory
+    place = _cache_directory(stem, preferred) if directory is None else directory
 
     def compiled(text: str) -> tuple[str, CompiledHip, ResourceReport]:
         made = compile_hip(text, stem, place, COMPILE_SECONDS)
         return text, made, parse_report(made.remarks, made.assembly_text)
 
-    plain = compiled(texts[0])
-    if not plain[2].spills:
-        return plain
-    other = compiled(texts[1])
-    return other if other[2].scratch_bytes < plain[2].scratch_bytes else compiled(texts[0])
+    best = compiled(preferred)
+    for text in others if best[2].spills else ():
+        other = compiled(text)
+        best = other if other[2].scratch_bytes < best[2].scratch_bytes else compiled(preferred)
+    return best
 
 
 def compile_resources(kernel: Kernel) -> Compiled:

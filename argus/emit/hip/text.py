@@ -71,6 +71,11 @@ _POLICIES: Mapping[PolicyName, str] = {
 }
 
 
+def hip_texts(kernel: Kernel) -> tuple[str, ...]:
+    """The texts that a build chooses from, the preferred one first. Raises as `hip_text` does."""
+    return tuple(dict.fromkeys(hip_text(kernel, recompute=anew) for anew in (False, True)))
+
+
 def hip_text(kernel: Kernel, *, recompute: bool = False) -> str:
     """Emit the file. Tags and assertions do not change the text.
 
@@ -95,7 +100,7 @@ def hip_text(kernel: Kernel, *, recompute: bool = False) -> str:
         (LANES, reads_lanes(kernel)),
         (ACCUMULATION, uses_agprs(kernel)),
         (CHOSEN, chooses_registers(lines)),
-        (OPAQUE, recompute),
+        (OPAQUE, any("= opaque(" in line for line in lines)),
     )
     head = [part for part, used in parts if used]
     return "\n".join([f"// {kernel.name} for {kernel.target}, emitted by Argus.", *head, *lines, "}", ""])

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from attrs import evolve
 
 from argus.core.diagnostic import ArgusError
 from argus.core.index import Sym
@@ -42,7 +43,7 @@ from argus.runtime.cpu.validate import (
     Validation,
     claimed_difference,
     difference,
-    emitted,
+    every_text,
     is_exact,
     seeds_of,
     unit,
@@ -65,19 +66,30 @@ def validate_program(
 ) -> Validation:
     """Execute a program's texts at each of the sizes (some that meet all assumptions, if none are given) and each seed.
 
+    Where a build chooses from several texts of a kernel, all launches run by their first, then by their second.
     Raises ArgusError as `validate` does.
     """
     start = perf_counter()
-    made = [(each, emitted(each.kernel)) for each in program.launches]
-    built = [(each, text, own, compile_unit(own)) for each, text in made for own in (unit(text),)]
+    made = [every_text(each.kernel) for each in program.launches]
+    built = [[_built(text) for text in texts] for texts in made]
     compiled = perf_counter()
+    several = [
+        [(each, *texts[min(number, len(texts) - 1)]) for each, texts in zip(program.launches, built, strict=True)]
+        for number in range(max(map(len, built)))
+    ]
     trials = [
-        _trial(program, built, chosen, seed, Limits(seconds, gibibytes))
+        evolve(_trial(program, run, chosen, seed, Limits(seconds, gibibytes)), text=number)
+        for number, run in enumerate(several, 1)
         for chosen in sizes or _chosen_sizes(program)
         for seed in seeds_of(seeds)
     ]
     times = (compiled - start, perf_counter() - compiled)
     return Validation(program.name, program.launches[0].kernel.target.name, tuple(trials), times)
+
+
+def _built(text: Emitted) -> tuple[Emitted, Unit, Executable]:
+    own = unit(text)
+    return text, own, compile_unit(own)
 
 
 def _chosen_sizes(program: Program) -> list[dict[str, int]]:

@@ -1,4 +1,4 @@
-"""Compare emitted text with the interpreter: the text is executed on the CPU under several schedules.
+"""Compare emitted texts with the interpreter: they are executed on the CPU under several schedules.
 
 Inputs are small integers, so sums are exact in every order and outputs must agree bit for bit, unless the kernel uses a
 function that the machine approximates (exponential, root, quotient and such); those agree within the bound of
@@ -27,7 +27,7 @@ from argus.emit.cpu.compiler import Executable, compile_unit
 from argus.emit.cpu.shared_arrays import moved_apart
 from argus.emit.cpu.unit import Unit, unit_of
 from argus.emit.cuda.text import cuda_text
-from argus.emit.hip.text import hip_text
+from argus.emit.hip.text import hip_texts
 from argus.emit.names import assign_names
 from argus.interp.memory.loading import inputs, outputs
 from argus.interp.search.search import sizes_in_order
@@ -78,7 +78,7 @@ class Difference:
 class Trial:
     """One run of the text. exact: whether it was compared bit for bit. ended: empty, or how it ended early.
 
-    limit: the limit that ended it, if one did.
+    limit: the limit that ended it, if one did. text: which of the texts that a build chooses from, counted from 1.
     """
 
     sizes: Mapping[str, int]
@@ -89,6 +89,7 @@ class Trial:
     findings: tuple[Finding, ...]
     ended: str = ""
     limit: Limit | None = None
+    text: int = 1
 
     @property
     def right(self) -> bool:
@@ -111,20 +112,27 @@ class Validation:
 
 @frozen
 class Emitted:
-    """A kernel's text and its launch description."""
+    """A kernel's text and its launch description. number: as `Trial.text`."""
 
     kernel: Kernel
     text: str
     info: LaunchInfo
+    number: int = 1
 
 
 def emitted(kernel: Kernel) -> Emitted:
-    """The text that a build would compile. Raises ArgusError (E501) as the emitters do."""
+    """The text that a build prefers. Raises ArgusError (E501) as the emitters do."""
+    return every_text(kernel)[0]
+
+
+def every_text(kernel: Kernel) -> tuple[Emitted, ...]:
+    """The texts that a build chooses from, the preferred one first. Raises ArgusError (E501) as the emitters do."""
     if kernel.target.name == "sm_90a":
         made = cuda_text(kernel)
-        return Emitted(kernel, made.text, cuda_launch(kernel, made.symbol, made.plan, made.guards))
+        return (Emitted(kernel, made.text, cuda_launch(kernel, made.symbol, made.plan, made.guards)),)
     stored = frozenset(s.target.buffer.name for s in walk(kernel.body) if isinstance(s, Copy))
-    return Emitted(kernel, hip_text(kernel), launch_info(kernel, assign_names(kernel).kernel, stored))
+    info = launch_info(kernel, assign_names(kernel).kernel, stored)
+    return tuple(Emitted(kernel, text, info, number) for number, text in enumerate(hip_texts(kernel), 1))
 
 
 def unit(made: Emitted) -> Unit:
@@ -147,24 +155,24 @@ def validate(
     made: Emitted | None = None,
     stop: bool = False,
 ) -> Validation:
-    """Execute a kernel's text at each of the sizes (some that meet its assumptions, if none are given) and each seed.
+    """Execute a kernel's texts at each of the sizes (some that meet its assumptions, if none are given) and each seed.
 
     seeds: how many schedules and inputs for each size, or which. seconds, gibibytes: the limits of one run, of time and
-    of memory beside its tensors. made: the text, if it is not what the emitter makes. stop: end with the first run that
+    of memory beside its tensors. made: a text, if it is none that the emitter makes. stop: end with the first run that
     fails.
 
     Raises ArgusError: E303 and E304 as the compiler does, E402 for sizes that violate an assumption, E501 for a kernel
     that is not emitted or interpreted.
     """
-    text = emitted(kernel) if made is None else made
+    texts = every_text(kernel) if made is None else (made,)
     start = perf_counter()
-    own = unit(text)
-    executable = compile_unit(own)
+    units = [unit(text) for text in texts]
+    compiled = [(text, own, compile_unit(own)) for text, own in zip(texts, units, strict=True)]
     built = perf_counter() - start
     trials: list[Trial] = []
     limits = Limits(seconds, gibibytes)
-    for chosen, seed in product(sizes or chosen_sizes(kernel), seeds_of(seeds)):
-        trials.append(run_trial(text, own, executable, chosen, seed, limits))
+    for run, chosen, seed in product(compiled, sizes or chosen_sizes(kernel), seeds_of(seeds)):
+        trials.append(run_trial(*run, chosen, seed, limits))
         if stop and not trials[-1].right:
             break
     return Validation(kernel.name, kernel.target.name, tuple(trials), (built, perf_counter() - start - built))
@@ -224,7 +232,7 @@ def run_trial(
     answer = run_unit(executable, own, kernel, text.info, sizes, tensors, schedule_of(seed), limits)
     exact = is_exact(kernel)
     if answer.ended or not answer.tensors:
-        return Trial(sizes, seed, exact, 0, None, answer.findings, answer.ended, answer.limit)
+        return Trial(sizes, seed, exact, 0, None, answer.findings, answer.ended, answer.limit, text.number)
     expected = interpret(kernel, *arrays.values(), tags=False)
     found = {
         buffer.name: view_of(
@@ -233,7 +241,8 @@ def run_trial(
         for buffer in outputs(kernel)
     }
     differs = difference(found, expected, exact=exact) or claimed_difference(kernel, arrays, found, sizes)
-    return Trial(sizes, seed, exact, sum(each.size for each in found.values()), differs, answer.findings)
+    count = sum(each.size for each in found.values())
+    return Trial(sizes, seed, exact, count, differs, answer.findings, text=text.number)
 
 
 def small_inputs(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:

@@ -76,7 +76,7 @@ def check_trace(traced: Kernel | Check, kernel: Kernel) -> Check:
     """Check that the IR equals the design traced here."""
     if isinstance(traced, Check):
         return traced
-    alike = pretty(traced) == pretty(kernel) and claims.emit_source(traced) == claims.emit_source(kernel)
+    alike = pretty(traced) == pretty(kernel) and claims.emit_sources(traced) == claims.emit_sources(kernel)
     why = "the IR equals the design traced here"
     return passed("traced", why) if alike else failed("traced", "the IR differs from the design traced here")
 

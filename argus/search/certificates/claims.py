@@ -12,7 +12,7 @@ from argus.core.ir import Kernel
 from argus.core.serde import write
 from argus.core.verdict import Proved, Report
 from argus.emit.cuda.text import cuda_text
-from argus.emit.hip.text import hip_text
+from argus.emit.hip.text import hip_texts
 from argus.report.summary import assumptions, numbered, results, verdict_word
 from argus.search.certificates.certificate import File, Invariant, Proof, Time
 from argus.search.evaluation.judgement import Reward
@@ -41,9 +41,9 @@ def _relative(file_entry: str) -> str:
     return path.relative_to(_SOURCES).as_posix() if path.is_relative_to(_SOURCES) else path.name
 
 
-def emit_source(kernel: Kernel) -> str:
-    """The emitted source of a kernel. Raises ArgusError (E501)."""
-    return cuda_text(kernel).text if kernel.target.name == "sm_90a" else hip_text(kernel)
+def emit_sources(kernel: Kernel) -> tuple[str, ...]:
+    """The sources of a kernel that a build chooses from. Raises ArgusError (E501)."""
+    return (cuda_text(kernel).text,) if kernel.target.name == "sm_90a" else hip_texts(kernel)
 
 
 TEXT_KNOBS: Mapping[str, str] = {"kind": "text"}

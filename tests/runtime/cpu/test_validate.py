@@ -14,8 +14,10 @@ from argus.cli import validate as command
 from argus.cli.main import main
 from argus.core.ir import Kernel
 from argus.emit.cpu.shared_arrays import GUARD, SharedArray
+from argus.emit.hip.text import hip_texts
 from argus.runtime.cpu import validate as validating
-from argus.runtime.cpu.validate import Validation, emitted, unit, validate
+from argus.runtime.cpu.programs import validate_program
+from argus.runtime.cpu.validate import Validation, emitted, every_text, unit, validate
 from argus.verifier.loader import load
 
 PROVED = Path(__file__).parents[2] / "corpus" / "proved"
@@ -172,6 +174,50 @@ def test_the_command_says_that_time_ended_a_run(
     out = capsys.readouterr().out
     assert "error[E415]: the emitted text of `gemm` fails: it did not end within 1 s" in out
     assert "give a higher `--seconds`, or smaller `--sizes`" in out
+
+
+def test_each_text_that_a_build_chooses_from_is_executed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(PROVED / f"{CDNA3}.py")
+    options = ["validate", file, "--sizes", "M=64,N=128,K=96", "--seeds", "1"]
+    kept, anew = hip_texts(kernel(CDNA3))
+    assert anew.count("= opaque(") > 0
+    assert main(options) == 0
+    out = capsys.readouterr().out
+    assert "runs            2, at M=64" in out
+    assert "texts           2, of which a build takes" in out
+
+    def faulty(_: Kernel) -> tuple[str, ...]:
+        return kept, anew.replace("again >> 2", "again >> 3")
+
+    monkeypatch.setattr(validating, "hip_texts", faulty)
+
+    assert main(options) == 1
+    out = capsys.readouterr().out
+    assert "text: 2 of 2 that a build chooses from" in out
+    assert "1 of 2 runs fail" in out
+
+
+def test_each_text_of_a_program_s_launches_is_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = load(str(PROVED.parent / "programs" / "proved" / "turned_before.py"))[0].program
+    assert program is not None
+    found = validate_program(program, seeds=[0])
+    assert found.right
+    assert {trial.text for trial in found.trials} == {1, 2}
+
+    def faulty(own: Kernel) -> tuple[str, ...]:
+        kept, *anew = hip_texts(own)
+        return kept, *(text.replace("store_b16(&C_[", "store_b16(&C_[1 + ") for text in anew)
+
+    monkeypatch.setattr(validating, "hip_texts", faulty)
+
+    assert {trial.text for trial in validate_program(program, seeds=[0]).trials if not trial.right} == {2}
+
+
+def test_a_kernel_without_copies_in_loops_has_one_text() -> None:
+    assert len(every_text(kernel(CDNA3))) == 2
+    assert len(every_text(kernel("one_tile_of_k"))) == 1
 
 
 def test_the_command_prints_agreement_and_data(capsys: pytest.CaptureFixture[str]) -> None:

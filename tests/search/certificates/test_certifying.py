@@ -50,7 +50,7 @@ def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "rebuild", once(rebuild))
     monkeypatch.setattr(times, "rebuild", once(rebuild))
     monkeypatch.setattr(product_claims, "runs", once(product_claims.runs))
-    monkeypatch.setattr(claims, "emit_source", once(claims.emit_source))
+    monkeypatch.setattr(claims, "emit_sources", once(claims.emit_sources))
     monkeypatch.setattr(times, "predict", once(times.predict))
 
 
@@ -324,7 +324,7 @@ def test_without_a_compiler_code_is_not_checked(
     source = (folder / "gemm_cooperative.cu").read_text(encoding="utf-8")
 
     def without(_kernel: Kernel) -> Rebuilt:
-        return Rebuilt(source, {}, {}, lack="no compiler")
+        return Rebuilt((source,), {}, {}, lack="no compiler")
 
     monkeypatch.setattr(steps, "rebuild", without)
 

@@ -29,8 +29,8 @@ _NO_COMPILER = "E303"
 class Rebuilt:
     """The kernel as emitted and compiled here.
 
-    sources: what was compiled, or without a compiler all that it chooses from. files: contents by role. names: file names
-    by role. stem: their common stem. Without a compiler these are empty, and `lack` says why.
+    sources: what was compiled, or without a compiler all that it chooses from. files: contents by role. names: file
+    names by role. stem: their common stem. Without a compiler these are empty, and `lack` says why.
     """
 
     sources: tuple[str, ...]

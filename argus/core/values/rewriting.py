@@ -91,15 +91,20 @@ def nodes(root: Expr) -> Iterator[Expr]:
             continue
         seen.add(top)
         yield top
-        match top:
-            case Fn(args=args):
-                stack += args
-            case Choose(test=test, then=then, other=other):
-                stack += (then, other, *((test.left, test.right) if isinstance(test, Compare) else ()))
-            case Reduce(body=body):
-                stack.append(body)
-            case Number() | Infinity() | Whole() | Element():
-                pass
+        stack += parts(top)
+
+
+def parts(of: Expr) -> tuple[Expr, ...]:
+    """The expressions directly within one."""
+    match of:
+        case Fn(args=args):
+            return args
+        case Choose(test=test, then=then, other=other):
+            return (then, other, *((test.left, test.right) if isinstance(test, Compare) else ()))
+        case Reduce(body=body):
+            return (body,)
+        case Number() | Infinity() | Whole() | Element():
+            return ()
 
 
 def written_size(root: Expr) -> int:

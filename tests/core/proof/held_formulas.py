@@ -83,8 +83,10 @@ def half(size: Size, at: Sequence[Index]) -> Expr:
 PRODUCTS = (
     "barriers_by_hand", "blocks_apart", "buffer_by_branch", "cluster_by_hand", "cluster_meets_at_the_end",
     "cluster_shares_b", "cp_async_prologue_of_two_groups", "cp_async_two_groups_ahead", "direct_from_global",
-    "double_buffer", "mfma_16x16x16", "no_prefetch", "one_slot", "operands_in_two_rings", "peeled_first", "pingpong",
-    "prefetch_after_store", "real_triton_6220", "single_buffer", "sliced_k", "staged_output", "stored_in_the_last_step",
+    "double_buffer", "groups_fetch_apart", "mfma_16x16x16", "no_prefetch", "one_slot", "operands_in_two_rings",
+    "peeled_first", "pingpong",
+    "prefetch_after_store", "real_triton_6220", "single_buffer", "sliced_k", "split_k_in_a_cluster", "split_k_turned",
+    "staged_output", "stored_in_the_last_step",
     "summed_in_order", "swapped_grid", "three_buffers", "tile_96_by_48", "tile_in_two_loops", "two_consumers",
     "whole_tiles", "zeroed_sum",
 )  # fmt: skip

@@ -11,11 +11,11 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.dtype import DType
-from argus.core.index import Cond, Index, Symbol
+from argus.core.index import Cond, Index, Sym, Symbol
 from argus.core.ir import Alloc, Buffer, Copy, Fold, Map, Mma, Reset, Stmt
 from argus.core.ir.element_walk import dtype_of, gets
 from argus.core.layout import TV
@@ -269,7 +269,7 @@ class Cells:
         """What a read finds, over its elements."""
         buffer = access.view.buffer
         if access.view.peer is not None:
-            return unknown("a read of another block's registers")
+            return self._from_peer(access, access.view.peer)
         if buffer.space == "register":
             return self._read_register(access, buffer)
         if buffer.space == "global":
@@ -284,6 +284,21 @@ class Cells:
             one = self._read_shared(substitute_agent(access, {agent: algebra.const(number_)}))
             found = chosen(algebra.eq(algebra.sym(agent), number_), one, found)
         return found
+
+    def _from_peer(self, access: Access, sender: Index) -> Expr:
+        """The part of a tile that the block with rank `sender` sends here: what holds of one rank holds of any."""
+        kernel = self.flow.timeline.kernel
+        rank, step = kernel.rank, access.step
+        always = not self.flow.timeline.path_condition and step.loop is None and step.guard is algebra.TRUE
+        if not isinstance(rank, Sym) or not always or access.by is None:
+            return unknown("a conditional exchange between blocks")
+        found: Expr | None = None
+        for to in range(kernel.peers):
+            at = tuple(substitute(each, {rank.symbol: algebra.const(to)}) for each in access.view.at)
+            own = self.flow.accesses.with_view(access, evolve(access.view, at=at, peer=None))
+            sent = replaced(self.read(own), {rank.symbol: sender})
+            found = sent if found is None else chosen(algebra.eq(rank, to), sent, found)
+        return unknown("a cluster of no blocks") if found is None else found
 
     def _read_register(self, access: Access, buffer: Buffer) -> Expr:
         if access.places is None:

@@ -11,7 +11,7 @@ from argus.core.algebra.integers import linear_terms
 from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Or, Sym, Symbol
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
-from argus.core.proof.values.held.terms import all_symbols, chosen, mapped, plus, replaced
+from argus.core.proof.values.held.terms import all_symbols, chosen, mapped, plus, replaced, zipped
 from argus.core.values.conditions import Integers
 from argus.core.values.equality import Equal, Undecided, by_normal_forms
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Number, Reduce, ReduceOp, Whole, fn, reduce_
@@ -176,7 +176,16 @@ def agrees(known: Known, general: Expr, special: Expr) -> bool:
     if isinstance(special, Choose) and not isinstance(special.test, Compare):
         yes, no = known.within(special.test), known.within(algebra.negate(special.test))
         return agrees(yes, general, special.then) and agrees(no, general, special.other)
-    return False
+    return _joined(known, general, special)
+
+
+def _joined(known: Known, one: Expr, two: Expr) -> bool:
+    """Whether two expressions of one shape have equal integers here."""
+
+    def index(a: Index, b: Index) -> Index | None:
+        return a if a is b or known.holds(algebra.eq(a, b)) else None
+
+    return zipped(one, two, index, lambda a, b: a if a is b else None) is not None
 
 
 def _point(cond: Cond) -> dict[Symbol, Index]:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
 from argus.core import algebra
 from argus.core.index import Index, Symbol
 from argus.core.ir import Mma
 from argus.core.proof.values.held.folds import Range, lattice, reduction
-from argus.core.proof.values.held.tables import Tables
+from argus.core.proof.values.held.tables import BoolArray, Tables
 from argus.core.proof.values.held.terms import replaced, unknown
 from argus.core.proof.values.recognisers.products import fragment_shape, holders
 from argus.core.tiling import operands
 from argus.core.values.expr import Expr, fn
 from argus.core.walk import IntArray
+
+Array = TypeVar("Array", IntArray, BoolArray)
+
+
+def _by_row(table: Array) -> Array:
+    """(wave, repeat, row, elements along k) of a table by (wave, repeat, k repeat, row, k)."""
+    return np.moveaxis(table, 2, 3).reshape(*table.shape[:2], table.shape[3], -1)
 
 
 def multiplied(tables: Tables, stmt: Mma, a: Expr, b: Expr) -> Expr:
@@ -29,14 +38,16 @@ def multiplied(tables: Tables, stmt: Mma, a: Expr, b: Expr) -> Expr:
         held = holders(stmt, side)
         mine: list[tuple[Symbol, IntArray]] = []
         count = held.thread.shape[2] * held.thread.shape[4]
+        needed = tables.needed(whole)
         for name in tables.of(whole):
-            table = tables.known[name][held.thread, held.value]  # (wave, repeat, k repeat, row, k)
-            by_row = np.moveaxis(table, 2, 3).reshape(*table.shape[:2], table.shape[3], -1)
+            by_row = _by_row(tables.known[name][held.thread, held.value])
+            rows_needed = _by_row(needed[name][held.thread, held.value]).any(-1)
             delta = by_row - by_row[..., :1]
-            if not bool((delta == delta[0, 0, 0]).all()):
+            one = delta[rows_needed][0] if rows_needed.any() else delta[0, 0, 0]
+            if not bool((delta[rows_needed] == one).all()):
                 return unknown("an operand whose rows hold unlike elements along k")
             mine.append((name, by_row[..., 0]))
-            depth.append(delta[0, 0, 0])
+            depth.append(one)
         rows.append(mine)
     columns = np.stack(depth) if depth else np.zeros((1, count), np.int64)
     order = np.lexsort(columns[::-1])

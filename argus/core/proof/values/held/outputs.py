@@ -157,9 +157,11 @@ def _over_coordinates(
     names = [substitute(algebra.sub(at, place.least), _blocks(places, coordinates)) for place, at in varying]
     known: dict[Symbol, Index] = {}
     apart: list[Symbol] = []
+    needed = cells.tables.needed(value)
     for symbol in cells.tables.of(value):
         table = np.broadcast_to(cells.tables.known[symbol], store.shape)[active]
-        found = affine_in(table, numbers, names)
+        need = np.broadcast_to(needed[symbol], store.shape)[active]
+        found = affine_in(table, numbers, names, need)
         if found is None:
             apart.append(symbol)
         else:

@@ -17,10 +17,11 @@ from attrs import field, frozen
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Cmp, Cond, Index, Sym, Symbol
+from argus.core.index import Cmp, Cond, Const, Index, Sym, Symbol
 from argus.core.proof.dataflow.separable_index import Separable
-from argus.core.proof.values.held.terms import all_symbols, replaced, zipped
-from argus.core.values.expr import Expr
+from argus.core.proof.values.held.terms import all_symbols, own_symbols, replaced, zipped
+from argus.core.values.expr import Choose, Expr, Test
+from argus.core.values.rewriting import parts
 from argus.core.walk import IntArray, evaluate, symbols
 
 BoolArray = npt.NDArray[np.bool_]
@@ -54,6 +55,39 @@ class Tables:
     def of(self, root: Expr) -> list[Symbol]:
         """The symbols of tables in an expression, in a fixed order."""
         return sorted((each for each in all_symbols(root) if each in self.known), key=lambda each: each.name)
+
+    def needed(self, root: Expr) -> dict[Symbol, BoolArray]:
+        """Where the numbers of each table matter: a choice by a table of 0 and 1 takes one branch at each element."""
+        found: dict[Symbol, BoolArray] = {}
+        stack: list[tuple[Expr, BoolArray | None]] = [(root, None)]
+        seen: set[tuple[Expr, bytes]] = set()
+        while stack:
+            node, need = stack.pop()
+            key = node, b"" if need is None else need.tobytes()
+            if key in seen:
+                continue
+            seen.add(key)
+            for symbol in own_symbols(node) & self.known.keys():
+                table = self.known[symbol]
+                here = np.ones(table.shape, np.bool_) if need is None or need.shape != table.shape else need
+                found[symbol] = found[symbol] | here if symbol in found else here
+            mask = self._mask_of(node.test) if isinstance(node, Choose) else None
+            if isinstance(node, Choose) and mask is not None and (need is None or need.shape == mask.shape):
+                stack += (
+                    (part, own if need is None else own & need)
+                    for part, own in ((node.then, mask), (node.other, ~mask))
+                )
+            else:
+                stack += ((part, need) for part in parts(node))
+        return found
+
+    def _mask_of(self, test: Test) -> BoolArray | None:
+        """The elements at which a test of a table of 0 and 1 holds; None for other tests."""
+        if isinstance(test, Cmp) and test.op == "==":
+            for one, other in ((test.left, test.right), (test.right, test.left)):
+                if isinstance(one, Sym) and one.symbol in self.known and isinstance(other, Const):
+                    return np.asarray(self.known[one.symbol] == other.value)
+        return None
 
     def at(self, root: Expr, positions: Positions) -> Expr:
         """The expression at other elements; its tables must have two axes."""
@@ -105,8 +139,16 @@ class Tables:
         return np.atleast_2d(np.asarray(found, np.int64))
 
 
-def affine_in(table: IntArray, others: Sequence[IntArray], names: Sequence[Index]) -> Index | None:
-    """The expression over `names`, the numbers of which are `others`, that equals the table; None if none is found."""
+def affine_in(
+    table: IntArray, others: Sequence[IntArray], names: Sequence[Index], need: BoolArray | None = None
+) -> Index | None:
+    """The expression over `names`, the numbers of which are `others`, that equals the table; None if none is found.
+
+    need: the elements at which it has to (not all of none).
+    """
+    if need is not None:
+        table = np.broadcast_to(table, need.shape)[need]
+        others = [np.broadcast_to(each, need.shape)[need] for each in others]
     flat = [np.broadcast_to(each, table.shape).ravel() for each in others]
     columns = np.unique(np.stack([*flat, table.ravel()]), axis=1)
     matrix = np.concatenate([columns[:-1].T.astype(float), np.ones((columns.shape[1], 1))], axis=1)

@@ -63,6 +63,10 @@ def plus(a: Expr, b: Expr) -> Expr:
     return b if a is zero else a if b is zero else fn("add", a, b)
 
 
+def _without_zero(of: Expr) -> Expr:
+    return plus(*of.args) if isinstance(of, Fn) and of.name == "add" and len(of.args) == 2 else of
+
+
 def _index_itself(index: Index) -> Index:
     return index
 
@@ -172,13 +176,13 @@ def renumbered(root: Expr) -> Expr:
 
 
 def exchanged(root: Expr, table: Mapping[Expr, Expr]) -> Expr:
-    """The expression with whole parts exchanged for others."""
+    """The expression with whole parts exchanged for others, and sums without the zeros that this makes."""
     done: dict[Expr, Expr] = {}
 
     def visit(node: Expr) -> Expr:
         if node not in done:
             same = mapped(node, visit, _index_itself, _cond_itself)
-            done[node] = table.get(same, same)
+            done[node] = table.get(same, same if same is node else _without_zero(same))
         return done[node]
 
     found = visit(root)
@@ -187,20 +191,22 @@ def exchanged(root: Expr, table: Mapping[Expr, Expr]) -> Expr:
 
 def all_symbols(root: Expr) -> frozenset[Symbol]:
     """Every symbol in the expression, bound ones included (their names occur nowhere else)."""
-    found: set[Symbol] = set()
-    for node in nodes(root):
-        match node:
-            case Whole(index=index):
-                found |= symbols(index)
-            case Element(at=at):
-                found |= symbols(*at)
-            case Choose(test=test) if not isinstance(test, Compare):
-                found |= symbols(test)
-            case Reduce(variable=variable, low=low, high=high, where=where):
-                found |= {variable} | symbols(low, high, where)
-            case _:
-                pass
-    return frozenset(found)
+    return frozenset[Symbol]().union(*map(own_symbols, nodes(root)))
+
+
+def own_symbols(node: Expr) -> frozenset[Symbol]:
+    """Those of its own integers, without the expressions within it."""
+    match node:
+        case Whole(index=index):
+            return symbols(index)
+        case Element(at=at):
+            return symbols(*at)
+        case Choose(test=test) if not isinstance(test, Compare):
+            return symbols(test)
+        case Reduce(variable=variable, low=low, high=high, where=where):
+            return symbols(low, high, where) | {variable}
+        case _:
+            return frozenset()
 
 
 def heads(root: Expr) -> tuple[Element, ...]:

@@ -24,20 +24,21 @@ SIZES = {
     "formula_gated": {"M": 20, "N": 80},
     "formula_gemm_relu": {"M": 70, "N": 20, "K": 100},
     "formula_turned": {"M": 20, "N": 80},
-    "gemm_relu": {"M": 70, "N": 20, "K": 100},
-    "leaky_relu": {"M": 20, "N": 80},
+    "formula_gemm_without_tags": {"M": 70, "N": 20, "K": 100},
+    "formula_leaky_relu": {"M": 20, "N": 80},
+    "formula_doubled": {"R": 300},
     "log_softmax": {"R": 3, "N": 100},
-    "row_mean": {"R": 3, "N": 300},
-    "row_range": {"R": 3, "N": 100},
+    "formula_row_mean": {"R": 3, "N": 300},
+    "formula_row_range": {"R": 3, "N": 100},
     "softmax": {"R": 3, "N": 300},
 }
 TWINS = {
-    "formula_elements_of_the_first_columns": SIZES["leaky_relu"],
-    "formula_mean_by_a_constant": SIZES["row_mean"],
-    "formula_mean_of_whole_chunks": SIZES["row_mean"],
+    "formula_elements_of_the_first_columns": SIZES["formula_leaky_relu"],
+    "formula_mean_by_a_constant": SIZES["formula_row_mean"],
+    "formula_mean_of_whole_chunks": SIZES["formula_row_mean"],
     "formula_scale_of_the_first_block": SIZES["formula_dequantised"],
     "formula_softmax_not_rescaled": SIZES["softmax"],
-    "formula_sum_for_the_greatest": SIZES["row_range"],
+    "formula_sum_for_the_greatest": SIZES["formula_row_range"],
 }
 
 
@@ -88,26 +89,26 @@ def test_a_large_output_is_compared_in_some_rows(monkeypatch: pytest.MonkeyPatch
 
 def test_the_bound_is_of_the_types_that_are_rounded_to() -> None:
     """The product of bf16 matrices is in f32 until it is stored; leaky ReLU multiplies in bf16."""
-    product = traced(RIGHT, "gemm_relu")
+    product = traced(RIGHT, "formula_gemm_without_tags")
     arrays = {"A": filled(1, 64, 64), "B": filled(1, 16, 64), "C": filled(0, 64, 16)}
     (of_product,) = claimed_outputs(product, arrays, {"M": 64, "N": 16, "K": 64}, 0)
     assert of_product.expected.tolist() == [[64.0] * 16] * 64
     assert of_product.bound.max() < 64 * 2.0**-7
-    leaky = traced(RIGHT, "leaky_relu")
+    leaky = traced(RIGHT, "formula_leaky_relu")
     (of_leaky,) = claimed_outputs(leaky, {"X": filled(-1, 64, 64), "Y": filled(0, 64, 64)}, {"M": 64, "N": 64}, 0)
     assert of_leaky.expected[0, 0] == -0.125
     assert of_leaky.bound.max() > 0.125 * 2.0**-6
 
 
 def test_what_overflows_the_type_of_the_output_is_infinite() -> None:
-    product = traced(RIGHT, "gemm_relu")
+    product = traced(RIGHT, "formula_gemm_without_tags")
     arrays = {"A": filled(1e30, 64, 64), "B": filled(1e30, 16, 64), "C": filled(0, 64, 16)}
     (found,) = claimed_outputs(product, arrays, {"M": 64, "N": 16, "K": 64}, 0)
     assert np.isinf(found.expected).all()
 
 
 def test_emitted_text_that_does_something_else_differs_from_the_claim() -> None:
-    made = traced(RIGHT, "row_range")
+    made = traced(RIGHT, "formula_row_range")
     x = np.arange(8.0, dtype=np.float32).reshape(2, 4)
     arrays = {"X": x, "High": np.zeros(2, np.float32), "Low": np.zeros(2, np.float32)}
     right = {"High": x.max(1), "Low": x.min(1)}

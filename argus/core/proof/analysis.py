@@ -18,7 +18,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import NotModelled, Timeline, divides_safely, timeline
 from argus.core.proof.limits import boxes, budgets, divisors, indirect_index, integers, memory
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.outputs import claims, programs, writes
+from argus.core.proof.outputs import claims, equality_claims, programs, writes
 from argus.core.proof.outputs.data_contracts import PromiseProver, promise_prover
 from argus.core.proof.outputs.programs import NO_PROGRAM, ProgramContext
 from argus.core.proof.outputs.supertile_forms import with_supertile_forms
@@ -251,20 +251,28 @@ def _kernel_obligations(
     yield from memory.access_obligations(line, accesses, lambda buffer: buffer not in gathered)
     yield from _barrier_obligations(line)
     yield from _global_order_obligations(line)
-    yield from reads.read_obligations(flow)
+    proofs = equality_claims.formula_proofs(flow)
+    by_values = equality_claims.decided_by_values(flow, proofs)
+    yield from reads.arrival_obligations(flow) if by_values else reads.read_obligations(flow)
     if "lds" in line.kernel.target.queues:
         yield from races.race_obligations(flow)
     else:
         yield from visibility.visibility_obligations(accesses, agent.body, agent.threads, agent.barrier, agent.rings)
         yield from boxes.descriptor_obligations(line)
+    if not by_values:
+        yield from _content_obligations(flow, sums, tiles)
+    yield from claims.assertion_obligations(flow, sums, proofs, masked=not by_values)
+    yield from writes.unclaimed_output_obligations(flow)
+
+
+def _content_obligations(flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried) -> Iterator[Obligation]:
+    """What tiles hold on the way to the outputs, by their tags."""
     for accumulator in sums:
         yield from accumulator.obligations()
     yield from tiles.obligations()
     yield from claims.operand_obligations(flow, (*sums, *tiles.sums.values()))
     yield from elementwise.map_obligations(flow)
     yield from scales.obligations(flow)
-    yield from claims.assertion_obligations(flow, sums)
-    yield from writes.unclaimed_output_obligations(flow)
 
 
 def _accumulators(line: Timeline) -> tuple[Buffer, ...]:

@@ -294,13 +294,14 @@ class Flow:
             value = Top(source.unknown) if source.unknown else Bottom()
             return [Piece(source.mask, source.guard, value)]
         moment = source.moment
-        if access.view.buffer.space == "register" and not self._has_arrived(moment, access, source.guard):
+        if access.view.buffer.space == "register" and not self.has_arrived(moment, access, source.guard):
             return [Piece(source.mask, source.guard, Bottom(moment.step.stmt))]
         wrote = next(a for a in self.accesses.of(moment.step) if a.mode == "write")
         content = guard_content(shift_content(self.written(moment.step), moment.shift), source.guard)
         return read_written(content, wrote, access, source.mask, source.writers)
 
-    def _has_arrived(self, moment: Execution, access: Access, guard: Cond) -> bool:
+    def has_arrived(self, moment: Execution, access: Access, guard: Cond) -> bool:
+        """Whether what an execution loads is there when a read takes place."""
         if queue_of(moment.step.stmt) is None:
             return True
         return self.ordering.completed(moment, access.step, [*access.step.context, guard]) is not None

@@ -9,14 +9,65 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.atom import Queue
 from argus.core.index import Cond
-from argus.core.ir import Assert, Copy, Stmt
+from argus.core.ir import Assert, Buffer, Copy, Stmt
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.executions import Execution, Horizon
-from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.dataflow.lookup import agent_symbol_of_cells, substitute_agent
+from argus.core.proof.dataflow.reaching import Flow, ReachingWrite
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.sync.ordering import queue_of
 from argus.core.proof.values.content import Bottom, Piece, Top
+
+
+def arrival_obligations(flow: Flow) -> Iterator[Obligation]:
+    """I38, I5 and I31 for each access of registers or shared memory, where no obligation needs what the elements are.
+
+    Whether a register was written at all is then for the value of the outputs, which is unknown if one was not.
+    """
+    for step in flow.timeline.steps:
+        for access in flow.accesses.of(step):
+            if access.mode == "write" and access.view.buffer.space == "register":
+                yield from _no_load_in_flight(flow, step, access)
+            elif access.mode == "read" and access.view.buffer.space != "global" and access.view.peer is None:
+                yield from _arrives(flow, step, access)
+
+
+def _arrives(flow: Flow, step: Step, access: Access) -> Iterator[Obligation]:
+    buffer = access.view.buffer
+    shared = buffer.space == "shared"
+    if not shared and (access.places is None or not _loaded(flow, buffer)):
+        return
+    what = f"`{buffer.name}` {'is filled before it is read' if shared else 'has arrived before it is used'}"
+    code, size = "I5" if shared else "I31", access.shape[0] * access.shape[1]
+    for source in _sources(flow, access):
+        context = (*step.context, source.guard)
+        if source.unknown:
+            yield Obligation(code, what, step.stmt, algebra.FALSE, context, unknown=source.unknown)
+        elif source.moment is None and shared:
+            yield _fault(step, access, Piece(source.mask, source.guard, Bottom()), code)
+        elif source.moment is not None and not shared and not flow.has_arrived(source.moment, access, source.guard):
+            yield _missing_wait(step.stmt, source.moment.step.stmt, buffer.name, context)
+    yield Obligation(code, what, step.stmt, algebra.TRUE, step.context, compared=size)
+
+
+def _loaded(flow: Flow, buffer: Buffer) -> bool:
+    """Whether registers are filled by an asynchronous load."""
+    return any(
+        queue_of(step.stmt) is not None and any(a.mode == "write" and a.view.buffer is buffer for a in accesses)
+        for step in flow.timeline.steps
+        if (accesses := flow.accesses.of(step))
+    )
+
+
+def _sources(flow: Flow, access: Access) -> Iterator[ReachingWrite]:
+    """The reaching definitions of a read, of each agent if its cells depend on the agent's number."""
+    agent = agent_symbol_of_cells(access)
+    if agent is None or agent.low is None or agent.high is None:
+        yield from flow.sources(access)
+        return
+    for number in range(agent.low, agent.high + 1):
+        yield from flow.sources(substitute_agent(access, {agent: algebra.const(number)}))
 
 
 def read_obligations(flow: Flow) -> Iterator[Obligation]:

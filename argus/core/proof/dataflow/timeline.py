@@ -330,11 +330,11 @@ def is_shuffle(stmt: Stmt) -> bool:
 
 
 def _depends_on_thread_only(stmt: Copy) -> bool:
-    """Whether the condition of a copy to shared memory depends only on the thread, and other threads write nothing."""
+    """Whether the condition of a copy depends only on the thread, and other threads write nothing."""
     target = stmt.target
     chosen = symbols(target.where)
     thread_only = all(symbol.kind == "thread" for symbol in chosen) and not mentions(target.where, (Coord, Read, Held))
-    return stmt.edge is not None and target.buffer.space == "shared" and thread_only
+    return stmt.edge is not None and target.buffer.space in ("shared", "global") and thread_only
 
 
 def is_checkable(cond: Cond, assumed: Collection[Cond]) -> bool:

@@ -30,7 +30,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs import relations
-from argus.core.proof.outputs.equality_claims import equality_obligations
+from argus.core.proof.outputs.equality_claims import Proofs, equality_obligations
 from argus.core.proof.outputs.sum_order import sum_order_obligations
 from argus.core.proof.outputs.writes import written_once_obligations
 from argus.core.proof.values.content import Data, content_error, nonempty
@@ -117,15 +117,20 @@ def _operand_help(name: str) -> str:
 # -- assertions ----------------------------------------------------------------------------------------------
 
 
-def assertion_obligations(flow: Flow, accumulators: tuple[Accumulator, ...]) -> Iterator[Obligation]:
-    """The obligations of every assertion in the program; a masked kernel must assert its coverage (I25)."""
+def assertion_obligations(
+    flow: Flow, accumulators: tuple[Accumulator, ...], proofs: Proofs, *, masked: bool
+) -> Iterator[Obligation]:
+    """The obligations of every assertion in the program.
+
+    proofs: those of formulas. masked: whether a masked kernel must assert its coverage (I25).
+    """
     masks = False
     for step in flow.timeline.steps:
         if isinstance(step.stmt, Assert):
-            for each in _claim(flow, accumulators, step, step.stmt):
+            for each in _claim(flow, accumulators, proofs, step, step.stmt):
                 masks |= each.invariant == "I25"
                 yield evolve(each, asserted=True)
-    if has_masks(flow.timeline.kernel) and not masks:
+    if masked and has_masks(flow.timeline.kernel) and not masks:
         what, reason = (
             "the masked sum has asserted coverage",
             "no `assert_covers` is about a sum of masked exponentials",
@@ -134,7 +139,9 @@ def assertion_obligations(flow: Flow, accumulators: tuple[Accumulator, ...]) -> 
         yield Obligation("I25", what, first, algebra.FALSE, unknown=reason)
 
 
-def _claim(flow: Flow, accumulators: tuple[Accumulator, ...], step: Step, stmt: Assert) -> Iterator[Obligation]:
+def _claim(
+    flow: Flow, accumulators: tuple[Accumulator, ...], proofs: Proofs, step: Step, stmt: Assert
+) -> Iterator[Obligation]:
     claim = stmt.claim
     match claim:
         case Covers():
@@ -152,7 +159,7 @@ def _claim(flow: Flow, accumulators: tuple[Accumulator, ...], step: Step, stmt: 
         case Products():
             yield from product_claim_obligations(flow, step, stmt, claim)
         case Equals():
-            yield from equality_obligations(flow, step, stmt, claim)
+            yield from equality_obligations(flow, step, stmt, claim, proofs[stmt])
         case _:
             assert_never(claim)
 

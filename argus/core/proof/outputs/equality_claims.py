@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
@@ -12,7 +12,7 @@ from argus.core.ir.pretty import claim_text
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.outputs.writes import conditional_claim_error, written_once_obligations
+from argus.core.proof.outputs.writes import conditional_claim_error, stored_tensors, written_once_obligations
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Held, interpreted
 from argus.core.values.expr import Expr
@@ -27,14 +27,43 @@ _LONGEST = 200
 _INSTEAD = "compare runs with it (`argus run`); claims about tags are proved: `assert_written_once`, `assert_covers`"
 
 
-def equality_obligations(flow: Flow, step: Step, stmt: Assert, claim: Equals) -> Iterator[Obligation]:
-    """That each element is stored once, and that what is stored equals the formula wherever that has a value."""
+Proofs = Mapping[Assert, Held | str]
+"""What each claimed output holds, if that is proved equal to the formula; else why not."""
+
+
+def formula_proofs(flow: Flow) -> Proofs:
+    """The proof of each claim that an output equals a formula."""
+    claims = [(step.stmt, step.stmt.claim) for step in flow.timeline.steps if isinstance(step.stmt, Assert)]
+    return {stmt: _proof(flow, stmt, claim) for stmt, claim in claims if isinstance(claim, Equals)}
+
+
+def decided_by_values(flow: Flow, proofs: Proofs) -> bool:
+    """Whether all that the kernel claims is that its outputs equal formulas, of every output, and that is proved.
+
+    What tiles hold on the way is then no claim of its own.
+    """
+    claims = {step.stmt for step in flow.timeline.steps if isinstance(step.stmt, Assert)}
+    claimed = {
+        stmt.claim.view.buffer
+        for stmt, held in proofs.items()
+        if not isinstance(held, str)
+        if isinstance(stmt.claim, Equals)
+    }
+    return bool(proofs) and claims == set(proofs) and claimed >= set(stored_tensors(flow))
+
+
+def equality_obligations(
+    flow: Flow, step: Step, stmt: Assert, claim: Equals, found: Held | str
+) -> Iterator[Obligation]:
+    """That each element is stored once, and that what is stored equals the formula wherever that has a value.
+
+    found: the claim's proof.
+    """
     output = claim.view.buffer
     others = (each.stmt.claim for each in flow.timeline.steps if isinstance(each.stmt, Assert))
     if not any(isinstance(each, WrittenOnce) and _is_of_all(each, claim) for each in others):
         once = WrittenOnce(whole(output), ())
         yield from written_once_obligations(flow, step, stmt, once, records=False)
-    found = _proof(flow, stmt, claim)
     what = f"`{claim_text(claim)}` holds"
     if isinstance(found, str):
         yield _undecided(stmt, claim, found)

@@ -24,6 +24,8 @@ from argus.core.walk import IntArray, mentions, show, substitute, symbols
 def merged_store(kernel: Kernel, stores: Sequence[Access], *, guarded: bool = False) -> tuple[Separable, ...] | None:
     """The indices of several stores as those of one store of all their elements; None if there is no such form.
 
+    Elements that no thread stores are left out.
+
     guarded: the stores may be under one condition on block coordinates and the loop, their `step.guard`.
     """
     first = stores[0].places
@@ -37,16 +39,22 @@ def merged_store(kernel: Kernel, stores: Sequence[Access], *, guarded: bool = Fa
     if loop is not None and mentions(loop.stmt.start, (Read,)) and row_segments(kernel, loop) is None:
         return None
     tables: list[list[IntArray]] = [[] for _ in first]
+    unmasked = stores[0].mask is None
     for store in stores:
-        if store.places is None or store.shape[0] != stores[0].shape[0]:
+        if store.places is None or store.shape[0] != stores[0].shape[0] or (store.mask is None) != unmasked:
             return None
         for axis, (place, known) in enumerate(zip(store.places, first, strict=True)):
             if place.base is not known.base:
                 return None
-            tables[axis].append(place.table)
+            tables[axis].append(_stored_elements(store, place))
     return tuple(
         Separable(place.base, np.concatenate(parts, axis=1)) for place, parts in zip(first, tables, strict=True)
     )
+
+
+def _stored_elements(store: Access, place: Separable) -> IntArray:
+    """The coordinates of the elements that some thread stores."""
+    return place.table if store.mask is None else place.table[store.mask][None, :]
 
 
 def _decided_by_tiles(kernel: Kernel, guard: Cond, loop: Loop | None) -> bool:

@@ -1,4 +1,4 @@
-# verdict: unknown
+# verdict: proved
 """Leaky ReLU by a selection, in bf16."""
 
 from argus.language import (

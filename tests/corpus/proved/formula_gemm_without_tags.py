@@ -1,4 +1,4 @@
-# verdict: unknown
+# verdict: proved
 """A product of bf16 matrices with a bias and ReLU, rounded to bf16 at the end."""
 
 from argus.language import (

@@ -1,4 +1,4 @@
-# verdict: unknown
+# verdict: proved
 """The mean of each row, one warp a row."""
 
 from argus.language import (

@@ -1,4 +1,4 @@
-# verdict: unknown
+# verdict: proved
 """Two outputs, one claim each: the greatest and the least element of each row."""
 
 from math import inf

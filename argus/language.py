@@ -18,6 +18,7 @@ from argus.core.atoms.gfx942 import (
     mfma_f32_16x16x16_bf16,
     mfma_f32_32x32x8_bf16,
 )
+from argus.core.atoms.sm_90a.warp import mma_m16n8k16_bf16, mma_m16n8k16_f16
 from argus.core.dsl.claims import (
     assert_covers,
     assert_distinct,
@@ -162,6 +163,8 @@ __all__ = [
     "mfma_f32_32x32x8_bf16",
     "minimum",
     "mma",
+    "mma_m16n8k16_bf16",
+    "mma_m16n8k16_f16",
     "mul",
     "no_pdl",
     "ones",

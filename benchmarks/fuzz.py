@@ -32,6 +32,7 @@ from benchmarks.fuzz_text import texts
 from property_tests.ring_events import difference, reading
 from property_tests.small import ringing
 from property_tests.small.program import Depth, Program, disagreement, draw
+from property_tests.small.right import FAMILIES
 
 _JOURNAL = Path("build/fuzz_text.journal")
 _OFTEN = 1000
@@ -125,12 +126,15 @@ def main() -> int:
     parser.add_argument("--journal", type=Path, default=_JOURNAL, help="of `text`: the programs that were run")
     parser.add_argument("--result", type=Path, help="of `text`: where to store the figures")
     parser.add_argument("--jobs", type=int, default=1, help="of `text`: processes")
+    parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES), help="of `text`")
+    parser.add_argument("--add", action="store_true", help="of `text`: add to the stored figures, of another journal")
     chosen = parser.parse_args()
     if chosen.what == "events":
         return 1 if events(chosen.count, chosen.seed, chosen.minutes) else 0
     if chosen.what == "text":
         limits = (chosen.count, chosen.seed, chosen.minutes, chosen.seconds)
-        return 1 if texts(*limits, chosen.journal, chosen.jobs, chosen.result) else 0
+        files = (chosen.journal, chosen.jobs, chosen.result)
+        return 1 if texts(*limits, *files, chosen.families, add=chosen.add) else 0
     depth = Depth(sizes=chosen.sizes, random=2, every=True)
     return 1 if programs(chosen.count, chosen.seed, chosen.minutes, chosen.seconds, depth) else 0
 

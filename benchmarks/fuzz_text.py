@@ -14,11 +14,11 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from attrs import frozen
 
@@ -34,7 +34,7 @@ from argus.testing.mutants import spread_sizes
 from argus.verifier.kernel import verify
 from argus.verifier.program import verify_program
 from property_tests.small.marks import uses
-from property_tests.small.right import Right, draw
+from property_tests.small.right import FAMILIES, Right, draw
 
 _AT_ONCE = 48
 """Programs that one call compiles together, at most."""
@@ -80,13 +80,15 @@ def replace(journal: Path, entries: Sequence[Entry]) -> None:
     new.replace(journal)
 
 
-def run(count: int, seed: int, minutes: float, seconds: float, journal: Path, jobs: int) -> list[Entry]:
+def run(
+    count: int, seed: int, minutes: float, seconds: float, journal: Path, jobs: int, families: Collection[str]
+) -> list[Entry]:
     """Execute programs until `count` were executed, those of the journal included, or the time is over."""
     entries = read(journal)
     replace(journal, entries)
     print(f"{len(entries):,} programs in the journal", flush=True)
     end = time.monotonic() + 60 * minutes
-    batches = _batches(seed, {each.program for each in entries})
+    batches = _batches(seed, {each.program for each in entries}, families)
     executed = sum(each.outcome in EXECUTED for each in entries)
     with ProcessPoolExecutor(jobs, initializer=_collect_rarely) as pool, journal.open("a", encoding="utf-8") as stream:
         pending: set[Future[list[Entry]]] = set()
@@ -111,12 +113,12 @@ def _collect_rarely() -> None:
     gc.set_threshold(200_000, 20, 100)
 
 
-def _batches(seed: int, seen: set[str]) -> Iterator[list[Right]]:
+def _batches(seed: int, seen: set[str], families: Collection[str]) -> Iterator[list[Right]]:
     drawn = random.Random(seed)  # noqa: S311 reason: a seed makes the figures repeatable
     while True:
         batch: list[Right] = []
         while len(batch) < _AT_ONCE:
-            program = draw(drawn.choice)
+            program = draw(drawn.choice, families)
             if repr(program) not in seen:
                 seen.add(repr(program))
                 batch.append(program)
@@ -213,13 +215,46 @@ def _counted(names: Iterator[str]) -> dict[str, int]:
     return dict(sorted(Counter(names).items()))
 
 
-def texts(count: int, seed: int, minutes: float, seconds: float, journal: Path, jobs: int, result: Path | None) -> int:
-    """Run, print and store the figures; returns the number of disagreements."""
+def added(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of two journals without a program in common."""
+    for name in ("schema", "sizes of a program"):
+        assert one[name] == two[name], f"{name}: {one[name]} and {two[name]}"
+    found = {name: _sum(one[name], two[name]) for name in two}
+    return {**found, "seeds": sorted({*one["seeds"], *two["seeds"]}), "sizes of a program": one["sizes of a program"]}
+
+
+def _sum(one: Any, two: Any) -> Any:  # noqa: ANN401 reason: counts, and mappings of counts
+    """None is the count of nothing."""
+    if one is None or two is None:
+        return two if one is None else one
+    if isinstance(one, int):
+        return one + two
+    if isinstance(one, dict):
+        counts = cast("dict[str, Any]", one)
+        return {name: _sum(counts.get(name), two.get(name)) for name in sorted({*counts, *two})}
+    return one
+
+
+def texts(
+    count: int,
+    seed: int,
+    minutes: float,
+    seconds: float,
+    journal: Path,
+    jobs: int,
+    result: Path | None,
+    families: Collection[str] = FAMILIES.keys(),
+    *,
+    add: bool = False,
+) -> int:
+    """Run, print and store the figures; returns the number of disagreements. add: to the figures stored so far."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     start = time.monotonic()
-    found = summary(run(count, seed, minutes, seconds, journal, jobs))
+    found = summary(run(count, seed, minutes, seconds, journal, jobs, families))
     print(json.dumps(found, indent=1))
     print(f"{time.monotonic() - start:.0f} s")
+    wrong = found["disagreements"]
     if result is not None:
+        found = added(json.loads(result.read_text("utf-8")), found) if add else found
         result.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    return found["disagreements"]
+    return wrong

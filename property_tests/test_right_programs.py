@@ -11,7 +11,7 @@ from attrs import evolve
 from argus.core.ir import Kernel
 from argus.runtime.cpu.validate import Emitted, every_text
 from benchmarks import fuzz_text
-from benchmarks.fuzz_text import Entry, executed_batch, read, replace, summary
+from benchmarks.fuzz_text import Entry, added, executed_batch, read, replace, summary
 from property_tests.depth import examples
 from property_tests.small import staging
 from property_tests.small.right import FAMILIES
@@ -25,6 +25,10 @@ MARKS = {
     "boxing": {"tma", "ring", "roles"},
     "adding": {"atomic"},
     "piping": {"wgmma", "tma", "ring", "mbarrier"},
+    "counting": {"integer arithmetic", "choice"},
+    "warping": {"mma.sync"},
+    "holding": {"wgmma with A in registers"},
+    "clustering": {"multicast", "store to a peer"},
 }
 
 
@@ -55,6 +59,22 @@ def test_a_fault_of_the_emitter_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
 
     assert "wrong" in {each.outcome for each in entries if each.target == "gfx942"}
     assert "wrong" not in {each.outcome for each in entries if each.target == "sm_90a"}
+
+
+def test_figures_of_another_journal_are_added() -> None:
+    one = summary(
+        [Entry("right", "piping", "sm_90a", ("tma",), 1, "one"), Entry("not proved", "a", "sm_90a", (), 1, "")]
+    )
+    two = summary(
+        [Entry("right", "piping", "gfx942", ("tma",), 3, "two"), Entry("right", "warping", "sm_90a", (), 1, "")]
+    )
+
+    found = added(one, two)
+
+    assert (found["programs"], found["executed"], found["seeds"], found["sizes of a program"]) == (4, 3, [1, 3], 3)
+    assert found["outcomes"] == {"not proved": 1, "right": 3}
+    assert found["executed by family"] == {"piping": {"sm_90a": 1, "gfx942": 1}, "warping": {"sm_90a": 1}}
+    assert found["executed by use"] == {"tma": {"sm_90a": 1, "gfx942": 1}}
 
 
 def test_a_journal_holds_all_but_disagreements_and_what_was_not_finished(tmp_path: Path) -> None:

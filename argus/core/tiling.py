@@ -99,7 +99,8 @@ class TiledMma:
     """An atom tiled over several waves; `A` (m, k), `B` (n, k) and `C` (m, n) are its fragments.
 
     k_run: consecutive k that one lane holds and feeds to successive executions; A and B permute k in the same way,
-    which tags prove. k: extent of the fragments along k, a multiple of `k_step`.
+    which tags prove. By default as many as A has values per lane: each execution's fragments are then the atom's own,
+    as those with values along the rows must be. k: extent of the fragments along k, a multiple of `k_step`.
     """
 
     atom: Atom
@@ -115,6 +116,8 @@ class TiledMma:
                 raise ValueError(
                     f"{self.atom}: tile extent {extent} is not a multiple of {part} x {self.waves[axis]} waves"
                 )
+        if not self._as_the_atom and any(_rows_per_lane(self.atom, role) for role in ("a", "b")):
+            raise ValueError(f"{self.atom}: a lane holds several rows, so k_run {self.k_run} would permute them too")
         if self.k_run % self._per_lane != 0 or self.k % self.k_step != 0:
             raise ValueError(f"{self.atom}: k_run {self.k_run} and k {self.k} do not divide into whole executions")
 
@@ -123,6 +126,10 @@ class TiledMma:
         tv = self.atom.operands["a"].tv
         assert tv is not None
         return tv.values.size()
+
+    @property
+    def _as_the_atom(self) -> bool:
+        return self.k_run == self._per_lane
 
     @property
     def k_step(self) -> int:
@@ -146,14 +153,14 @@ class TiledMma:
         return self._operand("b", 1)
 
     def _operand(self, role: str, axis: int) -> TV:
-        tv = self.atom.operands[role].tv
-        assert tv is not None
+        tv = _fragment(self.atom, role)
         rows, per_lane = self.tile[axis], self._per_lane
         tile = (rows, self.k)
         part = rows // self.waves[axis]
         lanes = _spread(tv, tile, (1, self.k_run // per_lane))
         wave_modes = [(self.waves[1], part if axis == 1 else 0), (self.waves[0], part if axis == 0 else 0)]
-        values = [(self.k_run, rows), (self.k // self.k_step, rows * self.k_step), (self.repeat[axis], tv.tile[0])]
+        inner = _modes_in(tv, rows) if self._as_the_atom else [(self.k_run, rows)]
+        values = [*inner, (self.k // self.k_step, rows * self.k_step), (self.repeat[axis], tv.tile[0])]
         return TV(_layout(lanes + wave_modes), _layout(values), tile)
 
     @property
@@ -164,7 +171,7 @@ class TiledMma:
         rows = self.tile[0]
         lanes = _spread(tv, self.tile, (1, 1))
         wave_modes = [(self.waves[1], self.tile[1] // self.waves[1] * rows), (self.waves[0], rows // self.waves[0])]
-        inner = [(e, s if s < tv.tile[0] else s // tv.tile[0] * rows) for e, s in tv.values.flat_modes]
+        inner = _modes_in(tv, rows)
         m, n, _ = _mnk(self.atom)
         values = [*inner, (self.repeat[0], m), (self.repeat[1], n * rows)]
         return TV(_layout(lanes + wave_modes), _layout(values), self.tile)
@@ -172,20 +179,37 @@ class TiledMma:
     @property
     def tiling(self) -> Tiling:
         """The registers of the fragments above for each execution."""
-        e, runs = self._per_lane, self.k // self.k_step
-        per_run = self.k_run // e
-        registers = self.k_run * runs
-        size = self.atom.operands["c"].tv
-        assert size is not None
-        c_values = size.values.size()
+        c_values = _fragment(self.atom, "c").values.size()
         rm, rn, _ = self.repeat
         return Tiling(
             self.waves,
             self.repeat,
-            Layout((rm, (per_run, runs)), (registers, (e, self.k_run))),
-            Layout((rn, (per_run, runs)), (registers, (e, self.k_run))),
+            self._registers("a", rm),
+            self._registers("b", rn),
             Layout((rm, rn), (c_values, c_values * rm)),
         )
+
+    def _registers(self, role: str, repeat: int) -> Layout:
+        """The first register of operand A or B for each execution along its rows and along k."""
+        e, runs, per_run = _fragment(self.atom, role).values.size(), self.k // self.k_step, self.k_run // self._per_lane
+        return Layout((repeat, (per_run, runs)), (e * per_run * runs, (e, e * per_run)))
+
+
+def _fragment(atom: Atom, role: str) -> TV:
+    tv = atom.operands[role].tv
+    assert tv is not None
+    return tv
+
+
+def _rows_per_lane(atom: Atom, role: str) -> bool:
+    """Whether a lane holds elements of several rows of an operand."""
+    tv = _fragment(atom, role)
+    return any(stride < tv.tile[0] for extent, stride in tv.values.flat_modes if extent > 1)
+
+
+def _modes_in(tv: TV, rows: int) -> list[tuple[int, int]]:
+    """The modes of an atom's values in a tile of so many rows."""
+    return [(extent, s if s < tv.tile[0] else s // tv.tile[0] * rows) for extent, s in tv.values.flat_modes]
 
 
 def smallest_k(atom: Atom, k_run: int) -> int:

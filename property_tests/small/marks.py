@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from argus.core.ir import Alloc, Await, Cast, Copy, Fold, For, Kernel, Map, Mma, Roles, Staged, Stmt, walk
+from math import prod
+
+from argus.core.ir import (
+    Alloc,
+    Await,
+    Cast,
+    Copy,
+    Fold,
+    For,
+    Kernel,
+    Map,
+    Mma,
+    Op,
+    Roles,
+    Staged,
+    Stmt,
+    Where,
+    walk,
+)
 from argus.core.ir.element_walk import nodes
 
 _COPIES = {
@@ -20,19 +38,25 @@ _COPIES = {
 
 def uses(kernel: Kernel) -> tuple[str, ...]:
     """The marks of a kernel in alphabetical order."""
-    return tuple(sorted({mark for stmt in walk(kernel.body) for mark in _marks(stmt)}))
+    cluster = ["cluster"] if prod(kernel.cluster) > 1 else []
+    return tuple(sorted({*cluster, *(mark for stmt in walk(kernel.body) for mark in _marks(stmt))}))
 
 
 def _marks(stmt: Stmt) -> list[str]:
     match stmt:
+        case Mma(atom=atom, a=a) if atom.name.startswith("wgmma"):
+            return ["mma", "wgmma", *(["wgmma with A in registers"] if a.buffer.space == "register" else [])]
         case Mma(atom=atom):
-            return ["mma", "wgmma" if atom.name.startswith("wgmma") else "mfma" if "mfma" in atom.name else "mma.sync"]
+            return ["mma", "mfma" if "mfma" in atom.name else "mma.sync"]
         case Copy():
             return _marks_of_copy(stmt)
         case Fold(keep=keep):
             return ["fold" if keep == "total" else "scan"]
-        case Map(elem=elem):
-            return ["elements", *("cast" for node in nodes(elem) if isinstance(node, Cast))]
+        case Map(target=target, elem=elem):
+            integer = target.buffer.dtype.family == "int" and any(isinstance(node, Op) for node in nodes(elem))
+            kinds = {Cast: "cast", Where: "choice"}
+            found = [mark for node in nodes(elem) for kind, mark in kinds.items() if isinstance(node, kind)]
+            return ["elements", *(["integer arithmetic"] if integer else []), *found]
         case Await():
             return ["mbarrier"]
         case Alloc(buffer=buffer, count=count):
@@ -54,6 +78,10 @@ def _marks_of_copy(stmt: Copy) -> list[str]:
         found.append(f"tma of {stmt.atom.box.axes} axes")
     if "shared" in spaces:
         found.append("shared memory")
+    if stmt.peers is not None:
+        found.append("multicast")
+    if stmt.target.peer is not None:
+        found.append("store to a peer")
     if stmt.combine is not None:
         found.append("atomic")
     return found

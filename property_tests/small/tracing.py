@@ -42,6 +42,14 @@ def trace(function: Callable[..., None], target: str, threads: int, /, **tensors
     return declared(function, target, threads, **tensors).trace()
 
 
+def trace_clustered(
+    function: Callable[..., None], cluster: tuple[int, ...], threads: int, /, **tensors: tuple[str, DType]
+) -> Kernel:
+    """The kernel of such a function on sm_90a, by clusters of blocks."""
+    function.__annotations__ = {name: Tensor[spec] for name, spec in tensors.items()}
+    return kernel(target=sm_90a, threads=threads, cluster=cluster)(function).trace()
+
+
 def trace_program(function: Callable[..., None], /, **tensors: tuple[str, DType]) -> Program:
     """The program of a function that launches kernels on tensors of these axes and types."""
     function.__annotations__ = {name: Tensor[spec] for name, spec in tensors.items()}

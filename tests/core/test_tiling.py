@@ -9,6 +9,7 @@ import pytest
 
 from argus.core.atom import Atom
 from argus.core.atoms.gfx942 import ATOMS, mfma_f32_16x16x16_bf16, mfma_f32_32x32x8_bf16
+from argus.core.atoms.sm_90a.warp import mma_m16n8k16_bf16, mma_m16n8k16_f16
 from argus.core.layout import TV
 from argus.core.tiling import TiledMma, operands, smallest_k, spread
 from argus.core.walk import IntArray
@@ -63,6 +64,9 @@ TILED = [
     TiledMma(mfma_f32_32x32x8_bf16, (4, 1), (128, 64), 4, 8),
     TiledMma(mfma_f32_16x16x16_bf16, (2, 4), (128, 256), 8, 64),
     TiledMma(mfma_f32_16x16x16_bf16, (1, 1), (16, 32), 4, 16),
+    TiledMma(mma_m16n8k16_bf16, (1, 1), (16, 8), 8, 16),
+    TiledMma(mma_m16n8k16_f16, (2, 2), (64, 32), 8, 64),
+    TiledMma(mma_m16n8k16_bf16, (1, 4), (32, 96), 8, 32),
 ]
 
 
@@ -106,6 +110,8 @@ def test_tiles_must_divide() -> None:
         TiledMma(mfma_f32_32x32x8_bf16, (2, 2), (96, 128), 8, 32)
     with pytest.raises(ValueError, match="do not divide into whole executions"):
         TiledMma(mfma_f32_32x32x8_bf16, (2, 2), (128, 128), 8, 24)
+    with pytest.raises(ValueError, match="a lane holds several rows, so k_run 16 would permute them too"):
+        TiledMma(mma_m16n8k16_bf16, (1, 1), (16, 8), 16, 32)
     with pytest.raises(ValueError, match="is not a matrix instruction"):
         TiledMma(ATOMS[-1], (2, 2), (128, 128), 8, 32)
 

@@ -61,7 +61,7 @@ def test_conversions_of_e4m3_are_those_of_numpy(tmp_path: Path) -> None:
 @executed
 def test_integers_wrap_around(tmp_path: Path) -> None:
     """The file's own formula, at numbers whose product with 3 overflows."""
-    (exported,) = load_file(str(CORPUS / "unknown" / "integers_clamped.py"))
+    (exported,) = load_file(str(CORPUS / "proved" / "integers_clamped.py"))
     rows, columns = 20, 36
     draw = np.random.default_rng(1)
     x = draw.integers(-(1 << 31), 1 << 31, (rows, columns)).astype(np.int32)

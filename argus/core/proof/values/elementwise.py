@@ -14,9 +14,10 @@ from typing import assert_never
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.elementwise import ELEMENT_OPS
+from argus.core.dtype import DType
+from argus.core.elementwise import ELEMENT_OPS, INTEGER_OPS, evaluate_op
 from argus.core.index import Cond, Coord, Held, Index, Symbol
-from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
+from argus.core.ir import Both, Cast, Compare, Either, Elem, Get, Holds, Lit, Map, Neither, Num, Op, Test, Where
 from argus.core.ir.element_walk import children, dtype_of, gets, nodes
 from argus.core.layout import TV
 from argus.core.proof.dataflow.affine import at_any_element
@@ -38,9 +39,13 @@ from argus.core.proof.values.content import (
 )
 from argus.core.proof.values.masking import mask_bounds, masked_value
 from argus.core.proof.values.recognisers import statistics
+from argus.core.proof.values.recognisers.composed import in_digits, in_words
 from argus.core.proof.values.recognisers.softmax import Owed, Rules
 from argus.core.proof.values.recognisers.standing import Maximum, Weight
 from argus.core.walk import mentions, show, symbols
+
+_EXTREMA = frozenset({"max", "min"})
+"""Operations on integers that cannot overflow."""
 
 
 def map_content(flow: Flow, step: Step, stmt: Map) -> Content:
@@ -63,7 +68,7 @@ def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...
     layout = stmt.target.buffer.layout
     assert isinstance(layout, TV)
     rules = Rules(lambda cond: flow.holds(step.context, at_any_element(cond, layout)))
-    value = _value(Terms(rules, layout, flow.timeline.kernel.thread), stmt.elem, operands)
+    value = _value(Terms(rules, layout, flow.timeline.kernel.thread, stmt.target.buffer.dtype), stmt.elem, operands)
     return value, tuple((code, what, at_any_element(goal, layout)) for code, what, goal in rules.owed)
 
 
@@ -74,8 +79,8 @@ def _not_of_reals(stmt: Map) -> str:
         if not isinstance(node, Op | Where | Cast):
             continue
         dtype = dtype_of(node) or own
-        if isinstance(node, Op) and dtype.family != "float":
-            return "integer arithmetic in registers, which overflows and truncates, has no rule in the verifier"
+        if isinstance(node, Op) and dtype.family != "float" and node.name not in INTEGER_OPS:
+            return f"`{node.name}` of integers has no rule in the verifier"
         for part in children(node):
             if isinstance(part, Lit) and not dtype.holds(part.value):
                 return f"{part.value:g}, which {dtype} cannot represent"
@@ -100,11 +105,12 @@ def _is_one(content: tuple[Piece, ...]) -> bool:
 
 @frozen(eq=False)
 class Terms:
-    """The rules for an expression. layout: of the target tile. thread: the symbol of the thread index."""
+    """The rules for an expression. layout, dtype: of the target tile. thread: the symbol of the thread index."""
 
     rules: Rules
     layout: TV
     thread: Symbol
+    dtype: DType
 
 
 def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
@@ -127,6 +133,8 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
             if dtype.family == "float":
                 return evolve(found, form=form)
             return terms.rules.truncated(evolve(statistics.closed(found), terms=()), form)
+        case Op() if (kind := dtype_of(elem) or terms.dtype).family != "float":
+            return _of_integers(terms, elem, kind, operands)
         case Op(name="div", args=(left, Num(value=size))):
             value = _value(terms, left, operands)
             below = _number(size)
@@ -144,6 +152,21 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
             return _chosen(terms, elem, operands)
         case _:
             assert_never(elem)
+
+
+def _of_integers(terms: Terms, elem: Op, dtype: DType, operands: Mapping[Get, Value]) -> Value:
+    """Modulo 2^bits: a function of its operands that is not linear. In words, as a rounding to the type."""
+    args = [_value(terms, arg, operands) for arg in elem.args]
+    numbers = [arg.value for arg in args if isinstance(arg, Number)]
+    if len(numbers) == len(args):
+        found = evaluate_op(elem.name, *numbers)
+        return Number(found) if dtype.holds(found) else Top(f"{found:g}, which {dtype} cannot represent")
+    form = in_words(elem.name, *map(_words, args))
+    return terms.rules.function(form if elem.name in _EXTREMA else f"{dtype}({form})", args)
+
+
+def _words(value: Value) -> str:
+    return value.form if isinstance(value, Data) else in_digits(value.value) if isinstance(value, Number) else "?"
 
 
 def _number(value: Index) -> Value:
@@ -175,7 +198,35 @@ def _chosen(terms: Terms, choice: Where, operands: Mapping[Get, Value]) -> Value
         count = statistics.guarded(other) if isinstance(other, Data) and (wanted, instead) == (0, 1) else None
         if count is not None:
             return count
-    return Top("`where` between two elements has no rule in the verifier yet")
+    return _either(terms, choice, other, operands)
+
+
+def _either(terms: Terms, choice: Where, other: Value, operands: Mapping[Get, Value]) -> Value:
+    """One of two values by a comparison of elements: a function of all of them, which has the tags of the two."""
+    compared: list[Value] = []
+
+    def said(test: Test) -> str | None:
+        match test:
+            case Compare(op=op, left=left, right=right):
+                both = [_value(terms, side, operands) for side in (left, right)]
+                compared.extend(evolve(each, record={}) if isinstance(each, Data) else each for each in both)
+                return f" {op} ".join(map(_words, both))
+            case Both(parts=parts) | Either(parts=parts):
+                words = [said(part) for part in parts]
+                joint = " and " if isinstance(test, Both) else " or "
+                return None if None in words else f"({joint.join(map(str, words))})"
+            case Neither(part=part):
+                words = said(part)
+                return None if words is None else f"not ({words})"
+            case Holds():
+                return None
+            case _:
+                assert_never(test)
+
+    words, then = said(choice.test), _value(terms, choice.then, operands)
+    if words is None:
+        return Top("`where` between two elements by their places has no rule in the verifier yet")
+    return terms.rules.function(in_words("where", words, _words(then), _words(other)), [*compared, then, other])
 
 
 def _same_element(left: Elem, right: Elem) -> bool:

@@ -37,6 +37,19 @@ def closed_over(data: Data, form: str) -> Data:
     return evolve(data, form=form, root=form, times=1.0, computed=True, fill=nan, sets=None, closed=closed)
 
 
+def any_function(form: str, of: Sequence[Data]) -> Data:
+    """A function of several values of which nothing else is known; sums that went into it are over."""
+    record: dict[str, FragmentIndex] = {}
+    closed: tuple[tuple[str, Multiset], ...] = ()
+    for value in of:
+        record |= value.record
+        closed = both_closed(evolve(of[0], closed=closed), evolve(value, closed=closed_over(value, form).closed))
+    inside = tuple(dict.fromkeys(bound for value in of for bound in value.inside))
+    needs = tuple(dict.fromkeys(need for value in of for need in value.needs))
+    made = Data(record, inside, nan, form=form, computed=True, root=form)
+    return evolve(made, closed=closed, needs=needs)
+
+
 def computed_from(name: str, left: Data, right: Data) -> Value:
     """Things computed from two plain values: what went into them stays known. One sum times something is a sum."""
     record: dict[str, FragmentIndex] = {**left.record, **right.record}

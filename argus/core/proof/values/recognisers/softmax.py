@@ -24,6 +24,7 @@ from argus.core.proof.values.content import (
 from argus.core.proof.values.multiset_count import Multiset, Sets, equal_sets, subset_count
 from argus.core.proof.values.recognisers import statistics
 from argus.core.proof.values.recognisers.composed import (
+    any_function,
     both_closed,
     both_needs,
     closed_over,
@@ -108,6 +109,23 @@ class Rules:
         if not isinstance(data.standing, Plain):
             return Top(f"{form} has no rule in the verifier")
         return closed_over(data, form)
+
+    def function(self, form: str, args: Sequence[Value]) -> Value:
+        """A function of values of which no more is known than what they are."""
+        data: list[Data] = []
+        for arg in args:
+            if isinstance(arg, Number):
+                continue
+            if not isinstance(arg, Data):
+                return Top(content_error(arg))
+            plain = statistics.closed(arg)
+            if not isinstance(plain.standing, Plain):
+                return Top(f"{form} has no rule in the verifier")
+            data.append(plain)
+        if not data:
+            return Top(f"{form}, which is no element")
+        found = evolve(any_function(form, data), loose=joint_loose_bounds(args))
+        return Top(f"{form[:40]}... is of a value computed in too many steps") if _unwieldy(found) else found
 
     def _of_statistics(self, name: str, args: Sequence[Value]) -> Value:
         """An operation on sums of powers over sets, which stay such values or are closed."""

@@ -14,9 +14,9 @@ import pytest
 from argus.core import algebra
 from argus.core.dsl.kernel import Template
 from argus.core.index import Symbol
-from argus.core.proof.values.held import cells, folds, loops
+from argus.core.proof.values.held import cells, folds, iterations, rescaling
 from argus.core.proof.values.held.folds import Range, reduction
-from argus.core.values.expr import Expr, element, fn, reduce_
+from argus.core.values.expr import Expr, element, expr, fn, reduce_
 from argus.core.values.rewriting import free_symbols, written_size
 from argus.language import (
     Fragment,
@@ -71,30 +71,37 @@ def row_sum(start: float, least: int) -> Template:
     return made
 
 
-def online(step: Step, *, keeps: bool = True) -> Template:
-    """The sum of exp(x - reference) with a running maximum as reference; `keeps` it, or else the last element."""
+def online(step: Step, *, start: float = -inf, weight_of_start: float = 0.0, masked: bool = False) -> Template:
+    """The sum of exp(x - reference) with a running maximum as reference. masked: without the first two elements."""
 
     @kernel(target=sm_90a, threads=64)
     def made(X: Tensor["M N", f32], Y: Tensor["M", f32]) -> None:
         M, N = X.shape
-        assume(N >= 1)
+        assume(N >= 3)
         (m,) = block_id((ceil_div(M, 64),))
         greatest, weight, new = registers(f32, BY), registers(f32, BY), registers(f32, BY)
-        greatest[:] = -inf
-        weight[:] = 0.0
+        greatest[:] = start
+        weight[:] = weight_of_start
         for i in loop(N):
             v = load(X.T[i].tile((64,), (m,)), BY, edge=0)
+            if masked:
+                v = where(i >= 2, v, -inf)
             new[:] = maximum(greatest, v)
             weight[:] = step(weight, greatest, new, v)
-            greatest[:] = new if keeps else v
+            greatest[:] = new
         copy(weight * exp(greatest), Y.tile((64,), (m,)), edge=0)
-        assert_equals(Y, lambda r: total(lambda j: exp(X[r, j]), over=N))
+        assert_equals(Y, lambda r: total(lambda j: exp(X[r, j]), over=(2 if masked else 0, N)))
 
     return made
 
 
 def rescaled(weight: Fragment, old: Fragment, new: Fragment, v: Fragment) -> Fragment:
     return weight * exp(old - new) + exp(v - new)
+
+
+def guarded(weight: Fragment, old: Fragment, new: Fragment, v: Fragment) -> Fragment:
+    finite = where(new == -inf, 0.0, new)
+    return weight * exp(old - finite) + exp(v - finite)
 
 
 def rescaled_twice(weight: Fragment, old: Fragment, new: Fragment, v: Fragment) -> Fragment:
@@ -123,11 +130,19 @@ def no_reason(_: object) -> str:
 
 
 def all_forms_begin_right(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(loops.Known, "same", always)
+    patch.setattr(iterations.Known, "same", always)
 
 
-def all_references_continue(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(vars(loops)["_Recurrence"], "_continues", always)
+def all_factors_rescale(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rescaling.Rescaling, "_takes_terms_along", always)
+
+
+def all_references_are_defined(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rescaling.Rescaling, "_is_defined", always)
+
+
+def nothing_is_there_before(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rescaling.Rescaling, "_begun", lambda *_: lambda *_: expr(0))
 
 
 def all_types_hold_all_numbers(patch: pytest.MonkeyPatch) -> None:
@@ -136,8 +151,9 @@ def all_types_hold_all_numbers(patch: pytest.MonkeyPatch) -> None:
 
 CASES: dict[str, tuple[Template, Callable[[pytest.MonkeyPatch], None]]] = {
     "no iteration, and another start": (row_sum(5.0, 0), all_forms_begin_right),
-    "rescaled twice": (online(rescaled_twice), all_forms_begin_right),
-    "the last element is not the reference": (online(rescaled, keeps=False), all_references_continue),
+    "rescaled twice": (online(rescaled_twice), all_factors_rescale),
+    "a factor that may be NaN": (online(rescaled, masked=True), all_references_are_defined),
+    "a weight before the first element": (online(rescaled, start=0.0, weight_of_start=1.0), nothing_is_there_before),
     "a literal beyond f16": (beyond_f16, all_types_hold_all_numbers),
 }
 
@@ -152,7 +168,18 @@ def test_a_wrong_kernel_slips_past_without_the_check(case: str, monkeypatch: pyt
     assert holds_its_formula(template)
 
 
-@pytest.mark.parametrize("template", [row_sum(5.0, 1), row_sum(0.0, 0), online(rescaled)])
+RIGHT = (
+    row_sum(5.0, 1),
+    row_sum(0.0, 0),
+    online(rescaled),
+    online(guarded, masked=True),
+    online(rescaled, start=-1e30),
+    online(rescaled, start=-1e30, masked=True),
+)
+"""Of a rescaled sum, any number is a reference to begin with."""
+
+
+@pytest.mark.parametrize("template", RIGHT)
 def test_a_right_kernel_holds_its_formula(template: Template) -> None:
     assert holds_its_formula(template)
 

@@ -28,12 +28,14 @@ from argus.core.proof.values.held.facts import Questions
 from argus.core.proof.values.held.folds import before, reduced
 from argus.core.proof.values.held.instructions import multiplied
 from argus.core.proof.values.held.moves import shuffled
-from argus.core.proof.values.held.tables import BoolArray, Tables
-from argus.core.proof.values.held.terms import chosen, heads, number, plus, replaced, unknown
+from argus.core.proof.values.held.tables import BoolArray, Tables, shape_of
+from argus.core.proof.values.held.terms import chosen, number, plus, replaced, unknown
 from argus.core.proof.values.recognisers.taking import takes
-from argus.core.values.expr import Expr, ReduceOp, element
+from argus.core.values.expr import Element, Expr, ReduceOp, element
+from argus.core.values.rewriting import nodes
 from argus.core.walk import IntArray, substitute, symbols
 
+_Kept = tuple[dict[Step, Expr], dict[tuple[Buffer, Step], Expr]]
 _REDUCTIONS: dict[str, ReduceOp] = {"add": "sum", "mul": "product", "max": "max", "min": "min"}
 
 
@@ -61,6 +63,7 @@ class Cells:
     sources: dict[Step, set[Step]] = field(factory=dict[Step, "set[Step]"])
     _written: dict[Step, Expr] = field(factory=dict[Step, Expr], init=False)
     _after: dict[tuple[Buffer, Step], Expr] = field(factory=dict["tuple[Buffer, Step]", Expr], init=False)
+    _opaque: dict[Segment, _Kept] = field(factory=dict["Segment", "_Kept"], init=False)
     _running: list[Step] = field(factory=list[Step], init=False)
     _apart: list[int] = field(factory=lambda: [0], init=False)
 
@@ -95,18 +98,21 @@ class Cells:
         return found
 
     @contextmanager
-    def afresh(self) -> Generator[None]:
-        """Evaluates what is asked for inside apart from the steps that are being evaluated."""
-        outer, self._running = self._running, self._running[-1:]
+    def of_one_iteration(self, segment: Segment) -> Generator[None]:
+        """Evaluates what is asked for inside in terms of opaque tiles of the segment's loop, apart from all else."""
+        outer = self._running, self._written, self._after
+        self._running = self._running[-1:]
         self._apart.append(len(self._running))
+        self._written, self._after = self._opaque.setdefault(segment, ({}, {}))
         yield
         self._apart.pop()
-        self._running = outer
+        self._running, self._written, self._after = outer
 
-    def forget(self) -> None:
-        """Forget what was computed from opaque tiles, to compute it again from their closed forms."""
-        self._written = {step: value for step, value in self._written.items() if not heads(value)}
-        self._after = {key: value for key, value in self._after.items() if not heads(value)}
+    def forget(self, segment: Segment, tile: Element) -> None:
+        """Forget what was computed from an opaque tile of a segment's loop."""
+        for kept in self._opaque[segment]:
+            for key in [each for each, value in kept.items() if tile in set(nodes(value))]:
+                del kept[key]  # pyright: ignore[reportArgumentType]
 
     def _evaluate(self, step: Step) -> Expr:
         stmt, accesses = step.stmt, self.flow.accesses.of(step)
@@ -239,13 +245,13 @@ class Cells:
         if write.mask is not None or write.places is None:
             return False
         table = write.places[0].table
-        shape = _shape(buffer)
+        shape = shape_of(buffer)
         return table.shape == shape and bool((table == np.arange(table.size).reshape(shape)).all())
 
     def _updated(self, buffer: Buffer, state: Expr, step: Step) -> Expr:
         if isinstance(step.stmt, Alloc | Reset):
             return unknown(f"`{buffer.name}` is not written")
-        write, shape = self._write(step, buffer), _shape(buffer)
+        write, shape = self._write(step, buffer), shape_of(buffer)
         if write.places is None:
             return unknown("a write to registers of other threads")
         value = self.written(step)
@@ -304,7 +310,7 @@ class Cells:
         if access.places is None:
             return unknown("a register tile whose elements another thread holds")
         state = self.register(buffer, access.step)
-        table, values = access.places[0].table, _shape(buffer)[1]
+        table, values = access.places[0].table, shape_of(buffer)[1]
         return self.tables.at(state, (table // values, table % values))
 
     def _load(self, access: Access) -> Expr:
@@ -383,15 +389,3 @@ def _cells(write: Access) -> IntArray:
     assert write.places is not None
     columns = np.stack([place.table[write.active] for place in write.places])
     return np.unique(columns, axis=1, return_inverse=True)[1].reshape(-1)
-
-
-def _shape(buffer: Buffer) -> tuple[int, int]:
-    layout = buffer.layout
-    assert isinstance(layout, TV)
-    return layout.threads.size(), layout.values.size()
-
-
-def registers_of(buffer: Buffer) -> IntArray:
-    """The register numbers of a tile, by (thread, value)."""
-    shape = _shape(buffer)
-    return np.arange(shape[0] * shape[1]).reshape(shape)

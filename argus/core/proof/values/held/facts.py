@@ -11,15 +11,29 @@ from argus.core.algebra.integers import linear_terms
 from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Or, Sym, Symbol
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
+from argus.core.proof.values.held.numbers import is_number, number_where
+from argus.core.proof.values.held.references import References
 from argus.core.proof.values.held.terms import all_symbols, chosen, mapped, plus, replaced, zipped
 from argus.core.values.conditions import Integers
 from argus.core.values.equality import Equal, Undecided, by_normal_forms
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Number, Reduce, ReduceOp, Whole, fn, reduce_
+from argus.core.values.expr import (
+    Choose,
+    Compare,
+    Expr,
+    Fn,
+    Number,
+    Reduce,
+    ReduceOp,
+    expr,
+    fn,
+    reduce_,
+)
 from argus.core.values.places import limit
 from argus.core.values.rewriting import nodes
 from argus.core.walk import children, mentions, rebuild
 
 _FEW = range(4)
+_ZERO = expr(0)
 _LARGEST = 300
 """Distinct parts of two expressions that are compared; beyond, they are not known to be equal."""
 
@@ -29,6 +43,9 @@ class Questions:
     """How much more is asked or looked at: beyond it nothing is known, and expressions stay as they are."""
 
     left: int = 800
+    answers: dict[tuple[tuple[Cond, ...], Cond], bool] = field(
+        factory=dict["tuple[tuple[Cond, ...], Cond]", bool], init=False
+    )
 
     def one(self) -> bool:
         """Whether one more is allowed."""
@@ -43,15 +60,12 @@ class Known:
     flow: Flow
     context: tuple[Cond, ...]
     questions: Questions = field(factory=Questions)
-    _answers: dict[Cond, bool] = field(factory=dict[Cond, bool], init=False)
 
     def holds(self, goal: Cond) -> bool:
         """Whether the condition provably holds here."""
         if goal is algebra.TRUE or goal is algebra.FALSE:
             return goal is algebra.TRUE
-        if goal not in self._answers:
-            self._answers[goal] = goal in self.context or self._asked(self.context, goal)
-        return self._answers[goal]
+        return goal in self.context or self._asked(self.context, goal)
 
     def decided(self, cond: Cond) -> Cond:
         """True or false where that is known, else the condition."""
@@ -80,18 +94,44 @@ class Known:
             return True
         return self._equal(self.simplified(one), self.simplified(two), assumed=False)
 
-    def _equal(self, one: Expr, two: Expr, *, assumed: bool) -> bool:
+    def alike(self, one: Expr, two: Expr) -> bool:
+        """The same, as far as the forms show it as they are."""
+        return one is two or self._equal(one, two, assumed=False, lemmas=False)
+
+    def _equal(self, one: Expr, two: Expr, *, assumed: bool, lemmas: bool = True) -> bool:
         if sum(1 for each in (one, two) for _ in nodes(each)) > _LARGEST:
             return False
+        return any(self._by_forms(*pair, assumed=assumed) for pair in self._ways(one, two, lemmas=lemmas))
+
+    def _ways(self, one: Expr, two: Expr, *, lemmas: bool) -> Iterator[tuple[Expr, Expr, tuple[Cond, ...]]]:
+        """Forms of both whose equality shows theirs, and facts to use: cheap ones first."""
         facts = (*self.flow.facts, *self.context)
-        answer = by_normal_forms(one, two, (*facts, *self.lemmas(one), *self.lemmas(two)))
+        references = References()
+        freed = references.freed(one, self), references.freed(two, self)
+        plain = tuple(dict.fromkeys((freed, (one, two))))
+        for each in plain:
+            yield *each, facts
+        if not lemmas:
+            return
+        for a, b in dict.fromkeys(((self.simplified(freed[0]), self.simplified(freed[1])), (one, two))):
+            more = (*self.lemmas(a), *self.lemmas(b))
+            if more or (a, b) not in plain:
+                yield a, b, (*facts, *more)
+
+    def _by_forms(self, one: Expr, two: Expr, facts: tuple[Cond, ...], *, assumed: bool) -> bool:
+        answer = by_normal_forms(one, two, facts)
         if isinstance(answer, Undecided) and answer.reason:
             return False
         left = () if isinstance(answer, Equal) and assumed else answer.conditions
         return all(isinstance(each, Integers) and self._asked(each.given, each.goal) for each in left)
 
     def _asked(self, given: Sequence[Cond], goal: Cond) -> bool:
-        return self.questions.one() and self.flow.holds(given, goal)
+        key, kept = (tuple(given), goal), self.questions.answers
+        if key not in kept:
+            if not self.questions.one():
+                return False
+            kept[key] = self.flow.holds(given, goal)
+        return kept[key]
 
     def lemmas(self, root: Expr) -> Iterator[Cond]:
         """Proved facts on the order of ranges' ends, and of the bounds that tests set to their variables."""
@@ -128,26 +168,31 @@ def relevant(op: ReduceOp, body: Expr) -> Iterator[Cond]:
             elif then is NEUTRAL[op]:
                 yield algebra.negate(test)
                 yield from relevant(op, other)
-        case Fn(name="mul", args=args) if op == "sum" and all(map(_is_finite, args)):
+        case Fn(name="mul", args=args) if op == "sum" and all(map(is_number, args)):
             for each in args:
                 yield from relevant(op, each)
+        case Fn(name="exp" | "exp2", args=(a,)) if op == "sum":
+            yield from _falling(a)
         case _:
             pass
 
 
-def _is_finite(of: Expr) -> bool:
-    """Whether the value is a number whatever the elements of tensors are."""
+def _falling(of: Expr) -> Iterator[Cond]:
+    """Conditions outside of which the value is -inf."""
     match of:
-        case Number() | Whole() | Element():
-            return True
-        case Fn(name="mul" | "add" | "sub" | "neg" | "fma" | "max" | "min" | "relu" | "abs", args=args):
-            return all(map(_is_finite, args))
-        case Choose(test=test, then=then, other=other):
-            return not isinstance(test, Compare) and _is_finite(then) and _is_finite(other)
-        case Reduce(op="sum", body=body):
-            return _is_finite(body)
+        case Choose(test=test, then=then, other=other) if not isinstance(test, Compare) and other is NEUTRAL["max"]:
+            yield from test.parts if isinstance(test, And) else (test,)
+            yield from _falling(then)
+        case Fn(name="sub", args=(a, b)) if is_number(b):
+            yield from _falling(a)
+        case Fn(name="add", args=(a, b)):
+            for one, other in ((a, b), (b, a)):
+                if number_where(other) is not None:
+                    yield from _falling(one)
+        case Fn(name="mul", args=(a, Number(value=value))) | Fn(name="mul", args=(Number(value=value), a)) if value > 0:
+            yield from _falling(a)
         case _:
-            return False
+            pass
 
 
 def _tests(of: Reduce) -> Iterator[Cond]:
@@ -225,6 +270,10 @@ class _Simplifying:
                 return self._reduced(root)
             case Fn(name="add", args=(a, b)):
                 return plus(self.of(a), self.of(b))
+            case Fn(name="mul", args=(a, b)):
+                one, two = self.of(a), self.of(b)
+                gone = (one is _ZERO and is_number(two)) or (two is _ZERO and is_number(one))
+                return _ZERO if gone else fn("mul", one, two)
             case Fn(name="max", args=(a, b)):
                 one, two = self.of(a), self.of(b)
                 return two if one is NEUTRAL["max"] else one if two is NEUTRAL["max"] else fn("max", one, two)

@@ -2,259 +2,241 @@
 
 The tile at the head of iteration k is an opaque element. What the body makes of it is a recurrence: it adds a term
 (a sum over the iterations), takes a maximum, scales and adds, or replaces the tile. Sums and maxima over the
-iterations are right by definition; of a rescaled sum the normal form has to show that the factor is the right one.
+iterations are right by definition; of a rescaled sum it is shown that the factor is the right one (`rescaling`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
+import numpy as np
 from attrs import define, field, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Index, Symbol
+from argus.core.index import Index
 from argus.core.ir import Buffer
 from argus.core.proof.dataflow.timeline import Loop, Segment
-from argus.core.proof.values.held.cells import Cells, registers_of
-from argus.core.proof.values.held.facts import Known
-from argus.core.proof.values.held.folds import Range, reduction
-from argus.core.proof.values.held.recurrences import Linear, folded, greatest, grown, linear, operands, rescaled, times
-from argus.core.proof.values.held.terms import HEAD, chosen, exchanged, heads, plus, reasons, replaced, unknown
-from argus.core.values.expr import Element, Expr, Fn, Reduce, ReduceOp, element, expr, fn, infinity
+from argus.core.proof.values.held.cells import Cells
+from argus.core.proof.values.held.iterations import Closed, Guess, Recurrence
+from argus.core.proof.values.held.recurrences import linear
+from argus.core.proof.values.held.rescaling import Reference, Rescaled, Rescaling
+from argus.core.proof.values.held.tables import Positions, registers_of
+from argus.core.proof.values.held.terms import HEAD, exchanged, heads, plus, reasons, replaced, unknown
+from argus.core.values.expr import Choose, Compare, Element, Expr, element, expr
 from argus.core.values.rewriting import nodes
+from argus.core.walk import IntArray
 
-Key = tuple[Segment, Buffer]
-Guess = Callable[[Index], Expr]
-"""The tile at the head of an iteration, by the loop variable there."""
-_EXTREMA: tuple[tuple[ReduceOp, str, Expr], ...] = (("max", "max", infinity(-1)), ("min", "min", infinity(1)))
+ZERO = expr(0)
+_ANY = element("~reference")
+"""Stands for the reference of all terms."""
 
 
 @frozen
-class Closed:
-    """The closed form of a tile. head: at the head of iteration k. after: after the loop."""
+class Tile:
+    """A register tile that a loop writes."""
 
-    head: Expr
-    after: Expr
+    segment: Segment
+    buffer: Buffer
 
 
 @define(eq=False)
 class Loops:
     """The closed forms of all tiles of one flow."""
 
-    _closed: dict[Key, Closed] = field(factory=dict[Key, Closed], init=False)
-    _running: set[Key] = field(factory=set[Key], init=False)
-    _names: dict[str, Key] = field(factory=dict[str, Key], init=False)
+    _closed: dict[Tile, Closed] = field(factory=dict[Tile, Closed], init=False)
+    _steps: dict[Tile, Expr] = field(factory=dict[Tile, Expr], init=False)
+    _alike: dict[Tile, IntArray] = field(factory=dict[Tile, "IntArray"], init=False)
+    _running: set[Tile] = field(factory=set[Tile], init=False)
+    _solving: set[Tile] = field(factory=set[Tile], init=False)
+    _nothing: set[tuple[Expr, Expr]] = field(factory=set[tuple[Expr, Expr]], init=False)
+    """Sums and references after loops: where the reference is -inf, all terms are 0."""
+    _names: dict[str, Tile] = field(factory=dict[str, Tile], init=False)
 
     def at_head(self, cells: Cells, segment: Segment, loop: Loop, buffer: Buffer) -> Expr:
-        """The tile at the head of an arbitrary iteration; opaque where its own recurrence is being looked at."""
-        if (segment, buffer) in self._running:
-            return self._opaque(cells, segment, loop, buffer)
-        return self._solved(cells, segment, loop, buffer).head
+        """The tile at the head of an arbitrary iteration.
+
+        In terms of opaque tiles while the recurrence of one of the same loop is being looked at.
+        """
+        tile = Tile(segment, buffer)
+        if not any(each.segment is segment for each in self._running):
+            return self._solved(cells, tile, loop).head
+        return self._opaque(cells, tile, loop) if tile in self._running else self._carried(cells, tile, loop)
 
     def after_loop(self, cells: Cells, segment: Segment, loop: Loop, buffer: Buffer) -> Expr:
         """The tile after the loop."""
-        return self._solved(cells, segment, loop, buffer).after
+        return self._solved(cells, Tile(segment, buffer), loop).after
 
     def resolved(self, cells: Cells, root: Expr) -> Expr:
         """The expression with opaque tiles replaced by their closed forms, where those are known."""
         table: dict[Expr, Expr] = {}
         for each in heads(root):
-            segment, buffer = self._names[each.tensor]
-            place = cells.tables.numbers(each.at[0])
-            if (segment, buffer) in self._closed and place is not None and segment.loop is not None:
-                values = registers_of(buffer).shape[1]
-                form = cells.tables.at(self._closed[segment, buffer].head, (place // values, place % values))
-                table[each] = replaced(form, {segment.loop.symbol: each.at[1]})
+            tile, at = self._names[each.tensor], self._positions(cells, each)
+            if tile in self._closed and at is not None and tile.segment.loop is not None:
+                form = cells.tables.at(self._closed[tile].head, at)
+                table[each] = replaced(form, {tile.segment.loop.symbol: each.at[1]})
         return exchanged(root, table) if table else root
 
-    def _opaque(self, cells: Cells, segment: Segment, loop: Loop, buffer: Buffer) -> Element:
-        name = f"{HEAD}{segment.steps[0].segment} {buffer.name}"
-        self._names[name] = segment, buffer
-        return element(name, cells.tables.index(registers_of(buffer)), algebra.sym(loop.symbol))
+    # -- opaque tiles ------------------------------------------------------------------------------------
 
-    def _solved(self, cells: Cells, segment: Segment, loop: Loop, buffer: Buffer) -> Closed:
-        key = segment, buffer
-        if key in self._closed:
-            return self._closed[key]
-        mine = self._opaque(cells, segment, loop, buffer)
-        if key in self._running:
-            return Closed(mine, unknown(f"`{buffer.name}` after a loop that is being looked at"))
-        self._running.add(key)
-        with cells.afresh():
-            step = cells.after(buffer, segment, cells.events(segment, buffer))
-        self._running.discard(key)
-        step = self.resolved(cells, step)
-        entry = self.resolved(cells, cells.entry(segment, buffer))
-        if any(each is not mine and self._names[each.tensor] in self._running for each in heads(step)):
-            return Closed(mine, unknown(f"`{buffer.name}` depends on tiles that depend on it"))
-        found = _Recurrence(cells, loop, mine, entry, step).closed()
+    def _opaque(self, cells: Cells, tile: Tile, loop: Loop) -> Element:
+        name = f"{HEAD}{tile.segment.steps[0].segment} {tile.buffer.name}"
+        self._names[name] = tile
+        registers = self._alike.get(tile, registers_of(tile.buffer))
+        return element(name, cells.tables.index(registers), algebra.sym(loop.symbol))
+
+    def _positions(self, cells: Cells, head: Element) -> Positions | None:
+        """The registers of the tile that an opaque element stands for."""
+        place = cells.tables.numbers(head.at[0])
+        if place is None:
+            return None
+        values = registers_of(self._names[head.tensor].buffer).shape[1]
+        return place // values, place % values
+
+    def _step(self, cells: Cells, tile: Tile, loop: Loop) -> Expr:
+        """The tile after an iteration, in terms of opaque tiles at its head."""
+        if tile not in self._steps:
+            self._running.add(tile)
+            with cells.of_one_iteration(tile.segment):
+                step = cells.after(tile.buffer, tile.segment, cells.events(tile.segment, tile.buffer))
+            self._running.discard(tile)
+            mine = self._opaque(cells, tile, loop)
+            self._alike[tile] = self._first_alike(cells, tile, mine, step)
+            if (first := self._opaque(cells, tile, loop)) is not mine:
+                step = exchanged(step, {mine: first})
+                self._steps = {each: value for each, value in self._steps.items() if mine not in set(nodes(value))}
+                cells.forget(tile.segment, mine)
+            self._steps[tile] = step
+        return self._steps[tile]
+
+    def _carried(self, cells: Cells, tile: Tile, loop: Loop) -> Expr:
+        """A tile at the head of an iteration: what the one before has set, or opaque if that depends on more."""
+        step, mine = self._step(cells, tile, loop), self._opaque(cells, tile, loop)
+        if mine in set(nodes(step)):
+            if any(each is not mine for each in heads(step)) or _by_values(step, mine):
+                return mine
+            found = self._solved(cells, tile, loop)
+            return mine if found.extremum else found.head
+        of = self._recurrence(cells, tile, loop, step)
+        previous = of.at(self._ahead(cells, step), algebra.sub(of.k, loop.stmt.step))
+        begun = {each.entry: each.now for each in self._references(cells, previous)}
+        return of.carried(previous, exchanged(of.entry, begun), of.first.alike)
+
+    def _first_alike(self, cells: Cells, tile: Tile, mine: Element, step: Expr) -> IntArray:
+        """For each register of a tile, the first one that always holds the same."""
+        registers = registers_of(tile.buffer)
+        entry, term = cells.entry(tile.segment, tile.buffer), exchanged(step, {mine: ZERO})
+        if reasons(entry) or any(self._names[each.tensor] == tile for each in heads(term)):
+            return registers
+        tables = (cells.tables.known[name] for each in (entry, term) for name in cells.tables.of(each))
+        columns = np.stack([np.zeros(registers.size), *(np.broadcast_to(t, registers.shape).ravel() for t in tables)])
+        _, first, classes = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+        return first[classes.reshape(-1)].reshape(registers.shape)
+
+    def _ahead(self, cells: Cells, step: Expr) -> Expr:
+        """The expression with what tiles are after the iteration as what they are at the head of the next one."""
+        return exchanged(step, {each.step: each.following for each in self._references(cells, step)})
+
+    def _references(self, cells: Cells, step: Expr) -> Iterator[Reference]:
+        """The opaque tiles of which the expression is, with what one iteration makes of them."""
+        for each in heads(step):
+            tile, at = self._names[each.tensor], self._positions(cells, each)
+            loop = tile.segment.loop
+            if at is None or loop is None or tile in self._running or each.at[1] is not algebra.sym(loop.symbol):
+                continue
+            after, entry = self._step(cells, tile, loop), cells.entry(tile.segment, tile.buffer)
+            following = element(each.tensor, each.at[0], algebra.add(algebra.sym(loop.symbol), loop.stmt.step))
+            yield Reference(each, following, cells.tables.at(after, at), cells.tables.at(entry, at))
+
+    # -- closed forms ------------------------------------------------------------------------------------
+
+    def _solved(self, cells: Cells, tile: Tile, loop: Loop) -> Closed:
+        if tile not in self._closed:
+            if tile in self._running or tile in self._solving:
+                lost = unknown(f"`{tile.buffer.name}` depends on tiles that depend on it")
+                return Closed(lost, lost)
+            self._solving.add(tile)
+            found = self._closed_form(cells, tile, loop)
+            self._solving.discard(tile)
+            self._closed[tile] = found
+        return self._closed[tile]
+
+    def _closed_form(self, cells: Cells, tile: Tile, loop: Loop) -> Closed:
+        step, mine = self._step(cells, tile, loop), self._opaque(cells, tile, loop)
+        for each in heads(step):
+            other = self._names[each.tensor]
+            if each is not mine and other.segment.loop is not None:
+                self._solved(cells, other, other.segment.loop)
+        of = self._recurrence(cells, tile, loop, step)
+        found = self._replaced(cells, of, step) if mine not in set(nodes(step)) else of.closed()
         if found is None:
-            lost = unknown(f"no closed form of `{buffer.name}` over {loop.symbol.name} is known")
+            lost = unknown(f"no closed form of `{tile.buffer.name}` over {loop.symbol.name} is known")
             found = Closed(lost, lost)
-        self._closed[key] = found
-        cells.forget()
         return found
 
+    def _recurrence(self, cells: Cells, tile: Tile, loop: Loop, step: Expr) -> Recurrence:
+        def rescaled(of: Recurrence, afresh: bool) -> Guess | None:
+            return self._rescaled(cells, of, self._ahead(cells, step), afresh=afresh)
 
-@define(eq=False)
-class _Recurrence:
-    """The values of one tile: `entry` before the loop, `step` (of the tile `mine` before) after an iteration."""
+        entry = cells.entry(tile.segment, tile.buffer)
+        return Recurrence(cells, loop, self._opaque(cells, tile, loop), entry, self.resolved(cells, step), rescaled)
 
-    cells: Cells
-    loop: Loop
-    mine: Element
-    entry: Expr
-    step: Expr
-
-    @property
-    def k(self) -> Index:
-        return algebra.sym(self.loop.symbol)
-
-    def known(self, *more: Cond) -> Known:
-        return Known(self.cells.flow, (*self.loop.facts, *more), self.cells.questions)
-
-    def before(self, k: Index) -> Index:
-        """The number of iterations before the one of k."""
-        stmt = self.loop.stmt
-        passed = algebra.sub(k, stmt.start) if stmt.step > 0 else algebra.sub(stmt.start, k)
-        return algebra.floordiv(passed, abs(stmt.step))
-
-    def at(self, root: Expr, k: Index) -> Expr:
-        return replaced(root, {self.loop.symbol: k})
-
-    def closed(self) -> Closed | None:
-        """The closed form; None if no guess is right."""
-        if any(each is not self.mine for each in heads(self.step)):
+    def _replaced(self, cells: Cells, of: Recurrence, step: Expr) -> Closed | None:
+        """A tile that each iteration replaces: in terms of what other tiles hold after it."""
+        ahead = self._ahead(cells, step)
+        previous = self.resolved(cells, of.at(ahead, algebra.sub(of.k, of.loop.stmt.step)))
+        last, begun, ended = ahead, dict[Expr, Expr](), dict[Expr, Expr]()
+        for each in self._references(cells, step):
+            after = self._after(cells, each)
+            last = exchanged(last, {each.following: after})
+            begun[each.entry], ended[each.entry] = self.resolved(cells, each.now), after
+        last = of.at(self.resolved(cells, last), of.loop.last(0)[of.loop.symbol])
+        if heads(previous) or heads(last):
             return None
-        if self.mine not in set(nodes(self.step)):
-            return self._replaced_each_time(self.step)
-        stmt = self.loop.stmt
-        follows = algebra.add(self.k, stmt.step)
-        again = algebra.lt(follows, stmt.stop) if stmt.step > 0 else algebra.lt(stmt.stop, follows)
-        step = self.known(again).simplified(self.step)
-        if self.mine not in set(nodes(step)):
-            return self._replaced_each_time(step)
-        lost = bool(reasons(self.entry))
-        guess, afresh = None if lost else self._guess(self.step), False
-        if guess is None and not heads(self.known(algebra.eq(self.k, stmt.start)).simplified(self.step)):
-            guess, afresh = self._guess(self.known(self.loop.has_earlier(1)).simplified(self.step), afresh=True), True
-        if guess is None:
-            stale = unknown(f"`{self.mine.tensor}` of an earlier iteration")
-            return self._replaced_each_time(exchanged(step, {self.mine: stale}))
-        end = algebra.add(stmt.start, algebra.mul(self.loop.trips, stmt.step))
-        head, after = guess(self.k), guess(end)
-        # A form that does not begin with what the tile held holds only once an iteration has set it.
-        other = afresh and not lost and not self._first.same(guess(stmt.start), self.entry)
-        if other:
-            head = chosen(algebra.eq(self.k, stmt.start), self.entry, head)
-        if lost or other:
-            after = chosen(algebra.lt(0, self.loop.trips), after, self.entry)
-        return Closed(head, after)
+        same = of.first.alike if begun else of.first.same
+        head = of.carried(previous, exchanged(of.entry, begun), same)
+        return Closed(head, of.after(last, exchanged(of.entry, ended)))
 
-    @property
-    def _first(self) -> Known:
-        """What is known before the loop."""
-        return Known(self.cells.flow, (), self.cells.questions)
+    def _after(self, cells: Cells, reference: Reference) -> Expr:
+        """The closed form of an opaque tile after the loop."""
+        tile, at = self._names[reference.now.tensor], self._positions(cells, reference.now)
+        assert at is not None
+        return cells.tables.at(self._closed[tile].after, at)
 
-    def _replaced_each_time(self, step: Expr) -> Closed:
-        """A tile that an iteration replaces. step: what it holds after an iteration that another one follows."""
-        start, stride = self.loop.stmt.start, self.loop.stmt.step
-        previous = self.at(step, algebra.sub(self.k, stride))
-        head = previous
-        if (
-            reasons(self.entry)
-            or reasons(step)
-            or not self._first.same(self.at(step, algebra.sub(start, stride)), self.entry)
-        ):
-            head = chosen(algebra.eq(self.k, start), self.entry, previous)
-        last = self.loop.last(0)[self.loop.symbol]
-        end = self.at(exchanged(self.step, {self.mine: head}), last)
-        return Closed(head, chosen(algebra.lt(0, self.loop.trips), end, self.entry))
+    # -- rescaled sums -----------------------------------------------------------------------------------
 
-    # -- guesses -----------------------------------------------------------------------------------------
-
-    def _guess(self, step: Expr, *, afresh: bool = False) -> Guess | None:
-        """A form of which one iteration from k is the form at the next k.
-
-        A sum, a product or an extremum over the iterations is one by definition. afresh: the first iteration sets the
-        tile, and `step` is that of later ones; the term of any is what it makes of a neutral tile.
-        """
-        for op, function, neutral in _EXTREMA:
-            if folded(function, step, self.mine) is not None:
-                return self._reduced(op, function, neutral, afresh=afresh)
-        found = linear(step, self.mine)
+    def _rescaled(self, cells: Cells, of: Recurrence, step: Expr, *, afresh: bool) -> Guess | None:
+        """A sum that is rescaled whenever its reference changes. step: of the tile, in terms of opaque tiles."""
+        known = of.known()
+        if reasons(step):
+            step = known.simplified(step)
+        sets = exchanged(step, {of.mine: ZERO})
+        if afresh:
+            step = of.known(of.loop.has_earlier(1)).simplified(step)
+        found = linear(step, of.mine)
         if found is None:
             return None
-        if found.factor is expr(1):
-            return self._reduced("sum", "add", expr(0), afresh=afresh)
-        if found.rest is expr(0):
-            return self._reduced("product", "mul", expr(1), afresh=afresh)
-        if afresh:
-            found = Linear(found.factor, exchanged(self.step, {self.mine: expr(0)}))
-        pairs = rescaled(found.factor)
-        return next(filter(None, (self._of_one_reference(found, *pair, afresh=afresh) for pair in pairs)), None)
+        for ref in self._references(cells, found.factor):
+            after = self.resolved(cells, ref.step)
+            rest = sets if afresh else found.rest
+            begins = (of.entry, ref.entry) in self._nothing
+            sum_ = Rescaling(of, found.factor, rest, ref, after, begins).sum(ZERO if afresh else of.entry)
+            if sum_ is not None and not heads(term := self.resolved(cells, sum_.term(_ANY))):
+                return self._guess(cells, of, ref, sum_, term)
+        return None
 
-    def _iterations(self, op: ReduceOp, k: Index, body: Callable[[Index], Expr]) -> Expr:
-        """`op` over the iterations before that of k."""
-        number = Symbol("~iteration", "fresh", 0)
-        stmt = self.loop.stmt
-        at = algebra.add(stmt.start, algebra.mul(algebra.sym(number), stmt.step))
-        return reduction(op, [Range(number, self.before(k))], body(at))
-
-    def _reduced(self, op: ReduceOp, function: str, neutral: Expr, *, afresh: bool) -> Guess:
-        term = exchanged(self.step, {self.mine: neutral})
-
-        def guess(k: Index) -> Expr:
-            found = self._iterations(op, k, lambda at: self.at(term, at))
-            return found if afresh or self.entry is neutral else fn(function, self.entry, found)
-
-        return guess
-
-    def _of_one_reference(self, found: Linear, old: Expr, new: Expr, *, afresh: bool) -> Guess | None:
-        """A sum that is rescaled whenever its reference changes from `old` to `new`: all terms with that of k.
-
-        It is one if the new reference is the old one of the next k, and the factor takes the terms so far to it.
-        """
-        if not self._continues(old, new):
-            return None
-        entered = (expr(0), old) if afresh else self._entered(old)
-        if entered is None:
-            return None
-        entry, first = entered
+    def _guess(self, cells: Cells, of: Recurrence, ref: Reference, found: Rescaled, term: Expr) -> Guess | None:
+        now, after = self.resolved(cells, ref.now), self._after(cells, ref)
 
         def summed(k: Index, reference: Expr) -> Expr:
-            added = self._iterations(
-                "sum", k, lambda at: exchanged(self.at(found.rest, at), {self.at(new, at): reference})
-            )
-            return plus(exchanged(entry, {first: reference}), added)
+            total = of.over_iterations("sum", k, lambda number: of.at(term, number))
+            return plus(found.entry(reference), exchanged(total, {_ANY: reference}))
 
-        if not self.known().same(times(found.factor, summed(self.k, old)), summed(self.k, new)):
-            return None
-        return lambda k: summed(k, self.at(old, k))
+        ended = summed(of.end, after)
+        self._nothing.add((ended, after))
+        return Guess(lambda k: summed(k, of.at(now, k)), ended)
 
-    def _continues(self, old: Expr, new: Expr) -> bool:
-        """Whether `new`, a maximum of `old` and others, is `old` at the next k."""
-        known, k = self.known(), self.k
-        following = self.at(old, algebra.add(k, self.loop.stmt.step))
-        if following is old:
-            return False
-        if known.same(following, new):
-            return True
-        others = [each for each in operands("max", new) if each not in set(operands("max", old))]
-        ranges = [each for each in operands("max", old) if each not in set(operands("max", following))]
-        if len(ranges) != 1 or not others or not isinstance(ranges[0], Reduce):
-            return False
-        added = grown(ranges[0], self.at(ranges[0], algebra.add(k, self.loop.stmt.step)))
-        return added is not None and known.same(greatest(others), added)
 
-    def _entered(self, old: Expr) -> tuple[Expr, Expr] | None:
-        """The tile before the loop, and the reference of its terms, which is `old` there; None if it has another."""
-        zero = expr(0)
-        if self._first.same(self.entry, zero):
-            return zero, old
-        first = self.at(old, self.loop.stmt.start)
-        own = set(nodes(self.entry))
-        for each in nodes(old):
-            if each in own and isinstance(each, Fn | Reduce) and self._first.same(first, each):
-                return self.entry, each
-        return None
+def _by_values(step: Expr, tile: Element) -> bool:
+    """Whether a test of values decides what becomes of a tile."""
+    tests = (each for each in nodes(step) if isinstance(each, Choose) and isinstance(each.test, Compare))
+    return any(tile in set(nodes(each)) for each in tests)

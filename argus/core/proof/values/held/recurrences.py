@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from attrs import frozen
 
-from argus.core import algebra
-from argus.core.index import Const
-from argus.core.proof.values.held.terms import plus, replaced
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, Test, choose, expr, fn
+from argus.core.proof.values.held.terms import plus
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Test, choose, expr, fn
 from argus.core.values.rewriting import nodes
 
 ZERO, ONE = expr(0), expr(1)
@@ -103,33 +101,3 @@ def operands(op: str, of: Expr) -> Iterator[Expr]:
             yield from operands(op, each)
     else:
         yield of
-
-
-def greatest(of: Sequence[Expr]) -> Expr:
-    """The maximum of several values."""
-    found = of[0]
-    for each in of[1:]:
-        found = fn("max", found, each)
-    return found
-
-
-def grown(now: Reduce, following: Expr) -> Expr | None:
-    """What the later one of two maxima over ranges from 0 adds to the other: a few more numbers of its variable."""
-    if not isinstance(following, Reduce) or now.op != "max" or now.where is not algebra.TRUE:
-        return None
-    same = (now.op, now.variable, now.low, now.where, now.body)
-    more = algebra.sub(following.high, now.high)
-    if same != (following.op, following.variable, following.low, following.where, following.body):
-        return None
-    if not isinstance(more, Const) or not 1 <= more.value <= _MORE:
-        return None
-    added = (replaced(now.body, {now.variable: algebra.add(now.high, each)}) for each in range(more.value))
-    return greatest(list(added))
-
-
-def rescaled(factor: Expr) -> Iterator[tuple[Expr, Expr]]:
-    """Pairs (old, new) of references between which a factor rescales: new is a maximum of old and others."""
-    for each in nodes(factor):
-        if isinstance(each, Fn) and each.name == "max":
-            for old in each.args:
-                yield old, each

@@ -18,6 +18,8 @@ from attrs import field, frozen
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Cmp, Cond, Const, Index, Sym, Symbol
+from argus.core.ir import Buffer
+from argus.core.layout import TV
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.values.held.terms import all_symbols, own_symbols, replaced, zipped
 from argus.core.values.expr import Choose, Expr, Test
@@ -188,3 +190,16 @@ def _quotient(at: IntArray, table: IntArray, name: Index) -> Index | None:
         return None
     found = algebra.mod(algebra.floordiv(name, d), m) if back.size else algebra.floordiv(name, d)
     return algebra.add(algebra.mul(found, step), int(table[0]))
+
+
+def shape_of(buffer: Buffer) -> tuple[int, int]:
+    """(threads, values) of a register tile."""
+    layout = buffer.layout
+    assert isinstance(layout, TV)
+    return layout.threads.size(), layout.values.size()
+
+
+def registers_of(buffer: Buffer) -> IntArray:
+    """The register numbers of a tile, by (thread, value)."""
+    shape = shape_of(buffer)
+    return np.arange(shape[0] * shape[1]).reshape(shape)

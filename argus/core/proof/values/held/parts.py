@@ -1,0 +1,47 @@
+"""Parts of expressions as unknown numbers: what is equal whatever they are is equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import define, field
+
+from argus.core import algebra
+from argus.core.index import Symbol
+from argus.core.proof.values.held.terms import mapped, replaced
+from argus.core.values.expr import Element, Expr, element
+from argus.core.values.rewriting import free_symbols
+
+
+@define(eq=False)
+class Parts:
+    """Puts an unknown number in place of each part for which `is_one` holds: one for equal parts.
+
+    name: begins the names of these numbers, apart from those of others. Two parts that differ in the names of bound
+    variables are one function of these variables.
+    """
+
+    name: str
+    is_one: Callable[[Expr], bool] = lambda _: False
+    _names: dict[Expr, str] = field(factory=dict[Expr, str], init=False)
+    _done: dict[Expr, Expr] = field(factory=dict[Expr, Expr], init=False)
+
+    def of(self, root: Expr) -> Expr:
+        """The expression with its outermost such parts replaced."""
+        if root not in self._done:
+            self._done[root] = (
+                self.number(root) if self.is_one(root) else mapped(root, self.of, lambda i: i, lambda c: c)
+            )
+        return self._done[root]
+
+    def number(self, part: Expr) -> Element:
+        """The unknown number in place of a part."""
+        bound = sorted((each for each in free_symbols(part) if each.name.startswith("~")), key=_depth)
+        places = {each: algebra.sym(Symbol(f"~place {n}", "fresh", 0)) for n, each in enumerate(bound)}
+        form = replaced(part, places)
+        name = self._names.setdefault(form, f"~{self.name} {len(self._names)}")
+        return element(name, *map(algebra.sym, bound))
+
+
+def _depth(symbol: Symbol) -> tuple[int, str]:
+    return len(symbol.name), symbol.name

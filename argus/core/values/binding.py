@@ -39,6 +39,7 @@ from argus.core.values.atoms import (
     constant,
     greatest_atom,
     inhabited_atom,
+    number_of,
     of_atom,
     opaque_atom,
     prefix_atom,
@@ -157,16 +158,33 @@ def prefix(variable: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly
 
 def _product_prefix(variable: Symbol, bound: Index, body: Poly) -> Poly:
     alone = single(body)
-    if alone is None or alone[1] != 1:
-        return _prefix_atom(variable, bound, body, product=True)
+    if alone is None or alone[1] != 1 or not alone[0]:
+        fixed = variable not in body.free
+        return _repeated(bound, body) if fixed else _prefix_atom(variable, bound, body, product=True)
     result = ONE
     for atom, exponent in alone[0]:
         if isinstance(atom, Exp):
             total = prefix(variable, bound, polys.scale(atom.of, exponent), product=False)
             result = polys.mul(result, polys.exp(total))
-        else:
-            result = polys.mul(result, _prefix_atom(variable, bound, of_atom(atom, exponent), product=True))
+            continue
+        part = of_atom(atom, exponent)
+        fixed = variable not in atom.free
+        own = _repeated(bound, part) if fixed else _prefix_atom(variable, bound, part, product=True)
+        result = polys.mul(result, own)
     return result
+
+
+def _repeated(bound: Index, body: Poly) -> Poly:
+    """The power of what does not vary, with an integer exponent of any sign: that of a sum is a product of powers."""
+    number = number_of(body)
+    if number is not None and number > 0:
+        return polys.exp(polys.mul(polys.count(bound), polys.log(body)))
+    terms, offset = linear_terms(bound)
+    name = bound_variable(body.depth)
+    powers = polys.power(body, offset) if offset >= 0 else _inverse(polys.power(body, -offset))
+    for atom, factor in terms:
+        powers = polys.mul(powers, polys.power(of_atom(prefix_atom(name, atom, body, product=True)), factor))
+    return powers
 
 
 def _sum_prefix(variable: Symbol, bound: Index, inner: Monomial) -> Poly:

@@ -48,6 +48,14 @@ def less_mean(size: Size, at: Sequence[Index]) -> Expr:
     return element("X", r, n) - total(0, size("N"), lambda j: element("X", r, j)) / size("N")
 
 
+def layer_norm(size: Size, at: Sequence[Index]) -> Expr:
+    r, n = at
+    mean = total(0, size("N"), lambda j: element("X", r, j)) / size("N")
+    off = element("X", r, n) - mean
+    variance = total(0, size("N"), lambda j: (element("X", r, j) - mean) * (element("X", r, j) - mean)) / size("N")
+    return off * fn("rsqrt", variance + Fraction(1e-5)) * element("G", n) + element("B", n)
+
+
 def _attention(size: Size, s: Index, value: Callable[[Index], Element]) -> Expr:
     """Softmax of scores in base 2, scaled by a quarter, times values; relative to the greatest, as nobody needs to."""
 
@@ -97,6 +105,8 @@ EXPECTED = (
     Expected("relu_output", "C", relu),
     Expected("scaled_output", "C", half),
     Expected("rows_less_their_mean", "Y", less_mean),
+    Expected("layer_norm_merged", "Y", layer_norm),
+    Expected("layer_norm_in_two_passes", "Y", layer_norm),
     Expected("attention_of_one_wave", "O", attention),
     Expected("attention_from_two_rings", "O", attention_of_rows),
 )

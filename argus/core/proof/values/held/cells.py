@@ -23,8 +23,9 @@ from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.lookup import agent_symbol_of_cells, substitute_agent
 from argus.core.proof.dataflow.reaching import Flow, ReachingWrite
 from argus.core.proof.dataflow.timeline import Loop, Segment, Step, is_shuffle, is_whole
+from argus.core.proof.values.held import fractions
 from argus.core.proof.values.held.elements import Elements, not_of_reals
-from argus.core.proof.values.held.facts import Questions
+from argus.core.proof.values.held.facts import Known, Questions
 from argus.core.proof.values.held.folds import before, reduced
 from argus.core.proof.values.held.instructions import multiplied
 from argus.core.proof.values.held.moves import shuffled
@@ -164,6 +165,7 @@ class Cells:
         found = takes(stmt, self.flow.timeline.kernel.target.unit)
         if found is None or stmt.source.buffer.dtype.family != "float":
             return unknown("a fold of integers, or of nothing")
+        source = fractions.simplified(source, Known(self.flow, step.context, self.questions))
         names = self.tables.of(source)
         if not all(found.replicated(self.tables.known[name]) for name in names):
             return unknown("threads that hold one element of a row hold different values")

@@ -30,7 +30,7 @@ from argus.core.values.expr import (
 )
 from argus.core.values.places import limit
 from argus.core.values.rewriting import nodes
-from argus.core.walk import children, mentions, rebuild
+from argus.core.walk import children, mentions, rebuild, symbols
 
 _FEW = range(4)
 _ZERO = expr(0)
@@ -83,6 +83,20 @@ class Known:
     def simplified(self, root: Expr) -> Expr:
         """The expression without branches that are not taken, and extrema of integers that are decided."""
         return _Simplifying(self).of(root) if self.questions.one() else root
+
+    def settled(self, root: Expr) -> Expr:
+        """The expression without choices by sizes and blocks that are decided wherever it is used."""
+        done: dict[Expr, Expr] = {}
+
+        def visit(node: Expr) -> Expr:
+            if node not in done:
+                done[node] = mapped(node, visit, lambda index: index, cond)
+            return done[node]
+
+        def cond(of: Cond) -> Cond:
+            return self.decided(of) if all(each.kind in ("size", "block") for each in symbols(of)) else of
+
+        return visit(root)
 
     def equal(self, held: Expr, formula: Expr) -> bool:
         """Whether what is held equals the formula wherever the formula's own conditions hold."""

@@ -6,17 +6,18 @@ these places are those of nested ranges, the reduction is one over ranges; a few
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.index import Const, Index, Symbol
+from argus.core.algebra.integers import linear_terms
+from argus.core.index import Cmp, Const, Index, Sym, Symbol
 from argus.core.proof.values.held.tables import BoolArray, Tables
-from argus.core.proof.values.held.terms import all_symbols, replaced, unknown
+from argus.core.proof.values.held.terms import all_symbols, plus, replaced, unknown
 from argus.core.values.expr import Expr, Fn, Reduce, ReduceOp, expr, fn, infinity, reduce_
-from argus.core.values.rewriting import nodes
+from argus.core.values.rewriting import integers, nodes
 from argus.core.walk import IntArray, symbols
 
 _SPELLED_OUT = 16
@@ -42,18 +43,63 @@ def reduction(op: ReduceOp, ranges: Sequence[Range], body: Expr) -> Expr:
     """`op` of the body over all ranges: those of a nested reduction are joined where they adjoin."""
     if any(each.high is algebra.const(0) for each in ranges):
         return NEUTRAL[op]
+    if op == "sum" and isinstance(body, Fn) and body.name == "add" and any(map(_has_sum, _operands("add", body))):
+        whole = NEUTRAL["sum"]
+        for each in _operands("add", body):
+            whole = plus(whole, _of_product(ranges, each))
+        return whole
     ranges, body = _unnested(op, list(ranges), body)
     alone = [each for each in ranges if each.high is algebra.const(1)]
     body = replaced(body, {each.variable: algebra.const(0) for each in alone})
     ranges = [each for each in ranges if each not in alone]
     while (joined := _joined(ranges, body)) is not None:
         ranges, body = joined
-    ranges = sorted(ranges, key=lambda each: isinstance(each.high, Const), reverse=True)
+    strides = _strides((each.variable for each in ranges), body)
+    ranges = sorted(ranges, key=lambda each: (not isinstance(each.high, Const), strides.get(each.variable, 0)))
     fresh = bound_variables(body, len(ranges))
     body = replaced(body, {each.variable: algebra.sym(name) for each, name in zip(ranges, fresh, strict=True)})
     for each, name in zip(ranges, fresh, strict=True):
         body = reduce_(op, name, 0, each.high, body)
     return body
+
+
+def _strides(names: Iterable[Symbol], body: Expr) -> dict[Symbol, int]:
+    """The least step of each variable in a coordinate or a condition."""
+    found: dict[Symbol, int] = {}
+    own = set(names)
+    for part in integers(body):
+        index = algebra.sub(part.right, part.left) if isinstance(part, Cmp) else part
+        for atom, factor in linear_terms(index)[0] if isinstance(index, Index) else ():
+            if isinstance(atom, Sym) and atom.symbol in own:
+                found[atom.symbol] = min(abs(factor), found.get(atom.symbol, abs(factor)))
+    return found
+
+
+def _operands(name: str, of: Expr) -> Iterator[Expr]:
+    """What a nested operation is of, in order."""
+    if isinstance(of, Fn) and of.name == name:
+        for each in of.args:
+            yield from _operands(name, each)
+    else:
+        yield of
+
+
+def _has_sum(of: Expr) -> bool:
+    return any(isinstance(each, Reduce) and each.op == "sum" for each in _operands("mul", of))
+
+
+def _of_product(ranges: Sequence[Range], of: Expr) -> Expr:
+    """The sum of a product: factors without the variables come out."""
+    names = {each.variable for each in ranges}
+    outer: Expr | None = None
+    inner: Expr | None = None
+    for each in _operands("mul", of):
+        if names.isdisjoint(all_symbols(each)):
+            outer = each if outer is None else fn("mul", outer, each)
+        else:
+            inner = each if inner is None else fn("mul", inner, each)
+    whole = reduction("sum", ranges, expr(1) if inner is None else inner)
+    return whole if outer is None else fn("mul", outer, whole)
 
 
 def _unnested(op: ReduceOp, ranges: list[Range], body: Expr) -> tuple[list[Range], Expr]:

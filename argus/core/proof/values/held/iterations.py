@@ -9,11 +9,13 @@ from attrs import define, frozen
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
 from argus.core.proof.dataflow.timeline import Loop
+from argus.core.proof.values.held.carried import Form, Iterations, carried
 from argus.core.proof.values.held.cells import Cells
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
 from argus.core.proof.values.held.recurrences import folded, linear
-from argus.core.proof.values.held.terms import chosen, exchanged, heads, reasons, replaced, unknown
+from argus.core.proof.values.held.terms import chosen, exchanged, heads, plus, reasons, replaced, unknown
+from argus.core.proof.values.held.weighted import mean, telescoped
 from argus.core.values.expr import Element, Expr, ReduceOp, expr, fn, infinity
 from argus.core.values.rewriting import nodes
 
@@ -95,6 +97,9 @@ class Recurrence:
         guess = None
         if not heads(self.known(algebra.eq(self.k, stmt.start)).simplified(self.step)):
             guess = self._guess(self.known(self.loop.has_earlier(1)).simplified(self.step), afresh=True)
+        own = None if guess is not None or lost else self._by_induction()
+        if own is not None:
+            return Closed(own(self.k), own(self.end))
         if guess is None:
             stale = unknown(f"`{self.mine.tensor}` of an earlier iteration")
             return self._replaced_each_time(exchanged(step, {self.mine: stale}))
@@ -106,6 +111,15 @@ class Recurrence:
         if lost or other:
             after = chosen(algebra.lt(0, self.loop.trips), after, self.entry)
         return Closed(head, after, guess.extremum)
+
+    def _by_induction(self) -> Form | None:
+        own = self.iterations, self.step, self.mine, self.entry, self.known(), self.first
+        return mean(*own) or carried(*own)
+
+    @property
+    def iterations(self) -> Iterations:
+        """The iterations of the loop, in order."""
+        return Iterations(self.loop.symbol, self.loop.stmt.start, self.loop.stmt.step)
 
     def _replaced_each_time(self, step: Expr) -> Closed:
         """A tile that an iteration replaces. step: what it holds after an iteration that another one follows."""
@@ -145,9 +159,14 @@ class Recurrence:
     def _reduced(self, op: ReduceOp, function: str, neutral: Expr, known: Expr | None) -> Guess:
         """known: the term of each iteration; None: what it makes of a neutral tile."""
         term = exchanged(self.step, {self.mine: neutral}) if known is None else known
+        parts = (
+            telescoped(self.iterations, term, self.known(), self.first) if op == "sum" and known is not None else None
+        )
+        plain, form = parts or (term, None)
 
         def guess(k: Index) -> Expr:
-            found = self.over_iterations(op, k, lambda at: self.at(term, at))
+            found = self.over_iterations(op, k, lambda at: self.at(plain, at))
+            found = found if form is None else plus(form(k), found)
             return found if known is None or self.entry is neutral else fn(function, self.entry, found)
 
         return Guess(guess, guess(self.end), op in ("max", "min"))

@@ -15,6 +15,7 @@ from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Step
+from argus.core.proof.values.held import fractions
 from argus.core.proof.values.held.cells import Cells, Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
@@ -108,7 +109,8 @@ def _stored(cells: Cells, loops: Loops, store: Access, coordinates: Sequence[Ind
             return "elements of a tile hold unlike values"
         for agent in _agents(one):
             here = tuple(substitute(cond, agent) for cond in given)
-            plain = Known(cells.flow, here, cells.questions).simplified(replaced(one, agent))
+            known = Known(cells.flow, here, cells.questions)
+            plain = fractions.simplified(known.simplified(replaced(one, agent)), known)
             lost = reasons(plain)
             if lost or heads(plain):
                 return lost[0] if lost else "a tile that a loop carries"

@@ -19,6 +19,7 @@ from argus.core.values.expr import (
     Element,
     Expr,
     Fn,
+    Number,
     Reduce,
     Test,
     Whole,
@@ -51,10 +52,35 @@ def number(value: float) -> Expr:
 
 
 def chosen(test: Test, then: Expr, other: Expr) -> Expr:
-    """A choice; a decided one is its branch."""
+    """A choice; a decided one is its branch, and one of the two values that it compares their maximum or minimum.
+
+    A comparison of integers is a condition on them.
+    """
+    test = of_integers(test) if isinstance(test, Compare) else test
     if test is algebra.TRUE or then is other:
         return then
+    if isinstance(test, Compare) and test.op != "==" and {then, other} == {test.left, test.right}:
+        return fn("min" if then is test.left else "max", test.left, test.right)
     return other if test is algebra.FALSE else choose(test, then, other)
+
+
+def of_integers(test: Compare) -> Test:
+    """A comparison of integers as a condition; any other as it is."""
+    left, right = (_integer(each) for each in (test.left, test.right))
+    if left is None or right is None:
+        return test
+    relations = {"<": algebra.lt, "<=": algebra.le, "==": algebra.eq}
+    return relations[test.op](left, right)
+
+
+def _integer(of: Expr) -> Index | None:
+    match of:
+        case Whole(index=index):
+            return index
+        case Number(value=value) if value.denominator == 1:
+            return algebra.const(int(value))
+        case _:
+            return None
 
 
 def plus(a: Expr, b: Expr) -> Expr:
@@ -63,8 +89,14 @@ def plus(a: Expr, b: Expr) -> Expr:
     return b if a is zero else a if b is zero else fn("add", a, b)
 
 
-def _without_zero(of: Expr) -> Expr:
-    return plus(*of.args) if isinstance(of, Fn) and of.name == "add" and len(of.args) == 2 else of
+def without_neutral(of: Expr) -> Expr:
+    """The expression, or one of its two operands if the other one changes nothing."""
+    neutral: dict[str, Expr] = {"add": expr(0), "max": infinity(-1), "min": infinity(1)}
+    if not isinstance(of, Fn) or of.name not in neutral:
+        return of
+    own = neutral[of.name]
+    left = [each for each in of.args if each is not own]
+    return left[0] if len(left) == 1 and len(of.args) == 2 else of
 
 
 def _index_itself(index: Index) -> Index:
@@ -176,13 +208,13 @@ def renumbered(root: Expr) -> Expr:
 
 
 def exchanged(root: Expr, table: Mapping[Expr, Expr]) -> Expr:
-    """The expression with whole parts exchanged for others, and sums without the zeros that this makes."""
+    """The expression with whole parts exchanged for others, without the neutral operands that this makes."""
     done: dict[Expr, Expr] = {}
 
     def visit(node: Expr) -> Expr:
         if node not in done:
             same = mapped(node, visit, _index_itself, _cond_itself)
-            done[node] = table.get(same, same if same is node else _without_zero(same))
+            done[node] = table.get(same, same if same is node else without_neutral(same))
         return done[node]
 
     found = visit(root)

@@ -1,0 +1,25 @@
+# verdict: refuted I39
+"""A state that decays: the newest element is multiplied by its own factor too."""
+
+from argus.language import (
+    Tensor, assert_equals, block_id, ceil_div, copy, f32, kernel, load, loop, product, registers, sm_90a, spread,
+    total,
+)
+
+BY = spread((64,), threads=64, vector=1)
+
+
+@kernel(target=sm_90a, threads=64)
+def carried_decay(X: Tensor["M N", f32], A: Tensor["M N", f32], H: Tensor["M", f32], Y: Tensor["M", f32]):
+    M, N = X.shape
+    (m,) = block_id((ceil_div(M, 64),))
+    h = registers(f32, BY)
+    h[:] = load(H.tile((64,), (m,)), BY, edge=0)
+    for i in loop(N):
+        h[:] = load(A.T[i].tile((64,), (m,)), BY, edge=0) * (h + load(X.T[i].tile((64,), (m,)), BY, edge=0))
+    copy(h, Y.tile((64,), (m,)), edge=0)
+
+    def since(r, j):
+        return product(lambda l: A[r, l], over=(j, N))
+
+    assert_equals(Y, lambda r: H[r] * since(r, 0) + total(lambda j: X[r, j] * since(r, j + 1), over=N))

@@ -76,17 +76,24 @@ def run_program(
             begin(launch)
             run_blocks(launch)
             coverage.update(launch.coverage)
-            written |= {step.arguments[buffer.name] for buffer in outputs(step.kernel)}
+            written |= _written(step)
         if exact and not any(launch.halted for launch in launches):
             only_read = [b for b in program.parameters if b in memory and b not in written]
             reads = {buffer.name: _array(program, launches, buffer) for buffer in only_read}
             for stmt, claim in claims:
                 number, parameter = last[claim.view.buffer]
-                check_claim_of_program(stmt, claim, (launches[number], parameter), reads, env)
+                earlier = program.launches[:number]
+                filled = any(claim.view.buffer in _written(step) for step in earlier)
+                check_claim_of_program(stmt, claim, (launches[number], parameter), reads, env, filled=filled)
     found = {b.name: _array(program, launches, b) for b in program.parameters if b in memory} if values else {}
     found |= {b.name: given[b.name] for b in program.parameters if values and b not in memory and b.name in given}
     violations = tuple(violation for launch in launches for violation in launch.reporter.violations)
     return Outcome(found, violations, coverage)
+
+
+def _written(step: Step) -> set[Buffer]:
+    """The program's tensors that a launch writes."""
+    return {step.arguments[buffer.name] for buffer in outputs(step.kernel)}
 
 
 def _last_writer(program: Program, buffer: Buffer) -> tuple[int, Buffer]:

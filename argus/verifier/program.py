@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from time import perf_counter
 
 from attrs import define, evolve, field
 
 from argus.core.check.reads import written_tensors
 from argus.core.dsl.programs import ProgramTemplate
-from argus.core.ir import Buffer, Copy, Kernel, Program, walk
-from argus.core.proof.analysis import analyse
-from argus.core.proof.outputs.equality_claims import program_equality_obligations
+from argus.core.ir import Buffer, Copy, Kernel, Program, program_claims, walk
+from argus.core.proof.analysis import Analysis, analyse
 from argus.core.proof.outputs.launch_context import LaunchContext, launch_contexts
+from argus.core.proof.outputs.program_claims import Claimed, program_equality_obligations
 from argus.core.proof.outputs.programs import ProgramContext
 from argus.core.proof.values.content import Number, TensorContent, TensorData, Top
+from argus.core.proof.values.held.between import Left, value_before
 from argus.core.query import Budget
+from argus.core.values.expr import Expr
+from argus.core.values.formula_text import formula_text
+from argus.core.values.rewriting import elements, written_size
 from argus.core.verdict import Crossing, ProgramReport, Proved, Refuted, Report, Verdict
 from argus.core.walk import show
 from argus.solvers.base import Solver
@@ -27,6 +31,11 @@ from argus.verifier.kernel import report_on, verify
 from argus.verifier.loader import Exported
 from argus.verifier.refute import Refutation, Suspect, refute
 from argus.verifier.refute_program import ProgramLaunch, refute_launch
+
+Contents = tuple[Mapping[Buffer, TensorContent], Mapping[Buffer, Left | str]]
+"""What a program's tensors hold between two launches, as tags and as values."""
+_LONGEST = 200
+"""Characters of a value that is shown, and parts of one that is written as text."""
 
 
 def verify_program(
@@ -45,16 +54,18 @@ def verify_program(
     backend = resolve(solver)
     launches = launch_contexts(traced)
     contents: dict[Buffer, TensorContent] = {}
-    states: list[Mapping[Buffer, TensorContent]] = []
+    values: dict[Buffer, Left | str] = {}
+    states: list[Contents] = []
     reports: list[Report] = []
     for number, each in enumerate(launches):
         session = Session(backend, budget or Budget(), cache)
-        report, leaves = _verify_launch(ProgramLaunch(traced, number, launches), contents, session)
+        report, analysis = _verify_launch(ProgramLaunch(traced, number, launches), contents, values, session)
         reports.append(report)
         for buffer in written_tensors(each.kernel):
-            unknown = Top(f"`{each.kernel.name}` writes it, and the analysis does not know what")
-            contents[each.arguments[buffer]] = leaves.get(buffer, unknown)
-        states.append(dict(contents))
+            reason = f"`{each.kernel.name}` writes it, and the analysis does not know what"
+            contents[each.arguments[buffer]] = analysis.tensors_after.get(buffer, Top(reason))
+            values[each.arguments[buffer]] = analysis.values_after.get(buffer, reason)
+        states.append((dict(contents), dict(values)))
     crossings = tuple(_crossings(traced, launches, states))
     return ProgramReport(traced.name, _worst(reports), tuple(reports), crossings)
 
@@ -89,16 +100,20 @@ class ExportVerifier:
 
 
 def _verify_launch(
-    site: ProgramLaunch, contents: Mapping[Buffer, TensorContent], session: Session
-) -> tuple[Report, Mapping[Buffer, TensorContent]]:
-    """The report on a launch, and the contents it leaves in the tensors that it writes."""
+    site: ProgramLaunch,
+    contents: Mapping[Buffer, TensorContent],
+    values: Mapping[Buffer, Left | str],
+    session: Session,
+) -> tuple[Report, Analysis]:
+    """The report on a launch, and its analysis. contents, values: of the tensors that earlier launches wrote."""
     start = perf_counter()
     own = site.own
     later = {given for launch in site.launches[site.number + 1 :] for given in _read_tensors(launch)}
     brought = {buffer: contents[given] for buffer, given in own.arguments.items() if given in contents}
     needed = frozenset(buffer for buffer, given in own.arguments.items() if given in later)
-    analysis = analyse(own.kernel, session, ProgramContext(brought, needed))
-    claimed = tuple(each for stmt, claim in site.claims for each in program_equality_obligations(stmt, claim))
+    context = ProgramContext(brought, needed, *_formulas(site, values))
+    analysis = analyse(own.kernel, session, context)
+    claimed = (each for made in _claims(site, values) for each in program_equality_obligations(analysis.flows, made))
     analysis = evolve(analysis, obligations=(*analysis.obligations, *claimed))
 
     def refute_here(suspects: Sequence[Suspect]) -> Refutation | None:
@@ -109,7 +124,29 @@ def _verify_launch(
 
     report = report_on(own.kernel, analysis, session, refute_here, start)
     ambiguous = {each.open_claim[0] for each in analysis.obligations if each.open_claim is not None}
-    return _without_warnings(report, {buffer.name for buffer in needed} - ambiguous), analysis.tensors_after
+    covered = {buffer.name for buffer in needed | context.claimed}
+    return _without_warnings(report, covered - ambiguous), analysis
+
+
+def _formulas(
+    site: ProgramLaunch, values: Mapping[Buffer, Left | str]
+) -> tuple[Mapping[Buffer, Expr] | None, frozenset[Buffer]]:
+    """What the launch's tensors hold before it, if the program claims formulas, and those of which it claims one."""
+    claimed = {claim.view.buffer for _, claim in program_claims(site.program)}
+    if not claimed:
+        return None, frozenset()
+    own = site.own.arguments
+    before = {buffer: value_before(given, values.get(given)) for buffer, given in own.items()}
+    return before, frozenset(buffer for buffer, given in own.items() if given in claimed)
+
+
+def _claims(site: ProgramLaunch, values: Mapping[Buffer, Left | str]) -> Iterator[Claimed]:
+    """The program's claims about tensors that the launch writes last."""
+    before, _ = _formulas(site, values)
+    roundings = frozenset(each for left in values.values() if isinstance(left, Left) for each in left.roundings)
+    for stmt, claim in site.claims:
+        output = next(buffer for buffer, given in site.own.arguments.items() if given is claim.view.buffer)
+        yield Claimed(stmt, claim, output, before or {}, roundings)
 
 
 def _read_tensors(launch: LaunchContext) -> frozenset[Buffer]:
@@ -120,7 +157,9 @@ def _read_tensors(launch: LaunchContext) -> frozenset[Buffer]:
 
 
 def _without_warnings(report: Report, needed: set[str]) -> Report:
-    """The report without E404 for tensors that a later launch reads: that launch's assertions cover them."""
+    """The report without E404 for tensors that a later launch reads, whose assertions cover them, or of which the
+    program claims a formula.
+    """
     if not report.uncovered or not needed & set(report.uncovered):
         return report
     covered = tuple(f"the output `{name}`" for name in needed)
@@ -156,23 +195,35 @@ def _together(proofs: Sequence[Proved]) -> Proved:
 # -- tensors between launches --------------------------------------------------------------------------------
 
 
-def _crossings(
-    program: Program, launches: Sequence[LaunchContext], states: Sequence[Mapping[Buffer, TensorContent]]
-) -> Sequence[Crossing]:
-    """Tensors that one launch writes and a later one reads, with their contents before the last reader."""
+def _crossings(program: Program, launches: Sequence[LaunchContext], states: Sequence[Contents]) -> Sequence[Crossing]:
+    """Tensors that one launch writes and a later one reads, with their contents before the last reader.
+
+    states: those after each launch.
+    """
     found: list[Crossing] = []
     for buffer in (*program.parameters, *program.workspaces):
         wrote = [n for n, launch in enumerate(launches) if buffer in _written_tensors(launch)]
         read = [n for n, launch in enumerate(launches) if buffer in _read_tensors(launch) and wrote and n > wrote[0]]
         if read:
             names = [[launches[n].kernel.name for n in some] for some in (wrote, read)]
-            known = states[read[-1] - 1].get(buffer)
-            found.append(Crossing(buffer.name, tuple(names[0]), tuple(names[1]), _describe_content(known)))
+            contents, values = states[read[-1] - 1]
+            left = values.get(buffer)
+            value = _describe_value(buffer, left) if isinstance(left, Left) else ""
+            held = value or _describe_content(contents.get(buffer))
+            found.append(Crossing(buffer.name, tuple(names[0]), tuple(names[1]), held))
     return found
 
 
 def _written_tensors(launch: LaunchContext) -> frozenset[Buffer]:
     return frozenset(launch.arguments[buffer] for buffer in written_tensors(launch.kernel))
+
+
+def _describe_value(buffer: Buffer, left: Left) -> str:
+    """A value as a function of the coordinates; the tensors that it is computed from, if that is long."""
+    text = formula_text(left.value, len(buffer.shape)) if written_size(left.value) <= _LONGEST else ""
+    if text and len(text) <= _LONGEST:
+        return text
+    return f"a value of {', '.join(sorted({each.tensor for each in elements(left.value)}))}"
 
 
 def _describe_content(known: TensorContent | None) -> str:

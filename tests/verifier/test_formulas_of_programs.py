@@ -19,7 +19,7 @@ from argus.core.ir import Program, program_claims
 from argus.core.ir.pretty import program_text
 from argus.core.query import Budget
 from argus.core.serde import MalformedError, read, write
-from argus.core.verdict import Refuted, Unknown
+from argus.core.verdict import Proved, Refuted, Unknown
 from argus.interp.programs import run_program
 from argus.interp.search.schedule import Schedule
 from argus.interp.values import formulas
@@ -122,10 +122,11 @@ def test_a_claim_over_a_foreign_size_is_malformed() -> None:
         read(document)
 
 
-def test_a_right_program_is_not_refuted() -> None:
+def test_a_right_program_is_proved() -> None:
     report = verify_program(norms.trace(), budget=BRIEF)
-    assert isinstance(report.verdict, Unknown), report.verdict
-    assert "is refuted" not in report.verdict.reason
+    assert isinstance(report.verdict, Proved), report.verdict
+    assert CLAIM in report.verdict.results
+    assert report.crossings[0].holds == "lambda i0, i1: X[i0, i1] * X[i0, i1]"
 
 
 def test_a_wrong_program_is_refuted_only_by_its_values(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
@@ -31,6 +31,7 @@ from argus.core.proof.sync.roles.isolation import disjoint_fill_obligations, iso
 from argus.core.proof.sync.roles.obligations import sequentialise
 from argus.core.proof.values import elementwise
 from argus.core.proof.values.content import TensorContent, TensorData
+from argus.core.proof.values.held.between import Left
 from argus.core.proof.values.recognisers import folding, scales
 from argus.core.proof.values.sums import Accumulator
 from argus.core.query import Unsat
@@ -45,7 +46,8 @@ class Analysis:
     assumptions: those that the kernel states. facts: the assumptions, and that the block lies in the grid.
     promise_prover: a prover that adds the promises on integers from memory; None if the kernel reads none.
     tensors_after: the content of each written tensor after the kernel, provided that all obligations are proved.
-    flows: the data flow of each control path, after its obligations were listed.
+    flows: the data flow of each control path, after its obligations were listed. values_after: the value of each
+    written tensor after a launch of a program that claims formulas, or why that is not known.
     """
 
     timeline: Timeline
@@ -56,6 +58,7 @@ class Analysis:
     promise_prover: PromiseProver | None = None
     tensors_after: Mapping[Buffer, TensorContent] = field(factory=dict[Buffer, TensorContent])
     flows: tuple[Flow, ...] = ()
+    values_after: Mapping[Buffer, Left | str] = field(factory=dict[Buffer, "Left | str"])
 
 
 def analyse(kernel: Kernel, prover: Prover, others: ProgramContext = NO_PROGRAM) -> Analysis:
@@ -178,6 +181,7 @@ def _analyse_agent(
         return Analysis(first, tuple(budgets.budget_obligations(first, found[0])), unmodelled, *known)
     obligations = [*extra_obligations(found)]
     after: dict[Buffer, TensorContent] = {}
+    left: dict[Buffer, Left | str] = {}
     flows: list[Flow] = []
     for line, accesses in zip(lines, found, strict=True):
         flow = Flow(
@@ -192,10 +196,12 @@ def _analyse_agent(
         )
         flow.launch_contents.update(launch_readers(flow, others.before))
         flow.launch_records.update({b: c.names for b, c in others.before.items() if isinstance(c, TensorData)})
-        obligations += _conditional_obligations(flow, agent, others)
+        mine = programs.values_after(flow, others)
+        obligations += _conditional_obligations(flow, agent, evolve(others, left=mine))
         after |= programs.tensors_after(flow, others)
+        left |= mine
         flows.append(flow)
-    return Analysis(first, tuple(obligations), (), *known, tensors_after=after, flows=tuple(flows))
+    return Analysis(first, tuple(obligations), (), *known, tensors_after=after, flows=tuple(flows), values_after=left)
 
 
 def _unsupported_promises(kernel: Kernel) -> Iterator[NotModelled]:
@@ -234,14 +240,19 @@ def _path_obligations(flow: Flow, agent: Agent, others: ProgramContext) -> Itera
         flow.sums[accumulator.buffer] = accumulator.content
     tiles = LoopCarried(flow, loop_carried(line))
     connect_carried(flow, tiles)
-    yield from programs.split_reduction_obligations(_kernel_obligations(flow, sums, tiles, agent), others, flow.sums)
+    yield from programs.split_reduction_obligations(
+        _kernel_obligations(flow, sums, tiles, agent, others.followed), others, flow.sums
+    )
     yield from programs.program_obligations(flow, others)
 
 
 def _kernel_obligations(
-    flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried, agent: Agent
+    flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried, agent: Agent, followed: Collection[Buffer]
 ) -> Iterator[Obligation]:
-    """The obligations of one launch on one control path, independent of other launches."""
+    """The obligations of one launch on one control path, independent of other launches.
+
+    followed: outputs whose values formulas of a program follow.
+    """
     line, accesses = flow.timeline, flow.accesses
     yield from budgets.budget_obligations(line, accesses)
     yield from divisors.divisor_obligations(line)
@@ -252,7 +263,7 @@ def _kernel_obligations(
     yield from _barrier_obligations(line)
     yield from _global_order_obligations(line)
     proofs = equality_claims.formula_proofs(flow)
-    by_values = equality_claims.decided_by_values(flow, proofs)
+    by_values = equality_claims.decided_by_values(flow, proofs, followed)
     yield from reads.arrival_obligations(flow) if by_values else reads.read_obligations(flow)
     if "lds" in line.kernel.target.queues:
         yield from races.race_obligations(flow)

@@ -53,15 +53,21 @@ def check_formulas(launch: Launch, *, complete: bool) -> None:
 
 
 def check_claim_of_program(
-    stmt: Assert, claim: Equals, last: tuple[Launch, Buffer], reads: Mapping[str, AnyArray], sizes: Mapping[Symbol, int]
+    stmt: Assert,
+    claim: Equals,
+    last: tuple[Launch, Buffer],
+    reads: Mapping[str, AnyArray],
+    sizes: Mapping[Symbol, int],
+    *,
+    filled: bool,
 ) -> None:
     """Check a claim of a program after all launches.
 
     last: the launch that wrote the tensor last, and its parameter. reads: the program's tensors that no launch writes.
-    sizes: the program's.
+    sizes: the program's. filled: whether an earlier launch wrote the tensor.
     """
     launch, parameter = last
-    if not _adds_to(launch, parameter):
+    if filled or not _adds_to(launch, parameter):
         every = elements(launch, whole(parameter))
         _check(_Checked(launch, stmt, claim.formula, every, sizes, reads), complete=True)
 

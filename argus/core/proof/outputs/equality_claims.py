@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import lcm
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Bin, Cmp, Cond, Const, Index, Node, Sym, Symbol
-from argus.core.ir import Assert, Equals, WrittenOnce, axes_of, whole
+from argus.core.ir import Assert, Buffer, Equals, WrittenOnce, axes_of, whole
 from argus.core.ir.pretty import claim_text
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs.writes import conditional_claim_error, stored_tensors, written_once_obligations
+from argus.core.proof.values.held.between import coordinate
+from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Held, interpreted
 from argus.core.values.expr import Expr
 from argus.core.values.formula_text import formula_text
-from argus.core.values.rewriting import elements, mapped, substitute, written_size
-from argus.core.walk import fold, rebuild, symbols
+from argus.core.values.rewriting import elements, integers, mapped, substitute, written_size
+from argus.core.walk import fold, rebuild, symbols, topological
 from argus.core.walk import substitute as substitute_index
 
-OF_PROGRAM = "values are not followed from one launch to the next yet"
 _LONGEST = 200
 """Characters of a value that a reason shows, and parts of one that is written as text."""
 _INSTEAD = "compare runs with it (`argus run`); claims about tags are proved: `assert_written_once`, `assert_covers`"
@@ -37,10 +39,10 @@ def formula_proofs(flow: Flow) -> Proofs:
     return {stmt: _proof(flow, stmt, claim) for stmt, claim in claims if isinstance(claim, Equals)}
 
 
-def decided_by_values(flow: Flow, proofs: Proofs) -> bool:
+def decided_by_values(flow: Flow, proofs: Proofs, followed: Collection[Buffer] = ()) -> bool:
     """Whether all that the kernel claims is that its outputs equal formulas, of every output, and that is proved.
 
-    What tiles hold on the way is then no claim of its own.
+    What tiles hold on the way is then no claim of its own. followed: outputs whose values formulas of a program follow.
     """
     claims = {step.stmt for step in flow.timeline.steps if isinstance(step.stmt, Assert)}
     claimed = {
@@ -49,7 +51,7 @@ def decided_by_values(flow: Flow, proofs: Proofs) -> bool:
         if not isinstance(held, str)
         if isinstance(stmt.claim, Equals)
     }
-    return bool(proofs) and claims == set(proofs) and claimed >= set(stored_tensors(flow))
+    return bool(claimed or followed) and claims == set(proofs) and {*claimed, *followed} >= set(stored_tensors(flow))
 
 
 def equality_obligations(
@@ -66,9 +68,9 @@ def equality_obligations(
         yield from written_once_obligations(flow, step, stmt, once, records=False)
     what = f"`{claim_text(claim)}` holds"
     if isinstance(found, str):
-        yield _undecided(stmt, claim, found)
+        yield undecided(stmt, claim, found)
         return
-    yield Obligation("I39", what, stmt, algebra.TRUE, step.context, note=_note(claim, found), compared=1)
+    yield Obligation("I39", what, stmt, algebra.TRUE, step.context, note=stated(claim, found.roundings), compared=1)
 
 
 def _is_of_all(other: WrittenOnce, claim: Equals) -> bool:
@@ -79,25 +81,31 @@ def _is_of_all(other: WrittenOnce, claim: Equals) -> bool:
 def _proof(flow: Flow, stmt: Assert, claim: Equals) -> Held | str:
     """What the output holds, if that is proved equal to the formula; else why not."""
     order, output = axes_of(claim.view), claim.view.buffer
+    at = tuple(map(coordinate, range(len(output.shape))))
     reason = conditional_claim_error(flow, stmt)
     if reason or order is None:
         return reason or "a claim on part of a tensor is not supported by the verifier yet"
     if any(each.view.buffer.name in _reads(claim) for each in flow.replaced):
         return "the formula reads a tensor that the analysis sees through a view"
-    at = tuple(map(_coordinate, range(len(output.shape))))
     held = interpreted(flow, output, at)
     if isinstance(held, str):
         return held
     if held.adds:
         return "it is added to what the tensor held before"
+    return difference(flow, held, claim, at, order) or held
+
+
+def difference(flow: Flow, held: Held, claim: Equals, at: Sequence[Sym], order: Sequence[int]) -> str:
+    """Why what an output holds at these coordinates is not known to equal the claimed formula; empty if it is."""
     formula = _over(claim, at, order)
     for case in held.cases:
-        known = Known(flow, case.given)
-        same = dict(_equal_places(case.given, at))
-        value, meant = substitute(case.value, same), substitute(formula, same)
-        if not known.equal(value, _in_blocks(meant, known)):
+        multiples = _multiples(Known(flow, case.given), case.value)
+        known = Known(flow, (*case.given, *(algebra.eq(algebra.sym(s), by) for s, by in multiples.items())))
+        same = {**dict(_equal_places(case.given, at)), **multiples}
+        value, meant = substitute(case.value, same), substitute(_in_blocks(substitute(formula, same), known), multiples)
+        if not known.equal(value, meant):
             return f"what is stored{_shown(case.value, at, order)} is not known to equal the formula"
-    return held
+    return ""
 
 
 def _shown(value: Expr, at: Sequence[Sym], order: Sequence[int]) -> str:
@@ -122,6 +130,17 @@ def _equal_places(given: Iterable[Cond], at: Sequence[Sym]) -> Iterator[tuple[Sy
                         yield atom.symbol, algebra.mul(rest, -factor)
 
 
+def _multiples(known: Known, value: Expr) -> dict[Symbol, Index]:
+    """Sizes that the value divides by numbers that divide them, as multiples of symbols of their own."""
+    found: dict[Symbol, int] = {}
+    for node in topological(integers(value)):
+        if isinstance(node, Bin) and node.op == "//" and isinstance(node.left, Sym) and isinstance(node.right, Const):
+            size, divisor = node.left.symbol, node.right.value
+            if size.kind == "size" and divisor > 1 and known.holds(algebra.eq(algebra.mod(node.left, divisor), 0)):
+                found[size] = lcm(found.get(size, 1), divisor)
+    return {size: algebra.mul(algebra.sym(Symbol(f"{size.name}/{by}", "fresh", 0)), by) for size, by in found.items()}
+
+
 def _in_blocks(formula: Expr, known: Known) -> Expr:
     """The formula with quotients and remainders of coordinates replaced by the blocks' own expressions for them.
 
@@ -132,6 +151,9 @@ def _in_blocks(formula: Expr, known: Known) -> Expr:
     def on_index(index: Index) -> Index:
         return fold(index, visit)  # pyright: ignore[reportReturnType]  # an index stays one
 
+    def on_cond(cond: Cond) -> Cond:
+        return fold(cond, visit)  # pyright: ignore[reportReturnType]  # a condition stays one
+
     def visit(node: Node, parts: Sequence[Node]) -> Node:
         made = rebuild(node, parts) if parts else node
         if not isinstance(made, Bin) or made.op not in ("//", "%") or not isinstance(made.right, Const):
@@ -140,7 +162,7 @@ def _in_blocks(formula: Expr, known: Known) -> Expr:
         guess = block if made.op == "//" else algebra.sub(made.left, algebra.mul(block, made.right))
         return guess if known.holds(algebra.eq(made, guess)) else made
 
-    return mapped(formula, on_index, lambda cond: cond) if least else formula
+    return mapped(formula, on_index, on_cond) if least else formula
 
 
 def _lower_ends(conds: Iterable[Cond]) -> Iterator[tuple[Index, Sym]]:
@@ -155,12 +177,6 @@ def _lower_ends(conds: Iterable[Cond]) -> Iterator[tuple[Index, Sym]]:
             yield cond.left, cond.right
 
 
-def _coordinate(axis: int) -> Sym:
-    found = algebra.sym(Symbol(f"y{axis}", "fresh", 0))
-    assert isinstance(found, Sym)
-    return found
-
-
 def _reads(claim: Equals) -> frozenset[str]:
     return frozenset(each.tensor for each in elements(claim.formula))
 
@@ -170,17 +186,13 @@ def _over(claim: Equals, at: Sequence[Index], order: Sequence[int]) -> Expr:
     return substitute(claim.formula, {}, tuple(at[axis] for axis in order))
 
 
-def _note(claim: Equals, held: Held) -> str:
+def stated(claim: Equals, roundings: Iterable[Rounding]) -> str:
     """The claim, for the results of the proof, with the types that the program rounds to on the way."""
-    types = sorted({str(each.dtype) for each in held.roundings})
+    types = sorted({str(each.dtype) for each in roundings})
     return claim_text(claim) + (f", over the reals; the program rounds to {', '.join(types)}" if types else "")
 
 
-def program_equality_obligations(stmt: Assert, claim: Equals) -> Iterator[Obligation]:
-    """The same of a tensor that a program leaves."""
-    yield _undecided(stmt, claim, OF_PROGRAM)
-
-
-def _undecided(stmt: Assert, claim: Equals, why: str) -> Obligation:
+def undecided(stmt: Assert, claim: Equals, why: str) -> Obligation:
+    """The obligation of a claim that is not proved."""
     what = f"`{claim_text(claim)}` holds"
     return Obligation("I39", what, stmt, algebra.FALSE, unknown=why, instead=_INSTEAD)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.check import read_terms
@@ -28,8 +28,11 @@ from argus.core.proof.outputs.tile_index import tile_grid
 from argus.core.proof.outputs.writes import is_reduction_store, no_padding_obligation, stored_tensors, stores_of
 from argus.core.proof.sync.interlaunch import content_after, is_claimed_whole, tensor_data
 from argus.core.proof.values.content import Data, Number, TensorContent, TensorData, Top, content_error, nonempty
+from argus.core.proof.values.held.between import Left, value_left
+from argus.core.proof.values.held.terms import reasons
 from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.splits import is_sum
+from argus.core.values.expr import Expr
 from argus.core.walk import substitute, symbols
 
 _MOST_PARTS = 64
@@ -40,10 +43,25 @@ class ProgramContext:
     """The rest of a program, seen from one of its launches.
 
     before: the contents that earlier launches left in its tensors. read_later: its tensors that later launches read.
+    values: of a program that claims formulas, what each of its tensors holds before the launch; else None.
+    claimed: its tensors of which the program claims a formula. left: what it leaves in those that it writes.
     """
 
     before: Mapping[Buffer, TensorContent]
     read_later: frozenset[Buffer]
+    values: Mapping[Buffer, Expr] | None = None
+    claimed: frozenset[Buffer] = frozenset()
+    left: Mapping[Buffer, Left | str] = field(factory=dict[Buffer, "Left | str"])
+
+    def has_value(self, buffer: Buffer) -> bool:
+        """Whether the value of a tensor is known before the launch."""
+        return self.values is not None and not reasons(self.values[buffer])
+
+    @property
+    def followed(self) -> frozenset[Buffer]:
+        """The tensors that the launch writes with known values, of which formulas say what becomes of them."""
+        known = {buffer for buffer, left in self.left.items() if isinstance(left, Left)}
+        return frozenset(known & (self.read_later | self.claimed))
 
 
 NO_PROGRAM = ProgramContext({}, frozenset())
@@ -60,7 +78,7 @@ def program_obligations(flow: Flow, others: ProgramContext) -> Iterator[Obligati
             yield from _completeness_obligations(flow, stores, buffer, frozenset())
     for step in flow.timeline.steps:
         if isinstance(step.stmt, Copy) and step.stmt.source.buffer in others.before:
-            yield _read_obligation(step, step.stmt.source.buffer, others.before[step.stmt.source.buffer])
+            yield _read_obligation(step, step.stmt.source.buffer, others)
         if isinstance(step.stmt, Map) and is_sum(step.stmt.elem):
             yield from _disjoint_parts(flow, step, step.stmt, others)
 
@@ -95,6 +113,13 @@ def tensors_after(flow: Flow, others: ProgramContext) -> dict[Buffer, TensorCont
     return found
 
 
+def values_after(flow: Flow, others: ProgramContext) -> dict[Buffer, Left | str]:
+    """The value of each tensor that the kernel writes, likewise; of programs that claim formulas only."""
+    if others.values is None:
+        return {}
+    return {buffer: value_left(flow, buffer, others.values) for buffer in stored_tensors(flow)}
+
+
 def reads_integer_of_program(kernel: Kernel, others: ProgramContext) -> Stmt | None:
     """A statement that reads an integer from a tensor that an earlier launch wrote: no promise holds for it."""
     names = {buffer.name for buffer in others.before}
@@ -105,10 +130,10 @@ def reads_integer_of_program(kernel: Kernel, others: ProgramContext) -> Stmt | N
     return None
 
 
-def _read_obligation(step: Step, buffer: Buffer, known: TensorContent) -> Obligation:
+def _read_obligation(step: Step, buffer: Buffer, others: ProgramContext) -> Obligation:
     """A tensor that is read has known content; that it was written completely is proved at the launch that wrote it."""
-    what = f"`{buffer.name}` is written completely before it is read"
-    reason = content_error(known) if isinstance(known, Top) else ""
+    what, known = f"`{buffer.name}` is written completely before it is read", others.before[buffer]
+    reason = content_error(known) if isinstance(known, Top) and not others.has_value(buffer) else ""
     return Obligation("I34", what, step.stmt, algebra.TRUE, step.context, unknown=reason)
 
 
@@ -201,10 +226,10 @@ def _reduction_obligations(
     places = _places(flow, stores) if all(map(is_reduction_store, stores)) else None
     shared = frozenset[Symbol]() if places is None else _slices(flow, store, places)
     yield from _completeness_obligations(flow, stores, buffer, shared)
-    yield _initialised(store, buffer, others.before.get(buffer))
+    yield _initialised(store, buffer, others)
     total = _sum(flow, stores, buffer, others)
     what = f"no contribution is added to `{buffer.name}` twice"
-    if isinstance(total, Top):
+    if isinstance(total, Top) and buffer not in others.followed:
         yield Obligation("I34", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=total.reason)
     if isinstance(total, TensorData):
         coords = [algebra.sym(Symbol(f"element_{axis}", "fresh", 0)) for axis in range(len(buffer.shape))]
@@ -215,9 +240,9 @@ def _reduction_obligations(
             yield evolve(once, premises="assumptions")
 
 
-def _initialised(store: Access, buffer: Buffer, known: TensorContent | None) -> Obligation:
-    what = f"`{buffer.name}` is set to zero before anything is added to it"
-    reason = content_error(known) if isinstance(known, Top) else ""
+def _initialised(store: Access, buffer: Buffer, others: ProgramContext) -> Obligation:
+    what, known = f"`{buffer.name}` is set to zero before anything is added to it", others.before.get(buffer)
+    reason = content_error(known) if isinstance(known, Top) and not others.has_value(buffer) else ""
     return Obligation(
         "I34",
         what,

@@ -7,7 +7,7 @@ prove: no race, no missing wait, accesses in bounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -34,6 +34,7 @@ from argus.core.proof.values.held.terms import chosen, number, plus, replaced, u
 from argus.core.proof.values.recognisers.taking import takes
 from argus.core.values.expr import Element, Expr, ReduceOp, element
 from argus.core.values.rewriting import nodes
+from argus.core.values.rewriting import substitute as over_coordinates
 from argus.core.walk import IntArray, substitute, symbols
 
 _Kept = tuple[dict[Step, Expr], dict[tuple[Buffer, Step], Expr]]
@@ -52,12 +53,14 @@ class Rounding:
 class Cells:
     """The values of the cells of one flow.
 
-    at_head: the value of a register tile at the head of a loop, and after it (`loops`).
+    at_head: the value of a register tile at the head of a loop, and after it (`loops`). before: what tensors hold
+    before the kernel, over the coordinates of an element; those that are not named hold elements of their own.
     """
 
     flow: Flow
     at_head: Callable[[Cells, Segment, Loop, Buffer], Expr]
     after_loop: Callable[[Cells, Segment, Loop, Buffer], Expr]
+    before: Mapping[Buffer, Expr]
     tables: Tables = field(factory=Tables)
     questions: Questions = field(factory=Questions)
     roundings: dict[Step, set[Rounding]] = field(factory=dict[Step, "set[Rounding]"])
@@ -325,7 +328,7 @@ class Cells:
         if access.places is not None:
             places = [self.tables.place(each) for each in access.places]
         there = [substitute(view.where, thread, at)]
-        found = self._element(buffer, places)
+        found = self.element(buffer, places)
         if isinstance(stmt, Copy) and stmt.edge is not None:
             if not buffer.dtype.holds(stmt.edge):
                 return unknown(f"padding of {stmt.edge:g}, which is not a value of {buffer.dtype}")
@@ -336,8 +339,10 @@ class Cells:
             return found
         return found if there[0] is algebra.TRUE else unknown("a view with a condition")
 
-    def _element(self, buffer: Buffer, places: list[Index]) -> Expr:
-        """The element of a tensor, by the names and coordinates of the kernel before `flattened_views`."""
+    def element(self, buffer: Buffer, places: Sequence[Index]) -> Expr:
+        """The element of a tensor before the kernel, by its names and coordinates before `flattened_views`."""
+        if buffer in self.before:
+            return over_coordinates(self.before[buffer], {}, tuple(places))
         view = next((each.view for each in self.flow.replaced if each.flat is buffer), None)
         if view is None:
             return element(buffer.name, *places)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import product
 
 import numpy as np
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Index, Sym, Symbol
+from argus.core.index import Cond, Const, Index, Sym, Symbol
 from argus.core.ir import Buffer, Copy
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
@@ -22,10 +23,12 @@ from argus.core.proof.values.held.folds import Range, reduction
 from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import all_symbols, heads, plus, reasons, replaced
-from argus.core.values.expr import Expr, element
+from argus.core.values.expr import Expr
 from argus.core.walk import substitute, symbols
 
 _CLASSES = 64
+_PARTS = 16
+"""Blocks along one axis of a grid whose parts of a sum are spelled out: their ranges adjoin where they are numbers."""
 
 
 @frozen
@@ -63,8 +66,13 @@ def value_of_output(flow: Flow, tensor: Buffer, coordinates: Sequence[Index]) ->
     return found if isinstance(found, Held) else None
 
 
-def interpreted(flow: Flow, tensor: Buffer, coordinates: Sequence[Index]) -> Held | str:
-    """The same, or why it is not modelled."""
+def interpreted(
+    flow: Flow, tensor: Buffer, coordinates: Sequence[Index], before: Mapping[Buffer, Expr] | None = None
+) -> Held | str:
+    """The same, or why it is not modelled.
+
+    before: what tensors hold before the kernel, over the coordinates of an element; by default, elements of their own.
+    """
     stores = [
         access
         for step in flow.timeline.steps
@@ -72,7 +80,7 @@ def interpreted(flow: Flow, tensor: Buffer, coordinates: Sequence[Index]) -> Hel
         if access.mode == "write" and access.view.buffer is tensor
     ]
     loops = Loops()
-    cells = Cells(flow, loops.at_head, loops.after_loop)
+    cells = Cells(flow, loops.at_head, loops.after_loop, before or {})
     cases: list[Stored] = []
     adds = {isinstance(store.step.stmt, Copy) and store.step.stmt.combine is not None for store in stores}
     if len(adds) != 1:
@@ -89,7 +97,7 @@ def interpreted(flow: Flow, tensor: Buffer, coordinates: Sequence[Index]) -> Hel
         total = _over_blocks(flow, store, case.value)
         if isinstance(total, str):
             return total
-        cases = [evolve(case, value=plus(element(tensor.name, *coordinates), total))]
+        cases = [evolve(case, value=plus(cells.element(tensor, coordinates), total))]
     return Held(
         tuple(dict.fromkeys(cases)), frozenset(_roundings(cells, [store.step for store in stores])), adds == {True}
     )
@@ -188,13 +196,16 @@ def _over_blocks(flow: Flow, store: Access, value: Expr) -> Expr | str:
     own = frozenset[Symbol]().union(*(symbols(place.base) for place in store.places))
     if store.step.loop is not None or store.step.guard is not algebra.TRUE or flow.timeline.path_condition:
         return "an addition in a loop or a branch"
-    pairs = list(zip(kernel.blocks, kernel.grid, strict=True))
-    ranges = [Range(Symbol(f"~{block.name}", "fresh", 0), extent) for block, extent in pairs if block not in own]
-    names = {
-        block: algebra.sym(each.variable)
-        for (block, _), each in zip([pair for pair in pairs if pair[0] not in own], ranges, strict=True)
-    }
-    return reduction("sum", ranges, replaced(value, names)) if ranges else value
+    ranges: list[Range] = []
+    for block, extent in zip(kernel.blocks, kernel.grid, strict=True):
+        if block in own:
+            continue
+        if isinstance(extent, Const) and 0 < extent.value <= _PARTS:
+            value = reduce(plus, (replaced(value, {block: algebra.const(part)}) for part in range(extent.value)))
+        else:
+            ranges.append(Range(Symbol(f"~{block.name}", "fresh", 0), extent))
+            value = replaced(value, {block: algebra.sym(ranges[-1].variable)})
+    return reduction("sum", ranges, value) if ranges else value
 
 
 def _roundings(cells: Cells, steps: list[Step]) -> Iterator[Rounding]:

@@ -1,0 +1,67 @@
+"""Obligations of a program's claims that a tensor equals a formula after all launches (I39)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.index import Read
+from argus.core.ir import Assert, Buffer, Equals, WrittenOnce, whole
+from argus.core.ir.pretty import claim_text
+from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.outputs.equality_claims import difference, stated, undecided
+from argus.core.proof.outputs.writes import is_reduction_store, stores_of, written_once_obligations
+from argus.core.proof.sync.interlaunch import is_claimed_whole
+from argus.core.proof.values.held.between import coordinate
+from argus.core.proof.values.held.cells import Rounding
+from argus.core.proof.values.held.outputs import interpreted
+from argus.core.values.expr import Expr
+from argus.core.values.rewriting import integers
+from argus.core.walk import mentions
+
+
+@frozen(eq=False)
+class Claimed:
+    """A program's claim at the last launch that writes the tensor.
+
+    output: the parameter of that launch. before: what its parameters hold before it. roundings: those of earlier
+    launches.
+    """
+
+    stmt: Assert
+    claim: Equals
+    output: Buffer
+    before: Mapping[Buffer, Expr]
+    roundings: frozenset[Rounding]
+
+
+def program_equality_obligations(flows: Sequence[Flow], claimed: Claimed) -> Iterator[Obligation]:
+    """That each element is stored once by the last launch that writes it, and then equals the formula.
+
+    flows: those of the launch, one for each control path; none if it is not modelled. A tensor that is added to is
+    stored completely by an earlier launch, and added to by each block once: both are obligations of the launches (I34).
+    """
+    stmt, claim = claimed.stmt, claimed.claim
+    if not flows:
+        yield undecided(stmt, claim, "the last launch that writes it is not modelled")
+    for flow in flows:
+        stores = stores_of(flow, claimed.output)
+        if stores and not any(map(is_reduction_store, stores)) and not is_claimed_whole(flow, claimed.output):
+            once = WrittenOnce(whole(claimed.output), ())
+            yield from written_once_obligations(flow, stores[0].step, stmt, once, records=False)
+        yield _equality(flow, claimed)
+
+
+def _equality(flow: Flow, claimed: Claimed) -> Obligation:
+    claim, at = claimed.claim, tuple(map(coordinate, range(len(claimed.output.shape))))
+    if any(mentions(each, (Read,)) for each in integers(claim.formula)):
+        return undecided(claimed.stmt, claim, "integers from memory in a formula of a program")
+    held = interpreted(flow, claimed.output, at, claimed.before)
+    reason = held if isinstance(held, str) else difference(flow, held, claim, at, range(len(at)))
+    if reason or isinstance(held, str):
+        return undecided(claimed.stmt, claim, reason)
+    note = stated(claim, held.roundings | claimed.roundings)
+    return Obligation("I39", f"`{claim_text(claim)}` holds", claimed.stmt, algebra.TRUE, note=note, compared=1)

@@ -31,6 +31,7 @@ from argus.interp.search.schedule import directed
 from argus.interp.search.search import assumed, sizes_in_order, whole_tiles
 from argus.interp.search.shrink import Shrunk, descend, shrink
 from argus.interp.violation import Violation
+from argus.verifier.formula_diagnosis import NO_DIAGNOSIS, Diagnosis, diagnose_kernel
 from argus.verifier.refute_text import describe_schedule, facts, hop_labels, iteration_text, thread_text
 
 
@@ -252,7 +253,8 @@ def _refutation(
 ) -> Refutation:
     came = trace_provenance(prepared, witness.sizes, witness.schedule, witness.violation)
     data = _integers(prepared, witness)
-    return refutation_of_run(prepared.kernel, witness, smallest, suspects, RunEvidence(came, data, change))
+    evidence = RunEvidence(came, data, change, diagnose_kernel(prepared, witness))
+    return refutation_of_run(prepared.kernel, witness, smallest, suspects, evidence)
 
 
 @frozen
@@ -260,12 +262,13 @@ class RunEvidence:
     """Evidence about a failing run besides the violation.
 
     came: the path by which the faulty elements got there. data: the contents, by name, of the integer tensors that
-    control the kernel. change: a change to the kernel that repairs it.
+    control the kernel. change: a change to the kernel that repairs it. differs: what differs from a formula.
     """
 
     came: Provenance = field(factory=Provenance)
     data: tuple[tuple[str, str], ...] = ()
     change: Change | None = None
+    differs: Diagnosis = NO_DIAGNOSIS
 
 
 def refutation_of_run(
@@ -276,12 +279,17 @@ def refutation_of_run(
     known: RunEvidence = RunEvidence(),
 ) -> Refutation:
     """The refutation that a failing run gives, with its diagnostic."""
-    violation, came, change = witness.violation, known.came, known.change
+    came, change, differs = known.came, known.change, known.differs
+    violation = evolve(witness.violation, facts=(*witness.violation.facts, *differs.facts))
     advice = [o for o in suspects if o.invariant == violation.code]
     exact = [o for o in advice if o.stmt.span == violation.stmt.span]
     usual = advice_for(kernel, violation.code) if uses_agents(kernel) else ""
     obligation_help = next((o.help for o in (*exact, *advice) if o.help), "")
-    stated = _OF_FORMULA if isinstance(violation.stmt, Assert) and isinstance(violation.stmt.claim, Equals) else ""
+    stated = (
+        (differs.advice or _OF_FORMULA)
+        if isinstance(violation.stmt, Assert) and isinstance(violation.stmt.claim, Equals)
+        else ""
+    )
     general = witness.help or stated or usual or obligation_help or advice_for(kernel, violation.code)
     help_text = general if change is None else _describe_change(change)
     counterexample = Counterexample(

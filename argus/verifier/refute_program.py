@@ -20,7 +20,8 @@ from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import assumed, sizes_in_order, work
 from argus.interp.search.shrink import RUNS, descend
 from argus.interp.violation import UnsatisfiedPromiseError, Violation
-from argus.verifier.refute import Refutation, Suspect, is_static, refutation_of_run, static_fault
+from argus.verifier.formula_diagnosis import diagnose_program
+from argus.verifier.refute import Refutation, RunEvidence, Suspect, is_static, refutation_of_run, static_fault
 
 Sizes = Mapping[str, int]
 _GARBAGE = frozenset(("I38",))
@@ -75,7 +76,8 @@ def refute_launch(site: ProgramLaunch, suspects: Sequence[Suspect], budget: Budg
         return None
     obligations = [suspect.obligation for suspect in suspects]
     explained = evolve(witness.violation, code=_code(witness.violation, suspects), related=_cause(witness, suspects))
-    return refutation_of_run(site.own.kernel, evolve(witness, violation=explained), smallest, obligations)
+    evidence = RunEvidence(differs=diagnose_program(site.program, witness))
+    return refutation_of_run(site.own.kernel, evolve(witness, violation=explained), smallest, obligations, evidence)
 
 
 def _code(violation: Violation, suspects: Sequence[Suspect]) -> str:

@@ -15,7 +15,7 @@ def hop_labels(found: Counterexample) -> Iterable[Label]:
     last = {hop.span: hop for hop in found.chain}
     for span, hop in last.items():
         taken = " and ".join(map(str, dict.fromkeys(hop.sources)))
-        done = _DONE[hop.kind].format(taken)
+        done = _DONE[hop.kind].format(taken) if taken else "is set to a constant"
         yield Label(span, f"{hop.target} {done}, thread {hop.thread}{iteration_text(hop.iteration)}")
 
 

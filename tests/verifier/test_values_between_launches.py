@@ -18,6 +18,7 @@ from argus.core.proof.values.held.outputs import Stored
 from argus.core.query import Budget
 from argus.core.values.expr import Expr
 from argus.core.verdict import Proved, Refuted, Unknown, Verdict
+from argus.interp.memory.cells import BoolArray
 from argus.interp.programs import run_program
 from argus.interp.search.schedule import Schedule
 from argus.interp.values import formulas
@@ -128,11 +129,15 @@ ADDED = (
 """The program without its last launch: it claims the sums that parts add up in the output."""
 
 
+def nowhere(found: formulas.Exact, *_: formulas.Exact) -> BoolArray:
+    return np.zeros(found.shape, np.bool_)
+
+
 def test_a_claim_of_what_is_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(verdict_of(edited("rows_added_in_parts", *ADDED)), Proved)
     wrong = edited("rows_added_in_parts", *ADDED, ("span(p,", "span(0 * p,"))
     assert isinstance(verdict_of(wrong), Unknown)
     sizes, schedule = {"R": 2, "N": 520}, Schedule("late", 0, "lowest", draw=2)
     assert [each.code for each in run_program(wrong, sizes, None, schedule, values=False).violations][:1] == ["I39"]
-    monkeypatch.setattr(formulas, "differs", lambda found, *_: np.zeros(found.shape, np.bool_))
+    monkeypatch.setattr(formulas, "differs", nowhere)
     assert run_program(wrong, sizes, None, schedule, values=False).violations == ()

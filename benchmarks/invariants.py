@@ -120,8 +120,8 @@ def _proved_of_program(path: Path, solver: str) -> frozenset[str]:
 
 
 def _refuted() -> Counter[str]:
-    """Number of refuted kernels and programs by the code of their first line, which tests/test_corpus.py and
-    test_programs.py check.
+    """Number of refuted kernels and programs by the last code of their first line: that of the report, which
+    tests/test_corpus.py and test_programs.py check, or the invariant whose violation only a formula shows.
     """
     return Counter(_code(path) for folder in REFUTED for path in folder.glob("*.py"))
 
@@ -148,12 +148,14 @@ def shows_a_report(invariant: Invariant) -> bool:
     """Whether the invariant's page shows a report of the corpus with its code, word for word."""
     page = (ROOT / "docs" / "invariants" / invariant.page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```text\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
-    return any(block.startswith(f"error[{invariant.id}]:") and block in reports() for block in blocks)
+    codes = f"error[{invariant.id}]:", "error[I39]:"  # a formula may show what breaks the invariant
+    return any(block.startswith(codes) and block in reports(invariant.id) for block in blocks)
 
 
-def reports() -> frozenset[str]:
-    """The reports of the refuted kernels and programs."""
-    return frozenset(path.read_text(encoding="utf-8") for folder in REFUTED for path in folder.glob("*.txt"))
+def reports(code: str) -> frozenset[str]:
+    """The reports of the refuted kernels and programs that break an invariant."""
+    found = (path for folder in REFUTED for path in folder.glob("*.py") if _code(path) == code)
+    return frozenset(path.with_suffix(".txt").read_text(encoding="utf-8") for path in found)
 
 
 def table(rows: Iterable[Coverage]) -> Iterator[str]:

@@ -3,8 +3,8 @@
 Z3 is asked of every kernel; cvc5 too, in the default tier of one in sixteen.
 
 The first line is `# verdict:` and `proved`, `proved E404` (the claims do not determine an output), `unknown`,
-`refuted I5` or `rejected E104`. A report is the text that a
-user sees, NAME.txt beside NAME.py; `make golden` accepts new texts.
+`refuted I5` or `rejected E104`; after I39 of a formula may stand the invariant that is broken. A report is the text
+that a user sees, NAME.txt beside NAME.py; `make golden` accepts new texts.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def test_unknown(path: Path, solver: str, tier: Tier) -> None:
 @pytest.mark.parametrize("path", files("refuted"), ids=named)
 def test_refuted(path: Path, solver: str, update_golden: bool) -> None:
     report = verified(path, solver, BRIEF)
-    _, code = wanted(path)
+    _, code, *_ = wanted(path)
     assert isinstance(report.verdict, Refuted), report.verdict
     assert report.exit_code == 1
     found = report.verdict.counterexample

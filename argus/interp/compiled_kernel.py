@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 
 from argus.core import tiling
 from argus.core.atom import Atom
-from argus.core.check import formula_claims, has_masks, indirect_tags, read_terms
+from argus.core.check import formula_claims, indirect_tags, masks_by_range, read_terms
 from argus.core.index import Cond, Const, Index, Node, Symbol
 from argus.core.ir import (
     Assert,
@@ -45,7 +45,6 @@ from argus.interp.memory.views import (
     shared_cells,
 )
 from argus.interp.search.runs import Runs
-from argus.interp.values.weights import tracks_weights
 from argus.interp.violation import not_built
 
 _SCALARS = 4096
@@ -136,7 +135,7 @@ class Prepared:
 
     read: integer tensors whose elements its expressions read; integers: their contents, set for each run.
     indirect_names: names of tags selected by such integers (indirect indexing). stored_names: names that every output
-    is claimed to hold and that no claimed sum reduces over. tracks_weights: whether weights of statistics are tracked.
+    is claimed to hold and that no claimed sum reduces over.
     write_claims: claims that a tensor is written once. product_claims: claims about the products of each tensor.
     formula_claims: claims that an output equals a formula. runs: cached violations of runs.
     """
@@ -150,7 +149,6 @@ class Prepared:
     indirect_names: frozenset[str] = field(init=False)
     covers: bool = field(init=False)
     masked: bool = field(init=False)
-    tracks_weights: bool = field(init=False)
     stored_names: frozenset[str] = field(init=False)
     write_claims: tuple[WrittenOnce, ...] = field(init=False)
     product_claims: dict[Buffer, tuple[tuple[Assert, Products], ...]] = field(init=False)
@@ -177,8 +175,7 @@ class Prepared:
         self.scalars = Scalars(kernel.thread, kernel.threads, self.unit, self.integers)
         claims = [stmt.claim for stmt in walk(kernel.body) if isinstance(stmt, Assert)]
         self.covers = any(isinstance(claim, Covers | Relation | Products | Order) for claim in claims)
-        self.masked = has_masks(kernel)
-        self.tracks_weights = tracks_weights(kernel)
+        self.masked = masks_by_range(kernel)
         self.write_claims = tuple(claim for claim in claims if isinstance(claim, WrittenOnce))
         stored = [frozenset(name for name, _ in claim.record) for claim in self.write_claims]
         summed = {claim.of.name for claim in claims if isinstance(claim, Covers)}

@@ -95,7 +95,7 @@ def run_prepared(
     """
     kernel = prepared.kernel
     exact = tags and not values and bool(prepared.formula_claims)
-    values = values or exact or needs_values(kernel) or (tags and prepared.tracks_weights)
+    values = values or exact or needs_values(kernel)
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
     tensors = {} if journal is None else journal.tensors
     records_sets, adversary = prepared.stores_to_peers, Adversary(schedule)

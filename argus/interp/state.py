@@ -18,6 +18,7 @@ from argus.interp.machine.waves import Operation, SharedAccess, Wave
 from argus.interp.memory.cells import Cells, IntArray, Records, Written, blank, storage, unravel
 from argus.interp.memory.trace import FaultContext, Journal, Spot
 from argus.interp.search.schedule import Adversary
+from argus.interp.values.suspicions import Suspicions
 from argus.interp.values.tag_sources import TagSources
 from argus.interp.violation import Event, Reporter
 
@@ -30,8 +31,8 @@ class Launch:
     """One run of a kernel: its sizes, global memory, tag records, and violations.
 
     halted: some block did not run to its end. widths: per role, the number of threads that execute in lockstep, once
-    checked. kept_names: names that some matrix instruction kept in its accumulators. varying: names that vary along the
-    axis of a reduction. records_sets: whether stores record the sets that a sum ranges over, for other launches or
+    checked. varying: names that vary along the axis of a reduction. suspicions: combinations of elements that violate a
+    claim about the result. records_sets: whether stores record the sets that a sum ranges over, for other launches or
     blocks. tag_sources: the elements that the inputs' records belong to, once computed. distinct_elements: elements of
     claims of distinctness, which compare several waves. journal: the trace of all writes, if requested. exact: floats
     are computed in float64 and rounded to no other type, so that values can be compared with formulas over the reals.
@@ -51,8 +52,8 @@ class Launch:
     coverage: Counter[Stmt] = field(factory=Counter[Stmt])
     halted: bool = False
     widths: dict[str, int] = field(factory=dict[str, int])
-    kept_names: set[str] = field(factory=set[str])
     varying: set[tuple[Stmt, str]] = field(factory=set[tuple[Stmt, str]])
+    suspicions: Suspicions = field(factory=Suspicions)
     records_sets: bool = False
     tag_sources: TagSources | None = None
     journal: Journal | None = None
@@ -63,11 +64,6 @@ class Launch:
     def storage(self, dtype: DType) -> np.dtype[Any]:
         """The NumPy type in which this run holds values of a type."""
         return storage(dtype, exact=self.exact)
-
-    @property
-    def tracks_weights(self) -> bool:
-        """Whether the weights of statistics (means, sums of squares) are tracked."""
-        return self.values and self.prepared.tracks_weights
 
     @property
     def moment(self) -> int:
@@ -172,10 +168,11 @@ class Block:
         facts: tuple[tuple[str, str], ...] = (),
         origins: tuple[Spot, ...] = (),
         alike: tuple[Spot, ...] = (),
+        moment: int | None = None,
     ) -> None:
         """Report a violation; threads are numbered from this block's first. origins: the faulty cells, if several.
 
-        alike: further cells that fail in the same way.
+        alike: further cells that fail in the same way. moment: that of the fault, if it is not the present one.
         """
         kept = self.launch.reporter.report(
             code,
@@ -192,7 +189,8 @@ class Block:
         journal = self.launch.journal
         if kept and journal is not None:
             fault = code, event.stmt, None if other is None else other.stmt
-            journal.contexts[fault] = FaultContext(journal.moment, self.cells, self.base, origins, alike)
+            at = journal.moment if moment is None else moment
+            journal.contexts[fault] = FaultContext(at, self.cells, self.base, origins, alike)
 
     def cells(self, buffer: Buffer) -> Cells:
         """The storage of a buffer, allocated uninitialised on first use."""

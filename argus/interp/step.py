@@ -40,7 +40,7 @@ from argus.interp.compiled_kernel import lane_values, registers_of
 from argus.interp.machine import barrier_divergence
 from argus.interp.machine.waves import Frame, Wave
 from argus.interp.memory import races
-from argus.interp.memory.cells import BOTTOM, OPAQUE, ZERO, IntArray, poison
+from argus.interp.memory.cells import BOTTOM, NUMBER, OPAQUE, IntArray, poison
 from argus.interp.memory.copies import copy
 from argus.interp.memory.views import is_whole
 from argus.interp.state import Block, Launch
@@ -260,5 +260,5 @@ def retag(block: Block, wave: Wave, stmt: Tag) -> None:
     records = block.launch.records
     first = records.add(held.size, columns, records.summed(held).reshape(-1))
     fresh = np.arange(first, first + held.size, dtype=np.int64).reshape(held.shape)
-    held[:] = np.where((held >= 0) | (held == ZERO) | (held == OPAQUE), fresh, held)
+    held[:] = np.where((held >= 0) | (held >= NUMBER) & (held <= OPAQUE), fresh, held)
     block.drop_sums(wave, buffer)

@@ -24,6 +24,7 @@ CASES = (
     *test_checks_of_memory.CASES,
     *test_checks_of_roles.CASES,
     *test_checks_of_values.CASES,
+    *test_checks_of_values.BY_FORMULA,
 )
 MADE = (*test_checks_of_memory.MADE, *test_checks_of_roles.MADE)
 

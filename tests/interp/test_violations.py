@@ -162,9 +162,10 @@ def row_below(m: Int, _: Int) -> dict[str, Int]:
     return {"m": m + 1}
 
 
-def test_combining_elements_with_different_records_is_named() -> None:
+@pytest.mark.parametrize("claimed", [True, False], ids=["claimed", "not claimed"])
+def test_combining_elements_with_different_records_is_named_where_a_claim_excludes_it(*, claimed: bool) -> None:
     @kernel(target=gfx942, threads=64)
-    def adds(A: Tensor["64 32", bf16], B: Tensor["64 32", bf16]) -> None:
+    def adds(A: Tensor["64 32", bf16], B: Tensor["64 32", bf16], C: Tensor["64 32", bf16]) -> None:
         tag(A, m_and_k)
         by = spread((64, 32), threads=64, vector=8)
         one, other = registers(bf16, by), registers(bf16, by)
@@ -173,7 +174,13 @@ def test_combining_elements_with_different_records_is_named() -> None:
         copy(B.tile((64, 32), (0, 0)), other, via=global_load)
         vmem.wait(0)
         one += other
+        copy(one, C.tile((64, 32), (0, 0)), via=global_store)
+        if claimed:
+            assert_written_once(C, m_and_k)
 
+    if not claimed:
+        assert primary(adds.trace(), DIRECTED[0]) == {}
+        return
     found = primary(adds.trace(), DIRECTED[0])["I2"]
     assert found.message == "elements combined here disagree on tag `m`"
     assert [text for _, text in found.facts] == ["m=0, k=0", "m=1"]

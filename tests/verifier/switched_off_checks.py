@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from argus.core.algebra import TRUE
 from argus.core.dsl.kernel import Template
 from argus.core.index import Cond
-from argus.core.ir import Kernel
+from argus.core.ir import Assert, Equals, Kernel
 from argus.core.proof.obligation import Obligation
 from argus.core.verdict import Proved, Refuted
 from argus.verifier.kernel import verify
@@ -79,6 +80,13 @@ def load_edited(name: str, *edits: tuple[str, str]) -> Template:
     found: dict[str, object] = {"__name__": path.stem}
     exec(compile(text, str(path), "exec"), found)  # noqa: S102 reason: a corpus file
     return next(value for value in found.values() if isinstance(value, Template))
+
+
+def without_formulas(kernel: Kernel) -> Kernel:
+    """The kernel without the formulas that it claims at its end."""
+    kept = [s for s in kernel.prologue if not isinstance(s, Assert) or not isinstance(s.claim, Equals)]
+    assert len(kept) < len(kernel.prologue)
+    return evolve(kernel, prologue=tuple(kept))
 
 
 def assert_only_this_check_refutes(

@@ -9,7 +9,7 @@ from argus.core.check.clusters import check_clusters
 from argus.core.check.completion import check_barriers, check_completion, check_queues
 from argus.core.check.executor import statements_with_executor
 from argus.core.check.formulas import check_formulas, formula_claims
-from argus.core.check.masks import has_masks
+from argus.core.check.masks import has_masks, masks_by_range
 from argus.core.check.operands import check_operands
 from argus.core.check.parts import claim_views, expressions, views
 from argus.core.check.programs import check_program
@@ -29,6 +29,7 @@ __all__ = [
     "formula_claims",
     "has_masks",
     "indirect_tags",
+    "masks_by_range",
     "read_terms",
     "views",
 ]

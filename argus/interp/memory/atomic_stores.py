@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from argus.core.ir import Copy
@@ -9,7 +11,7 @@ from argus.interp.compiled_kernel import first_where
 from argus.interp.memory.cells import BOTTOM, AnyArray, BoolArray, Cells, IntArray
 from argus.interp.memory.views import Place
 from argus.interp.state import Block
-from argus.interp.values import shadow_states as rules
+from argus.interp.values import states
 from argus.interp.values.sets import is_single
 from argus.interp.violation import Event
 
@@ -54,31 +56,51 @@ def combine(
 def _combine_marks(
     block: Block, event: Event, stmt: Copy, sides: tuple[IntArray, IntArray], inside: BoolArray
 ) -> IntArray:
-    """The marks of the results; reports uninitialised targets (I38) and tags that do not agree (I2)."""
+    """The marks of the results; reports uninitialised targets (I38)."""
     assert stmt.combine is not None
     old, moved = sides
     name, records = stmt.target.buffer.name, block.launch.records
     if (old == BOTTOM).any():
         _report(block, event, "I38", f"`{name}` is added to while uninitialised", old == BOTTOM, inside)
-    kinds = rules.outcomes(stmt.combine, old, moved)
-    found = np.where(kinds >= rules.RECORD, np.maximum(old, moved), kinds)
-    both = (kinds == rules.BOTH) & (old != moved)
+    kinds = states.outcomes(stmt.combine, old, moved)
+    found = np.where(kinds == states.LEFT, old, np.where(kinds == states.RIGHT, moved, kinds))
+    number = (kinds == states.BOTH) & ((old < 0) | (moved < 0))
+    found[number] = np.maximum(old, moved)[number]
+    both = (kinds == states.BOTH) & (old >= 0) & (moved >= 0)
     if both.any():
-        for each in records.names:
-            one, other = records.get(each, old), records.get(each, moved)
-            differs = both & (one != other) & is_single(one) & is_single(other)
-            if differs.any():
-                message = f"elements combined in `{name}` disagree on tag `{each}`"
-                _report(block, event, "I2", message, differs, inside)
-        found[both] = records.union(old[both], moved[both], summing=stmt.combine == "add")
+        _suspect(block, event, stmt, (old, moved), both, inside)
+        found[both] = records.combined("sum" if stmt.combine == "add" else "extremum", old[both], moved[both])
     return found
 
 
-def _report(block: Block, event: Event, code: str, message: str, where: BoolArray, inside: BoolArray) -> None:
+def _suspect(
+    block: Block, event: Event, stmt: Copy, sides: tuple[IntArray, IntArray], both: BoolArray, inside: BoolArray
+) -> None:
+    """Note tags that do not agree (I2)."""
+    records = block.launch.records
+    for name in records.names:
+        one, other = (records.get(name, side) for side in sides)
+        differs = both & (one != other) & is_single(one) & is_single(other)
+        if differs.any():
+            message = f"elements combined in `{stmt.target.buffer.name}` disagree on tag `{name}`"
+            report = partial(_report, block, event, "I2", message, differs, inside, block.launch.moment)
+            at = first_where(differs)
+            block.launch.suspicions.note(name, stmt, (int(one[at]), int(other[at])), report)
+
+
+def _report(
+    block: Block,
+    event: Event,
+    code: str,
+    message: str,
+    where: BoolArray,
+    inside: BoolArray,
+    moment: int | None = None,
+) -> None:
     lane, value = first_where(_spread(where, inside))
     thread = block.waves[event.wave].first + lane
     assert isinstance(event.stmt, Copy)
-    block.report(code, message, event, thread=thread, value=value, buffer=event.stmt.target.buffer.name)
+    block.report(code, message, event, thread=thread, value=value, buffer=event.stmt.target.buffer.name, moment=moment)
 
 
 def _spread(where: BoolArray, inside: BoolArray) -> BoolArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,43 +10,62 @@ import numpy.typing as npt
 from attrs import define
 
 from argus.core.dtype import DType
-from argus.interp.values.sets import MISSING, UNTRACKED, BoolArray, IntArray, Sets, is_set, is_single
-from argus.interp.values.softmax_shadow import ValueKinds
+from argus.interp.values.sets import MISSING, BoolArray, How, IntArray, Sets, is_single
 
 AnyArray = npt.NDArray[Any]
 
-BOTTOM, OUTSIDE, TOP, ZERO, OPAQUE = -1, -2, -3, -4, -5
-"""States without a record: uninitialised; padding of 0; garbage; a zero, which is compatible with every record; and a
-value whose record is not tracked and therefore not checked. A mark >= 0 is the number of a record."""
-LOW, FILLED, NUMBER = -6, -7, -8
-"""Further states: padding of -inf, padding with another number, and a number that was not computed from data."""
+BOTTOM, TOP, OPAQUE = -1, -2, -3
+"""States without a record: uninitialised; garbage; and a value that is not tracked and therefore not checked.
+
+A mark >= 0 is the number of a record.
+"""
+ZERO, ONE, LOW, HIGH, NAN, NUMBER = -4, -5, -6, -7, -8, -9
+"""Numbers that were not computed from data, or do not depend on it: 0, 1, -inf, +inf, NaN, and any other."""
+_OUTSIDE = 6
 PLAIN = 0
 """The mark of a value with an empty record."""
-PADDING = (OUTSIDE, LOW, FILLED)
 
 _STATES = {
     BOTTOM: "uninitialised",
-    OUTSIDE: "padding",
     TOP: "garbage",
-    ZERO: "zero",
     OPAQUE: "not tracked",
-    LOW: "padding of -inf",
-    FILLED: "padding",
+    ZERO: "zero",
+    ONE: "one",
+    LOW: "-inf",
+    HIGH: "inf",
+    NAN: "NaN",
     NUMBER: "a number",
 }
+LOWEST = NUMBER - _OUTSIDE
+"""The least mark."""
+
+
+def number_of(value: float) -> int:
+    """The state of a number."""
+    return NAN if np.isnan(value) else {0.0: ZERO, 1.0: ONE, -np.inf: LOW, np.inf: HIGH}.get(value, NUMBER)
 
 
 def padding_of(edge: float) -> int:
     """The mark of elements outside a tensor that are filled with `edge`."""
-    return OUTSIDE if edge == 0 else LOW if edge == -np.inf else FILLED
+    return number_of(edge) - _OUTSIDE
+
+
+def is_padding(marks: IntArray) -> BoolArray:
+    """Which marks are padding."""
+    return marks < NUMBER
+
+
+def without_padding(state: int) -> int:
+    """The state of a number, for padding that of the number that it is filled with."""
+    return state + _OUTSIDE if state < NUMBER else state
 
 
 class Records:
     """The tag records: a table with one row per record and one column per tag name.
 
-    A component (entry) is an integer or a set of integers. sets: the sets. untracked: names with an untracked
-    component. set_names: names with a component that is a set. The last rows, one per state, stay empty, so that a
-    column can be indexed by any mark, negative ones included.
+    A component (entry) is an integer or a set of integers. sets: the sets. set_names: names with a component that is no
+    integer. The last rows, one per state, stay empty, so that a column can be indexed by any mark, negative ones
+    included.
     """
 
     def __init__(self) -> None:
@@ -54,11 +73,7 @@ class Records:
         self._rows = 1
         self._capacity = 1 << 12
         self._summed = np.zeros(self._capacity, np.bool_)
-        self._kind = np.zeros(self._capacity, np.int64)
-        self._with_kind: dict[tuple[int, int], int] = {}
         self.sets = Sets()
-        self.kinds = ValueKinds()
-        self.untracked: set[str] = set()
         self.set_names: set[str] = set()
 
     @property
@@ -74,73 +89,38 @@ class Records:
     def add(self, count: int, columns: Mapping[str, IntArray], summed: bool | BoolArray = False) -> int:
         """Append `count` records and return the number of the first; a column has one entry per record.
 
-        summed: whether the value is a sum of products of a matrix instruction.
+        summed: whether the value is a sum that a reduction or a matrix instruction made.
         """
         first = self._rows
         self._rows += count
-        if self._rows + len(_STATES) > self._capacity:
+        if self._rows - LOWEST > self._capacity:
             self._grow()
         self._summed[first : self._rows] = summed
         for name, column in columns.items():
             self._column(name)[first : self._rows] = column
+            if name not in self.set_names and not is_single(column[column != MISSING]).all():
+                self.set_names.add(name)
         return first
 
     def get(self, name: str, marks: IntArray) -> IntArray:
         """The component `name` of each mark's record; MISSING where there is none."""
         return self._column(name)[marks]
 
-    def unwrapped(self, name: str, marks: IntArray) -> IntArray:
-        """As `get`, with a set of one element replaced by that element."""
+    def plain(self, name: str, marks: IntArray) -> IntArray:
+        """As `get`, without flags that say how a set was made; a set of one element is that element."""
         column = self.get(name, marks)
-        if name not in self.set_names:
-            return column
-        column = column.copy()
-        sets = is_set(column)
-        for component in np.unique(column[sets]):
-            members = self.sets.members(int(component))
-            if len(members) == 1:
-                column[column == component] = members[0]
-        return column
+        return self._mapped(column, self.sets.plain) if name in self.set_names else column
 
     def summed(self, marks: IntArray) -> BoolArray:
-        """Whether the values of these marks are sums of products of matrix instructions."""
+        """Whether the values of these marks are sums that a reduction or a matrix instruction made."""
         return self._summed[marks]
-
-    def kind(self, marks: IntArray) -> IntArray:
-        """The value kinds of these marks' records, by number (see `ValueKinds`); 0 for marks without a record."""
-        return self._kind[np.maximum(marks, 0)]
-
-    def with_kind(self, marks: IntArray, kind: IntArray) -> IntArray:
-        """The records with these value kinds; marks without a record are unchanged."""
-        differs = (marks > 0) & (self.kind(marks) != kind)
-        if not differs.any():
-            return marks
-        result = marks.copy()
-        pairs, back = np.unique(np.stack([marks[differs], kind[differs]]), axis=1, return_inverse=True)
-        wanted = [(mark, number) for mark, number in pairs.T.tolist()]
-        fresh = [pair for pair in wanted if pair not in self._with_kind]
-        if fresh:
-            old = np.array([mark for mark, _ in fresh], np.int64)
-            columns = {name: self.get(name, old) for name in self.names}
-            for at, (_, number) in enumerate(fresh):
-                for name, component in self.kinds.components(self.sets, number).items():
-                    columns[name][at] = component
-                    self.note(name, columns[name])
-            first = self.add(old.size, columns, self._summed[old])
-            self._kind[first : first + old.size] = [number for _, number in fresh]
-            self._with_kind.update({pair: first + at for at, pair in enumerate(fresh)})
-        made = [self._with_kind[pair] for pair in wanted]
-        result[differs] = np.array(made, np.int64)[back.reshape(-1)]
-        return result
 
     def first_of_equal(self, keys: tuple[IntArray, ...], marks: IntArray) -> BoolArray:
         """A mask without the elements whose keys and record equal those of an earlier element."""
         _, first, back = np.unique(np.stack(keys), axis=1, return_index=True, return_inverse=True)
         other = marks[first[back.reshape(-1)]]
         equal = (marks == other) | (marks > 0) & (other > 0)
-        equal &= (self.kind(marks) == self.kind(other)) & np.all(
-            [self.get(name, marks) == self.get(name, other) for name in self.names] or [equal], axis=0
-        )
+        equal &= np.all([self.get(name, marks) == self.get(name, other) for name in self.names] or [equal], axis=0)
         return ~equal | (first[back.reshape(-1)] == np.arange(marks.size))
 
     def of(self, mark: int) -> dict[str, int]:
@@ -150,35 +130,21 @@ class Records:
     def text(self, mark: int) -> str:
         """A mark as text: `m=0, k=3`, or the name of its state."""
         if mark < 0:
-            return _STATES[mark]
+            return _STATES[mark] if mark >= NUMBER else f"padding of {_STATES[mark + _OUTSIDE]}"
         return ", ".join(f"{name}={self.sets.text(value)}" for name, value in self.of(mark).items()) or "no tags"
 
     def component_text(self, component: int) -> str:
         """A component as text."""
         return "nothing" if component == MISSING else self.sets.text(component)
 
-    def note(self, name: str, components: IntArray) -> None:
-        """Update `set_names` and `untracked` for new components of a name."""
-        if name not in self.set_names and is_set(components).any():
-            self.set_names.add(name)
-        if name not in self.untracked and (components == UNTRACKED).any():
-            self.untracked.add(name)
-
-    def union(self, left: IntArray, right: IntArray, *, summing: bool = False, over: Collection[str] = ()) -> IntArray:
-        """Records with the components of both sides, the left side's where both have one; all marks are values.
-
-        summing: sets are united; otherwise two different sets become untracked. over: names whose different integers
-        are united to a set.
-        """
+    def combined(self, how: How, left: IntArray, right: IntArray) -> IntArray:
+        """The records of values combined element by element; all marks are values."""
         ours, theirs = left.ravel(), right.ravel()
         columns: dict[str, IntArray] = {}
         gains, differs = np.zeros(ours.shape, np.bool_), np.zeros(ours.shape, np.bool_)
         for name in self.names:
             one, other = self.get(name, ours), self.get(name, theirs)
-            found = np.where(one == MISSING, other, one)
-            if name in self.set_names or name in self.untracked or name in over:
-                found = self._unite(name, one, other, found, summing=summing, over=name in over)
-            columns[name] = found
+            columns[name] = found = self.combined_components(how, one, other)
             gains |= found != one
             differs |= found != other
         summed = self._summed[ours] | self._summed[theirs]
@@ -192,58 +158,52 @@ class Records:
             result[new] = np.arange(first, first + count, dtype=np.int64)
         return result.reshape(left.shape)
 
-    def _unite(
-        self, name: str, one: IntArray, other: IntArray, found: IntArray, *, summing: bool, over: bool
-    ) -> IntArray:
-        """The united components of a name, some of which are sets; an integer takes precedence over a set."""
-        unlike = (one != other) & (one != MISSING) & (other != MISSING)
-        again = is_set(one) & (one == other) if summing else np.zeros(one.shape, np.bool_)
-        if not (unlike | again).any():
-            return found
-        found = np.where(unlike & is_single(other) & ~is_single(one), other, found)
-        sets = again | unlike & ~is_single(one) & ~is_single(other)
-        if over:
-            sets |= unlike
-        for at in np.flatnonzero(sets):
-            pair = (int(one[at]), int(other[at]))
-            found[at] = self.sets.union(pair) if summing else UNTRACKED
-        found[unlike & ((one == UNTRACKED) | (other == UNTRACKED))] = UNTRACKED
-        self.note(name, found)
+    def combined_components(self, how: How, one: IntArray, other: IntArray) -> IntArray:
+        """The components of a name in values combined element by element."""
+        found = np.where(one == MISSING, other, one)
+        both = (one != MISSING) & (other != MISSING)
+        several = both & (one != other) | (found != MISSING) & ~is_single(found)
+        if several.any():
+            pairs, back = np.unique(np.stack([one[several], other[several]]), axis=1, return_inverse=True)
+            made = [self.sets.combined(how, mine, theirs) for mine, theirs in pairs.T.tolist()]
+            found[several] = np.array(made, np.int64)[back.reshape(-1)]
         return found
 
-    def without_sets(self, marks: IntArray) -> IntArray:
-        """The records without their set components, for a sum that is complete."""
-        result = marks
-        for name in self.set_names:
-            column = self.get(name, result)
-            sets = is_set(column) & (result > 0)
-            if sets.any():
-                result = self._without(name, result, sets)
-        return result
+    def weighted(self, marks: IntArray) -> IntArray:
+        """The records of values that are multiplied by a number."""
+        return self._changed(marks, self.sets.weighted)
 
-    def without_tracked_sets(self, marks: IntArray, where: BoolArray) -> IntArray:
-        """The records with their set components made untracked where `where` holds."""
-        where = where & (marks > 0)
-        if not where.any():
+    def completed(self, marks: IntArray) -> IntArray:
+        """The records of functions of values: sums by reductions and matrix instructions are complete."""
+        sets = self.sets
+        return self._changed(marks, lambda each: sets.weighted(each) if sets.is_own(each) else MISSING)
+
+    def _changed(self, marks: IntArray, change: Callable[[int], int]) -> IntArray:
+        """The records with each component that is no integer replaced."""
+        if not self.set_names:
             return marks
-        old, back = np.unique(marks[where], return_inverse=True)
+        old, back = np.unique(marks, return_inverse=True)
         columns = {name: self.get(name, old) for name in self.names}
-        columns = {name: np.where(is_set(column), UNTRACKED, column) for name, column in columns.items()}
-        for name, column in columns.items():
-            self.note(name, column)
-        first = self.add(old.size, columns, self._summed[old])
-        result = marks.copy()
-        result[where] = first + back.reshape(-1)
-        return result
+        made = {name: self._mapped(column, change) for name, column in columns.items() if name in self.set_names}
+        new = (old > 0) & np.any([column != columns[name] for name, column in made.items()], axis=0)
+        if not new.any():
+            return marks
+        columns |= made
+        first = self.add(
+            int(new.sum()), {name: column[new] for name, column in columns.items()}, self._summed[old[new]]
+        )
+        old[new] = np.arange(first, first + int(new.sum()), dtype=np.int64)
+        return old[back.reshape(-1)].reshape(marks.shape)
 
-    def _without(self, name: str, marks: IntArray, where: BoolArray) -> IntArray:
-        old, back = np.unique(marks[where], return_inverse=True)
-        columns = {each: self.get(each, old) for each in self.names if each != name}
-        first = self.add(old.size, columns, self._summed[old])
-        self._kind[first : first + old.size] = self._kind[old]
-        result = marks.copy()
-        result[where] = first + back.reshape(-1)
-        return result
+    def _mapped(self, column: IntArray, change: Callable[[int], int]) -> IntArray:
+        """The components, with those that are no integers replaced."""
+        several = (column != MISSING) & ~is_single(column)
+        if not several.any():
+            return column
+        found = column.copy()
+        for component in np.unique(column[several]).tolist():
+            found[column == component] = change(component)
+        return found
 
     def _column(self, name: str) -> IntArray:
         column = self._columns.get(name)
@@ -252,11 +212,10 @@ class Records:
         return column
 
     def _grow(self) -> None:
-        while self._rows + len(_STATES) > self._capacity:
+        while self._rows - LOWEST > self._capacity:
             self._capacity *= 2
         more = self._capacity - self._summed.size
         self._summed = np.concatenate([self._summed, np.zeros(more, np.bool_)])
-        self._kind = np.concatenate([self._kind, np.zeros(more, np.int64)])
         for name, column in self._columns.items():
             wider = np.full(self._capacity, MISSING, np.int64)
             wider[: column.size] = column

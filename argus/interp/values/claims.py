@@ -30,10 +30,9 @@ from argus.interp.memory.cells import BOTTOM, MISSING, BoolArray, IntArray
 from argus.interp.memory.trace import Spot, spots
 from argus.interp.memory.views import Place, is_whole
 from argus.interp.state import Block, Contribution, coordinates, shared_element
-from argus.interp.values import statistics
 from argus.interp.values.distinct import gather
 from argus.interp.values.joint_relations import needs_check
-from argus.interp.values.sets import UNTRACKED, is_set, is_single
+from argus.interp.values.sets import MIXED, PADDED, is_set, is_single, is_unknown
 from argus.interp.values.stored_sums import with_sets
 from argus.interp.values.sums import Group, deviation, groups, same_accumulators
 from argus.interp.violation import Event, not_built
@@ -73,7 +72,8 @@ class _ClaimCheck:
         a, b = self._component(left), self._component(right)
         if a.shape != b.shape:
             raise not_built("equality of fragments of different shapes", self.event.stmt)
-        self._report_unequal(left, right, a, b, (a != b) & (a != MISSING) & (b != MISSING))
+        known = (a != MISSING) & (b != MISSING) & ~is_unknown(a) & ~is_unknown(b)
+        self._report_unequal(left, right, a, b, (a != b) & known)
 
     def order(self, of: TagOf) -> None:
         """Each element's products were added in increasing order of the component, statement by statement (I39)."""
@@ -126,7 +126,7 @@ class _ClaimCheck:
         checked = needs_check(stated.cond, tuple(components), kinds, self.wave.env, self.block.launch.prepared.integers)
         for at in (each for each in np.argsort(first) if checked[each]):
             found = kinds[:, at]
-            if ((found == MISSING) | (found == UNTRACKED)).any():
+            if ((found == MISSING) | is_unknown(found)).any():
                 continue
             members = [np.array(self.records.sets.members(int(one)), np.int64) for one in found]
             grid = np.meshgrid(*members, indexing="ij")
@@ -185,15 +185,14 @@ class _ClaimCheck:
             checked &= self._bound(stated.where, view).astype(np.bool_)
         known = self.block.sums.get((view.buffer, self.wave.number))
         if known is not None and known.open and same_accumulators(known.log):
-            self._check_groups(stated, known.log, checked, low, high, code=self._sum_code(marks))
+            self._check_groups(stated, known.log, checked, low, high, code=self._sum_code())
             return
         components = self.records.get(stated.of.name, np.maximum(marks, 0))
         summed = self.records.summed(np.maximum(marks, 0))
-        held = checked & summed & (is_set(components) | is_single(components))
+        held = checked & (is_set(components) | is_single(components))
         if held.any():
-            self._check_sets(stated, held, components, low, high, code=self._sum_code(marks))
-            self._check_mean(stated, held, marks)
-        not_summed = checked & ~summed
+            self._check_sets(stated, held, components, low, high, code=self._sum_code())
+        not_summed = checked & ~summed & (components == MISSING)
         if not_summed.any():
             message = f"`{view.buffer.name}` is not a sum of products"
             self._report("I3", message, stated.of, first_where(not_summed), ())
@@ -213,11 +212,10 @@ class _ClaimCheck:
         cells = log[0].cells - first
         wanted = checked.reshape(-1)[cells], low.reshape(-1)[cells], high.reshape(-1)[cells]
         worst: tuple[int, str] | None = None
-        if stated.of.name in self.records.untracked:
-            return
         for group in groups(self.records, stated.of.name, log, *wanted):
             text = deviation(stated.of.name, group.components, group.low, group.high)
             if text is not None:
+                self._explain(stated.of.name, (group.components == MISSING).any())
                 cell = self._smallest(group, cells)
                 worst = (cell, text) if worst is None or cell < worst[0] else worst
         if worst is not None:
@@ -225,20 +223,9 @@ class _ClaimCheck:
             message = f"the sum over `{name}` is not [{show(stated.low)}, {show(stated.high)}): {worst[1]}"
             self._report(code, message, stated.of, divmod(worst[0], width), ())
 
-    def _sum_code(self, marks: IntArray) -> str:
-        """The invariant for a wrong set: I25 for sums of masked exponentials or elements of a statistic, else I3."""
-        kind = self.records.kind(marks)
-        plain = ~self.records.kinds.exponentials(kind) & (self.records.kinds.without_statistics(kind) == kind)
-        return "I25" if self.block.launch.prepared.masked and not bool(plain[marks > 0].all()) else "I3"
-
-    def _check_mean(self, stated: Covers, held: BoolArray, marks: IntArray) -> None:
-        """Elements have equal weights, and squared deviations are summed over the elements of their mean."""
-        kind = self.records.kind(marks)
-        for number in np.unique(kind[held]).tolist():
-            message = statistics.fault(self.records, self.records.kinds.of(number), stated.of.name)
-            if message is not None:
-                self._report(self._sum_code(marks), message, stated.of, first_where(held & (kind == number)), ())
-                return
+    def _sum_code(self) -> str:
+        """The invariant for a wrong set: I25 in kernels that mask, else I3."""
+        return "I25" if self.block.launch.prepared.masked else "I3"
 
     def _check_sets(
         self, stated: Covers, held: BoolArray, components: IntArray, low: IntArray, high: IntArray, *, code: str
@@ -253,11 +240,24 @@ class _ClaimCheck:
             if self.records.sets.is_range(component, start, stop):
                 continue
             members = np.array(self.records.sets.members(component), np.int64)
-            text = deviation(name, members, start, stop)
+            text = self._impure(name, component) or deviation(name, members, start, stop)
             if text is not None:
+                self._explain(name, self.records.sets.has(component, MIXED))
                 message = f"the sum over `{name}` is not [{show(stated.low)}, {show(stated.high)}): {text}"
                 self._report(code, message, stated.of, divmod(int(where[first[at]]), held.shape[1]), ())
                 return
+
+    def _explain(self, name: str, absent: np.bool_ | bool) -> None:
+        """Report where values without the name were added, if the sum has some."""
+        if absent:
+            self.block.launch.suspicions.explain_absence(name)
+
+    def _impure(self, name: str, component: int) -> str | None:
+        """What a set contains that has no number of the name, in words."""
+        sets = self.records.sets
+        if sets.has(component, MIXED):
+            return f"it contains values without `{name}`"
+        return "it contains padding, which is not neutral" if sets.has(component, PADDED) else None
 
     @staticmethod
     def _smallest(group: Group, cells: IntArray) -> int:
@@ -289,7 +289,7 @@ class _ClaimCheck:
         if sets and _is_tile(of):
             marks = with_sets(self.block, self.wave, of.view.buffer, marks)
         column = self.records.get(of.name, marks)
-        untagged = (column == MISSING) & (marks >= 0) & (of.name not in self.records.untracked)
+        untagged = (column == MISSING) & (marks >= 0)
         if untagged.any():
             at = first_where(untagged)
             facts = (("found", self.records.text(int(marks[at]))),)

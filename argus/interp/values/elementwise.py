@@ -1,7 +1,9 @@
-"""Element-wise assignments: values by the table of operations, marks by the rules of `shadow_states`."""
+"""Element-wise assignments: values by the table of operations, marks by `states` and by what records combine to."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from math import isfinite
 from typing import assert_never, cast
 
@@ -15,26 +17,13 @@ from argus.core.layout import TV
 from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import first_where, lane_values
 from argus.interp.machine.waves import Wave
-from argus.interp.memory.cells import (
-    BOTTOM,
-    LOW,
-    NUMBER,
-    OPAQUE,
-    OUTSIDE,
-    PLAIN,
-    TOP,
-    ZERO,
-    AnyArray,
-    BoolArray,
-    IntArray,
-)
+from argus.interp.memory.cells import BOTTOM, NUMBER, OPAQUE, PLAIN, TOP, AnyArray, BoolArray, IntArray, number_of
 from argus.interp.memory.trace import SourceCells, Spot
 from argus.interp.memory.views import is_whole
 from argus.interp.state import Block, Factors, Sum, coordinates
-from argus.interp.values import shadow_states as rules
-from argus.interp.values import statistics, weights
+from argus.interp.values import states
 from argus.interp.values.nodes import Node, parts_first
-from argus.interp.values.sets import is_single
+from argus.interp.values.sets import How, is_single
 from argus.interp.values.sums import add_sums, scale_sum
 from argus.interp.violation import Event, not_built
 
@@ -144,15 +133,13 @@ class _Evaluation:
     def _literal(self, value: float) -> _Lane:
         lane = self._plain(np.full(self.shape, value, np.float64))
         lane.literal = value
+        lane.marks[:] = number_of(value)
         if value == 0:
-            lane.marks[:] = ZERO
             lane.sum, lane.products = Sum(), ()
-        elif value == -np.inf:
-            lane.marks[:] = LOW
         return lane
 
     def _plain(self, values: AnyArray) -> _Lane:
-        return _Lane(values if self.block.launch.values else None, np.full(self.shape, PLAIN, np.int64), weak=True)
+        return _Lane(values if self.block.launch.values else None, np.full(self.shape, NUMBER, np.int64), weak=True)
 
     def _index(self, node: Index | Cond) -> AnyArray:
         local = lane_values(node, self.rows, self.block.launch.prepared.unit)
@@ -200,120 +187,93 @@ class _Evaluation:
             return evolve(total, values=entry.meaning(*self._same_type(lanes)))
         values = entry.meaning(*self._same_type(lanes)) if self.block.launch.values else None
         weak = all(lane.weak for lane in lanes)
+        records = self.block.launch.records
         operand = _scaled_operand(entry, lanes)
         if operand is not None:
-            marks = rules.negated(operand.marks) if _negates(entry, lanes) else operand.marks
-            if _rescales(lanes):
-                weights.note_scaling(self.block.launch.records, operand.marks)
+            negated = states.mapped("neg", operand.marks) if _negates(entry, lanes) else operand.marks
+            marks = records.weighted(negated) if _rescales(lanes) else negated
             return _Lane(values, marks, weak=weak, sum=scale_sum(operand.sum))
-        records = self.block.launch.records
         if len(lanes) == 1:
-            marks = rules.mapped(name, records.without_sets(lanes[0].marks))
-            if records.kinds.any:
-                marks = records.with_kind(marks, records.kinds.mapped(name, records.kind(lanes[0].marks)))
-            return _Lane(values, marks, weak=weak)
+            return _Lane(values, states.mapped(name, records.completed(lanes[0].marks)), weak=weak)
         marks = self._combine(name, lanes)
-        if records.set_names:
-            weights.note_operation(records, name, lanes[0].marks, lanes[1].marks)
-        if records.kinds.any or (records.set_names and self._may_make_mean(name)):
-            marks = self._classify(name, lanes, marks)
         products = _products_of(name, lanes) if self.block.launch.prepared.product_claims else None
         return _Lane(values, marks, weak=weak, sum=_sum_of(name, lanes), products=products)
-
-    def _may_make_mean(self, name: str) -> bool:
-        """Whether an operation of a sum and a number may make a mean."""
-        return name == "div" or (name == "mul" and self.block.launch.tracks_weights)
-
-    def _classify(self, name: str, lanes: list[_Lane], marks: IntArray) -> IntArray:
-        """The records with the value kinds of the results; reports mismatched softmax references (I23).
-
-        An operand that is neutral to the operation leaves the other's kind unchanged.
-        """
-        records = self.block.launch.records
-        left, right = lanes[0].marks, lanes[1].marks
-        one, two = records.kind(left), records.kind(right)
-        found, bad = records.kinds.combined(name, one, two)
-        checked = (left > 0) & (right > 0)
-        bad &= checked
-        if bad.any():
-            message = f"`{name}` combines exponentials relative to different row maxima"
-            self._report("I23", message, self.stmt.target.buffer, bad)
-        numbers = lanes[0].values, lanes[1].values
-        values = cast(tuple[AnyArray, AnyArray], numbers) if self.block.launch.tracks_weights else None
-        made, known, untracked = statistics.classify(records, name, left, right, values)
-        found, bad = np.where(known, made, found), bad & ~known
-        neutral = ((left == LOW) | (left == OUTSIDE) | (left == ZERO)) & (right > 0) & (name in ("add", "max"))
-        neutral |= ((right == LOW) | (right == OUTSIDE) | (right == ZERO)) & (left > 0) & (name in ("add", "max"))
-        marks = records.without_tracked_sets(marks, untracked & ~neutral)
-        return records.with_kind(marks, np.where(neutral, np.maximum(one, two), found))
 
     def _where(self, condition: Test, then: _Lane, other: _Lane) -> _Lane:
         test = self.tests[condition]
         values = np.where(test, *self._same_type([then, other])) if self.block.launch.values else None
-        exact = isinstance(condition, Holds)
         taken, left = np.where(test, then.marks, other.marks), np.where(test, other.marks, then.marks)
-        marks = self._select(taken, left, exact=exact)
+        by_value = any(isinstance(node, Compare) for node in parts_first(condition))
+        marks = self._chosen(taken, left) if by_value else self._placed(taken, left)
         return _Lane(values, marks, weak=then.weak and other.weak, sum=then.sum if then.sum is other.sum else None)
 
-    def _select(self, taken: IntArray, left: IntArray, *, exact: bool) -> IntArray:
-        """The marks of a selection: both records' names; a number selected instead of data has an untracked record.
+    def _placed(self, taken: IntArray, left: IntArray) -> IntArray:
+        """The marks of a selection by coordinates; any other number than 0, 1 and infinity for data is not tracked."""
+        return np.where((taken == NUMBER) & ((left >= 0) | (left == OPAQUE)), OPAQUE, taken)
 
-        A zero may replace padding, and a selection by coordinates may mask data out. exact: the selection is by
-        coordinates, not by the elements' values.
-        """
-        marks = taken.copy()
-        no_data = (left == ZERO) | (left == OUTSIDE) | (left == LOW) | (left == NUMBER)
-        marks[(taken == PLAIN) & (left != PLAIN) & ~no_data] = OPAQUE
-        if not exact:
-            marks[((taken == ZERO) | (taken == LOW)) & ~no_data] = OPAQUE
+    def _chosen(self, taken: IntArray, left: IntArray) -> IntArray:
+        """The marks of a selection by values: a function of both sides, since either could have been selected."""
+        records = self.block.launch.records
+        marks = np.where((taken < OPAQUE) & (left >= OPAQUE) & (left != TOP) & (left != BOTTOM), left, taken)
+        marks[(taken < OPAQUE) & (left < OPAQUE) & (taken != left)] = NUMBER
+        marks[(taken >= 0) & (left == OPAQUE)] = OPAQUE
         both = (taken > 0) & (left > 0) & (taken != left)
-        if both.any():
-            weights.note_selection(self.block.launch.records, np.stack([taken[both], left[both]]))
-            marks[both] = self.block.launch.records.union(taken[both], left[both])
-        return marks
+        marks[both] = records.combined("product", taken[both], left[both])
+        return records.completed(marks)
 
     def _combine(self, name: str, lanes: list[_Lane]) -> IntArray:
-        """The marks of a binary operation; reports records that disagree on a name that neither operand sums over."""
+        """The marks of a binary operation. Operands of a product or quotient agree in every name; other operations
+        combine contributions.
+        """
         records = self.block.launch.records
         left, right = lanes[0].marks, lanes[1].marks
-        if name not in rules.LINEAR:
-            left, right = records.without_sets(left), records.without_sets(right)
-        elif name == "div":
-            right = records.without_sets(right)
-        kinds = rules.outcomes(name, left, right)
-        found = np.where(kinds >= rules.RECORD, np.maximum(left, right), kinds)
-        both = (kinds == rules.BOTH) & (left != right)
+        if name == "div":
+            right = records.completed(right)
+        kinds = states.outcomes(name, left, right)
+        found = np.where(kinds == states.LEFT, left, np.where(kinds == states.RIGHT, right, kinds))
+        mine, theirs = (kinds == states.BOTH) & (right < 0), (kinds == states.BOTH) & (left < 0)
+        found[mine] = self._with_number(name, left[mine])
+        found[theirs] = self._with_number(name, right[theirs])
+        both = (kinds == states.BOTH) & (left >= 0) & (right >= 0)
         if both.any():
-            over = self._summed_over(left, right, both) if name in ("add", "sub") else frozenset[str]()
-            code = "I35" if name in ("mul", "div") and (lanes[0].sum is None) != (lanes[1].sum is None) else "I2"
-            self._agree(code, left, right, both, _summed_names(lanes) | over)
-            summing = name in ("add", "sub")
-            found[both] = records.union(left[both], right[both], summing=summing, over=over)
+            how = _HOW[name]
+            if how == "product":
+                scaled = (lanes[0].sum is None) != (lanes[1].sum is None)
+                self._differing("I35" if scaled else "I2", left, right, both, suspected=False)
+            else:
+                self._differing("I2", left, right, both, suspected=True)
+            found[both] = records.combined(how, left[both], right[both])
         return found
 
-    def _summed_over(self, left: IntArray, right: IntArray, both: BoolArray) -> frozenset[str]:
-        """Names of sums of products that no matrix instruction kept: adding such sums reduces over these names."""
+    def _with_number(self, name: str, marks: IntArray) -> IntArray:
+        """The records after an operation with a number that is not neutral to it."""
         records = self.block.launch.records
-        if not (records.summed(left[both]) & records.summed(right[both])).all():
-            return frozenset()
-        return frozenset(records.names) - self.block.launch.kept_names
+        if name == "add":
+            return marks
+        return records.completed(marks) if _HOW[name] == "extremum" else records.weighted(marks)
 
-    def _agree(self, code: str, left: IntArray, right: IntArray, both: BoolArray, summed: frozenset[str]) -> None:
+    def _differing(self, code: str, left: IntArray, right: IntArray, both: BoolArray, *, suspected: bool) -> None:
+        """Report tags that differ. suspected: they make a set, which is a fault only if a claim excludes it."""
         records = self.block.launch.records
         for name in records.names:
-            if name in summed:
-                continue
             a, b = records.get(name, left), records.get(name, right)
             differs = both & (a != b) & is_single(a) & is_single(b)
-            if differs.any():
-                lane, value = first_where(differs)
-                facts = (
-                    ("one", records.text(int(left[lane, value]))),
-                    ("other", records.text(int(right[lane, value]))),
-                )
-                message = f"elements combined here disagree on tag `{name}`"
-                origins = tuple(taken.spot(lane * self.shape[1] + value) for taken in self.taken)
-                self._report(code, message, self.stmt.target.buffer, differs, facts, origins)
+            if not differs.any():
+                continue
+            lane, value = first_where(differs)
+            facts = (
+                ("one", records.text(int(left[lane, value]))),
+                ("other", records.text(int(right[lane, value]))),
+            )
+            message = f"elements combined here disagree on tag `{name}`"
+            origins = tuple(taken.spot(lane * self.shape[1] + value) for taken in self.taken)
+            target = self.stmt.target.buffer
+            report = partial(self._report, code, message, target, differs, facts, origins, self.block.launch.moment)
+            if suspected:
+                pair = int(a[lane, value]), int(b[lane, value])
+                self.block.launch.suspicions.note(name, self.stmt, pair, report)
+            else:
+                report()
 
     def _report(
         self,
@@ -323,6 +283,7 @@ class _Evaluation:
         where: BoolArray,
         facts: tuple[tuple[str, str], ...] = (),
         origins: tuple[Spot, ...] = (),
+        moment: int | None = None,
     ) -> None:
         lane, value = first_where(where)
         thread = self.rows.start + lane
@@ -336,7 +297,18 @@ class _Evaluation:
             buffer=buffer.name,
             facts=facts,
             origins=origins,
+            moment=moment,
         )
+
+
+_HOW: Mapping[str, How] = {
+    "add": "sum",
+    "sub": "difference",
+    "mul": "product",
+    "div": "product",
+    "max": "extremum",
+    "min": "extremum",
+}
 
 
 def _scaled_operand(entry: ElementOp, lanes: list[_Lane]) -> _Lane | None:
@@ -376,9 +348,3 @@ def _products_of(name: str, lanes: list[_Lane]) -> Factors | None:
     if name == "mul" and one is None and other is None:
         return ((lanes[0].marks.copy(), lanes[1].marks.copy()),)
     return None
-
-
-def _summed_names(lanes: list[_Lane]) -> frozenset[str]:
-    """Names that a sum of the operands reduces over, or may."""
-    known = [lane.sum.name_status for lane in lanes if lane.sum is not None]
-    return frozenset(name for status in known for name, how in status.items() if how != "kept")

@@ -1,10 +1,13 @@
-"""Tags of matrix products: the records of accumulators, and the checks of operands' tags (I1, I2, I23 to I27).
+"""Tags of matrix products: the records of accumulators, and the checks of operands' tags (I1, I2, I24, I26, I27).
 
 A name that both operands carry is *contracted* if it varies along k, *kept* if it does not, and *unsure*
-while no execution has had more than one k; names of one operand alone are kept.
+while no execution has had more than one k; names of one operand alone are kept, as a set if they vary along k. Products
+whose kept names differ make a set too, which is a fault only if a claim excludes it.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 from attrs import define
@@ -14,25 +17,31 @@ from argus.interp.compiled_kernel import first_where, registers_of
 from argus.interp.machine.waves import Wave
 from argus.interp.memory.cells import (
     BOTTOM,
-    FILLED,
-    LOW,
+    LOWEST,
     MISSING,
     NUMBER,
+    ONE,
     OPAQUE,
-    OUTSIDE,
     TOP,
     ZERO,
     AnyArray,
     BoolArray,
     IntArray,
+    padding_of,
 )
 from argus.interp.memory.trace import Spot
 from argus.interp.state import Block, Contribution, NameStatus, Sum, coordinates, shared_element
 from argus.interp.values.operands import Operands, Source
+from argus.interp.values.sets import UNTRACKED, is_single
 from argus.interp.violation import Event
 
-_SPOILING = (*((state, OPAQUE) for state in (NUMBER, LOW, FILLED, OPAQUE)), (TOP, TOP))
+OUTSIDE = padding_of(0)
+_SPOILING = (
+    *((state, OPAQUE) for state in (OPAQUE, *range(NUMBER, ONE + 1), *range(LOWEST, OUTSIDE))),
+    (TOP, TOP),
+)
 """States of operand elements, with the state of the accumulators that they are multiplied into; the worst last."""
+_ABSENT = np.full((1, 1), MISSING, np.int64)
 
 
 @define(eq=False)
@@ -90,35 +99,9 @@ class Products:
             old[:] = TOP
         self._check_initialised(self.stmt.target, self.cells, old)
         new = self._marks(old)
-        target.marks[self.cells] = self._with_references(old, new) if self.records.kinds.any else new
+        target.marks[self.cells] = new
         if self.sum.open and (self.block.launch.prepared.covers or self.block.launch.records_sets):
             self.sum.log.append(Contribution(self._accumulators, self.cells, self.a.marks, self.b.marks))
-
-    def _with_references(self, old: IntArray, new: IntArray) -> IntArray:
-        """The accumulators' softmax references; reports sums of exponentials with different references (I23).
-
-        Accumulators that receive no product, as for a fully masked row, keep theirs.
-        """
-        mine, theirs = self._weights(self.a), self._weights(self.b)
-        added = np.maximum(mine[:, None], theirs[None, :])
-        before, fed = self.records.kind(old), self._fed()
-        bad = fed & (old > 0) & (new > 0) & (before != added)
-        if bad.any():
-            name = self.stmt.target.buffer.name
-            message = f"exponentials are added to `{name}`, which is relative to another maximum"
-            self._report("I23", message, self.stmt.target, int(self.cells[first_where(bad)]), ())
-        return self.records.with_kind(new, np.where(fed, added, before))
-
-    def _weights(self, operand: Operand) -> IntArray:
-        """The softmax reference of each row's exponentials, 0 where there are none; reports differences in a row."""
-        known = self.records.kind(operand.marks)
-        known = np.where(self.records.kinds.exponentials(known) & operand.valid, known, 0)
-        row = known.max(axis=1)
-        bad = (known != row[:, None]) & (operand.marks > 0)
-        if bad.any():
-            message = f"exponentials in `{operand.view.buffer.name}` relative to different maxima are summed"
-            self._report("I23", message, operand.view, int(operand.cells[first_where(bad)]), ())
-        return row
 
     def _empty_sum(self) -> int:
         """The mark of an accumulator without products: padding, unless the padding may lie along k alone."""
@@ -152,34 +135,55 @@ class Products:
         new = old.copy()
         start = fed & ((old == OUTSIDE) | (old == ZERO))
         both = fed & (old >= 0)
+        columns = {name: self._column(name, start, old, kept) for name in self.records.names}
         if both.any():
-            self._check_kept(both, old, kept)
             if self.sum.open:
                 self._check_contracted(both)
-            else:
-                start |= both & self._needs_record(old, kept)
-        if start.any():
-            self._add_records(new, start, kept)
-        for state, becomes in _SPOILING if min(self.a.lowest, self.b.lowest) < OUTSIDE else ():
+            columns |= {name: self._summed(name, columns[name], both, old, kept) for name in columns}
+        grows = start | both & ~self.records.summed(old)
+        for name, column in columns.items():
+            grows |= both & (column != self.records.get(name, old))
+        count = int(grows.sum())
+        if count:
+            first = self.records.add(count, {name: column[grows] for name, column in columns.items()}, summed=True)
+            new[grows] = np.arange(first, first + count, dtype=np.int64)
+        for state, becomes in _SPOILING if min(self.a.lowest, self.b.lowest) < 0 else ():
             new[self._spoiled(state)] = becomes
         new[old == TOP] = TOP
         return new
 
-    def _needs_record(self, old: IntArray, kept: dict[str, IntArray]) -> BoolArray:
-        """Accumulators whose record gets a new name, or becomes that of a sum."""
-        grows = ~self.records.summed(old)
-        for name, column in kept.items():
-            grows |= (self.records.get(name, old) == MISSING) & (column != MISSING)
-        return grows
+    def _column(self, name: str, start: BoolArray, old: IntArray, kept: dict[str, IntArray]) -> IntArray:
+        """The component of each accumulator before this execution; where a sum starts, that of the products."""
+        return np.where(start, kept.get(name, _ABSENT), self.records.get(name, old))
 
-    def _add_records(self, marks: IntArray, start: BoolArray, kept: dict[str, IntArray]) -> None:
-        """Create records where `start` holds: the old components, and the products' where there are none."""
-        columns = {name: np.broadcast_to(column, marks.shape)[start] for name, column in kept.items()}
-        for name in self.records.names:
-            there = self.records.get(name, marks[start])
-            columns[name] = np.where(there == MISSING, columns.get(name, there), there)
-        first = self.records.add(int(start.sum()), columns, summed=True)
-        marks[start] = np.arange(first, first + int(start.sum()), dtype=np.int64)
+    def _summed(
+        self, name: str, known: IntArray, both: BoolArray, old: IntArray, kept: dict[str, IntArray]
+    ) -> IntArray:
+        """The component of each accumulator, with that of the products where it changes.
+
+        If all products of the sum are known, products without the name count too.
+        """
+        if name not in kept and self.status.get(name) == "contracted":
+            return known
+        column = np.broadcast_to(kept.get(name, _ABSENT), known.shape)
+        named = (known != MISSING) & (column != MISSING)
+        differs = both & (known != column)
+        if self.status.get(name) == "unsure" and bool((differs & named).any()):
+            self.status[name] = "contracted"
+            return known
+        strict = self.sum.open
+        found = known if strict else np.where(both & (known == MISSING), column, known)
+        differs &= named | strict
+        if differs.any():
+            self._suspect(name, differs & (named | is_single(np.maximum(known, column))), old, column)
+            found = found.copy()
+            pairs, back = np.unique(np.stack([known[differs], column[differs]]), axis=1, return_inverse=True)
+            sets = self.records.sets
+            made = [
+                sets.mixed(max(pair)) if MISSING in pair else sets.combined("sum", *pair) for pair in pairs.T.tolist()
+            ]
+            found[differs] = np.array(made, np.int64)[back.reshape(-1)]
+        return found
 
     def _fed(self) -> BoolArray:
         """Which accumulators receive at least one product of two values."""
@@ -197,34 +201,28 @@ class Products:
         return rows[:, None] | columns
 
     def _kept(self) -> dict[str, IntArray]:
-        """The components of the products' records, broadcastable over (m, n), without untracked names."""
+        """The components of the products' records, broadcastable over (m, n)."""
         kept: dict[str, IntArray] = {}
         for name in self.records.names:
-            if name in self.records.untracked:
-                continue
             a, b = self.a.column(self.block, name), self.b.column(self.block, name)
-            if a is not None and b is not None:
+            if any(each is not None and (each == UNTRACKED).any() for each in (a, b)):
+                kept[name] = np.full((1, 1), UNTRACKED, np.int64)
+            elif a is not None and b is not None:
                 row = self._common(name, a, b)
                 if row is not None:
                     kept[name] = row
             elif a is not None:
-                kept[name] = self._own(name, a, self.a)[:, None]
+                kept[name] = self._own(a, self.a)[:, None]
             elif b is not None:
-                kept[name] = self._own(name, b, self.b)[None, :]
-        self.block.launch.kept_names.update(kept)
+                kept[name] = self._own(b, self.b)[None, :]
         return kept
 
-    def _own(self, name: str, column: IntArray, operand: Operand) -> IntArray:
-        """A component that only one operand has: one value per row; reports rows with several."""
+    def _own(self, column: IntArray, operand: Operand) -> IntArray:
+        """A component that only one operand has: one value per row, the set of all where it varies."""
         row = column.max(axis=1)
-        differs = (column != row[:, None]) & operand.valid
-        if differs.any():
-            at = first_where(differs)
-            one = int(np.flatnonzero(column[at[0]] == row[at[0]])[0])
-            facts = self._facts(operand, (at[0], one), operand, at)
-            message = f"products with different `{name}` are accumulated in one element"
-            origins = self._spot(operand, (at[0], one)), self._spot(operand, at)
-            self._report(self._code(name), message, operand.view, int(operand.cells[at]), facts, origins=origins)
+        differs = ((column != row[:, None]) & operand.valid).any(axis=1)
+        for at in np.flatnonzero(differs).tolist():
+            row[at] = self.records.sets.reduced(column[at][operand.valid[at]].tolist(), "sum")
         return row
 
     def _common(self, name: str, a: IntArray, b: IntArray) -> IntArray | None:
@@ -245,64 +243,58 @@ class Products:
             text = self.records.component_text
             pair_text = f"{text(int(a[m, k]))} and {text(int(b[n, k]))}"
             code, verb = (self._code(name), "combines") if status == "kept" else ("I1", "multiplies")
-            if self.records.kinds.any and (self._weights(self.a).any() or self._weights(self.b).any()):
+            if self._computed():
                 code = {"I2": "I26", "I1": "I24"}.get(code, code)
             message = f"`{self.stmt.atom}` {verb} elements whose `{name}` differs: {pair_text}"
             origins = self._spot(self.a, (m, k)), self._spot(self.b, (n, k))
             self._report(code, message, self.stmt.a, int(self.a.cells[m, k]), facts, int(self.b.cells[n, k]), origins)
         return None if status == "contracted" else np.broadcast_to(rows[:, None], self.cells.shape)
 
+    def _computed(self) -> bool:
+        """Whether an operand was computed from products, as the weights of attention are."""
+        return any(bool(self.records.summed(np.maximum(each.marks, 0)).any()) for each in (self.a, self.b))
+
     def _mismatch(self, a: IntArray, b: IntArray) -> tuple[int, int, int] | None:
-        """The first pair (m, n, k) of values with different components."""
+        """The first pair (m, n, k) of values with different integers."""
         one, other = _uniform(a, self.a.valid), _uniform(b, self.b.valid)
         if one is not None and other is not None:
             clear = (one == other) | (one == MISSING) | (other == MISSING)
             if clear.all():
                 return None
-        differs = (a[:, None, :] != b[None, :, :]) & self.a.valid[:, None, :] & self.b.valid[None, :, :]
+        left, right = self.a.valid & is_single(a), self.b.valid & is_single(b)
+        differs = (a[:, None, :] != b[None, :, :]) & left[:, None, :] & right[None, :, :]
         if not differs.any():
             return None
         order = np.where(differs.any(axis=1), self.a.cells, np.iinfo(np.int64).max)
         m, k = divmod(int(order.argmin()), order.shape[1])
         return m, int(differs[m, :, k].argmax()), k
 
-    def _check_kept(self, both: BoolArray, old: IntArray, kept: dict[str, IntArray]) -> None:
-        """An accumulator's kept components must not change from one execution to the next.
-
-        If all products of the sum are known, names must not appear or disappear either.
-        """
-        absent = np.full((1, 1), MISSING, np.int64)
-        strict = self.sum.open
-        for name in self.records.names if strict else kept:
-            if name in self.records.untracked or (name not in kept and self.status.get(name) == "contracted"):
-                continue
-            known, column = self.records.get(name, old), kept.get(name, absent)
-            named = (known != MISSING) & (column != MISSING)
-            differs = both & (known != column) & (strict | named)
-            if self.status.get(name) == "unsure" and bool((differs & named).any()):
-                self.status[name] = "contracted"
-            elif differs.any():
-                self._report_change(name, differs, old, column)
-
-    def _report_change(self, name: str, differs: BoolArray, old: IntArray, column: IntArray) -> None:
+    def _suspect(self, name: str, differs: BoolArray, old: IntArray, column: IntArray) -> None:
+        """Note that an accumulator's kept component changes from one execution to the next."""
+        if not differs.any():
+            return
         m, n = first_where(differs)
-        mark = int(old[m, n])
-        was = self.records.component_text(self.records.of(mark).get(name, MISSING))
-        now = self.records.component_text(int(np.broadcast_to(column, differs.shape)[m, n]))
+        mark, component = int(old[m, n]), int(column[m, n])
+        held = self.records.of(mark).get(name, MISSING)
+        was, now = self.records.component_text(held), self.records.component_text(component)
         message = f"the accumulator's `{name}` changes from {was} to {now}"
         facts = (("before", self.records.text(mark)), ("now", f"{name}={now}"))
         k = int((self.a.valid[m] & self.b.valid[n]).argmax())
         buffer, cell = self.stmt.target.buffer, int(self.cells[m, n])
         summed = Spot(buffer, self.block.cells(buffer), cell, self.block.launch.moment)
         origins = summed, self._spot(self.a, (m, k)), self._spot(self.b, (n, k))
-        self._report(self._code(name), message, self.stmt.target, cell, facts, origins=origins)
+        where = self.stmt.target, cell
+        report = partial(
+            self._report, self._code(name), message, *where, facts, None, origins, self.block.launch.moment
+        )
+        self.block.launch.suspicions.note(name, self.stmt, (held, component), report)
 
     def _code(self, name: str) -> str:
         """The invariant for a kept name that differs: I27 for names selected by indirect indexing, else I2."""
         return "I27" if name in self.block.launch.prepared.indirect_names else "I2"
 
     def _check_contracted(self, both: BoolArray) -> None:
-        """All products of one sum must contract the same names (I2)."""
+        """Note products of one sum that contract different names (I2)."""
         over = {name for name in self.common if self.status[name] == "contracted"}
         gone = [name for name, status in self.before.items() if status == "contracted" and name not in self.common]
         new = sorted(over - self.before.keys())
@@ -310,8 +302,11 @@ class Products:
             return
         text = f"products without `{gone[0]}` are" if gone else f"products over `{new[0]}` are"
         message = f"{text} added to a sum of products {'over' if gone else 'without'} it"
-        m, n = first_where(both)
-        self._report("I2", message, self.stmt.target, int(self.cells[m, n]), ())
+        cell = int(self.cells[first_where(both)])
+        moment = self.block.launch.moment
+        for name in (*gone, *new):
+            report = partial(self._report, "I2", message, self.stmt.target, cell, (), None, (), moment)
+            self.block.launch.suspicions.note(name, self.stmt, (MISSING, MISSING), report)
 
     def _facts(
         self, one: Operand, at: tuple[int, ...], other: Operand, other_at: tuple[int, ...]
@@ -328,6 +323,7 @@ class Products:
         facts: tuple[tuple[str, str], ...],
         other_cell: int | None = None,
         origins: tuple[Spot, ...] = (),
+        moment: int | None = None,
     ) -> None:
         shared = self.stmt.b.buffer.space == "shared"
         other = None if other_cell is None or shared else other_cell // registers_of(self.stmt.b.buffer)[1]
@@ -348,6 +344,7 @@ class Products:
             other_thread=other,
             facts=facts,
             origins=origins,
+            moment=moment,
         )
 
     def _spot(self, operand: Operand, at: tuple[int, ...]) -> Spot:

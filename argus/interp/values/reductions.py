@@ -1,11 +1,11 @@
 """Reductions and scans of registers along an axis: values in coordinate order, and the tags of the results.
 
-A tag name that is constant along the axis stays; one that varies becomes the set of a sum, and is dropped by other
-operations.
+A tag name that is constant along the axis stays; one that varies becomes the set of all elements.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from math import prod
 from typing import cast
@@ -19,26 +19,15 @@ from argus.core.layout import TV
 from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import first_where
 from argus.interp.machine.waves import Wave
-from argus.interp.memory.cells import (
-    BOTTOM,
-    FILLED,
-    LOW,
-    NUMBER,
-    OPAQUE,
-    OUTSIDE,
-    PLAIN,
-    TOP,
-    ZERO,
-    AnyArray,
-    BoolArray,
-    IntArray,
-)
+from argus.interp.memory.cells import BOTTOM, NUMBER, OPAQUE, PLAIN, TOP, AnyArray, BoolArray, IntArray
 from argus.interp.memory.trace import SourceCells
 from argus.interp.state import Block, coordinates
-from argus.interp.values import statistics
-from argus.interp.values.sets import MISSING, UNTRACKED, is_set
-from argus.interp.values.softmax_shadow import Elements, ValueKind
+from argus.interp.values import states
+from argus.interp.values.sets import MISSING, MIXED, PADDED, UNTRACKED, How, is_single
 from argus.interp.violation import Event
+
+_HOW: Mapping[str, How] = {"add": "sum", "mul": "sum", "max": "extremum", "min": "extremum"}
+"""A product of a row counts its elements, as a sum does."""
 
 
 @frozen(eq=False)
@@ -110,104 +99,53 @@ class _Marks:
             last = (cells >= 0).sum(axis=1) - 1
             return np.take_along_axis(marks, last[:, None], axis=1)[:, 0]
         result = self._states(marks)
-        several = result == 1
-        if several.any():
-            kind = self._kind(marks, several)
-            result[several] = self._records(marks[several], marks, row, np.flatnonzero(several))
-            result = self.block.launch.records.with_kind(result, self._statistics(marks, several, result, kind))
+        several = np.flatnonzero(result >= 0)
+        if several.size:
+            result[several] = self._records(marks[several], marks, row, several)
         return result
-
-    def _kind(self, marks: IntArray, several: BoolArray) -> IntArray:
-        """The softmax kind of each target: a maximum of its elements, or a sum of exponentials; checks I23."""
-        records = self.block.launch.records
-        kinds = records.kinds
-        known = kinds.without_statistics(records.kind(marks))
-        found = np.zeros(len(marks), np.int64)
-        if self.stmt.op == "add" and kinds.any:
-            least = np.where(marks > 0, known, np.iinfo(np.int64).max).min(axis=1)
-            bad = several & (np.where(marks > 0, known, 0).max(axis=1) != least)
-            if bad.any():
-                name = self.stmt.source.buffer.name
-                message = f"exponentials in `{name}` relative to different maxima are summed"
-                self._report("I23", message, (marks > 0) & bad[:, None])
-            found[several] = least[several]
-        elif self.stmt.op == "max":
-            for at in np.flatnonzero(several).tolist():
-                found[at] = kinds.number(ValueKind("maximum", self._elements(marks[at], known[at])))
-        return found
-
-    def _statistics(self, marks: IntArray, several: BoolArray, result: IntArray, kind: IntArray) -> IntArray:
-        """The value kind of each target, including statistics (means, sums of squared deviations)."""
-        records = self.block.launch.records
-        if self.stmt.op != "add" or not records.kinds.any:
-            return kind
-        for at in np.flatnonzero(several).tolist():
-            row = marks[at]
-            found = statistics.classify_sum(records, sorted(set(row[row > 0].tolist())), int(result[at]))
-            kind[at] = records.kinds.number(found) if found is not None else kind[at]
-        return kind
-
-    def _elements(self, marks: IntArray, known: IntArray) -> Elements:
-        """The elements that a maximum of these values is over."""
-        records = self.block.launch.records
-        every: set[tuple[str, int]] = set()
-        for mark, number in zip(marks.tolist(), known.tolist(), strict=True):
-            if mark <= 0:
-                continue
-            kind = records.kinds.of(number)
-            every |= kind.over if kind is not None else set(records.of(mark).items())
-        return frozenset(every)
 
     def _states(self, marks: IntArray) -> IntArray:
-        """The state of each target; 1 where it has the record of its elements."""
-        has = {
-            state: (marks == state).any(axis=1) for state in (TOP, OPAQUE, FILLED, LOW, OUTSIDE, ZERO, NUMBER, PLAIN)
-        }
-        records = np.any(marks > 0, axis=1)
-        data = records | has[PLAIN]
-        mixed = has[NUMBER] | (has[PLAIN] & has[ZERO])
-        result = np.where(records, 1, np.where(mixed, NUMBER, np.where(has[PLAIN], PLAIN, ZERO)))
-        idle = ~data & ~has[NUMBER]
-        result[idle & has[OUTSIDE]] = OUTSIDE
-        if self.stmt.op == "add":
-            self._not_neutral(has[LOW] & data, "-inf", "sum", marks == LOW)
-            result[has[LOW]] = LOW
-        elif self.stmt.op == "max":
-            self._not_neutral(has[OUTSIDE] & records, "0", "maximum", marks == OUTSIDE)
-            result[has[OUTSIDE] & ~idle] = OPAQUE
-            result[idle & has[LOW] & ~has[OUTSIDE] & ~has[ZERO]] = LOW
-        else:
-            result[has[LOW] | has[OUTSIDE] | has[ZERO]] = OPAQUE
-        for state in (FILLED, OPAQUE, TOP):
-            result[has[state]] = state
-        return result
+        """The state of each target; PLAIN where it depends on elements with records."""
+        kinds, back = np.unique(np.minimum(marks, PLAIN), axis=0, return_inverse=True)
+        found = np.array([self._state(kind) for kind in kinds], np.int64)
+        return found[back.reshape(-1)]
 
-    def _not_neutral(self, rows: BoolArray, padding: str, what: str, elements: BoolArray) -> None:
-        if rows.any():
-            name = self.stmt.source.buffer.name
-            message = f"padding of {padding} in `{name}` enters a {what}, for which it is not neutral"
-            self._report("I3", message, elements & rows[:, None])
+    def _state(self, kinds: IntArray) -> int:
+        """The state of a reduction of elements in these states."""
+        present = kinds[kinds != MISSING]
+        for state in (TOP, OPAQUE):
+            if (present == state).any():
+                return state
+        total, *rest = present[:2].tolist() if (present == present[0]).all() else present.tolist()
+        for state in rest:
+            made = states.outcome(self.stmt.op, total, state)
+            total = min(made, PLAIN)
+        return int(total)
 
     def _records(self, marks: IntArray, every: IntArray, row: IntArray, targets: IntArray) -> IntArray:
         """The record of each target whose elements have some."""
-        launch = self.block.launch
-        records, summing = launch.records, self.stmt.op == "add"
+        launch, how = self.block.launch, _HOW[self.stmt.op]
+        records = launch.records
+        padded = PADDED * self._padded(marks).astype(np.int64)
+        data = marks >= 0
         columns: dict[str, IntArray] = {}
-        held = self._held(every)
-        varying = {name for name, column in held.items() if self._varies(name, column, row)}
-        for name, column in held.items():
-            if name in varying:
-                found = self._union(column[targets]) if summing else np.full(targets.size, MISSING, np.int64)
-            elif summing and not varying and is_set(column[targets]).any():
-                found = self._repeated(column[targets], every[targets])
-            elif name not in launch.prepared.stored_names and self._undecided(column, every):
-                found = np.full(targets.size, UNTRACKED, np.int64)
+        for name, column in self._held(every).items():
+            own = column[targets]
+            flags = padded | MIXED * (data & (own == MISSING)).any(axis=1)
+            if self._varies(name, column, row):
+                columns[name] = self._reduced(how, own, flags)
+            elif self._undecided(column, every) and name not in launch.prepared.stored_names:
+                columns[name] = np.full(targets.size, UNTRACKED, np.int64)
             else:
-                found = column[targets].max(axis=1)
-            records.note(name, found)
-            columns[name] = found
-        summed: BoolArray = np.array(np.any(records.summed(np.maximum(marks, PLAIN)), axis=1) | summing, np.bool_)
-        alone = (marks > 0).sum(axis=1) == 1
+                columns[name] = found = own.max(axis=1)
+                several = ((own != MISSING).sum(axis=1) > 1) | (flags & MIXED > 0)
+                sets = several & (found != MISSING) & ~is_single(found)
+                found[sets] = self._reduced(how, own[sets], flags[sets])
+        if not columns:
+            return np.full(targets.size, PLAIN, np.int64)
+        sums = np.any(records.summed(np.maximum(marks, PLAIN)), axis=1)
+        summed: BoolArray = np.array(sums | (how == "sum"), np.bool_)
+        alone = ((marks >= 0).sum(axis=1) == 1) & (marks.max(axis=1) > 0)
         kept = marks.max(axis=1)
         for name, column in columns.items():
             alone &= records.get(name, kept) == column
@@ -218,6 +156,14 @@ class _Marks:
             first = records.add(count, {name: column[new] for name, column in columns.items()}, summed[new])
             kept[new] = np.arange(first, first + count, dtype=np.int64)
         return kept
+
+    def _padded(self, marks: IntArray) -> BoolArray:
+        """Which targets reduce padding that is not neutral together with values."""
+        found = np.zeros(len(marks), np.bool_)
+        for state in np.unique(marks[(marks < NUMBER) & (marks != MISSING)]).tolist():
+            if not states.is_neutral(self.stmt.op, state):
+                found |= (marks == state).any(axis=1)
+        return found
 
     def _varies(self, name: str, column: IntArray, row: IntArray) -> bool:
         """Whether a name varies within a row, for this wave's elements or those of an earlier execution."""
@@ -243,33 +189,27 @@ class _Marks:
         found = {name: np.where(every > 0, records.get(name, data), MISSING) for name in records.names}
         return {name: column for name, column in found.items() if (column != MISSING).any()}
 
-    def _repeated(self, column: IntArray, marks: IntArray) -> IntArray:
-        """The multiset union of sums with the same set; untracked if some of them may have been scaled."""
-        kinds = self.block.launch.records.kinds
-        known = self.block.launch.records.kind(marks)
-        if not kinds.scaled and bool((kinds.without_statistics(known) == known).all()):
-            return self._union(column)
-        several = (column != MISSING).sum(axis=1) > 1
-        return np.where(several, UNTRACKED, column.max(axis=1))
-
     @staticmethod
     def _undecided(column: IntArray, every: IntArray) -> bool:
         """Whether padding leaves one element per row, all with one component: it may be that of the row or the axis."""
         there = column != MISSING
+        if not is_single(column[there]).all():
+            return False
         many = there.sum(axis=1)
         padded = (many == 1) & ((every != MISSING).sum(axis=1) > 1)
         if not padded.any() or (many > 1).any():
             return False
         return np.unique(column[padded].max(axis=1)).size == 1
 
-    def _union(self, column: IntArray) -> IntArray:
+    def _reduced(self, how: How, column: IntArray, flags: IntArray) -> IntArray:
+        """The set of each target, with flags."""
         sets = self.block.launch.records.sets
-        known: dict[bytes, int] = {}
+        known: dict[tuple[bytes, int], int] = {}
         found = np.full(len(column), UNTRACKED, np.int64)
         for at, components in enumerate(column):
-            key = components.tobytes()
+            key = components.tobytes(), int(flags[at])
             if key not in known:
-                known[key] = sets.union(components.tolist())
+                known[key] = sets.reduced(components.tolist(), how, key[1])
             found[at] = known[key]
         return found
 

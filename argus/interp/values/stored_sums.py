@@ -41,11 +41,10 @@ def _components(block: Block, known: Sum, checked: BoolArray, held: IntArray) ->
     nothing = np.zeros(held.shape, np.int64)
     columns: dict[str, IntArray] = {}
     for name, status in list(known.name_status.items()):
-        if status != "contracted" or name in records.untracked:
+        if status != "contracted":
             continue
         column = np.full(held.shape, UNTRACKED, np.int64)
         for group in groups(records, name, known.log, checked, nothing, nothing):
             column[group.members] = records.sets.of(group.components.tolist())
-        records.note(name, column[checked])
         columns[name] = column
     return columns

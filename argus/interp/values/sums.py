@@ -9,6 +9,7 @@ from attrs import frozen
 
 from argus.interp.memory.cells import MISSING, BoolArray, IntArray, Records
 from argus.interp.state import Contribution, NameStatus, Sum
+from argus.interp.values.sets import is_single
 
 
 def scale_sum(one: Sum | None) -> Sum | None:
@@ -61,7 +62,10 @@ class Group:
 def groups(
     records: Records, name: str, log: Sequence[Contribution], checked: BoolArray, low: IntArray, high: IntArray
 ) -> Iterator[Group]:
-    """The accumulators of one wave, grouped by the components that they summed; products have the tag of `a`."""
+    """The accumulators of one wave, grouped by the components that they summed; products have the tag of `a`.
+
+    Without those that summed products of sets.
+    """
     column = np.concatenate([records.get(name, entry.a) for entry in log], axis=1)
     valid_a = np.concatenate([entry.a >= 0 for entry in log], axis=1)
     valid_b = np.concatenate([entry.b >= 0 for entry in log], axis=1)
@@ -74,6 +78,8 @@ def groups(
         pair, which = divmod(int(key), len(bounds))
         i, j = rows[pair // len(others)], others[pair % len(others)]
         components = column[i][valid_a[i] & valid_b[j]]
+        if not is_single(components[components != MISSING]).all():
+            continue
         yield Group(checked & (code == key), components, *bounds[which])
 
 

@@ -13,11 +13,11 @@ from argus.core.index import Index, Node
 from argus.core.ir import Assert, Buffer, Strided, View, WrittenOnce, whole
 from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import grid
-from argus.interp.memory.cells import BOTTOM, MISSING, OUTSIDE, PADDING, TOP, AnyArray, BoolArray, IntArray
+from argus.interp.memory.cells import BOTTOM, MISSING, NAN, TOP, AnyArray, BoolArray, IntArray, is_padding, padding_of
 from argus.interp.memory.trace import FaultContext, spots
 from argus.interp.memory.views import is_whole
 from argus.interp.state import Launch
-from argus.interp.values.sets import UNTRACKED
+from argus.interp.values.sets import UNTRACKED, is_set, is_unknown
 from argus.interp.violation import END, Event, not_built
 
 
@@ -145,10 +145,13 @@ class _WriteCheck(ElementReports):
         if complete and (never & claimed).any():
             self.report(never & claimed, "is never written")
         empty = self.buffer in self.launch.prepared.product_claims  # that claim covers elements that are empty sums
-        spoiled = ~never & np.isin(self.marks, (BOTTOM, TOP, *PADDING)) & ~(empty & (self.marks == OUTSIDE))
+        padded = is_padding(self.marks) & ~(empty & (self.marks == padding_of(0)))
+        spoiled = ~never & (np.isin(self.marks, (BOTTOM, TOP, NAN)) | padded)
         if spoiled.any():
             at = int(spoiled.argmax())
-            self.report(spoiled, "holds padding" if self.marks[at] in PADDING else "holds garbage")
+            self.report(
+                spoiled, "holds padding" if padded[at] else "is NaN" if self.marks[at] == NAN else "holds garbage"
+            )
         self._check_records(claim, ~never & (self.marks >= 0))
 
     def _check_records(self, claim: WrittenOnce, checked: BoolArray) -> None:
@@ -156,11 +159,15 @@ class _WriteCheck(ElementReports):
         wrong = np.zeros(checked.shape, np.bool_)
         records = self.launch.records
         for name, column in wanted.items():
-            if name not in records.untracked:
-                wrong |= checked & (records.unwrapped(name, self.marks) != column)
+            found = records.plain(name, self.marks)
+            wrong |= checked & (found != column) & ~is_unknown(found)
         if not wrong.any():
             return
         at = int(wrong.argmax())
+        for name in wanted:
+            component = records.get(name, self.marks[at : at + 1])
+            if is_set(component).any():
+                self.launch.suspicions.explain(name, records.sets.members(int(component[0])))
         expected = ", ".join(f"{name}={int(column[at])}" for name, column in wanted.items())
         record = records.of(int(self.marks[at]))
         held = {name: record[name] for name in wanted if record.get(name, MISSING) != MISSING}
@@ -208,7 +215,6 @@ def tag(launch: Launch, view: View, names: tuple[tuple[str, Index], ...], *, mor
     columns = {name: evaluate_at(node, launch, coordinates) for name, node in names}
     if several:
         columns = {name: np.full(cells.shape, UNTRACKED, np.int64) for name in columns}
-        launch.records.untracked |= columns.keys()
     if more:
         old = np.maximum(marks[cells], 0)
         columns = {name: launch.records.get(name, old) for name in launch.records.names} | columns

@@ -1,11 +1,11 @@
-# verdict: refuted I23
+# verdict: refuted I39 I23
 """The sum of values is rescaled for a key block before that block's lagging product is added."""
 
 from math import inf
 
 from argus.language import (
-    Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, exp2, f32, gfx942, kernel, load, loop, maximum,
-    mfma, mfma_f32_16x16x16_bf16, mma, registers, tag, thread, vmem,
+    Tensor, assert_covers, assert_equals, assert_written_once, assume, bf16, block_id, copy, exp2, f32, gfx942,
+    greatest, kernel, load, loop, maximum, mfma, mfma_f32_16x16x16_bf16, mma, registers, tag, thread, total, vmem,
 )
 
 SCALE = 0.25
@@ -21,8 +21,8 @@ def attention(Q: Tensor["S 16", bf16], K: Tensor["T 16", bf16], V: Tensor["E T",
     mm = mfma(mfma_f32_16x16x16_bf16).over(waves=(1, 1), tile=(16, 16))
     i, e = block_id((S // 16, E // 16))
     st, ot, p = registers(f32, mm.C), registers(f32, mm.C), registers(bf16, mm.B)
-    high, total = registers(f32, mm.C.axis(1)), registers(f32, mm.C.partial(0))
-    high[:], total[:], ot[:] = -inf, 0.0, 0.0
+    high, sums = registers(f32, mm.C.axis(1)), registers(f32, mm.C.partial(0))
+    high[:], sums[:], ot[:] = -inf, 0.0, 0.0
     q = load(Q.tile((16, 16), (i, 0)), mm.B)
     vmem.wait(0)
 
@@ -35,7 +35,7 @@ def attention(Q: Tensor["S 16", bf16], K: Tensor["T 16", bf16], V: Tensor["E T",
         now = maximum(high, st.max(0))
         owed = exp2((high - now) * SCALE)
         prob = exp2(st * SCALE - now * SCALE)
-        total[:] = total * owed + prob.sum(0, within=thread)
+        sums[:] = sums * owed + prob.sum(0, within=thread)
         high[:] = now
         return prob, owed
 
@@ -57,7 +57,20 @@ def attention(Q: Tensor["S 16", bf16], K: Tensor["T 16", bf16], V: Tensor["E T",
         p[:] = prob.T.to(bf16)
     values(0)
     assert_covers(ot.tag.t, 0, T)
-    z = total.sum(0)
+    z = sums.sum(0)
     assert_covers(z.tag.t, 0, T)
     copy((ot / z).T.to(bf16), O.tile((16, 16), (i, e)))
     assert_written_once(O, lambda s, e: dict(s=s, e=e))
+
+    def score(s, t):
+        """The scaled product of a query and a key."""
+        return total(lambda d: Q[s, d] * K[t, d], over=16) * SCALE
+
+    def weight(s, t):
+        """A weight of the softmax, before the division."""
+        return exp2(score(s, t) - greatest(lambda u: score(s, u), over=T))
+
+    assert_equals(
+        O,
+        lambda s, e: total(lambda t: weight(s, t) * V[e, t], over=T) / total(lambda t: weight(s, t), over=T),
+    )

@@ -1,4 +1,4 @@
-# verdict: refuted I3
+# verdict: refuted I25
 """The variance pass skips a partial last chunk that the mean pass includes."""
 
 from argus.language import (

@@ -1,11 +1,12 @@
-# verdict: refuted I23
+# verdict: refuted I39 I23
 """The last pass subtracts the thread's own maximum, while the sum is relative to the row's."""
 
 from math import inf
 
 from argus.language import (
-    Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, exp, f32, first_lane,
-    kernel, load, loop, maximum, registers, shared, sm_90a, spread, sync, tag, thread, warp, where,
+    Tensor, add, all_to_each, assert_covers, assert_equals, assert_written_once, assume, block_id, ceil_div, copy, exp,
+    f32, first_lane, greatest, kernel, load, loop, maximum, registers, shared, sm_90a, spread, sync, tag, thread,
+    total, warp, where,
 )
 
 THREADS, CHUNK = 64, 256
@@ -27,18 +28,23 @@ def softmax(X: Tensor["R N", f32], Y: Tensor["R N", f32]):
     (row,) = block_id((R,))
     x, y = X[row], Y[row]
     by = spread((CHUNK,), threads=THREADS, vector=4)
-    high, total = registers(f32, by.partial(0)), registers(f32, by.partial(0))
-    high[:], total[:] = -inf, 0.0
+    high, sums = registers(f32, by.partial(0)), registers(f32, by.partial(0))
+    high[:], sums[:] = -inf, 0.0
     for i in loop(ceil_div(N, CHUNK)):
         v = load(x.tile((CHUNK,), (i,)), by, edge=-inf)
         now = maximum(high, v.max(0, within=thread))
         guard = where(now == -inf, 0.0, now)
-        total[:] = total * exp(high - guard) + exp(v - guard).sum(0, within=thread)
+        sums[:] = sums * exp(high - guard) + exp(v - guard).sum(0, within=thread)
         high[:] = now
     top = across_cta(high, maximum)
-    whole = across_cta(total * exp(high - top), add)
+    whole = across_cta(sums * exp(high - top), add)
     assert_covers(whole.tag.n, 0, N)
     for i in loop(ceil_div(N, CHUNK)):
         v = load(x.tile((CHUNK,), (i,)), by, edge=-inf)
         copy(exp(v - where(high == -inf, 0.0, high)) / whole, y.tile((CHUNK,), (i,)), edge=0)
     assert_written_once(Y, lambda r, n: dict(r=r, n=n))
+    assert_equals(
+        Y,
+        lambda r, n: exp(X[r, n] - greatest(lambda j: X[r, j], over=N))
+        / total(lambda j: exp(X[r, j] - greatest(lambda k: X[r, k], over=N)), over=N),
+    )

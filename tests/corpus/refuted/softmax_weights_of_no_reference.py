@@ -1,4 +1,4 @@
-# verdict: refuted I4
+# verdict: refuted I3
 """Weights use the maximum before their chunk, -inf at first: the rescale factor exp(-inf) = 0 drops that chunk."""
 
 from math import inf

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
+from argus.core.algebra import TRUE
 from argus.core.check import formula_claims
 from argus.core.dtype import DType
 from argus.core.index import Symbol
@@ -19,6 +20,7 @@ from argus.core.values.bounds import Inputs, bounded
 from argus.core.values.expr import Expr, Reduce
 from argus.core.values.rewriting import elements, free_symbols
 from argus.core.values.rewriting import nodes as values_in
+from argus.core.walk import evaluate
 from argus.interp.memory.loading import outputs
 from argus.interp.programs import launch_sizes
 from argus.verifier.reference import F32_ROUNDING, Exact, Rows, rounding_of
@@ -112,7 +114,7 @@ def _adds_to(kernel: Kernel, output: str) -> bool:
 
 def _claimed(claim: _Claim, given: Mapping[str, Array], like: Array, seed: int) -> Iterator[ClaimedOutput]:
     """What the claim says of an array with this shape and type, if it is about all of it and its tensors are given."""
-    view, formula = claim.stated.view, claim.stated.formula
+    view, formula, where = claim.stated.view, claim.stated.formula, claim.stated.where
     order, shape = axes_of(view), like.shape
     if order is None or not {each.tensor for each in elements(formula)} <= given.keys():
         return
@@ -129,6 +131,9 @@ def _claimed(claim: _Claim, given: Mapping[str, Array], like: Array, seed: int) 
         rounded = value.astype(like.dtype).astype(np.float64)
         bound = error + rounding_of(like.dtype) * (np.abs(value) + error)
     open_ = np.isnan(bound) | np.isnan(value)
+    if where is not TRUE:
+        meant = np.asarray(evaluate(where, claim.sizes, list(mesh), integers), np.bool_)
+        open_ |= ~np.broadcast_to(meant, made.value.shape).transpose(back)
     expected = np.where(open_, 0.0, np.where(np.isfinite(rounded), value, rounded))
     yield ClaimedOutput(claim.output, rows, expected, np.where(open_, np.inf, bound))
 

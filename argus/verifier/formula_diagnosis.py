@@ -72,8 +72,11 @@ def _diagnose(run: Run, witness: Witness, sizes: Mapping[Symbol, int]) -> Diagno
     violation = witness.violation
     claim = violation.stmt.claim if isinstance(violation.stmt, Assert) else None
     order = axes_of(claim.view) if isinstance(claim, Equals) else None
-    if not isinstance(claim, Equals) or order is None or violation.element is None or not violation.facts:
+    stored = any(name == "found" for name, _ in violation.facts)
+    if not isinstance(claim, Equals) or order is None or violation.element is None:
         return NO_DIAGNOSIS
+    if not stored:
+        return Diagnosis((), "store every element that the claim is about, or restrict the claim: `where=lambda ...`")
     at = tuple(violation.element[axis] for axis in order)
     best: Influence | None = None
     for draw in _DRAWS:

@@ -43,6 +43,7 @@ from argus.language import (
     sqrt,
     thread,
     total,
+    where,
     workspace,
 )
 from argus.runtime.run import run
@@ -90,6 +91,17 @@ def norms_of_absolute_values(X: Tensor["A B", f32], Z: Tensor["A", f32]) -> None
     assert_equals(Z, lambda r: sqrt(total(lambda j: abs(X[r, j]), over=X.shape[1])))
 
 
+@program
+def norms_of_the_first_rows(X: Tensor["A B", f32], Z: Tensor["A", f32]) -> None:
+    squares = workspace(f32, X.shape)
+    squared(X, squares)
+    roots_of_sums(squares, Z)
+    size = X.shape[1]
+    assert_equals(
+        Z, lambda r: where(r < 2, sqrt(total(lambda j: X[r, j] * X[r, j], over=size)), 1), where=lambda r: r < 2
+    )
+
+
 CLAIM = "assert_equals(Z, lambda i0: sqrt(total(lambda j: X[i0, j] * X[i0, j], over=B)))"
 
 
@@ -127,6 +139,13 @@ def test_a_right_program_is_proved() -> None:
     assert isinstance(report.verdict, Proved), report.verdict
     assert CLAIM in report.verdict.results
     assert report.crossings[0].holds == "lambda i0, i1: X[i0, i1] * X[i0, i1]"
+
+
+def test_a_claim_of_some_elements_is_proved() -> None:
+    made = norms_of_the_first_rows.trace()
+    assert program_text(made).splitlines()[6].strip().endswith(", where=lambda i0: (i0 <= 1))")
+    assert isinstance(verify_program(made, budget=BRIEF).verdict, Proved)
+    assert run_program(made, {"A": 3, "B": 140}, None, Schedule("late", 0, "lowest"), values=False).violations == ()
 
 
 def test_a_wrong_program_is_refuted_only_by_its_values(monkeypatch: pytest.MonkeyPatch) -> None:

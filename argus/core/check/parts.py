@@ -113,8 +113,8 @@ def _own_expressions(stmt: Stmt) -> tuple[Node, ...]:
             bound = {symbol: algebra.const(0) for symbol, _ in over}
             places = tuple(node for pair in products for side in pair for node in side)
             return *(substitute(node, bound) for node in places), *(extent for _, extent in over)
-        case Assert(claim=Equals(formula=formula)):
-            return integers(formula)
+        case Assert(claim=Equals(formula=formula, where=where)):
+            return *integers(formula), where
         case Assert(claim=Distinct(over=over)):
             return tuple(algebra.sym(symbol) for symbol in over)
         case Assert(claim=Covers(low=low, high=high, where=where)):

@@ -13,7 +13,7 @@ from argus.core.dsl.launches import current_program, is_whole
 from argus.core.dsl.tracer import current, is_tracing
 from argus.core.dsl.values import Operand, Scope, Value, formula_scope, lift, making_formula
 from argus.core.dsl.views import Tensor
-from argus.core.index import Index, Symbol
+from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Assert, Buffer, Equals, View
 from argus.core.values import expr as syntax
 from argus.core.values.expr import Expr
@@ -24,28 +24,34 @@ Range = Union[IntLike, tuple[IntLike, IntLike]]
 Ranges = Union[Range, tuple[Range, ...]]
 
 
-def assert_equals(tensor: Tensor, formula: CoordinateFunction[Operand]) -> None:
+def assert_equals(
+    tensor: Tensor, formula: CoordinateFunction[Operand], *, where: CoordinateFunction[Bool] | None = None
+) -> None:
     """Claim: each element of the tensor equals the formula over the reals, for all inputs; after the whole program, if
     it is called in one.
 
     formula: from the element's coordinates to a value computed from elements of tensors that the kernel only reads,
     sizes, coordinates and numbers, with arithmetic, the functions of the language, `where`, and the reductions `total`,
     `greatest`, `least` and `product`.
+    where: a condition on the element's coordinates that restricts the claim; of other elements nothing is claimed.
 
     Raises E110 for a function of another number of coordinates, E111 for data that is not in the kernel's tensors, E112
     for tensors that the kernel writes, E113 for a tensor with another number of axes, E114 for what is no value.
     """
     if not is_tracing():
-        _claim_of_program(tensor, formula)
+        _claim_of_program(tensor, formula, where)
         return
     tracer = current("assert_equals")
     _check_tensor(tensor, tracer.parameters, "kernel")
     made = traced_formula(tensor.view, formula, Scope(tracer.unique, tracer.formula_symbols))
-    _check_sizes_only(tensor.view, made)
-    tracer.emit(Assert(Equals(tensor.view, made), span=tracer.span()))
+    meant = _restriction(tensor.view, where)
+    _check_sizes_only(tensor.view, made, meant)
+    tracer.emit(Assert(Equals(tensor.view, made, meant), span=tracer.span()))
 
 
-def _claim_of_program(tensor: Tensor, formula: CoordinateFunction[Operand]) -> None:
+def _claim_of_program(
+    tensor: Tensor, formula: CoordinateFunction[Operand], where: CoordinateFunction[Bool] | None
+) -> None:
     """Claim of a tensor that the program leaves. Raises E106 for a view of one, as `assert_equals` otherwise."""
     launches = current_program("assert_equals")
     _check_tensor(tensor, launches.parameters, "program")
@@ -56,7 +62,8 @@ def _claim_of_program(tensor: Tensor, formula: CoordinateFunction[Operand]) -> N
             help="claim it of the tensor",
         )
     made = traced_formula(tensor.view, formula, Scope(launches.unique, launches.formula_symbols))
-    launches.claims.append(Assert(Equals(tensor.view, made), span=launches.span()))
+    claim = Equals(tensor.view, made, _restriction(tensor.view, where))
+    launches.claims.append(Assert(claim, span=launches.span()))
 
 
 def _check_tensor(tensor: Tensor, known: Sequence[Buffer], of: str) -> None:
@@ -85,10 +92,26 @@ def _parameters(function: Callable[..., object], what: str) -> tuple[str, ...]:
         fault("E110", f"{what} is a function of coordinates, found {describe_value(function)}", help="give a `lambda`")
 
 
-def _check_sizes_only(view: View, made: Expr) -> None:
+def _restriction(view: View, where: CoordinateFunction[Bool] | None) -> Cond:
+    """The condition that the function makes of an element's coordinates. Raises E110, E114 for another function."""
+    if where is None:
+        return algebra.TRUE
+    rank = len(view.shape)
+    names = _parameters(where, f"`where` of `{view.buffer.name}`")
+    if len(names) != rank:
+        message = f"`{view.buffer.name}` has {rank} axes, `where` takes {len(names)} coordinates"
+        fault("E110", message, help="take one coordinate for each axis: `where=lambda r, n: n <= r`")
+    found = cast(Callable[..., object], where)(*(Int(algebra.coord(axis)) for axis in range(rank)))
+    if not isinstance(found, Bool | bool):
+        what = f"`where` of `{view.buffer.name}` is a condition on coordinates, found {describe_value(found)}"
+        fault("E114", what, help="compare coordinates and sizes: `where=lambda r, n: n <= r`")
+    return as_cond(found)
+
+
+def _check_sizes_only(view: View, made: Expr, where: Cond) -> None:
     """Raises E106 for a claim that depends on more than sizes: it is about the whole output of a launch."""
     inner = sorted(
-        symbol.name for symbol in symbols(*view.at, view.where) | free_symbols(made) if symbol.kind != "size"
+        symbol.name for symbol in symbols(*view.at, view.where, where) | free_symbols(made) if symbol.kind != "size"
     )
     if inner:
         fault(

@@ -97,7 +97,7 @@ class Products:
 
 @frozen(eq=False)
 class Equals:
-    """Each element of the view equals the formula over the reals, at all inputs.
+    """Each element of the view at whose coordinates `where` holds equals the formula over the reals, at all inputs.
 
     formula: over the element's coordinates, sizes, and the elements that tensors have when the kernel starts; it names
     no tensor that the kernel writes.
@@ -105,6 +105,7 @@ class Equals:
 
     view: View
     formula: Expr
+    where: Cond = TRUE
 
 
 Claim = Equal | Distinct | Relation | Covers | Order | WrittenOnce | Products | Equals

@@ -68,7 +68,7 @@ from argus.core.ir import (
     program_claims,
 )
 from argus.core.layout import TV
-from argus.core.values.formula_text import formula_text
+from argus.core.values.formula_text import formula_text, restriction_text
 from argus.core.walk import show
 
 Ordering = Arrive | Await | Sync | Commit | Wait | Fence | Edit | Advance | Policy
@@ -326,7 +326,9 @@ def claim_text(claim: Claim) -> str:
             pairs = "; ".join(f"({', '.join(map(show, a))}) * ({', '.join(map(show, b))})" for a, b in products)
             every = ", ".join(f"{symbol.name} < {show(extent)}" for symbol, extent in over)
             return f"products {view_text(view)} {pairs}" + (f" for every {every}" if over else "")
-        case Equals(view=view, formula=formula):
-            return f"assert_equals({view_text(view)}, {formula_text(formula, len(view.shape))})"
+        case Equals(view=view, formula=formula, where=where):
+            rank = len(view.shape)
+            meant = "" if where is TRUE else f", where={restriction_text(where, rank)}"
+            return f"assert_equals({view_text(view)}, {formula_text(formula, rank)}{meant})"
         case _:
             assert_never(claim)

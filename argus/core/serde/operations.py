@@ -15,7 +15,7 @@ from argus.core.atoms.lanes import SHUFFLES
 from argus.core.check.register_operands import threads_hold
 from argus.core.diagnostic import ArgusError
 from argus.core.dsl.copies.choose_atom import choose_atom
-from argus.core.index import Bin, Const, Coord, Index, Node, Read
+from argus.core.index import Bin, Cond, Const, Coord, Index, Node, Read
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -216,24 +216,24 @@ def _claim(claim: Claim) -> str:
             return _coordinates([*(value for _, value in record), where], len(view.shape))
         case Products(view=view, products=products):
             return _coordinates([node for pair in products for side in pair for node in side], len(view.shape))
-        case Equals(view=view, formula=formula):
-            return formula_violation(formula, len(view.shape))
+        case Equals(view=view, formula=formula, where=where):
+            return formula_violation(formula, len(view.shape), where)
         case Equal() | Order():
             return ""
 
 
-def formula_violation(formula: Expr, rank: int) -> str:
+def formula_violation(formula: Expr, rank: int, where: Cond = algebra.TRUE) -> str:
     """Why tracing cannot have produced a formula of an element with `rank` coordinates; empty if it can.
 
-    It is over sizes, and computed with the operations that have a meaning.
+    It is over sizes, and computed with the operations that have a meaning; so is the condition of the claim.
     """
-    if any(symbol.kind != "size" for symbol in free_symbols(formula)):
+    if any(symbol.kind != "size" for symbol in free_symbols(formula) | symbols(where)):
         return "has a claim about values that depends on more than sizes"
     operations = [each for each in nodes(formula) if isinstance(each, Fn)]
     known = all(each.name in OPERATIONS and OPERATIONS[each.name].arity == len(each.args) for each in operations)
     if not known:
         return "has a formula with an operation that formulas do not have"
-    return _coordinates(integers(formula), rank)
+    return _coordinates((*integers(formula), where), rank)
 
 
 def _sync(kernel: Kernel, stmt: Sync) -> str:

@@ -36,7 +36,7 @@ from argus.core.serde.texts import text_violations
 from argus.core.serde.writing import parts
 from argus.core.target import LARGEST_SIZE
 from argus.core.values.rewriting import bound_variables, free_symbols
-from argus.core.walk import show, substitute, topological
+from argus.core.walk import show, substitute, symbols, topological
 
 _NAME = re.compile(r"[\w.]+( [\w.]+)*")
 
@@ -206,8 +206,8 @@ def _of_claim(program: Program, claim: Equals) -> Iterator[str]:
     view, formula = claim.view, claim.formula
     if not any(view.buffer is each for each in program.parameters) or not _is_whole(view):
         yield "claims a formula of something else than a tensor of it"
-    why = formula_violation(formula, len(view.shape))
-    if why or not free_symbols(formula) <= set(program.sizes):
+    why = formula_violation(formula, len(view.shape), claim.where)
+    if why or not free_symbols(formula) | symbols(claim.where) <= set(program.sizes):
         yield why or "claims a formula over sizes that it does not have"
     names = {size.name for size in program.sizes}
     for symbol in bound_variables(formula):

@@ -8,7 +8,7 @@ from typing import NamedTuple, assert_never
 
 from argus.core.algebra import TRUE, const
 from argus.core.index import And, Bin, Cmp, Cond, Const, Coord, Held, Index, Node, Not, Or, Pick, Read, Sum, Sym, Symbol
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Test, Whole, fn
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Test, Whole, choose, fn
 from argus.core.values.operations import OPERATIONS
 from argus.core.values.rewriting import bound_variables, free_symbols, nodes
 from argus.core.walk import fold
@@ -42,6 +42,12 @@ def formula_text(formula: Expr, rank: int) -> str:
     """The formula as a function of an element's coordinates: `lambda i0, i1: exp(X[i0, i1])`."""
     names = coordinate_names(formula, rank)
     return f"lambda {', '.join(names)}: {_Writer(names).value(formula).text}"
+
+
+def restriction_text(cond: Cond, rank: int) -> str:
+    """A condition as a function of an element's coordinates."""
+    names = coordinate_names(choose(cond, 0, 1), rank)
+    return f"lambda {', '.join(names)}: {_Writer(names).index(cond).text}"
 
 
 class _Writer:

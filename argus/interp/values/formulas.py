@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
+from argus.core.algebra import TRUE
 from argus.core.index import Symbol
 from argus.core.ir import Assert, Buffer, Copy, Equals, walk, whole
 from argus.core.values.bounds import Inputs, bounded
 from argus.core.values.expr import Expr
 from argus.core.values.rewriting import elements as elements_of
+from argus.core.walk import evaluate
 from argus.interp.memory.cells import AnyArray, BoolArray, IntArray
 from argus.interp.state import Launch
 from argus.interp.values.drawn_inputs import kind_of
@@ -49,7 +51,7 @@ def check_formulas(launch: Launch, *, complete: bool) -> None:
         if not _adds_to(launch, claim.view.buffer):
             reads = {b.name: array_of(launch, b) for b in kernel.parameters if b is not claim.view.buffer}
             every = elements(launch, claim.view)
-            _check(_Checked(launch, stmt, claim.formula, every, launch.sizes, reads), complete=complete)
+            _check(_checked(launch, (stmt, claim), every, launch.sizes, reads), complete=complete)
 
 
 def check_claim_of_program(
@@ -69,7 +71,26 @@ def check_claim_of_program(
     launch, parameter = last
     if filled or not _adds_to(launch, parameter):
         every = elements(launch, whole(parameter))
-        _check(_Checked(launch, stmt, claim.formula, every, sizes, reads), complete=True)
+        _check(_checked(launch, (stmt, claim), every, sizes, reads), complete=True)
+
+
+def _checked(
+    launch: Launch,
+    stated: tuple[Assert, Equals],
+    every: Elements,
+    sizes: Mapping[Symbol, int],
+    reads: Mapping[str, AnyArray],
+) -> _Checked:
+    """The claim with the elements of the view that it is about."""
+    stmt, claim = stated
+    if claim.where is not TRUE:
+        meant = evaluate(claim.where, sizes, every.coordinates, _integers(reads))
+        every = every.only(np.broadcast_to(np.asarray(meant, np.bool_), every.cell.shape))
+    return _Checked(launch, stmt, claim.formula, every, sizes, reads)
+
+
+def _integers(reads: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+    return {name: array for name, array in reads.items() if array.dtype.kind == "i"}
 
 
 def _adds_to(launch: Launch, output: Buffer) -> bool:
@@ -115,7 +136,6 @@ def _expected(claim: _Checked) -> tuple[Exact, Exact]:
     """The formula at each element, and its bounds."""
     named = {each.tensor for each in elements_of(claim.formula)}
     tensors = {name: array.astype(np.float64) for name, array in claim.reads.items() if name in named}
-    integers = {name: array for name, array in claim.reads.items() if array.dtype.kind == "i"}
     mesh = cast("list[IntArray]", list(np.ogrid[tuple(slice(0, extent) for extent in claim.every.shape)]))
-    made = bounded(claim.formula, mesh, Inputs(claim.sizes, tensors, integers, _UNIT, _ADDITION))
+    made = bounded(claim.formula, mesh, Inputs(claim.sizes, tensors, _integers(claim.reads), _UNIT, _ADDITION))
     return made.value[claim.every.coordinates], made.error[claim.every.coordinates]

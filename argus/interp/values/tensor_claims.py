@@ -31,6 +31,11 @@ class Elements:
     at: tuple[IntArray, ...]
     cell: IntArray
 
+    def only(self, mask: BoolArray) -> Elements:
+        """The elements at which the mask is set."""
+        coordinates, at = (tuple(axis[mask] for axis in axes) for axes in (self.coordinates, self.at))
+        return Elements(self.buffer, self.shape, coordinates, at, self.cell[mask])
+
 
 def number(launch: Launch, node: Index) -> int:
     """The value of an expression of sizes."""

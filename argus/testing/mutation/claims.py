@@ -78,9 +78,11 @@ def _claimed(_: Kernel, stmt: Assert) -> Iterator[Change]:
             yield from other(stmt, "distinct in fewer components", claim=Distinct(components[1:]))
         case Products(products=products) if len(products) > 1:
             yield from other(stmt, "a product less", claim=evolve(stmt.claim, products=products[1:]))
-        case Equals(formula=formula):
+        case Equals(formula=formula, where=where):
             for made, what in _other_formulas(formula):
                 yield from other(stmt, what, claim=evolve(stmt.claim, formula=made))
+            if where is not TRUE:
+                yield from other(stmt, "claims all elements", claim=evolve(stmt.claim, where=TRUE))
         case Distinct() | Products() | Covers() | Order() | WrittenOnce():
             return
 

@@ -46,6 +46,27 @@ def range_of_three_ends(A: Tensor, C: Tensor) -> None:
     assert_equals(C, lambda m, n: total(lambda k: A[m, k], over=(0, 1, 2)))  # here
 
 
+@faulty("E110", "`C` has 2 axes, `where` takes 1 coordinates")
+def restriction_of_one_coordinate(A: Tensor, C: Tensor) -> None:
+    assert_equals(C, lambda m, n: A[m, 0], where=lambda m: m < 3)  # here
+
+
+@faulty("E110", "`where` of `C` is a function of coordinates, found 3")
+def restriction_is_a_number(A: Tensor, C: Tensor) -> None:
+    assert_equals(C, lambda m, n: A[m, 0], where=3)  # here
+
+
+@faulty("E114", "`where` of `C` is a condition on coordinates, found")
+def restriction_is_no_condition(A: Tensor, C: Tensor) -> None:
+    assert_equals(C, lambda m, n: A[m, 0], where=lambda m, n: m + n)  # here
+
+
+@faulty("E106", "names `block_0`, which is not a size")
+def restriction_to_a_block(A: Tensor, C: Tensor) -> None:
+    (b,) = block_id((4,))
+    assert_equals(C, lambda m, n: A[m, 0], where=lambda m, n: m < b)  # here
+
+
 @faulty("E111", "a formula is computed from a value of type `Fragment`")
 def formula_of_registers(A: Tensor, C: Tensor) -> None:
     x = zeros(f32, BY)

@@ -13,7 +13,12 @@ from argus.core.ir.pretty import claim_text
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.outputs.writes import conditional_claim_error, stored_tensors, written_once_obligations
+from argus.core.proof.outputs.writes import (
+    conditional_claim_error,
+    stored_elsewhere,
+    stored_tensors,
+    written_once_obligations,
+)
 from argus.core.proof.values.held.between import coordinate
 from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
@@ -64,8 +69,8 @@ def equality_obligations(
     output = claim.view.buffer
     others = (each.stmt.claim for each in flow.timeline.steps if isinstance(each.stmt, Assert))
     if not any(isinstance(each, WrittenOnce) and _is_of_all(each, claim) for each in others):
-        once = WrittenOnce(whole(output), ())
-        yield from written_once_obligations(flow, step, stmt, once, records=False)
+        once = WrittenOnce(whole(output), (), over_axes(claim))
+        yield from written_once_obligations(flow, step, stmt, once, records=False, others=True)
     what = f"`{claim_text(claim)}` holds"
     if isinstance(found, str):
         yield undecided(stmt, claim, found)
@@ -73,9 +78,15 @@ def equality_obligations(
     yield Obligation("I39", what, stmt, algebra.TRUE, step.context, note=stated(claim, found.roundings), compared=1)
 
 
+def over_axes(claim: Equals) -> Cond:
+    """The claim's condition over the coordinates of the tensor. The view must be one of all its elements."""
+    order = axes_of(claim.view)
+    return claim.where if order is None else substitute_index(claim.where, {}, tuple(map(algebra.coord, order)))
+
+
 def _is_of_all(other: WrittenOnce, claim: Equals) -> bool:
     same = other.view.buffer is claim.view.buffer and axes_of(other.view) is not None
-    return same and other.where is algebra.TRUE
+    return same and other.where in (algebra.TRUE, over_axes(claim))
 
 
 def _proof(flow: Flow, stmt: Assert, claim: Equals) -> Held | str:
@@ -87,7 +98,7 @@ def _proof(flow: Flow, stmt: Assert, claim: Equals) -> Held | str:
         return reason or "a claim on part of a tensor is not supported by the verifier yet"
     if any(each.view.buffer.name in _reads(claim) for each in flow.replaced):
         return "the formula reads a tensor that the analysis sees through a view"
-    held = interpreted(flow, output, at)
+    held = Held((), frozenset()) if stored_elsewhere(flow, output) else interpreted(flow, output, at)
     if isinstance(held, str):
         return held
     if held.adds:
@@ -98,12 +109,21 @@ def _proof(flow: Flow, stmt: Assert, claim: Equals) -> Held | str:
 def difference(flow: Flow, held: Held, claim: Equals, at: Sequence[Sym], order: Sequence[int]) -> str:
     """Why what an output holds at these coordinates is not known to equal the claimed formula; empty if it is."""
     formula = _over(claim, at, order)
+    meant = substitute_index(claim.where, {}, tuple(at[axis] for axis in order))
     for case in held.cases:
-        multiples = _multiples(Known(flow, case.given), case.value)
-        known = Known(flow, (*case.given, *(algebra.eq(algebra.sym(s), by) for s, by in multiples.items())))
+        given = (*case.given, *(() if meant is algebra.TRUE else (meant,)))
+        if meant is not algebra.TRUE and flow.impossible(case.given, meant):
+            continue
+        multiples = _multiples(Known(flow, given), case.value)
+        known = Known(flow, (*given, *(algebra.eq(algebra.sym(s), by) for s, by in multiples.items())))
         same = {**dict(_equal_places(case.given, at)), **multiples}
-        value, meant = substitute(case.value, same), substitute(_in_blocks(substitute(formula, same), known), multiples)
-        if not known.equal(value, meant):
+        value, wanted = (
+            substitute(case.value, same),
+            substitute(_in_blocks(substitute(formula, same), known), multiples),
+        )
+        if meant is not algebra.TRUE:
+            value, wanted = known.simplified(value), known.simplified(wanted)
+        if not known.equal(value, wanted):
             return f"what is stored{_shown(case.value, at, order)} is not known to equal the formula"
     return ""
 

@@ -50,8 +50,8 @@ def program_equality_obligations(flows: Sequence[Flow], claimed: Claimed) -> Ite
     for flow in flows:
         stores = stores_of(flow, claimed.output)
         if stores and not any(map(is_reduction_store, stores)) and not is_claimed_whole(flow, claimed.output):
-            once = WrittenOnce(whole(claimed.output), ())
-            yield from written_once_obligations(flow, stores[0].step, stmt, once, records=False)
+            once = WrittenOnce(whole(claimed.output), (), claim.where)
+            yield from written_once_obligations(flow, stores[0].step, stmt, once, records=False, others=True)
         yield _equality(flow, claimed)
 
 

@@ -68,6 +68,11 @@ def _stores_in(way: Accesses, buffer: Buffer) -> tuple[Access, ...]:
     )
 
 
+def stored_elsewhere(flow: Flow, buffer: Buffer) -> bool:
+    """Whether only blocks on other control paths write to a tensor."""
+    return not stores_of(flow, buffer) and any(_stores_in(way, buffer) for way in flow.path_accesses)
+
+
 def is_reduction_store(store: Access) -> bool:
     """Whether a store adds to the element's previous value."""
     return isinstance(store.step.stmt, Copy) and store.step.stmt.combine is not None
@@ -97,11 +102,19 @@ def _no_double_writes(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> I
 
 
 def written_once_obligations(
-    flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce, *, padded: bool = False, records: bool = True
+    flow: Flow,
+    step: Step,
+    stmt: Assert,
+    claim: WrittenOnce,
+    *,
+    padded: bool = False,
+    records: bool = True,
+    others: bool = False,
 ) -> Iterator[Obligation]:
     """The obligations of a claim for the blocks of one control path; coverage counts the other paths that store.
 
     padded: another obligation asks that no padding is stored. records: whether the record of what is stored is asked.
+    others: elements that the claim excludes may be stored as well.
     """
     buffer = claim.view.buffer
     what = f"each element of `{buffer.name}` is written exactly once"
@@ -150,7 +163,8 @@ def written_once_obligations(
         yield Obligation("I4", f"the claimed elements lie in `{buffer.name}`", stmt, goal, premises="assumptions")
     for store in stores:
         assert store.places is not None
-        yield from _only_claimed_elements(store, store.places, claim)
+        if not others:
+            yield from _only_claimed_elements(store, store.places, claim)
         if records:
             yield from _holds_record(flow, store, store.places, claim, padded=padded)
 

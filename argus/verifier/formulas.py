@@ -1,42 +1,34 @@
 """Evaluates the proved content of an output, such as `relu(bf16(sum over k of A * B))`, in float64 with error bounds.
 
-Only tags that are plain coordinates are understood: each tensor is then an array with named axes. Whatever else a
-formula contains has no value here, and the output is not compared.
+A tensor is an array with an axis for each of its tags, which are functions of its coordinates. Whatever else a formula
+contains has no value here, and the output is not compared.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
 from string import ascii_letters
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from argus.core import dtype as dtypes
 from argus.core.algebra import TRUE
 from argus.core.dtype import DType
 from argus.core.elementwise import ELEMENT_OPS
-from argus.core.index import Coord, Index, Read, Symbol
-from argus.core.ir import Assert, Covers, Kernel, Tag, WrittenOnce, axes_of, walk
+from argus.core.index import Coord, Read, Symbol
+from argus.core.ir import Assert, Covers, Kernel, Tag, WrittenOnce, walk
 from argus.core.walk import evaluate, mentions, symbols
+from argus.verifier.formula_values import COMPARED, NoValueError, Value, aligned, apply, cast_to, joined, with_holes
 from argus.verifier.reference import F32_ROUNDING, Exact, rounding_of
+from argus.verifier.tagged_arrays import Known, Record, record_of
 
 Array = npt.NDArray[Any]
-_ROUNDINGS_OF_AN_OPERATION = 8
-"""How many roundings of its type an operation may be off: the hardware's functions are approximations."""
-_APPROXIMATE = {"tanh": 2.0**-10}
-"""Relative errors of instructions that are further off."""
 _FOLDS = ("sum", "maximum")
-_TOKEN = re.compile(r"\s*(-?\d[\w.+-]*|-?inf|[A-Za-z_]\w*|[(),*])")
+_TOKEN = re.compile(r"\s*(-?\d[\w.+-]*|-?inf|[A-Za-z_]\w*|[(),*]|<=|==|<)")
 _RESULT = re.compile(r"each element of `(\w+)` is (.*)")
-
-
-class NoValueError(Exception):
-    """The formula contains something that is not evaluated."""
 
 
 def contents(results: Sequence[str]) -> dict[str, str]:
@@ -44,23 +36,6 @@ def contents(results: Sequence[str]) -> dict[str, str]:
     found = [(match[1], match[2]) for line in results if (match := _RESULT.fullmatch(line)) is not None]
     names = [name for name, _ in found]
     return {name: form for name, form in found if names.count(name) == 1}
-
-
-@frozen(eq=False)
-class _Value:
-    """An array with named axes. error: a bound on the difference of each element. unit: its type's rounding."""
-
-    axes: tuple[str, ...]
-    exact: Exact
-    error: Exact
-    unit: float
-
-    def along(self, axes: Sequence[str]) -> tuple[Exact, Exact]:
-        """The array and its error with these axes, in order; extent 1 along those that it lacks."""
-        held = [name for name in axes if name in self.axes]
-        order = [self.axes.index(name) for name in held]
-        places = tuple(slice(None) if name in self.axes else None for name in axes)
-        return self.exact.transpose(order)[places], self.error.transpose(order)[places]
 
 
 @frozen(eq=False)
@@ -75,7 +50,7 @@ class Formula:
     form: str
     kernels: tuple[tuple[Kernel, Mapping[str, str]], ...]
     sizes: Mapping[Symbol, int]
-    _tags: dict[str, tuple[str, ...]] = field(init=False)
+    _tags: dict[str, Record] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "_tags", dict(self._tagged()))
@@ -94,42 +69,64 @@ class Formula:
         return exact, error + unit * (np.abs(exact) + error)
 
     def _value(self, arrays: Mapping[str, Array]) -> tuple[Exact, Exact]:
-        axes = self._claimed_axes()
-        value = _Parser(self, arrays).value()
-        if not set(value.axes) <= set(axes):
+        claimed, value, shape = self._claimed(), _Parser(self, arrays).value(), arrays[self.output].shape
+        if not set(value.axes) <= {name for name, _ in claimed.names}:
             raise NoValueError
-        exact, error = value.along(axes)
-        shape = arrays[self.output].shape
-        return np.broadcast_to(exact, shape), np.broadcast_to(error, shape)
+        if claimed.axes:
+            exact, error = (np.broadcast_to(each, shape) for each in value.along(claimed.axes))
+        else:
+            known = self.known(arrays)
+            exact, told = claimed.at_tags(value.exact, value.axes, shape, known)
+            error = np.where(told, claimed.at_tags(value.error, value.axes, shape, known)[0], np.inf)
+            if not told.any() and told.size:
+                raise NoValueError
+        if value.holes and np.isnan(exact).any():
+            raise NoValueError
+        return exact, error
 
-    def _tagged(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The names of each tensor's axes; a tensor with other tags, or tagged twice, has no entry."""
-        seen: dict[str, list[tuple[str, ...]]] = {}
+    def known(self, arrays: Mapping[str, Array]) -> Known:
+        integers = {
+            inner: arrays[outer].astype(np.int64)
+            for inner, outer in self.kernels[-1][1].items()
+            if outer in arrays and arrays[outer].dtype.kind in "iu"
+        }
+        return Known(self.sizes, integers)
+
+    def _tagged(self) -> Iterator[tuple[str, Record]]:
+        """The tags of each tensor; a tensor that is tagged in two ways has no entry."""
+        seen: dict[str, list[Record | None]] = {}
         for kernel, outside in self.kernels:
             for stmt in walk(kernel.body):
                 if isinstance(stmt, Tag):
                     name = outside.get(stmt.view.buffer.name, "")
-                    order = axes_of(stmt.view)
-                    named = _axis_names(stmt.names, len(stmt.view.shape))
-                    seen.setdefault(name, []).append(() if order is None else tuple(named[at] for at in order if named))
-        return ((name, found[0]) for name, found in seen.items() if len(set(found)) == 1 and found[0])
+                    seen.setdefault(name, []).append(record_of(stmt.names, stmt.view))
+        for name, found in seen.items():
+            first = found[0]
+            if first is not None and all(each is not None and _alike(first, each) for each in found):
+                yield name, first
 
-    def axes(self, tensor: str) -> tuple[str, ...]:
-        """The names of a tensor's axes. Raises NoValueError if its tags are not its coordinates."""
-        if tensor not in self._tags:
+    def tensor(self, name: str, arrays: Mapping[str, Array]) -> Value:
+        """A tensor's elements by its tags. Raises NoValueError if it has none, ValueError as `over_tags`."""
+        if name not in self._tags and arrays[name].size == 1:
+            number = arrays[name].astype(np.float64).reshape(())
+            return Value((), number, np.zeros(()), rounding_of(arrays[name].dtype))
+        if name not in self._tags:
             raise NoValueError
-        return self._tags[tensor]
+        record, exact = self._tags[name], arrays[name].astype(np.float64)
+        axes, unit = record.axes, rounding_of(arrays[name].dtype)
+        if axes:
+            return Value(axes, exact, np.zeros_like(exact), unit)
+        exact = record.over_tags(exact, self.known(arrays))
+        return Value(tuple(name for name, _ in record.names), exact, np.zeros_like(exact), unit, holes=True)
 
-    def _claimed_axes(self) -> tuple[str, ...]:
+    def _claimed(self) -> Record:
         kernel, outside = self.kernels[-1]
         claims = [s.claim for s in walk(kernel.body) if isinstance(s, Assert)]
         mine = [c for c in claims if isinstance(c, WrittenOnce) and outside.get(c.view.buffer.name) == self.output]
-        if len(mine) != 1 or mine[0].where is not TRUE:
+        record = record_of(mine[0].record, mine[0].view, mine[0].where) if len(mine) == 1 else None
+        if record is None:
             raise NoValueError
-        named, order = _axis_names(mine[0].record, len(mine[0].view.shape)), axes_of(mine[0].view)
-        if order is None or not named:
-            raise NoValueError
-        return tuple(named[at] for at in order)
+        return record
 
     def sums_all(self, name: str, extent: int) -> bool:
         """Whether every claim about the sums over a name is that they cover this whole range."""
@@ -141,14 +138,10 @@ class Formula:
         return bool(mine) and whole and all(claim.where is TRUE for claim in mine)
 
 
-def _axis_names(record: Sequence[tuple[str, Index]], rank: int) -> dict[int, str]:
-    """The name of each axis, where every name of the record is a coordinate of its own; else empty."""
-    found = {index.axis: name for name, index in record if isinstance(index, Coord)}
-    return found if len(record) == rank == len(found) else {}
-
-
 class _Parser:
-    """Evaluates a formula: names, numbers, `f(x, ...)`, `x * y`, `sum over k of x * y`, `sum of x over k`."""
+    """Evaluates a formula: names, numbers, `f(x, ...)`, `x * y`, `sum over k of x * y`, `sum of x over k`, and
+    `where(test, x, y)` with tests `x < y`, `(t or t)`, `not (t)`.
+    """
 
     def __init__(self, formula: Formula, arrays: Mapping[str, Array]) -> None:
         self.formula, self.arrays = formula, arrays
@@ -156,7 +149,7 @@ class _Parser:
         if "".join(self.tokens) != formula.form.replace(" ", ""):
             raise NoValueError
 
-    def value(self) -> _Value:
+    def value(self) -> Value:
         found = self._product()
         if self.tokens:
             raise NoValueError
@@ -167,7 +160,7 @@ class _Parser:
             raise NoValueError
         return self.tokens.pop(0)
 
-    def _product(self) -> _Value:
+    def _product(self) -> Value:
         if self.tokens[:2] == ["sum", "over"]:
             del self.tokens[:2]
             name = self._next()
@@ -176,10 +169,10 @@ class _Parser:
         found = self._atom()
         while self.tokens[:1] == ["*"]:
             self._next()
-            found = _apply("mul", (found, self._atom()))
+            found = apply("mul", (found, self._atom()))
         return found
 
-    def _sum(self, name: str) -> _Value:
+    def _sum(self, name: str) -> Value:
         """A sum of products, in single precision and any order."""
         factors = [self._atom()]
         while self.tokens[:1] == ["*"]:
@@ -187,7 +180,7 @@ class _Parser:
             factors.append(self._atom())
         if len(factors) != 2 or any(name not in each.axes for each in factors):
             raise NoValueError
-        left, right = factors
+        _, (left, right) = aligned(*factors)
         depth = left.exact.shape[left.axes.index(name)]
         if not self.formula.sums_all(name, depth):
             raise NoValueError
@@ -202,28 +195,69 @@ class _Parser:
         sizes = summed(np.abs(left.exact) + left.error, np.abs(right.exact) + right.error)
         exact = summed(left.exact, right.exact)
         inherited = sizes - summed(np.abs(left.exact), np.abs(right.exact))
-        return _Value(kept, exact, inherited + depth * F32_ROUNDING * sizes, F32_ROUNDING)
+        return Value(kept, exact, inherited + depth * F32_ROUNDING * sizes, F32_ROUNDING, left.holes or right.holes)
 
-    def _atom(self) -> _Value:
-        token = self._next()
-        if re.match(r"-?\d|-?inf", token):
-            number = np.asarray(float(token), np.float64)
-            return _Value((), number, np.zeros(()), 0.0)
-        if not token.isidentifier():
+    def _atom(self) -> Value:
+        word = self._next()
+        if re.match(r"-?\d|-?inf", word):
+            number = np.asarray(float(word), np.float64)
+            return Value((), number, np.zeros(()), 0.0)
+        if not word.isidentifier():
             raise NoValueError
-        if token in _FOLDS and self.tokens[:1] == ["of"]:
-            return self._fold(token)
+        if word in _FOLDS and self.tokens[:1] == ["of"]:
+            return self._fold(word)
         if self.tokens[:1] != ["("]:
-            return self._tensor(token)
+            return self._tensor(word)
         self._next("(")
+        if word == "where":
+            return self._where()
         parts = [self._product()]
         while self.tokens[:1] == [","]:
             self._next()
             parts.append(self._product())
         self._next(")")
-        return _cast(token, parts) if token not in ELEMENT_OPS else _apply(token, parts)
+        return cast_to(word, parts) if word not in ELEMENT_OPS else apply(word, parts)
 
-    def _fold(self, what: str) -> _Value:
+    def _where(self) -> Value:
+        """One of two values; where the test may be either, with the distance of both as its error."""
+        test = self._test()
+        parts: list[Value] = []
+        for _ in range(2):
+            self._next(",")
+            parts.append(self._product())
+        self._next(")")
+        axes, held = aligned(test, *parts)
+        (true, unsure), (then, one), (other, two) = (part.along(axes) for part in held)
+        exact, error = np.where(true != 0, then, other), np.where(true != 0, one, two)
+        either = np.abs(then - other) + one + two
+        error = np.where(unsure != 0, either, error)
+        return with_holes(Value(axes, exact, error, max(part.unit for part in parts)), held)
+
+    def _test(self) -> Value:
+        """1 where a test holds; its error is 1 where rounding may change it."""
+        if self.tokens[:1] == ["not"]:
+            self._next()
+            found = self._test()
+            return evolve(found, exact=1 - found.exact)
+        if self.tokens[:1] == ["("]:
+            self._next()
+            found = self._test()
+            while self.tokens[:1] in (["and"], ["or"]):
+                by = np.minimum if self._next() == "and" else np.maximum
+                found = joined(found, self._test(), by)
+            self._next(")")
+            return found
+        left = self._product()
+        compared = COMPARED.get(self._next())
+        if compared is None:
+            raise NoValueError
+        right = self._product()
+        axes, held = aligned(left, right)
+        (a, one), (b, two) = (part.along(axes) for part in held)
+        unsure = (np.abs(a - b) <= one + two) & (one + two > 0)
+        return with_holes(Value(axes, compared(a, b).astype(np.float64), unsure.astype(np.float64), 0.0), held)
+
+    def _fold(self, what: str) -> Value:
         """A sum or a maximum along one name."""
         self._next("of")
         value = self._product()
@@ -234,46 +268,23 @@ class _Parser:
             raise NoValueError
         kept = tuple(axis for axis in value.axes if axis != name)
         if what == "maximum":
-            return _Value(kept, value.exact.max(at), value.error.max(at), value.unit)
+            return Value(kept, value.exact.max(at), value.error.max(at), value.unit, value.holes)
         sizes = (np.abs(value.exact) + value.error).sum(at)
         error = value.error.sum(at) + value.exact.shape[at] * F32_ROUNDING * sizes
-        return _Value(kept, value.exact.sum(at), error, F32_ROUNDING)
+        return Value(kept, value.exact.sum(at), error, F32_ROUNDING, value.holes)
 
-    def _tensor(self, name: str) -> _Value:
+    def _tensor(self, name: str) -> Value:
         names = {inner: outer for _, outside in self.formula.kernels for inner, outer in outside.items()}
+        sizes = {symbol.name: value for symbol, value in self.formula.sizes.items()}
+        if name in sizes and name not in names:
+            return Value((), np.asarray(sizes[name], np.float64), np.zeros(()), 0.0)
         outer = names.get(name, "")
         if outer not in self.arrays or outer == self.formula.output:
             raise NoValueError
-        array = self.arrays[outer]
-        exact = array.astype(np.float64)
-        return _Value(self.formula.axes(outer), exact, np.zeros_like(exact), rounding_of(array.dtype))
+        return self.formula.tensor(outer, self.arrays)
 
 
-def _cast(name: str, parts: Sequence[_Value]) -> _Value:
-    kind = getattr(dtypes, name, None)
-    if not isinstance(kind, DType) or kind.family != "float" or len(parts) != 1:
-        raise NoValueError
-    (value,) = parts
-    unit = rounding_of(kind.numpy)
-    rounded = value.exact.astype(kind.numpy).astype(np.float64)
-    error = value.error + unit * (np.abs(value.exact) + value.error)
-    return _Value(value.axes, np.where(np.isfinite(rounded), value.exact, rounded), error, unit)
-
-
-def _apply(name: str, parts: Sequence[_Value]) -> _Value:
-    """The operation, with the errors of its operands at the corners of their intervals and its own roundings."""
-    entry = ELEMENT_OPS[name]
-    if entry.arity != len(parts):
-        raise NoValueError
-    axes = tuple(dict.fromkeys(axis for part in parts for axis in part.axes))
-    operands = [part.along(axes) for part in parts]
-    exact = np.asarray(entry.meaning(*(value for value, _ in operands)), np.float64)
-    unit = max(part.unit for part in parts)
-    spread = np.zeros_like(exact)
-    if any(part.error.any() for part in parts):
-        for signs in product((-1, 1), repeat=len(parts)):
-            moved = (value + sign * error for sign, (value, error) in zip(signs, operands, strict=True))
-            corner = entry.meaning(*moved)
-            spread = np.fmax(spread, np.abs(corner - exact))
-    relative = max(_ROUNDINGS_OF_AN_OPERATION * max(unit, F32_ROUNDING / 2), _APPROXIMATE.get(name, 0.0))
-    return _Value(axes, exact, spread + relative * np.abs(exact), unit)
+def _alike(one: Record, two: Record) -> bool:
+    """Whether two give one tensor the same tags: two tags of one view, or both of the tensor's own coordinates."""
+    same_view = (one.view.shape, one.view.at, one.view.where) == (two.view.shape, two.view.at, two.view.where)
+    return (same_view and one.names == two.names) or bool(one.axes and one.axes == two.axes)

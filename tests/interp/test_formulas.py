@@ -6,6 +6,7 @@ The kernels are those of tests/corpus/formulas and of tests/corpus/proved; twins
 from __future__ import annotations
 
 from itertools import islice
+from math import inf, nan
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from argus.interp.run import find_violations, run
 from argus.interp.search.schedule import FLOAT_DRAWS, Schedule, directed
 from argus.interp.search.search import sizes_in_order
 from argus.interp.values.drawn_inputs import KINDS, drawn_floats, kind_of
+from argus.interp.values.formulas import differs
 from argus.interp.violation import Violation
 from argus.language import (
     Tensor,
@@ -125,3 +127,27 @@ def test_an_element_that_is_never_written_violates_the_claim() -> None:
     (found,) = find_violations(prepared, {"R": 2, "N": 132}, Schedule())
     assert (found.code, found.element) == ("I39", (0, 128))
     assert "is never written" in found.message
+
+
+def test_a_row_of_no_element_is_compared_as_stated() -> None:
+    found = violations(traced(CORPUS / "refuted" / "formula_mean_of_none.py"), 4)
+    assert {each.message for each in found} == {"element [0] of `Y` is nan, the formula 0"}
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "allowed", "wrong"),
+    [
+        (1.0, 1.0 + 1e-9, 1e-8, False),
+        (1.0, 1.0 + 1e-7, 1e-8, True),
+        (nan, 1.0, 1e-8, True),
+        (nan, inf, 0.0, True),
+        (inf, inf, 0.0, False),
+        (-inf, inf, 0.0, True),
+        (1e300, inf, 0.0, True),
+        (nan, nan, 0.0, False),
+        (1.0, nan, 0.0, False),
+        (1.0, 2.0, nan, False),
+    ],
+)
+def test_nan_and_infinity_are_compared(found: float, expected: float, allowed: float, *, wrong: bool) -> None:
+    assert differs(*(np.array([each]) for each in (found, expected, allowed))).tolist() == [wrong]

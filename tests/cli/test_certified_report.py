@@ -18,6 +18,7 @@ from argus.search.certificates.certificate import open_certificate
 from argus.search.certificates.check_result import Check
 from argus.search.journal import decode_event
 from tests.cli.test_optimize_out import searched
+from tests.search.problems.test_files import SIZES, kernel_file
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +112,29 @@ def test_a_folder_without_a_report_claims_nothing_about_it(out: Path) -> None:
     (out / "report.html").unlink()
 
     assert check_report(*open_certificate(out)) is None
+
+
+@pytest.mark.share(3)
+def test_the_report_of_a_kernel_file_is_not_checked_and_all_else_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A search on a file, delivered, then certified without the file: nothing of its page is vouched for."""
+    source, out = kernel_file(tmp_path), tmp_path / "fast"
+    places = ["--journal", str(tmp_path / "runs.db"), "--out", str(out), "--workers", "0"]
+    sought = ["optimize", str(source), "--sizes", SIZES, "--target", "gfx942", "--on", "model", "--trials", "2"]
+    assert main([*sought, *places]) == 0
+    source.unlink()
+    capsys.readouterr()
+
+    assert main(["certify", str(out)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split(":")[0] for line in lines if line.startswith("not checked")} == {
+        "not checked run",
+        "not checked report",
+    }
+    assert not [line for line in lines if line.startswith("ok          report")]
+
+    code = next(out.glob("*.hip"))
+    code.write_text(code.read_text(encoding="utf-8").replace("at0 < M_", "at0 <= M_"), encoding="utf-8")
+    assert main(["certify", str(out)]) == 1
+    assert "FAILED      source" in capsys.readouterr().out

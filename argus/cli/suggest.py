@@ -41,7 +41,7 @@ def suggest(file: str, solver: str, seconds: float, everything: bool, as_json: b
             Screen().lines([""] if len(made) > 1 else [])
             Screen().lines(suggestion_lines(made[-1], everything=everything))
     document: dict[str, object] = {"schema": SCHEMA, "kernels": [suggestions_json(each) for each in made]}
-    return Outcome(0 if all(each.found for each in made) else _OPEN, document)
+    return Outcome(0 if all(each.found or each.formulas for each in made) else _OPEN, document)
 
 
 def suggestion_lines(made: Suggestions, *, everything: bool) -> Iterator[str]:
@@ -49,6 +49,9 @@ def suggestion_lines(made: Suggestions, *, everything: bool) -> Iterator[str]:
     yield f"# {made.kernel} ({made.target}): {len(made.found)} of {made.tried} candidates"
     for each in made.found:
         yield from _lines(each, made)
+    for each in made.formulas:
+        yield f"# {each.place}; proved without other claims"
+        yield each.code
     if everything:
         yield from _section("implied by these", made.implied, made)
         yield from _section("not refuted, not proved", made.open, made)

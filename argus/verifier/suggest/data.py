@@ -12,7 +12,7 @@ from argus.verifier.suggest.suggest import Suggestion, Suggestions
 def suggestions_json(made: Suggestions) -> dict[str, object]:
     """One kernel's suggestions, in the schema `argus.suggestions/1`."""
     plain = asdict(made, recurse=False)
-    for name in ("found", "implied", "open"):
+    for name in ("found", "implied", "open", "formulas"):
         plain[name] = [_suggestion(each) for each in getattr(made, name)]
     return plain
 

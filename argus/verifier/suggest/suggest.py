@@ -8,6 +8,7 @@ from typing import cast
 
 from attrs import frozen
 
+from argus.core.check import claim_views
 from argus.core.diagnostic import ArgusError
 from argus.core.dsl.kernel import Template
 from argus.core.index import Index
@@ -28,9 +29,11 @@ from argus.solvers.session.session import Session
 from argus.verifier.kernel import CheckedObligation, check_obligations, verify
 from argus.verifier.suggest.pool import FILE, Candidate, candidates
 from argus.verifier.suggest.program import mutants, with_statements, without_claims
+from argus.verifier.suggest.values import proved_formulas
 
 _OF_THE_FIRST = 24
 _MISTAKES = 24
+_AT_THE_END = "at the end of the kernel"
 _ALWAYS = ("tag", "covers", "written once")
 """Kinds that a verdict about the output needs, and that are therefore never dropped as implied."""
 
@@ -64,7 +67,8 @@ class Suggestions:
     every run; otherwise they hold for the data flow alone, and `reason` says what is refuted or unproved.
     found: proved, and not implied by better ones. implied: proved, but every mutant they exclude is excluded by one of
     `found`. open: not violated by any run, and not proved. tried: how many candidates; runs, mistakes: how many sizes
-    were run and mutants tried.
+    were run and mutants tried. formulas: that outputs equal what the analysis finds that they hold; proved of the
+    kernel without other claims.
     """
 
     kernel: str
@@ -78,6 +82,7 @@ class Suggestions:
     tried: int
     runs: int
     mistakes: int
+    formulas: tuple[Suggestion, ...] = ()
 
 
 def suggest_invariants(
@@ -132,8 +137,15 @@ def _suggested(traced: Kernel, backend: Solver, limits: Budget) -> tuple[Suggest
         len(pool),
         len(sizes),
         tried,
+        tuple(map(_of_values, proved_formulas(traced, Session(backend, limits, None)))),
     )
     return suggestions, _with(traced, kept)
+
+
+def _of_values(stmt: Assert) -> Suggestion:
+    (view,) = claim_views(stmt.claim)
+    text = claim_text(stmt.claim)
+    return Suggestion(text, "equals", view.buffer.name, _AT_THE_END, Span(), claim=text)
 
 
 def _is_made(candidate: Candidate, made: set[str]) -> bool:
@@ -265,7 +277,7 @@ def _suggestion(
 ) -> Suggestion:
     standing = standings.get(each.number, _NOTHING)
     at = Span() if each.before is None else each.before.span
-    start = "at the start of the kernel" if isinstance(each.stmt, Tag) else "at the end of the kernel"
+    start = "at the start of the kernel" if isinstance(each.stmt, Tag) else _AT_THE_END
     return Suggestion(
         each.code,
         each.kind,

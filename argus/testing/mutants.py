@@ -20,6 +20,7 @@ from argus.core.ir import Kernel
 from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted
 from argus.interp.compiled_kernel import Prepared
+from argus.interp.memory.loading import outputs
 from argus.interp.run import Outcome, promised_integers, run_prepared
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
@@ -27,6 +28,7 @@ from argus.interp.violation import UnsatisfiedPromiseError
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
 from argus.testing.mutation import Mutant
+from argus.verifier.claimed_formulas import claimed_outputs
 from argus.verifier.kernel import first_unproved, verify
 from argus.verifier.reference import Comparison, Contraction, claimed_contraction, compare, compare_with_claims
 
@@ -68,7 +70,8 @@ class Judge:
     """Judges the mutants of one kernel.
 
     solver, budget: as for `verify`. searches: whether to search for a counterexample if there is no proof.
-    The original's stated results, and its outputs by sizes, are cached.
+    The original's stated results, and its outputs by sizes, are cached. Outputs with a claimed formula are compared
+    with it, others with the claimed contraction or with the original.
     """
 
     original: Kernel
@@ -179,6 +182,15 @@ class Judge:
         return len(sizes), ""
 
     def _difference(self, size: Sizes, outcome: Outcome) -> str:
+        told: set[str] = set()
+        for stated in claimed_outputs(self.original, outcome.arrays, size, 0):
+            told.add(stated.output)
+            made = outcome.arrays[stated.output][stated.rows].astype(np.float64)
+            found = compare(made, stated.expected, stated.bound, f"the formula of `{stated.output}`")
+            if not found.right:
+                return f"{found.outside} numbers are not {found.with_what}"
+        if told == {each.name for each in outputs(self.original)}:
+            return ""
         claimed = self._claimed
         if claimed is not None:
             found = _as_claimed(claimed, outcome.arrays)

@@ -106,17 +106,12 @@ class Contraction:
         return np.sort(np.array([0, *drawn.tolist(), rows - 1], np.int64))
 
     def exact(self, arrays: Mapping[str, Array], rows: Rows) -> tuple[Exact, Exact]:
-        """Those rows of the result c, and the error bound of each element.
-
-        The bound is u |c| + (1 + u) e, where e bounds the error of fp32 sums of the exact products in any order and u
-        is the output type's rounding.
-        """
+        """Those rows of the result, and the error bound of each element."""
         left = arrays[self.left.name].take(rows, 1 - self._summed()).astype(np.float64)
         right = arrays[self.right.name].astype(np.float64)
         result: Exact = np.einsum(self.equation, left, right, optimize=True)
         sizes: Exact = np.einsum(self.equation, np.abs(left), np.abs(right), optimize=True)
-        error = self.depth(arrays) * F32_ROUNDING * sizes
-        return result, self.rounding * np.abs(result) + (1 + self.rounding) * error
+        return result, bound_of_sums(result, sizes, self.depth(arrays), self.rounding)
 
     def depth(self, arrays: Mapping[str, Array]) -> int:
         """How many products an element of the result sums."""
@@ -131,6 +126,15 @@ class Contraction:
     def _summed(self) -> int:
         """The axis of the left factor that is summed; the other is the output's rows."""
         return self.equation.index("k")
+
+
+def bound_of_sums(result: Exact, sizes: Exact, depth: int, rounding: float) -> Exact:
+    """The error bound u |c| + (1 + u) e of each element c of a matrix product.
+
+    e bounds the error of fp32 sums of the exact products in any order; u is the rounding of the output's type.
+    sizes: the sums of the products' absolute values. depth: the products in a sum.
+    """
+    return rounding * np.abs(result) + (1 + rounding) * depth * F32_ROUNDING * sizes
 
 
 def compare_with_claims(

@@ -13,7 +13,8 @@ from argus.core.ir import Kernel
 from argus.core.query import Budget
 from argus.testing.mutants import Judge, Thoroughness
 from argus.testing.mutation import OPERATORS, Mutant, Operator
-from property_tests.programs import KERNELS
+from property_tests.programs import CORPUS, KERNELS, templates
+from tests.verifier.switched_off_checks import without_formulas
 
 SMALL = ("no_prefetch", "one_tile_of_k", "zeroed_sum", "barriers_by_hand", "stores_of_boxes", "scaled_output")
 """Kernels of both targets that are cheap to verify; together every construct of the corpus."""
@@ -73,6 +74,18 @@ def test_the_judge_tells_a_survivor() -> None:
     for mutant in drop(kernel):
         assert judge(mutant).fate == "refuted"
         assert judge.judge_proved(mutant, same_results=True).fate == "survived"
+
+
+def test_numbers_are_compared_with_the_claimed_formula() -> None:
+    """A kernel that claims nothing, taken for a proved mutant, computes another mean than the original's formula."""
+    (wrong,) = templates(CORPUS / "refuted" / "formula_mean_by_a_constant.py")
+    kernel = without_formulas(wrong.trace())
+    mutant = Mutant("other_divisor", kernel, "256 for N", kernel.span)
+    judged = Judge(KERNELS["formula_row_mean"], thoroughness=Thoroughness(runs=4)).judge_proved(
+        mutant, same_results=True
+    )
+    assert judged.fate == "survived"
+    assert "numbers are not the formula of `Y`" in judged.why
 
 
 @pytest.mark.nightly

@@ -18,11 +18,10 @@ from argus.search.bench_harness.inputs import Array, Case, RandomInputs, Sizes, 
 from argus.search.bench_harness.outputs import Places, check_precision, compare_elements, sample_rows_and_columns
 from argus.search.bench_harness.subject import CheckScope, Mismatch, Tensor
 from argus.search.problems.problem import Gemm
-from argus.verifier.reference import F32_ROUNDING, Exact
+from argus.verifier.reference import Exact, bound_of_sums, rounding_of
 
 Shape = tuple[int, int, int]
 _TYPE = np.dtype(bfloat16)
-_ROUNDING = 2.0**-8
 TENSORS = (
     Tensor("A", _TYPE, read=True, written=False),
     Tensor("B", _TYPE, read=True, written=False),
@@ -82,7 +81,7 @@ class Product:
         rows, columns = sample_rows_and_columns(m, n, k, generator, looked.most_products)
         product, sums = exact_product(case, rows, columns)
         made = found["C"][np.ix_(rows, columns)].astype(np.float64)
-        bound = _ROUNDING * np.abs(product) + (1 + _ROUNDING) * k * F32_ROUNDING * sums
+        bound = bound_of_sums(product, sums, k, rounding_of(_TYPE))
         mismatch = compare_elements(made, product, bound, "float64") if looked.numbers else None
         if mismatch is None and looked.precision and case.statistical:
             return check_precision(made, product, _TYPE, k)

@@ -15,10 +15,8 @@ from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
 from argus.search.problems.references import find_difference
 from argus.verifier.api import interpret
-from argus.verifier.reference import F32_ROUNDING, Comparison, compare
+from argus.verifier.reference import Comparison, bound_of_sums, compare, rounding_of
 
-_ROUNDING = 2.0**-8
-"""Unit roundoff of bfloat16."""
 SEEDS = (0, 1)
 REFERENCE = "float64"
 TOLERANCE = (
@@ -85,5 +83,5 @@ def compare_product(kernel: Kernel, shape: tuple[int, int, int], seed: int) -> C
     (made,) = interpret(kernel, left, right, poisoned, tags=False).values()
     exact = left.astype(np.float64) @ right.astype(np.float64).T
     sizes = np.abs(left.astype(np.float64)) @ np.abs(right.astype(np.float64)).T
-    bound = _ROUNDING * np.abs(exact) + (1 + _ROUNDING) * k * F32_ROUNDING * sizes
+    bound = bound_of_sums(exact, sizes, k, rounding_of(np.dtype(bfloat16)))
     return compare(made.astype(np.float64), exact, bound, REFERENCE)

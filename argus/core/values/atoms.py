@@ -13,6 +13,7 @@ from attrs import field, frozen
 
 from argus.core.index import Cond, Index, Symbol, digest_of
 from argus.core.interning import unique
+from argus.core.values.ends import whole
 from argus.core.walk import symbols
 
 Free = frozenset[Symbol]
@@ -225,6 +226,7 @@ def _in_indices(*parts: Index | Cond) -> Free:
 
 
 def cell(tensor: str, at: tuple[Index, ...]) -> Cell:
+    at = tuple(map(whole, at))
     return unique(Cell, tensor, at, digest_of("cell", tensor, *(x.digest for x in at)), _in_indices(*at), 0)
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
+from itertools import count
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Cmp, Cond, Const, Index, Symbol
+from argus.core.index import Cmp, Cond, Index, Symbol
 from argus.core.values import polynomial as polys
 from argus.core.values.atoms import (
     ONE,
-    UNIT,
     ZERO,
     Above,
     Atom,
@@ -25,6 +25,7 @@ from argus.core.values.atoms import (
     Cell,
     Count,
     Exp,
+    Free,
     Greatest,
     Holds,
     Inhabited,
@@ -36,7 +37,6 @@ from argus.core.values.atoms import (
     Prefix,
     bound_variable,
     cell,
-    constant,
     greatest_atom,
     inhabited_atom,
     number_of,
@@ -45,28 +45,19 @@ from argus.core.values.atoms import (
     prefix_atom,
     single,
 )
+from argus.core.values.ends import clipped, end, greater, lesser, rounded, unclipped
+from argus.core.values.literals import literals, remainder, rewritten, rounded_by
+from argus.core.values.meeting import over_iterations
 from argus.core.values.places import limit as limit_of
-from argus.core.values.places import moved, point_of, shift, turned
+from argus.core.values.places import moved, point_of, share_a_place, shift, turned
+from argus.core.values.strides import divided, is_multiple, stride, times
 from argus.core.values.truth import above, holds
 from argus.core.walk import substitute, symbols
 
 Symbols = Mapping[Symbol, Index]
 _SPELLED_OUT = 8
-
-
-def rewritten(value: Poly, visit: Callable[[Atom], Poly | None]) -> Poly:
-    """The polynomial with each atom replaced by its visit's result, where that is not None."""
-    parts: list[Poly] = []
-    for monomial, factor in value.terms:
-        term = constant(factor)
-        for atom, power in monomial:
-            found = visit(atom)
-            if found is None:
-                term = polys.mul(term, of_atom(atom, power))
-            else:
-                term = polys.mul(term, polys.power(found, power))
-        parts.append(term)
-    return polys.add(*parts)
+_EXPANDED = 64
+"""Terms of a product that is spelled out, at most."""
 
 
 @lru_cache(maxsize=1 << 14)
@@ -122,11 +113,13 @@ def mapped(
 
 def sum_over(variable: Symbol, low: Index, high: Index, body: Poly) -> Poly:
     """The sum of the body over [low, high); low <= high is the caller's condition."""
+    low, high = clipped(low, high)
     return polys.sub(prefix(variable, high, body, product=False), prefix(variable, low, body, product=False))
 
 
 def product_over(variable: Symbol, low: Index, high: Index, body: Poly) -> Poly:
     """The product of the body over [low, high); low <= high is the caller's condition."""
+    low, high = clipped(low, high)
     upper, lower = (prefix(variable, end, body, product=True) for end in (high, low))
     return polys.mul(upper, _inverse(lower))
 
@@ -144,6 +137,7 @@ def _inverse(value: Poly) -> Poly:
 @lru_cache(maxsize=1 << 13)
 def prefix(variable: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly:
     """The sum, or the product, over [0, bound), in normal form."""
+    bound = end(bound)
     if bound is algebra.const(0):
         return ONE if product else ZERO
     if product:
@@ -159,18 +153,22 @@ def prefix(variable: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly
 def _product_prefix(variable: Symbol, bound: Index, body: Poly) -> Poly:
     alone = single(body)
     if alone is None or alone[1] != 1 or not alone[0]:
-        fixed = variable not in body.free
-        return _repeated(bound, body) if fixed else _prefix_atom(variable, bound, body, product=True)
+        if variable not in body.free:
+            return _repeated(bound, body)
+        return _limited_product(variable, bound, body) or _prefix_atom(variable, bound, body, product=True)
     result = ONE
     for atom, exponent in alone[0]:
         if isinstance(atom, Exp):
             total = prefix(variable, bound, polys.scale(atom.of, exponent), product=False)
             result = polys.mul(result, polys.exp(total))
-            continue
-        part = of_atom(atom, exponent)
-        fixed = variable not in atom.free
-        own = _repeated(bound, part) if fixed else _prefix_atom(variable, bound, part, product=True)
-        result = polys.mul(result, own)
+        elif variable not in atom.free:
+            result = polys.mul(result, _repeated(bound, of_atom(atom, exponent)))
+        elif exponent.denominator > 1:
+            result = polys.mul(result, _prefix_atom(variable, bound, of_atom(atom, exponent), product=True))
+        else:
+            one = atom.of if isinstance(atom, Base) else of_atom(atom)
+            whole = _prefix_atom(variable, bound, one, product=True)
+            result = polys.mul(result, polys.power(whole, exponent))
     return result
 
 
@@ -185,6 +183,18 @@ def _repeated(bound: Index, body: Poly) -> Poly:
     for atom, factor in terms:
         powers = polys.mul(powers, polys.power(of_atom(prefix_atom(name, atom, body, product=True)), factor))
     return powers
+
+
+def _limited_product(variable: Symbol, bound: Index, body: Poly) -> Poly | None:
+    """The product of a body that is 1 where a condition bounds the variable, or elsewhere."""
+    for cond, rest, without in literals(body, variable):
+        limit = limit_of(cond, variable) if without is ONE else None
+        if limit is not None:
+            ends = lesser(bound, limit[1]), lesser(0, limit[1])
+            below, before = (prefix(variable, each, rest, product=True) for each in ends)
+            found = polys.mul(below, _inverse(before))
+            return found if limit[0] else polys.mul(prefix(variable, bound, rest, product=True), _inverse(found))
+    return None
 
 
 def _sum_prefix(variable: Symbol, bound: Index, inner: Monomial) -> Poly:
@@ -204,31 +214,45 @@ def _sum_prefix(variable: Symbol, bound: Index, inner: Monomial) -> Poly:
         limit = limit_of(cond, variable)
         if limit is not None:
             below = polys.sub(
-                prefix(variable, algebra.minimum(bound, limit[1]), body, product=False),
-                prefix(variable, algebra.minimum(0, limit[1]), body, product=False),
+                prefix(variable, lesser(bound, limit[1]), body, product=False),
+                prefix(variable, lesser(0, limit[1]), body, product=False),
             )
             return below if limit[0] else polys.sub(prefix(variable, bound, body, product=False), below)
-    return _exchanged(variable, bound, inner) or _prefix_atom(variable, bound, polys.of_monomial(inner), product=False)
+    return _exchanged(variable, bound, inner, shifted=False) or _prefix_atom(
+        variable, bound, polys.of_monomial(inner), product=False
+    )
 
 
-def _exchanged(variable: Symbol, bound: Index, inner: Monomial) -> Poly | None:
-    """A sum of sums whose inner range is free of the outer variable: the order is that of the ranges' forms."""
+def _exchanged(variable: Symbol, bound: Index, inner: Monomial, *, shifted: bool) -> Poly | None:
+    """A sum of sums whose inner range is free of the outer variable: the order is that of the ranges' forms.
+
+    Where no coordinate names both variables, their ranges are compared as shifted.
+    """
     for pair in inner:
         atom, exponent = pair
         if not isinstance(atom, Prefix) or atom.product or exponent != 1 or variable in symbols(atom.bound):
             continue
         rest = tuple(other for other in inner if other is not pair)
-        fresh = Symbol(f"{atom.variable.name}'{atom.depth}", "fresh")
-        body = replace(atom.body, {atom.variable: algebra.sym(fresh)})
-        body = polys.mul(body, polys.of_monomial(rest))
-        if atom.bound.digest >= bound.digest or fresh in symbols(bound):
+        if atom.bound.digest >= bound.digest or share_a_place(atom.body, variable, atom.variable) is shifted:
             return None
+        outside = polys.of_monomial(rest)
+        fresh = _unused(atom.free | atom.body.free | outside.free | symbols(bound) | {variable})
+        body = polys.mul(replace(atom.body, {atom.variable: algebra.sym(fresh)}), outside)
         return prefix(fresh, atom.bound, prefix(variable, bound, body, product=False), product=False)
     return None
 
 
+def _unused(names: Free) -> Symbol:
+    """A variable that none of these is."""
+    return next(each for number in count() if (each := Symbol(f"#'{number}", "fresh")) not in names)
+
+
 def _prefix_atom(variable: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly:
     """The atom after shifting (and turning round) the variable, its bound's constant spelled out."""
+    by = 1 if product else stride((body,), variable)
+    if by > 1:
+        whole = polys.mul(_divided(body, variable, by), holds(is_multiple(variable, by)))
+        return prefix(variable, times(bound, by), whole, product=False)
     name = bound_variable(body.depth)
     here = algebra.sym(name)
     sign, offset = shift((body,), variable) or (1, algebra.const(0))
@@ -238,19 +262,31 @@ def _prefix_atom(variable: Symbol, bound: Index, body: Poly, *, product: bool) -
     else:
         renamed = replace(body, {variable: algebra.sub(offset, here)})
         ends = algebra.add(offset, 1), turned(bound, algebra.add(offset, 1))
-    upper, lower = (_spelled_out(name, end, renamed, product=product) for end in ends)
+    whole = variable == name  # under another name the body may have other terms
+    upper, lower = (_spelled_out(name, end, renamed, product=product, whole=whole) for end in ends)
     return polys.mul(upper, _inverse(lower)) if product else polys.sub(upper, lower)
 
 
-def _spelled_out(name: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly:
+def _divided(body: Poly, variable: Symbol, by: int) -> Poly:
+    """The body with the variable in place of a multiple of it."""
+    on_index, on_cond = divided(variable, by)
+
+    def inner(of: Poly) -> Poly:
+        return rewritten(of, lambda atom: mapped(atom, inner, on_index, on_cond) if variable in atom.free else None)
+
+    return inner(body)
+
+
+def _spelled_out(name: Symbol, bound: Index, body: Poly, *, product: bool, whole: bool) -> Poly:
     """The prefix at a bound x + c: that at x, and c elements."""
     terms, offset = linear_terms(bound)
-    if abs(offset) > _SPELLED_OUT:
-        return of_atom(prefix_atom(name, bound, body, product=product))
-    start = algebra.linear(terms, 0)
+    if product and len(body.terms) ** abs(offset) > _EXPANDED:
+        return of_atom(prefix_atom(name, bound, body, product=True))
+    kept = (offset + _SPELLED_OUT) // (2 * _SPELLED_OUT) * 2 * _SPELLED_OUT if abs(offset) > _SPELLED_OUT else 0
+    start, offset = algebra.linear(terms, kept), offset - kept
     result = ONE if product else ZERO
-    if not isinstance(start, Const):
-        result = of_atom(prefix_atom(name, start, body, product=product))
+    if start is not algebra.const(0):
+        result = _from_start(name, start, body, product=product, whole=whole)
     sign = 1 if offset > 0 else -1
     for step in range(min(0, offset), max(0, offset)):
         one = replace(body, {name: algebra.add(start, step)})
@@ -262,30 +298,34 @@ def _spelled_out(name: Symbol, bound: Index, body: Poly, *, product: bool) -> Po
     return result
 
 
+def _from_start(name: Symbol, bound: Index, body: Poly, *, product: bool, whole: bool) -> Poly:
+    """The prefix whose variable has its canonical name and shift. Unless `whole`, the body may have other terms now."""
+    alone = single(body)
+    one = alone is not None and alone[1] == 1
+    if product:
+        if alone is not None and one and len(alone[0]) > 1 and not whole:
+            return _product_prefix(name, bound, body)
+    elif not whole and (not one or any(name not in atom.free for atom, _ in body.terms[0][0])):
+        return prefix(name, bound, body, product=False)
+    elif alone is not None and one and (found := _exchanged(name, bound, alone[0], shifted=True)) is not None:
+        return found
+    return of_atom(prefix_atom(name, bound, body, product=product))
+
+
 # -- maxima --------------------------------------------------------------------------------------------
 
 
 def _folded(variable: Symbol, low: Index, high: Index, where: Poly) -> tuple[Index, Index, Poly]:
     """The range and the condition, with what bounds the variable moved into the range."""
-    alone = single(where)
-    if alone is not None and alone[1] == 1:
-        for pair in alone[0]:
-            limit = limit_of(pair[0].cond, variable) if isinstance(pair[0], Holds) else None
-            if limit is not None:
-                rest = polys.of_monomial(tuple(other for other in alone[0] if other is not pair))
-                return _folded(variable, *_narrowed(low, high, limit), rest)
-    found = dict(where.terms)
-    if len(found) == 2 and found.get(UNIT) == 1 and -1 in found.values():
-        (monomial,) = (m for m, c in found.items() if c == -1)
-        if len(monomial) == 1 and isinstance(test := monomial[0][0], Holds):
-            limit = limit_of(algebra.negate(test.cond), variable)
-            if limit is not None:
-                return *_narrowed(low, high, limit), ONE
+    for cond, rest, without in literals(where, variable):
+        limit = limit_of(cond, variable) if without is ZERO else None
+        if limit is not None:
+            return _folded(variable, *_narrowed(low, high, limit), rest)
     return low, high, where
 
 
 def _narrowed(low: Index, high: Index, limit: tuple[bool, Index]) -> tuple[Index, Index]:
-    return (low, algebra.minimum(high, limit[1])) if limit[0] else (algebra.maximum(low, limit[1]), high)
+    return (low, lesser(high, limit[1])) if limit[0] else (greater(low, limit[1]), high)
 
 
 def _canonical_range(
@@ -306,11 +346,17 @@ def _canonical_range(
 @lru_cache(maxsize=1 << 13)
 def inhabited(variable: Symbol, low: Index, high: Index, where: Poly) -> Poly:
     """1 where the range has a point that satisfies the condition, else 0."""
-    low, high, where = _folded(variable, low, high, where)
+    low, high, where = _folded(variable, end(low), end(high), where)
+    low, high = unclipped(low, high)
     if where is ZERO:
         return ZERO
     if variable not in where.free:
         return polys.mul(where, holds(algebra.lt(low, high)))
+    found = remainder(variable, where)
+    if found is not None and found[3] is ONE:
+        first = rounded(low, *found[:3])
+        if first is not low or rounded(algebra.add(low, 1), *found[:3]) is not algebra.add(low, 1):
+            return holds(algebra.lt(algebra.add(first, found[2]), high))
     name, low, high, (where,) = _canonical_range(variable, low, high, (where,))
     return of_atom(inhabited_atom(name, low, high, where))
 
@@ -319,7 +365,8 @@ def inhabited(variable: Symbol, low: Index, high: Index, where: Poly) -> Poly:
 def greatest(variable: Symbol, low: Index, high: Index, where: Poly, body: Poly) -> tuple[Poly, Poly]:
     """The greatest body over the range, where it is not empty, and the test that it is not."""
     test = inhabited(variable, low, high, where)
-    low, high, where = _folded(variable, low, high, where)
+    low, high, where = _folded(variable, end(low), end(high), where)
+    low, high = clipped(low, high)
     inner = {m: c for m, c in body.terms if any(variable in atom.free for atom, _ in m)}
     outer = polys.add(*(polys.of_monomial(m, c) for m, c in body.terms if m not in inner))
     if not inner:
@@ -328,5 +375,24 @@ def greatest(variable: Symbol, low: Index, high: Index, where: Poly, body: Poly)
         where = ONE  # the test has it
     size = sum((abs(c) for c in inner.values()), Fraction(0))
     moving = polys.scale(polys.sub(body, outer), 1 / size)
+    if where is ONE and (joined := _over_iterations(variable, low, high, moving)) is not None:
+        return polys.add(outer, polys.scale(joined, size)), test
+    by = stride((moving, where), variable)
+    if by > 1:
+        where = polys.mul(_divided(where, variable, by), holds(is_multiple(variable, by)))
+        whole = greatest(variable, algebra.mul(low, by), times(high, by), where, _divided(moving, variable, by))[0]
+        return polys.add(outer, polys.scale(whole, size)), test
     name, low, high, (where, moving) = _canonical_range(variable, low, high, (where, moving))
+    low, high = (rounded_by(each, name, where) for each in (low, high))
+    if name != variable:  # the body may have other terms under this name
+        return polys.add(outer, polys.scale(greatest(name, low, high, where, moving)[0], size)), test
     return polys.add(outer, polys.scale(of_atom(greatest_atom(name, low, high, where, moving)), size)), test
+
+
+def _over_iterations(variable: Symbol, low: Index, high: Index, body: Poly) -> Poly | None:
+    """The maximum over iterations of maxima over adjoining ranges, as one."""
+    alone = single(body)
+    if alone is None or alone[1] != 1 or len(alone[0]) != 1 or not isinstance(inner := alone[0][0][0], Greatest):
+        return None
+    ends = over_iterations(variable, low, high, inner)
+    return None if ends is None else greatest(inner.variable, *ends, inner.where, inner.body)[0]

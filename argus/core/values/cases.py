@@ -104,6 +104,17 @@ def settle(value: Value) -> Value:
     return cases(value.test, value.of, NOTHING) if isinstance(value, Open) else value
 
 
+def opened(value: Value) -> Value:
+    """The value; a choice between a finite one and -inf as `Open`."""
+    match value:
+        case Cases(test=test, then=Poly() as of, other=Infinite(sign=-1)):
+            return Open(of, test)
+        case Cases(test=test, then=Infinite(sign=-1), other=Poly() as of):
+            return Open(of, polys.sub(ONE, test))
+        case _:
+            return value
+
+
 def on_leaves(value: Value, visit: Callable[[Leaf], Value]) -> Value:
     """The value with its leaves mapped."""
     value = settle(value)

@@ -8,7 +8,7 @@ from itertools import product
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Symbol
+from argus.core.index import Cond, Index, Symbol
 from argus.core.query import Query
 from argus.core.values.atoms import (
     ONE,
@@ -25,10 +25,13 @@ from argus.core.values.atoms import (
     Prefix,
     number_of,
 )
-from argus.core.values.expr import Test
+from argus.core.values.ends import undivided
+from argus.core.values.expr import Compare, Test
+from argus.core.values.places import limit
 from argus.core.values.polynomial import content, scale
+from argus.core.values.rewriting import free_symbols
 from argus.core.values.truth import holds
-from argus.core.walk import symbols
+from argus.core.walk import substitute, symbols
 
 
 @frozen
@@ -44,11 +47,26 @@ class Scope:
 
     def under(self, test: Test, *, true: bool = True) -> Scope:
         """The scope of a branch."""
-        return Scope(self.tests | {(test, true)}, self.bound)
+        return Scope(self.tests | {(undivided(test) if not isinstance(test, Compare) else test, true)}, self.bound)
 
     def over(self, variable: Symbol, *conds: Cond) -> Scope:
         """The scope of a reduction's body: its range and condition hold."""
-        return Scope(self.tests | {(cond, True) for cond in conds}, self.bound | {variable})
+        return Scope(self.tests | {(undivided(cond), True) for cond in conds}, self.bound | {variable})
+
+    def of(self, free: frozenset[Symbol]) -> Scope:
+        """The scope of a condition with these variables: without others that surely have a value within it."""
+        for variable in self.bound - free:
+            mine = {(test, true) for test, true in self.tests if variable in free_symbols(test)}
+            lows = (limit(test, variable) for test, _ in mine if not isinstance(test, Compare))
+            if any(not low[0] and all(_holds_at(variable, low[1], *each) for each in mine) for low in lows if low):
+                return Scope(self.tests - mine, self.bound - {variable}).of(free)
+        return self
+
+
+def _holds_at(variable: Symbol, at: Index, test: Test, true: bool) -> bool:
+    if isinstance(test, Compare):
+        return False
+    return substitute(test if true else algebra.negate(test), {variable: at}) is algebra.TRUE
 
 
 EVERYWHERE = Scope()

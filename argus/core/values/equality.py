@@ -32,6 +32,7 @@ from argus.core.values.cases import Cases, Infinite, Open, Value, settle, within
 from argus.core.values.conditions import Apart, Certain, Condition, beyond, settled
 from argus.core.values.evaluation import INTEGERS, Evaluation, seeded
 from argus.core.values.expr import Expr
+from argus.core.values.literals import rewritten
 from argus.core.values.normal import Normaliser
 from argus.core.values.rewriting import free_symbols
 from argus.core.walk import children, rebuild, symbols
@@ -210,7 +211,7 @@ def _assumed(value: Poly, of: Poly, sign: int) -> Poly:
         return binding.mapped(atom, inside, _same, _same)
 
     def inside(poly: Poly) -> Poly:
-        return binding.rewritten(poly, visit)
+        return rewritten(poly, visit)
 
     return inside(value)
 
@@ -280,7 +281,7 @@ def resolved(value: Poly, facts: tuple[Cond, ...]) -> Poly:
         return result
 
     def on_poly(poly: Poly) -> Poly:
-        return binding.rewritten(poly, visit)
+        return rewritten(poly, visit)
 
     def visit(atom: Atom) -> Poly | None:
         return binding.mapped(atom, on_poly, on_index, on_cond)

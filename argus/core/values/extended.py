@@ -23,6 +23,7 @@ from argus.core.values.cases import (
     Value,
     on_leaves,
     on_pairs,
+    opened,
 )
 from argus.core.values.conditions import positive
 from argus.core.values.meeting import joined
@@ -108,6 +109,7 @@ def compared(op: str, a: Leaf, b: Leaf) -> Value:
 
 def maximum_of(a: Value, b: Value) -> Value:
     """The larger value. Maxima over ranges that meet become one before emptiness is looked at."""
+    a, b = opened(a), opened(b)
     for one, other in ((a, b), (b, a)):
         if isinstance(one, Infinite) and one.sign < 0:
             return other
@@ -141,8 +143,8 @@ def _own_test(value: Open | Poly, atom: Greatest) -> bool:
 
 
 def _restated(atom: Greatest, factor: Fraction, rest: Poly) -> Value:
-    test = binding.inhabited(atom.variable, atom.low, atom.high, atom.where)
-    whole = polys.add(rest, polys.scale(of_atom(atom), factor))
+    found, test = binding.greatest(atom.variable, atom.low, atom.high, atom.where, atom.body)
+    whole = polys.add(rest, polys.scale(found, factor))
     return whole if test is ONE else Open(whole, test)
 
 

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from argus.core import algebra
-from argus.core.index import Bin, Index
+from argus.core.index import Index, Symbol
+from argus.core.values import polynomial as polys
 from argus.core.values.atoms import (
     Greatest,
     greatest_atom,
 )
+from argus.core.values.ends import at_most, clipped, operands
+from argus.core.values.ends import end as tidy
+from argus.core.walk import substitute
 
 
 def joined(a: Greatest, b: Greatest) -> list[Greatest]:
     """The atoms whose largest is that of both: one, where the ranges are one or meet."""
-    if a.variable != b.variable or a.body is not b.body or a.where is not b.where:
+    if a.variable != b.variable or a.body is not b.body:
         return [a, b]
+    if a.where is not b.where:
+        either = polys.sub(polys.add(a.where, b.where), polys.mul(a.where, b.where))
+        same = a.low is b.low and a.high is b.high
+        return [greatest_atom(a.variable, a.low, a.high, either, a.body)] if same else [a, b]
     if a.low is b.low and a.high is b.high:
         return [a]
     for first, second in ((a, b), (b, a)):
@@ -30,15 +38,22 @@ def _meeting(first: Greatest, second: Greatest) -> Index | None:
 
     The first is [max(x, W), min(a, E)), the second [max(a, W), min(b, E, ..)), with x <= a <= b as the caller states.
     """
-    ends, starts = _flat(first.high, "min"), _flat(second.low, "max")
-    limits, floors = set(_flat(second.high, "min")), set(_flat(first.low, "max"))
+    if first.high is second.low:
+        return first.low
+    ends, starts = operands(first.high, "min"), operands(second.low, "max")
+    limits, floors = set(operands(second.high, "min")), set(operands(first.low, "max"))
     for meet in ends & starts:
         if ends - {meet} <= limits and starts - {meet} <= floors:
             return first.low
     return None
 
 
-def _flat(index: Index, op: str) -> set[Index]:
-    if isinstance(index, Bin) and index.op == op:
-        return _flat(index.left, op) | _flat(index.right, op)
-    return {index}
+def over_iterations(variable: Symbol, low: Index, high: Index, inner: Greatest) -> tuple[Index, Index] | None:
+    """The ends of the union of inner ranges over the iterations [low, high), if each starts where the last one ends."""
+    if variable in inner.body.free | inner.where.free:
+        return None
+    start, end = clipped(inner.low, inner.high)
+    after = tidy(substitute(start, {variable: algebra.add(algebra.sym(variable), 1)}))
+    if tidy(end) is not after or not at_most(start, end):
+        return None
+    return substitute(start, {variable: low}), substitute(start, {variable: high})

@@ -29,6 +29,7 @@ from argus.core.values.cases import (
     cases,
     on_leaves,
     on_pairs,
+    opened,
     settle,
     within,
 )
@@ -57,6 +58,7 @@ from argus.core.values.extended import (
     scaled_open,
     sum_of,
 )
+from argus.core.values.nests import ordered
 from argus.core.values.operations import OPERATIONS
 from argus.core.values.signs import above_zero
 from argus.core.values.truth import holds
@@ -177,7 +179,7 @@ class Normaliser:
         if not isinstance(b, Poly) or b is ZERO:
             return Undefined()
         if number_of(b) is None:
-            self._need(Apart(b, self.scope), known=known)
+            self._need(Apart(b, self.scope.of(b.free)), known=known)
         return product_of(a, polys.power(b, -1))
 
     def _power(self, a: Leaf, b: Leaf, *, known: bool) -> Value:
@@ -185,17 +187,17 @@ class Normaliser:
         if not isinstance(a, Poly) or not isinstance(b, Poly):
             return Undefined()
         if exponent is None:
-            self._need(Positive(a, self.scope), known=known)
+            self._need(Positive(a, self.scope.of(a.free)), known=known)
             return polys.exp(polys.mul(b, polys.log(a)))
         if exponent.denominator > 1:
             number = number_of(a)
             if number is not None and number <= 0:
                 return ZERO if number == 0 and exponent > 0 else Undefined()
-            self._need(NotNegative(a, self.scope) if exponent > 0 else Positive(a, self.scope), known=known)
+            self._need(NotNegative(a, self.scope) if exponent > 0 else Positive(a, self.scope.of(a.free)), known=known)
         elif exponent < 0:
             if a is ZERO:
                 return Undefined()
-            self._need(Apart(a, self.scope), known=known)
+            self._need(Apart(a, self.scope.of(a.free)), known=known)
         return polys.power(a, exponent)
 
     def _log(self, a: Leaf, *, known: bool) -> Value:
@@ -208,12 +210,13 @@ class Normaliser:
         number = number_of(a)
         if number is not None and number < 0:
             return Undefined()
-        self._need(Positive(a, self.scope), known=known)
+        self._need(Positive(a, self.scope.of(a.free)), known=known)
         return polys.log(a)
 
     # -- reductions ------------------------------------------------------------------------------------
 
     def _reduction(self, of: Reduce) -> Value:
+        of = ordered(of)
         if of.op == "min":
             body = fn("neg", of.body)
             return self.value(fn("neg", reduce_("max", of.variable, of.low, of.high, body, of.where)))
@@ -241,6 +244,7 @@ class Normaliser:
 
     def _greatest(self, of: Reduce, where: Poly, body: Value) -> Value:
         """The maximum, branch by branch: a branch that is -inf adds nothing."""
+        body = opened(body)
         if isinstance(body, Poly):
             poly, test = binding.greatest(of.variable, of.low, of.high, where, body)
             return poly if test is ONE else Open(poly, test) if test is not ZERO else NOTHING

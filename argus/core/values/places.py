@@ -22,6 +22,7 @@ from argus.core.values.atoms import (
     Poly,
     Prefix,
 )
+from argus.core.values.ends import factors_of, greater, lesser
 from argus.core.walk import substitute, symbols
 
 
@@ -35,8 +36,9 @@ def limit(cond: Cond, variable: Symbol) -> tuple[bool, Index] | None:
     rest = algebra.linear(others, offset)
     if own == 0 or variable in symbols(rest):
         return None
-    quotient = algebra.floordiv(rest, abs(own))  # own * variable + rest >= 0
-    return (True, algebra.add(quotient, 1)) if own < 0 else (False, algebra.neg(quotient))
+    if own < 0:  # own * variable + rest >= 0
+        return True, algebra.add(algebra.floordiv(rest, -own), 1)
+    return False, algebra.ceil_div(algebra.neg(rest), own)
 
 
 def shift(parts: tuple[Poly, ...], variable: Symbol) -> tuple[int, Index] | None:
@@ -44,31 +46,52 @@ def shift(parts: tuple[Poly, ...], variable: Symbol) -> tuple[int, Index] | None
 
     The choice does not depend on how the variable is shifted: by tensor and axis, then the greatest constant.
     """
-    best: tuple[str, int, int] | None = None
+    best: tuple[bool, str, int, int] | None = None
     found: tuple[int, Index] | None = None
     for label, index in _places(parts, variable):
         for factor, rest in linear_in(index, variable):
-            step = _quotient(rest, factor)
-            if step is None:
+            divided = _quotient(rest, factor)
+            if divided is None:
                 continue
-            # factor * variable + rest = factor * (variable + step); factors -1, -2, .. turn the variable round
+            # factor * variable + rest = factor * (variable + step) + r; factors -1, -2, .. turn the variable round
+            step, exact = divided
             number = factor.value if isinstance(factor, Const) else 1
             offset = step if number > 0 else algebra.neg(step)
-            key = (label, abs(number), -linear_terms(offset)[1])
+            key = (not exact, label, abs(number), -linear_terms(offset)[1])
             if best is None or key < best:
                 best, found = key, (1 if number > 0 else -1, offset)
     return found
 
 
-def _quotient(rest: Index, factor: Index) -> Index | None:
-    """e with factor * e == rest, where there is a simple one."""
+def _quotient(rest: Index, factor: Index) -> tuple[Index, bool] | None:
+    """(e, whether factor * e is the rest): what the factor divides of it, if that is simple to see."""
+    terms, offset = linear_terms(rest)
     if isinstance(factor, Const):
-        sign = 1 if factor.value > 0 else -1
-        step = algebra.floordiv(algebra.mul(rest, sign), abs(factor.value))
-        return step if algebra.mul(step, factor) is rest else None
-    (_, own), (_, other) = ([*linear_terms(each)[0], (None, 0)][0] for each in (factor, rest))
-    times = other // own if own else 0
-    return algebra.const(times) if algebra.mul(factor, times) is rest else None
+        size, sign = abs(factor.value), 1 if factor.value > 0 else -1  # what is left of each term is not negative
+        step = algebra.linear([(atom, sign * (each // size)) for atom, each in terms], sign * (offset // size))
+        return step, algebra.mul(step, factor) is rest
+    ((whole, own), *more), constant = linear_terms(factor)
+    if more or constant:
+        (_, other) = [*terms, (None, 0)][0]
+        times = other // own
+        return (algebra.const(times), True) if algebra.mul(factor, times) is rest else None
+    parts = [(other, each) for atom, each in terms if (other := _divided(atom, whole)) is not None]
+    sign = 1 if own > 0 else -1
+    step = algebra.linear([(other, sign * (each // abs(own))) for other, each in parts], 0)
+    return step, algebra.mul(step, factor) is rest
+
+
+def _divided(atom: Index, by: Index) -> Index | None:
+    """The other factors of a product that has all those of `by`."""
+    factors = list(factors_of(atom))
+    for each in factors_of(by):
+        if each not in factors:
+            return None
+        factors.remove(each)
+    product = algebra.const(1)
+    for each in factors:
+        product = algebra.mul(product, each)
+    return product
 
 
 def linear_in(index: Index, variable: Symbol) -> Iterator[tuple[Index, Index]]:
@@ -88,37 +111,54 @@ def _operands(index: Index) -> tuple[Index, ...]:
     return (index.left, index.right) if isinstance(index, Bin) and index.op in ("min", "max") else ()
 
 
-def _places(parts: tuple[Poly, ...], variable: Symbol) -> Iterator[tuple[str, Index]]:
-    """The index expressions that mention the variable, each with a label that no shift changes."""
+def _places(parts: tuple[Poly, ...], variable: Symbol, *, every: bool = False) -> Iterator[tuple[str, Index]]:
+    """The index expressions that mention the variable, each with a label that no shift changes.
+
+    Not those with an inner bound variable, which has no value outside of its range, unless every one is wanted.
+    """
     for part in parts:
         for monomial, _ in part.terms:
             for atom, _ in monomial:
                 if variable in atom.free:
-                    yield from _places_of(atom, variable)
+                    yield from _places_of(atom, variable, every=every)
 
 
-def _places_of(atom: Atom, variable: Symbol) -> Iterator[tuple[str, Index]]:
+def coordinates(parts: tuple[Poly, ...], variable: Symbol) -> Iterator[Index]:
+    """Every index expression that mentions the variable."""
+    return (index for _, index in _places(parts, variable, every=True))
+
+
+def _places_of(atom: Atom, variable: Symbol, *, every: bool) -> Iterator[tuple[str, Index]]:
     match atom:
         case Cell(tensor=tensor, at=at):
             yield from ((f"a {tensor} {axis}", index) for axis, index in enumerate(at) if variable in symbols(index))
         case Count(index=index):
             yield "d", index
         case Exp(of=of) | Base(of=of) | Above(of=of):
-            yield from _places((of,), variable)
+            yield from _places((of,), variable, every=every)
         case Opaque(args=of) | Largest(of=of):
-            yield from _places(of, variable)
-        case Prefix(bound=bound, body=body):
+            yield from _places(of, variable, every=every)
+        case Prefix(variable=own, bound=bound, body=body):
             yield "b", bound
-            yield from _places((body,), variable)
-        case Greatest(low=low, high=high, where=where, body=body):
+            yield from _inner((body,), variable, own, every=every)
+        case Greatest(variable=own, low=low, high=high, where=where, body=body):
             yield from (("b", low), ("b", high))
-            yield from _places((body, where), variable)
-        case Inhabited(low=low, high=high, where=where):
+            yield from _inner((body, where), variable, own, every=every)
+        case Inhabited(variable=own, low=low, high=high, where=where):
             yield from (("b", low), ("b", high))
-            yield from _places((where,), variable)
+            yield from _inner((where,), variable, own, every=every)
         case Holds(cond=cond):
-            if isinstance(cond, Cmp):
-                yield "c", algebra.sub(cond.left, cond.right)
+            yield "c", algebra.sub(cond.left, cond.right) if isinstance(cond, Cmp) else algebra.sym(variable)
+
+
+def _inner(parts: tuple[Poly, ...], variable: Symbol, bound: Symbol, *, every: bool) -> Iterator[tuple[str, Index]]:
+    places = _places(parts, variable, every=every)
+    return ((label, index) for label, index in places if every or bound not in symbols(index))
+
+
+def share_a_place(body: Poly, a: Symbol, b: Symbol) -> bool:
+    """Whether an index expression of the body mentions both variables."""
+    return any(b in symbols(index) for _, index in _places((body,), a))
 
 
 def point_of(cond: Cmp, variable: Symbol) -> Index | None:
@@ -134,7 +174,7 @@ def moved(index: Index, by: Index) -> Index:
     """index + by, into the operands of a minimum or a maximum."""
     if isinstance(index, Bin) and index.op in ("min", "max"):
         operands = moved(index.left, by), moved(index.right, by)
-        return algebra.minimum(*operands) if index.op == "min" else algebra.maximum(*operands)
+        return lesser(*operands) if index.op == "min" else greater(*operands)
     return algebra.add(index, by)
 
 
@@ -142,5 +182,5 @@ def turned(index: Index, by: Index) -> Index:
     """by - index, into the operands of a minimum or a maximum."""
     if isinstance(index, Bin) and index.op in ("min", "max"):
         operands = turned(index.left, by), turned(index.right, by)
-        return algebra.maximum(*operands) if index.op == "min" else algebra.minimum(*operands)
+        return greater(*operands) if index.op == "min" else lesser(*operands)
     return algebra.sub(by, index)

@@ -38,9 +38,11 @@ from argus.core.values.atoms import (
     single,
     sorted_monomial,
 )
+from argus.core.values.ends import apart, residue, tidy, whole
 
 TestAtom = Holds | Above | Inhabited
 _EXPANDED_POWER = 4
+_FACTORS = 200
 _FACTORED = 1 << 12
 
 
@@ -106,6 +108,8 @@ def _related(powers: dict[Atom, Fraction]) -> Poly:
         powers[test] = Fraction(1)  # 0 and 1 are their own squares; no test has a negative exponent
         if isinstance(test, Above) and above_atom(scale(test.of, -1)) in powers:
             return ZERO
+        if isinstance(test, Holds) and _another_remainder(test, tests):
+            return ZERO
         if isinstance(test, Holds) and any(_empty_unless(test.cond, atom, e) for atom, e in powers.items()):
             del powers[test]
             return _related(powers)
@@ -135,6 +139,13 @@ def _related(powers: dict[Atom, Fraction]) -> Poly:
             del powers[atom]
     rest = of_monomial(sorted_monomial(powers.items()))
     return product([rest, *outside]) if outside else rest
+
+
+def _another_remainder(test: Holds, tests: list[TestAtom]) -> bool:
+    """Whether one of the tests says that the number has another remainder."""
+    own = residue(test.cond)
+    others = [residue(each.cond) for each in tests if isinstance(each, Holds)] if own else []
+    return any(own[:2] == other[:2] and own[2] != other[2] for other in others if own and other)
 
 
 def _relu_of_product(test: Above, powers: dict[Atom, Fraction]) -> Poly | None:
@@ -260,6 +271,8 @@ def _primes(number: Fraction) -> list[tuple[Fraction, int]]:
 @lru_cache(maxsize=1 << 13)
 def exp(value: Poly) -> Poly:
     """The exponential: that of a sum is a product, that of c log x is x^c."""
+    if len(value.terms) > _FACTORS:
+        raise NoNormalFormError("the normal form is too large")
     result = ONE
     for monomial, factor in value.terms:
         if (
@@ -296,14 +309,28 @@ def log(value: Poly) -> Poly:
 
 def count(index: Index) -> Poly:
     """An integer expression as a polynomial: sums and products are those of numbers."""
-    terms, offset = linear_terms(index)
+    terms, offset = linear_terms(whole(index))
     parts = [constant(offset)]
     for atom, factor in terms:
         if isinstance(atom, Bin) and atom.op == "*":
             parts.append(scale(mul(count(atom.left), count(atom.right)), factor))
+        elif (halves := _half_rounded_up(atom)) is not None:
+            parts.append(scale(count(halves), factor))
+        elif (tidied := tidy(atom)) is not atom:
+            parts.append(scale(count(tidied), factor))
         else:
-            parts.append(scale(of_atom(count_atom(atom)), factor))
+            pivot, rest = apart(atom)
+            parts.append(scale(count(pivot), factor))
+            parts.append(scale(of_atom(count_atom(rest)), factor))
     return add(*parts)
+
+
+def _half_rounded_up(atom: Index) -> Index | None:
+    """x - x // 2, of (x + 1) // 2."""
+    if not isinstance(atom, Bin) or atom.op != "//" or atom.right is not algebra.const(2):
+        return None
+    of = algebra.sub(atom.left, 1)
+    return algebra.sub(of, algebra.floordiv(of, 2)) if linear_terms(atom.left)[1] == 1 else None
 
 
 def largest(pieces: Iterable[Poly]) -> Poly:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Bin, Cmp, Cond, Not
+from argus.core.index import Bin, Cmp, Cond, Index, Not
 from argus.core.values import polynomial as polys
 from argus.core.values.atoms import (
     ONE,
@@ -18,6 +18,7 @@ from argus.core.values.atoms import (
     number_of,
     of_atom,
 )
+from argus.core.values.ends import residue, undivided
 
 
 @lru_cache(maxsize=1 << 13)
@@ -30,6 +31,10 @@ def holds(cond: Cond) -> Poly:
     if isinstance(cond, Not):
         return polys.sub(ONE, holds(cond.part))
     if isinstance(cond, Cmp):
+        if (whole := undivided(cond)) is not cond:
+            return holds(whole)
+        if (rest := residue(cond)) is not None:
+            return _remainder(cond, *rest)
         if (parts := _by_operands(cond)) is not None:
             return parts
         other = algebra.negate(cond)
@@ -40,6 +45,16 @@ def holds(cond: Cond) -> Poly:
     if algebra.all_of(parts) is cond:
         return polys.product(map(holds, parts))
     return polys.sub(ONE, polys.product(polys.sub(ONE, holds(part)) for part in parts))
+
+
+def _remainder(cond: Cond, of: Index, divisor: int, remainder: int) -> Poly:
+    """Of x % d == r: the remainders of all numbers but the last one are atoms, of x without a constant."""
+    if remainder < 0:
+        return ZERO
+    each = [algebra.eq(algebra.mod(of, divisor), number) for number in range(divisor)]
+    if remainder == divisor - 1:
+        return polys.sub(ONE, polys.add(*map(holds, each[:-1])))
+    return of_atom(holds_atom(cond)) if each[remainder] is cond else holds(each[remainder])
 
 
 def _by_operands(cond: Cmp) -> Poly | None:

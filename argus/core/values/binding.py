@@ -45,7 +45,7 @@ from argus.core.values.atoms import (
     prefix_atom,
     single,
 )
-from argus.core.values.ends import clipped, end, greater, lesser, rounded, unclipped
+from argus.core.values.ends import clipped, end, greater, lesser, of_maximum, rounded, unclipped
 from argus.core.values.literals import literals, remainder, rewritten, rounded_by
 from argus.core.values.meeting import over_iterations
 from argus.core.values.places import limit as limit_of
@@ -140,14 +140,17 @@ def prefix(variable: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly
     bound = end(bound)
     if bound is algebra.const(0):
         return ONE if product else ZERO
+    if (parts := of_maximum(bound)) is not None:  # f(max) + f(min) = f(a) + f(b)
+        a, b, both = (prefix(variable, each, body, product=product) for each in (*parts, lesser(*parts)))
+        return polys.mul(polys.mul(a, b), _inverse(both)) if product else polys.sub(polys.add(a, b), both)
     if product:
         return _product_prefix(variable, bound, body)
-    parts: list[Poly] = []
+    terms: list[Poly] = []
     for monomial, factor in body.terms:
         inner = tuple(pair for pair in monomial if variable in pair[0].free)
         outer = tuple(pair for pair in monomial if variable not in pair[0].free)
-        parts.append(polys.mul(polys.of_monomial(outer, factor), _sum_prefix(variable, bound, inner)))
-    return polys.add(*parts)
+        terms.append(polys.mul(polys.of_monomial(outer, factor), _sum_prefix(variable, bound, inner)))
+    return polys.add(*terms)
 
 
 def _product_prefix(variable: Symbol, bound: Index, body: Poly) -> Poly:
@@ -166,9 +169,8 @@ def _product_prefix(variable: Symbol, bound: Index, body: Poly) -> Poly:
         elif exponent.denominator > 1:
             result = polys.mul(result, _prefix_atom(variable, bound, of_atom(atom, exponent), product=True))
         else:
-            one = atom.of if isinstance(atom, Base) else of_atom(atom)
-            whole = _prefix_atom(variable, bound, one, product=True)
-            result = polys.mul(result, polys.power(whole, exponent))
+            one = _prefix_atom(variable, bound, atom.of if isinstance(atom, Base) else of_atom(atom), product=True)
+            result = polys.mul(result, polys.power(one, exponent))
     return result
 
 

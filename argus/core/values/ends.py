@@ -162,6 +162,11 @@ def end(index: Index) -> Index:
     return index
 
 
+def of_maximum(index: Index) -> tuple[Index, Index] | None:
+    """Both operands of a maximum."""
+    return (index.left, index.right) if isinstance(index, Bin) and index.op == "max" else None
+
+
 def apart(index: Index) -> tuple[Index, Index]:
     """(a, rest) with a + rest = the index: min(a, b) as a + min(0, b - a), so that a shift of both changes a alone.
 

@@ -316,6 +316,9 @@ def count(index: Index) -> Poly:
             parts.append(scale(mul(count(atom.left), count(atom.right)), factor))
         elif (halves := _half_rounded_up(atom)) is not None:
             parts.append(scale(count(halves), factor))
+        elif isinstance(atom, Bin) and atom.op == "max":
+            a, b = atom.left, atom.right
+            parts.append(scale(sub(add(count(a), count(b)), count(algebra.minimum(a, b))), factor))
         elif (tidied := tidy(atom)) is not atom:
             parts.append(scale(count(tidied), factor))
         else:

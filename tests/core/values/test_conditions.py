@@ -121,3 +121,17 @@ def test_rounding_at_a_jump_is_no_witness() -> None:
     for seed in range(20):
         assert isnan(float(Evaluation(sizes, seeded(seed)).value(jump)))
         assert isnan(float(Evaluation(sizes, seeded(seed)).value(choose(compare("==", near_one, 1), 1, 0))))
+
+
+def test_a_sum_of_exponentials_may_be_0_where_their_arguments_are_minus_infinity() -> None:
+    few = size("few", 0)
+    masked = total(0, N, lambda j: exp(choose(lt(j, few), element("x", j), NONE)))
+
+    answer = equal(masked / masked, expr(1))
+
+    assert isinstance(answer, Undecided)
+    assert not answer.reason
+    assert all(isinstance(each, Integers) for each in answer.conditions)
+    solver = Z3()
+    goals = [each.query for each in answer.conditions if isinstance(each, Integers)]
+    assert any(isinstance(solver.check(each, Budget.about(1.0)), Sat) for each in goals)

@@ -16,7 +16,6 @@ from argus.core.index import Index, Symbol
 from argus.core.proof.values.held import terms
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
-from argus.core.proof.values.held.numbers import is_number
 from argus.core.proof.values.held.recurrences import ZERO, Linear, linear, operands, times
 from argus.core.proof.values.held.terms import plus, replaced
 from argus.core.values.expr import (
@@ -35,6 +34,7 @@ from argus.core.values.expr import (
     expr,
     fn,
 )
+from argus.core.values.numbers import is_number
 from argus.core.values.rewriting import nodes
 from argus.core.walk import substitute, symbols
 

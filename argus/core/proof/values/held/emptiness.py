@@ -10,7 +10,6 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Cond, Index, Sym, Symbol
-from argus.core.proof.values.held.numbers import is_number, number_where
 from argus.core.proof.values.held.terms import replaced
 from argus.core.values.expr import (
     Choose,
@@ -25,6 +24,7 @@ from argus.core.values.expr import (
     expr,
     infinity,
 )
+from argus.core.values.numbers import is_number, number_where
 from argus.core.values.rewriting import nodes
 from argus.core.walk import substitute
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeGuard
 
 from attrs import define, field
 
@@ -11,8 +12,8 @@ from argus.core.algebra.integers import linear_terms
 from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Or, Sym, Symbol
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
-from argus.core.proof.values.held.numbers import is_number, number_where
 from argus.core.proof.values.held.references import References
+from argus.core.proof.values.held.relevance import relevant
 from argus.core.proof.values.held.terms import all_symbols, chosen, mapped, plus, replaced, zipped
 from argus.core.values.conditions import Integers
 from argus.core.values.equality import Equal, Undecided, by_normal_forms
@@ -21,19 +22,19 @@ from argus.core.values.expr import (
     Compare,
     Expr,
     Fn,
-    Number,
     Reduce,
-    ReduceOp,
     expr,
     fn,
     reduce_,
 )
+from argus.core.values.numbers import is_number
 from argus.core.values.places import limit
-from argus.core.values.rewriting import nodes
+from argus.core.values.rewriting import bound_variables, nodes
 from argus.core.walk import children, mentions, rebuild, symbols
 
 _FEW = range(4)
 _ZERO = expr(0)
+_CASES = 2
 _LARGEST = 300
 """Distinct parts of two expressions that are compared; beyond, they are not known to be equal."""
 
@@ -100,7 +101,28 @@ class Known:
 
     def equal(self, held: Expr, formula: Expr) -> bool:
         """Whether what is held equals the formula wherever the formula's own conditions hold."""
-        return self._equal(held, formula, assumed=True)
+        return self._equal(held, formula, assumed=True) or self._equal_by_cases(held, formula, _CASES)
+
+    def _equal_by_cases(self, one: Expr, two: Expr, left: int) -> bool:
+        """The same where a test of sizes and coordinates holds, and where it does not."""
+        test = next(filter(None, map(_free_test, (one, two))), None)
+        if test is None or not left:
+            return False
+        for cond in (test, algebra.negate(test)):
+            here = self.within(cond)
+            a, b = here.simplified(one), here.simplified(two)
+            known = here._pinned(a, b)
+            a, b = replaced(a, known), replaced(b, known)
+            if not here._equal(a, b, assumed=True) and not here._equal_by_cases(a, b, left - 1):
+                return False
+        return True
+
+    def _pinned(self, *roots: Expr) -> dict[Symbol, Index]:
+        """Ends of ranges that are one of the numbers that other ranges end at."""
+        ends = dict.fromkeys(each.high for root in roots for each in nodes(root) if isinstance(each, Reduce))
+        numbers = [each for each in ends if isinstance(each, Const)]
+        pairs = ((each.symbol, number) for each in ends if isinstance(each, Sym) for number in numbers)
+        return {symbol: number for symbol, number in pairs if self.holds(algebra.eq(algebra.sym(symbol), number))}
 
     def same(self, one: Expr, two: Expr) -> bool:
         """Whether both have a value, and that is one."""
@@ -172,41 +194,11 @@ class Known:
                 return
 
 
-def relevant(op: ReduceOp, body: Expr) -> Iterator[Cond]:
-    """Conditions outside of which the body changes nothing."""
-    match body:
-        case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
-            if other is NEUTRAL[op]:
-                yield from test.parts if isinstance(test, And) else (test,)
-                yield from relevant(op, then)
-            elif then is NEUTRAL[op]:
-                yield algebra.negate(test)
-                yield from relevant(op, other)
-        case Fn(name="mul", args=args) if op == "sum" and all(map(is_number, args)):
-            for each in args:
-                yield from relevant(op, each)
-        case Fn(name="exp" | "exp2", args=(a,)) if op == "sum":
-            yield from _falling(a)
-        case _:
-            pass
-
-
-def _falling(of: Expr) -> Iterator[Cond]:
-    """Conditions outside of which the value is -inf."""
-    match of:
-        case Choose(test=test, then=then, other=other) if not isinstance(test, Compare) and other is NEUTRAL["max"]:
-            yield from test.parts if isinstance(test, And) else (test,)
-            yield from _falling(then)
-        case Fn(name="sub", args=(a, b)) if is_number(b):
-            yield from _falling(a)
-        case Fn(name="add", args=(a, b)):
-            for one, other in ((a, b), (b, a)):
-                if number_where(other) is not None:
-                    yield from _falling(one)
-        case Fn(name="mul", args=(a, Number(value=value))) | Fn(name="mul", args=(Number(value=value), a)) if value > 0:
-            yield from _falling(a)
-        case _:
-            pass
+def _free_test(root: Expr) -> Cond | None:
+    """A test of what is not bound in the expression."""
+    bound = bound_variables(root)
+    tests = (each.test for each in nodes(root) if isinstance(each, Choose) and not isinstance(each.test, Compare))
+    return next((each for each in tests if symbols(each).isdisjoint(bound)), None)
 
 
 def _tests(of: Reduce) -> Iterator[Cond]:
@@ -256,6 +248,21 @@ def _point(cond: Cond) -> dict[Symbol, Index]:
     return {}
 
 
+def _is_of_sums(of: Expr) -> TypeGuard[Fn]:
+    """Whether the value is one of two numbers added, of which one is a sum itself."""
+    return (
+        isinstance(of, Fn)
+        and of.name == "add"
+        and any(isinstance(each, Reduce) and each.op == "sum" for each in of.args)
+        and all(map(is_number, of.args))
+    )
+
+
+def _levels(of: Expr) -> int:
+    """The number of reductions around the body of a nested one."""
+    return 1 + _levels(of.body) if isinstance(of, Reduce) else 0
+
+
 class _Simplifying:
     """One simplification; bound variables carry their ranges into what is known."""
 
@@ -280,6 +287,10 @@ class _Simplifying:
                 if agrees(no, first, second):
                     return first
                 return second if agrees(yes, second, first) else chosen(cond, first, second)
+            case Choose(test=Compare(op="==", left=left, right=right), other=other) if right is NEUTRAL[
+                "max"
+            ] and is_number(left):
+                return self.of(other)
             case Reduce():
                 return self._reduced(root)
             case Fn(name="add", args=(a, b)):
@@ -299,21 +310,25 @@ class _Simplifying:
         low, high = self._index(of.low), self._index(of.high)
         for cond in relevant(of.op, of.body):
             found = limit(cond, of.variable)
-            if found is None or not self._known.holds(algebra.le(found[1], high)):
+            if found is None:
                 continue
-            if found[0] and self._known.holds(algebra.le(low, found[1])):
-                high = found[1]
-            elif not found[0] and self._known.holds(algebra.le(low, found[1])):
-                low = found[1]
+            below, end = found[0], self._index(found[1])
+            if self._known.holds(algebra.le(end, high)) and self._known.holds(algebra.le(low, end)):
+                low, high = (low, end) if below else (end, high)
+        if not isinstance(high, Const) and self._known.holds(algebra.le(high, low)):
+            return NEUTRAL[of.op]
         here = algebra.sym(of.variable)
         inside = self._known.within(algebra.le(low, here), algebra.lt(here, high), of.where)
         body = inside.simplified(of.body)
         if of.where is not algebra.TRUE:
             return reduce_(of.op, of.variable, low, high, body, of.where)
+        if of.op == "sum" and _is_of_sums(body):
+            one, two = (self._reduced(reduce_("sum", of.variable, low, high, each)) for each in body.args)
+            return plus(one, two)
         own = Symbol(f"{of.variable.name}*", "fresh", 0)
         body = replaced(body, {of.variable: algebra.add(algebra.sym(own), low)})
         found = reduction(of.op, [Range(own, algebra.sub(high, low))], body)
-        joined = isinstance(found, Reduce) and isinstance(body, Reduce) and not isinstance(found.body, Reduce)
+        joined = _levels(found) < 1 + _levels(body)
         return self._reduced(found) if joined and isinstance(found, Reduce) else found
 
     def _index(self, index: Index) -> Index:

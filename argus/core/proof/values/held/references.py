@@ -15,10 +15,11 @@ from argus.core.index import Symbol
 from argus.core.proof.values.held.emptiness import Facts, Nothing, has_element, leaves
 from argus.core.proof.values.held.parts import Parts
 from argus.core.proof.values.held.terms import exchanged, mapped
-from argus.core.values.expr import Choose, Compare, Expr, Fn, Reduce, infinity, reduce_
+from argus.core.values.equality import Equal, by_normal_forms
+from argus.core.values.expr import Choose, Compare, Expr, Fn, Reduce, expr, infinity, reduce_
 from argus.core.values.rewriting import free_symbols
 
-_NOTHING = infinity(-1)
+_ZERO, _NOTHING = expr(0), infinity(-1)
 _FEW = 4
 
 
@@ -53,17 +54,22 @@ class References:
         return reduce_(of.op, of.variable, of.low, of.high, self.freed(of.body, within), of.where)
 
     def _in_product(self, of: Expr, known: Facts) -> Expr:
-        """A product with the maxima replaced where it is 0 if they are -inf."""
+        """A product without the maxima that do not matter in it; with numbers for those that need not be -inf."""
         for _ in range(_FEW):
-            for each in dict.fromkeys(_outermost(of)):
-                number = exchanged(of, {each: self._parts.number(each)})
-                nothing = Nothing(known, tuple(leaves(each)))
-                if nothing.vanishes(exchanged(of, {each: _NOTHING})) and nothing.vanishes(number):
-                    of = number
-                    break
-            else:
+            found = next(filter(None, (self._free(of, each, known) for each in dict.fromkeys(_outermost(of)))), None)
+            if found is None:
                 break
+            of = found
         return of
+
+    def _free(self, of: Expr, maximum: Expr, known: Facts) -> Expr | None:
+        """The product with a maximum replaced, if it is 0 where the maximum is -inf, with any number in its place."""
+        nothing = Nothing(known, tuple(leaves(maximum)))
+        number = exchanged(of, {maximum: self._parts.number(maximum)})
+        if not (nothing.vanishes(exchanged(of, {maximum: _NOTHING})) and nothing.vanishes(number)):
+            return None
+        without = exchanged(of, {maximum: _ZERO})
+        return without if by_normal_forms(number, without) == Equal(frozenset()) else number
 
 
 def _is_maximum(of: Expr) -> bool:

@@ -16,11 +16,11 @@ from argus.core import algebra
 from argus.core.proof.values.held.emptiness import Nothing, has_element, leaves
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.iterations import Recurrence
-from argus.core.proof.values.held.numbers import is_number
 from argus.core.proof.values.held.parts import Parts
 from argus.core.proof.values.held.recurrences import times
 from argus.core.proof.values.held.terms import exchanged
 from argus.core.values.expr import Element, Expr, Fn, Number, element, expr, fn, infinity
+from argus.core.values.numbers import is_number
 from argus.core.values.rewriting import nodes
 
 ZERO = expr(0)

@@ -36,7 +36,7 @@ from argus.core.dsl.control import block_id, loop, otherwise, remap_xcd, when
 from argus.core.dsl.copies.choose_atom import global_load, global_store, ld_global_b16, st_global_b16
 from argus.core.dsl.copies.copy import copy, load
 from argus.core.dsl.copies.thread_layouts import all_to_each, first_lane, last_lane, replicated, runs, spread
-from argus.core.dsl.formulas import assert_equals, greatest, least, product, total
+from argus.core.dsl.formulas import assert_equals, before, greatest, least, product, total
 from argus.core.dsl.handles import Bool, Int, IntLike, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
 from argus.core.dsl.kernel import Template, kernel
@@ -109,6 +109,7 @@ __all__ = [
     "assert_written_once",
     "assume",
     "barrier",
+    "before",
     "bf16",
     "block_id",
     "buffer_load",

@@ -15,7 +15,7 @@ from argus.core.ir import Buffer, Stmt
 from argus.core.layout import TV
 from argus.interp.compiled_kernel import Prepared, Scalars, registers_of
 from argus.interp.machine.waves import Operation, SharedAccess, Wave
-from argus.interp.memory.cells import Cells, IntArray, Records, Written, blank, storage, unravel
+from argus.interp.memory.cells import AnyArray, Cells, IntArray, Records, Written, blank, storage, unravel
 from argus.interp.memory.trace import FaultContext, Journal, Spot
 from argus.interp.search.schedule import Adversary
 from argus.interp.values.suspicions import Suspicions
@@ -36,7 +36,8 @@ class Launch:
     blocks. tag_sources: the elements that the inputs' records belong to, once computed. distinct_elements: elements of
     claims of distinctness, which compare several waves. journal: the trace of all writes, if requested. exact: floats
     are computed in float64 and rounded to no other type, so that values can be compared with formulas over the reals.
-    claimed: tensors whose writes are recorded for claims of the program.
+    claimed: tensors whose writes are recorded for claims of the program. initial: what tensors held before the launch,
+    of those that claims name so.
     """
 
     prepared: Prepared
@@ -59,6 +60,7 @@ class Launch:
     journal: Journal | None = None
     exact: bool = False
     claimed: frozenset[Buffer] = frozenset()
+    initial: dict[str, AnyArray] = field(factory=dict[str, AnyArray])
     distinct_elements: dict[Compared, Gathered] = field(factory=dict["Compared", "Gathered"])
 
     def storage(self, dtype: DType) -> np.dtype[Any]:

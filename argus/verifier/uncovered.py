@@ -39,7 +39,8 @@ def _uncovered(kernel: Kernel, proved: Sequence[Obligation]) -> Iterator[Uncover
         mine = [
             s for s in asserts if isinstance(s.claim, Products | WrittenOnce | Equals) and s.claim.view.buffer is buffer
         ]
-        if not mine or not compared:
+        by_formula = any(each.stmt in mine and each.invariant == "I39" and each.compared for each in proved)
+        if not mine or not (compared or by_formula):
             yield Uncovered(buffer.name, _no_claim(kernel, buffer.name))
         elif buffer.name in open_claims:
             yield Uncovered(buffer.name, _ambiguous(kernel, buffer.name, mine[0], open_claims[buffer.name]))

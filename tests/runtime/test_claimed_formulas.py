@@ -61,6 +61,8 @@ TWINS = {
     "formula_softmax_not_rescaled": SIZES["softmax"],
     "formula_sum_for_the_greatest": SIZES["formula_row_range"],
 }
+ADDS_TO_ITS_OUTPUT = "formula_rows_added_to"
+"""Of what an output held before, `argus run` knows nothing: it is not compared."""
 ONLY_OF_EQUAL_ELEMENTS = "formula_elements_at_the_threshold_left_out"
 """A twin that differs only where an element equals its row's threshold, which random ones do not."""
 
@@ -98,7 +100,7 @@ def test_a_wrong_twin_is_wrong(name: str) -> None:
 
 
 def test_every_kernel_and_twin_is_run() -> None:
-    proved = {path.stem for path in (CORPUS / "proved").glob("formula_*.py")}
+    proved = {path.stem for path in (CORPUS / "proved").glob("formula_*.py")} - {ADDS_TO_ITS_OUTPUT}
     assert {path.stem for path in RIGHT.glob("*.py")} | proved == SIZES.keys()
     assert {path.stem for path in WRONG.glob("formula_*.py")} == {*TWINS, ONLY_OF_EQUAL_ELEMENTS}
 

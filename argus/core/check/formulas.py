@@ -9,7 +9,7 @@ from argus.core.ir import Assert, Buffer, Copy, Equals, Kernel, Stmt, walk
 from argus.core.values.expr import Element
 from argus.core.values.rewriting import elements
 
-_ONLY_READ = "state it in terms of the tensors that are only read"
+_ONLY_READ = "state it in terms of the tensors that are only read, or of what a tensor held before: `before(Y)[r, n]`"
 
 
 def formula_claims(kernel: Kernel) -> Iterator[tuple[Assert, Equals]]:
@@ -37,7 +37,7 @@ def formula_faults(
     output = claim.view.buffer.name
     reported: set[str] = set()
     for each in elements(claim.formula):
-        found = None if each.tensor in reported else _fault(output, each, known, written)
+        found = None if each.tensor in reported else _fault(output, each, known, written, claim.before)
         if found is not None:
             reported.add(each.tensor)
             code, message, advice = found
@@ -45,14 +45,14 @@ def formula_faults(
 
 
 def _fault(
-    output: str, each: Element, known: Mapping[str, Buffer], written: Collection[str]
+    output: str, each: Element, known: Mapping[str, Buffer], written: Collection[str], before: Collection[str]
 ) -> tuple[str, str, str] | None:
     """Code, message and repair of what is wrong with an element that the formula reads."""
     buffer = known.get(each.tensor)
     if buffer is None:
         message = f"the formula of `{output}` reads `{each.tensor}`, which is no tensor of its inputs"
         return "E111", message, f"the tensors are {', '.join(known)}"
-    if each.tensor == output or each.tensor in written:
+    if (each.tensor == output or each.tensor in written) and each.tensor not in before:
         return "E112", f"the formula of `{output}` reads `{each.tensor}`, which is written", _ONLY_READ
     if len(buffer.shape) != len(each.at):
         axes = f"{len(each.at)} coordinates, its axes are {len(buffer.shape)}"

@@ -43,10 +43,11 @@ def assert_equals(
         return
     tracer = current("assert_equals")
     _check_tensor(tensor, tracer.parameters, "kernel")
-    made = traced_formula(tensor.view, formula, Scope(tracer.unique, tracer.formula_symbols))
+    scope = Scope(tracer.unique, tracer.formula_symbols)
+    made = traced_formula(tensor.view, formula, scope)
     meant = _restriction(tensor.view, where)
     _check_sizes_only(tensor.view, made, meant)
-    tracer.emit(Assert(Equals(tensor.view, made, meant), span=tracer.span()))
+    tracer.emit(Assert(Equals(tensor.view, made, meant, tuple(sorted(scope.before))), span=tracer.span()))
 
 
 def _claim_of_program(
@@ -119,6 +120,15 @@ def _check_sizes_only(view: View, made: Expr, where: Cond) -> None:
             f"the claim about `{view.buffer.name}` names `{inner[0]}`, which is not a size",
             help="claim it of the whole tensor, in terms of sizes and the element's coordinates",
         )
+
+
+def before(tensor: Tensor) -> Tensor:
+    """In a formula of a kernel, a tensor that the kernel adds to, as it was before: `before(Y)[r, n]`."""
+    scope = formula_scope("before")
+    if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault("E111", f"`before` takes a tensor, found {describe_value(tensor)}", help="`before(Y)[r, n]`")
+    scope.before.add(tensor.view.buffer.name)
+    return tensor
 
 
 # -- reductions ----------------------------------------------------------------------------------------

@@ -25,11 +25,13 @@ class Scope:
     """The formula under construction. unique: a name that no symbol of the kernel has yet.
 
     open: the variables of the reductions around the current value. known: all variables so far, by wanted name.
+    before: the tensors that it names by `before`.
     """
 
     unique: Callable[[str], str]
     known: dict[str, Symbol]
     open: list[Symbol] = field(factory=list[Symbol])
+    before: set[str] = field(factory=set[str])
 
     def variable(self, wanted: str) -> Symbol:
         """A variable that is not open; equal ones for reductions side by side, so that equal sums are one object."""

@@ -99,13 +99,14 @@ class Products:
 class Equals:
     """Each element of the view at whose coordinates `where` holds equals the formula over the reals, at all inputs.
 
-    formula: over the element's coordinates, sizes, and the elements that tensors have when the kernel starts; it names
-    no tensor that the kernel writes.
+    formula: over the element's coordinates, sizes, and the elements that tensors have when the kernel starts.
+    before: the tensors that it names although the kernel writes them.
     """
 
     view: View
     formula: Expr
     where: Cond = TRUE
+    before: tuple[str, ...] = ()
 
 
 Claim = Equal | Distinct | Relation | Covers | Order | WrittenOnce | Products | Equals

@@ -326,9 +326,9 @@ def claim_text(claim: Claim) -> str:
             pairs = "; ".join(f"({', '.join(map(show, a))}) * ({', '.join(map(show, b))})" for a, b in products)
             every = ", ".join(f"{symbol.name} < {show(extent)}" for symbol, extent in over)
             return f"products {view_text(view)} {pairs}" + (f" for every {every}" if over else "")
-        case Equals(view=view, formula=formula, where=where):
+        case Equals(view=view, formula=formula, where=where, before=before):
             rank = len(view.shape)
             meant = "" if where is TRUE else f", where={restriction_text(where, rank)}"
-            return f"assert_equals({view_text(view)}, {formula_text(formula, rank)}{meant})"
+            return f"assert_equals({view_text(view)}, {formula_text(formula, rank, before)}{meant})"
         case _:
             assert_never(claim)

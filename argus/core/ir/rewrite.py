@@ -152,9 +152,9 @@ def rewrite_claim(claim: Claim, names: Names) -> Claim:
                 (tuple(substitute(x, names) for x in a), tuple(substitute(x, names) for x in b)) for a, b in products
             )
             return Products(rewrite_view(view, names), pairs, tuple((s, substitute(e, names)) for s, e in over))
-        case Equals(view=view, formula=formula, where=where):
+        case Equals(view=view, formula=formula, where=where, before=before):
             made = mapped(formula, lambda index: substitute(index, names), lambda cond: substitute(cond, names))
-            return Equals(rewrite_view(view, names), made, substitute(where, names))
+            return Equals(rewrite_view(view, names), made, substitute(where, names), before)
         case _:
             assert_never(claim)
 

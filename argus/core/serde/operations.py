@@ -51,7 +51,7 @@ from argus.core.ir.element_walk import indices
 from argus.core.layout import TV
 from argus.core.values.expr import Expr, Fn
 from argus.core.values.operations import OPERATIONS
-from argus.core.values.rewriting import free_symbols, integers, nodes
+from argus.core.values.rewriting import elements, free_symbols, integers, nodes
 from argus.core.walk import mentions, symbols, topological
 
 _LARGEST_CLUSTER = 8
@@ -216,7 +216,9 @@ def _claim(claim: Claim) -> str:
             return _coordinates([*(value for _, value in record), where], len(view.shape))
         case Products(view=view, products=products):
             return _coordinates([node for pair in products for side in pair for node in side], len(view.shape))
-        case Equals(view=view, formula=formula, where=where):
+        case Equals(view=view, formula=formula, where=where, before=before):
+            if list(before) != sorted({*before} & {each.tensor for each in elements(formula)}):
+                return "has a claim that names what tensors held before, of tensors that it does not read"
             return formula_violation(formula, len(view.shape), where)
         case Equal() | Order():
             return ""

@@ -209,6 +209,8 @@ def _of_claim(program: Program, claim: Equals) -> Iterator[str]:
     why = formula_violation(formula, len(view.shape), claim.where)
     if why or not free_symbols(formula) | symbols(claim.where) <= set(program.sizes):
         yield why or "claims a formula over sizes that it does not have"
+    if claim.before:
+        yield "claims a formula of what a tensor held before it"
     names = {size.name for size in program.sizes}
     for symbol in bound_variables(formula):
         plain = (symbol.kind, symbol.low, symbol.high) == ("fresh", None, None) and symbol.name not in names

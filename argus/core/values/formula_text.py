@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from typing import NamedTuple, assert_never
 
@@ -38,10 +38,13 @@ def coordinate_names(formula: Expr, rank: int) -> tuple[str, ...]:
     return tuple(f"{letter}{axis}" for axis in range(rank))
 
 
-def formula_text(formula: Expr, rank: int) -> str:
-    """The formula as a function of an element's coordinates: `lambda i0, i1: exp(X[i0, i1])`."""
+def formula_text(formula: Expr, rank: int, before: Collection[str] = ()) -> str:
+    """The formula as a function of an element's coordinates: `lambda i0, i1: exp(X[i0, i1])`.
+
+    before: the tensors whose elements are written as those before the kernel.
+    """
     names = coordinate_names(formula, rank)
-    return f"lambda {', '.join(names)}: {_Writer(names).value(formula).text}"
+    return f"lambda {', '.join(names)}: {_Writer(names, before).value(formula).text}"
 
 
 def restriction_text(cond: Cond, rank: int) -> str:
@@ -51,8 +54,8 @@ def restriction_text(cond: Cond, rank: int) -> str:
 
 
 class _Writer:
-    def __init__(self, coordinates: Sequence[str]) -> None:
-        self.coordinates = coordinates
+    def __init__(self, coordinates: Sequence[str], before: Collection[str] = ()) -> None:
+        self.coordinates, self.before = coordinates, before
 
     def value(self, of: Expr) -> _Text:
         match of:
@@ -63,7 +66,8 @@ class _Writer:
             case Whole(index=index):
                 return self.index(index)
             case Element(tensor=tensor, at=at):
-                return _Text(f"{tensor}[{', '.join(self.index(each).text for each in at)}]", _ATOM)
+                name = f"before({tensor})" if tensor in self.before else tensor
+                return _Text(f"{name}[{', '.join(self.index(each).text for each in at)}]", _ATOM)
             case Fn(name=name, args=args):
                 return self._function(name, args)
             case Choose(test=test, then=then, other=other):

@@ -16,7 +16,7 @@ from argus.core.walk import IntArray, evaluate, symbols
 from argus.interp.memory.cells import PLAIN, AnyArray, BoolArray, Cells, Written, blank
 from argus.interp.state import Launch
 from argus.interp.values.drawn_inputs import drawn_floats
-from argus.interp.values.tensor_claims import elements, number, tag
+from argus.interp.values.tensor_claims import array_of, elements, number, tag
 from argus.interp.violation import OutOfBoundsReadError, UnsatisfiedPromiseError, not_built
 
 Array = npt.NDArray[Any]
@@ -62,6 +62,10 @@ def begin(launch: Launch) -> None:
         for buffer in (*launch.claimed, *(claim.view.buffer for claim in claims))
         if buffer in launch.tensors
     }
+    if launch.exact:
+        named = {name for _, claim in launch.prepared.formula_claims for name in claim.before}
+        known = (buffer for buffer in launch.prepared.kernel.parameters if buffer.name in named)
+        launch.initial.update({buffer.name: array_of(launch, buffer).copy() for buffer in known})
     tagged: set[Buffer] = set()
     for stmt in walk(launch.prepared.kernel.body):
         if isinstance(stmt, Tag) and stmt.view.buffer in launch.tensors:

@@ -48,8 +48,9 @@ def check_formulas(launch: Launch, *, complete: bool) -> None:
     """Report the first element of each claim that differs. complete: all blocks have run, so that all are written."""
     kernel = launch.prepared.kernel
     for stmt, claim in launch.prepared.formula_claims:
-        if not _adds_to(launch, claim.view.buffer):
+        if claim.view.buffer.name in claim.before or not _adds_to(launch, claim.view.buffer):
             reads = {b.name: array_of(launch, b) for b in kernel.parameters if b is not claim.view.buffer}
+            reads |= {name: launch.initial[name] for name in claim.before}
             every = elements(launch, claim.view)
             _check(_checked(launch, (stmt, claim), every, launch.sizes, reads), complete=complete)
 

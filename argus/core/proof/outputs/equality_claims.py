@@ -15,8 +15,10 @@ from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs.writes import (
     conditional_claim_error,
+    is_reduction_store,
     stored_elsewhere,
     stored_tensors,
+    stores_of,
     written_once_obligations,
 )
 from argus.core.proof.values.held.between import coordinate
@@ -68,7 +70,8 @@ def equality_obligations(
     """
     output = claim.view.buffer
     others = (each.stmt.claim for each in flow.timeline.steps if isinstance(each.stmt, Assert))
-    if not any(isinstance(each, WrittenOnce) and _is_of_all(each, claim) for each in others):
+    added = any(map(is_reduction_store, stores_of(flow, output)))  # its blocks are asked to add to each element once
+    if not added and not any(isinstance(each, WrittenOnce) and _is_of_all(each, claim) for each in others):
         once = WrittenOnce(whole(output), (), over_axes(claim))
         yield from written_once_obligations(flow, step, stmt, once, records=False, others=True)
     what = f"`{claim_text(claim)}` holds"
@@ -101,7 +104,7 @@ def _proof(flow: Flow, stmt: Assert, claim: Equals) -> Held | str:
     held = Held((), frozenset()) if stored_elsewhere(flow, output) else interpreted(flow, output, at)
     if isinstance(held, str):
         return held
-    if held.adds:
+    if held.adds and output.name not in claim.before:
         return "it is added to what the tensor held before"
     return difference(flow, held, claim, at, order) or held
 

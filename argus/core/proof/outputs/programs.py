@@ -25,7 +25,13 @@ from argus.core.proof.outputs.store_coverage import (
     merged_store,
 )
 from argus.core.proof.outputs.tile_index import tile_grid
-from argus.core.proof.outputs.writes import is_reduction_store, no_padding_obligation, stored_tensors, stores_of
+from argus.core.proof.outputs.writes import (
+    is_reduction_store,
+    no_padding_obligation,
+    says_what_was_before,
+    stored_tensors,
+    stores_of,
+)
 from argus.core.proof.sync.interlaunch import content_after, is_claimed_whole, tensor_data
 from argus.core.proof.values.content import Data, Number, TensorContent, TensorData, Top, content_error, nonempty
 from argus.core.proof.values.held.between import Left, value_left
@@ -52,6 +58,11 @@ class ProgramContext:
     values: Mapping[Buffer, Expr] | None = None
     claimed: frozenset[Buffer] = frozenset()
     left: Mapping[Buffer, Left | str] = field(factory=dict[Buffer, "Left | str"])
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the kernel is launched by itself."""
+        return not self.before and not self.read_later and self.values is None
 
     def has_value(self, buffer: Buffer) -> bool:
         """Whether the value of a tensor is known before the launch."""
@@ -226,6 +237,8 @@ def _reduction_obligations(
     places = _places(flow, stores) if all(map(is_reduction_store, stores)) else None
     shared = frozenset[Symbol]() if places is None else _slices(flow, store, places)
     yield from _completeness_obligations(flow, stores, buffer, shared)
+    if others.is_empty and says_what_was_before(flow, buffer):
+        return
     yield _initialised(store, buffer, others)
     total = _sum(flow, stores, buffer, others)
     what = f"no contribution is added to `{buffer.name}` twice"

@@ -8,7 +8,7 @@ import numpy as np
 
 from argus.core import algebra
 from argus.core.index import Bin, Cond, Const, Index
-from argus.core.ir import Assert, Buffer, Copy, Covers, Products, View, WrittenOnce
+from argus.core.ir import Assert, Buffer, Copy, Covers, Equals, Products, View, WrittenOnce
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access, Accesses
 from argus.core.proof.dataflow.affine import affine, affine_over, at_any_element, coordinate_axes
@@ -71,6 +71,12 @@ def _stores_in(way: Accesses, buffer: Buffer) -> tuple[Access, ...]:
 def stored_elsewhere(flow: Flow, buffer: Buffer) -> bool:
     """Whether only blocks on other control paths write to a tensor."""
     return not stores_of(flow, buffer) and any(_stores_in(way, buffer) for way in flow.path_accesses)
+
+
+def says_what_was_before(flow: Flow, buffer: Buffer) -> bool:
+    """Whether a claimed formula of a tensor names what it held before the kernel."""
+    claims = [step.stmt.claim for step in flow.timeline.steps if isinstance(step.stmt, Assert)]
+    return any(isinstance(c, Equals) and c.view.buffer is buffer and buffer.name in c.before for c in claims)
 
 
 def is_reduction_store(store: Access) -> bool:

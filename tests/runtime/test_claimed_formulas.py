@@ -43,10 +43,10 @@ SIZES = {
     "formula_welford": {"M": 20, "N": 30},
     "formula_rotary_embedding": {"M": 20},
     "mean_of_earlier": {"R": 20},
-    "log_softmax": {"R": 3, "N": 100},
+    "formula_log_softmax": {"R": 3, "N": 100},
     "formula_row_mean": {"R": 3, "N": 300},
     "formula_row_range": {"R": 3, "N": 100},
-    "softmax": {"R": 3, "N": 300},
+    "formula_softmax": {"R": 3, "N": 300},
 }
 TWINS = {
     "formula_mean_of_one_more": {"M": 20, "N": 30},
@@ -58,7 +58,7 @@ TWINS = {
     "formula_mean_by_a_constant": SIZES["formula_row_mean"],
     "formula_mean_of_whole_chunks": SIZES["formula_row_mean"],
     "formula_scale_of_the_first_block": SIZES["formula_dequantised"],
-    "formula_softmax_not_rescaled": SIZES["softmax"],
+    "formula_softmax_not_rescaled": SIZES["formula_softmax"],
     "formula_sum_for_the_greatest": SIZES["formula_row_range"],
 }
 ADDS_TO_ITS_OUTPUT = "formula_rows_added_to"
@@ -107,7 +107,7 @@ def test_every_kernel_and_twin_is_run() -> None:
 
 def test_a_large_output_is_compared_in_some_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claimed_formulas, "MOST_TERMS", 10 * 300 * 300)
-    ran = run(traced(RIGHT, "softmax"), {"R": 20, "N": 300}, on="interpreter")
+    ran = run(traced(RIGHT, "formula_softmax"), {"R": 20, "N": 300}, on="interpreter")
     assert ran.comparison is not None
     assert ran.comparison.with_what == "the claimed formula in float64, some of the rows"
     assert (ran.comparison.elements, ran.comparison.right) == (10 * 300, True)

@@ -8,7 +8,7 @@ from attrs import define, field
 
 from argus.core import algebra
 from argus.core.index import Symbol
-from argus.core.proof.values.held.terms import mapped, replaced
+from argus.core.proof.values.held.terms import mapped, renumbered, replaced
 from argus.core.values.expr import Element, Expr, element
 from argus.core.values.rewriting import free_symbols
 
@@ -17,8 +17,8 @@ from argus.core.values.rewriting import free_symbols
 class Parts:
     """Puts an unknown number in place of each part for which `is_one` holds: one for equal parts.
 
-    name: begins the names of these numbers, apart from those of others. Two parts that differ in the names of bound
-    variables are one function of these variables.
+    name: begins the names of these numbers, apart from those of others. Two parts that differ in the names of variables
+    are one function of these variables.
     """
 
     name: str
@@ -36,9 +36,9 @@ class Parts:
 
     def number(self, part: Expr) -> Element:
         """The unknown number in place of a part."""
-        bound = sorted((each for each in free_symbols(part) if each.name.startswith("~")), key=_depth)
+        bound = sorted((each for each in free_symbols(part) if each.kind == "fresh"), key=_depth)
         places = {each: algebra.sym(Symbol(f"~place {n}", "fresh", 0)) for n, each in enumerate(bound)}
-        form = replaced(part, places)
+        form = renumbered(replaced(part, places))
         name = self._names.setdefault(form, f"~{self.name} {len(self._names)}")
         return element(name, *map(algebra.sym, bound))
 

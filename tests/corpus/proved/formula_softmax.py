@@ -1,4 +1,4 @@
-# verdict: unknown
+# verdict: proved
 """Row softmax of any length, online: the sum is rescaled whenever the maximum grows."""
 
 from math import inf

@@ -1,4 +1,4 @@
-# verdict: unknown
+# verdict: proved
 """Log-softmax as `(v - m) - log s`, of rows that one warp holds."""
 
 from math import inf

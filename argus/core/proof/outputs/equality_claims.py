@@ -13,14 +13,8 @@ from argus.core.ir.pretty import claim_text
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.outputs.writes import (
-    conditional_claim_error,
-    is_reduction_store,
-    stored_elsewhere,
-    stored_tensors,
-    stores_of,
-    written_once_obligations,
-)
+from argus.core.proof.outputs.stored import is_reduction_store, stored_elsewhere, stored_tensors, stores_of
+from argus.core.proof.outputs.writes import conditional_claim_error, written_once_obligations
 from argus.core.proof.values.held.between import coordinate
 from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known

@@ -13,7 +13,8 @@ from argus.core.ir.pretty import claim_text
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs.equality_claims import difference, stated, undecided
-from argus.core.proof.outputs.writes import is_reduction_store, stores_of, written_once_obligations
+from argus.core.proof.outputs.stored import is_reduction_store, stores_of
+from argus.core.proof.outputs.writes import written_once_obligations
 from argus.core.proof.sync.interlaunch import is_claimed_whole
 from argus.core.proof.values.held.between import coordinate
 from argus.core.proof.values.held.cells import Rounding

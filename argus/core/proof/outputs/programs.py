@@ -24,14 +24,9 @@ from argus.core.proof.outputs.store_coverage import (
     disjoint_blocks,
     merged_store,
 )
+from argus.core.proof.outputs.stored import is_reduction_store, says_what_was_before, stored_tensors, stores_of
 from argus.core.proof.outputs.tile_index import tile_grid
-from argus.core.proof.outputs.writes import (
-    is_reduction_store,
-    no_padding_obligation,
-    says_what_was_before,
-    stored_tensors,
-    stores_of,
-)
+from argus.core.proof.outputs.writes import no_padding_obligation
 from argus.core.proof.sync.interlaunch import content_after, is_claimed_whole, tensor_data
 from argus.core.proof.values.content import Data, Number, TensorContent, TensorData, Top, content_error, nonempty
 from argus.core.proof.values.held.between import Left, value_left

@@ -8,7 +8,7 @@ import numpy as np
 
 from argus.core import algebra
 from argus.core.index import Bin, Cond, Const, Index
-from argus.core.ir import Assert, Buffer, Copy, Covers, Equals, Products, View, WrittenOnce
+from argus.core.ir import Assert, Buffer, Copy, Covers, Products, View, WrittenOnce
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access, Accesses
 from argus.core.proof.dataflow.affine import affine, affine_over, at_any_element, coordinate_axes
@@ -25,6 +25,7 @@ from argus.core.proof.outputs.store_coverage import (
     merged_store,
     table_offset,
 )
+from argus.core.proof.outputs.stored import is_reduction_store, stored_tensors, stores_in, stores_of
 from argus.core.proof.values.content import Data, Inside, content_error, nonempty
 from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.products import holds_once
@@ -47,43 +48,6 @@ def unclaimed_output_obligations(flow: Flow) -> Iterator[Obligation]:
             yield from _no_double_writes(flow, stores, buffer)
 
 
-def stored_tensors(flow: Flow) -> tuple[Buffer, ...]:
-    """The tensors that the kernel writes."""
-    accesses = (access for step in flow.timeline.steps for access in flow.accesses.of(step))
-    written = (a.view.buffer for a in accesses if a.mode == "write" and a.view.buffer.space == "global")
-    return tuple(dict.fromkeys(written))
-
-
-def stores_of(flow: Flow, buffer: Buffer) -> tuple[Access, ...]:
-    """The writes to a tensor, in program order."""
-    return _stores_in(flow.accesses, buffer)
-
-
-def _stores_in(way: Accesses, buffer: Buffer) -> tuple[Access, ...]:
-    return tuple(
-        access
-        for step in way.timeline.steps
-        for access in way.of(step)
-        if access.mode == "write" and access.view.buffer is buffer
-    )
-
-
-def stored_elsewhere(flow: Flow, buffer: Buffer) -> bool:
-    """Whether only blocks on other control paths write to a tensor."""
-    return not stores_of(flow, buffer) and any(_stores_in(way, buffer) for way in flow.path_accesses)
-
-
-def says_what_was_before(flow: Flow, buffer: Buffer) -> bool:
-    """Whether a claimed formula of a tensor names what it held before the kernel."""
-    claims = [step.stmt.claim for step in flow.timeline.steps if isinstance(step.stmt, Assert)]
-    return any(isinstance(c, Equals) and c.view.buffer is buffer and buffer.name in c.before for c in claims)
-
-
-def is_reduction_store(store: Access) -> bool:
-    """Whether a store adds to the element's previous value."""
-    return isinstance(store.step.stmt, Copy) and store.step.stmt.combine is not None
-
-
 _UNLIKE = "stores under different conditions, in different loops or with different bases are not supported yet"
 _ALIKE = (
     "let one `copy`, or several to parts of one tile, store under one condition on blocks and the loop variable; a "
@@ -94,7 +58,7 @@ _ALIKE = (
 def _no_double_writes(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> Iterator[Obligation]:
     store = stores[0]
     what = f"no element of `{buffer.name}` is written twice"
-    elsewhere = any(_stores_in(way, buffer) for way in flow.path_accesses if way is not flow.accesses)
+    elsewhere = any(stores_in(way, buffer) for way in flow.path_accesses if way is not flow.accesses)
     places = None if elsewhere else merged_store(flow.timeline.kernel, stores, guarded=True)
     if places is None:
         yield Obligation(
@@ -131,7 +95,7 @@ def written_once_obligations(
         yield Obligation("I4", f"`{buffer.name}` is written once", stmt, algebra.FALSE, step.context, unknown=reason)
         return
     stores = stores_of(flow, buffer)
-    storing = [way for way in flow.path_accesses if _stores_in(way, buffer)] or ([flow.accesses] if stores else [])
+    storing = [way for way in flow.path_accesses if stores_in(way, buffer)] or ([flow.accesses] if stores else [])
     if not storing:
         yield Obligation("I4", what, stmt, algebra.FALSE, step.context, help=f"store the result into `{buffer.name}`")
         return
@@ -149,7 +113,7 @@ def written_once_obligations(
         reason = reason or "a write-once claim on a tensor that is accumulated into"
     reason = reason or ("" if places is not None else _UNLIKE)
     for way in flow.path_accesses:
-        reason = reason or _path_mismatch(flow, way, stores, _stores_in(way, buffer))
+        reason = reason or _path_mismatch(flow, way, stores, stores_in(way, buffer))
     if places is None or reason:
         other = stores[0].step.stmt if stores else None
         yield Obligation(

@@ -16,8 +16,8 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable, equal_indices
 from argus.core.proof.dataflow.timeline import is_whole
 from argus.core.proof.outputs.covers_claims import uniform_bounds
+from argus.core.proof.outputs.stored import stores_of
 from argus.core.proof.outputs.tile_index import coordinate_terms
-from argus.core.proof.outputs.writes import stores_of
 from argus.core.proof.values.content import (
     Content,
     Data,

@@ -18,6 +18,7 @@ from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import find_violations, uses_agents
 from argus.interp.search.diagnosis import Witness
 from argus.interp.search.schedule import Schedule, directed
+from argus.interp.search.ties import tied
 from argus.interp.violation import Violation
 
 _SIZES = 40
@@ -113,7 +114,7 @@ def _all_larger(kernel: Kernel, assumption: Cond) -> Iterator[dict[str, int]]:
 def _allowed(kernel: Kernel, assumption: Cond, sizes: Iterable[Mapping[str, int]]) -> list[dict[str, int]]:
     """The distinct sizes that satisfy the assumption and fit into memory, least work first."""
     names = [symbol.name for symbol in kernel.sizes]
-    given = list(dict.fromkeys(tuple(size[name] for name in names) for size in sizes))
+    given = list(dict.fromkeys(tuple(size[name] for name in names) for size in tied(assumption, sizes)))
     found = [dict(zip(names, values, strict=True)) for values in given]
     found = [size for size, fine in zip(found, _fit(kernel, assumption, found), strict=True) if fine]
     if len(found) <= 1:

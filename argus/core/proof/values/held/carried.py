@@ -17,7 +17,7 @@ from argus.core.proof.values.held import terms
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
 from argus.core.proof.values.held.recurrences import ZERO, Linear, linear, operands, times
-from argus.core.proof.values.held.terms import plus, replaced
+from argus.core.proof.values.held.terms import integer, plus, replaced
 from argus.core.values.expr import (
     Choose,
     Compare,
@@ -169,7 +169,7 @@ def of_extremum(
     pick: ReduceOp = "min" if grows == found.strict else "max"
     number = Symbol("~iteration", "fresh", 0)
     before = algebra.const(-1)  # an iteration before the first that would set what is there
-    peeled = loop.at(expr(chosen), before) is entry and begin.same(loop.at(value, before), first)
+    peeled = integer(entry) is integer(loop.at(expr(chosen), before)) and begin.same(loop.at(value, before), first)
     if not peeled and first is not NEUTRAL[op]:
         return None
     here = algebra.sub(algebra.sym(number), int(peeled))

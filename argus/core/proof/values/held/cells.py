@@ -24,7 +24,7 @@ from argus.core.proof.dataflow.lookup import agent_symbol_of_cells, substitute_a
 from argus.core.proof.dataflow.reaching import Flow, ReachingWrite
 from argus.core.proof.dataflow.timeline import Loop, Segment, Step, is_shuffle, is_whole
 from argus.core.proof.values.held import fractions
-from argus.core.proof.values.held.elements import Elements, not_of_reals
+from argus.core.proof.values.held.elements import Elements, element_of, not_of_reals
 from argus.core.proof.values.held.facts import Known, Questions
 from argus.core.proof.values.held.folds import before, reduced
 from argus.core.proof.values.held.instructions import multiplied
@@ -32,7 +32,7 @@ from argus.core.proof.values.held.moves import shuffled
 from argus.core.proof.values.held.tables import BoolArray, Tables, shape_of
 from argus.core.proof.values.held.terms import chosen, number, plus, replaced, unknown
 from argus.core.proof.values.recognisers.taking import takes
-from argus.core.values.expr import Element, Expr, ReduceOp, element
+from argus.core.values.expr import Element, Expr, ReduceOp
 from argus.core.values.rewriting import nodes
 from argus.core.values.rewriting import substitute as over_coordinates
 from argus.core.walk import IntArray, substitute, symbols
@@ -156,6 +156,7 @@ class Cells:
         if dtype_of(stmt.elem) not in (None, own):
             self._rounds(step, own)
         elements = Elements(
+            own,
             operands,
             lambda index: substitute(index, thread, at),
             lambda cond: substitute(cond, thread, at),
@@ -166,8 +167,9 @@ class Cells:
     def _folded(self, step: Step, stmt: Fold) -> Expr:
         source = self.read(self.flow.accesses.of(step)[0])
         found = takes(stmt, self.flow.timeline.kernel.target.unit)
-        if found is None or stmt.source.buffer.dtype.family != "float":
-            return unknown("a fold of integers, or of nothing")
+        exact = stmt.op in ("last", "max", "min") or stmt.source.buffer.dtype.family == "float"
+        if found is None or not exact:
+            return unknown("a fold of integers that wraps around, or of nothing")
         source = fractions.simplified(source, Known(self.flow, step.context, self.questions))
         names = self.tables.of(source)
         if not all(found.replicated(self.tables.known[name]) for name in names):
@@ -345,8 +347,8 @@ class Cells:
             return over_coordinates(self.before[buffer], {}, tuple(places))
         view = next((each.view for each in self.flow.replaced if each.flat is buffer), None)
         if view is None:
-            return element(buffer.name, *places)
-        found = element(view.buffer.name, *(substitute(each, {}, places) for each in view.at))
+            return element_of(buffer, places)
+        found = element_of(view.buffer, [substitute(each, {}, places) for each in view.at])
         return chosen(substitute(view.where, {}, places), found, number(0.0))
 
     def _read_shared(self, access: Access) -> Expr:

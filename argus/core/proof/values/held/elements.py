@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import inf, isnan
 from typing import assert_never
 
 from attrs import frozen
 
+from argus.core import algebra
 from argus.core.dtype import DType
 from argus.core.index import Cond, Held, Index
 from argus.core.ir import (
     Both,
+    Buffer,
     Cast,
     Compare,
     Either,
@@ -27,20 +29,24 @@ from argus.core.ir import (
     Where,
 )
 from argus.core.ir.element_walk import children, dtype_of, nodes
-from argus.core.proof.values.held.terms import chosen, number, unknown
-from argus.core.values.expr import Expr, Infinity, compare, expr, fn
+from argus.core.proof.values.held.terms import chosen, extremum, number, unknown
+from argus.core.values.expr import Expr, Infinity, compare, element, expr, fn
 from argus.core.values.rewriting import nodes as values_in
 from argus.core.walk import mentions
+
+_EXACT = ("max", "min")
+"""Operations on integers that do not wrap around."""
 
 
 @frozen(eq=False)
 class Elements:
     """What expressions of one statement mean.
 
-    operands: what each read holds. place: an integer expression at the elements of the fragment. rounds: is told each
-    type to which a number is rounded.
+    dtype: of what is computed. operands: what each read holds. place: an integer expression at the elements of the
+    fragment. rounds: is told each type to which a number is rounded.
     """
 
+    dtype: DType
     operands: Mapping[Get, Expr]
     place: Callable[[Index], Index]
     condition: Callable[[Cond], Cond]
@@ -65,11 +71,19 @@ class Elements:
                     self.rounds(dtype)
                 return found
             case Op(name=name, args=args):
-                return fn(name, *map(self.of, args))
+                return self._operation(name, dtype_of(elem) or self.dtype, [self.of(each) for each in args])
             case Where(test=test, then=then, other=other):
                 return self._chosen(test, self.of(then), self.of(other))
             case _:
                 assert_never(elem)
+
+    def _operation(self, name: str, dtype: DType, args: Sequence[Expr]) -> Expr:
+        found = fn(name, *args)
+        if dtype.family == "float":
+            return found
+        if name not in _EXACT:
+            return fn(f"wrapped {dtype}", found)
+        return extremum(name, *args)
 
     def _chosen(self, test: Test, then: Expr, other: Expr) -> Expr:
         match test:
@@ -98,12 +112,19 @@ def not_of_reals(stmt: Map) -> str:
     """Why a statement does not compute as over the reals, up to rounding; empty if it does."""
     own = stmt.target.buffer.dtype
     for node in nodes(stmt.elem):
-        if isinstance(node, Op) and (dtype_of(node) or own).family != "float":
-            return "integer arithmetic in registers, which overflows"
         if isinstance(node, Cast) and node.dtype.family != "float" and (dtype_of(node.arg) or own).family != "float":
             return "an integer that is truncated to another type"
         kind = (dtype_of(node) or own) if isinstance(node, Op | Where | Cast) else own
+        if isinstance(node, Num) and own.family != "float":
+            return "an integer of the program in registers"
         for part in children(node) if isinstance(node, Op | Where | Cast) else (node,) if node is stmt.elem else ():
             if isinstance(part, Lit) and not isnan(part.value) and not kind.holds(part.value):
                 return f"{part.value:g}, which {kind} cannot represent"
-    return "" if own.family == "float" else "integers in registers"
+    return ""
+
+
+def element_of(buffer: Buffer, places: Sequence[Index]) -> Expr:
+    """An element of a tensor; of a tensor of integers, as conditions and coordinates read it."""
+    if buffer.dtype.family != "float":
+        return expr(algebra.read(buffer.name, places))
+    return element(buffer.name, *places)

@@ -14,7 +14,16 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
 from argus.core.proof.values.held.references import References
 from argus.core.proof.values.held.relevance import relevant
-from argus.core.proof.values.held.terms import all_symbols, chosen, mapped, plus, replaced, zipped
+from argus.core.proof.values.held.terms import (
+    all_symbols,
+    chosen,
+    extremum,
+    mapped,
+    plus,
+    replaced,
+    without_remainders,
+    zipped,
+)
 from argus.core.values.conditions import Integers
 from argus.core.values.equality import Equal, Undecided, by_normal_forms
 from argus.core.values.expr import (
@@ -101,7 +110,10 @@ class Known:
 
     def equal(self, held: Expr, formula: Expr) -> bool:
         """Whether what is held equals the formula wherever the formula's own conditions hold."""
-        return self._equal(held, formula, assumed=True) or self._equal_by_cases(held, formula, _CASES)
+        if self._equal(held, formula, assumed=True) or self._equal_by_cases(held, formula, _CASES):
+            return True
+        others = without_remainders(held), without_remainders(formula)
+        return others != (held, formula) and self._equal(*others, assumed=True)
 
     def _equal_by_cases(self, one: Expr, two: Expr, left: int) -> bool:
         """The same where a test of sizes and coordinates holds, and where it does not."""
@@ -219,6 +231,8 @@ def agrees(known: Known, general: Expr, special: Expr) -> bool:
         return True
     if not known.questions.one():
         return False
+    if isinstance(general, Reduce) and special is NEUTRAL[general.op]:
+        return known.holds(algebra.le(general.high, general.low))
     for symbol in sorted(all_symbols(general), key=lambda each: each.name):
         if symbol.kind == "loop" or symbol.name.startswith("~"):
             for number in _FEW:
@@ -299,11 +313,24 @@ class _Simplifying:
                 one, two = self.of(a), self.of(b)
                 gone = (one is _ZERO and is_number(two)) or (two is _ZERO and is_number(one))
                 return _ZERO if gone else fn("mul", one, two)
-            case Fn(name="max", args=(a, b)):
+            case Fn(name="max" | "min" as name, args=(a, b)):
                 one, two = self.of(a), self.of(b)
-                return two if one is NEUTRAL["max"] else one if two is NEUTRAL["max"] else fn("max", one, two)
+                found = self._begun(name, one, two) or self._begun(name, two, one)
+                return extremum(name, one, two) if found is None else found
             case _:
                 return mapped(root, self.of, self._index, self._known.decided)
+
+    def _begun(self, name: str, rest: Expr, first: Expr) -> Expr | None:
+        """An extremum over a range, and the element before it, as one over both."""
+        if not isinstance(rest, Reduce) or rest.op != name or rest.where is not algebra.TRUE:
+            return None
+        if rest.low is not algebra.const(0) or replaced(rest.body, {rest.variable: algebra.const(-1)}) is not first:
+            return None
+        if not self._known.holds(algebra.le(0, rest.high)):
+            return None
+        number = Symbol("~begun", "fresh", 0)
+        body = replaced(rest.body, {rest.variable: algebra.sub(algebra.sym(number), 1)})
+        return reduction(rest.op, [Range(number, algebra.add(rest.high, 1))], body)
 
     def _reduced(self, of: Reduce) -> Expr:
         """A reduction with its range cut to where the body is not neutral, so that no test of that is left."""

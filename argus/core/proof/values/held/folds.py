@@ -13,9 +13,9 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Cmp, Const, Index, Sym, Symbol
+from argus.core.index import Cmp, Cond, Const, Index, Sym, Symbol
 from argus.core.proof.values.held.tables import BoolArray, Tables
-from argus.core.proof.values.held.terms import all_symbols, plus, replaced, unknown
+from argus.core.proof.values.held.terms import all_symbols, plus, replaced, unknown, zipped
 from argus.core.values.expr import Expr, Fn, Reduce, ReduceOp, expr, fn, infinity, reduce_
 from argus.core.values.rewriting import integers, nodes
 from argus.core.walk import IntArray, symbols
@@ -48,7 +48,7 @@ def reduction(op: ReduceOp, ranges: Sequence[Range], body: Expr) -> Expr:
         for each in _operands("add", body):
             whole = plus(whole, _of_product(ranges, each))
         return whole
-    ranges, body = _unnested(op, list(ranges), body)
+    ranges, body = _unnested(op, *_spelled(op, list(ranges), body))
     alone = [each for each in ranges if each.high is algebra.const(1)]
     body = replaced(body, {each.variable: algebra.const(0) for each in alone})
     ranges = [each for each in ranges if each not in alone]
@@ -100,6 +100,34 @@ def _of_product(ranges: Sequence[Range], of: Expr) -> Expr:
             inner = each if inner is None else fn("mul", inner, each)
     whole = reduction("sum", ranges, expr(1) if inner is None else inner)
     return whole if outer is None else fn("mul", outer, whole)
+
+
+def _spelled(op: ReduceOp, ranges: list[Range], body: Expr) -> tuple[list[Range], Expr]:
+    """Parts that differ in the number of a place, each by as much as the one before: a range of their own."""
+    parts = list(_operands(_FUNCTION[op], body))
+    if len(parts) < 2 or len(parts) > _SPELLED_OUT:
+        return ranges, body
+    number = Symbol(f"~part{len(ranges)}", "fresh", 0)
+    here = algebra.sym(number)
+
+    def between(a: Index, b: Index) -> Index | None:
+        step = algebra.sub(b, a)
+        return a if a is b else algebra.add(a, algebra.mul(here, step)) if isinstance(step, Const) else None
+
+    def both(a: Cond, b: Cond) -> Cond | None:
+        if a is b:
+            return a
+        if not isinstance(a, Cmp) or not isinstance(b, Cmp) or a.op != b.op or a.op != "<=":
+            return None
+        found = between(algebra.sub(a.right, a.left), algebra.sub(b.right, b.left))
+        return None if found is None else algebra.le(0, found)
+
+    whole = zipped(parts[0], parts[1], between, both)
+    if whole is None or parts[0] is parts[1]:
+        return ranges, body
+    if any(replaced(whole, {number: algebra.const(each)}) is not part for each, part in enumerate(parts)):
+        return ranges, body
+    return [*ranges, Range(number, algebra.const(len(parts)))], whole
 
 
 def _unnested(op: ReduceOp, ranges: list[Range], body: Expr) -> tuple[list[Range], Expr]:

@@ -171,25 +171,29 @@ def affine_in(
 
 
 def _quotient(at: IntArray, table: IntArray, name: Index) -> Index | None:
-    """The table as (at // d) % m times a number plus a number: the digit of a coordinate."""
+    """The table as (at // d) % m, or at // d, times a number plus a number: the digit of a coordinate."""
     order = np.argsort(at, kind="stable")
     at, table = at[order], table[order]
-    changes = np.flatnonzero(np.diff(table))
-    if not changes.size:
+    changes = at[np.flatnonzero(np.diff(table)) + 1]
+    d = int(np.gcd.reduce(changes)) if changes.size else 0
+    if d <= 0:
         return None
-    d = int(at[changes[0] + 1])
-    digit = at // d if d > 0 else at
-    back = np.flatnonzero((table == table[0]) & (digit > 0))
-    m = int(digit[back[0]]) if back.size else int(digit.max()) + 1
-    digit = digit % m
-    one = np.flatnonzero(digit == 1)
-    if d <= 0 or at[0] != 0 or not one.size:
-        return None
-    step = int(table[one[0]] - table[0])
-    if not bool((digit * step + table[0] == table).all()):
-        return None
-    found = algebra.mod(algebra.floordiv(name, d), m) if back.size else algebra.floordiv(name, d)
-    return algebra.add(algebra.mul(found, step), int(table[0]))
+    digit = at // d
+    later = np.flatnonzero((table == table[0]) & (digit > digit[0]))
+    m = int(digit[later[0]] - digit[0]) if later.size else 0
+    for digits, index in ((digit, algebra.floordiv(name, d)), (digit % m if m else digit, None)):
+        places, first = np.unique(digits, return_index=True)
+        if places.size < 2:
+            continue
+        step, rest = divmod(int(table[first[1]] - table[first[0]]), int(places[1] - places[0]))
+        start = int(table[first[0]]) - step * int(places[0])
+        if not rest and bool((digits * step + start == table).all()):
+            found = algebra.mod(algebra.floordiv(name, d), m) if index is None else index
+            return algebra.add(algebra.mul(found, step), start)
+    if changes.size == 1 and int(at.min()) >= 0:  # one step
+        low, high = int(table[0]), int(table[-1])
+        return algebra.add(algebra.mul(algebra.minimum(algebra.floordiv(name, int(changes[0])), 1), high - low), low)
+    return None
 
 
 def shape_of(buffer: Buffer) -> tuple[int, int]:

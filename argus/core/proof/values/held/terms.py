@@ -6,13 +6,13 @@ output whose expression still has one has no value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import count
 from math import inf, isfinite
 
 from argus.core import algebra
-from argus.core.index import Cond, Index, Symbol
+from argus.core.index import Bin, Cond, Index, Node, Symbol
 from argus.core.values.expr import (
     Choose,
     Compare,
@@ -31,7 +31,7 @@ from argus.core.values.expr import (
     reduce_,
 )
 from argus.core.values.rewriting import map_parts, nodes
-from argus.core.walk import substitute, symbols
+from argus.core.walk import fold, mentions, rebuild, substitute, symbols
 
 HEAD = "@"
 """Begins the name of the pseudo tensor of a register tile at the head of a loop: [register number, loop variable]."""
@@ -66,14 +66,15 @@ def chosen(test: Test, then: Expr, other: Expr) -> Expr:
 
 def of_integers(test: Compare) -> Test:
     """A comparison of integers as a condition; any other as it is."""
-    left, right = (_integer(each) for each in (test.left, test.right))
+    left, right = (integer(each) for each in (test.left, test.right))
     if left is None or right is None:
         return test
     relations = {"<": algebra.lt, "<=": algebra.le, "==": algebra.eq}
     return relations[test.op](left, right)
 
 
-def _integer(of: Expr) -> Index | None:
+def integer(of: Expr) -> Index | None:
+    """The integer that the value is; None if it is not written as one."""
     match of:
         case Whole(index=index):
             return index
@@ -81,6 +82,14 @@ def _integer(of: Expr) -> Index | None:
             return algebra.const(int(value))
         case _:
             return None
+
+
+def extremum(name: str, a: Expr, b: Expr) -> Expr:
+    """max or min of two values, without one that changes nothing; of integers, an integer."""
+    whole = [each for each in (integer(a), integer(b)) if each is not None]
+    if len(whole) == 2:
+        return expr(algebra.maximum(*whole) if name == "max" else algebra.minimum(*whole))
+    return without_neutral(fn(name, a, b))
 
 
 def plus(a: Expr, b: Expr) -> Expr:
@@ -181,6 +190,31 @@ def replaced(root: Expr, names: Mapping[Symbol, Index]) -> Expr:
         return substitute(test, names)
 
     return visit(root)
+
+
+def without_remainders(root: Expr) -> Expr:
+    """The expression with x % d as x - d (x // d), so that a coordinate is the sum of its digits."""
+
+    def visit(node: Node, parts: Sequence[Node]) -> Node:
+        made = rebuild(node, parts) if parts else node
+        if not isinstance(made, Bin) or made.op != "%":
+            return made
+        return algebra.sub(made.left, algebra.mul(algebra.floordiv(made.left, made.right), made.right))
+
+    def index(of: Index) -> Index:
+        return fold(of, visit) if mentions(of, (Bin,)) else of  # pyright: ignore[reportReturnType]  # an index stays one
+
+    def cond(of: Cond) -> Cond:
+        return fold(of, visit) if mentions(of, (Bin,)) else of  # pyright: ignore[reportReturnType]
+
+    done: dict[Expr, Expr] = {}
+
+    def expression(node: Expr) -> Expr:
+        if node not in done:
+            done[node] = mapped(node, expression, index, cond)
+        return done[node]
+
+    return expression(root)
 
 
 def renumbered(root: Expr) -> Expr:

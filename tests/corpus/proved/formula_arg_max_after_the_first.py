@@ -1,0 +1,27 @@
+# verdict: proved
+"""The lowest place of the greatest element of each row; the first element begins the comparison."""
+
+from math import inf
+
+from argus.language import (
+    Tensor, assert_equals, assume, block_id, ceil_div, copy, f32, greatest, kernel, least, load, loop, registers,
+    sm_90a, spread, where,
+)
+
+BY = spread((64,), threads=64, vector=1)
+
+
+@kernel(target=sm_90a, threads=64)
+def arg_max_after_the_first(X: Tensor["M N", f32], I: Tensor["M", f32]):
+    M, N = X.shape
+    assume(N >= 1)
+    (m,) = block_id((ceil_div(M, 64),))
+    best, at = registers(f32, BY), registers(f32, BY)
+    best[:] = load(X.T[0].tile((64,), (m,)), BY, edge=0)
+    at[:] = 0.0
+    for i in loop(1, N):
+        v = load(X.T[i].tile((64,), (m,)), BY, edge=0)
+        at[:] = where(v > best, i, at)
+        best[:] = where(v > best, v, best)
+    copy(at, I.tile((64,), (m,)), edge=0)
+    assert_equals(I, lambda r: least(lambda j: where(X[r, j] == greatest(lambda l: X[r, l], over=N), j, inf), over=N))

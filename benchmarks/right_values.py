@@ -1,8 +1,9 @@
-"""Random right values and wrong twins: `python benchmarks/right_values.py values|formulas [--count N] [--seed N]`.
+"""Random right values and wrong twins: `python benchmarks/right_values.py values|kernels|formulas [--count N]`.
 
 values: draws formulas and other forms of the same value (property_tests/values), and asks
 `argus.core.values.equality` whether they are equal; likewise one-edit twins whose numbers differ. Pair number n is
 drawn with a seed of its own, so a run goes on where the journal (`--journal FILE`) ends.
+kernels: the same of kernels of rows (property_tests/values/kernels), through the whole of `verify`; a journal likewise.
 formulas: the formulas of tests/core/values and their wrong twins one by one, the conditions on integers that are left
 answered by z3 and by cvc5, with times.
 `--result FILE` stores the figures. Fails if a right one is refuted or a wrong one is proved.
@@ -16,6 +17,7 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +25,22 @@ from attrs import asdict, frozen
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from argus.core.query import Budget
 from argus.core.values import binding, ends, polynomial, truth
 from argus.core.values.equality import Undecided
+from argus.core.verdict import Unknown
 from argus.solvers.base import Solver
 from argus.solvers.cvc5_backend import Cvc5
 from argus.solvers.z3_backend import Z3
+from argus.verifier.kernel import verify
+from property_tests.values import kernels
 from property_tests.values.numbers import differ
 from property_tests.values.pairs import TRANSFORMATIONS, answer, draw, outcome, wrong
 from tests.core.values.formulas import attention_cases, softmax_cases
 from tests.core.values.more_formulas import element_cases, loop_cases, mask_cases, norm_cases
 
-_JOURNAL = Path("build/right_values.journal")
+_BUDGET = Budget.about(1.0)
+_SHOWN = 200
 _OFTEN = 100
 """Pairs between progress reports."""
 
@@ -67,6 +74,20 @@ def entry(seed: int, number: int, solver: Solver) -> Entry:
     return Entry(number, pair.family, pair.names, outcome(found), why, "" if twin is None else twin.edit, twins)
 
 
+def kernel_entry(seed: int, number: int, solver: Solver) -> Entry:
+    """Draw the kernel of this number and a wrong one, which a run refutes unless it is not found to differ."""
+    del solver
+    choose = random.Random(f"{seed}/{number}").choice  # noqa: S311 reason: as above
+    rows = kernels.draw(choose)
+    twin = kernels.wrong(choose, rows)
+    found = verify(rows.kernel(), solver="z3", budget=_BUDGET).verdict
+    other = verify(twin.kernel(), solver="z3", budget=_BUDGET).verdict
+    why = found.reason[:_SHOWN] if isinstance(found, Unknown) else ""
+    kinds = [type(each).__name__.lower() for each in (found, other)]
+    family = f"{rows.family}, {rows.function}"
+    return Entry(number, family, rows.names, kinds[0], why, twin.edit or "", kinds[1])
+
+
 def read(journal: Path) -> list[Entry]:
     """The entries of a journal, without a last line that has no end."""
     if not journal.exists():
@@ -79,7 +100,10 @@ def _entry_of(row: dict[str, Any]) -> Entry:
     return Entry(**row)
 
 
-def values(count: int, seed: int, minutes: float, journal: Path, result: Path | None) -> int:
+Drawn = Callable[[int, int, Solver], Entry]
+
+
+def pairs(drawn: Drawn, count: int, seed: int, minutes: float, journal: Path, result: Path | None) -> int:
     """Ask of `count` pairs; returns the number of wrong answers."""
     done = read(journal)
     journal.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +112,7 @@ def values(count: int, seed: int, minutes: float, journal: Path, result: Path | 
         for number in range(len(done), count):
             if time.monotonic() - start > 60 * minutes:
                 break
-            done.append(entry(seed, number, solver))
+            done.append(drawn(seed, number, solver))
             stream.write(json.dumps(asdict(done[-1])) + "\n")
             stream.flush()
             if len(done) % _OFTEN == 0:
@@ -123,7 +147,7 @@ def summary(entries: list[Entry]) -> dict[str, object]:
                 "pairs": sum(name in each.names for each in entries),
                 "alone, proved %": _percent([each for each in entries if each.names == (name,)]),
             }
-            for name in TRANSFORMATIONS
+            for name in sorted({each for one in entries for each in one.names})
         },
         "by family": {
             family: _percent([each for each in entries if each.family == family])
@@ -170,17 +194,18 @@ def formulas(result: Path | None) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["values", "formulas"])
-    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("what", choices=["values", "kernels", "formulas"])
+    parser.add_argument("--count", type=int, help="10,000 values or 1,000 kernels unless given")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=float("inf"))
-    parser.add_argument("--journal", type=Path, default=_JOURNAL)
+    parser.add_argument("--journal", type=Path)
     parser.add_argument("--result", type=Path)
     chosen = parser.parse_args()
     if chosen.what == "formulas":
         return 1 if formulas(chosen.result) else 0
-    found = values(chosen.count, chosen.seed, chosen.minutes, chosen.journal, chosen.result)
-    return 1 if found else 0
+    drawn, count = (entry, 10_000) if chosen.what == "values" else (kernel_entry, 1_000)
+    journal = chosen.journal or Path(f"build/right_{chosen.what}.journal")
+    return 1 if pairs(drawn, chosen.count or count, chosen.seed, chosen.minutes, journal, chosen.result) else 0
 
 
 if __name__ == "__main__":

@@ -49,6 +49,8 @@ def takes(stmt: Fold, unit: int) -> Takes | None:
     source, target = stmt.source.buffer.layout, stmt.target.buffer.layout
     assert isinstance(source, TV)
     assert isinstance(target, TV)
+    if stmt.keep == "prefix" and len(target.coordinates()) != len(source.coordinates()):
+        return None
     shape = tuple(static(extent) for extent in stmt.source.shape)
     coordinates = source.coordinates()
     size = source.threads.size(), source.values.size()

@@ -51,7 +51,7 @@ def named(path: Path) -> str:
 
 
 @pytest.mark.share(8)
-@pytest.mark.parametrize("path", [*RUNNABLE, CORPUS / "unknown" / "two_sums.py"], ids=named)
+@pytest.mark.parametrize("path", RUNNABLE, ids=named)
 def test_correct_kernels_violate_nothing(path: Path) -> None:
     (template,) = templates(path)
     traced = template.trace()

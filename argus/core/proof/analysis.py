@@ -34,6 +34,7 @@ from argus.core.proof.values.content import TensorContent, TensorData
 from argus.core.proof.values.held.between import Left
 from argus.core.proof.values.recognisers import folding, scales
 from argus.core.proof.values.sums import Accumulator
+from argus.core.proof.values.value_flow import ValueFlow, factor_obligations, value_flow
 from argus.core.query import Unsat
 from argus.core.walk import mentions, symbols
 
@@ -241,13 +242,18 @@ def _path_obligations(flow: Flow, agent: Agent, others: ProgramContext) -> Itera
     tiles = LoopCarried(flow, loop_carried(line))
     connect_carried(flow, tiles)
     yield from programs.split_reduction_obligations(
-        _kernel_obligations(flow, sums, tiles, agent, others.followed), others, flow.sums
+        _kernel_obligations(flow, sums, tiles, agent, others, others.followed), others, flow.sums
     )
     yield from programs.program_obligations(flow, others)
 
 
 def _kernel_obligations(
-    flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried, agent: Agent, followed: Collection[Buffer]
+    flow: Flow,
+    sums: tuple[Accumulator, ...],
+    tiles: LoopCarried,
+    agent: Agent,
+    others: ProgramContext,
+    followed: Collection[Buffer],
 ) -> Iterator[Obligation]:
     """The obligations of one launch on one control path, independent of other launches.
 
@@ -264,16 +270,57 @@ def _kernel_obligations(
     yield from _global_order_obligations(line)
     proofs = equality_claims.formula_proofs(flow)
     by_values = equality_claims.decided_by_values(flow, proofs, followed)
-    yield from reads.arrival_obligations(flow) if by_values else reads.read_obligations(flow)
     if "lds" in line.kernel.target.queues:
         yield from races.race_obligations(flow)
     else:
         yield from visibility.visibility_obligations(accesses, agent.body, agent.threads, agent.barrier, agent.rings)
         yield from boxes.descriptor_obligations(line)
-    if not by_values:
-        yield from _content_obligations(flow, sums, tiles)
-    yield from claims.assertion_obligations(flow, sums, proofs, masked=not by_values)
+    if by_values:
+        yield from reads.arrival_obligations(flow)
+        yield from claims.assertion_obligations(flow, sums, proofs, masked=False)
+    else:
+        first = tuple(_by_rules(flow, sums, tiles, proofs))
+        undecided = others.alone and any(each.unknown for each in first)
+        yield from _by_expressions(flow, sums, proofs, first) if undecided else first
     yield from writes.unclaimed_output_obligations(flow)
+
+
+def _by_rules(
+    flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried, proofs: equality_claims.Proofs
+) -> Iterator[Obligation]:
+    """What tiles hold on the way to the outputs, and the claims, by rules for tags."""
+    yield from reads.read_obligations(flow)
+    yield from _content_obligations(flow, sums, tiles)
+    yield from claims.assertion_obligations(flow, sums, proofs, masked=True)
+
+
+def _by_expressions(
+    flow: Flow, sums: tuple[Accumulator, ...], proofs: equality_claims.Proofs, otherwise: tuple[Obligation, ...]
+) -> tuple[Obligation, ...]:
+    """The same by the expressions of what tiles hold; the others where those leave something unknown too."""
+    read_off = value_flow(flow)
+    if not read_off.outputs_said_by_tags():
+        return otherwise
+    found: list[Obligation] = []
+    for each in _read_off_obligations(read_off, sums, proofs):
+        if each.unknown:
+            return otherwise
+        found.append(each)
+    return tuple(found)
+
+
+def _read_off_obligations(
+    flow: ValueFlow, sums: tuple[Accumulator, ...], proofs: equality_claims.Proofs
+) -> Iterator[Obligation]:
+    mine = tuple(Accumulator(flow, each.buffer) for each in sums)
+    yield from claims.assertion_obligations(flow, mine, proofs, masked=True)
+    for step in flow.timeline.steps:
+        if isinstance(step.stmt, Mma):
+            a, b, *_ = flow.accesses.of(step)
+            yield from claims.meeting_obligations(flow, step, step.stmt, flow.read(a), flow.read(b))
+    yield from factor_obligations(flow)
+    yield from scales.obligations(flow)
+    yield from reads.arrival_obligations(flow)
 
 
 def _content_obligations(flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried) -> Iterator[Obligation]:

@@ -116,7 +116,7 @@ class Flow:
 
     @property
     def ordering(self) -> Ordering:
-        """The completion order of asynchronous operations on this timeline."""
+        """The completion order of asynchronous operations."""
         return Ordering(self.timeline, self.prover, self.facts, self.epochs)
 
     def holds(self, context: Sequence[Cond], goal: Cond) -> bool:
@@ -302,9 +302,8 @@ class Flow:
 
     def has_arrived(self, moment: Execution, access: Access, guard: Cond) -> bool:
         """Whether what an execution loads is there when a read takes place."""
-        if queue_of(moment.step.stmt) is None:
-            return True
-        return self.ordering.completed(moment, access.step, [*access.step.context, guard]) is not None
+        context = [*access.step.context, guard]
+        return queue_of(moment.step.stmt) is None or self.ordering.completed(moment, access.step, context) is not None
 
     def written(self, step: Step) -> Content:
         """The content that a step writes, by (thread, value) of the step."""

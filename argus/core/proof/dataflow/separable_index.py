@@ -113,6 +113,13 @@ FragmentIndex = Separable | Piecewise
 """An integer for each element of a fragment."""
 
 
+def plus_number(component: FragmentIndex, number: int) -> FragmentIndex:
+    """The component plus a number."""
+    if isinstance(component, Separable):
+        return Separable(component.base, component.table + number)
+    return from_cases([algebra.add(case, number) for case in component.cases], component.table)
+
+
 def from_cases(cases: Sequence[Index], table: IntArray) -> FragmentIndex:
     """`cases[table]` in normal form: `Separable` if all cases have the same symbolic part."""
     used, table = np.unique(table, return_inverse=True)

@@ -33,11 +33,11 @@ from argus.core.proof.outputs import relations
 from argus.core.proof.outputs.equality_claims import Proofs, equality_obligations
 from argus.core.proof.outputs.sum_order import sum_order_obligations
 from argus.core.proof.outputs.writes import written_once_obligations
-from argus.core.proof.values.content import Data, content_error, nonempty
+from argus.core.proof.values.content import Content, Data, content_error, nonempty
 from argus.core.proof.values.contributions import product_claim_obligations
 from argus.core.proof.values.recognisers.products import Multiplication, holds_once
-from argus.core.proof.values.recognisers.standing import Statistic, Weight, families
-from argus.core.proof.values.recognisers.statistics import is_folded, sets_over
+from argus.core.proof.values.recognisers.standing import families
+from argus.core.proof.values.recognisers.statistics import sets_over
 from argus.core.proof.values.sums import Accumulator
 from argus.core.walk import show
 
@@ -52,6 +52,17 @@ def operand_obligations(flow: Flow, accumulators: tuple[Accumulator, ...]) -> It
 
 def _operand_obligations(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obligation]:
     a, b = accumulator.operands(step)
+    yield from meeting_obligations(accumulator.flow, step, stmt, a, b)
+    product = accumulator.product(step)
+    if isinstance(product, str):
+        weighed = any(isinstance(piece.value, Data) and families(piece.value.standing) for piece in (*a, *b))
+        what = f"the tags of the sum of products of `{stmt.a.buffer.name}` and `{stmt.b.buffer.name}` are known"
+        code = "I23" if weighed else "I1"
+        yield Obligation(code, what, stmt, algebra.FALSE, step.context, unknown=product)
+
+
+def meeting_obligations(flow: Flow, step: Step, stmt: Mma, a: Content, b: Content) -> Iterator[Obligation]:
+    """I1 and I2 at one matrix instruction with these operands."""
     names = f"`{stmt.a.buffer.name}` and `{stmt.b.buffer.name}`"
     assert stmt.atom.mnk is not None
     compared = prod(stmt.tiling.repeat) * stmt.tiling.threads * prod(stmt.atom.mnk)
@@ -72,11 +83,7 @@ def _operand_obligations(accumulator: Accumulator, step: Step, stmt: Mma) -> Ite
             for clash in Multiplication(stmt, one.value, two.value).clashes():
                 weighed = families(one.value.standing) or families(two.value.standing)
                 uncontracted = (
-                    "I27"
-                    if clash.name in indirect_tags(accumulator.flow.timeline.kernel)
-                    else "I26"
-                    if weighed
-                    else "I2"
+                    "I27" if clash.name in indirect_tags(flow.timeline.kernel) else "I26" if weighed else "I2"
                 )
                 yield Obligation(
                     ("I24" if weighed else "I1") if clash.contracted else uncontracted,
@@ -87,14 +94,8 @@ def _operand_obligations(accumulator: Accumulator, step: Step, stmt: Mma) -> Ite
                     minimise=minimisation_order(clash.goal),
                     compared=compared,
                     help=_operand_help(clash.name),
-                    related=lambda: _origins(accumulator.flow, step),
+                    related=lambda: _origins(flow, step),
                 )
-    product = accumulator.product(step)
-    if isinstance(product, str):
-        weighed = any(isinstance(piece.value, Data) and families(piece.value.standing) for piece in (*a, *b))
-        what = f"the tags of the sum of products of {names} are known"
-        code = "I23" if weighed else "I1"
-        yield Obligation(code, what, stmt, algebra.FALSE, step.context, unknown=product)
 
 
 def _origins(flow: Flow, step: Step) -> tuple[tuple[Stmt, str], ...]:
@@ -169,6 +170,7 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
     what = f"`{claim.of.view.buffer.name}` sums each {name} of [{show(claim.low)}, {show(claim.high)}) once"
     held = claim.of.view.buffer.layout
     assert isinstance(held, TV)
+    products = {s.stmt.target.buffer for s in flow.timeline.steps if isinstance(s.stmt, Mma)}
     for piece in flow.tile(step, claim.of.view):
         context = (*step.context, piece.guard)
         counts = sets_over(piece.value, name) if isinstance(piece.value, Data) else ()
@@ -188,7 +190,7 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
         goal = at_any_element(algebra.all_of(holds_once(count, claim.low, claim.high) for count in known), held)
-        of_masked = isinstance(piece.value.standing, Weight | Statistic) or is_folded(piece.value)
+        of_masked = bool(piece.value.closed) or claim.of.view.buffer not in products
         code = "I25" if of_masked and has_masks(flow.timeline.kernel) else "I3"
         yield Obligation(
             code,

@@ -17,6 +17,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable, symbolic_parts
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation, minimisation_order
+from argus.core.proof.outputs.padded_stores import no_padding_obligation
 from argus.core.proof.outputs.segments import row_segments
 from argus.core.proof.outputs.store_coverage import (
     block_injectivity,
@@ -26,7 +27,6 @@ from argus.core.proof.outputs.store_coverage import (
 )
 from argus.core.proof.outputs.stored import is_reduction_store, says_what_was_before, stored_tensors, stores_of
 from argus.core.proof.outputs.tile_index import tile_grid
-from argus.core.proof.outputs.writes import no_padding_obligation
 from argus.core.proof.sync.interlaunch import content_after, is_claimed_whole, tensor_data
 from argus.core.proof.values.content import Data, Number, TensorContent, TensorData, Top, content_error, nonempty
 from argus.core.proof.values.held.between import Left, value_left
@@ -62,6 +62,11 @@ class ProgramContext:
     def has_value(self, buffer: Buffer) -> bool:
         """Whether the value of a tensor is known before the launch."""
         return self.values is not None and not reasons(self.values[buffer])
+
+    @property
+    def alone(self) -> bool:
+        """Whether there are no other launches."""
+        return not self.before and not self.read_later and self.values is None
 
     @property
     def followed(self) -> frozenset[Buffer]:

@@ -8,16 +8,21 @@ import numpy as np
 
 from argus.core import algebra
 from argus.core.index import Bin, Cond, Const, Index
-from argus.core.ir import Assert, Buffer, Copy, Covers, Products, View, WrittenOnce
-from argus.core.layout import TV
+from argus.core.ir import Assert, Buffer, Covers, Products, View, WrittenOnce
 from argus.core.proof.dataflow.access import Access, Accesses
-from argus.core.proof.dataflow.affine import affine, affine_over, at_any_element, coordinate_axes
+from argus.core.proof.dataflow.affine import affine_over, at_any_element, coordinate_axes
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable, distinct_count, equal_indices, extremes
+from argus.core.proof.dataflow.separable_index import (
+    FragmentIndex,
+    Separable,
+    distinct_count,
+    equal_indices,
+)
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.covers_claims import CoveredSet, covered_sets, covered_sets_by_place
 from argus.core.proof.outputs.injective_tags import undetermined_inputs
+from argus.core.proof.outputs.padded_stores import below_extents, no_padding_obligation
 from argus.core.proof.outputs.store_coverage import (
     block_injectivity,
     coverage_obligations,
@@ -26,7 +31,8 @@ from argus.core.proof.outputs.store_coverage import (
     table_offset,
 )
 from argus.core.proof.outputs.stored import is_reduction_store, stored_tensors, stores_in, stores_of
-from argus.core.proof.values.content import Data, Inside, content_error, nonempty
+from argus.core.proof.outputs.stored_tiles import coordinates_of, inside_tensor, source_of, store_layout
+from argus.core.proof.values.content import Data, content_error, nonempty
 from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.products import holds_once
 from argus.core.proof.values.recognisers.replicas import replicas
@@ -273,9 +279,9 @@ def _sum_obligations(
         )
     for cond in value.needs:
         what = f"the values stored in `{name}` come from rows with at least one element"
-        edge = _within(store.places or (), store.view.buffer.shape)
+        edge = below_extents(store.places or (), store.view.buffer.shape)
         held = store_layout(store)
-        goal, inside = cond if held is None else at_any_element(cond, held), _elements(store, held)
+        goal, inside = cond if held is None else at_any_element(cond, held), inside_tensor(store, held)
         yield Obligation("I23", what, store.step.stmt, goal, (*context, *edge, *inside))
 
 
@@ -299,11 +305,6 @@ def _covers(flow: Flow) -> Iterator[Covers]:
             yield step.stmt.claim
 
 
-def store_layout(store: Access) -> TV | None:
-    """The thread-value layout of the stored elements; None if the store is not a copy."""
-    return store.step.stmt.by if isinstance(store.step.stmt, Copy) else None
-
-
 def _asserted_set(
     flow: Flow,
     store: Access,
@@ -313,10 +314,12 @@ def _asserted_set(
     context: tuple[Cond, ...],
 ) -> Obligation:
     name, held = store.view.buffer.name, store_layout(store)
-    places = affine_over(held) if held is not None and is_whole(_source(store)) else None
+    places = affine_over(held) if held is not None and is_whole(source_of(store)) else None
     count = (tally if places is None else tally.prefix_runs(places)).count
     ending = (
-        covered_sets_by_place(flow, counted, store.step, _source(store), _at(store, held)) if places is not None else ()
+        covered_sets_by_place(flow, counted, store.step, source_of(store), coordinates_of(store, held))
+        if places is not None
+        else ()
     )
     sets = (*covered_sets(flow, counted, record, held, store.step), *(each for each, _ in ending))
     reason = "" if sets else f"no `assert_covers` is about the sum over `{counted}` stored in `{name}`"
@@ -329,54 +332,11 @@ def _asserted_set(
         f"the sum over `{counted}` stored in `{name}` is over an asserted set",
         store.step.stmt,
         at_any_element(goal, held) if held is not None else goal,
-        (*context, *_elements(store, held)) if differs else context,
+        (*context, *inside_tensor(store, held)) if differs else context,
         unknown=reason,
         note=f"the `{counted}` summed into an element of `{name}` are {ending[0][1]}" if ending else "",
     )
 
 
-def _source(store: Access) -> View:
-    """The tile that is stored."""
-    stmt = store.step.stmt
-    assert isinstance(stmt, Copy)
-    return stmt.source
-
-
-def _at(store: Access, held: TV | None) -> tuple[Index | None, ...]:
-    """The index of each stored element, over its coordinates in the tile; None along axes without such a form."""
-    found: list[Index | None] = []
-    for place in store.places or ():
-        own = None if held is None else affine(place.table, held)
-        found.append(None if own is None else algebra.add(place.base, own))
-    return tuple(found)
-
-
 def _is_of(count: Index, each: CoveredSet) -> Cond:
     return algebra.all_of((each.where, holds_once(count, each.low, each.high)))
-
-
-def _elements(store: Access, held: TV | None) -> tuple[Cond, ...]:
-    """That an arbitrary stored element lies in the tensor."""
-    if held is None or store.places is None:
-        return ()
-    pairs = zip(_at(store, held), store.view.buffer.shape, strict=True)
-    return tuple(at_any_element(algebra.lt(at, extent), held) for at, extent in pairs if at is not None)
-
-
-def no_padding_obligation(
-    store: Access, places: tuple[Separable, ...], bound: Inside, context: tuple[Cond, ...], extents: Sequence[Index]
-) -> Obligation:
-    """An element stored below these extents is not padding: the extents imply the value's bounds."""
-    name = store.view.buffer.name
-    what = f"no padding is stored in `{name}`"
-    for place, extent in zip(places, extents, strict=True):
-        if equal_indices(place, bound.coordinate) is algebra.TRUE and extent is bound.extent and not bound.open:
-            return Obligation("I4", what, store.step.stmt, algebra.TRUE, context, compared=place.table.size)
-    goal = algebra.all_of(bound.of(end) for end in extremes(bound.coordinate))
-    edge = () if not isinstance(store.step.stmt, Copy) else _within(places, extents)
-    return Obligation("I4", what, store.step.stmt, goal, (*context, *edge), compared=places[0].table.size)
-
-
-def _within(places: tuple[Separable, ...], extents: Sequence[Index]) -> tuple[Cond, ...]:
-    pairs = zip(places, extents, strict=True)
-    return tuple(algebra.lt(place.least, extent) for place, extent in pairs)

@@ -24,11 +24,11 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, equal_indices
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, minimisation_order
+from argus.core.proof.outputs.padded_stores import no_padding_obligation
 from argus.core.proof.outputs.stored import stores_of
+from argus.core.proof.outputs.stored_tiles import store_layout
 from argus.core.proof.outputs.writes import (
     conditional_claim_error,
-    no_padding_obligation,
-    store_layout,
     written_once_obligations,
 )
 from argus.core.proof.values.content import Data, ElementProduct, Value, content_error, nonempty

@@ -24,7 +24,7 @@ from argus.core.proof.dataflow.lookup import agent_symbol_of_cells, substitute_a
 from argus.core.proof.dataflow.reaching import Flow, ReachingWrite
 from argus.core.proof.dataflow.timeline import Loop, Segment, Step, is_shuffle, is_whole
 from argus.core.proof.values.held import fractions
-from argus.core.proof.values.held.elements import Elements, element_of, not_of_reals
+from argus.core.proof.values.held.elements import Elements, element_in_views, not_of_reals
 from argus.core.proof.values.held.facts import Known, Questions
 from argus.core.proof.values.held.folds import before, reduced
 from argus.core.proof.values.held.instructions import multiplied
@@ -32,7 +32,7 @@ from argus.core.proof.values.held.moves import shuffled
 from argus.core.proof.values.held.tables import BoolArray, Tables, shape_of
 from argus.core.proof.values.held.terms import chosen, number, plus, replaced, unknown
 from argus.core.proof.values.recognisers.taking import takes
-from argus.core.values.expr import Element, Expr, ReduceOp
+from argus.core.values.expr import Element, Expr, ReduceOp, element
 from argus.core.values.rewriting import nodes
 from argus.core.values.rewriting import substitute as over_coordinates
 from argus.core.walk import IntArray, substitute, symbols
@@ -55,12 +55,14 @@ class Cells:
 
     at_head: the value of a register tile at the head of a loop, and after it (`loops`). before: what tensors hold
     before the kernel, over the coordinates of an element; those that are not named hold elements of their own.
+    through_views: whether elements are those of tensors before `flattened_views`.
     """
 
     flow: Flow
     at_head: Callable[[Cells, Segment, Loop, Buffer], Expr]
     after_loop: Callable[[Cells, Segment, Loop, Buffer], Expr]
     before: Mapping[Buffer, Expr]
+    through_views: bool = True
     tables: Tables = field(factory=Tables)
     questions: Questions = field(factory=Questions)
     roundings: dict[Step, set[Rounding]] = field(factory=dict[Step, "set[Rounding]"])
@@ -345,11 +347,9 @@ class Cells:
         """The element of a tensor before the kernel, by its names and coordinates before `flattened_views`."""
         if buffer in self.before:
             return over_coordinates(self.before[buffer], {}, tuple(places))
-        view = next((each.view for each in self.flow.replaced if each.flat is buffer), None)
-        if view is None:
-            return element_of(buffer, places)
-        found = element_of(view.buffer, [substitute(each, {}, places) for each in view.at])
-        return chosen(substitute(view.where, {}, places), found, number(0.0))
+        if not self.through_views:
+            return element(buffer.name, *places)
+        return element_in_views(self.flow.replaced, buffer, places)
 
     def _read_shared(self, access: Access) -> Expr:
         sources = self.flow.sources(access)

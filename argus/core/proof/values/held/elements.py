@@ -29,10 +29,11 @@ from argus.core.ir import (
     Where,
 )
 from argus.core.ir.element_walk import children, dtype_of, nodes
+from argus.core.proof.dataflow.flattened_views import FlattenedView
 from argus.core.proof.values.held.terms import chosen, extremum, number, unknown
 from argus.core.values.expr import Expr, Infinity, compare, element, expr, fn
 from argus.core.values.rewriting import nodes as values_in
-from argus.core.walk import mentions
+from argus.core.walk import mentions, substitute
 
 _EXACT = ("max", "min")
 """Operations on integers that do not wrap around."""
@@ -128,3 +129,12 @@ def element_of(buffer: Buffer, places: Sequence[Index]) -> Expr:
     if buffer.dtype.family != "float":
         return expr(algebra.read(buffer.name, places))
     return element(buffer.name, *places)
+
+
+def element_in_views(views: Sequence[FlattenedView], buffer: Buffer, places: Sequence[Index]) -> Expr:
+    """An element of a tensor, by the names and coordinates of the kernel before its views were flattened."""
+    view = next((each.view for each in views if each.flat is buffer), None)
+    if view is None:
+        return element_of(buffer, places)
+    found = element_of(view.buffer, [substitute(each, {}, places) for each in view.at])
+    return chosen(substitute(view.where, {}, places), found, number(0.0))

@@ -164,10 +164,29 @@ def affine_in(
             terms = (algebra.mul(name, int(f)) for f, name in zip(factors[:-1], names, strict=True))
             return algebra.add(*terms, int(factors[-1]))
     for axis, name in enumerate(names):
-        index = _quotient(columns[axis], columns[-1], name)
+        index = _quotient(columns[axis], columns[-1], name) or _clipped(columns[axis], columns[-1], name)
         if index is not None:
             return index
     return None
+
+
+def _clipped(at: IntArray, table: IntArray, name: Index) -> Index | None:
+    """The table as a number plus a multiple of max((at + b) // d, 0): nothing for the first elements, then a digit."""
+    order = np.argsort(at, kind="stable")
+    at, table = at[order], table[order]
+    changes = np.flatnonzero(np.diff(table))
+    if not changes.size:
+        return None
+    first = int(at[changes[0] + 1])
+    step = int(table[changes[0] + 1] - table[0])
+    every = int(at[changes[1] + 1]) - first if changes.size > 1 else int(at[-1]) - first + 1
+    if every < 1:
+        return None
+    digit = np.maximum((at - first + every) // every, 0)
+    if not bool((digit * step + table[0] == table).all()):
+        return None
+    found = algebra.maximum(algebra.floordiv(algebra.add(name, every - first), every), 0)
+    return algebra.add(algebra.mul(found, step), int(table[0]))
 
 
 def _quotient(at: IntArray, table: IntArray, name: Index) -> Index | None:

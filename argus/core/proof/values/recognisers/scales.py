@@ -19,7 +19,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import equal_indices
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation, minimisation_order
-from argus.core.proof.values.content import Content, Data, Number, content_error
+from argus.core.proof.values.content import Content, Data, Number, Value, content_error
 from argus.core.walk import substitute
 
 
@@ -39,6 +39,14 @@ def obligations(flow: Flow) -> Iterator[Obligation]:
             held = {get: flow.read(access) for get, access in zip(gets(step.stmt.elem), accesses, strict=True)}
             for one, other in _products(step.stmt.elem):
                 yield from _of_pair(flow, step, step.stmt, (one, held[one]), (other, held[other]))
+
+
+def multiplied(flow: Flow, step: Step, stmt: Map) -> Iterator[tuple[Value, Value]]:
+    """What the reads that meet in a product or a quotient hold."""
+    accesses = flow.accesses.of(step)[:-1]
+    held = {get: flow.read(access) for get, access in zip(gets(stmt.elem), accesses, strict=True)}
+    for one, other in _products(stmt.elem):
+        yield from ((a.value, b.value) for a in held[one] for b in held[other])
 
 
 def _products(elem: Elem) -> tuple[tuple[Get, Get], ...]:

@@ -1,4 +1,4 @@
-# verdict: unknown
+# verdict: proved
 """An inclusive scan of a warp's elements by doubling shifts."""
 
 from argus.language import (

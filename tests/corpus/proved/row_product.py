@@ -1,4 +1,4 @@
-# verdict: unknown
+# verdict: proved
 """The product of each row; columns beyond the row are 1, which a product leaves out."""
 
 from argus.language import (

@@ -1,4 +1,4 @@
-# verdict: unknown
+# verdict: proved
 """Even and odd K steps have an accumulator each; the two are added at the end."""
 
 from argus.language import (

@@ -1,0 +1,40 @@
+"""Stores hold no padding inside a tensor (I4): its extents imply the bounds of what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argus.core import algebra
+from argus.core.index import Cond, Const, Index
+from argus.core.ir import Copy
+from argus.core.proof.dataflow.access import Access
+from argus.core.proof.dataflow.separable_index import Separable, equal_indices, extremes, plus_number
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.values.content import Inside
+
+
+def no_padding_obligation(
+    store: Access, places: tuple[Separable, ...], bound: Inside, context: tuple[Cond, ...], extents: Sequence[Index]
+) -> Obligation:
+    """An element stored below these extents is not padding: the extents imply the value's bounds."""
+    name = store.view.buffer.name
+    what = f"no padding is stored in `{name}`"
+    for place, extent in zip(places, extents, strict=True):
+        if not bound.open and _same_bound(place, extent, bound):
+            return Obligation("I4", what, store.step.stmt, algebra.TRUE, context, compared=place.table.size)
+    goal = algebra.all_of(bound.of(end) for end in extremes(bound.coordinate))
+    edge = () if not isinstance(store.step.stmt, Copy) else below_extents(places, extents)
+    return Obligation("I4", what, store.step.stmt, goal, (*context, *edge), compared=places[0].table.size)
+
+
+def _same_bound(place: Separable, extent: Index, bound: Inside) -> bool:
+    """Whether `place < extent` is the bound, up to a number on both sides."""
+    apart = algebra.sub(extent, bound.extent)
+    if not isinstance(apart, Const):
+        return False
+    return equal_indices(place, plus_number(bound.coordinate, apart.value)) is algebra.TRUE
+
+
+def below_extents(places: tuple[Separable, ...], extents: Sequence[Index]) -> tuple[Cond, ...]:
+    pairs = zip(places, extents, strict=True)
+    return tuple(algebra.lt(place.least, extent) for place, extent in pairs)

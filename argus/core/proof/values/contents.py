@@ -1,0 +1,236 @@
+"""The content of tiles as tags and sets, read off the expressions of what their elements hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+
+import numpy as np
+from attrs import define, field
+
+from argus.core import algebra
+from argus.core.algebra.integers import linear_terms
+from argus.core.index import And, Cmp, Cond, Const, Coord, Index, Sym, Symbol
+from argus.core.ir import View
+from argus.core.layout import TV
+from argus.core.proof.dataflow.access import Access
+from argus.core.proof.dataflow.affine import at_any_element
+from argus.core.proof.dataflow.piecewise_index import evaluate_piecewise
+from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.dataflow.separable_index import FragmentIndex, extremes, numeric
+from argus.core.proof.dataflow.timeline import Step
+from argus.core.proof.values.content import Data, Inside, Number, Top, Value
+from argus.core.proof.values.held.cells import Cells
+from argus.core.proof.values.held.facts import Known, Questions
+from argus.core.proof.values.held.loops import Loops
+from argus.core.proof.values.held.tables import affine_in
+from argus.core.proof.values.held.terms import heads, reasons, replaced, zipped
+from argus.core.proof.values.in_words import in_words
+from argus.core.proof.values.made_of import Part, Reading, common_guards, single, without_guards
+from argus.core.proof.values.multiset_count import Multiset, Run
+from argus.core.proof.values.part_counts import count
+from argus.core.proof.values.plain_sums import not_said_by_tags
+from argus.core.values.expr import Choose, Compare, Expr, Infinity, ReduceOp
+from argus.core.values.expr import Number as Rational
+from argus.core.values.rewriting import nodes
+from argus.core.walk import mentions, symbols
+
+
+@define(eq=False)
+class Contents:
+    """The contents of the tiles of one flow."""
+
+    flow: Flow
+    loops: Loops = field(factory=Loops)
+    cells: Cells = field(init=False)
+    _known: dict[tuple[Step, View, TV], Value] = field(factory=dict[tuple[Step, View, TV], Value], init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.cells = Cells(self.flow, self.loops.at_head, self.loops.after_loop, {}, through_views=False)
+
+    def _tags(self, tensor: str) -> Sequence[tuple[str, Index]]:
+        found = (each for each in self.flow.timeline.kernel.parameters if each.name == tensor)
+        return next((self.flow.names(each) for each in found), ())
+
+    def _agree(self, one: Part, two: Part) -> bool:
+        """Whether two tags are equal at all elements of the tile that is being read."""
+        equal = algebra.eq(one.value, two.value)
+        if equal is algebra.FALSE or self._layout is None:
+            return False
+        ranges = [
+            cond
+            for each in {*one.binders, *two.binders}
+            for cond in (
+                algebra.le(each.low, algebra.sym(each.variable)),
+                algebra.lt(algebra.sym(each.variable), each.high),
+            )
+        ]
+        given = [at_any_element(cond, self._layout) for cond in (*ranges, *one.guards, *two.guards)]
+        return self.flow.holds((*self._context, *given), at_any_element(equal, self._layout))
+
+    def of(self, access: Access) -> Value:
+        """What a read finds, over the coordinates of its layout."""
+        assert access.by is not None
+        key = access.step, access.view, access.by
+        if key not in self._known:
+            self._context, self._layout = access.step.context, access.by
+            found = self.value(access)
+            self._known[key] = Top(found) if isinstance(found, str) else self.data(found, access.by, access.shape)
+        return self._known[key]
+
+    def not_said(self, access: Access) -> str:
+        """Why tags do not say what a read finds, or why that is not known; empty if they do."""
+        found = self.value(access)
+        return found if isinstance(found, str) else not_said_by_tags(found)
+
+    def value(self, access: Access) -> Expr | str:
+        """The value of an access over the coordinates of its layout, or why it has none."""
+        assert access.by is not None
+        questions = self.cells.questions = Questions()
+        held = self.loops.resolved(self.cells, self.cells.read(access))
+        held = self._of_agents(held)
+        held = Known(self.flow, access.step.context, questions).simplified(held)
+        lost = reasons(held)
+        if lost or heads(held):
+            return lost[0] if lost else "a tile that a loop carries"
+        return self._over_coordinates(held, access.by, access.shape)
+
+    def _of_agents(self, held: Expr) -> Expr:
+        """A value that tests the number of an agent as one form over that number, where there is one."""
+        tested = [
+            symbol
+            for each in nodes(held)
+            if isinstance(each, Choose) and not isinstance(each.test, Compare)
+            for symbol in symbols(each.test)
+        ]
+        for agent in dict.fromkeys(tested):
+            numbers = self._numbers(agent)
+            if numbers is not None:
+                values = [replaced(held, {agent: algebra.const(number)}) for number in numbers]
+                one = _of_numbers(values, agent, numbers.start)
+                held = held if one is None else one
+        return held
+
+    def _numbers(self, symbol: Symbol) -> range | None:
+        """The numbers of an agent, or of a block in its cluster."""
+        rank = self.flow.timeline.kernel.rank
+        if isinstance(rank, Sym) and rank.symbol == symbol:
+            return range(self.flow.timeline.kernel.peers)
+        if symbol.kind != "agent" or symbol.low is None or symbol.high is None:
+            return None
+        return range(symbol.low, symbol.high + 1)
+
+    def _over_coordinates(self, held: Expr, by: TV, shape: tuple[int, int]) -> Expr | str:
+        names = self.cells.tables.of(held)
+        axes = [np.broadcast_to(axis, shape) for axis in by.coordinates()]
+        coords = [algebra.coord(axis) for axis in range(len(axes))]
+        known: dict[Symbol, Index] = {}
+        for name in names:
+            found = affine_in(np.broadcast_to(self.cells.tables.known[name], shape), axes, coords)
+            if found is None:
+                return "threads that hold one element of a tile hold different parts, or parts without a form"
+            known[name] = found
+        return replaced(held, known)
+
+    _context: tuple[Cond, ...] = field(default=(), init=False)
+    _layout: TV | None = field(default=None, init=False)
+
+    def data(self, held: Expr, by: TV, shape: tuple[int, int]) -> Value:
+        """The tags and sets of a value over the coordinates of a layout."""
+        if isinstance(held, Rational):
+            return Number(float(held.value))
+        if isinstance(held, Infinity):
+            return Number(inf * held.sign)
+        made = Reading(self._tags, self._agree).of(held)  # what agrees depends on where it is read
+        if made.lost:
+            return Top(made.lost)
+        guards = common_guards(made)
+        made = without_guards(made, guards)
+        singles = {name: single(parts) for name, parts in made.names.items()}
+        own = dict.fromkeys(cond for found in singles.values() if found is not None for cond in found[1])
+        inside, loose = (self._bounds(conds, by, shape) for conds in (guards, own))
+        if inside is None or loose is None:
+            return Top("an element under a condition that is not a bound of a coordinate")
+        record: dict[str, FragmentIndex] = {}
+        sets: dict[str, Multiset] = {}
+        for name, parts in made.names.items():
+            one = singles[name]
+            place = None if one is None else self._fragment(one[0], by, shape)
+            if place is not None:
+                record[name] = place
+            else:
+                sets[name] = _multiset(parts, made.op or "sum", shape)
+        closed = tuple((each.name, _multiset(each.parts, each.op, shape)) for each in made.closed)
+        return Data(
+            record,
+            inside,
+            sets=sets or None,
+            closed=closed,
+            form=in_words(held, self._tags),
+            computed=True,
+            loose=loose,
+        )
+
+    def _bounds(self, conds: Iterable[Cond], by: TV, shape: tuple[int, int]) -> tuple[Inside, ...] | None:
+        """Conditions as bounds of coordinates; None if one is none."""
+        found = [self._inside(each, by, shape) for cond in conds for each in _conjuncts(cond)]
+        return tuple(each for each in found if each is not None) if None not in found else None
+
+    def _fragment(self, index: Index, by: TV, shape: tuple[int, int]) -> FragmentIndex | None:
+        places = [numeric(np.broadcast_to(axis, shape)) for axis in by.coordinates()]
+        return evaluate_piecewise(index, places, self.cells.thread, shape)
+
+    def _inside(self, cond: Cond, by: TV, shape: tuple[int, int]) -> Inside | None:
+        """A condition as a bound: the sizes of `e >= 0` are the extent, the rest is the coordinate."""
+        if not isinstance(cond, Cmp) or cond.op != "<=":
+            return None
+        terms, constant = linear_terms(algebra.sub(cond.right, cond.left))
+        sizes = [(a, f) for a, f in terms if not mentions(a, (Coord,)) and _of_sizes(a)]
+        rest = algebra.linear([(a, -f) for a, f in terms if (a, f) not in sizes], -constant - 1 if sizes else 0)
+        place = self._fragment(rest, by, shape)
+        if place is None:
+            return None
+        below = all(self.flow.holds(self._context, algebra.le(0, end)) for end in extremes(place))
+        return Inside(place, algebra.linear(sizes, 0 if sizes else constant + 1), open=not below)
+
+
+def _of_numbers(values: Sequence[Expr], agent: Symbol, low: int) -> Expr | None:
+    """The values for consecutive numbers of an agent as one expression, affine in the number; None if it is not."""
+    if len(values) == 1:
+        return values[0]
+    offset = algebra.sub(algebra.sym(agent), low)
+
+    def index(a: Index, b: Index) -> Index | None:
+        apart = algebra.sub(b, a)
+        return algebra.add(a, algebra.mul(offset, apart)) if isinstance(apart, Const) else None
+
+    def cond(a: Cond, b: Cond) -> Cond | None:
+        if a is b:
+            return a
+        if not isinstance(a, Cmp) or not isinstance(b, Cmp) or a.op != b.op:
+            return None
+        found = index(algebra.sub(a.right, a.left), algebra.sub(b.right, b.left))
+        return None if found is None else algebra.le(0, found) if a.op == "<=" else algebra.eq(0, found)
+
+    found = zipped(values[0], values[1], index, cond)
+    if found is None:
+        return None
+    again = (replaced(found, {agent: algebra.const(low + number)}) for number in range(len(values)))
+    return found if all(a is b for a, b in zip(again, values, strict=True)) else None
+
+
+def _of_sizes(index: Index) -> bool:
+    return all(symbol.kind == "size" for symbol in symbols(index))
+
+
+def _conjuncts(cond: Cond) -> tuple[Cond, ...]:
+    return cond.parts if isinstance(cond, And) else (cond,)
+
+
+def _multiset(parts: Iterable[Part], op: ReduceOp, shape: tuple[int, int]) -> Multiset:
+    """The numbers of the parts; without a form, a run that differs between elements, whose count is not known."""
+    found = count(parts, op)
+    if found is not None:
+        return Multiset((), found)
+    which = np.arange(shape[0] * shape[1]).reshape(shape)
+    return Multiset((Run(algebra.const(0), algebra.const(1), algebra.TRUE, np.array([[0], [1]], np.int64), which % 2),))

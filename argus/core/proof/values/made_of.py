@@ -1,0 +1,367 @@
+"""What a value is made of: the tags of the elements of tensors in it, and the numbers over which it sums them.
+
+Read off an expression. A name that several elements carry has several parts. Sums and extrema collect parts; any other
+operation on a collection closes it: its set is complete, and says nothing more of what is computed from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import nan
+
+from attrs import evolve, field, frozen
+
+from argus.core import algebra
+from argus.core.index import Cond, Const, Index, Symbol
+from argus.core.proof.values.held.terms import all_symbols
+from argus.core.proof.values.padding import NEUTRAL, Pads, number, operated, outside
+from argus.core.values.expr import (
+    Choose,
+    Compare,
+    Element,
+    Expr,
+    Fn,
+    Infinity,
+    Number,
+    Reduce,
+    ReduceOp,
+    Whole,
+)
+from argus.core.values.places import limit
+from argus.core.values.rewriting import parts as parts_of
+from argus.core.walk import substitute, symbols
+
+_ONE = algebra.const(1)
+_WORDS: Mapping[ReduceOp, str] = {"sum": "sum", "product": "product", "max": "maximum", "min": "minimum"}
+_COLLECTS: Mapping[str, ReduceOp] = {"add": "sum", "sub": "sum", "max": "max", "min": "min"}
+
+
+@frozen
+class Binder:
+    """A bound variable in [low, high) where the condition holds."""
+
+    variable: Symbol
+    low: Index
+    high: Index
+    where: Cond
+
+
+@frozen
+class Part:
+    """Elements with this tag, one for each value of the bound variables, `times` often, where all guards hold.
+
+    beside: the symbols of all that they are multiplied by, their own included.
+    """
+
+    value: Index
+    binders: tuple[Binder, ...] = ()
+    guards: tuple[Cond, ...] = ()
+    times: Index | None = _ONE
+    beside: frozenset[Symbol] = frozenset()
+
+    @property
+    def bound(self) -> frozenset[Symbol]:
+        """The bound variables."""
+        return frozenset(each.variable for each in self.binders)
+
+    @property
+    def collected(self) -> bool:
+        """Whether it is more than one element."""
+        return bool(self.binders) or self.times is not _ONE
+
+    def under(self, conds: Iterable[Cond]) -> Part:
+        """The part where conditions hold too."""
+        more = [cond for cond in conds if cond is not algebra.TRUE and cond not in self.guards]
+        return evolve(self, guards=_ordered((*self.guards, *more))) if more else self
+
+
+Parts = tuple[Part, ...]
+Agree = Callable[[Part, Part], bool]
+"""Whether the tags of two parts are equal, for all values of the bound variables."""
+
+
+def _ordered(conds: Iterable[Cond]) -> tuple[Cond, ...]:
+    return tuple(sorted(dict.fromkeys(conds), key=lambda each: each.digest))
+
+
+@frozen
+class Closed:
+    """A complete collection of parts under a name."""
+
+    name: str
+    op: ReduceOp
+    parts: Parts
+
+
+@frozen
+class MadeOf:
+    """The parts of a value by name, and the complete collections from which it was computed.
+
+    op: what collects the parts; None if nothing does yet. symbols: all that the value depends on. scaled: whether it is
+    a product or a quotient. pads: its numbers where conditions fail. lost: why its sets are not known, or empty.
+    """
+
+    names: Mapping[str, Parts] = field(factory=dict[str, Parts])
+    closed: tuple[Closed, ...] = ()
+    op: ReduceOp | None = None
+    symbols: frozenset[Symbol] = frozenset()
+    scaled: bool = False
+    pads: Pads = field(factory=dict[Cond, float])
+    lost: str = ""
+
+    @property
+    def collected(self) -> frozenset[str]:
+        """The names of which it has, or was computed from, a collection."""
+        own = (name for name, parts in self.names.items() if any(part.collected for part in parts))
+        return frozenset((*own, *(each.name for each in self.closed)))
+
+    def each(self, change: Callable[[Parts], Parts], closed: Callable[[Parts], Parts] | None = None) -> MadeOf:
+        """The value with all its parts changed, and those of its complete collections, if asked."""
+        names = {name: change(parts) for name, parts in self.names.items()}
+        done = self.closed if closed is None else tuple(evolve(c, parts=closed(c.parts)) for c in self.closed)
+        return evolve(self, names=names, closed=done)
+
+    def under(self, conds: Sequence[Cond]) -> MadeOf:
+        """The value where conditions hold; what was complete is so there too."""
+        return self.each(lambda parts: tuple(part.under(conds) for part in parts)) if conds else self
+
+
+class Reading:
+    """One reading of expressions.
+
+    tags: the names of a tensor's elements, as expressions over their coordinates. agree: asked of elements multiplied.
+    """
+
+    def __init__(self, tags: Callable[[str], Sequence[tuple[str, Index]]], agree: Agree) -> None:
+        self._tags = tags
+        self._agree = agree
+        self._done: dict[Expr, MadeOf] = {}
+
+    def of(self, root: Expr) -> MadeOf:
+        """What the value of an expression is made of."""
+        if root not in self._done:
+            below = [self.of(each) for each in parts_of(root)]
+            lost = next((each.lost for each in below if each.lost), "")
+            found = self._of(root)
+            self._done[root] = evolve(found, symbols=all_symbols(root), pads=self._pads(root), lost=found.lost or lost)
+        return self._done[root]
+
+    def _pads(self, root: Expr) -> Pads:
+        match root:
+            case Fn(name=name, args=args):
+                return operated(name, [self.of(each).pads for each in args], [*map(number, args)])
+            case Choose(test=test, then=then, other=other):
+                if isinstance(test, Compare):
+                    return operated("", [self.of(then).pads, self.of(other).pads], [None, None])
+                left, right = number(then), number(other)
+                if right is not None:
+                    return outside(self.of(then).pads, test, right)
+                return self.of(then).pads if left is None else outside(self.of(other).pads, algebra.negate(test), left)
+            case Reduce(op=op, variable=variable, body=body):
+                pads = self.of(body).pads.items()
+                return {c: each if each == NEUTRAL[op] else nan for c, each in pads if variable not in symbols(c)}
+            case Number() | Infinity() | Whole() | Element():
+                return {}
+
+    def _of(self, root: Expr) -> MadeOf:
+        match root:
+            case Number() | Infinity() | Whole():
+                return MadeOf()
+            case Element(tensor=tensor, at=at):
+                named = self._tags(tensor)
+                own = symbols(*at)
+                return MadeOf({name: (Part(substitute(e, {}, at), beside=own),) for name, e in named})
+            case Fn(name=name, args=args):
+                return self._operated(name, [self.of(each) for each in args])
+            case Choose(test=Compare(left=left, right=right), then=then, other=other):
+                tested = [_completed(self.of(each)) for each in (left, right)]
+                return _together([self.of(then), self.of(other), *tested])
+            case Choose(test=test, then=then, other=other):
+                assert not isinstance(test, Compare)
+                return _together([self.of(then).under([test]), self.of(other).under([algebra.negate(test)])])
+            case Reduce():
+                return _reduced(root, self.of(root.body))
+
+    def _operated(self, name: str, args: Sequence[MadeOf]) -> MadeOf:
+        if name == "fma":
+            return self._operated("add", [self._multiplied(*args[:2]), args[2]])
+        if name in _COLLECTS:
+            op = _COLLECTS[name]
+            found = _all_parts([_collecting(each, op) for each in _apart(args)])
+            return evolve(found, op=op if found.names else None, scaled=False)
+        if name == "mul":
+            return self._multiplied(*args)
+        if name == "div":
+            return self._multiplied(args[0], evolve(_completed(args[1]), symbols=args[1].symbols))
+        if name == "neg" or name.startswith("to "):
+            return args[0]
+        symbols_of_all = frozenset[Symbol]().union(*(each.symbols for each in args))
+        return _completed(evolve(_together([_completed(each) for each in args]), symbols=symbols_of_all))
+
+    def _multiplied(self, one: MadeOf, two: MadeOf) -> MadeOf:
+        """A product: a name that both factors carry counts once where they agree in it.
+
+        It has an element where both have one, as padding of a factor leaves no product of elements. A collection that
+        meets another over the same name is complete.
+        """
+        meet = bool(one.collected & two.collected)
+        one, two = (
+            evolve(_completed(each) if meet else _collecting(each, "sum"), symbols=each.symbols) for each in (one, two)
+        )
+        one, two = one.under(common_guards(two)), two.under(common_guards(one))
+        mine = _beside(one, two)
+        theirs = _beside(two, one)
+        names = dict(mine.names)
+        for name, parts in theirs.names.items():
+            names[name] = self._paired(names[name], parts) if name in names else parts
+        closed = tuple(dict.fromkeys((*one.closed, *two.closed)))
+        return MadeOf(names, closed, one.op or two.op, one.symbols | two.symbols, scaled=True)
+
+    def _paired(self, ones: Parts, twos: Parts) -> Parts:
+        """The parts of two factors under one name: one where they agree, both where they do not."""
+        found: list[Part] = []
+        met: set[Part] = set()
+        for one in ones:
+            alone = True
+            for two in twos:
+                if _exclude(one, two):
+                    met.add(two)
+                elif one.value is two.value or self._agree(one, two):
+                    binders = (*one.binders, *(b for b in two.binders if b not in one.binders))
+                    found.append(evolve(one.under(two.guards), binders=binders))
+                    met.add(two)
+                    alone = False
+            found += [one] if alone and not all(_exclude(one, two) for two in twos) else []
+        return tuple(dict.fromkeys((*found, *(two for two in twos if two not in met))))
+
+
+def _exclude(one: Part, two: Part) -> bool:
+    """Whether their guards are never met at once."""
+    return any(algebra.negate(cond) in two.guards for cond in one.guards)
+
+
+def _apart(args: Sequence[MadeOf]) -> list[MadeOf]:
+    """Terms, where a multiple of a sum is no part of a sum over more elements of the same name: it is complete."""
+    return [
+        _completed(each)
+        if each.scaled and any(each.collected & other.names.keys() for other in args if other is not each)
+        else each
+        for each in args
+    ]
+
+
+def _beside(one: MadeOf, other: MadeOf) -> MadeOf:
+    """The parts of a factor, knowing what they are multiplied by."""
+    return one.each(lambda parts: tuple(evolve(part, beside=part.beside | other.symbols) for part in parts))
+
+
+def _collecting(of: MadeOf, op: ReduceOp) -> MadeOf:
+    """The same as a term of a sum or an extremum: collections of another kind are complete."""
+    return of if of.op in (None, op) else _completed(of)
+
+
+def _completed(of: MadeOf) -> MadeOf:
+    """The value with its collections complete; what is left depends on all of it."""
+    closed = list(of.closed)
+    names: dict[str, Parts] = {}
+    for name, parts in of.names.items():
+        if any(each.collected for each in parts):
+            closed.append(Closed(name, of.op or "sum", tuple(each for each in parts if each.collected)))
+        rest = [evolve(each, beside=each.beside | of.symbols) for each in parts if not each.collected]
+        if rest:
+            names[name] = tuple(dict.fromkeys(rest))
+    return MadeOf(names, tuple(dict.fromkeys(closed)), None, of.symbols)
+
+
+def _all_parts(args: Sequence[MadeOf]) -> MadeOf:
+    """All parts of all values, each as often as it occurs."""
+    names: dict[str, Parts] = {}
+    for each in args:
+        for name, parts in each.names.items():
+            names[name] = (*names.get(name, ()), *parts)
+    return MadeOf(names, tuple(dict.fromkeys(part for each in args for part in each.closed)))
+
+
+def _together(args: Sequence[MadeOf]) -> MadeOf:
+    """The parts of values of which one or all are used, each once."""
+    ops = {each.op for each in args if each.op is not None}
+    op = next(iter(ops)) if len(ops) == 1 else None
+    parts = args if len(ops) < 2 else [_completed(each) for each in args]
+    return evolve(_all_parts(parts).each(lambda found: tuple(dict.fromkeys(found))), op=op)
+
+
+def _reduced(of: Reduce, body: MadeOf) -> MadeOf:
+    op: ReduceOp = "sum" if of.op == "product" else of.op
+    padded = (each for cond, each in body.pads.items() if of.variable in symbols(cond))
+    if body.collected | body.names.keys() and any(each != NEUTRAL[of.op] for each in padded):
+        return evolve(body, lost=f"padding that is not neutral goes into a {_WORDS[of.op]}")
+    binder = Binder(of.variable, of.low, of.high, of.where)
+    found = _collecting(body, op).each(
+        lambda parts: tuple(_bound(each, binder, op) for each in parts),
+        lambda parts: tuple(_of_each(each, binder) for each in parts),
+    )
+    return evolve(found, op=op, scaled=False)
+
+
+def _bound(part: Part, binder: Binder, op: ReduceOp) -> Part:
+    """The part for every value of a variable; of a term that does not depend on it, as often as there are values."""
+    here = _of_each(part, binder)
+    if here.binders != part.binders or binder.variable in part.beside or op != "sum":
+        return here
+    tests = [cond for cond in (*part.guards, binder.where) if binder.variable in symbols(cond)]
+    if not tests:
+        length = algebra.sub(binder.high, binder.low)
+        return evolve(part, times=None if part.times is None else algebra.mul(part.times, length))
+    first = algebra.add(binder.low, 1)
+    if all(limit(cond, binder.variable) == (True, first) for cond in tests):
+        return here.under([algebra.lt(binder.low, binder.high)])
+    return evolve(here, times=None)
+
+
+def _of_each(part: Part, binder: Binder) -> Part:
+    """The part for every value of a variable, if its tags depend on that.
+
+    Of the tag of one element nothing is said where a sum has no such element, so guards on the variable are left out.
+    """
+    part = evolve(part, value=_within(part.value, binder))
+    named = symbols(part.value, *(node for each in part.binders for node in (each.low, each.high, each.where)))
+    if binder.variable in named:
+        return evolve(part, binders=(*part.binders, binder))
+    return evolve(part, guards=tuple(cond for cond in part.guards if binder.variable not in symbols(cond)))
+
+
+def _within(value: Index, binder: Binder) -> Index:
+    """The expression, simplified by the variable's range."""
+    low, high = binder.low, binder.high
+    if not isinstance(low, Const) or not isinstance(high, Const) or binder.variable not in symbols(value):
+        return value
+    ranged = Symbol(binder.variable.name, "fresh", low.value, high.value - 1)
+    tight = substitute(value, {binder.variable: algebra.sym(ranged)})
+    return substitute(tight, {ranged: algebra.sym(binder.variable)})
+
+
+def common_guards(of: MadeOf) -> tuple[Cond, ...]:
+    """The conditions outside of which the value has no element at all: those of all its parts."""
+    parts = [part for parts in of.names.values() for part in parts] + [p for c in of.closed for p in c.parts]
+    first = [cond for cond in parts[0].guards if not symbols(cond) & parts[0].bound] if parts else []
+    return tuple(cond for cond in first if all(cond in part.guards for part in parts))
+
+
+def without_guards(of: MadeOf, conds: Sequence[Cond]) -> MadeOf:
+    """The value where these conditions hold."""
+
+    def there(parts: Parts) -> Parts:
+        return tuple(evolve(p, guards=tuple(cond for cond in p.guards if cond not in conds)) for p in parts)
+
+    return of.each(there, there)
+
+
+def single(parts: Parts) -> tuple[Index, tuple[Cond, ...]] | None:
+    """The tag, and where it is there, if all parts are single elements with one tag; None otherwise."""
+    if any(part.collected for part in parts) or len({part.value for part in parts}) != 1:
+        return None
+    if algebra.any_of(algebra.all_of(part.guards) for part in parts) is algebra.TRUE:
+        return parts[0].value, ()
+    common = tuple(cond for cond in parts[0].guards if all(cond in part.guards for part in parts))
+    rest = (algebra.all_of(cond for cond in part.guards if cond not in common) for part in parts)
+    return (parts[0].value, common) if algebra.any_of(rest) is algebra.TRUE else None

@@ -1,0 +1,112 @@
+"""Tags and sets read off the expressions of what tiles hold: the corpus is proved by them alone, without the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from argus.core import algebra
+from argus.core.ir import Kernel, Program
+from argus.core.proof import analysis
+from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.values import contents, made_of
+from argus.core.query import Budget
+from argus.core.values.expr import Expr
+from argus.core.verdict import Proved, Unknown, Verdict
+from argus.verifier.kernel import verify
+from property_tests.programs import CORPUS, templates
+from tests.verifier.switched_off_checks import load_edited
+
+WITHOUT_RUNS = evolve(Budget(), runs=0)
+PROVED = [
+    path
+    for path in sorted((CORPUS / "proved").glob("*.py"))
+    if path.read_text(encoding="utf-8").splitlines()[0] == "# verdict: proved"
+]
+NOT_YET = {
+    "attention_a_block_behind": "references of a softmax that cancel are sets of their own",
+    "attention_causal_turned_in_memory": "a tile that is turned around in memory",
+    "attention_from_the_last_keys": "masks of tiles that may be beyond the keys",
+    "blocks_promoted_by_rounding_once": "a scale's block of k is tied by a relation, not by a set",
+    "convolution_of_one_wave": "claims that list products",
+    "convolution_transposed": "claims that list products",
+    "depthwise_of_a_window": "claims that list products",
+    "groups_fetch_apart": "parts of one tile that two groups fetch",
+    "layer_norm_merged": "a count is no scale",
+    "promoted_sum": "a scale's block of k is tied by a relation, not by a set",
+    "scan_of_rows": "a scan that goes on from the chunk before",
+    "summed_in_order": "the order of a sum",
+}
+
+
+def without_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis, "_by_rules", undecided)
+    monkeypatch.setattr(contents, "not_said_by_tags", nothing)
+
+
+def nothing(_: Expr) -> str:
+    return ""
+
+
+def undecided(flow: Flow, *_: object) -> Iterator[Obligation]:
+    stmt = flow.timeline.kernel.body[0]
+    yield Obligation("I4", "nothing is known", stmt, algebra.FALSE, unknown="no rules")
+
+
+def verdict(kernel: Kernel) -> Verdict:
+    return verify(kernel, budget=WITHOUT_RUNS).verdict
+
+
+def named(path: Path) -> str:
+    return path.stem
+
+
+@pytest.mark.share(12)
+@pytest.mark.parametrize("path", PROVED, ids=named)
+def test_a_proved_kernel_is_proved_without_the_rules(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_rules(monkeypatch)
+    for template in templates(path):
+        kernel = template.trace()
+        if not isinstance(kernel, Program):
+            assert isinstance(verdict(kernel), Proved) != (path.stem in NOT_YET)
+
+
+EDITS: dict[str, tuple[str, str, str]] = {
+    "even steps twice": ("two_sums", "with when(eq(k % 2, 1)):", "with when(eq(k % 2 + 0, 0)):"),
+    "a step left out": ("two_sums", "with when(eq(k % 2, 1)):", "with when(eq(k % 4, 1)):"),
+    "the next k of B": ("two_sums", "copy(B.tile((64, 32), (n, k))", "copy(B.tile((64, 32), (n, k + 1))"),
+    "other rows": ("two_sums", "C.tile((64, 64), (m, n))", "C.tile((64, 64), (n, m))"),
+    "padding of 0 in a product": ("row_product", "vector=1), edge=1)", "vector=1), edge=0)"),
+    "a shift too few": ("scan_by_shifts", "16", "8"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_twin_is_not_proved(name: str) -> None:
+    path, old, new = EDITS[name]
+    assert not isinstance(verdict(load_edited(path, (old, new)).trace()), Proved)
+
+
+@pytest.mark.parametrize("name", ["two_weights_in_one_sum", "two_keys_of_one_maximum"])
+def test_tags_do_not_tell_tensors_apart(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (template,) = templates(CORPUS / "unknown" / f"{name}.py")
+    assert isinstance(verdict(template.trace()), Unknown)
+    monkeypatch.setattr(contents, "not_said_by_tags", nothing)
+    assert isinstance(verdict(template.trace()), Proved)
+
+
+def test_padding_of_a_sum_is_neutral(monkeypatch: pytest.MonkeyPatch) -> None:
+    (template,) = templates(CORPUS / "unknown" / "padding_of_ones.py")
+    without_rules(monkeypatch)
+    assert isinstance(verdict(template.trace()), Unknown)
+    monkeypatch.setattr(made_of, "operated", every_padding_is_0)
+    monkeypatch.setattr(made_of, "outside", every_padding_is_0)
+    assert isinstance(verdict(template.trace()), Proved)
+
+
+def every_padding_is_0(*_: object) -> dict[object, float]:
+    return {}

@@ -1,0 +1,151 @@
+"""Tags, sets and padding read off expressions, and how often a number is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+
+import pytest
+
+from argus.core import algebra
+from argus.core.index import Index, Symbol
+from argus.core.proof.values.made_of import Part, Reading, single
+from argus.core.proof.values.multiset_count import COUNTED
+from argus.core.proof.values.part_counts import count
+from argus.core.proof.values.plain_sums import not_said_by_tags
+from argus.core.values.expr import Expr, choose, element, expr, fn, infinity, reduce_
+from argus.core.walk import evaluate
+
+TAGS: Mapping[str, tuple[tuple[str, Index], ...]] = {
+    "A": (("m", algebra.coord(0)), ("k", algebra.coord(1))),
+    "B": (("n", algebra.coord(0)), ("k", algebra.coord(1))),
+    "X": (("n", algebra.coord(0)),),
+}
+M, N, J, STEP = (Symbol(name, "fresh", 0) for name in "mnji")
+K = Symbol("K", "size", 0)
+m, n, j, i, k = (algebra.sym(each) for each in (M, N, J, STEP, K))
+
+
+def never(*_: Part) -> bool:
+    return False
+
+
+def reading() -> Reading:
+    return Reading(lambda tensor: TAGS.get(tensor, ()), never)
+
+
+def product(at: Index, other: Index | None = None) -> Expr:
+    return fn("mul", element("A", m, at), element("B", n, at if other is None else other))
+
+
+def total(body: Expr, variable: Symbol, high: Index | int) -> Expr:
+    return reduce_("sum", variable, 0, high, body)
+
+
+def counted(of: Expr, name: str, numbers: range, size: int = 10) -> list[int] | None:
+    """How often each number is in the set of a name, with K = size."""
+    made = reading().of(of)
+    found = count(made.names[name], made.op or "sum")
+    if found is None:
+        return None
+    return [int(evaluate(found, {COUNTED: x, K: size, M: 0, N: 0})) for x in numbers]
+
+
+SUMS: dict[str, tuple[Expr, list[int]]] = {
+    "each once": (total(product(j), J, k), [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
+    "in steps of 4": (
+        total(total(product(algebra.add(algebra.mul(j, 4), i)), STEP, 4), J, algebra.ceil_div(k, 4)),
+        [0, *([1] * 11)],
+    ),
+    "backwards": (
+        total(product(algebra.sub(algebra.sub(k, 1), j)), J, k),
+        [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0],
+    ),
+    "twice": (total(total(product(j), J, k), STEP, 2), [0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0]),
+    "every other": (total(product(algebra.mul(j, 2)), J, 4), [0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0]),
+    "added to itself": (
+        fn("add", total(product(j), J, 3), total(product(j), J, 3)),
+        [0, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0],
+    ),
+    "where a condition holds": (
+        total(choose(algebra.lt(j, 5), product(j), 0), J, k),
+        [0, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_how_often_each_number_is_summed(name: str) -> None:
+    of, expected = SUMS[name]
+    assert counted(of, "k", range(-1, 11)) == expected
+
+
+def test_overlapping_steps_have_no_count() -> None:
+    overlapping = total(total(product(algebra.add(algebra.mul(j, 3), i)), STEP, 4), J, k)
+    assert counted(overlapping, "k", range(3)) is None
+
+
+def test_a_product_has_the_tags_of_its_factors() -> None:
+    made = reading().of(product(j))
+    assert {name: single(parts) for name, parts in made.names.items()} == {"m": (m, ()), "k": (j, ()), "n": (n, ())}
+
+
+def test_factors_that_disagree_keep_both_tags() -> None:
+    made = reading().of(product(j, algebra.add(j, 1)))
+    assert {part.value for part in made.names["k"]} == {j, algebra.add(j, 1)}
+    assert counted(total(product(j, algebra.add(j, 1)), J, k), "k", range(11)) == [1, *([2] * 9), 1]
+
+
+def test_a_function_of_a_sum_closes_it() -> None:
+    made = reading().of(fn("exp", total(product(j), J, k)))
+    assert "k" not in made.names
+    assert [each.name for each in made.closed] == ["k"]
+
+
+def test_elements_and_their_mean_are_apart() -> None:
+    mean = fn("div", total(element("X", j), J, k), expr(k))
+    made = reading().of(fn("sub", element("X", n), mean))
+    assert made.names["n"] == (Part(n, beside=frozenset({N})),)
+    assert [each.name for each in made.closed] == ["n"]
+
+
+@pytest.mark.parametrize(("op", "padding", "lost"), [("sum", 0, False), ("sum", 1, True), ("max", 0, True)])
+def test_padding_must_be_neutral(op: str, padding: int, lost: bool) -> None:
+    padded = choose(algebra.lt(j, k), element("X", j), padding)
+    made = reading().of(reduce_("sum" if op == "sum" else "max", J, 0, 16, padded))
+    assert bool(made.lost) == lost
+
+
+def test_padding_is_carried_through_functions() -> None:
+    scores = choose(algebra.lt(j, k), element("X", j), infinity(-1))
+    shifted = fn("exp", fn("mul", fn("sub", scores, element("X", n)), expr(2)))
+    assert not reading().of(reduce_("sum", J, 0, 16, shifted)).lost
+    assert not reading().of(reduce_("max", J, 0, 16, scores)).lost
+    assert reading().of(reduce_("sum", J, 0, 16, scores)).lost
+    assert -inf in reading().of(scores).pads.values()
+
+
+SAID: dict[str, tuple[Expr, bool]] = {
+    "a sum of products": (total(product(j), J, k), True),
+    "a function of one element": (fn("exp", element("X", n)), True),
+    "a sum of functions of elements": (total(fn("exp", element("X", j)), J, k), True),
+    "a sum and an extremum": (
+        fn("div", element("X", n), fn("add", total(element("X", j), J, k), reduce_("max", J, 0, k, element("X", j)))),
+        False,
+    ),
+    "products of unlike tensors": (
+        fn("add", total(product(j), J, k), total(fn("mul", element("A", m, j), element("X", j)), J, k)),
+        False,
+    ),
+    "products of what is computed": (
+        total(fn("mul", fn("sub", element("A", m, j), element("A", m, j)), element("B", n, j)), J, k),
+        False,
+    ),
+    "numbers that differ between elements": (fn("mul", element("X", n), expr(algebra.coord(0))), False),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_which_values_tags_say(name: str) -> None:
+    of, said = SAID[name]
+    assert (not_said_by_tags(of) == "") == said

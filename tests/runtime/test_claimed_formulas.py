@@ -28,6 +28,8 @@ SIZES = {
     "formula_gemm_without_tags": {"M": 70, "N": 20, "K": 100},
     "formula_leaky_relu": {"M": 20, "N": 80},
     "formula_doubled": {"R": 300},
+    "formula_exp_in_base_2": {"R": 300},
+    "formula_sum_from_the_end": {"R": 3, "N": 300},
     "formula_any_and_all": {"M": 20, "N": 30},
     "formula_arg_max_in_two_passes": {"M": 20, "N": 30},
     "formula_arg_max_running": {"M": 20, "N": 30},
@@ -53,6 +55,7 @@ SIZES = {
     "formula_softmax": {"R": 3, "N": 300},
 }
 TWINS = {
+    "formula_exp_in_another_base": {"R": 300},
     "formula_mean_of_one_more": {"M": 20, "N": 30},
     "formula_any_of_the_last": {"M": 20, "N": 30},
     "formula_decay_of_the_newest": {"M": 20, "N": 30},

@@ -18,9 +18,10 @@ from argus.core.proof.outputs.writes import conditional_claim_error, written_onc
 from argus.core.proof.values.held.between import coordinate
 from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
-from argus.core.proof.values.held.outputs import Held, interpreted
+from argus.core.proof.values.held.outputs import Held, Stored, interpreted
 from argus.core.values.expr import Expr
 from argus.core.values.formula_text import formula_text
+from argus.core.values.named_literals import named_literals
 from argus.core.values.rewriting import elements, integers, mapped, substitute, written_size
 from argus.core.walk import fold, rebuild, symbols, topological
 from argus.core.walk import substitute as substitute_index
@@ -72,7 +73,9 @@ def equality_obligations(
     if isinstance(found, str):
         yield undecided(stmt, claim, found)
         return
-    yield Obligation("I39", what, stmt, algebra.TRUE, step.context, note=stated(claim, found.roundings), compared=1)
+    yield Obligation(
+        "I39", what, stmt, algebra.TRUE, step.context, note=stated(claim, found.roundings, found.cases), compared=1
+    )
 
 
 def over_axes(claim: Equals) -> Cond:
@@ -120,7 +123,7 @@ def difference(flow: Flow, held: Held, claim: Equals, at: Sequence[Sym], order: 
         )
         if meant is not algebra.TRUE:
             value, wanted = known.simplified(value), known.simplified(wanted)
-        if not known.equal(value, wanted):
+        if not known.equal(value, wanted) and not known.equal(named_literals(value)[0], named_literals(wanted)[0]):
             return f"what is stored{_shown(case.value, at, order)} is not known to equal the formula"
     return ""
 
@@ -203,10 +206,19 @@ def _over(claim: Equals, at: Sequence[Index], order: Sequence[int]) -> Expr:
     return substitute(claim.formula, {}, tuple(at[axis] for axis in order))
 
 
-def stated(claim: Equals, roundings: Iterable[Rounding]) -> str:
-    """The claim, for the results of the proof, with the types that the program rounds to on the way."""
+def stated(claim: Equals, roundings: Iterable[Rounding], cases: Iterable[Stored] = ()) -> str:
+    """The claim, for the results of the proof, with the types that the program rounds to, and rounded constants."""
     types = sorted({str(each.dtype) for each in roundings})
-    return claim_text(claim) + (f", over the reals; the program rounds to {', '.join(types)}" if types else "")
+    said = [*([f"the program rounds to {', '.join(types)}"] if types else ()), *_stand_for(claim, cases)]
+    return claim_text(claim) + (f", over the reals; {'; '.join(said)}" if said else "")
+
+
+def _stand_for(claim: Equals, cases: Iterable[Stored]) -> Iterator[str]:
+    """Which literals of the program stand for irrational numbers, if the formula has no such literals."""
+    words = frozenset[str]().union(*(named_literals(case.value)[1] for case in cases))
+    more = sorted(words - named_literals(claim.formula)[1])
+    if more:
+        yield f"it has {', '.join(more)}"
 
 
 def undecided(stmt: Assert, claim: Equals, why: str) -> Obligation:

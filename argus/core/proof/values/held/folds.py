@@ -17,7 +17,7 @@ from argus.core.index import Cmp, Cond, Const, Index, Sym, Symbol
 from argus.core.proof.values.held.tables import BoolArray, Tables
 from argus.core.proof.values.held.terms import all_symbols, plus, replaced, unknown, zipped
 from argus.core.values.expr import Expr, Fn, Reduce, ReduceOp, expr, fn, infinity, reduce_
-from argus.core.values.rewriting import integers, nodes
+from argus.core.values.rewriting import elements, integers, nodes
 from argus.core.walk import IntArray, symbols
 
 _SPELLED_OUT = 16
@@ -52,6 +52,7 @@ def reduction(op: ReduceOp, ranges: Sequence[Range], body: Expr) -> Expr:
     alone = [each for each in ranges if each.high is algebra.const(1)]
     body = replaced(body, {each.variable: algebra.const(0) for each in alone})
     ranges = [each for each in ranges if each not in alone]
+    body = replaced(body, dict(_turned(ranges, body)))
     while (joined := _joined(ranges, body)) is not None:
         ranges, body = joined
     strides = _strides((each.variable for each in ranges), body)
@@ -146,6 +147,15 @@ def _unnested(op: ReduceOp, ranges: list[Range], body: Expr) -> tuple[list[Range
         own = replaced(inner.body, {inner.variable: algebra.sym(name)})
         ranges = [*ranges, Range(name, inner.high)]
         body = own if around is None else fn(around.name, *(own if each is inner else each for each in around.args))
+
+
+def _turned(ranges: Sequence[Range], body: Expr) -> Iterator[tuple[Symbol, Index]]:
+    """The last value first, for each variable with which all coordinates of elements fall."""
+    places = [linear_terms(at)[0] for each in elements(body) for at in each.at]
+    for each in ranges:
+        own = [f for terms in places for atom, f in terms if isinstance(atom, Sym) and atom.symbol == each.variable]
+        if own and max(own) < 0:
+            yield each.variable, algebra.sub(algebra.sub(each.high, 1), algebra.sym(each.variable))
 
 
 def _joined(ranges: list[Range], body: Expr) -> tuple[list[Range], Expr] | None:

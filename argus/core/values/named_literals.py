@@ -1,0 +1,55 @@
+"""Literals that stand for irrational numbers: the nearest floats of multiples of log2(e) and ln(2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import log
+
+from argus.core.values.expr import Expr, Number, expr, fn
+from argus.core.values.rewriting import map_parts
+
+_LN_2 = fn("log", expr(2))
+_NAMES: Mapping[str, tuple[float, Expr]] = {"log2(e)": (1 / log(2), fn("div", 1, _LN_2)), "ln(2)": (log(2), _LN_2)}
+_F32_BITS = 24
+_FACTORS = 1024
+"""Greatest factor, and denominator of one of a number that f64 rounds; f32 numbers have powers of 2 as factors."""
+
+
+def named_literals(root: Expr) -> tuple[Expr, frozenset[str]]:
+    """The expression with such literals replaced by what they stand for, and in words which ones were."""
+    known: dict[Expr, Expr] = {}
+    said: set[str] = set()
+
+    def visit(node: Expr) -> Expr:
+        if node not in known:
+            found = _named(node.value) if isinstance(node, Number) else None
+            if found is None:
+                known[node] = map_parts(node, visit, lambda index: index, lambda cond: cond)
+            else:
+                known[node], words = found
+                said.add(words)
+        return known[node]
+
+    return visit(root), frozenset(said)
+
+
+def _named(value: Fraction) -> tuple[Expr, str] | None:
+    """(what a literal stands for, in words); None if it stands for itself."""
+    if value.denominator < _FACTORS:
+        return None
+    for name, (number, exact) in _NAMES.items():
+        ratio = value / Fraction(number)
+        in_f32 = value.numerator.bit_length() <= _F32_BITS
+        for bits, factor in ((52, ratio.limit_denominator(_FACTORS)), *([(23, _power_of_2(ratio))] if in_f32 else ())):
+            if factor and abs(ratio / factor - 1) <= Fraction(1, 1 << bits) and abs(factor) <= _FACTORS:
+                times = "" if factor == 1 else f"{factor} * "
+                return fn("mul", expr(factor), exact), f"{float(value):.10g} for {times}{name}"
+    return None
+
+
+def _power_of_2(ratio: Fraction) -> Fraction:
+    """The nearest power of 2, with the sign of the number."""
+    exponent = ratio.numerator.bit_length() - ratio.denominator.bit_length()
+    ways = [Fraction(2) ** each * (1 if ratio > 0 else -1) for each in (exponent - 1, exponent, exponent + 1)]
+    return min(ways, key=lambda each: abs(each - ratio))

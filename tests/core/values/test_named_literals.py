@@ -1,0 +1,49 @@
+"""Literals that stand for multiples of log2(e) and ln(2): those that are their nearest floats, and no others."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import log, log2, nextafter, pi
+
+import numpy as np
+import pytest
+
+from argus.core.values.evaluation import Evaluation, seeded
+from argus.core.values.expr import Fn, element, expr, fn
+from argus.core.values.named_literals import named_literals
+
+LOG2_E = 1 / log(2)
+NAMED = [
+    LOG2_E,
+    LOG2_E / 8,
+    -LOG2_E,
+    0.3 * 10 * LOG2_E,
+    log(2),
+    float(np.float32(LOG2_E)),
+    float(np.float32(log(2) / 4)),
+]
+PLAIN = [0.0, 1.0, 0.5, 1.44, 0.693, nextafter(LOG2_E, 2) + 1e-15, pi, log2(10), 1 / 3, 0.1, 1e-5]
+
+
+def stands(value: float) -> bool:
+    return bool(named_literals(expr(Fraction(value)))[1])
+
+
+@pytest.mark.parametrize("value", NAMED)
+def test_nearest_floats_of_multiples_stand_for_them(value: float) -> None:
+    found, words = named_literals(fn("mul", element("X", 0), expr(Fraction(value))))
+    assert len(words) == 1
+    assert isinstance(found, Fn)
+    exact = found.args[1]
+    assert abs(float(Evaluation({}, seeded(1)).value(exact)) / value - 1) < 2**-23
+
+
+@pytest.mark.parametrize("value", PLAIN)
+def test_other_literals_stand_for_themselves(value: float) -> None:
+    assert not stands(value)
+
+
+def test_random_floats_stand_for_themselves() -> None:
+    drawn = np.random.default_rng(20).uniform(-4, 4, 2000)
+    assert not any(stands(float(value)) for value in drawn)
+    assert not any(stands(float(value)) for value in drawn.astype(np.float32))

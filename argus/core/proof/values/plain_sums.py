@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from argus.core.index import Coord
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Whole
+from argus.core.values.operations import OPERATIONS
 from argus.core.values.rewriting import elements, nodes
 from argus.core.walk import mentions
 
@@ -18,6 +19,8 @@ def not_said_by_tags(held: Expr) -> str:
     """Why tags do not say what a value is; empty if they do."""
     if any(isinstance(each, Whole) and mentions(each.index, (Coord,)) for each in nodes(held)):
         return "numbers that differ between elements: claim a formula with `assert_equals`"
+    if any(isinstance(each, Fn) and each.name not in OPERATIONS for each in nodes(held)):
+        return "a function that is none of the reals: claim a formula with `assert_equals`"
     reductions = [each for each in nodes(held) if isinstance(each, Reduce)]
     if len({each.op for each in reductions}) > 1:
         return "a value of sums and extrema: claim a formula with `assert_equals`"

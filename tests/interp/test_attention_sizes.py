@@ -46,7 +46,7 @@ def edited(tmp_path: Path, name: str, change: tuple[str, str], keys: str = "", v
     return runpy.run_path(str(path))
 
 
-@pytest.mark.share(2)
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("change", "formula", "code"),
     [(NOT_RESCALED, ("T", "Vt[b, h // (H // G), e, t]"), "I39"), (LAST_MISSING, (), "I25")],

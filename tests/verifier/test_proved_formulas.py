@@ -39,6 +39,7 @@ def edited(name: str) -> Kernel:
     return load_edited(path, (old, new)).trace()
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_proof_says_what_it_proved(name: str) -> None:
     (template,) = templates(CORPUS / "proved" / f"{name}.py")
@@ -50,6 +51,7 @@ def test_the_proof_says_what_it_proved(name: str) -> None:
     assert all(("over the reals; the program rounds to" in line) == rounds for line in stated[:1])
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_is_not_proved(name: str) -> None:
     verdict = verify(edited(name), budget=WITHOUT_RUNS).verdict
@@ -88,13 +90,13 @@ PROVED = (
 """Of the kernels of `test_right_formulas`, those whose formula is proved."""
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", PROVED)
 def test_kernels_of_the_corpus_have_their_formula(name: str) -> None:
     assert isinstance(verify(traced(name, CASES[name][1]), budget=WITHOUT_RUNS).verdict, Proved)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_of_the_corpus_have_no_wrong_formula(name: str) -> None:
     _, formula, (old, new) = CASES[name]

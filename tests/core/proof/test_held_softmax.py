@@ -11,7 +11,7 @@ from tests.core.proof.softmax_formulas import FORMULAS
 from tests.core.proof.test_held import WRONG, agrees, analysed, traced
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("expected", FORMULAS, ids=lambda each: f"{each.kernel} {each.output}")
 def test_an_output_is_the_textbook_formula(expected: Expected) -> None:
     assert agrees(analysed(traced(expected.kernel)), expected)
@@ -24,7 +24,7 @@ SAME = {
 """Twins that compute the same: a softmax does not depend on the reference of its weights, as far as reals go."""
 
 
-@pytest.mark.share(2)
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SAME)
 def test_a_wrong_twin_is_not_the_textbook_formula(name: str) -> None:
     (expected,) = (each for each in FORMULAS if each.kernel == name)

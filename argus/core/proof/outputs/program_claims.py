@@ -64,5 +64,5 @@ def _equality(flow: Flow, claimed: Claimed) -> Obligation:
     reason = held if isinstance(held, str) else difference(flow, held, claim, at, range(len(at)))
     if reason or isinstance(held, str):
         return undecided(claimed.stmt, claim, reason)
-    note = stated(claim, held.roundings | claimed.roundings, claimed.cases)
+    note = stated(claim, held.roundings | claimed.roundings, held.cases)
     return Obligation("I39", f"`{claim_text(claim)}` holds", claimed.stmt, algebra.TRUE, note=note, compared=1)

@@ -22,7 +22,7 @@ _FEW = Budget.about(1.0)
 _KERNELS = range(60)
 
 
-@pytest.mark.share(60)
+@pytest.mark.share(120)
 @pytest.mark.parametrize(("name", "number"), _CASES)
 def test_a_right_value_is_not_refuted_and_a_wrong_twin_is_not_proved(name: str, number: int) -> None:
     choose = random.Random(f"{name}/{number}").choice  # noqa: S311 reason: a seed makes failures repeatable
@@ -48,7 +48,7 @@ def test_most_right_values_are_proved(name: str) -> None:
     assert sum(proved) >= _LEAST.get(name, 0.5) * _MANY
 
 
-@pytest.mark.share(60)
+@pytest.mark.share(120)
 @pytest.mark.parametrize("number", _KERNELS)
 def test_a_right_kernel_is_not_refuted_and_a_wrong_one_is(number: int) -> None:
     choose = random.Random(number).choice  # noqa: S311 reason: as above

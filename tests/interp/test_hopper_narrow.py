@@ -29,7 +29,7 @@ def violations(kernel: Kernel, sizes: Mapping[str, int], schedule: Schedule) -> 
     return {violation.code for violation in outcome.violations}
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("shape", ODD, ids=str)
 def test_any_shape_is_multiplied(shape: tuple[int, int, int]) -> None:
     sizes = dict(zip("MNK", shape, strict=True))

@@ -40,7 +40,7 @@ def primary(twin: Kernel, schedule: Schedule, sizes: dict[str, int] | None = Non
     return found
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(
     ("edit", "code", "text"),
     [

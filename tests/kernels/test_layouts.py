@@ -32,7 +32,7 @@ def proved(name: str, config: str | None) -> None:
     assert verdict.results == (f"each element of `C` is {kind}(sum over k of {factors})",)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize(
     ("name", "config"),
     [(name, config) for name in ("gemm_nn", "gemm_tn", "gemm_tt", "bmm_nn") for config in FAMILIES[name].instances()],
@@ -41,7 +41,7 @@ def test_every_schedule_is_proved(name: str, config: str) -> None:
     proved(name, config)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_is_proved(name: str) -> None:
     proved(name, "clustered")

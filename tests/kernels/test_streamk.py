@@ -58,7 +58,7 @@ def streams(chunks: int, run: int, peers: int = 1) -> Program:
     return gemm_streams.instance(config, "trial")
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("peers", [1, 2])
 @pytest.mark.parametrize(("chunks", "run"), SHARES)
 def test_any_split_of_a_tile_is_proved(chunks: int, run: int, peers: int) -> None:
@@ -66,7 +66,7 @@ def test_any_split_of_a_tile_is_proved(chunks: int, run: int, peers: int) -> Non
     assert isinstance(report.verdict, Proved), [each.diagnostics for each in report.launches]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("chunks", "run", "peers"), [(3, 2, 1), (11, 7, 2), (2, 5, 1), (4, 1, 2)])
 @pytest.mark.parametrize("shape", [(70, 136, 200), (5, 8, 8), (130, 64, 704)], ids=str)
 def test_the_interpreter_computes_the_product(chunks: int, run: int, peers: int, shape: tuple[int, int, int]) -> None:

@@ -71,7 +71,7 @@ def test_operands_are_read_in_place(fake: Multiplying, kind: str, *, a_turned: b
     assert names[0].startswith("gemm_skinny" if layout == "nt" and kind == "bfloat16" else f"gemm_{layout}_")
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     ("a", "b", "name"),
     [

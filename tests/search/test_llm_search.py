@@ -164,7 +164,7 @@ def test_a_kernel_that_is_proved_and_never_ends_does_not_hold_the_search(
 KEY = "sk-ant-0123456789-secret"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("status", [200, 400, 401])
 def test_the_key_never_leaks(
     status: int, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

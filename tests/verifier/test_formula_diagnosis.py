@@ -114,7 +114,7 @@ KERNELS: dict[str, tuple[Callable[[], Kernel], tuple[str, ...], str]] = {
 }
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_refutation_says_what_differs(name: str) -> None:
     made, lines, advice = KERNELS[name]

@@ -48,7 +48,7 @@ def test_a_claim_is_printed_and_read_as_written() -> None:
         read(document)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", TWINS)
 def test_a_twin_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = edited(TWINS[name])

@@ -44,7 +44,7 @@ from tests.tiers import Tier
 PROGRAMS = CORPUS / "programs"
 ROOT = CORPUS.parents[1]
 both_solvers = pytest.mark.parametrize(
-    "solver", [pytest.param("z3", marks=pytest.mark.share(12)), pytest.param("cvc5", marks=pytest.mark.share(48))]
+    "solver", [pytest.param("z3", marks=pytest.mark.share(24)), pytest.param("cvc5", marks=pytest.mark.share(96))]
 )
 
 

@@ -65,7 +65,7 @@ def named(path: Path) -> str:
     return path.stem
 
 
-@pytest.mark.share(30)
+@pytest.mark.share(60)
 @pytest.mark.parametrize("path", PROVED, ids=named)
 def test_a_proved_kernel_is_proved_without_the_rules(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_rules(monkeypatch)
@@ -85,14 +85,14 @@ EDITS: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_is_not_proved(name: str) -> None:
     path, old, new = EDITS[name]
     assert not isinstance(verdict(load_edited(path, (old, new)).trace()), Proved)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", ["two_weights_in_one_sum", "two_keys_of_one_maximum"])
 def test_tags_do_not_tell_tensors_apart(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (template,) = templates(CORPUS / "unknown" / f"{name}.py")

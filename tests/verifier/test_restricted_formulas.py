@@ -76,7 +76,7 @@ TWINS = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", TWINS)
 def test_a_claimed_element_has_the_value(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = edited(TWINS[name])

@@ -17,7 +17,7 @@ def test_names_are_unique() -> None:
     assert all(atom_named(atom.name) is atom for atom in ATOMS)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("atom", ATOMS, ids=str)
 def test_every_operand_has_a_view_that_holds_each_element_once(atom: Atom) -> None:
     """But what a matrix descriptor names is read by all, and lanes without a row of their own repeat an address."""

@@ -60,7 +60,7 @@ def test_a_listing_is_well_formed_and_prints(listing: Exported) -> None:
     assert sum(line.startswith("mma ") for line in lines) == counted(kernel)["Mma"]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     "listing", [each for each in listed("proved") if each.program is None], ids=lambda each: each.name
 )

@@ -161,7 +161,7 @@ CASES: dict[str, tuple[Template, Callable[[pytest.MonkeyPatch], None]]] = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("case", CASES)
 def test_a_wrong_kernel_slips_past_without_the_check(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     template, switch_off = CASES[case]
@@ -175,7 +175,7 @@ def test_a_wrong_kernel_slips_past_without_the_check(case: str, monkeypatch: pyt
 RIGHT = (all_over_a_part(of_the_part=True), place_of_a_record(keeps=True), decays_by(infinite=False))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("template", RIGHT)
 def test_a_right_kernel_holds_its_formula(template: Template) -> None:
     assert holds(template)

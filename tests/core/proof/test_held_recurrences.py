@@ -61,21 +61,21 @@ def holds(template: Template) -> bool:
     return not any(each.unknown for each in found)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_kernel_holds_its_formula(name: str) -> None:
     (template,) = templates(CORPUS / "proved" / f"formula_{name}.py")
     assert holds(template)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_refuted_kernel_does_not_hold_its_formula(name: str) -> None:
     (template,) = templates(CORPUS / "refuted" / f"{name}.py")
     assert not holds(template)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("what", EDITS)
 def test_a_wrong_twin_does_not_hold_its_formula(what: str, tmp_path: Path) -> None:
     name, old, new = EDITS[what]

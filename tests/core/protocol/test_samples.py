@@ -66,7 +66,7 @@ def imported(file: Path) -> set[str]:
     return {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("stages", "consumers", "lag"), list(product((1, 2, 3), (1, 2), (0, 1, 2, 3))))
 def test_a_ring_holds_while_its_lag_is_below_its_stages(stages: int, consumers: int, lag: int) -> None:
     expected = "Holds" if lag < stages else "Fails"

@@ -58,7 +58,7 @@ def reads_memory(of: Expr) -> bool:
 PLAIN = {name: case for name, case in CASES.items() if not reads_memory(case.formula) and not reads_memory(case.held)}
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", PLAIN)
 def test_programs_are_within_the_bound_of_their_formula(name: str) -> None:
     case = PLAIN[name]

@@ -26,14 +26,14 @@ def proved(held: Expr, case: Case, solver: Solver) -> bool:
     return isinstance(answer, Equal)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("solver", [Z3(), Cvc5()], ids=["z3", "cvc5"])
 @pytest.mark.parametrize("name", CASES)
 def test_what_programs_compute_is_the_formula(name: str, solver: Solver) -> None:
     assert proved(CASES[name].held, CASES[name], solver)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", CASES)
 def test_a_wrong_twin_has_a_witness(name: str) -> None:
     case = CASES[name]

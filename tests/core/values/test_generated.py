@@ -101,7 +101,7 @@ def _compares(of: Expr) -> bool:
 _CASES = settings(deadline=None, max_examples=150)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", [*TRANSFORMATIONS, *EDITS])
 @_CASES
 @given(of=expressions(), place=st.integers(0, 3))
@@ -112,7 +112,7 @@ def test_expressions_that_are_equal_have_equal_values(name: str, of: Expr, place
         assert not lost(other, of)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
 @_CASES
 @given(of=expressions(), place=st.integers(0, 3))

@@ -57,7 +57,7 @@ def searched(path: Path, *more: str, code: int = 0, capsys: pytest.CaptureFixtur
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("target", SMALL)
 def test_a_file_is_searched_end_to_end(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = searched(kernel_file(tmp_path, target), "--trials", "2", capsys=capsys)
@@ -254,7 +254,7 @@ def test_a_worker_process_judges_by_the_name_of_the_problem(tmp_path: Path) -> N
     assert judgement.outcome == "timed", judgement.why
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("target", SMALL)
 def test_the_best_is_delivered_and_certified_elsewhere(
     target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -49,7 +49,7 @@ def unclaimed() -> str:
     return bare((CORPUS / "proved" / "direct_from_global.py").read_text(encoding="utf-8"))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("path", [*EXAMPLES, *KERNELS], ids=lambda path: path.stem)
 def test_a_kernel_without_claims_gets_claims_of_every_output(path: Path, tmp_path: Path) -> None:
     text = bare(path.read_text(encoding="utf-8"))

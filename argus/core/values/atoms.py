@@ -167,6 +167,23 @@ class NoNormalFormError(Exception):
 _LIMIT = 2000
 
 
+def inner(atom: Atom) -> tuple[Poly, ...]:
+    """The polynomials in an atom."""
+    match atom:
+        case Exp(of=of) | Base(of=of) | Above(of=of):
+            return (of,)
+        case Opaque(args=of) | Largest(of=of):
+            return of
+        case Prefix(body=body):
+            return (body,)
+        case Greatest(where=where, body=body):
+            return (where, body)
+        case Inhabited(where=where):
+            return (where,)
+        case Count() | Cell() | Holds():
+            return ()
+
+
 def order(atom: Atom) -> bytes:
     """The canonical order of atoms."""
     return atom.digest

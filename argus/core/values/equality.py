@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import isfinite, isnan
 from typing import TypeVar
@@ -25,6 +26,7 @@ from argus.core.values.atoms import (
     NoNormalFormError,
     Opaque,
     Poly,
+    inner,
     number_of,
     of_atom,
 )
@@ -185,8 +187,8 @@ def _signs(value: Poly) -> Iterator[Poly]:
     for monomial, _ in value.terms:
         for atom, _ in monomial:
             d = _decided_by(atom)
-            inner = atom.args if isinstance(atom, Opaque) else (atom.of,) if isinstance(atom, Base | Exp) else ()
-            for part in (d,) if d is not None else inner:
+            below = atom.args if isinstance(atom, Opaque) else (atom.of,) if isinstance(atom, Base | Exp) else ()
+            for part in (d,) if d is not None else below:
                 yield from _signs(part)
             if d is not None:
                 yield d
@@ -201,6 +203,7 @@ def _assumed(value: Poly, of: Poly, sign: int) -> Poly:
     """The value where `of` has this sign: in tests and maxima, and where it is 0 for one of its atoms."""
     root = _solved(of) if sign == 0 else None
 
+    @cache
     def visit(atom: Atom) -> Poly | None:
         if root is not None and atom is root[0]:
             return root[1]
@@ -208,8 +211,11 @@ def _assumed(value: Poly, of: Poly, sign: int) -> Poly:
         known = None if d is None else _sign_of(d, of, sign)
         if d is not None and known is not None:
             return (ONE if isinstance(atom, Above) else d) if known > 0 else ZERO
+        if all(inside(each) is each for each in inner(atom)):
+            return None
         return binding.mapped(atom, inside, _same, _same)
 
+    @cache
     def inside(poly: Poly) -> Poly:
         return rewritten(poly, visit)
 
@@ -280,9 +286,11 @@ def resolved(value: Poly, facts: tuple[Cond, ...]) -> Poly:
         assert isinstance(result, Index)
         return result
 
+    @cache
     def on_poly(poly: Poly) -> Poly:
         return rewritten(poly, visit)
 
+    @cache
     def visit(atom: Atom) -> Poly | None:
         return binding.mapped(atom, on_poly, on_index, on_cond)
 

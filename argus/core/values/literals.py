@@ -14,15 +14,15 @@ from argus.core.walk import symbols
 
 def rewritten(value: Poly, visit: Callable[[Atom], Poly | None]) -> Poly:
     """The polynomial with each atom replaced by its visit's result, where that is not None."""
+    found = {atom: visit(atom) for monomial, _ in value.terms for atom, _ in monomial}
+    if all(each is None for each in found.values()):
+        return value
     parts: list[Poly] = []
     for monomial, factor in value.terms:
         term = constant(factor)
         for atom, power in monomial:
-            found = visit(atom)
-            if found is None:
-                term = polys.mul(term, of_atom(atom, power))
-            else:
-                term = polys.mul(term, polys.power(found, power))
+            by = found[atom]
+            term = polys.mul(term, of_atom(atom, power) if by is None else polys.power(by, power))
         parts.append(term)
     return polys.add(*parts)
 

@@ -37,7 +37,9 @@ ADVICE_BY_SOLVER = {"tiles_in_groups_all_whole"}
 KINDS = ("proved", "refuted", "unknown", "rejected")
 BRIEF = evolve(Budget.about(0.5), runs=Budget().runs)
 """Where no proof is wanted: what a solver does not find soon is looked for by running the kernel."""
-both_solvers = pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.share(64))])
+both_solvers = pytest.mark.parametrize(
+    "solver", [pytest.param("z3", marks=pytest.mark.share(10)), pytest.param("cvc5", marks=pytest.mark.share(64))]
+)
 
 
 def named(path: Path) -> str:

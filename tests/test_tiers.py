@@ -12,11 +12,11 @@ CASES = [(f"test[{number}]", number) for number in range(17)]
 SUITE = """
 import pytest
 
-@pytest.mark.share(8)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("number", range(8))
 def test_many(number): pass
 
-@pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.share(16))])
+@pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.share(8))])
 @pytest.mark.parametrize("number", range(16))
 def test_both(number, solver): pass
 

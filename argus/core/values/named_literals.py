@@ -6,32 +6,46 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import log
 
-from argus.core.values.expr import Expr, Number, expr, fn
+from argus.core.values.expr import Expr, Fn, Number, expr, fn
 from argus.core.values.rewriting import map_parts
 
 _LN_2 = fn("log", expr(2))
 _NAMES: Mapping[str, tuple[float, Expr]] = {"log2(e)": (1 / log(2), fn("div", 1, _LN_2)), "ln(2)": (log(2), _LN_2)}
+_LINEAR = frozenset(("add", "sub", "mul", "div", "neg", "fma"))
 _F32_BITS = 24
 _FACTORS = 1024
 """Greatest factor, and denominator of one of a number that f64 rounds; f32 numbers have powers of 2 as factors."""
 
 
 def named_literals(root: Expr) -> tuple[Expr, frozenset[str]]:
-    """The expression with such literals replaced by what they stand for, and in words which ones were."""
-    known: dict[Expr, Expr] = {}
+    """The expression with such literals replaced by what they stand for, and in words which ones were.
+
+    Only where a change of base has them: in the argument of a power of 2, and times a logarithm.
+    """
+    known: dict[tuple[Expr, bool], Expr] = {}
     said: set[str] = set()
 
-    def visit(node: Expr) -> Expr:
-        if node not in known:
-            found = _named(node.value) if isinstance(node, Number) else None
-            if found is None:
-                known[node] = map_parts(node, visit, lambda index: index, lambda cond: cond)
-            else:
-                known[node], words = found
-                said.add(words)
-        return known[node]
+    def visit(node: Expr, *, named: bool) -> Expr:
+        key = node, named
+        if key not in known:
+            known[key] = changed(node, named=named)
+        return known[key]
 
-    return visit(root), frozenset(said)
+    def changed(node: Expr, *, named: bool) -> Expr:
+        found = _named(node.value) if named and isinstance(node, Number) else None
+        if found is not None:
+            said.add(found[1])
+            return found[0]
+        inside = isinstance(node, Fn) and (_begins(node) or (named and node.name in _LINEAR))
+        return map_parts(node, lambda each: visit(each, named=inside), lambda index: index, lambda cond: cond)
+
+    return visit(root, named=False), frozenset(said)
+
+
+def _begins(node: Fn) -> bool:
+    """Whether a change of base has factors among the arguments: a power of 2, or a multiple of a logarithm."""
+    logarithms = (isinstance(each, Fn) and each.name in ("log", "log2") for each in node.args)
+    return node.name == "exp2" or (node.name in ("mul", "div") and any(logarithms))
 
 
 def _named(value: Fraction) -> tuple[Expr, str] | None:

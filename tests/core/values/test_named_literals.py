@@ -26,15 +26,16 @@ PLAIN = [0.0, 1.0, 0.5, 1.44, 0.693, nextafter(LOG2_E, 2) + 1e-15, pi, log2(10),
 
 
 def stands(value: float) -> bool:
-    return bool(named_literals(expr(Fraction(value)))[1])
+    return bool(named_literals(fn("exp2", expr(Fraction(value))))[1])
 
 
 @pytest.mark.parametrize("value", NAMED)
 def test_nearest_floats_of_multiples_stand_for_them(value: float) -> None:
-    found, words = named_literals(fn("mul", element("X", 0), expr(Fraction(value))))
+    found, words = named_literals(fn("exp2", fn("mul", element("X", 0), expr(Fraction(value)))))
     assert len(words) == 1
     assert isinstance(found, Fn)
-    exact = found.args[1]
+    assert isinstance(found.args[0], Fn)
+    exact = found.args[0].args[1]
     assert abs(float(Evaluation({}, seeded(1)).value(exact)) / value - 1) < 2**-23
 
 
@@ -47,3 +48,9 @@ def test_random_floats_stand_for_themselves() -> None:
     drawn = np.random.default_rng(20).uniform(-4, 4, 2000)
     assert not any(stands(float(value)) for value in drawn)
     assert not any(stands(float(value)) for value in drawn.astype(np.float32))
+
+
+def test_outside_a_change_of_base_they_are_numbers() -> None:
+    x, number = element("X", 0), expr(Fraction(LOG2_E))
+    assert not named_literals(fn("sub", fn("mul", x, number), x))[1]
+    assert named_literals(fn("mul", fn("log2", x), expr(Fraction(log(2)))))[1]

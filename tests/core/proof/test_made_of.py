@@ -9,8 +9,9 @@ import pytest
 
 from argus.core import algebra
 from argus.core.index import Index, Symbol
-from argus.core.proof.values.made_of import Part, Reading, single
+from argus.core.proof.values.made_of import Reading, single
 from argus.core.proof.values.multiset_count import COUNTED
+from argus.core.proof.values.named_parts import Part
 from argus.core.proof.values.part_counts import count
 from argus.core.proof.values.plain_sums import not_said_by_tags
 from argus.core.values.expr import Expr, choose, element, expr, fn, infinity, reduce_
@@ -67,6 +68,10 @@ SUMS: dict[str, tuple[Expr, list[int]]] = {
         fn("add", total(product(j), J, 3), total(product(j), J, 3)),
         [0, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0],
     ),
+    "added to itself in one case": (
+        choose(algebra.lt(m, 1), fn("add", total(product(j), J, 3), total(product(j), J, 3)), 0),
+        [0, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0],
+    ),
     "where a condition holds": (
         total(choose(algebra.lt(j, 5), product(j), 0), J, k),
         [0, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0],
@@ -85,6 +90,14 @@ def test_overlapping_steps_have_no_count() -> None:
     assert counted(overlapping, "k", range(3)) is None
 
 
+def test_tags_are_there_where_an_extremum_has_an_element() -> None:
+    padded = choose(algebra.lt(j, n), element("A", m, j), infinity(-1))
+    found = single(reading().of(reduce_("max", J, 0, k, padded)).names["m"])
+    assert found is not None
+    assert (found[0], set(found[1])) == (m, {algebra.lt(0, k), algebra.lt(0, n)})
+    assert single(reading().of(total(element("A", m, j), J, k)).names["m"]) == (m, ())
+
+
 def test_a_product_has_the_tags_of_its_factors() -> None:
     made = reading().of(product(j))
     assert {name: single(parts) for name, parts in made.names.items()} == {"m": (m, ()), "k": (j, ()), "n": (n, ())}
@@ -100,6 +113,18 @@ def test_a_function_of_a_sum_closes_it() -> None:
     made = reading().of(fn("exp", total(product(j), J, k)))
     assert "k" not in made.names
     assert [each.name for each in made.closed] == ["k"]
+
+
+def test_a_negative_sum_is_apart() -> None:
+    halves = total(product(j), J, 5), total(product(algebra.add(j, 5)), J, 5)
+    for other in (fn("sub", *halves), fn("add", halves[0], fn("neg", halves[1]))):
+        assert [each.name for each in reading().of(other).closed] == ["k"]
+
+
+def test_padding_of_either_case_is_seen() -> None:
+    padded = choose(algebra.lt(j, k), element("X", j), 1)
+    for cases in ((padded, element("X", j)), (element("X", j), padded)):
+        assert reading().of(total(choose(algebra.lt(0, n), *cases), J, 16)).lost
 
 
 def test_elements_and_their_mean_are_apart() -> None:
@@ -128,7 +153,18 @@ def test_padding_is_carried_through_functions() -> None:
 SAID: dict[str, tuple[Expr, bool]] = {
     "a sum of products": (total(product(j), J, k), True),
     "a function of one element": (fn("exp", element("X", n)), True),
-    "a sum of functions of elements": (total(fn("exp", element("X", j)), J, k), True),
+    "a function of a sum": (fn("relu", fn("div", total(product(j), J, k), expr(k))), True),
+    "a sum in two parts": (fn("add", total(product(j), J, k), total(product(algebra.add(j, k)), J, k)), True),
+    "a maximum of padded elements": (
+        reduce_("max", J, 0, k, choose(algebra.lt(j, n), element("X", j), infinity(-1))),
+        True,
+    ),
+    "a sum padded with 1": (total(choose(algebra.lt(j, n), element("X", j), 1), J, k), False),
+    "a difference of sums": (fn("sub", total(product(j), J, k), total(product(algebra.add(j, k)), J, k)), False),
+    "a term with another sign": (fn("add", element("X", j), fn("neg", element("X", i))), False),
+    "terms with factors": (fn("add", element("X", j), fn("mul", element("X", i), expr(2))), False),
+    "elements times their index": (total(fn("mul", element("X", j), expr(j)), J, k), False),
+    "a sum of functions of elements": (total(fn("exp", element("X", j)), J, k), False),
     "a sum and an extremum": (
         fn("div", element("X", n), fn("add", total(element("X", j), J, k), reduce_("max", J, 0, k, element("X", j)))),
         False,
@@ -149,3 +185,16 @@ SAID: dict[str, tuple[Expr, bool]] = {
 def test_which_values_tags_say(name: str) -> None:
     of, said = SAID[name]
     assert (not_said_by_tags(of) == "") == said
+
+
+def test_collections_of_each_value_must_be_complete_for_every_value() -> None:
+    whole = total(product(j), J, k)
+    first = choose(algebra.lt(i, 1), total(product(j), J, 3), total(product(j), J, 2))
+    rest = total(product(algebra.add(j, 3)), J, algebra.sub(k, 3))
+    masked = choose(algebra.lt(i, n), whole, infinity(-1))
+    for sums, known in ((masked, True), (fn("add", first, rest), False)):
+        (closed,) = reading().of(reduce_("max", STEP, 0, k, sums)).closed
+        found = count(closed.parts, closed.op)
+        assert (found is not None) == known
+        if found is not None:
+            assert [int(evaluate(found, {COUNTED: x, K: 5, M: 0, N: 0})) for x in range(7)] == [1, 1, 1, 1, 1, 0, 0]

@@ -1,4 +1,4 @@
-# verdict: refuted I37
+# verdict: refuted I27
 """Each row block reads its neighbour's expert index; the last block reads out of bounds."""
 
 from argus.language import (

@@ -26,8 +26,9 @@ from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import heads, reasons, replaced, zipped
 from argus.core.proof.values.in_words import in_words
-from argus.core.proof.values.made_of import Part, Reading, common_guards, single, without_guards
+from argus.core.proof.values.made_of import Reading, common_guards, single, without_guards
 from argus.core.proof.values.multiset_count import Multiset, Run
+from argus.core.proof.values.named_parts import Part
 from argus.core.proof.values.part_counts import count
 from argus.core.proof.values.plain_sums import not_said_by_tags
 from argus.core.values.expr import Choose, Compare, Expr, Infinity, ReduceOp
@@ -172,8 +173,10 @@ class Contents:
         )
 
     def _bounds(self, conds: Iterable[Cond], by: TV, shape: tuple[int, int]) -> tuple[Inside, ...] | None:
-        """Conditions as bounds of coordinates; None if one is none."""
-        found = [self._inside(each, by, shape) for cond in conds for each in _conjuncts(cond)]
+        """Conditions as bounds of coordinates, without those that are known to hold; None if one is none."""
+        parts = [each for cond in conds for each in _conjuncts(cond)]
+        left = [each for each in parts if not self.flow.holds(self._context, at_any_element(each, by))]
+        found = [self._inside(each, by, shape) for each in left]
         return tuple(each for each in found if each is not None) if None not in found else None
 
     def _fragment(self, index: Index, by: TV, shape: tuple[int, int]) -> FragmentIndex | None:

@@ -44,7 +44,7 @@ def _words(of: Expr, words: Callable[[Expr], str], tags: Tags) -> str:
             return f"{name}({', '.join(map(words, args))})"
         case Choose(test=test, then=then, other=other):
             cases = [each for each in (then, other) if isinstance(test, Compare) or elements(each)]
-            return " or ".join(dict.fromkeys(map(words, cases or [then])))
+            return " or ".join(dict.fromkeys(map(words, cases or (then, other))))
         case Reduce(op=op, variable=variable, body=body):
             names = dict.fromkeys(
                 name

@@ -6,7 +6,9 @@ operation on a collection closes it: its set is complete, and says nothing more 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from math import nan
 
 from attrs import evolve, field, frozen
@@ -14,7 +16,8 @@ from attrs import evolve, field, frozen
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.proof.values.held.terms import all_symbols
-from argus.core.proof.values.padding import NEUTRAL, Pads, number, operated, outside
+from argus.core.proof.values.named_parts import Agree, Binder, Closed, Part, Parts
+from argus.core.proof.values.padding import NEUTRAL, Pads, either, number, operated, outside
 from argus.core.values.expr import (
     Choose,
     Compare,
@@ -31,66 +34,9 @@ from argus.core.values.places import limit
 from argus.core.values.rewriting import parts as parts_of
 from argus.core.walk import substitute, symbols
 
-_ONE = algebra.const(1)
+_MOST = 256
 _WORDS: Mapping[ReduceOp, str] = {"sum": "sum", "product": "product", "max": "maximum", "min": "minimum"}
 _COLLECTS: Mapping[str, ReduceOp] = {"add": "sum", "sub": "sum", "max": "max", "min": "min"}
-
-
-@frozen
-class Binder:
-    """A bound variable in [low, high) where the condition holds."""
-
-    variable: Symbol
-    low: Index
-    high: Index
-    where: Cond
-
-
-@frozen
-class Part:
-    """Elements with this tag, one for each value of the bound variables, `times` often, where all guards hold.
-
-    beside: the symbols of all that they are multiplied by, their own included.
-    """
-
-    value: Index
-    binders: tuple[Binder, ...] = ()
-    guards: tuple[Cond, ...] = ()
-    times: Index | None = _ONE
-    beside: frozenset[Symbol] = frozenset()
-
-    @property
-    def bound(self) -> frozenset[Symbol]:
-        """The bound variables."""
-        return frozenset(each.variable for each in self.binders)
-
-    @property
-    def collected(self) -> bool:
-        """Whether it is more than one element."""
-        return bool(self.binders) or self.times is not _ONE
-
-    def under(self, conds: Iterable[Cond]) -> Part:
-        """The part where conditions hold too."""
-        more = [cond for cond in conds if cond is not algebra.TRUE and cond not in self.guards]
-        return evolve(self, guards=_ordered((*self.guards, *more))) if more else self
-
-
-Parts = tuple[Part, ...]
-Agree = Callable[[Part, Part], bool]
-"""Whether the tags of two parts are equal, for all values of the bound variables."""
-
-
-def _ordered(conds: Iterable[Cond]) -> tuple[Cond, ...]:
-    return tuple(sorted(dict.fromkeys(conds), key=lambda each: each.digest))
-
-
-@frozen
-class Closed:
-    """A complete collection of parts under a name."""
-
-    name: str
-    op: ReduceOp
-    parts: Parts
 
 
 @frozen
@@ -98,7 +44,7 @@ class MadeOf:
     """The parts of a value by name, and the complete collections from which it was computed.
 
     op: what collects the parts; None if nothing does yet. symbols: all that the value depends on. scaled: whether it is
-    a product or a quotient. pads: its numbers where conditions fail. lost: why its sets are not known, or empty.
+    a product, a quotient or a negative. pads: its numbers where conditions fail. lost: why its sets are unknown, or "".
     """
 
     names: Mapping[str, Parts] = field(factory=dict[str, Parts])
@@ -143,6 +89,8 @@ class Reading:
             below = [self.of(each) for each in parts_of(root)]
             lost = next((each.lost for each in below if each.lost), "")
             found = self._of(root)
+            if any(len(each) > _MOST for each in (*found.names.values(), found.closed)):
+                found = MadeOf(lost=f"more than {_MOST} elements or collections are added up one by one")
             self._done[root] = evolve(found, symbols=all_symbols(root), pads=self._pads(root), lost=found.lost or lost)
         return self._done[root]
 
@@ -156,7 +104,9 @@ class Reading:
                 left, right = number(then), number(other)
                 if right is not None:
                     return outside(self.of(then).pads, test, right)
-                return self.of(then).pads if left is None else outside(self.of(other).pads, algebra.negate(test), left)
+                if left is not None:
+                    return outside(self.of(other).pads, algebra.negate(test), left)
+                return either(self.of(then).pads, self.of(other).pads)
             case Reduce(op=op, variable=variable, body=body):
                 pads = self.of(body).pads.items()
                 return {c: each if each == NEUTRAL[op] else nan for c, each in pads if variable not in symbols(c)}
@@ -178,7 +128,8 @@ class Reading:
                 return _together([self.of(then), self.of(other), *tested])
             case Choose(test=test, then=then, other=other):
                 assert not isinstance(test, Compare)
-                return _together([self.of(then).under([test]), self.of(other).under([algebra.negate(test)])])
+                cases, op = _alike([self.of(then).under([test]), self.of(other).under([algebra.negate(test)])])
+                return evolve(_all_parts(cases), op=op)
             case Reduce():
                 return _reduced(root, self.of(root.body))
 
@@ -187,6 +138,7 @@ class Reading:
             return self._operated("add", [self._multiplied(*args[:2]), args[2]])
         if name in _COLLECTS:
             op = _COLLECTS[name]
+            args = [args[0], evolve(args[1], scaled=True)] if name == "sub" else args
             found = _all_parts([_collecting(each, op) for each in _apart(args)])
             return evolve(found, op=op if found.names else None, scaled=False)
         if name == "mul":
@@ -194,7 +146,7 @@ class Reading:
         if name == "div":
             return self._multiplied(args[0], evolve(_completed(args[1]), symbols=args[1].symbols))
         if name == "neg" or name.startswith("to "):
-            return args[0]
+            return evolve(args[0], scaled=args[0].scaled or name == "neg")
         symbols_of_all = frozenset[Symbol]().union(*(each.symbols for each in args))
         return _completed(evolve(_together([_completed(each) for each in args]), symbols=symbols_of_all))
 
@@ -232,7 +184,7 @@ class Reading:
                     met.add(two)
                     alone = False
             found += [one] if alone and not all(_exclude(one, two) for two in twos) else []
-        return tuple(dict.fromkeys((*found, *(two for two in twos if two not in met))))
+        return (*found, *(two for two in twos if two not in met))
 
 
 def _exclude(one: Part, two: Part) -> bool:
@@ -283,11 +235,21 @@ def _all_parts(args: Sequence[MadeOf]) -> MadeOf:
 
 
 def _together(args: Sequence[MadeOf]) -> MadeOf:
-    """The parts of values of which one or all are used, each once."""
-    ops = {each.op for each in args if each.op is not None}
-    op = next(iter(ops)) if len(ops) == 1 else None
-    parts = args if len(ops) < 2 else [_completed(each) for each in args]
-    return evolve(_all_parts(parts).each(lambda found: tuple(dict.fromkeys(found))), op=op)
+    """The parts of values of which one or all are used: each as often as in the one that has it most often."""
+    args, op = _alike(args)
+    found: dict[str, Parts] = {}
+    for each in args:
+        for name, parts in each.names.items():
+            found[name] = tuple((Counter(found.get(name, ())) | Counter(parts)).elements())
+    return MadeOf(found, tuple(dict.fromkeys(part for each in args for part in each.closed)), op)
+
+
+def _alike(args: Sequence[MadeOf]) -> tuple[Sequence[MadeOf], ReduceOp | None]:
+    """Values that are collected alike, and how; collections of several kinds are complete."""
+    ops: set[ReduceOp] = {each.op for each in args if each.op is not None}
+    if len(ops) > 1:
+        return [_completed(each) for each in args], None
+    return args, next(iter(ops)) if ops else None
 
 
 def _reduced(of: Reduce, body: MadeOf) -> MadeOf:
@@ -297,16 +259,16 @@ def _reduced(of: Reduce, body: MadeOf) -> MadeOf:
         return evolve(body, lost=f"padding that is not neutral goes into a {_WORDS[of.op]}")
     binder = Binder(of.variable, of.low, of.high, of.where)
     found = _collecting(body, op).each(
-        lambda parts: tuple(_bound(each, binder, op) for each in parts),
-        lambda parts: tuple(_of_each(each, binder) for each in parts),
+        lambda parts: tuple(_bound(each, binder, of.op) for each in parts),
+        lambda parts: _complete_for_each(parts, binder),
     )
     return evolve(found, op=op, scaled=False)
 
 
 def _bound(part: Part, binder: Binder, op: ReduceOp) -> Part:
     """The part for every value of a variable; of a term that does not depend on it, as often as there are values."""
-    here = _of_each(part, binder)
-    if here.binders != part.binders or binder.variable in part.beside or op != "sum":
+    here = _of_each(part, binder, op)
+    if here.binders != part.binders or binder.variable in part.beside or op in ("max", "min"):
         return here
     tests = [cond for cond in (*part.guards, binder.where) if binder.variable in symbols(cond)]
     if not tests:
@@ -314,20 +276,65 @@ def _bound(part: Part, binder: Binder, op: ReduceOp) -> Part:
         return evolve(part, times=None if part.times is None else algebra.mul(part.times, length))
     first = algebra.add(binder.low, 1)
     if all(limit(cond, binder.variable) == (True, first) for cond in tests):
-        return here.under([algebra.lt(binder.low, binder.high)])
+        return here
     return evolve(here, times=None)
 
 
-def _of_each(part: Part, binder: Binder) -> Part:
-    """The part for every value of a variable, if its tags depend on that.
+def _of_each(part: Part, binder: Binder, op: ReduceOp) -> Part:
+    """The part for every value of a variable, if its tags depend on that; else it is there if any value has it.
 
-    Of the tag of one element nothing is said where a sum has no such element, so guards on the variable are left out.
+    A sum of no element is 0, of which no claim about one element says anything.
     """
     part = evolve(part, value=_within(part.value, binder))
-    named = symbols(part.value, *(node for each in part.binders for node in (each.low, each.high, each.where)))
-    if binder.variable in named:
+    if _names(part, binder):
         return evolve(part, binders=(*part.binders, binder))
-    return evolve(part, guards=tuple(cond for cond in part.guards if binder.variable not in symbols(cond)))
+    own = [cond for cond in (*part.guards, binder.where) if binder.variable in symbols(cond)]
+    rest = evolve(part, guards=tuple(cond for cond in part.guards if cond not in own))
+    return rest if op == "sum" else rest.under(_somewhere(own, binder))
+
+
+def _complete_for_each(parts: Parts, binder: Binder) -> Parts:
+    """A complete collection for every value of a variable: there at all where all of its parts are.
+
+    A part that only some values have leaves the others incomplete: how often it is there is not known.
+    """
+    bound = frozenset[Symbol]().union(*(each.bound for each in parts))
+    own = [
+        {cond for cond in part.guards if binder.variable in (named := symbols(cond)) and bound.isdisjoint(named)}
+        for part in parts
+    ]
+    shared = set[Cond]().union(*own).intersection(*own)
+    done: list[Part] = []
+    for each in parts:
+        guards = tuple(cond for cond in each.guards if cond not in shared)
+        part = evolve(each, value=_within(each.value, binder), guards=guards)
+        if _names(part, binder):
+            part = evolve(part, binders=(*part.binders, binder))
+        elif binder.variable in symbols(*guards):
+            left = tuple(cond for cond in guards if binder.variable not in symbols(cond))
+            part = evolve(part, guards=left, times=None)
+        done.append(part)
+    return tuple(done)
+
+
+def _names(part: Part, binder: Binder) -> bool:
+    """Whether its tags depend on a variable."""
+    ends = (node for each in part.binders for node in (each.low, each.high, each.where))
+    return binder.variable in symbols(part.value, *ends)
+
+
+def _somewhere(conds: Sequence[Cond], binder: Binder) -> tuple[Cond, ...]:
+    """Conditions under which some value of a variable meets all of these; false where one is no bound of it."""
+    lows, highs = [binder.low], [binder.high]
+    for cond in conds:
+        match limit(cond, binder.variable):
+            case (True, end):
+                highs.append(end)
+            case (_, end):
+                lows.append(end)
+            case None:
+                return (algebra.FALSE,)
+    return tuple(algebra.lt(low, high) for low, high in product(lows, highs))
 
 
 def _within(value: Index, binder: Binder) -> Index:
@@ -357,11 +364,11 @@ def without_guards(of: MadeOf, conds: Sequence[Cond]) -> MadeOf:
 
 
 def single(parts: Parts) -> tuple[Index, tuple[Cond, ...]] | None:
-    """The tag, and where it is there, if all parts are single elements with one tag; None otherwise."""
+    """The tag, and conditions under which it is there, if all parts are single elements with one tag; else None."""
     if any(part.collected for part in parts) or len({part.value for part in parts}) != 1:
         return None
-    if algebra.any_of(algebra.all_of(part.guards) for part in parts) is algebra.TRUE:
-        return parts[0].value, ()
     common = tuple(cond for cond in parts[0].guards if all(cond in part.guards for part in parts))
-    rest = (algebra.all_of(cond for cond in part.guards if cond not in common) for part in parts)
-    return (parts[0].value, common) if algebra.any_of(rest) is algebra.TRUE else None
+    rest = [algebra.all_of(cond for cond in part.guards if cond not in common) for part in parts]
+    if algebra.any_of(rest) is algebra.TRUE:
+        return parts[0].value, common
+    return parts[0].value, min((part.guards for part in parts), key=len)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf, nan
+from math import inf, isnan, nan
 
 from argus.core.index import Cond
 from argus.core.values.expr import Expr, Infinity, Number, ReduceOp
@@ -29,6 +29,14 @@ def number(of: Expr) -> float | None:
 def outside(pads: Pads, test: Cond, other: float) -> Pads:
     """Those of a value that is another number where a test fails."""
     return {**{cond: each if each == other else nan for cond, each in pads.items()}, test: other}
+
+
+def either(one: Pads, two: Pads) -> Pads:
+    """Those of a value that is one of two."""
+    return {
+        cond: number if one.get(cond, number) == two.get(cond, number) else nan
+        for cond, number in {**one, **two}.items()
+    }
 
 
 def operated(name: str, args: Sequence[Pads], numbers: Sequence[float | None]) -> Pads:
@@ -67,4 +75,4 @@ def _operated(name: str, args: Sequence[float | None]) -> float:
 
 
 def _unknown(*numbers: float | None) -> bool:
-    return any(each is not None and each != each for each in numbers)  # noqa: PLR0124 reason: NaN
+    return any(each is not None and isnan(each) for each in numbers)

@@ -10,8 +10,8 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Bin, Cond, Const, Index, Sym, Symbol
-from argus.core.proof.values.made_of import Binder, Part
 from argus.core.proof.values.multiset_count import COUNTED
+from argus.core.proof.values.named_parts import Binder, Part
 from argus.core.values.expr import ReduceOp
 from argus.core.walk import substitute, symbols
 

@@ -1,75 +1,117 @@
-"""Whether tags say enough of a value: where it mixes sums that tags do not tell apart, a formula has to be claimed.
+"""Whether tags say what a value is. They name coordinates, not tensors, signs or numbers.
 
-Tags name coordinates, not tensors nor numbers. So a sum of products of one pair of tensors is what its tags say; the
-quotient of two sums, or a sum that takes every other term from another tensor, may be another value with equal tags.
+    value   = function(value) | value * number | value / number | sums | extrema | products of all
+    sums    = sums + sums | sums where a condition holds, else 0 | sum of sums | elements
+    elements = element | elements * elements | elements where a condition holds, else 0
+
+All terms multiply elements of the same tensors. Extrema and products over a range are alike, of single elements and
+with their own neutral number. Of any other value, such as a difference or a quotient of two sums, or a sum of which
+every other term is another tensor's, tags may be right and the number wrong: there a formula has to be claimed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Sequence
 
 from argus.core.index import Coord
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Whole
+from argus.core.proof.values.padding import NEUTRAL, number
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Number, Reduce, ReduceOp, Whole
 from argus.core.values.operations import OPERATIONS
-from argus.core.values.rewriting import elements, nodes
+from argus.core.values.rewriting import nodes
 from argus.core.walk import mentions
+
+_COLLECTING: dict[str, ReduceOp] = {"add": "sum", "max": "max", "min": "min"}
+_ELSEWHERE = "claim a formula with `assert_equals`"
 
 
 def not_said_by_tags(held: Expr) -> str:
     """Why tags do not say what a value is; empty if they do."""
-    if any(isinstance(each, Whole) and mentions(each.index, (Coord,)) for each in nodes(held)):
-        return "numbers that differ between elements: claim a formula with `assert_equals`"
-    if any(isinstance(each, Fn) and each.name not in OPERATIONS for each in nodes(held)):
-        return "a function that is none of the reals: claim a formula with `assert_equals`"
-    reductions = [each for each in nodes(held) if isinstance(each, Reduce)]
-    if len({each.op for each in reductions}) > 1:
-        return "a value of sums and extrema: claim a formula with `assert_equals`"
-    terms = [term for each in reductions for term in _terms(each.body)]
-    if len({frozenset(each.tensor for each in elements(term)) for term in terms}) > 1:
-        return "sums over elements of different tensors: claim a formula with `assert_equals`"
-    if any(not _is_product(term) for term in terms):
-        return "products of computed elements are summed: claim a formula with `assert_equals`"
-    return ""
+    inner = _without_functions(held)
+    ops: set[ReduceOp] = {each.op for each in nodes(inner) if isinstance(each, Reduce)}
+    ops |= {_COLLECTING[each.name] for each in nodes(inner) if isinstance(each, Fn) and each.name in _COLLECTING}
+    if len(ops) > 1:
+        return f"a value of sums and extrema: {_ELSEWHERE}"
+    op: ReduceOp = next(iter(ops)) if ops else "sum"
+    terms = _terms(inner, op)
+    if terms is None:
+        return f"more than sums of products of loaded elements: {_ELSEWHERE}"
+    return f"terms of different tensors: {_ELSEWHERE}" if len(terms) > 1 else ""
 
 
-def _terms(body: Expr) -> Iterator[Expr]:
-    """The terms of a sum that have elements, without nested reductions."""
-    match body:
-        case Fn(name="add" | "sub", args=args):
-            for each in args:
-                yield from _terms(each)
+def _without_functions(held: Expr) -> Expr:
+    """What functions of one value, and multiplications by one number, are applied to last."""
+    match held:
+        case Fn(name=name, args=(arg,)) if name in OPERATIONS:
+            return _without_functions(arg)
+        case Fn(name="mul", args=(arg, Number() | Whole() as factor)) if not _varies(factor):
+            return _without_functions(arg)
+        case Fn(name="mul", args=(Number() | Whole() as factor, arg)) if not _varies(factor):
+            return _without_functions(arg)
+        case Fn(name="div", args=(arg, Number() | Whole() as factor)) if not _varies(factor):
+            return _without_functions(arg)
+        case _:
+            return held
+
+
+def _varies(factor: Number | Whole) -> bool:
+    return isinstance(factor, Whole) and mentions(factor.index, (Coord,))
+
+
+Tensors = frozenset[tuple[str, int]]
+"""How often a term multiplies elements of each tensor."""
+
+
+def _terms(held: Expr, op: ReduceOp) -> frozenset[Tensors] | None:
+    """The tensors of the terms that are collected; None if there is anything else."""
+    found: dict[Expr, frozenset[Tensors] | None] = {}
+    factors: dict[Expr, Tensors | None] = {}
+
+    def terms(node: Expr) -> frozenset[Tensors] | None:
+        if node not in found:
+            found[node] = visit(node)
+        return found[node]
+
+    def visit(node: Expr) -> frozenset[Tensors] | None:
+        match node:
+            case Fn(name=name, args=(one, two)) if _COLLECTING.get(name) == op:
+                return _all([terms(one), terms(two)])
+            case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
+                return _all([terms(each) for each in (then, other) if number(each) != NEUTRAL[op]])
+            case Reduce(op=own, body=body) if own == op:
+                return terms(body)
+            case _:
+                elements = _elements(node, factors) if op == "sum" or isinstance(node, Element) else None
+                return None if elements is None else frozenset({elements})
+
+    return terms(held)
+
+
+def _all(found: Sequence[frozenset[Tensors] | None]) -> frozenset[Tensors] | None:
+    known = [each for each in found if each is not None]
+    return frozenset[Tensors]().union(*known) if len(known) == len(found) else None
+
+
+def _elements(held: Expr, known: dict[Expr, Tensors | None]) -> Tensors | None:
+    """The tensors of which elements are multiplied, with 0 in place of padding; None if there is anything else."""
+    if held not in known:
+        known[held] = _multiplied(held, known)
+    return known[held]
+
+
+def _multiplied(held: Expr, known: dict[Expr, Tensors | None]) -> Tensors | None:
+    match held:
+        case Element(tensor=tensor):
+            return frozenset({(tensor, 1)})
+        case Fn(name="mul", args=(one, two)):
+            left, right = _elements(one, known), _elements(two, known)
+            return (
+                None
+                if left is None or right is None
+                else frozenset((Counter(dict(left)) + Counter(dict(right))).items())
+            )
         case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
-            yield from _terms(then)
-            yield from _terms(other)
-        case Reduce(body=inner):
-            yield from _terms(inner)
+            found = [_elements(each, known) for each in (then, other) if number(each) != 0]
+            return found[0] if found and all(each == found[0] for each in found) else None
         case _:
-            if elements(body):
-                yield body
-
-
-def _is_product(term: Expr) -> bool:
-    """Whether a term is one function of one element, or a product of elements as they are loaded."""
-    if len({each.tensor for each in elements(term)}) < 2:
-        return True
-    match term:
-        case Element() | Number() | Infinity() | Whole():
-            return True
-        case Fn(name="mul", args=args):
-            return all(map(_is_factor, args))
-        case _:
-            return False
-
-
-def _is_factor(of: Expr) -> bool:
-    match of:
-        case Element() | Number():
-            return True
-        case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
-            return _is_factor(then) and _is_factor(other)
-        case Fn(name="mul", args=args):
-            return all(map(_is_factor, args))
-        case Reduce(body=body):
-            return all(map(_is_product, _terms(body)))
-        case _:
-            return False
+            return None

@@ -1,0 +1,70 @@
+"""Parts of a value: elements with one tag, under conditions, for all values of bound variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from attrs import evolve, frozen
+
+from argus.core import algebra
+from argus.core.index import Cond, Index, Symbol
+from argus.core.values.expr import ReduceOp
+
+ONE = algebra.const(1)
+
+
+@frozen
+class Binder:
+    """A bound variable in [low, high) where the condition holds."""
+
+    variable: Symbol
+    low: Index
+    high: Index
+    where: Cond
+
+
+@frozen
+class Part:
+    """Elements with this tag, one for each value of the bound variables, `times` often, where all guards hold.
+
+    beside: the symbols of all that they are multiplied by, their own included.
+    """
+
+    value: Index
+    binders: tuple[Binder, ...] = ()
+    guards: tuple[Cond, ...] = ()
+    times: Index | None = ONE
+    beside: frozenset[Symbol] = frozenset()
+
+    @property
+    def bound(self) -> frozenset[Symbol]:
+        """The bound variables."""
+        return frozenset(each.variable for each in self.binders)
+
+    @property
+    def collected(self) -> bool:
+        """Whether it is more than one element."""
+        return bool(self.binders) or self.times is not ONE
+
+    def under(self, conds: Iterable[Cond]) -> Part:
+        """The part where conditions hold too."""
+        more = [cond for cond in conds if cond is not algebra.TRUE and cond not in self.guards]
+        return evolve(self, guards=_ordered((*self.guards, *more))) if more else self
+
+
+Parts = tuple[Part, ...]
+Agree = Callable[[Part, Part], bool]
+"""Whether the tags of two parts are equal, for all values of the bound variables."""
+
+
+def _ordered(conds: Iterable[Cond]) -> tuple[Cond, ...]:
+    return tuple(sorted(dict.fromkeys(conds), key=lambda each: each.digest))
+
+
+@frozen
+class Closed:
+    """A complete collection of parts under a name."""
+
+    name: str
+    op: ReduceOp
+    parts: Parts

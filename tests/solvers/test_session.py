@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -7,12 +8,15 @@ from attrs import define, field
 
 from argus.core.algebra import TRUE, add, all_of, ceil_div, eq, floordiv, le, lt, mod, mul, negate, read, sym
 from argus.core.diagnostic import InternalError
-from argus.core.index import Symbol
+from argus.core.index import Cond, Symbol
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
+from argus.core.walk import evaluate
 from argus.solvers.base import Capabilities, Solver, identity
 from argus.solvers.cache import Cache
 from argus.solvers.cvc5_backend import Cvc5
 from argus.solvers.portfolio import Everyone, Portfolio
+from argus.solvers.session.minimal import minimal
+from argus.solvers.session.product_facts import has_product_facts
 from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
 
@@ -219,3 +223,42 @@ def test_minimise_keeps_the_best_found_when_the_solver_gives_up() -> None:
 
     assert isinstance(answer, Sat)
     assert answer.model[n.symbol] >= 5
+
+
+def test_minimise_asks_for_small_values_where_the_solver_gives_up_on_large_ones() -> None:
+    def check(conditions: Sequence[Cond]) -> Answer:
+        fitting = [each for each in range(1001) if all(evaluate(cond, {n.symbol: each}) for cond in conditions)]
+        if len(conditions) > 1 and fitting and fitting[-1] > 100:
+            return GaveUp("known", "tired")
+        return Sat("known", {n.symbol: fitting[-1]}) if fitting else Unsat("known")
+
+    answer = minimal(check, [le(5, n)], [n])
+
+    assert isinstance(answer, Sat)
+    assert answer.model[n.symbol] == 5
+
+
+def test_minimise_ends_where_the_solver_gives_up_on_small_values_too() -> None:
+    asked: list[Cond] = []
+
+    def check(conditions: Sequence[Cond]) -> Answer:
+        asked.extend(conditions[1:])
+        return GaveUp("known", "tired") if len(conditions) > 1 else Sat("known", {n.symbol: 1000})
+
+    answer = minimal(check, [le(5, n)], [n])
+
+    assert isinstance(answer, Sat)
+    assert asked == [le(n, 999), le(n, 1)]
+
+
+def test_what_a_solver_gave_up_on_is_not_asked_again_with_the_same_limit() -> None:
+    solver = Recording(GaveUp("recording", "tired"))
+    session = Session(solver, Budget.about(0.5))
+    products = [le(k, t), lt(mul(t, n), mul(k, n))]
+
+    assert has_product_facts(tuple(products))
+    assert isinstance(session.check(products), GaveUp)
+    asked = [query.key for query in solver.queries]
+    assert len(set(asked)) == len(asked)
+    assert isinstance(session.check(products), GaveUp)
+    assert len(solver.queries) == len(asked)

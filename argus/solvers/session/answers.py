@@ -79,7 +79,7 @@ class Answers:
             return cached
         budget = self.budget if steps is None else evolve(self.budget, steps=min(steps, self.budget.steps))
         answer = self._from_disk(query) or self._solve(query, budget)
-        if budget is self.budget or not isinstance(answer, GaveUp):
+        if budget == self.budget or not isinstance(answer, GaveUp):
             self._memory[query.key] = answer
         if isinstance(answer, Sat):
             (self.witnesses if store is None else store).add(answer.model)

@@ -70,13 +70,14 @@ class Decider:
         if assertions in self._hard:
             return self._hard[assertions]
         related = has_product_facts(assertions)
-        soon = _SOON if steps is None else min(_SOON, steps)
+        limit = self.answers.budget.steps if steps is None else min(steps, self.answers.budget.steps)
+        soon = min(_SOON, limit)
         answer = self._ask(assertions, soon if related else steps)
         if not related or not isinstance(answer, GaveUp):
             return answer
         answer = self._by_facts(assertions, product_facts(assertions)) or answer
         if isinstance(answer, GaveUp):
-            return answer if hint or soon == steps else self._ask(assertions, steps)
+            return answer if hint or soon >= limit else self._ask(assertions, steps)
         self._hard[assertions] = answer
         return answer
 

@@ -38,12 +38,13 @@ def minimal(check: Check, assertions: Sequence[Cond], order: Sequence[Index]) ->
 def _least(check: Check, fixed: Sequence[Cond], expression: Index, best: Sat) -> Sat:
     """Ask for anything less, which is most often refused; else gallop up from the lower bound, then bisect.
 
-    The cost grows with the least value, not with the one in `best`.
+    The cost grows with the least value, not with the one in `best`: so does the difficulty of a query, and where the
+    solver gives up on the first one, smaller values are asked for all the same.
     """
     low = expression.range[0]
     low = min(0, _value(expression, best)) if low is None else low
     bound = _value(expression, best) - 1
-    step = 0
+    step = given_up = 0
     while low < (found := _value(expression, best)):
         answer = check([*fixed, le(expression, bound)])
         match answer:
@@ -54,7 +55,9 @@ def _least(check: Check, fixed: Sequence[Cond], expression: Index, best: Sat) ->
             case Unsat():
                 low, step = bound + 1, 2 * step + 1
             case GaveUp():
-                return best
+                given_up += 1
+                if given_up > 1 or bound == low:
+                    return best
         bound = min(low + step, _value(expression, best) - 1)
     return best
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import product
 
 from argus.core import algebra
@@ -17,6 +18,7 @@ Ways = tuple[Cond, ...] | None
 """Conditions under each of which a value is a number, and outside of which it may be -inf; None: it may be neither."""
 
 
+@lru_cache(maxsize=1 << 13)
 def number_where(of: Expr) -> Ways:
     """Where the value is a number, whatever the elements of tensors are."""
     match of:

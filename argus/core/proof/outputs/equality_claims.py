@@ -19,6 +19,7 @@ from argus.core.proof.values.held.between import coordinate
 from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Held, Stored, interpreted
+from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.values.expr import Expr
 from argus.core.values.formula_text import formula_text
 from argus.core.values.named_literals import named_literals
@@ -124,6 +125,8 @@ def difference(flow: Flow, held: Held, claim: Equals, at: Sequence[Sym], order: 
         if meant is not algebra.TRUE:
             value, wanted = known.simplified(value), known.simplified(wanted)
         if not known.equal(value, wanted) and not known.equal(named_literals(value)[0], named_literals(wanted)[0]):
+            if unnamed := unnamed_reasons(case.value):
+                return unnamed[0]
             return f"what is stored{_shown(case.value, at, order)} is not known to equal the formula"
     return ""
 

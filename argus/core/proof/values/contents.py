@@ -25,6 +25,7 @@ from argus.core.proof.values.held.facts import Known, Questions
 from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import heads, reasons, replaced, zipped
+from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.proof.values.in_words import in_words
 from argus.core.proof.values.made_of import Reading, common_guards, single, without_guards
 from argus.core.proof.values.multiset_count import Multiset, Run
@@ -91,7 +92,7 @@ class Contents:
         held = self.loops.resolved(self.cells, self.cells.read(access))
         held = self._of_agents(held)
         held = Known(self.flow, access.step.context, questions).simplified(held)
-        lost = reasons(held)
+        lost = (*reasons(held), *unnamed_reasons(held))
         if lost or heads(held):
             return lost[0] if lost else "a tile that a loop carries"
         return self._over_coordinates(held, access.by, access.shape)

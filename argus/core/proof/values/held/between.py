@@ -20,6 +20,7 @@ from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Stored, interpreted
 from argus.core.proof.values.held.terms import chosen, replaced, unknown
+from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.values.expr import Expr, element
 from argus.core.values.rewriting import free_symbols, integers
 from argus.core.walk import mentions, substitute, symbols
@@ -58,6 +59,8 @@ def value_left(flow: Flow, tensor: Buffer, before: Mapping[Buffer, Expr]) -> Lef
         return "its elements hold unlike values"
     names = {each.symbol for each in at}
     foreign = [each.name for each in free_symbols(joined) if each.kind != "size" and each not in names]
+    if unnamed := unnamed_reasons(joined):
+        return unnamed[0]
     if foreign:
         return f"it depends on `{min(foreign)}`"
     if any(mentions(each, (Read,)) for each in integers(joined)):

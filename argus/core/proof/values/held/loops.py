@@ -16,12 +16,14 @@ from argus.core import algebra
 from argus.core.index import Index
 from argus.core.ir import Buffer
 from argus.core.proof.dataflow.timeline import Loop, Segment
+from argus.core.proof.values.held.alike_branches import by_reference
 from argus.core.proof.values.held.cells import Cells
 from argus.core.proof.values.held.iterations import Closed, Guess, Recurrence
 from argus.core.proof.values.held.recurrences import linear
 from argus.core.proof.values.held.rescaling import Reference, Rescaled, Rescaling
 from argus.core.proof.values.held.tables import Positions, registers_of
 from argus.core.proof.values.held.terms import HEAD, exchanged, heads, plus, reasons, replaced, unknown
+from argus.core.proof.values.held.unnamed import unnamed
 from argus.core.values.expr import Choose, Compare, Element, Expr, element, expr
 from argus.core.values.rewriting import nodes
 from argus.core.walk import IntArray
@@ -168,10 +170,16 @@ class Loops:
                 self._solved(cells, other, other.segment.loop)
         of = self._recurrence(cells, tile, loop, step)
         found = self._replaced(cells, of, step) if mine not in set(nodes(step)) else of.closed()
-        if found is None:
-            lost = unknown(f"no closed form of `{tile.buffer.name}` over {loop.symbol.name} is known")
-            found = Closed(lost, lost)
-        return found
+        if found is not None and not (_by_values(step, mine) and reasons(found.after)):
+            return found
+        reason = f"no closed form of `{tile.buffer.name}` over {loop.symbol.name} is known"
+        number, lost = unnamed(of, reason), unknown(reason)
+        if number is None or found is None:
+            return number or found or Closed(lost, lost)
+        head, after = (
+            other if reasons(own) else own for own, other in ((found.head, number.head), (found.after, number.after))
+        )
+        return Closed(head, after, extremum=True)
 
     def _recurrence(self, cells: Cells, tile: Tile, loop: Loop, step: Expr) -> Recurrence:
         def rescaled(of: Recurrence, afresh: bool) -> Guess | None:
@@ -207,6 +215,8 @@ class Loops:
     def _rescaled(self, cells: Cells, of: Recurrence, step: Expr, *, afresh: bool) -> Guess | None:
         """A sum that is rescaled whenever its reference changes. step: of the tile, in terms of opaque tiles."""
         known = of.known()
+        for ref in self._references(cells, step):
+            step = by_reference(step, ref, known, of.first)
         if reasons(step):
             step = known.simplified(step)
         sets = exchanged(step, {of.mine: ZERO})

@@ -19,8 +19,9 @@ from argus.core.proof.values.held.iterations import Recurrence
 from argus.core.proof.values.held.parts import Parts
 from argus.core.proof.values.held.recurrences import times
 from argus.core.proof.values.held.terms import exchanged
+from argus.core.proof.values.held.unnamed import becomes_number
 from argus.core.values.expr import Element, Expr, Fn, Number, element, expr, fn, infinity
-from argus.core.values.numbers import is_number
+from argus.core.values.numbers import is_number, number_where
 from argus.core.values.rewriting import nodes
 
 ZERO = expr(0)
@@ -119,7 +120,12 @@ class Rescaling:
         kept = self._of(self.factor, NOTHING, number)
         if not self.known.same(fn("mul", 0, kept), ZERO):
             return False
-        later = has_element(self.known, self.after)  # after one iteration, the reference is a number
+        if number_where(ref.entry) is None:
+            return False
+        # After one iteration, the reference is a number.
+        later = has_element(self.known, self.after) or becomes_number(
+            self.known, exchanged(ref.step, {ref.now: NOTHING})
+        )
         if ref.now in set(nodes(self.rest)):  # terms that an earlier iteration has made
             terms = self._of(self.rest, NOTHING, number), self._term(ZERO)
             if not all(self._vanishes_at_head(each, at_first=later) for each in terms):

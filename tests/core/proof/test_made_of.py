@@ -159,6 +159,19 @@ SAID: dict[str, tuple[Expr, bool]] = {
         reduce_("max", J, 0, k, choose(algebra.lt(j, n), element("X", j), infinity(-1))),
         True,
     ),
+    "sums times elements": (
+        total(
+            fn("fma", element("X", i), total(product(j), J, 4), fn("mul", total(product(j), J, 4), element("X", i))),
+            STEP,
+            4,
+        ),
+        True,
+    ),
+    "a sum of which some parts are scaled": (
+        fn("add", total(product(j), J, k), fn("mul", total(product(j), J, k), element("X", i))),
+        False,
+    ),
+    "a sum times a sum": (fn("mul", total(product(j), J, k), total(element("X", j), J, k)), False),
     "a sum padded with 1": (total(choose(algebra.lt(j, n), element("X", j), 1), J, k), False),
     "a difference of sums": (fn("sub", total(product(j), J, k), total(product(algebra.add(j, k)), J, k)), False),
     "a term with another sign": (fn("add", element("X", j), fn("neg", element("X", i))), False),

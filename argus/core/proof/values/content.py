@@ -78,7 +78,10 @@ class Top:
 
 @frozen(eq=False)
 class Number:
-    """A literal of the program. 0 is the identity of sums, -inf the identity of maxima."""
+    """A literal of the program, or what is computed from literals and indices: NaN if that is not one known number.
+
+    0 is the identity of sums, -inf the identity of maxima.
+    """
 
     value: float
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import inf
+from math import inf, nan
 
 import numpy as np
 from attrs import define, field
@@ -11,7 +11,7 @@ from attrs import define, field
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import And, Cmp, Cond, Const, Coord, Index, Sym, Symbol
-from argus.core.ir import View
+from argus.core.ir import Assert, Relation, View
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.affine import at_any_element
@@ -27,14 +27,16 @@ from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import heads, reasons, replaced, zipped
 from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.proof.values.in_words import in_words
-from argus.core.proof.values.made_of import Reading, common_guards, single, without_guards
+from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, single, without_guards
 from argus.core.proof.values.multiset_count import Multiset, Run
 from argus.core.proof.values.named_parts import Part
+from argus.core.proof.values.padding import number
 from argus.core.proof.values.part_counts import count
 from argus.core.proof.values.plain_sums import not_said_by_tags
-from argus.core.values.expr import Choose, Compare, Expr, Infinity, ReduceOp
+from argus.core.proof.values.ties import Tie, ties
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, ReduceOp
 from argus.core.values.expr import Number as Rational
-from argus.core.values.rewriting import nodes
+from argus.core.values.rewriting import elements, nodes
 from argus.core.walk import mentions, symbols
 
 
@@ -135,6 +137,7 @@ class Contents:
         return replaced(held, known)
 
     _context: tuple[Cond, ...] = field(default=(), init=False)
+    _related: tuple[Tie, ...] | None = field(default=None, init=False)
     _layout: TV | None = field(default=None, init=False)
 
     def data(self, held: Expr, by: TV, shape: tuple[int, int]) -> Value:
@@ -143,7 +146,9 @@ class Contents:
             return Number(float(held.value))
         if isinstance(held, Infinity):
             return Number(inf * held.sign)
-        made = Reading(self._tags, self._agree).of(held)  # what agrees depends on where it is read
+        if not elements(held):
+            return Number(nan)
+        made = Reading(self._tags, self._agree, self._ties()).of(held)  # what agrees depends on where it is read
         if made.lost:
             return Top(made.lost)
         guards = common_guards(made)
@@ -153,6 +158,9 @@ class Contents:
         inside, loose = (self._bounds(conds, by, shape) for conds in (guards, own))
         if inside is None or loose is None:
             return Top("an element under a condition that is not a bound of a coordinate")
+        scales = self._decided(made, by)
+        if isinstance(scales, str):
+            return Top(scales)
         record: dict[str, FragmentIndex] = {}
         sets: dict[str, Multiset] = {}
         for name, parts in made.names.items():
@@ -160,18 +168,39 @@ class Contents:
             place = None if one is None else self._fragment(one[0], by, shape)
             if place is not None:
                 record[name] = place
-            else:
+            elif name not in scales:
                 sets[name] = _multiset(parts, made.op or "sum", shape)
-        closed = tuple((each.name, _multiset(each.parts, each.op, shape)) for each in made.closed)
+        closed = tuple(
+            (each.name, _multiset(each.parts, each.op, shape)) for each in made.closed if each.name not in scales
+        )
         return Data(
             record,
             inside,
             sets=sets or None,
             closed=closed,
             form=in_words(held, self._tags),
-            computed=True,
+            computed=not _loaded(held),
             loose=loose,
+            scales=scales,
         )
+
+    def _ties(self) -> tuple[Tie, ...]:
+        if self._related is None:
+            claims = (step.stmt.claim for step in self.flow.timeline.steps if isinstance(step.stmt, Assert))
+            self._related = ties((each for each in claims if isinstance(each, Relation)), self.flow.holds)
+        return self._related
+
+    def _decided(self, made: MadeOf, by: TV) -> frozenset[str] | str:
+        """The collected names that others decide by relations; or which relation is not known to hold."""
+        found: list[str] = []
+        for name in sorted({*made.names, *made.collected}):
+            parts = (*made.names.get(name, ()), *(p for each in made.closed if each.name == name for p in each.parts))
+            asked = [part.tie for part in parts if part.tie is not None]
+            if not self.flow.holds(self._context, at_any_element(algebra.all_of(asked), by)):
+                return f"the relation that is asserted of `{name}` is not known of all elements that are multiplied"
+            if name in made.collected and len(asked) == len(parts):
+                found.append(name)
+        return frozenset(found)
 
     def _bounds(self, conds: Iterable[Cond], by: TV, shape: tuple[int, int]) -> tuple[Inside, ...] | None:
         """Conditions as bounds of coordinates, without those that are known to hold; None if one is none."""
@@ -196,6 +225,19 @@ class Contents:
             return None
         below = all(self.flow.holds(self._context, algebra.le(0, end)) for end in extremes(place))
         return Inside(place, algebra.linear(sizes, 0 if sizes else constant + 1), open=not below)
+
+
+def _loaded(held: Expr) -> bool:
+    """Whether a value is an element of a tensor, up to rounding, or 0 in place of padding."""
+    match held:
+        case Element():
+            return True
+        case Fn(name=name, args=(arg,)) if name.startswith("to "):
+            return _loaded(arg)
+        case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
+            return _loaded(then) and number(other) == 0
+        case _:
+            return False
 
 
 def _of_numbers(values: Sequence[Expr], agent: Symbol, low: int) -> Expr | None:

@@ -18,6 +18,7 @@ from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.proof.values.held.terms import all_symbols
 from argus.core.proof.values.named_parts import Agree, Binder, Closed, Part, Parts
 from argus.core.proof.values.padding import NEUTRAL, Pads, either, number, operated, outside
+from argus.core.proof.values.ties import Tie, for_each, joined, tied
 from argus.core.values.expr import (
     Choose,
     Compare,
@@ -76,11 +77,15 @@ class Reading:
     """One reading of expressions.
 
     tags: the names of a tensor's elements, as expressions over their coordinates. agree: asked of elements multiplied.
+    ties: the names that relations decide.
     """
 
-    def __init__(self, tags: Callable[[str], Sequence[tuple[str, Index]]], agree: Agree) -> None:
+    def __init__(
+        self, tags: Callable[[str], Sequence[tuple[str, Index]]], agree: Agree, ties: Sequence[Tie] = ()
+    ) -> None:
         self._tags = tags
         self._agree = agree
+        self._ties = ties
         self._done: dict[Expr, MadeOf] = {}
 
     def of(self, root: Expr) -> MadeOf:
@@ -163,11 +168,18 @@ class Reading:
         one, two = one.under(common_guards(two)), two.under(common_guards(one))
         mine = _beside(one, two)
         theirs = _beside(two, one)
-        names = dict(mine.names)
-        for name, parts in theirs.names.items():
+        names = self._tied(mine.names, theirs.names)
+        for name, parts in self._tied(theirs.names, mine.names).items():
             names[name] = self._paired(names[name], parts) if name in names else parts
         closed = tuple(dict.fromkeys((*one.closed, *two.closed)))
         return MadeOf(names, closed, one.op or two.op, one.symbols | two.symbols, scaled=True)
+
+    def _tied(self, names: Mapping[str, Parts], others: Mapping[str, Parts]) -> dict[str, Parts]:
+        """The parts of a factor, with what relations ask of the names that it alone carries."""
+        among = _all_parts([MadeOf(names), MadeOf(others)]).names
+        return {
+            name: parts if name in others else tied(parts, name, among, self._ties) for name, parts in names.items()
+        }
 
     def _paired(self, ones: Parts, twos: Parts) -> Parts:
         """The parts of two factors under one name: one where they agree, both where they do not."""
@@ -180,7 +192,7 @@ class Reading:
                     met.add(two)
                 elif one.value is two.value or self._agree(one, two):
                     binders = (*one.binders, *(b for b in two.binders if b not in one.binders))
-                    found.append(evolve(one.under(two.guards), binders=binders))
+                    found.append(evolve(one.under(two.guards), binders=binders, tie=joined(one, two)))
                     met.add(two)
                     alone = False
             found += [one] if alone and not all(_exclude(one, two) for two in twos) else []
@@ -259,8 +271,8 @@ def _reduced(of: Reduce, body: MadeOf) -> MadeOf:
         return evolve(body, lost=f"padding that is not neutral goes into a {_WORDS[of.op]}")
     binder = Binder(of.variable, of.low, of.high, of.where)
     found = _collecting(body, op).each(
-        lambda parts: tuple(_bound(each, binder, of.op) for each in parts),
-        lambda parts: _complete_for_each(parts, binder),
+        lambda parts: tuple(_bound(each, binder, of.op) for each in for_each(parts, binder)),
+        lambda parts: _complete_for_each(for_each(parts, binder), binder),
     )
     return evolve(found, op=op, scaled=False)
 

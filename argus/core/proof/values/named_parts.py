@@ -27,7 +27,8 @@ class Binder:
 class Part:
     """Elements with this tag, one for each value of the bound variables, `times` often, where all guards hold.
 
-    beside: the symbols of all that they are multiplied by, their own included.
+    beside: the symbols of all that they are multiplied by, their own included. tie: the condition for other names of
+    the same products to decide the tag, by relations that the program asserts; None if none is asserted.
     """
 
     value: Index
@@ -35,6 +36,7 @@ class Part:
     guards: tuple[Cond, ...] = ()
     times: Index | None = ONE
     beside: frozenset[Symbol] = frozenset()
+    tie: Cond | None = None
 
     @property
     def bound(self) -> frozenset[Symbol]:

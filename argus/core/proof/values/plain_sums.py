@@ -1,7 +1,7 @@
 """Whether tags say what a value is. They name coordinates, not tensors, signs or numbers.
 
     value   = function(value) | value * number | value / number | sums | extrema | products of all
-    sums    = sums + sums | sums where a condition holds, else 0 | sum of sums | elements
+    sums    = sums + sums | sums * elements | sums where a condition holds, else 0 | sum of sums | elements
     elements = element | elements * elements | elements where a condition holds, else 0
 
 All terms multiply elements of the same tensors. Extrema and products over a range are alike, of single elements and
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from argus.core.index import Coord
 from argus.core.proof.values.padding import NEUTRAL, number
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Number, Reduce, ReduceOp, Whole
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Number, Reduce, ReduceOp, Whole, fn
 from argus.core.values.operations import OPERATIONS
 from argus.core.values.rewriting import nodes
 from argus.core.walk import mentions
@@ -80,9 +80,21 @@ def _terms(held: Expr, op: ReduceOp) -> frozenset[Tensors] | None:
                 return _all([terms(each) for each in (then, other) if number(each) != NEUTRAL[op]])
             case Reduce(op=own, body=body) if own == op:
                 return terms(body)
+            case _ if op == "sum" and (elements := _elements(node, factors)) is not None:
+                return frozenset({elements})
+            case Fn(name="mul", args=args) if op == "sum":
+                return scaled(args[0], args[1]) or scaled(args[1], args[0])
+            case Fn(name="fma", args=(one, two, three)) if op == "sum":
+                return terms(fn("add", fn("mul", one, two), three))
+            case Element():
+                return frozenset({frozenset({(node.tensor, 1)})})
             case _:
-                elements = _elements(node, factors) if op == "sum" or isinstance(node, Element) else None
-                return None if elements is None else frozenset({elements})
+                return None
+
+    def scaled(sums: Expr, scale: Expr) -> frozenset[Tensors] | None:
+        """The terms of a sum, each multiplied by the same elements."""
+        by, summed = _elements(scale, factors), terms(sums)
+        return None if by is None or summed is None else frozenset(_both(each, by) for each in summed)
 
     return terms(held)
 
@@ -90,6 +102,10 @@ def _terms(held: Expr, op: ReduceOp) -> frozenset[Tensors] | None:
 def _all(found: Sequence[frozenset[Tensors] | None]) -> frozenset[Tensors] | None:
     known = [each for each in found if each is not None]
     return frozenset[Tensors]().union(*known) if len(known) == len(found) else None
+
+
+def _both(one: Tensors, two: Tensors) -> Tensors:
+    return frozenset((Counter(dict(one)) + Counter(dict(two))).items())
 
 
 def _elements(held: Expr, known: dict[Expr, Tensors | None]) -> Tensors | None:
@@ -105,11 +121,7 @@ def _multiplied(held: Expr, known: dict[Expr, Tensors | None]) -> Tensors | None
             return frozenset({(tensor, 1)})
         case Fn(name="mul", args=(one, two)):
             left, right = _elements(one, known), _elements(two, known)
-            return (
-                None
-                if left is None or right is None
-                else frozenset((Counter(dict(left)) + Counter(dict(right))).items())
-            )
+            return None if left is None or right is None else _both(left, right)
         case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
             found = [_elements(each, known) for each in (then, other) if number(each) != 0]
             return found[0] if found and all(each == found[0] for each in found) else None

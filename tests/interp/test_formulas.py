@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from argus.core.dtype import DTYPES, DType, bf16, f32
 from argus.core.ir import Kernel
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import find_violations, run
-from argus.interp.search.schedule import FLOAT_DRAWS, Schedule, directed
+from argus.interp.search.schedule import FLOAT_DRAWS, Schedule, compares_elements, directed
 from argus.interp.search.search import sizes_in_order
 from argus.interp.values.drawn_inputs import KINDS, drawn_floats, kind_of
 from argus.interp.values.formulas import differs
@@ -51,8 +52,9 @@ def traced(path: Path) -> Kernel:
 def violations(made: Kernel, sizes: int) -> list[Violation]:
     """Those of all kinds of inputs, under the first schedule."""
     prepared = Prepared(made)
-    draws = directed(made)[:FLOAT_DRAWS]
-    assert [each.draw for each in draws] == [0, 1, 2]
+    tried = FLOAT_DRAWS if compares_elements(made) else FLOAT_DRAWS - 1
+    assert [each.draw for each in directed(made)[:tried]] == [*range(tried)]
+    draws = [evolve(directed(made)[0], draw=draw) for draw in range(FLOAT_DRAWS)]
     return [
         violation
         for schedule in draws
@@ -77,7 +79,7 @@ def test_a_wrong_twin_differs_at_an_element(path: Path) -> None:
 
 
 def test_every_kind_of_inputs_tells_twins_apart() -> None:
-    shown = {fact for path in WRONG[:2] for each in violations(traced(path), 8) for fact in each.facts}
+    shown = {fact for path in WRONG[:4] for each in violations(traced(path), 8) for fact in each.facts}
     assert {text for name, text in shown if name == "inputs"} == {f"{kind}; computed in float64" for kind in KINDS}
 
 
@@ -153,3 +155,11 @@ def test_a_row_of_no_element_is_compared_as_stated() -> None:
 )
 def test_nan_and_infinity_are_compared(found: float, expected: float, allowed: float, *, wrong: bool) -> None:
     assert differs(*(np.array([each]) for each in (found, expected, allowed))).tolist() == [wrong]
+
+
+def test_only_equal_elements_tell_which_of_them_a_tie_takes() -> None:
+    prepared = Prepared(traced(CORPUS / "refuted" / "formula_arg_max_of_the_last.py"))
+    first = directed(prepared.kernel)[0]
+    size = {"M": 64, "N": 8}
+    found = [bool(list(find_violations(prepared, size, evolve(first, draw=draw)))) for draw in range(FLOAT_DRAWS)]
+    assert found == [False, False, False, True]

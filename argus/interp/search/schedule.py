@@ -10,7 +10,8 @@ import numpy as np
 from attrs import evolve, frozen
 
 from argus.core.check import formula_claims, read_terms
-from argus.core.ir import Kernel, walk
+from argus.core.ir import Compare, Kernel, Map, walk
+from argus.core.ir.element_walk import nodes
 
 Style = Literal["early", "late", "mixed"]
 Order = Literal["random", "lowest", "highest", "round_robin"]
@@ -67,12 +68,22 @@ def directed(kernel: Kernel, *, compares: bool = False) -> tuple[Schedule, ...]:
     if any(True for stmt in walk(kernel.body) for _ in read_terms(stmt)):
         draws = DRAWS
     else:
-        draws = FLOAT_DRAWS if compares or any(True for _ in formula_claims(kernel)) else 1
+        draws = 1
+        if compares or any(True for _ in formula_claims(kernel)):
+            draws = FLOAT_DRAWS if compares_elements(kernel) else FLOAT_DRAWS - 1
     return (*(evolve(known[0], draw=draw) for draw in range(draws)), *known[1:])
 
 
-FLOAT_DRAWS = 3
-"""The number of draws of floats to try where a claim is about values, each of another kind."""
+def compares_elements(kernel: Kernel) -> bool:
+    """Whether a choice of the kernel compares elements, so that equal ones matter."""
+    maps = (stmt for stmt in walk(kernel.body) if isinstance(stmt, Map))
+    return any(isinstance(node, Compare) for stmt in maps for node in nodes(stmt.elem))
+
+
+FLOAT_DRAWS = 4
+"""The number of draws of floats to try where a claim is about values, each of another kind; the last one, of equal
+values, only where a kernel compares elements.
+"""
 DRAWS = 6
 """The number of draws of integers to try; most indexing faults appear with the first draw of unequal integers."""
 

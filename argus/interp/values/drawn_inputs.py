@@ -1,4 +1,4 @@
-"""Contents of float tensors that tell programs apart: random, one element a row, and distinct primes."""
+"""Contents of float tensors that tell programs apart: random, one element a row, distinct primes, and equal ones."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy.typing as npt
 from argus.core.dtype import DType
 
 Array = npt.NDArray[Any]
-Kind = Literal["random", "one element a row", "primes"]
-KINDS: tuple[Kind, ...] = ("random", "one element a row", "primes")
+Kind = Literal["random", "one element a row", "primes", "few values"]
+KINDS: tuple[Kind, ...] = ("random", "one element a row", "primes", "few values")
 _DIGITS = {"f32": 12, "f16": 11, "bf16": 8, "e4m3": 4}
 """The binary digits of the primes that each type holds exactly."""
 
@@ -25,7 +25,8 @@ def kind_of(draw: int) -> Kind:
 def drawn_floats(dtype: DType, shape: tuple[int, ...], random: np.random.Generator, draw: int) -> Array:
     """Values that the type holds exactly.
 
-    Primes are distinct as far as the type has them, and scaled to less than 1, so that no exponential overflows.
+    Primes are distinct as far as the type has them, and scaled to less than 1, so that no exponential overflows. Of few
+    values several are equal: which of them a kernel takes matters where it compares values for a place.
     """
     match kind_of(draw):
         case "random":
@@ -37,6 +38,8 @@ def drawn_floats(dtype: DType, shape: tuple[int, ...], random: np.random.Generat
             known = _primes(1 << digits)
             places = random.permutation(int(np.prod(shape))) % len(known)
             return (known[places].reshape(shape) / (1 << digits)).astype(dtype.numpy)
+        case "few values":
+            return (random.integers(-1, 2, shape) / 2).astype(dtype.numpy)
 
 
 def _sparse(shape: tuple[int, ...], random: np.random.Generator) -> Array:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attrs import evolve
 
 from argus.core import algebra
 from argus.core.index import Cond
-from argus.core.ir import Kernel, Program
-from argus.core.proof import analysis
-from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.obligation import Obligation
+from argus.core.ir import Program
 from argus.core.proof.values import contents, made_of, ties
-from argus.core.query import Budget
-from argus.core.values.expr import Expr
-from argus.core.verdict import Proved, Unknown, Verdict
-from argus.verifier.kernel import verify
+from argus.core.verdict import Proved, Unknown
 from property_tests.programs import CORPUS, templates
 from tests.verifier.switched_off_checks import load_edited
+from tests.verifier.without_rules import nothing, verdict, without_rules
 
-WITHOUT_RUNS = evolve(Budget(), runs=0)
 PROVED = [
     path
     for path in sorted((CORPUS / "proved").glob("*.py"))
@@ -32,30 +24,9 @@ NOT_YET = {
     "attention_a_block_behind": "references of a softmax that cancel are sets of their own",
     "attention_causal_turned_in_memory": "a tile that is turned around in memory",
     "attention_from_the_last_keys": "masks of tiles that may be beyond the keys",
-    "convolution_of_one_wave": "claims that list products",
-    "convolution_transposed": "claims that list products",
-    "depthwise_of_a_window": "claims that list products",
     "groups_fetch_apart": "parts of one tile that two groups fetch",
     "scan_of_rows": "a scan that goes on from the chunk before",
 }
-
-
-def without_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analysis, "_by_rules", undecided)
-    monkeypatch.setattr(contents, "not_said_by_tags", nothing)
-
-
-def nothing(_: Expr) -> str:
-    return ""
-
-
-def undecided(flow: Flow, *_: object) -> Iterator[Obligation]:
-    stmt = flow.timeline.kernel.body[0]
-    yield Obligation("I4", "nothing is known", stmt, algebra.FALSE, unknown="no rules")
-
-
-def verdict(kernel: Kernel) -> Verdict:
-    return verify(kernel, budget=WITHOUT_RUNS).verdict
 
 
 def named(path: Path) -> str:

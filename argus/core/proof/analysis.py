@@ -18,7 +18,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import NotModelled, Timeline, divides_safely, timeline
 from argus.core.proof.limits import boxes, budgets, divisors, indirect_index, integers, memory
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.outputs import claims, equality_claims, programs, writes
+from argus.core.proof.outputs import claims, equality_claims, product_formulas, programs, writes
 from argus.core.proof.outputs.data_contracts import PromiseProver, promise_prover
 from argus.core.proof.outputs.programs import NO_PROGRAM, ProgramContext
 from argus.core.proof.outputs.supertile_forms import with_supertile_forms
@@ -276,13 +276,18 @@ def _kernel_obligations(
         yield from visibility.visibility_obligations(accesses, agent.body, agent.threads, agent.barrier, agent.rings)
         yield from boxes.descriptor_obligations(line)
     if by_values:
-        yield from reads.arrival_obligations(flow)
-        yield from claims.assertion_obligations(flow, sums, proofs, masked=False)
+        yield from _by_values(flow, sums, proofs)
     else:
         first = tuple(_by_rules(flow, sums, tiles, proofs))
         undecided = others.alone and any(each.unknown for each in first)
         yield from _by_expressions(flow, sums, proofs, first) if undecided else first
     yield from writes.unclaimed_output_obligations(flow)
+
+
+def _by_values(flow: Flow, sums: tuple[Accumulator, ...], proofs: equality_claims.Proofs) -> Iterator[Obligation]:
+    """Where claims that are proved give the values of all outputs: that what is read has arrived, and the claims."""
+    yield from reads.arrival_obligations(flow)
+    yield from claims.assertion_obligations(flow, sums, proofs, masked=False)
 
 
 def _by_rules(
@@ -298,8 +303,11 @@ def _by_expressions(
     flow: Flow, sums: tuple[Accumulator, ...], proofs: equality_claims.Proofs, otherwise: tuple[Obligation, ...]
 ) -> tuple[Obligation, ...]:
     """The same by the expressions of what tiles hold; the others where those leave something unknown too."""
+    proofs = {**proofs, **product_formulas.product_proofs(flow)}
+    if equality_claims.decided_by_values(flow, proofs):
+        return tuple(_by_values(flow, sums, proofs))
     read_off = value_flow(flow)
-    if not read_off.outputs_said_by_tags():
+    if not read_off.outputs_said_by_tags(equality_claims.proved_outputs(flow, proofs)):
         return otherwise
     found: list[Obligation] = []
     for each in _read_off_obligations(read_off, sums, proofs):

@@ -139,23 +139,25 @@ def bound_variables(root: Expr) -> frozenset[Symbol]:
 
 def integers(root: Expr) -> tuple[Node, ...]:
     """The index expressions and conditions that occur, with a coordinate in place of each bound variable."""
-    indices: list[Index] = []
-    conds: list[Cond] = []
-    for each in nodes(root):
-        match each:
-            case Whole(index=index):
-                indices.append(index)
-            case Element(at=at):
-                indices += at
-            case Choose(test=test) if not isinstance(test, Compare):
-                conds.append(test)
-            case Reduce(low=low, high=high, where=where):
-                indices += (low, high)
-                conds.append(where)
-            case Number() | Infinity() | Fn() | Choose():
-                pass
     bound = {symbol: coord(0) for symbol in bound_variables(root)}
-    return *(substitute_index(each, bound) for each in indices), *(substitute_index(each, bound) for each in conds)
+    found = [own_integers(node) for node in nodes(root)]
+    indices = (substitute_index(each, bound) for own, _ in found for each in own)
+    return *indices, *(substitute_index(each, bound) for _, own in found for each in own)
+
+
+def own_integers(node: Expr) -> tuple[tuple[Index, ...], tuple[Cond, ...]]:
+    """The index expressions and the conditions of an expression, without those of the expressions within it."""
+    match node:
+        case Whole(index=index):
+            return (index,), ()
+        case Element(at=at):
+            return at, ()
+        case Choose(test=test) if not isinstance(test, Compare):
+            return (), (test,)
+        case Reduce(low=low, high=high, where=where):
+            return (low, high), (where,)
+        case Number() | Infinity() | Fn() | Choose():
+            return (), ()
 
 
 def free_symbols(root: Expr | Test) -> frozenset[Symbol]:

@@ -64,6 +64,12 @@ class FlattenedKernel:
         return frozenset(each.view.buffer for each in self.replaced if each.gathered)
 
 
+def in_place_of(replaced: Sequence[FlattenedView], buffer: Buffer) -> tuple[Buffer, View]:
+    """What replaces a tensor of the kernel, and the view of the tensor that it is; by default the tensor itself."""
+    found = next((each for each in replaced if each.view.buffer is buffer), None)
+    return (buffer, whole(buffer)) if found is None else (found.flat, found.view)
+
+
 def flatten_views(kernel: Kernel) -> FlattenedKernel:
     """Replace every tensor that one view covers; the kernel itself if there is none, or if it has roles."""
     if kernel.roles is not None:

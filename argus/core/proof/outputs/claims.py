@@ -158,7 +158,7 @@ def _claim(
         case Order(of=of):
             yield from sum_order_obligations(accumulators, step, stmt, of)
         case Products():
-            yield from product_claim_obligations(flow, step, stmt, claim)
+            yield from product_claim_obligations(flow, step, stmt, claim, proofs.get(stmt))
         case Equals():
             yield from equality_obligations(flow, step, stmt, claim, proofs[stmt])
         case _:

@@ -8,8 +8,9 @@ from math import lcm
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Bin, Cmp, Cond, Const, Index, Node, Sym, Symbol
-from argus.core.ir import Assert, Buffer, Equals, WrittenOnce, axes_of, whole
+from argus.core.ir import Assert, Buffer, Equals, Products, WrittenOnce, axes_of, whole
 from argus.core.ir.pretty import claim_text
+from argus.core.proof.dataflow.flattened_views import in_place_of
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
@@ -43,18 +44,20 @@ def formula_proofs(flow: Flow) -> Proofs:
 
 
 def decided_by_values(flow: Flow, proofs: Proofs, followed: Collection[Buffer] = ()) -> bool:
-    """Whether all that the kernel claims is that its outputs equal formulas, of every output, and that is proved.
+    """Whether all that the kernel claims is what values its outputs have, of every output, and that is proved.
 
     What tiles hold on the way is then no claim of its own. followed: outputs whose values formulas of a program follow.
     """
     claims = {step.stmt for step in flow.timeline.steps if isinstance(step.stmt, Assert)}
-    claimed = {
-        stmt.claim.view.buffer
-        for stmt, held in proofs.items()
-        if not isinstance(held, str)
-        if isinstance(stmt.claim, Equals)
-    }
+    claimed = proved_outputs(flow, proofs)
     return bool(claimed or followed) and claims == set(proofs) and {*claimed, *followed} >= set(stored_tensors(flow))
+
+
+def proved_outputs(flow: Flow, proofs: Proofs) -> frozenset[Buffer]:
+    """The outputs that are proved to be what a claim says."""
+    claims = [stmt.claim for stmt, held in proofs.items() if not isinstance(held, str)]
+    claimed = (claim.view.buffer for claim in claims if isinstance(claim, Equals | Products))
+    return frozenset(in_place_of(flow.replaced, buffer)[0] for buffer in claimed)
 
 
 def equality_obligations(

@@ -19,12 +19,13 @@ from argus.core.index import Cond, Coord, Index, Symbol
 from argus.core.ir import Assert, Buffer, Products, View, WrittenOnce, whole
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.affine import at_any_element
-from argus.core.proof.dataflow.flattened_views import delinearize
+from argus.core.proof.dataflow.flattened_views import delinearize, in_place_of
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, equal_indices
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.padded_stores import no_padding_obligation
+from argus.core.proof.outputs.product_formulas import finite_factors
 from argus.core.proof.outputs.stored import stores_of
 from argus.core.proof.outputs.stored_tiles import store_layout
 from argus.core.proof.outputs.writes import (
@@ -32,6 +33,7 @@ from argus.core.proof.outputs.writes import (
     written_once_obligations,
 )
 from argus.core.proof.values.content import Data, ElementProduct, Value, content_error, nonempty
+from argus.core.proof.values.held.outputs import Held
 from argus.core.proof.values.multiset_count import COUNTED
 from argus.core.proof.values.recognisers.products import holds_once
 from argus.core.walk import mentions, substitute
@@ -40,9 +42,17 @@ Places = tuple[tuple[Index, ...], ...]
 """An index in each of the two factors, in the order of the kernel's parameters."""
 
 
-def product_claim_obligations(flow: Flow, step: Step, stmt: Assert, claim: Products) -> Iterator[Obligation]:
-    """I3: each element of a tensor is the sum of the claimed products, and is stored once."""
+def product_claim_obligations(
+    flow: Flow, step: Step, stmt: Assert, claim: Products, proof: Held | str | None
+) -> Iterator[Obligation]:
+    """I3: each element of a tensor is the sum of the claimed products, and is stored once.
+
+    proof: that the value is the claimed sum, or why that is not known; None if it was not compared with it.
+    """
     checker = _ProductClaim(flow, step, stmt, claim)
+    if proof is not None:
+        yield from checker.by_value(proof)
+        return
     reason = conditional_claim_error(flow, stmt)
     if reason:
         yield checker.obligation(algebra.FALSE, step.context, unknown=reason)
@@ -75,21 +85,24 @@ class _ProductClaim:
 
     def __init__(self, flow: Flow, step: Step, stmt: Assert, claim: Products) -> None:
         self.flow, self.step, self.stmt, self.claim = flow, step, stmt, claim
-        self.output, self.view = self._seen(claim.view.buffer)
+        self.output, self.view = in_place_of(flow.replaced, claim.view.buffer)
         self.numbers = tuple(algebra.sym(Symbol(f"y{axis}", "fresh", 0)) for axis in range(len(self.output.shape)))
         self.name = claim.view.buffer.name
 
-    def _seen(self, buffer: Buffer) -> tuple[Buffer, View]:
-        """The flattened tensor for a tensor of the kernel, or itself, with the view that it is."""
-        found = next((s for s in self.flow.replaced if s.view.buffer is buffer), None)
-        return (buffer, whole(buffer)) if found is None else (found.flat, found.view)
-
-    def stored_once(self) -> Iterator[Obligation]:
-        """The write-once obligations, unless another claim states them."""
+    def stored_once(self, *, records: bool = True) -> Iterator[Obligation]:
+        """The write-once obligations, unless another claim states them. records: whether the stored tags are known."""
         others = (s.stmt.claim for s in self.flow.timeline.steps if isinstance(s.stmt, Assert))
         if not any(isinstance(other, WrittenOnce) and self._of_all(other) for other in others):
-            once, padded = WrittenOnce(whole(self.output), ()), not self.claim.over
-            yield from written_once_obligations(self.flow, self.step, self.stmt, once, padded=padded)
+            once, padded = WrittenOnce(whole(self.output), ()), records and not self.claim.over
+            yield from written_once_obligations(self.flow, self.step, self.stmt, once, padded=padded, records=records)
+
+    def by_value(self, proof: Held | str) -> Iterator[Obligation]:
+        """The same where the stored value has been compared with the claimed sum."""
+        if isinstance(proof, str):
+            yield self.obligation(algebra.FALSE, self.step.context, unknown=proof)
+            return
+        yield from self.stored_once(records=False)
+        yield evolve(self.obligation(algebra.TRUE, self.step.context, presumed=finite_factors(proof)), compared=1)
 
     def _of_all(self, other: WrittenOnce) -> bool:
         return other.view.buffer is self.output and is_whole(other.view) and other.where is algebra.TRUE

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from attrs import define, field
 
 from argus.core import algebra
-from argus.core.ir import Copy, Map, Mma, View
+from argus.core.ir import Buffer, Copy, Map, Mma, View
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access, sequential_tv
 from argus.core.proof.dataflow.reaching import Flow
@@ -29,15 +29,16 @@ class ValueFlow(Flow):
         super().__attrs_post_init__()
         self.contents = Contents(self)
 
-    def outputs_said_by_tags(self) -> bool:
-        """Whether tags say what all outputs are.
+    def outputs_said_by_tags(self, others: Collection[Buffer] = ()) -> bool:
+        """Whether tags say what all outputs are, without others of which that is known.
 
         To be asked first: closed forms of loops are found best from what is left after them.
         """
         said = True
         for step in self.timeline.steps:
             if isinstance(step.stmt, Copy) and step.stmt.target.buffer.space == "global":
-                said &= not self.contents.not_said(self.accesses.of(step)[0])
+                found = self.contents.not_said(self.accesses.of(step)[0])
+                said &= not found or step.stmt.target.buffer in others
         return said
 
     def read(self, access: Access) -> Content:

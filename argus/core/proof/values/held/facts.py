@@ -25,6 +25,7 @@ from argus.core.proof.values.held.terms import (
     zipped,
 )
 from argus.core.values.conditions import Integers
+from argus.core.values.digits import by_digits
 from argus.core.values.equality import Equal, Undecided, by_normal_forms
 from argus.core.values.expr import (
     Choose,
@@ -112,8 +113,8 @@ class Known:
         """Whether what is held equals the formula wherever the formula's own conditions hold."""
         if self._equal(held, formula, assumed=True) or self._equal_by_cases(held, formula, _CASES):
             return True
-        others = without_remainders(held), without_remainders(formula)
-        return others != (held, formula) and self._equal(*others, assumed=True)
+        ways = ((change(held), change(formula)) for change in (without_remainders, by_digits))
+        return any(others != (held, formula) and self._equal(*others, assumed=True) for others in ways)
 
     def _equal_by_cases(self, one: Expr, two: Expr, left: int) -> bool:
         """The same where a test of sizes and coordinates holds, and where it does not."""

@@ -102,7 +102,8 @@ class _ProductClaim:
             yield self.obligation(algebra.FALSE, self.step.context, unknown=proof)
             return
         yield from self.stored_once(records=False)
-        yield evolve(self.obligation(algebra.TRUE, self.step.context, presumed=finite_factors(proof)), compared=1)
+        shown = self.obligation(algebra.TRUE, self.step.context, presumed=finite_factors(proof))
+        yield evolve(shown, compared=1, note=shown.what)
 
     def _of_all(self, other: WrittenOnce) -> bool:
         return other.view.buffer is self.output and is_whole(other.view) and other.where is algebra.TRUE

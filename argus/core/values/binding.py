@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from itertools import count
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
@@ -25,7 +24,6 @@ from argus.core.values.atoms import (
     Cell,
     Count,
     Exp,
-    Free,
     Greatest,
     Holds,
     Inhabited,
@@ -45,12 +43,13 @@ from argus.core.values.atoms import (
     prefix_atom,
     single,
 )
-from argus.core.values.ends import clipped, end, greater, lesser, of_maximum, rounded, unclipped
-from argus.core.values.literals import literals, remainder, rewritten, rounded_by
-from argus.core.values.meeting import over_iterations
+from argus.core.values.ends import clipped, end, lesser, of_maximum, rounded, unclipped
+from argus.core.values.literals import folded, literals, remainder, rewritten, rounded_by
+from argus.core.values.meeting import before, over_iterations
 from argus.core.values.places import limit as limit_of
-from argus.core.values.places import moved, point_of, share_a_place, shift, turned
+from argus.core.values.places import moved, point_of, share_a_place, shift, turned, unused
 from argus.core.values.strides import divided, is_multiple, stride, times
+from argus.core.values.telescoping import telescoped, telescoped_product
 from argus.core.values.truth import above, holds
 from argus.core.walk import substitute, symbols
 
@@ -145,7 +144,8 @@ def prefix(variable: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly
         return polys.mul(polys.mul(a, b), _inverse(both)) if product else polys.sub(polys.add(a, b), both)
     if product:
         return _product_prefix(variable, bound, body)
-    terms: list[Poly] = []
+    body, at_ends = telescoped(variable, bound, body, replace)
+    terms = [at_ends]
     for monomial, factor in body.terms:
         inner = tuple(pair for pair in monomial if variable in pair[0].free)
         outer = tuple(pair for pair in monomial if variable not in pair[0].free)
@@ -159,8 +159,8 @@ def _product_prefix(variable: Symbol, bound: Index, body: Poly) -> Poly:
         if variable not in body.free:
             return _repeated(bound, body)
         return _limited_product(variable, bound, body) or _prefix_atom(variable, bound, body, product=True)
-    result = ONE
-    for atom, exponent in alone[0]:
+    alone, result = telescoped_product(variable, bound, alone[0], replace)
+    for atom, exponent in alone:
         if isinstance(atom, Exp):
             total = prefix(variable, bound, polys.scale(atom.of, exponent), product=False)
             result = polys.mul(result, polys.exp(total))
@@ -238,15 +238,10 @@ def _exchanged(variable: Symbol, bound: Index, inner: Monomial, *, shifted: bool
         if atom.bound.digest >= bound.digest or share_a_place(atom.body, variable, atom.variable) is shifted:
             return None
         outside = polys.of_monomial(rest)
-        fresh = _unused(atom.free | atom.body.free | outside.free | symbols(bound) | {variable})
+        fresh = unused(atom.free | atom.body.free | outside.free | symbols(bound) | {variable})
         body = polys.mul(replace(atom.body, {atom.variable: algebra.sym(fresh)}), outside)
         return prefix(fresh, atom.bound, prefix(variable, bound, body, product=False), product=False)
     return None
-
-
-def _unused(names: Free) -> Symbol:
-    """A variable that none of these is."""
-    return next(each for number in count() if (each := Symbol(f"#'{number}", "fresh")) not in names)
 
 
 def _prefix_atom(variable: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly:
@@ -317,19 +312,6 @@ def _from_start(name: Symbol, bound: Index, body: Poly, *, product: bool, whole:
 # -- maxima --------------------------------------------------------------------------------------------
 
 
-def _folded(variable: Symbol, low: Index, high: Index, where: Poly) -> tuple[Index, Index, Poly]:
-    """The range and the condition, with what bounds the variable moved into the range."""
-    for cond, rest, without in literals(where, variable):
-        limit = limit_of(cond, variable) if without is ZERO else None
-        if limit is not None:
-            return _folded(variable, *_narrowed(low, high, limit), rest)
-    return low, high, where
-
-
-def _narrowed(low: Index, high: Index, limit: tuple[bool, Index]) -> tuple[Index, Index]:
-    return (low, lesser(high, limit[1])) if limit[0] else (greater(low, limit[1]), high)
-
-
 def _canonical_range(
     variable: Symbol, low: Index, high: Index, parts: tuple[Poly, ...]
 ) -> tuple[Symbol, Index, Index, tuple[Poly, ...]]:
@@ -348,7 +330,7 @@ def _canonical_range(
 @lru_cache(maxsize=1 << 13)
 def inhabited(variable: Symbol, low: Index, high: Index, where: Poly) -> Poly:
     """1 where the range has a point that satisfies the condition, else 0."""
-    low, high, where = _folded(variable, end(low), end(high), where)
+    low, high, where = folded(variable, end(low), end(high), where)
     low, high = unclipped(low, high)
     if where is ZERO:
         return ZERO
@@ -367,7 +349,7 @@ def inhabited(variable: Symbol, low: Index, high: Index, where: Poly) -> Poly:
 def greatest(variable: Symbol, low: Index, high: Index, where: Poly, body: Poly) -> tuple[Poly, Poly]:
     """The greatest body over the range, where it is not empty, and the test that it is not."""
     test = inhabited(variable, low, high, where)
-    low, high, where = _folded(variable, end(low), end(high), where)
+    low, high, where = folded(variable, end(low), end(high), where)
     low, high = clipped(low, high)
     inner = {m: c for m, c in body.terms if any(variable in atom.free for atom, _ in m)}
     outer = polys.add(*(polys.of_monomial(m, c) for m, c in body.terms if m not in inner))
@@ -386,9 +368,25 @@ def greatest(variable: Symbol, low: Index, high: Index, where: Poly, body: Poly)
         return polys.add(outer, polys.scale(whole, size)), test
     name, low, high, (where, moving) = _canonical_range(variable, low, high, (where, moving))
     low, high = (rounded_by(each, name, where) for each in (low, high))
+    if (turned_round := _exchanged_maximum(name, low, high, where, moving)) is not None:
+        return polys.add(outer, polys.scale(turned_round, size)), test
     if name != variable:  # the body may have other terms under this name
         return polys.add(outer, polys.scale(greatest(name, low, high, where, moving)[0], size)), test
     return polys.add(outer, polys.scale(of_atom(greatest_atom(name, low, high, where, moving)), size)), test
+
+
+def _exchanged_maximum(variable: Symbol, low: Index, high: Index, where: Poly, body: Poly) -> Poly | None:
+    """A maximum of maxima whose inner set is free of the outer variable: the order is that of the ranges' forms."""
+    found = before(variable, low, high, body)
+    if found is None:
+        return None
+    atom, factor = found
+    fresh = unused(atom.free | atom.body.free | atom.where.free | body.free | where.free | symbols(low, high))
+    names = {atom.variable: algebra.sym(fresh)}
+    rest = polys.sub(body, polys.scale(of_atom(atom), factor))
+    inside = polys.add(polys.scale(replace(atom.body, names), factor), rest)
+    inner = greatest(variable, low, high, where, inside)[0]
+    return greatest(fresh, atom.low, atom.high, replace(atom.where, names), inner)[0]
 
 
 def _over_iterations(variable: Symbol, low: Index, high: Index, body: Poly) -> Poly | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable
 from itertools import product
 
 from attrs import evolve, frozen
@@ -132,13 +133,17 @@ def settled(conditions: Iterable[Condition], facts: tuple[Cond, ...]) -> frozens
     return frozenset(left)
 
 
-def beyond(needed: Iterable[Condition], own: Iterable[Condition]) -> frozenset[Condition]:
+Same = Callable[[Poly, Poly], bool]
+"""Whether one polynomial is a multiple of the other by a number above 0."""
+
+
+def beyond(needed: Iterable[Condition], own: Iterable[Condition], same: Same = operator.is_) -> frozenset[Condition]:
     """The conditions needed that none of the own ones says."""
     every = tuple(own)
-    return frozenset(each for each in needed if not any(_says(other, each) for other in every))
+    return frozenset(each for each in needed if not any(_says(other, each, same) for other in every))
 
 
-def _says(own: Condition, needed: Condition) -> bool:
+def _says(own: Condition, needed: Condition, is_same: Same) -> bool:
     """Whether the own condition is the needed one, of the same variables, wherever that is needed."""
     match own, needed:
         case Integers(), Integers():
@@ -146,9 +151,9 @@ def _says(own: Condition, needed: Condition) -> bool:
             free = symbols(own.goal, *own.given)
         case Apart(), Apart():
             parts = own.of, content(own.of, positive=False)[2]  # what is not 0 has no factor that is
-            same, free = needed.of in parts, own.of.free
+            same, free = any(is_same(needed.of, part) for part in parts), own.of.free
         case (Positive(), Positive()) | (NotNegative(), NotNegative()):
-            same, free = own.of is needed.of, own.of.free
+            same, free = is_same(needed.of, own.of), own.of.free
         case _:
             return False
     bound = own.scope.bound & free == needed.scope.bound & free

@@ -32,6 +32,7 @@ from argus.core.values.atoms import (
 )
 from argus.core.values.cases import Cases, Infinite, Open, Value, settle, within
 from argus.core.values.conditions import Apart, Certain, Condition, beyond, settled
+from argus.core.values.congruence import has_quotient, proportional, unified
 from argus.core.values.evaluation import INTEGERS, Evaluation, seeded
 from argus.core.values.expr import Expr
 from argus.core.values.literals import rewritten
@@ -96,7 +97,18 @@ def by_normal_forms(held: Expr, formula: Expr, facts: tuple[Cond, ...] = ()) -> 
     own = settled(formula_side.conditions, facts)
     shown = {*own, *held_side.shown, *formula_side.shown}
     left_over = beyond(settled({*held_side.conditions, *found}, facts), shown)
+    if left_over:  # the same of a quotient that is written otherwise
+        left_over = beyond(left_over, shown, lambda x, y: _are_proportional(x, y, shown))
     return Undecided(left_over) if left_over else Equal(own)
+
+
+def _are_proportional(x: Poly, y: Poly, shown: set[Condition]) -> bool:
+    """Whether x = c y with a number c above 0, where the divisors that this takes are shown not to be 0."""
+    if not (has_quotient(x) or has_quotient(y)):
+        return False
+    divisors = set[Poly]()
+    found = proportional(x, y, lambda part: _finished(part, divisors, ()))
+    return found is not None and not beyond(map(Apart, divisors), shown)
 
 
 def _leaves(a: Value, b: Value, facts: tuple[Cond, ...], path: tuple[Poly, ...]) -> set[Condition] | None:
@@ -132,13 +144,26 @@ def vanishes(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ..
 
     divisors: receives what terms without it were multiplied by, which must not be 0 even where no term divides by it.
     """
-    value = _under(_cleared(value, divisors), divisors, signs)
+    value = _finished(value, divisors, signs)
     if value is ZERO:
         return True
     sign = next(_signs(value), None)
     if sign is None or len(signs) == _SPLITS:
         return False
     return all(vanishes(value, divisors, (*signs, (sign, case))) for case in (1, 0, -1))
+
+
+def _finished(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...]) -> Poly:
+    """The value without denominators, under these signs, one atom in place of those with equal contents."""
+    value = _under(_cleared(value, divisors), divisors, signs)
+    if value is ZERO:
+        return ZERO
+    found = set[Poly]()
+    one = unified(value, lambda part: _finished(part, found, signs))
+    if one is value:
+        return value
+    divisors |= found
+    return _under(_cleared(one, divisors), divisors, signs)
 
 
 def _under(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...]) -> Poly:

@@ -8,7 +8,8 @@ from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
 from argus.core.values import polynomial as polys
 from argus.core.values.atoms import ONE, ZERO, Atom, Holds, Poly, constant, of_atom
-from argus.core.values.ends import residue, rounded
+from argus.core.values.ends import greater, lesser, residue, rounded
+from argus.core.values.places import limit
 from argus.core.walk import symbols
 
 
@@ -56,3 +57,13 @@ def rounded_by(index: Index, variable: Symbol, where: Poly) -> Index:
     """The end of a range, of numbers with one remainder."""
     found = remainder(variable, where)
     return index if found is None else rounded(index, *found[:3])
+
+
+def folded(variable: Symbol, low: Index, high: Index, where: Poly) -> tuple[Index, Index, Poly]:
+    """The range and the condition, with what bounds the variable moved into the range."""
+    for cond, rest, without in literals(where, variable):
+        found = limit(cond, variable) if without is ZERO else None
+        if found is not None:
+            ends = (low, lesser(high, found[1])) if found[0] else (greater(low, found[1]), high)
+            return folded(variable, *ends, rest)
+    return low, high, where

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from argus.core import algebra
 from argus.core.index import Index, Symbol
 from argus.core.values import polynomial as polys
 from argus.core.values.atoms import (
     Greatest,
+    Poly,
     greatest_atom,
 )
 from argus.core.values.ends import at_most, clipped, operands
 from argus.core.values.ends import end as tidy
-from argus.core.walk import substitute
+from argus.core.walk import substitute, symbols
 
 
 def joined(a: Greatest, b: Greatest) -> list[Greatest]:
@@ -57,3 +60,14 @@ def over_iterations(variable: Symbol, low: Index, high: Index, inner: Greatest) 
     if tidy(end) is not after or not at_most(start, end):
         return None
     return substitute(start, {variable: low}), substitute(start, {variable: high})
+
+
+def before(variable: Symbol, low: Index, high: Index, body: Poly) -> tuple[Greatest, Fraction] | None:
+    """The only maximum in the body, if its set is free of the variable and comes before [low, high) in their order."""
+    found = polys.greatest_in(body)
+    if len(found) != 1 or found[0][1] <= 0:
+        return None
+    atom, factor = found[0]
+    if variable in symbols(atom.low, atom.high) | atom.where.free:
+        return None
+    return (atom, factor) if (atom.low.digest, atom.high.digest) < (low.digest, high.digest) else None

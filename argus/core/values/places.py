@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
@@ -14,6 +15,7 @@ from argus.core.values.atoms import (
     Cell,
     Count,
     Exp,
+    Free,
     Greatest,
     Holds,
     Inhabited,
@@ -184,3 +186,8 @@ def turned(index: Index, by: Index) -> Index:
         operands = turned(index.left, by), turned(index.right, by)
         return greater(*operands) if index.op == "min" else lesser(*operands)
     return algebra.sub(by, index)
+
+
+def unused(names: Free) -> Symbol:
+    """A variable that none of these is."""
+    return next(each for number in count() if (each := Symbol(f"#'{number}", "fresh")) not in names)

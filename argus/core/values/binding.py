@@ -46,9 +46,11 @@ from argus.core.values.atoms import (
 from argus.core.values.ends import clipped, end, lesser, of_maximum, rounded, unclipped
 from argus.core.values.literals import folded, literals, remainder, rewritten, rounded_by
 from argus.core.values.meeting import before, over_iterations
+from argus.core.values.nested_tests import divided
 from argus.core.values.places import limit as limit_of
 from argus.core.values.places import moved, point_of, share_a_place, shift, turned, unused
-from argus.core.values.strides import divided, is_multiple, stride, times
+from argus.core.values.strides import divided as divided_coordinates
+from argus.core.values.strides import is_multiple, stride, times
 from argus.core.values.telescoping import telescoped, telescoped_product
 from argus.core.values.truth import above, holds
 from argus.core.walk import substitute, symbols
@@ -144,7 +146,7 @@ def prefix(variable: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly
         return polys.mul(polys.mul(a, b), _inverse(both)) if product else polys.sub(polys.add(a, b), both)
     if product:
         return _product_prefix(variable, bound, body)
-    body, at_ends = telescoped(variable, bound, body, replace)
+    body, at_ends = telescoped(variable, bound, divided(body, variable, mapped), replace)
     terms = [at_ends]
     for monomial, factor in body.terms:
         inner = tuple(pair for pair in monomial if variable in pair[0].free)
@@ -266,7 +268,7 @@ def _prefix_atom(variable: Symbol, bound: Index, body: Poly, *, product: bool) -
 
 def _divided(body: Poly, variable: Symbol, by: int) -> Poly:
     """The body with the variable in place of a multiple of it."""
-    on_index, on_cond = divided(variable, by)
+    on_index, on_cond = divided_coordinates(variable, by)
 
     def inner(of: Poly) -> Poly:
         return rewritten(of, lambda atom: mapped(atom, inner, on_index, on_cond) if variable in atom.free else None)

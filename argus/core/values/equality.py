@@ -36,12 +36,15 @@ from argus.core.values.congruence import has_quotient, proportional, unified
 from argus.core.values.evaluation import INTEGERS, Evaluation, seeded
 from argus.core.values.expr import Expr
 from argus.core.values.literals import rewritten
+from argus.core.values.nested_tests import nested, where
 from argus.core.values.normal import Normaliser
 from argus.core.values.rewriting import free_symbols
 from argus.core.walk import children, rebuild, symbols
 from argus.core.walk import evaluate as evaluate_index
 
 _SPLITS = 6
+_TESTS = 4
+"""Conditions within functions of which both cases are looked at, at most."""
 _SEEDS = 3
 _SMALL = (2, 3, 5, 1, 4)
 _TOLERANCE = 1e-7
@@ -139,18 +142,23 @@ def _leaves(a: Value, b: Value, facts: tuple[Cond, ...], path: tuple[Poly, ...])
 # -- polynomials that are 0 ----------------------------------------------------------------------------
 
 
-def vanishes(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...] = ()) -> bool:
-    """Whether the value is 0 for all atoms: after clearing denominators, by cases of the signs that occur.
+def vanishes(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...] = (), splits: int = _TESTS) -> bool:
+    """Whether the value is 0 for all atoms: after clearing denominators, by cases of tests and signs that occur.
 
     divisors: receives what terms without it were multiplied by, which must not be 0 even where no term divides by it.
     """
     value = _finished(value, divisors, signs)
     if value is ZERO:
         return True
-    sign = next(_signs(value), None)
-    if sign is None or len(signs) == _SPLITS:
+    if len(signs) == _SPLITS:
         return False
-    return all(vanishes(value, divisors, (*signs, (sign, case))) for case in (1, 0, -1))
+    if cond := min(nested(value), key=lambda each: each.digest, default=None):
+        ways = (where(value, cond, binding.mapped, true=true) for true in (True, False))
+        return splits > 0 and all(vanishes(way, divisors, signs, splits - 1) for way in ways)
+    sign = next(_signs(value), None)
+    if sign is None:
+        return False
+    return all(vanishes(value, divisors, (*signs, (sign, case)), splits) for case in (1, 0, -1))
 
 
 def _finished(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...]) -> Poly:

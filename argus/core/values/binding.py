@@ -51,7 +51,7 @@ from argus.core.values.places import limit as limit_of
 from argus.core.values.places import moved, point_of, share_a_place, shift, turned, unused
 from argus.core.values.strides import divided as divided_coordinates
 from argus.core.values.strides import is_multiple, stride, times
-from argus.core.values.telescoping import telescoped, telescoped_product
+from argus.core.values.telescoping import telescoped
 from argus.core.values.truth import above, holds
 from argus.core.walk import substitute, symbols
 
@@ -161,8 +161,8 @@ def _product_prefix(variable: Symbol, bound: Index, body: Poly) -> Poly:
         if variable not in body.free:
             return _repeated(bound, body)
         return _limited_product(variable, bound, body) or _prefix_atom(variable, bound, body, product=True)
-    alone, result = telescoped_product(variable, bound, alone[0], replace)
-    for atom, exponent in alone:
+    result = ONE
+    for atom, exponent in alone[0]:
         if isinstance(atom, Exp):
             total = prefix(variable, bound, polys.scale(atom.of, exponent), product=False)
             result = polys.mul(result, polys.exp(total))

@@ -43,6 +43,8 @@ from argus.core.walk import children, rebuild, symbols
 from argus.core.walk import evaluate as evaluate_index
 
 _SPLITS = 6
+_NESTED = 2
+"""Functions within functions whose contents are compared, at most."""
 _TESTS = 4
 """Conditions within functions of which both cases are looked at, at most."""
 _SEEDS = 3
@@ -161,13 +163,13 @@ def vanishes(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ..
     return all(vanishes(value, divisors, (*signs, (sign, case)), splits) for case in (1, 0, -1))
 
 
-def _finished(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...]) -> Poly:
+def _finished(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...], levels: int = _NESTED) -> Poly:
     """The value without denominators, under these signs, one atom in place of those with equal contents."""
     value = _under(_cleared(value, divisors), divisors, signs)
-    if value is ZERO:
-        return ZERO
+    if value is ZERO or levels == 0:
+        return value
     found = set[Poly]()
-    one = unified(value, lambda part: _finished(part, found, signs))
+    one = unified(value, lambda part: _finished(part, found, signs, levels - 1))
     if one is value:
         return value
     divisors |= found

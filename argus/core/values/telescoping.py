@@ -1,4 +1,4 @@
-"""Sums of differences of neighbours, and products of their quotients: what is left is at both ends.
+"""Sums of differences of neighbours: what is left is at both ends.
 
 The sum of g(v + 1) - g(v) over [0, b) is g(b) - g(0), for a negative b too (`Prefix`).
 """
@@ -12,7 +12,7 @@ from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Index, Symbol
 from argus.core.values import polynomial as polys
-from argus.core.values.atoms import ONE, ZERO, Base, Exp, Monomial, Poly, of_atom
+from argus.core.values.atoms import ONE, ZERO, Monomial, Poly
 from argus.core.values.places import shift
 
 Replace = Callable[[Poly, Mapping[Symbol, Index]], Poly]
@@ -42,28 +42,6 @@ def telescoped(variable: Symbol, bound: Index, body: Poly, replace: Replace) -> 
                 ends = (replace(one, {variable: algebra.add(end, step)}) for end in (bound, algebra.const(0)))
                 at_ends.append(polys.scale(polys.mul(outer, polys.sub(*ends)), factor))
     return polys.add(*rest), polys.add(*at_ends)
-
-
-def telescoped_product(variable: Symbol, bound: Index, body: Monomial, replace: Replace) -> tuple[Monomial, Poly]:
-    """(rest, at the ends): likewise of a product."""
-    groups: dict[Poly, list[tuple[int, Fraction, int]]] = {}
-    for place, (atom, exponent) in enumerate(body):
-        if variable in atom.free and not isinstance(atom, Exp) and exponent.denominator == 1:
-            of = atom.of if isinstance(atom, Base) else of_atom(atom)
-            one, by = _unshifted(variable, of, replace)
-            groups.setdefault(one, []).append((by, exponent, place))
-    gone, at_ends = set[int](), ONE
-    for one, members in groups.items():
-        first = min(by for by, _, _ in members)
-        if len(members) == 1 or sum(e for _, e, _ in members) or max(by for by, _, _ in members) > first + _FARTHEST:
-            continue
-        gone |= {place for _, _, place in members}
-        for by, exponent, _ in members:
-            for step in range(first, by):
-                high, low = (replace(one, {variable: algebra.add(end, step)}) for end in (bound, algebra.const(0)))
-                quotient = polys.mul(polys.power(high, exponent), polys.power(low, -exponent))
-                at_ends = polys.mul(at_ends, quotient)
-    return tuple(pair for place, pair in enumerate(body) if place not in gone), at_ends
 
 
 def _unshifted(variable: Symbol, of: Poly, replace: Replace) -> tuple[Poly, int]:

@@ -176,7 +176,7 @@ def _simpler(condition: Condition) -> tuple[Condition, ...]:
             found = positive(scale(of, -1)) if found is None else found
         case NotNegative(of=of):
             found = not_negative(of)
-    return (condition,) if found is None else tuple(map(Integers, found))
+    return (condition,) if found is None else tuple(Integers(each, scope=condition.scope) for each in found)
 
 
 def _condition(of: Poly) -> Cond | None:

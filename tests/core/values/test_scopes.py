@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import pytest
 
-from argus.core.algebra import add, lt, sym
+from argus.core.algebra import add, le, lt, sym
 from argus.core.index import Cond, Symbol
 from argus.core.values import equality
 from argus.core.values.atoms import ONE, Poly
 from argus.core.values.conditions import Certain, Scope
 from argus.core.values.equality import Equal, Undecided, equal
-from argus.core.values.expr import Compare, Expr, choose, compare, element, fn, reduce_
+from argus.core.values.expr import Compare, Expr, choose, compare, element, expr, fn, reduce_
 from tests.core.values.formulas import N, R
 
 X, Y, Z = (element(name, R) for name in "XYZ")
@@ -86,3 +86,12 @@ def test_divisors_that_are_forgotten_hide_a_difference(monkeypatch: pytest.Monke
     monkeypatch.setattr(equality, "Apart", forgotten)
 
     assert isinstance(equal(*divided(INSIDE)), Equal)
+
+
+def test_a_divisor_below_zero_in_a_branch_is_not_shown_elsewhere() -> None:
+    n, k = sym(Symbol("N", "size", 1)), sym(Symbol("k", "size", 0))
+    formula = choose(le(2, n), 1 / -expr(k), 1)
+    held = choose(le(2, n), 1, 0) * (1 / -expr(k)) + choose(le(2, n), 0, 1)
+
+    assert not isinstance(equal(held, formula), Equal)
+    assert isinstance(equal(formula, formula), Equal)

@@ -73,9 +73,9 @@ WITH_ROLES = [path.stem for path in _FILES if re.search(r"\brole", path.read_tex
 
 
 def is_product(kernel: Kernel) -> bool:
-    """Whether a kernel has the tensors of one matrix product, A, B and C."""
+    """Whether a kernel has the tensors of one matrix product, A, B and C, of bf16."""
     return [tensor.name for tensor in kernel.parameters] == ["A", "B", "C"] and all(
-        len(tensor.shape) == 2 for tensor in kernel.parameters
+        len(tensor.shape) == 2 and tensor.dtype.name == "bf16" for tensor in kernel.parameters
     )
 
 

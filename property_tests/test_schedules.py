@@ -38,7 +38,7 @@ def sizes_of(name: str, data: st.DataObject) -> dict[str, int]:
     kernel = KERNELS[name]
     assumption = assumed(kernel)
     drawn = {"M": data.draw(extents(64)), "N": data.draw(extents(64)), "K": 8 * data.draw(st.integers(1, 18))}
-    for unit in (1, 4, 8, 32, 64):
+    for unit in (1, 4, 8, 32, 64, 128, 512):
         rounded = {size: -(-value // unit) * unit for size, value in drawn.items()}
         if holds(kernel, assumption, rounded):
             return rounded

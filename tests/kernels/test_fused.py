@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from argus.core.query import Budget
-from argus.core.verdict import Proved, Refuted
+from argus.core.verdict import Proved, Unknown
 from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
 from argus.kernels.fused import gelu, gemm_bias_gelu
@@ -35,7 +35,7 @@ def test_the_verdict_states_the_formula_of_an_element(config: str) -> None:
 
 
 @pytest.mark.nightly
-def test_a_bias_of_the_next_columns_is_refuted() -> None:
+def test_a_bias_of_the_next_columns_is_not_proved() -> None:
     @kernel(target=sm_90a, threads=384)
     def shifted(A: Tensor["M K", bf16], B: Tensor["N K", bf16], bias: Tensor["N", f32], C: Tensor["M N", bf16]) -> None:
         tag(bias, lambda n: dict(n=n))
@@ -50,8 +50,8 @@ def test_a_bias_of_the_next_columns_is_refuted() -> None:
         problem.finish()
 
     verdict = verify(shifted.trace(), solver="z3", budget=Budget.about(2.0)).verdict
-    assert isinstance(verdict, Refuted)
-    assert verdict.counterexample.code == "I2"
+    assert isinstance(verdict, Unknown)
+    assert "agree in `n`" in verdict.reason
 
 
 def test_gelu_is_the_tanh_form() -> None:

@@ -13,7 +13,7 @@ from tests.verifier.switched_off_checks import Case, always, cases_test, without
 
 
 def loads_arrive_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reaching.Flow, "_has_arrived", always)
+    patch.setattr(reaching.Flow, "has_arrived", always)
 
 
 def copies_past_registers_are_ordinary_writes(patch: pytest.MonkeyPatch) -> None:

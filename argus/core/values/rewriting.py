@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Protocol
 
 from argus.core.algebra import coord
@@ -160,6 +161,7 @@ def own_integers(node: Expr) -> tuple[tuple[Index, ...], tuple[Cond, ...]]:
             return (), ()
 
 
+@lru_cache(maxsize=1 << 14)
 def free_symbols(root: Expr | Test) -> frozenset[Symbol]:
     """The symbols that occur and are not bound where they do."""
     match root:

@@ -105,3 +105,14 @@ def test_padding_of_a_sum_is_neutral(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def every_padding_is_0(*_: object) -> dict[object, float]:
     return {}
+
+
+def test_factors_without_a_common_name_have_no_known_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    (template,) = templates(CORPUS / "unknown" / "factors_from_opposite_ends.py")
+    assert isinstance(verdict(template.trace()), Unknown)
+    monkeypatch.setattr(made_of, "_alone", none_alone)
+    assert isinstance(verdict(template.trace()), Proved)
+
+
+def none_alone(*_: object) -> list[str]:
+    return []

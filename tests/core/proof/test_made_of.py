@@ -211,3 +211,12 @@ def test_collections_of_each_value_must_be_complete_for_every_value() -> None:
         assert (found is not None) == known
         if found is not None:
             assert [int(evaluate(found, {COUNTED: x, K: 5, M: 0, N: 0})) for x in range(7)] == [1, 1, 1, 1, 1, 0, 0]
+
+
+def test_names_of_one_factor_each_need_no_pairs_where_every_product_is_summed() -> None:
+    body = fn("mul", element("A", m, j), element("X", i))
+    assert not reading().of(total(total(body, STEP, 3), J, k)).lost
+    paired = fn("mul", element("A", m, j), element("X", algebra.sub(k, j)))
+    assert "which `k` is multiplied by which `n`" in reading().of(total(paired, J, k)).lost
+    slanted = reduce_("sum", STEP, 0, k, body, where=algebra.le(i, j))
+    assert reading().of(total(slanted, J, k)).lost

@@ -14,7 +14,8 @@ from math import nan
 from attrs import evolve, field, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Const, Index, Symbol
+from argus.core.index import Cond, Index, Symbol
+from argus.core.proof.values.bound_parts import bound, complete_for_each, varies
 from argus.core.proof.values.held.terms import all_symbols
 from argus.core.proof.values.named_parts import Agree, Binder, Closed, Part, Parts
 from argus.core.proof.values.padding import NEUTRAL, Pads, either, number, operated, outside
@@ -31,7 +32,6 @@ from argus.core.values.expr import (
     ReduceOp,
     Whole,
 )
-from argus.core.values.places import limit
 from argus.core.values.rewriting import parts as parts_of
 from argus.core.walk import substitute, symbols
 
@@ -46,6 +46,7 @@ class MadeOf:
 
     op: what collects the parts; None if nothing does yet. symbols: all that the value depends on. scaled: whether it is
     a product, a quotient or a negative. pads: its numbers where conditions fail. lost: why its sets are unknown, or "".
+    unpaired: names of which one factor of a product carries the first alone, the other the second, without a relation.
     """
 
     names: Mapping[str, Parts] = field(factory=dict[str, Parts])
@@ -55,6 +56,7 @@ class MadeOf:
     scaled: bool = False
     pads: Pads = field(factory=dict[Cond, float])
     lost: str = ""
+    unpaired: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def collected(self) -> frozenset[str]:
@@ -96,7 +98,9 @@ class Reading:
             found = self._of(root)
             if any(len(each) > _MOST for each in (*found.names.values(), found.closed)):
                 found = MadeOf(lost=f"more than {_MOST} elements or collections are added up one by one")
-            self._done[root] = evolve(found, symbols=all_symbols(root), pads=self._pads(root), lost=found.lost or lost)
+            unpaired = found.unpaired.union(*(each.unpaired for each in below))
+            found = evolve(found, symbols=all_symbols(root), pads=self._pads(root), lost=found.lost or lost)
+            self._done[root] = evolve(found, unpaired=unpaired)
         return self._done[root]
 
     def _pads(self, root: Expr) -> Pads:
@@ -168,11 +172,13 @@ class Reading:
         one, two = one.under(common_guards(two)), two.under(common_guards(one))
         mine = _beside(one, two)
         theirs = _beside(two, one)
-        names = self._tied(mine.names, theirs.names)
-        for name, parts in self._tied(theirs.names, mine.names).items():
+        names, others = self._tied(mine.names, theirs.names), self._tied(theirs.names, mine.names)
+        unpaired = frozenset(product(_alone(names, others), _alone(others, names)))
+        for name, parts in others.items():
             names[name] = self._paired(names[name], parts) if name in names else parts
         closed = tuple(dict.fromkeys((*one.closed, *two.closed)))
-        return MadeOf(names, closed, one.op or two.op, one.symbols | two.symbols, scaled=True)
+        both = one.symbols | two.symbols
+        return MadeOf(names, closed, one.op or two.op, both, scaled=True, unpaired=unpaired)
 
     def _tied(self, names: Mapping[str, Parts], others: Mapping[str, Parts]) -> dict[str, Parts]:
         """The parts of a factor, with what relations ask of the names that it alone carries."""
@@ -197,6 +203,11 @@ class Reading:
                     alone = False
             found += [one] if alone and not all(_exclude(one, two) for two in twos) else []
         return (*found, *(two for two in twos if two not in met))
+
+
+def _alone(names: Mapping[str, Parts], others: Mapping[str, Parts]) -> list[str]:
+    """The names that one factor alone carries, without those that relations tie to others."""
+    return [name for name, parts in names.items() if name not in others and any(each.tie is None for each in parts)]
 
 
 def _exclude(one: Part, two: Part) -> bool:
@@ -270,93 +281,15 @@ def _reduced(of: Reduce, body: MadeOf) -> MadeOf:
     if body.collected | body.names.keys() and any(each != NEUTRAL[of.op] for each in padded):
         return evolve(body, lost=f"padding that is not neutral goes into a {_WORDS[of.op]}")
     binder = Binder(of.variable, of.low, of.high, of.where)
+    vary = {name for name, parts in body.names.items() if any(varies(each, binder) for each in parts)}
+    for one, two in sorted(body.unpaired):
+        if {one, two} <= vary:
+            return evolve(body, lost=f"no tag says which `{one}` is multiplied by which `{two}`")
     found = _collecting(body, op).each(
-        lambda parts: tuple(_bound(each, binder, of.op) for each in for_each(parts, binder)),
-        lambda parts: _complete_for_each(for_each(parts, binder), binder),
+        lambda parts: tuple(bound(each, binder, of.op) for each in for_each(parts, binder)),
+        lambda parts: complete_for_each(for_each(parts, binder), binder),
     )
     return evolve(found, op=op, scaled=False)
-
-
-def _bound(part: Part, binder: Binder, op: ReduceOp) -> Part:
-    """The part for every value of a variable; of a term that does not depend on it, as often as there are values."""
-    here = _of_each(part, binder, op)
-    if here.binders != part.binders or binder.variable in part.beside or op in ("max", "min"):
-        return here
-    tests = [cond for cond in (*part.guards, binder.where) if binder.variable in symbols(cond)]
-    if not tests:
-        length = algebra.sub(binder.high, binder.low)
-        return evolve(part, times=None if part.times is None else algebra.mul(part.times, length))
-    first = algebra.add(binder.low, 1)
-    if all(limit(cond, binder.variable) == (True, first) for cond in tests):
-        return here
-    return evolve(here, times=None)
-
-
-def _of_each(part: Part, binder: Binder, op: ReduceOp) -> Part:
-    """The part for every value of a variable, if its tags depend on that; else it is there if any value has it.
-
-    A sum of no element is 0, of which no claim about one element says anything.
-    """
-    part = evolve(part, value=_within(part.value, binder))
-    if _names(part, binder):
-        return evolve(part, binders=(*part.binders, binder))
-    own = [cond for cond in (*part.guards, binder.where) if binder.variable in symbols(cond)]
-    rest = evolve(part, guards=tuple(cond for cond in part.guards if cond not in own))
-    return rest if op == "sum" else rest.under(_somewhere(own, binder))
-
-
-def _complete_for_each(parts: Parts, binder: Binder) -> Parts:
-    """A complete collection for every value of a variable: there at all where all of its parts are.
-
-    A part that only some values have leaves the others incomplete: how often it is there is not known.
-    """
-    bound = frozenset[Symbol]().union(*(each.bound for each in parts))
-    own = [
-        {cond for cond in part.guards if binder.variable in (named := symbols(cond)) and bound.isdisjoint(named)}
-        for part in parts
-    ]
-    shared = set[Cond]().union(*own).intersection(*own)
-    done: list[Part] = []
-    for each in parts:
-        guards = tuple(cond for cond in each.guards if cond not in shared)
-        part = evolve(each, value=_within(each.value, binder), guards=guards)
-        if _names(part, binder):
-            part = evolve(part, binders=(*part.binders, binder))
-        elif binder.variable in symbols(*guards):
-            left = tuple(cond for cond in guards if binder.variable not in symbols(cond))
-            part = evolve(part, guards=left, times=None)
-        done.append(part)
-    return tuple(done)
-
-
-def _names(part: Part, binder: Binder) -> bool:
-    """Whether its tags depend on a variable."""
-    ends = (node for each in part.binders for node in (each.low, each.high, each.where))
-    return binder.variable in symbols(part.value, *ends)
-
-
-def _somewhere(conds: Sequence[Cond], binder: Binder) -> tuple[Cond, ...]:
-    """Conditions under which some value of a variable meets all of these; false where one is no bound of it."""
-    lows, highs = [binder.low], [binder.high]
-    for cond in conds:
-        match limit(cond, binder.variable):
-            case (True, end):
-                highs.append(end)
-            case (_, end):
-                lows.append(end)
-            case None:
-                return (algebra.FALSE,)
-    return tuple(algebra.lt(low, high) for low, high in product(lows, highs))
-
-
-def _within(value: Index, binder: Binder) -> Index:
-    """The expression, simplified by the variable's range."""
-    low, high = binder.low, binder.high
-    if not isinstance(low, Const) or not isinstance(high, Const) or binder.variable not in symbols(value):
-        return value
-    ranged = Symbol(binder.variable.name, "fresh", low.value, high.value - 1)
-    tight = substitute(value, {binder.variable: algebra.sym(ranged)})
-    return substitute(tight, {ranged: algebra.sym(binder.variable)})
 
 
 def common_guards(of: MadeOf) -> tuple[Cond, ...]:

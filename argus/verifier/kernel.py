@@ -86,11 +86,11 @@ def check_obligations(kernel: Kernel, session: Session) -> tuple[Analysis, tuple
 
 
 def first_unproved(kernel: Kernel, session: Session) -> tuple[str, str] | None:
-    """The first unproved invariant and the reason, or None if all are proved; does not search for counterexamples."""
+    """The unproved invariant that a verdict would report, and why; None if all are proved. No run is made."""
     analysis, found = check_obligations(kernel, session)
     if analysis.unmodelled:
         return "", analysis.unmodelled[0].reason
-    first = next((each for each in found if each.standing != "proved"), None)
+    first = next(iter(_by_cause(found)), None)
     return None if first is None else (first.obligation.invariant, first.reason or f"{first.obligation.what}: refuted")
 
 
@@ -171,17 +171,17 @@ def _conclude(
     start: float,
 ) -> Report:
     findings = tuple(_findings(kernel, analysis, checked))
-    suspects = sorted((j for j in checked if j.standing == "refuted"), key=_rank)
-    doubtful = sorted((j for j in checked if j.standing == "unknown"), key=_rank)
-    if suspects or doubtful or analysis.unmodelled:
-        found = refuter([_suspect(kernel, j) for j in (*suspects, *doubtful)])
+    unproved = _by_cause(checked)
+    suspects = [each for each in unproved if each.standing == "refuted"]
+    if unproved or analysis.unmodelled:
+        found = refuter([_suspect(kernel, each) for each in unproved])
         if found is not None:
             settled = tuple(_mark_refuted(finding, found) for finding in findings)
             others = _other_static_faults(kernel, found, suspects)
             return _report(
                 kernel, solver, Refuted(found.counterexample), settled, (found.diagnostic, *others), session, start
             )
-        return _unknown_report(kernel, solver, analysis, findings, [*suspects, *doubtful], session, start)
+        return _unknown_report(kernel, solver, analysis, findings, unproved, session, start)
     unbuilt = next((finding for finding in findings if finding.standing == "not built yet"), None)
     if unbuilt is not None:
         return _unchecked_report(kernel, solver, unbuilt, findings, session, start)
@@ -189,6 +189,12 @@ def _conclude(
     left = uncovered_outputs(kernel, [each.obligation for each in checked])
     names, warnings = tuple(each.name for each in left), tuple(each.warning for each in left)
     return _report(kernel, solver, verdict, findings, warnings, session, start, names)
+
+
+def _by_cause(checked: Sequence[CheckedObligation]) -> list[CheckedObligation]:
+    """The unproved obligations, refuted ones first, causes before symptoms."""
+    unproved = (each for each in checked if each.standing != "proved")
+    return sorted(unproved, key=lambda each: (each.standing != "refuted", _rank(each)))
 
 
 def _rank(checked: CheckedObligation) -> int:

@@ -109,7 +109,7 @@ def test_a_judge_may_ask_for_proofs_alone() -> None:
     for mutant in drop(kernel):
         judged = judge(mutant)
         assert judged.fate == "unproved"
-        assert {judged.code, Judge(kernel)(mutant).code} <= {"I30", "I31"}
+        assert judged.code == Judge(kernel)(mutant).code
     scaled = KERNELS["scaled_output"]
     (number,) = (operator for operator in OPERATORS if operator.name == "other_number")
     retold = [mutant for mutant in number(scaled) if "0.5" in mutant.what]

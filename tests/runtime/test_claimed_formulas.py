@@ -66,6 +66,7 @@ TWINS = {
     "formula_decay_of_the_newest": {"M": 20, "N": 30},
     "formula_turned_the_other_way": {"M": 20},
     "formula_mean_of_none": {"R": 20},
+    "formula_amplified_constants": {"N": 300},
     "formula_attention_sink_twice": {"M": 20, "N": 30},
     "formula_decay_by_two_of_the_first": {"M": 20, "N": 30},
     "formula_mean_of_at_least_two": {"M": 20, "N": 1},

@@ -101,3 +101,10 @@ def test_kernels_of_the_corpus_have_their_formula(name: str) -> None:
 def test_kernels_of_the_corpus_have_no_wrong_formula(name: str) -> None:
     _, formula, (old, new) = CASES[name]
     assert isinstance(verify(traced(name, formula.replace(old, new)), budget=WITHOUT_RUNS).verdict, Unknown)
+
+
+def test_constants_whose_rounding_is_amplified_stand_for_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    (template,) = templates(CORPUS / "refuted" / "formula_amplified_constants.py")
+    assert isinstance(verify(template.trace(), budget=WITHOUT_RUNS).verdict, Unknown)
+    monkeypatch.setattr(equality_claims, "near", always)
+    assert isinstance(verify(template.trace(), budget=WITHOUT_RUNS).verdict, Proved)

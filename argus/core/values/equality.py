@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cache
-from itertools import product
+from itertools import islice, product
 from math import isfinite, isnan
 from typing import TypeVar
 
@@ -50,6 +50,8 @@ _TESTS = 4
 _SEEDS = 3
 _SMALL = (2, 3, 5, 1, 4)
 _TOLERANCE = 1e-7
+_OF_CONSTANTS = 1e-4
+_SAMPLES = 24
 
 
 @frozen
@@ -337,18 +339,33 @@ def resolved(value: Poly, facts: tuple[Cond, ...]) -> Poly:
 
 def _witness(a: Expr, b: Expr, facts: tuple[Cond, ...]) -> Different | None:
     """Sizes at which the numbers differ by more than rounding explains."""
+    for found in _numbers(a, b, facts):
+        finite = isfinite(found.left) and isfinite(found.right)
+        if finite and not _near(found, _TOLERANCE):
+            return found
+    return None
+
+
+def near(a: Expr, b: Expr) -> bool:
+    """Whether numbers at a few small sizes agree but for the rounding of constants, which nothing may amplify."""
+    known = [each for each in islice(_numbers(a, b, ()), _SAMPLES) if not isnan(each.left) and not isnan(each.right)]
+    return bool(known) and all(each.left == each.right or _near(each, _OF_CONSTANTS) for each in known)
+
+
+def _near(found: Different, tolerance: float) -> bool:
+    left, right = found.left, found.right
+    return isfinite(left - right) and abs(left - right) <= tolerance * max(1.0, abs(left), abs(right))
+
+
+def _numbers(a: Expr, b: Expr, facts: tuple[Cond, ...]) -> Iterator[Different]:
+    """Both values at small sizes that meet the facts, of drawn elements."""
     names = sorted(free_symbols(a) | free_symbols(b) | symbols(*facts), key=lambda symbol: symbol.name)
     for sizes in _assignments(names):
         if not all(evaluate_index(fact, sizes, arrays=INTEGERS) for fact in facts):
             continue
         for seed in range(_SEEDS):
             at = Evaluation(sizes, seeded(seed), seed=seed)
-            left, right = float(at.value(a)), float(at.value(b))
-            if isnan(left) or isnan(right) or not (isfinite(left) and isfinite(right)):
-                continue
-            if abs(left - right) > _TOLERANCE * max(1.0, abs(left), abs(right)):
-                return Different(sizes, seed, left, right)
-    return None
+            yield Different(sizes, seed, float(at.value(a)), float(at.value(b)))
 
 
 def _assignments(names: list[Symbol]) -> Iterator[dict[Symbol, int]]:

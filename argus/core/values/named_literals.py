@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import log
+
+from attrs import frozen
 
 from argus.core.values.expr import Expr, Fn, Number, expr, fn
 from argus.core.values.rewriting import map_parts
@@ -17,13 +19,42 @@ _FACTORS = 1024
 """Greatest factor, and denominator of one of a number that f64 rounds; f32 numbers have powers of 2 as factors."""
 
 
+@frozen
+class _Literal:
+    """A literal, what it stands for, and that in words."""
+
+    value: Fraction
+    exact: Expr
+    words: str
+
+
 def named_literals(root: Expr) -> tuple[Expr, frozenset[str]]:
     """The expression with such literals replaced by what they stand for, and in words which ones were.
 
     Only where a change of base has them: in the argument of a power of 2, and times a logarithm.
     """
-    known: dict[tuple[Expr, bool], Expr] = {}
     said: set[str] = set()
+
+    def exact(found: _Literal) -> Expr:
+        said.add(found.words)
+        return found.exact
+
+    return _with_literals(root, exact), frozenset(said)
+
+
+def rounded_literals(root: Expr) -> Expr:
+    """The expression with such literals as a machine may round them, each in its own way: by a few 2^-22 of it."""
+    places: dict[Fraction, int] = {}
+
+    def rounded(found: _Literal) -> Expr:
+        place = places.setdefault(found.value, len(places) + 1)
+        return expr(found.value * (1 + place * Fraction(1, 1 << 22)))
+
+    return _with_literals(root, rounded)
+
+
+def _with_literals(root: Expr, by: Callable[[_Literal], Expr]) -> Expr:
+    known: dict[tuple[Expr, bool], Expr] = {}
 
     def visit(node: Expr, *, named: bool) -> Expr:
         key = node, named
@@ -34,12 +65,11 @@ def named_literals(root: Expr) -> tuple[Expr, frozenset[str]]:
     def changed(node: Expr, *, named: bool) -> Expr:
         found = _named(node.value) if named and isinstance(node, Number) else None
         if found is not None:
-            said.add(found[1])
-            return found[0]
+            return by(found)
         inside = isinstance(node, Fn) and (_begins(node) or (named and node.name in _LINEAR))
         return map_parts(node, lambda each: visit(each, named=inside), lambda index: index, lambda cond: cond)
 
-    return visit(root, named=False), frozenset(said)
+    return visit(root, named=False)
 
 
 def _begins(node: Fn) -> bool:
@@ -48,8 +78,8 @@ def _begins(node: Fn) -> bool:
     return node.name == "exp2" or (node.name in ("mul", "div") and any(logarithms))
 
 
-def _named(value: Fraction) -> tuple[Expr, str] | None:
-    """(what a literal stands for, in words); None if it stands for itself."""
+def _named(value: Fraction) -> _Literal | None:
+    """What a literal stands for; None if it stands for itself."""
     if value.denominator < _FACTORS:
         return None
     for name, (number, exact) in _NAMES.items():
@@ -58,7 +88,7 @@ def _named(value: Fraction) -> tuple[Expr, str] | None:
         for bits, factor in ((52, ratio.limit_denominator(_FACTORS)), *([(23, _power_of_2(ratio))] if in_f32 else ())):
             if factor and abs(ratio / factor - 1) <= Fraction(1, 1 << bits) and abs(factor) <= _FACTORS:
                 times = "" if factor == 1 else f"{factor} * "
-                return fn("mul", expr(factor), exact), f"{float(value):.10g} for {times}{name}"
+                return _Literal(value, fn("mul", expr(factor), exact), f"{float(value):.10g} for {times}{name}")
     return None
 
 

@@ -8,9 +8,10 @@ from math import log, log2, nextafter, pi
 import numpy as np
 import pytest
 
+from argus.core.values.equality import near
 from argus.core.values.evaluation import Evaluation, seeded
 from argus.core.values.expr import Fn, element, expr, fn
-from argus.core.values.named_literals import named_literals
+from argus.core.values.named_literals import named_literals, rounded_literals
 
 LOG2_E = 1 / log(2)
 NAMED = [
@@ -54,3 +55,13 @@ def test_outside_a_change_of_base_they_are_numbers() -> None:
     x, number = element("X", 0), expr(Fraction(LOG2_E))
     assert not named_literals(fn("sub", fn("mul", x, number), x))[1]
     assert named_literals(fn("mul", fn("log2", x), expr(Fraction(log(2)))))[1]
+
+
+def test_rounding_of_constants_may_not_be_amplified() -> None:
+    x, e, two = element("X", 0), expr(Fraction(LOG2_E)), expr(Fraction(log(2)))
+    power = fn("exp2", fn("mul", x, e))
+    gone = fn("sub", fn("mul", fn("mul", x, e), two), x)
+    large = fn("exp2", fn("mul", gone, 10**25))
+    assert near(rounded_literals(power), named_literals(power)[0])
+    assert near(rounded_literals(fn("exp2", gone)), named_literals(fn("exp2", gone))[0])
+    assert not near(rounded_literals(large), named_literals(large)[0])

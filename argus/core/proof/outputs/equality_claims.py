@@ -21,9 +21,10 @@ from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Held, Stored, interpreted
 from argus.core.proof.values.held.unnamed import unnamed_reasons
+from argus.core.values.equality import near
 from argus.core.values.expr import Expr
 from argus.core.values.formula_text import formula_text
-from argus.core.values.named_literals import named_literals
+from argus.core.values.named_literals import named_literals, rounded_literals
 from argus.core.values.rewriting import elements, integers, mapped, substitute, written_size
 from argus.core.walk import fold, rebuild, symbols, topological
 from argus.core.walk import substitute as substitute_index
@@ -127,11 +128,19 @@ def difference(flow: Flow, held: Held, claim: Equals, at: Sequence[Sym], order: 
         )
         if meant is not algebra.TRUE:
             value, wanted = known.simplified(value), known.simplified(wanted)
-        if not known.equal(value, wanted) and not known.equal(named_literals(value)[0], named_literals(wanted)[0]):
+        if not known.equal(value, wanted) and not _equal_by_names(known, value, wanted):
             if unnamed := unnamed_reasons(case.value):
                 return unnamed[0]
             return f"what is stored{_shown(case.value, at, order)} is not known to equal the formula"
     return ""
+
+
+def _equal_by_names(known: Known, value: Expr, wanted: Expr) -> bool:
+    """The same with literals as the irrational numbers that they stand for, if their rounding changes little."""
+    sides = [(each, named_literals(each)[0]) for each in (value, wanted)]
+    return known.equal(*(named for _, named in sides)) and all(
+        each is named or near(rounded_literals(each), named) for each, named in sides
+    )
 
 
 def _shown(value: Expr, at: Sequence[Sym], order: Sequence[int]) -> str:

@@ -23,11 +23,14 @@ Words = npt.NDArray[Any]
 Cases = Callable[[], Iterator[dict[str, Any]]]
 
 
-def build(what: str, place: Path) -> int:
-    """Compile what `corpus` or `shipped` names into a folder, with index.json; 1 if anything was not built."""
+def build(what: str, place: Path, only: Sequence[str] = ()) -> int:
+    """Compile what `corpus` or `shipped` names into a folder, with index.json; 1 if anything was not built.
+
+    only: the beginnings of the names of those to build; all by default.
+    """
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    index = list(_corpus(place) if what == "corpus" else _shipped(place))
+    index = list(_corpus(place, tuple(only)) if what == "corpus" else _shipped(place, tuple(only)))
     (place / "index.json").write_text(json.dumps(index), encoding="utf-8")
     size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) / 2**20
     refused = [entry for entry in index if entry["refused"]]
@@ -37,13 +40,17 @@ def build(what: str, place: Path) -> int:
     return int(bool(refused))
 
 
-def _corpus(place: Path) -> Iterator[dict[str, Any]]:
+def _corpus(place: Path, only: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     for subject in subjects():
+        if only and not subject.stem.startswith(only):
+            continue
         yield _built(place, subject, partial(_stored, subject, place / subject.stem), lines=True)
 
 
-def _shipped(place: Path) -> Iterator[dict[str, Any]]:
+def _shipped(place: Path, only: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     for each in shipped():
+        if only and not each.stem.startswith(only):
+            continue
         subject = Subject(each.stem, each.trace())
         if all(kernel.target.name == TARGET for kernel in subject.kernels):
             cases = partial(_computed, subject, card_sizes(each))

@@ -296,6 +296,7 @@ def main() -> int:
     parser.add_argument("part", choices=("build", "run", "check", "child", "checked"))
     parser.add_argument("numbers", nargs="*", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--what", choices=("corpus", "shipped"), default="corpus")
+    parser.add_argument("--only", nargs="*", default=(), help="build: the beginnings of names; all by default")
     parser.add_argument("--output", type=Path, help="the result file")
     parser.add_argument("--tools", nargs="*", default=TOOLS, choices=TOOLS, help="tools of compute-sanitizer")
     parser.add_argument("--jobs", type=int, default=1, help="processes that check at a time")
@@ -306,7 +307,7 @@ def main() -> int:
         case "build":
             from corpus_build import build  # noqa: PLC0415 reason: the GPU's machine has no compiler
 
-            return build(given.what, folder(given.what))
+            return build(given.what, folder(given.what), given.only)
         case "run":
             return run(given.what, output, given.tools, given.seconds, given.jobs)
         case "check":

@@ -147,12 +147,17 @@ def compare_with_claims(
 
 
 def compare_with_interpreter(found: Mapping[str, Array], interpreted: Mapping[str, Array]) -> Comparison:
-    """Compares all outputs with the interpreter's, to within INTERPRETED roundings of each output's largest element."""
+    """Compares all outputs with the interpreter's, each within `interpreted_bound`."""
     made = np.concatenate([found[name].astype(np.float64).reshape(-1) for name in interpreted])
-    expected = [array.astype(np.float64).reshape(-1) for array in interpreted.values()]
-    roundings = [rounding_of(array.dtype) for array in interpreted.values()]
-    bounds = [np.full(e.shape, INTERPRETED * u * _largest(e)) for e, u in zip(expected, roundings, strict=True)]
-    return compare(made, np.concatenate(expected), np.concatenate(bounds), "the interpreter")
+    expected = np.concatenate([array.astype(np.float64).reshape(-1) for array in interpreted.values()])
+    bound = np.concatenate([interpreted_bound(array).reshape(-1) for array in interpreted.values()])
+    return compare(made, expected, bound, "the interpreter")
+
+
+def interpreted_bound(array: Array) -> Exact:
+    """INTERPRETED roundings of the largest element of an output of the interpreter, for each of its elements."""
+    exact = array.astype(np.float64)
+    return np.full(exact.shape, INTERPRETED * rounding_of(array.dtype) * _largest(exact))
 
 
 def _largest(array: Exact) -> float:

@@ -11,10 +11,10 @@ import pytest
 from argus.cli.main import main
 from argus.core.dtype import bf16
 from argus.core.ir import Kernel
-from argus.runtime.cpu.validate import claimed_difference
+from argus.runtime.cpu.differences import first_difference
 from argus.runtime.run import run
 from argus.verifier import claimed_formulas
-from argus.verifier.claimed_formulas import Array, claimed_outputs
+from argus.verifier.claimed_formulas import Array, ClaimedOutput, claimed_outputs
 from property_tests.programs import CORPUS, templates
 
 Captured = pytest.CaptureFixture[str]
@@ -157,11 +157,30 @@ def test_emitted_text_that_does_something_else_differs_from_the_claim() -> None:
     x = np.arange(8.0, dtype=np.float32).reshape(2, 4)
     arrays = {"X": x, "High": np.zeros(2, np.float32), "Low": np.zeros(2, np.float32)}
     right = {"High": x.max(1), "Low": x.min(1)}
-    assert claimed_difference(made, arrays, right, {"R": 2, "N": 4}) is None
-    found = claimed_difference(made, arrays, {**right, "Low": x.max(1)}, {"R": 2, "N": 4})
+    claims = tuple(claimed_outputs(made, arrays, {"R": 2, "N": 4}, 0))
+    assert first_difference(right, right, claims, exact=True) is None
+    wrong = {**right, "Low": x.max(1)}
+    found = first_difference(wrong, right, claims, exact=True)
     assert found is not None
     assert (found.tensor, found.index, found.found, found.count) == ("Low", (0,), "3.0", 2)
     assert found.expected == "0.0, as claimed"
+    by_interpreter = first_difference(right, wrong, claims, exact=True)
+    assert by_interpreter is not None
+    assert by_interpreter.found == "3.0 (found by the interpreter)"
+
+
+def test_a_sum_that_cancels_differs_by_the_rounding_of_its_terms() -> None:
+    """The interpreter's order of the terms is another; each of the two is within the formula's bound."""
+    expected = np.array([1e-6], np.float32)
+    claim = ClaimedOutput("S", np.array([0]), np.array([1e-6]), np.array([1e-7]))
+
+    def agree(found: float, *claims: ClaimedOutput) -> bool:
+        outputs = {"S": np.array([found], np.float32)}
+        return first_difference(outputs, {"S": expected}, claims, exact=False) is None
+
+    assert not agree(1.00001e-6)
+    assert agree(1.00001e-6, claim)
+    assert not agree(1.2e-6, claim)
 
 
 def test_the_commands_say_so(capsys: Captured) -> None:

@@ -22,6 +22,7 @@ from argus.interp.interpret import interpret_program
 from argus.interp.memory.loading import inputs, outputs
 from argus.interp.programs import launch_sizes
 from argus.interp.search.search import sizes_in_order
+from argus.runtime.cpu.differences import first_difference
 from argus.runtime.cpu.launch import (
     GIBIBYTES,
     Finding,
@@ -41,13 +42,12 @@ from argus.runtime.cpu.validate import (
     Emitted,
     Trial,
     Validation,
-    claimed_difference,
-    difference,
     every_text,
     is_exact,
     seeds_of,
     unit,
 )
+from argus.verifier.claimed_formulas import claimed_outputs
 
 Array = npt.NDArray[Any]
 Built = Sequence[tuple[Launch, Emitted, Unit, Executable]]
@@ -164,7 +164,8 @@ def _trial(program: Program, built: Built, sizes: Mapping[str, int], seed: int, 
         return Trial(sizes, seed, exact, 0, None, tuple(findings), ended, limit)
     expected = interpret_program(program, *arrays.values(), tags=False)
     found = {name: _contents(program, memory, name, sizes, array) for name, array in expected.items()}
-    differs = difference(found, expected, exact=exact) or claimed_difference(program, arrays, found, sizes)
+    claims = tuple(claimed_outputs(program, arrays, sizes, 0))
+    differs = first_difference(found, expected, claims, exact=exact)
     return Trial(sizes, seed, exact, sum(each.size for each in found.values()), differs, tuple(findings))
 
 

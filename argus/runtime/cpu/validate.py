@@ -2,7 +2,7 @@
 
 Inputs are small integers, so sums are exact in every order and outputs must agree bit for bit, unless the kernel uses a
 function that the machine approximates (exponential, root, quotient and such); those agree within the bound of
-`argus.verifier.reference`. Outputs with a claimed formula are compared with it, too.
+`argus.runtime.cpu.differences`. Outputs with a claimed formula are compared with it, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from attrs import evolve, field, frozen
 
 from argus.core.algebra import TRUE
 from argus.core.diagnostic import ArgusError
-from argus.core.ir import Copy, Fold, Kernel, Map, Op, Program, walk
+from argus.core.ir import Copy, Fold, Kernel, Map, Op, walk
 from argus.core.ir.element_walk import nodes
 from argus.core.memory.placement import shared_memory_plan
 from argus.emit.artifact import LaunchInfo, cuda_launch, launch_info
@@ -32,6 +32,7 @@ from argus.emit.names import assign_names
 from argus.interp.memory.loading import inputs, outputs
 from argus.interp.search.search import sizes_in_order
 from argus.interp.violation import UnsatisfiedPromiseError
+from argus.runtime.cpu.differences import Difference, first_difference
 from argus.runtime.cpu.launch import (
     GIBIBYTES,
     Finding,
@@ -46,7 +47,6 @@ from argus.runtime.cpu.launch import (
 from argus.runtime.run import inputs_of
 from argus.verifier.api import interpret
 from argus.verifier.claimed_formulas import claimed_outputs
-from argus.verifier.reference import compare_with_interpreter
 
 Array = npt.NDArray[Any]
 _EXACT = frozenset({"neg", "add", "sub", "mul", "max", "min", "abs", "fma"})
@@ -58,20 +58,6 @@ _MOST_WORK = 1 << 21
 """The largest product of the sizes that are chosen: a second in the interpreter."""
 SEEDS = 3
 SECONDS = 60.0
-
-
-@frozen
-class Difference:
-    """The first element in which an output differs, of `count`.
-
-    found: by the text. expected: by the interpreter, or by the claimed formula.
-    """
-
-    tensor: str
-    index: tuple[int, ...]
-    found: str
-    expected: str
-    count: int
 
 
 @frozen
@@ -240,7 +226,8 @@ def run_trial(
         )
         for buffer in outputs(kernel)
     }
-    differs = difference(found, expected, exact=exact) or claimed_difference(kernel, arrays, found, sizes)
+    claims = tuple(claimed_outputs(kernel, arrays, sizes, 0))
+    differs = first_difference(found, expected, claims, exact=exact)
     count = sum(each.size for each in found.values())
     return Trial(sizes, seed, exact, count, differs, answer.findings, text=text.number)
 
@@ -260,31 +247,3 @@ def is_exact(kernel: Kernel) -> bool:
     """Whether every operation of a kernel is exact on small integers."""
     ops = {node.name for s in walk(kernel.body) if isinstance(s, Map) for node in nodes(s.elem) if isinstance(node, Op)}
     return ops <= _EXACT and not any(isinstance(s, Fold) for s in walk(kernel.body))
-
-
-def claimed_difference(
-    kernel: Kernel | Program, arrays: Mapping[str, Array], found: Mapping[str, Array], sizes: Mapping[str, int]
-) -> Difference | None:
-    """The first element that differs from the formula that the kernel claims of it, beyond what rounding explains."""
-    for claim in claimed_outputs(kernel, arrays, sizes, 0):
-        ours = found[claim.output][claim.rows].astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            near = (ours == claim.expected) | (np.abs(ours - claim.expected) <= claim.bound)
-        differs = ~near & ~np.isinf(claim.bound)
-        if differs.any():
-            row, *rest = (int(axis[0]) for axis in np.nonzero(differs))
-            at, expected = (row, *rest), f"{claim.expected[row, *rest]}, as claimed"
-            return Difference(claim.output, (int(claim.rows[row]), *rest), str(ours[at]), expected, int(differs.sum()))
-    return None
-
-
-def difference(found: Mapping[str, Array], expected: Mapping[str, Array], *, exact: bool) -> Difference | None:
-    for name, array in expected.items():
-        ours, theirs = found[name].astype(np.float64), array.astype(np.float64)
-        differs = (ours != theirs) & ~(np.isnan(ours) & np.isnan(theirs))
-        if not exact and compare_with_interpreter({name: found[name]}, {name: array}).right:
-            continue
-        if differs.any():
-            at = tuple(int(axis[0]) for axis in np.nonzero(differs))
-            return Difference(name, at, str(ours[at]), str(theirs[at]), int(differs.sum()))
-    return None

@@ -14,7 +14,7 @@ from argus.core.ir import Buffer, Copy, Kernel, Program, program_claims, walk
 from argus.core.proof.analysis import Analysis, analyse
 from argus.core.proof.outputs.launch_context import LaunchContext, launch_contexts
 from argus.core.proof.outputs.program_claims import Claimed, program_equality_obligations
-from argus.core.proof.outputs.programs import ProgramContext
+from argus.core.proof.outputs.program_context import ProgramContext
 from argus.core.proof.values.content import Number, TensorContent, TensorData, Top
 from argus.core.proof.values.held.between import Left, value_before
 from argus.core.query import Budget

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.ir import Kernel
-from argus.core.proof import analysis
+from argus.core.proof import tile_claims
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.values import contents
@@ -23,7 +23,7 @@ WITHOUT_RUNS = evolve(Budget(), runs=0)
 
 def without_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Switch off the rules, and that they decide first what tags do not say."""
-    monkeypatch.setattr(analysis, "_by_rules", _undecided)
+    monkeypatch.setattr(tile_claims, "_by_rules", _undecided)
     monkeypatch.setattr(contents, "not_said_by_tags", nothing)
 
 

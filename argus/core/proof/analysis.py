@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Read
 from argus.core.ir import Alloc, Assume, Buffer, Copy, Kernel, Mma, Stmt, Sync, Tag, walk
-from argus.core.proof.dataflow import reads
+from argus.core.proof import tile_claims
 from argus.core.proof.dataflow.access import Accesses
 from argus.core.proof.dataflow.flattened_views import FlattenedKernel, flatten_views
 from argus.core.proof.dataflow.loop_invariants import LoopCarried, connect_carried, loop_carried
@@ -18,9 +18,9 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import NotModelled, Timeline, divides_safely, timeline
 from argus.core.proof.limits import boxes, budgets, divisors, indirect_index, integers, memory
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.outputs import claims, equality_claims, product_formulas, programs, writes
+from argus.core.proof.outputs import programs, writes
 from argus.core.proof.outputs.data_contracts import PromiseProver, promise_prover
-from argus.core.proof.outputs.programs import NO_PROGRAM, ProgramContext
+from argus.core.proof.outputs.program_context import NO_PROGRAM, ProgramContext
 from argus.core.proof.outputs.supertile_forms import with_supertile_forms
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync import divergent_waves, epochs, races, visibility
@@ -32,9 +32,8 @@ from argus.core.proof.sync.roles.obligations import sequentialise
 from argus.core.proof.values import elementwise
 from argus.core.proof.values.content import TensorContent, TensorData
 from argus.core.proof.values.held.between import Left
-from argus.core.proof.values.recognisers import folding, scales
+from argus.core.proof.values.recognisers import folding
 from argus.core.proof.values.sums import Accumulator
-from argus.core.proof.values.value_flow import ValueFlow, factor_obligations, value_flow
 from argus.core.query import Unsat
 from argus.core.walk import mentions, symbols
 
@@ -242,23 +241,15 @@ def _path_obligations(flow: Flow, agent: Agent, others: ProgramContext) -> Itera
     tiles = LoopCarried(flow, loop_carried(line))
     connect_carried(flow, tiles)
     yield from programs.split_reduction_obligations(
-        _kernel_obligations(flow, sums, tiles, agent, others, others.followed), others, flow.sums
+        _kernel_obligations(flow, sums, tiles, agent, others), others, flow.sums
     )
     yield from programs.program_obligations(flow, others)
 
 
 def _kernel_obligations(
-    flow: Flow,
-    sums: tuple[Accumulator, ...],
-    tiles: LoopCarried,
-    agent: Agent,
-    others: ProgramContext,
-    followed: Collection[Buffer],
+    flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried, agent: Agent, others: ProgramContext
 ) -> Iterator[Obligation]:
-    """The obligations of one launch on one control path, independent of other launches.
-
-    followed: outputs whose values formulas of a program follow.
-    """
+    """The obligations of one launch on one control path, besides those towards other launches."""
     line, accesses = flow.timeline, flow.accesses
     yield from budgets.budget_obligations(line, accesses)
     yield from divisors.divisor_obligations(line)
@@ -268,77 +259,13 @@ def _kernel_obligations(
     yield from memory.access_obligations(line, accesses, lambda buffer: buffer not in gathered)
     yield from _barrier_obligations(line)
     yield from _global_order_obligations(line)
-    proofs = equality_claims.formula_proofs(flow)
-    by_values = equality_claims.decided_by_values(flow, proofs, followed)
     if "lds" in line.kernel.target.queues:
         yield from races.race_obligations(flow)
     else:
         yield from visibility.visibility_obligations(accesses, agent.body, agent.threads, agent.barrier, agent.rings)
         yield from boxes.descriptor_obligations(line)
-    if by_values:
-        yield from _by_values(flow, sums, proofs)
-    else:
-        first = tuple(_by_rules(flow, sums, tiles, proofs))
-        undecided = others.alone and any(each.unknown for each in first)
-        yield from _by_expressions(flow, sums, proofs, first) if undecided else first
+    yield from tile_claims.tile_obligations(flow, sums, tiles, others)
     yield from writes.unclaimed_output_obligations(flow)
-
-
-def _by_values(flow: Flow, sums: tuple[Accumulator, ...], proofs: equality_claims.Proofs) -> Iterator[Obligation]:
-    """Where claims that are proved give the values of all outputs: that what is read has arrived, and the claims."""
-    yield from reads.arrival_obligations(flow)
-    yield from claims.assertion_obligations(flow, sums, proofs, masked=False)
-
-
-def _by_rules(
-    flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried, proofs: equality_claims.Proofs
-) -> Iterator[Obligation]:
-    """What tiles hold on the way to the outputs, and the claims, by rules for tags."""
-    yield from reads.read_obligations(flow)
-    yield from _content_obligations(flow, sums, tiles)
-    yield from claims.assertion_obligations(flow, sums, proofs, masked=True)
-
-
-def _by_expressions(
-    flow: Flow, sums: tuple[Accumulator, ...], proofs: equality_claims.Proofs, otherwise: tuple[Obligation, ...]
-) -> tuple[Obligation, ...]:
-    """The same by the expressions of what tiles hold; the others where those leave something unknown too."""
-    proofs = {**proofs, **product_formulas.product_proofs(flow)}
-    if equality_claims.decided_by_values(flow, proofs):
-        return tuple(_by_values(flow, sums, proofs))
-    read_off = value_flow(flow)
-    if not read_off.outputs_said_by_tags(equality_claims.proved_outputs(flow, proofs)):
-        return otherwise
-    found: list[Obligation] = []
-    for each in _read_off_obligations(read_off, sums, proofs):
-        if each.unknown:
-            return otherwise
-        found.append(each)
-    return tuple(found)
-
-
-def _read_off_obligations(
-    flow: ValueFlow, sums: tuple[Accumulator, ...], proofs: equality_claims.Proofs
-) -> Iterator[Obligation]:
-    mine = tuple(Accumulator(flow, each.buffer) for each in sums)
-    yield from claims.assertion_obligations(flow, mine, proofs, masked=True)
-    for step in flow.timeline.steps:
-        if isinstance(step.stmt, Mma):
-            a, b, *_ = flow.accesses.of(step)
-            yield from claims.meeting_obligations(flow, step, step.stmt, flow.read(a), flow.read(b))
-    yield from factor_obligations(flow)
-    yield from scales.obligations(flow)
-    yield from reads.arrival_obligations(flow)
-
-
-def _content_obligations(flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried) -> Iterator[Obligation]:
-    """What tiles hold on the way to the outputs, by their tags."""
-    for accumulator in sums:
-        yield from accumulator.obligations()
-    yield from tiles.obligations()
-    yield from claims.operand_obligations(flow, (*sums, *tiles.sums.values()))
-    yield from elementwise.map_obligations(flow)
-    yield from scales.obligations(flow)
 
 
 def _accumulators(line: Timeline) -> tuple[Buffer, ...]:

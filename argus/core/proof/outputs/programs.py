@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import product
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
 from argus.core import algebra
 from argus.core.check import read_terms
@@ -18,6 +18,7 @@ from argus.core.proof.dataflow.separable_index import Separable, symbolic_parts
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.padded_stores import no_padding_obligation
+from argus.core.proof.outputs.program_context import ProgramContext
 from argus.core.proof.outputs.segments import row_segments
 from argus.core.proof.outputs.store_coverage import (
     block_injectivity,
@@ -30,52 +31,11 @@ from argus.core.proof.outputs.tile_index import tile_grid
 from argus.core.proof.sync.interlaunch import content_after, is_claimed_whole, tensor_data
 from argus.core.proof.values.content import Data, Number, TensorContent, TensorData, Top, content_error, nonempty
 from argus.core.proof.values.held.between import Left, value_left
-from argus.core.proof.values.held.terms import reasons
 from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.splits import is_sum
-from argus.core.values.expr import Expr
 from argus.core.walk import substitute, symbols
 
 _MOST_PARTS = 64
-
-
-@frozen(eq=False)
-class ProgramContext:
-    """The rest of a program, seen from one of its launches.
-
-    before: the contents that earlier launches left in its tensors. read_later: its tensors that later launches read.
-    values: of a program that claims formulas, what each of its tensors holds before the launch; else None.
-    claimed: its tensors of which the program claims a formula. left: what it leaves in those that it writes.
-    """
-
-    before: Mapping[Buffer, TensorContent]
-    read_later: frozenset[Buffer]
-    values: Mapping[Buffer, Expr] | None = None
-    claimed: frozenset[Buffer] = frozenset()
-    left: Mapping[Buffer, Left | str] = field(factory=dict[Buffer, "Left | str"])
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the kernel is launched by itself."""
-        return not self.before and not self.read_later and self.values is None
-
-    def has_value(self, buffer: Buffer) -> bool:
-        """Whether the value of a tensor is known before the launch."""
-        return self.values is not None and not reasons(self.values[buffer])
-
-    @property
-    def alone(self) -> bool:
-        """Whether there are no other launches."""
-        return not self.before and not self.read_later and self.values is None
-
-    @property
-    def followed(self) -> frozenset[Buffer]:
-        """The tensors that the launch writes with known values, of which formulas say what becomes of them."""
-        known = {buffer for buffer, left in self.left.items() if isinstance(left, Left)}
-        return frozenset(known & (self.read_later | self.claimed))
-
-
-NO_PROGRAM = ProgramContext({}, frozenset())
 
 
 def program_obligations(flow: Flow, others: ProgramContext) -> Iterator[Obligation]:

@@ -1,0 +1,52 @@
+"""The rest of a program, seen from one of its launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from argus.core.ir import Buffer
+from argus.core.proof.values.content import TensorContent
+from argus.core.proof.values.held.between import Left
+from argus.core.proof.values.held.terms import reasons
+from argus.core.values.expr import Expr
+
+
+@frozen(eq=False)
+class ProgramContext:
+    """The rest of a program, seen from one of its launches.
+
+    before: the contents that earlier launches left in its tensors. read_later: its tensors that later launches read.
+    values: of a program that claims formulas, what each of its tensors holds before the launch; else None.
+    claimed: its tensors of which the program claims a formula. left: what it leaves in those that it writes.
+    """
+
+    before: Mapping[Buffer, TensorContent]
+    read_later: frozenset[Buffer]
+    values: Mapping[Buffer, Expr] | None = None
+    claimed: frozenset[Buffer] = frozenset()
+    left: Mapping[Buffer, Left | str] = field(factory=dict[Buffer, "Left | str"])
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the kernel is launched by itself."""
+        return not self.before and not self.read_later and self.values is None
+
+    def has_value(self, buffer: Buffer) -> bool:
+        """Whether the value of a tensor is known before the launch."""
+        return self.values is not None and not reasons(self.values[buffer])
+
+    @property
+    def alone(self) -> bool:
+        """Whether there are no other launches."""
+        return not self.before and not self.read_later and self.values is None
+
+    @property
+    def followed(self) -> frozenset[Buffer]:
+        """The tensors that the launch writes with known values, of which formulas say what becomes of them."""
+        known = {buffer for buffer, left in self.left.items() if isinstance(left, Left)}
+        return frozenset(known & (self.read_later | self.claimed))
+
+
+NO_PROGRAM = ProgramContext({}, frozenset())

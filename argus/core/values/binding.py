@@ -355,10 +355,10 @@ def greatest(variable: Symbol, low: Index, high: Index, where: Poly, body: Poly)
     low, high = clipped(low, high)
     inner = {m: c for m, c in body.terms if any(variable in atom.free for atom, _ in m)}
     outer = polys.add(*(polys.of_monomial(m, c) for m, c in body.terms if m not in inner))
-    if not inner:
-        return outer, test
     if variable not in where.free:
         where = ONE  # the test has it
+    if not inner or (where is ONE and algebra.sub(high, low) is algebra.const(1)):
+        return replace(body, {variable: low}), test
     size = sum((abs(c) for c in inner.values()), Fraction(0))
     moving = polys.scale(polys.sub(body, outer), 1 / size)
     if where is ONE and (joined := _over_iterations(variable, low, high, moving)) is not None:
@@ -372,9 +372,9 @@ def greatest(variable: Symbol, low: Index, high: Index, where: Poly, body: Poly)
     low, high = (rounded_by(each, name, where) for each in (low, high))
     if (turned_round := _exchanged_maximum(name, low, high, where, moving)) is not None:
         return polys.add(outer, polys.scale(turned_round, size)), test
-    if name != variable:  # the body may have other terms under this name
-        return polys.add(outer, polys.scale(greatest(name, low, high, where, moving)[0], size)), test
-    return polys.add(outer, polys.scale(of_atom(greatest_atom(name, low, high, where, moving)), size)), test
+    form = (name, low, high, where, moving)  # the body may have other terms under another name
+    atom = greatest(*form)[0] if name != variable else of_atom(greatest_atom(*form))
+    return polys.add(outer, polys.scale(atom, size)), test
 
 
 def _exchanged_maximum(variable: Symbol, low: Index, high: Index, where: Poly, body: Poly) -> Poly | None:

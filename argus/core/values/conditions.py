@@ -52,7 +52,8 @@ class Scope:
 
     def over(self, variable: Symbol, *conds: Cond) -> Scope:
         """The scope of a reduction's body: its range and condition hold."""
-        return Scope(self.tests | {(undivided(cond), True) for cond in conds}, self.bound | {variable})
+        tests = {(undivided(cond), True) for cond in conds if cond is not algebra.TRUE}
+        return Scope(self.tests | tests, self.bound | {variable})
 
     def of(self, free: frozenset[Symbol]) -> Scope:
         """The scope of a condition with these variables: without others that surely have a value within it."""
@@ -151,7 +152,8 @@ def _says(own: Condition, needed: Condition, is_same: Same) -> bool:
             free = symbols(own.goal, *own.given)
         case Apart(), Apart():
             parts = own.of, content(own.of, positive=False)[2]  # what is not 0 has no factor that is
-            same, free = any(is_same(needed.of, part) for part in parts), own.of.free
+            either = needed.of, scale(needed.of, -1)
+            same, free = any(is_same(of, part) for of in either for part in parts), own.of.free
         case (Positive(), Positive()) | (NotNegative(), NotNegative()):
             same, free = is_same(needed.of, own.of), own.of.free
         case _:

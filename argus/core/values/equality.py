@@ -115,7 +115,7 @@ def _are_proportional(x: Poly, y: Poly, shown: set[Condition]) -> bool:
         return False
     divisors = set[Poly]()
     found = proportional(x, y, lambda part: _finished(part, divisors, ()))
-    return found is not None and not beyond(map(Apart, divisors), shown)
+    return found is not None and not beyond(settled(map(Apart, divisors), ()), shown)
 
 
 def _leaves(a: Value, b: Value, facts: tuple[Cond, ...], path: tuple[Poly, ...]) -> set[Condition] | None:

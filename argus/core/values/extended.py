@@ -26,7 +26,8 @@ from argus.core.values.cases import (
     opened,
 )
 from argus.core.values.conditions import positive
-from argus.core.values.meeting import joined
+from argus.core.values.ends import at_most
+from argus.core.values.meeting import joined, neighbours
 from argus.core.values.truth import above
 
 
@@ -117,7 +118,20 @@ def maximum_of(a: Value, b: Value) -> Value:
         merged = _joined(a, b)
         if merged is not None:
             return merged
+        for one, other in ((a, b), (b, a)):
+            if isinstance(one, Poly) and isinstance(other, Open) and (rest := _extended(other, one)) is not None:
+                return maximum_of(*rest)
     return on_pairs(a, b, _larger)
+
+
+def _extended(of: Open, by: Poly) -> tuple[Value, Poly] | None:
+    """The maximum with one of several pieces in its range, and the largest of the other pieces."""
+    pieces = polys.pieces_of(by)
+    for i, piece in enumerate(pieces):
+        whole = _joined(of, piece) if len(pieces) > 1 else None
+        if whole is not None:
+            return whole, polys.largest([*pieces[:i], *pieces[i + 1 :]])
+    return None
 
 
 def _joined(a: Open | Poly, b: Open | Poly) -> Value | None:
@@ -134,6 +148,28 @@ def _joined(a: Open | Poly, b: Open | Poly) -> Value | None:
             union = joined(one, two) if rests[0] is rests[1] else [one, two]
             if len(union) == 1 and not polys.greatest_in(rests[0]):
                 return _restated(union[0], factor, rests[0])
+    for value, other in ((a, b), (b, a)):
+        if isinstance(other, Poly) and (found := _with_neighbour(value, other)) is not None:
+            return found
+    return None
+
+
+def _with_neighbour(value: Open | Poly, element: Poly) -> Poly | None:
+    """The larger of c + k G and c + k g with k > 0, where g is what G's body is beside G's range.
+
+    The set has this element, so it is not empty, whether the range is or not.
+    """
+    whole = value.of if isinstance(value, Open) else value
+    for atom, factor in polys.greatest_in(whole):
+        if factor <= 0 or not _own_test(value, atom) or not at_most(atom.low, atom.high):
+            continue
+        rest = polys.sub(whole, polys.scale(of_atom(atom), factor))
+        wanted = polys.scale(polys.sub(element, rest), 1 / factor)
+        for at, low, high in neighbours(atom):
+            body, where = (binding.replace(part, {atom.variable: at}) for part in (atom.body, atom.where))
+            if body is wanted and where is ONE:
+                longer = binding.greatest(atom.variable, low, high, atom.where, atom.body)[0]
+                return polys.add(rest, polys.scale(longer, factor))
     return None
 
 

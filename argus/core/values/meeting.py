@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 from argus.core import algebra
@@ -49,6 +50,13 @@ def _meeting(first: Greatest, second: Greatest) -> Index | None:
         if ends - {meet} <= limits and starts - {meet} <= floors:
             return first.low
     return None
+
+
+def neighbours(of: Greatest) -> Iterator[tuple[Index, Index, Index]]:
+    """(place, low, high): the places next to the range, each with the range that has it too."""
+    before = algebra.sub(of.low, 1)
+    yield before, before, of.high
+    yield of.high, of.low, algebra.add(of.high, 1)
 
 
 def over_iterations(variable: Symbol, low: Index, high: Index, inner: Greatest) -> tuple[Index, Index] | None:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import pytest
 from attrs import frozen
 
-from argus.core.algebra import add, le, lt, mul, sym
+from argus.core.algebra import add, const, le, lt, mul, sub, sym
 from argus.core.index import Index, Symbol
 from argus.core.values.equality import Different, Equal, by_normal_forms, equal
-from argus.core.values.expr import Expr, ReduceOp, choose, compare, element, expr, fn, reduce_
+from argus.core.values.expr import Expr, ReduceOp, choose, compare, element, expr, fn, infinity, reduce_
+from argus.core.values.rewriting import substitute
 from argus.solvers.z3_backend import Z3
 from property_tests.values.numbers import differ
 from property_tests.values.pairs import answer, outcome
@@ -75,6 +76,18 @@ def of_a_choice(function: str) -> Identity:
     )
 
 
+def peeled(op: ReduceOp, body: Expr) -> Identity:
+    """The extremum over [0, N] of the element at 0 and the others; in the wrong one, of the element at N + 1."""
+    combined, rest = "max" if op == "max" else "min", reduce_(op, INNER, 1, add(N, 1), body)
+    first, beyond = (substitute(body, {INNER: at}) for at in (const(0), add(N, 1)))
+    return Identity(fn(combined, first, rest), reduce_(op, INNER, 0, add(N, 1), body), fn(combined, beyond, rest))
+
+
+def last_apart(places: int) -> Expr:
+    """The greatest of [0, N) and of the element so many places after it."""
+    return fn("max", reduce_("max", INNER, 0, N, x(B)), x(add(N, places)))
+
+
 def identities() -> Mapping[str, Identity]:
     whole = expr(N)
     z, scaled = element("Z", A, B), element("Z", A, B) * 2 + element("Y", A)
@@ -86,6 +99,26 @@ def identities() -> Mapping[str, Identity]:
             reduce_("max", OUTER, 0, N, reduce_("max", INNER, 0, M, element("Z", A, B) * 2) + element("Y", A)),
             fold("max", INNER, OUTER, scaled),
             fold("max", INNER, OUTER, scaled + element("Y", B)),
+        ),
+        "a maximum without its first element": peeled("max", x(B) * element("Y", B) + element("Z", 0)),
+        "a minimum without its first element": peeled("min", x(B)),
+        "a maximum of maxima without its first element": peeled("max", fn("max", x(B), expr(0))),
+        "a maximum under a condition without its first element": peeled("max", choose(le(B, Q), x(B), infinity(-1))),
+        "a maximum without its last element": Identity(
+            last_apart(0), reduce_("max", INNER, 0, add(N, 1), x(B)), last_apart(1)
+        ),
+        "a maximum in a sum": Identity(
+            reduce_("sum", OUTER, 0, M, peeled("max", x(A, B)).left),
+            reduce_("sum", OUTER, 0, M, peeled("max", x(A, B)).right),
+            reduce_("sum", OUTER, 0, M, peeled("max", x(A, B)).wrong),
+        ),
+        "a maximum of two elements first": Identity(
+            fn("max", fn("max", x(0), x(1)), reduce_("max", INNER, 2, add(N, 2), x(B))),
+            reduce_("max", INNER, 0, add(N, 2), x(B)),
+            fn("max", fn("max", x(0), x(add(N, 2))), reduce_("max", INNER, 2, add(N, 2), x(B))),
+        ),
+        "a maximum of one element": Identity(
+            reduce_("max", INNER, N, add(N, 1), x(B)), x(N), reduce_("max", INNER, N, add(N, 2), x(B))
         ),
         "differences of neighbours": Identity(neighbours(1), ends(1), ends(2)),
         "differences two apart": Identity(neighbours(2), ends(2), ends(1)),
@@ -117,6 +150,15 @@ def test_maxima_whose_ranges_depend_on_each_other_keep_their_places() -> None:
 
     assert isinstance(equal(below, fold("max", INNER, OUTER, z)), Different)
     assert not isinstance(equal(scaled, fold("max", INNER, OUTER, z * element("Y", A))), Equal)
+
+
+def test_an_element_beside_a_range_that_may_be_empty_stays_apart() -> None:
+    after = fn("max", x(Q), reduce_("max", INNER, 0, N, choose(lt(Q, B), x(B), infinity(-1))))
+    inside = choose(le(Q, B), x(B), infinity(-1))
+    before = fn("max", x(sub(N, 1)), reduce_("max", INNER, 0, sub(N, 1), inside))
+
+    assert isinstance(equal(after, before), Different)
+    assert not isinstance(by_normal_forms(after, before), Equal)
 
 
 def test_a_quotient_within_a_function_is_cleared_only_where_its_divisor_is_shown() -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from argus.core.algebra import add, le, lt, sym
-from argus.core.index import Cond, Symbol
+from argus.core.index import Cond, Index, Symbol
 from argus.core.values import equality
 from argus.core.values.atoms import ONE, Poly
 from argus.core.values.conditions import Certain, Scope
@@ -95,3 +95,28 @@ def test_a_divisor_below_zero_in_a_branch_is_not_shown_elsewhere() -> None:
 
     assert not isinstance(equal(held, formula), Equal)
     assert isinstance(equal(formula, formula), Equal)
+
+
+def peeled(divisor: Expr) -> tuple[Expr, Expr]:
+    """A sum of quotients as its first element and the rest, and the sum."""
+    j, high = Symbol("j", "fresh"), add(N, 1)
+
+    def body(at: Index | int) -> Expr:
+        return fn("round", element("X", at) / divisor)
+
+    return body(0) + reduce_("sum", j, 1, high, body(sym(j))), reduce_("sum", j, 0, high, body(sym(j)))
+
+
+def test_one_divisor_of_all_elements_counts_for_one_of_them() -> None:
+    assert isinstance(equal(*peeled(Y)), Equal)
+    assert not isinstance(equal(peeled(Y)[0] + 0 / Z, peeled(Y)[1]), Equal)
+
+
+def test_a_divisor_counts_with_either_sign_and_with_a_divisor_of_its_own_that_is_above_0() -> None:
+    e = 1 + fn("exp", X)
+    nothing = e * e * fn("exp", -fn("log", e)) - e
+    whole = total(1 + fn("exp", element("X", I)))
+
+    for held in (1 / (whole + nothing), -1 / (nothing - whole), 1 / (whole - nothing)):
+        assert isinstance(equal(held, 1 / whole), Equal)
+    assert not isinstance(equal(1 / (Y + Z * Z / Z - Z), 1 / Y), Equal)

@@ -141,9 +141,9 @@ def find_violations(prepared: Prepared, sizes: Mapping[str, int], schedule: Sche
 def find_violations_strictly(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:
     """As `find_violations`, but raises UnsatisfiedPromiseError if no inputs are found that satisfy the promises."""
 
-    def made() -> tuple[tuple[Violation, ...], EnabledSets]:
+    def made() -> tuple[tuple[Violation, ...], EnabledSets, int]:
         outcome = run_prepared(prepared, sizes, None, schedule, tags=True, values=False)
-        return outcome.violations, outcome.enabled_sets
+        return outcome.violations, outcome.enabled_sets, sum(outcome.coverage.values())
 
     return prepared.runs.violations(tuple(sizes[each.name] for each in prepared.kernel.sizes), schedule, made)
 

@@ -138,7 +138,9 @@ def search(
         for size in sizes:
             if not budget.spend():
                 return None
+            before = prepared.runs.executed
             found = [each for each in find_violations(prepared, size, schedule) if each.code in codes]
+            budget.charge(prepared.runs.executed - before)
             if found:
                 return Witness(size, schedule, min(found, key=lambda v: INVARIANT_PRIORITY.index(v.code)))
     return None

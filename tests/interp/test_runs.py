@@ -6,6 +6,7 @@ import pytest
 
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import find_violations
+from argus.interp.search.budget import STATEMENTS_PER_RUN, RunBudget
 from argus.interp.search.runs import Runs
 from argus.interp.search.schedule import ROLES_DIRECTED, EnabledSets, Schedule
 from argus.interp.search.search import sizes_in_order
@@ -43,9 +44,9 @@ def counted(runs: Runs, schedule: Schedule, met: EnabledSets, size: int = 4) -> 
     """Whether a run was made."""
     made: list[Schedule] = []
 
-    def run() -> tuple[tuple[Violation, ...], EnabledSets]:
+    def run() -> tuple[tuple[Violation, ...], EnabledSets, int]:
         made.append(schedule)
-        return (), met
+        return (), met, 300
 
     runs.violations((size,), schedule, run)
     return bool(made)
@@ -83,3 +84,16 @@ def test_a_cache_of_runs_is_bound_to_one_kernel() -> None:
     Prepared(one, runs)
     with pytest.raises(AssertionError):
         Prepared(other, runs)
+
+
+def test_long_runs_count_as_several() -> None:
+    """What a search costs is known without a clock: a run is counted by the statements that it executed."""
+    runs, budget = Runs(), RunBudget(10)
+    assert counted(runs, FIRST, frozenset())
+    assert runs.executed == 300
+    assert not counted(runs, FIRST, frozenset())
+    assert runs.executed == 300
+    budget.charge(STATEMENTS_PER_RUN - 1)
+    assert budget.left == 10
+    budget.charge(12 * STATEMENTS_PER_RUN)
+    assert not budget.spend()

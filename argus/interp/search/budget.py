@@ -8,6 +8,9 @@ from attrs import define, field
 
 from argus.core.query import Budget
 
+STATEMENTS_PER_RUN = 200
+"""The statements, each of them executed by one wave, up to which a run counts once."""
+
 
 @define(eq=False)
 class RunBudget:
@@ -31,3 +34,7 @@ class RunBudget:
             return False
         self.left -= 1
         return True
+
+    def charge(self, executed: int) -> None:
+        """Count a run that executed this many statements as several, if it was long."""
+        self.left -= executed // STATEMENTS_PER_RUN

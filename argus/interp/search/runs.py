@@ -35,7 +35,11 @@ class Runs:
 
     A priority chooses by the set of enabled actors alone. As long as two priorities choose the same actor, the machine
     is in the same state under both; so a run without a set on which they differ is the run of both.
+
+    executed: the statements that all runs executed, those of each wave counted.
     """
+
+    executed: int = field(default=0, init=False)
 
     _kernel: Kernel | None = field(default=None, init=False)
     _made: dict[tuple[Sizes, Schedule], list[_Run]] = field(factory=dict[tuple[Sizes, Schedule], list[_Run]])
@@ -46,13 +50,17 @@ class Runs:
         self._kernel = kernel
 
     def violations(
-        self, sizes: Sizes, schedule: Schedule, run: Callable[[], tuple[tuple[Violation, ...], EnabledSets]]
+        self, sizes: Sizes, schedule: Schedule, run: Callable[[], tuple[tuple[Violation, ...], EnabledSets, int]]
     ) -> tuple[Violation, ...]:
-        """The violations at these sizes under this schedule: cached, or of `run()`. Exceptions are not cached."""
+        """The violations at these sizes under this schedule: cached, or of `run()`. Exceptions are not cached.
+
+        run: also returns how many statements it executed.
+        """
         cached = self._made.setdefault((sizes, evolve(schedule, priority=())), [])
         for made in cached:
             if made.is_run_of(schedule):
                 return made.violations
-        violations, enabled_sets = run()
+        violations, enabled_sets, executed = run()
+        self.executed += executed
         cached.append(_Run(schedule, enabled_sets, violations))
         return violations

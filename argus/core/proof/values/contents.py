@@ -21,6 +21,7 @@ from argus.core.proof.dataflow.separable_index import FragmentIndex, extremes, n
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.values.content import Data, Inside, Number, Top, Value
 from argus.core.proof.values.held.cells import Cells
+from argus.core.proof.values.held.empty_ranges import with_empty_ranges
 from argus.core.proof.values.held.facts import Known, Questions
 from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.tables import affine_in
@@ -125,6 +126,7 @@ class Contents:
         return range(symbol.low, symbol.high + 1)
 
     def _over_coordinates(self, held: Expr, by: TV, shape: tuple[int, int]) -> Expr | str:
+        held = with_empty_ranges(held, self.cells.tables)
         names = self.cells.tables.of(held)
         axes = [np.broadcast_to(axis, shape) for axis in by.coordinates()]
         coords = [algebra.coord(axis) for axis in range(len(axes))]

@@ -73,7 +73,7 @@ class Tables:
                 table = self.known[symbol]
                 here = np.ones(table.shape, np.bool_) if need is None or need.shape != table.shape else need
                 found[symbol] = found[symbol] | here if symbol in found else here
-            mask = self._mask_of(node.test) if isinstance(node, Choose) else None
+            mask = self.mask_of(node.test) if isinstance(node, Choose) else None
             if isinstance(node, Choose) and mask is not None and (need is None or need.shape == mask.shape):
                 stack += (
                     (part, own if need is None else own & need)
@@ -83,7 +83,7 @@ class Tables:
                 stack += ((part, need) for part in parts(node))
         return found
 
-    def _mask_of(self, test: Test) -> BoolArray | None:
+    def mask_of(self, test: Test) -> BoolArray | None:
         """The elements at which a test of a table of 0 and 1 holds; None for other tests."""
         if isinstance(test, Cmp) and test.op == "==":
             for one, other in ((test.left, test.right), (test.right, test.left)):

@@ -24,7 +24,6 @@ NOT_YET = {
     "attention_a_block_behind": "references of a softmax that cancel are sets of their own",
     "attention_causal_turned_in_memory": "a tile that is turned around in memory",
     "attention_from_the_last_keys": "masks of tiles that may be beyond the keys",
-    "groups_fetch_apart": "parts of one tile that two groups fetch",
 }
 
 
@@ -71,6 +70,11 @@ EDITS: dict[str, tuple[str, str, str]] = {
         "carry += heads.sum(0, where=heads.index[0] < wave)",
     ),
     "a carry that is replaced": ("scan_of_rows", "carry += heads.sum(0)", "carry[:] = heads.sum(0) + 0.0"),
+    "another group's part of another k": (
+        "groups_fetch_apart",
+        "        bring(1)",
+        "        with when(1 < depth): copy(A.tile((64, 128), (m, 0)), lds_a[1], via=buffer_load_lds, by=by, edge=0)",
+    ),
 }
 
 

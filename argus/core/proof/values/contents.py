@@ -24,6 +24,7 @@ from argus.core.proof.values.held.cells import Cells
 from argus.core.proof.values.held.empty_ranges import with_empty_ranges
 from argus.core.proof.values.held.facts import Known, Questions
 from argus.core.proof.values.held.loops import Loops
+from argus.core.proof.values.held.settled import settled
 from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import heads, reasons, replaced, zipped
 from argus.core.proof.values.held.unnamed import unnamed_reasons
@@ -94,7 +95,7 @@ class Contents:
         questions = self.cells.questions = Questions()
         held = self.loops.resolved(self.cells, self.cells.read(access))
         held = self._of_agents(held)
-        held = Known(self.flow, access.step.context, questions).simplified(held)
+        held = settled(self.cells.tables, held, Known(self.flow, access.step.context, questions))
         lost = (*reasons(held), *unnamed_reasons(held))
         if lost or heads(held):
             return lost[0] if lost else "a tile that a loop carries"

@@ -9,7 +9,10 @@ import pytest
 from argus.core import algebra
 from argus.core.index import Cond
 from argus.core.ir import Program
+from argus.core.proof.outputs import claims
 from argus.core.proof.values import contents, made_of, ties
+from argus.core.proof.values.content import Data
+from argus.core.proof.values.multiset_count import Multiset
 from argus.core.verdict import Proved, Unknown
 from property_tests.programs import CORPUS, templates
 from tests.verifier.switched_off_checks import load_edited
@@ -22,7 +25,6 @@ PROVED = [
 ]
 NOT_YET = {
     "attention_a_block_behind": "references of a softmax that cancel are sets of their own",
-    "attention_causal_turned_in_memory": "a tile that is turned around in memory",
     "attention_from_the_last_keys": "masks of tiles that may be beyond the keys",
 }
 
@@ -75,6 +77,12 @@ EDITS: dict[str, tuple[str, str, str]] = {
         "        bring(1)",
         "        with when(1 < depth): copy(A.tile((64, 128), (m, 0)), lds_a[1], via=buffer_load_lds, by=by, edge=0)",
     ),
+    "keys of a row before it is turned": (
+        "attention_causal_turned_in_memory",
+        "assert_covers(turned.tag.t, 0, minimum(T, 16 * i + turned.index[0] + offset + 1))",
+        "assert_covers(turned.tag.t, 0, minimum(T, 16 * i + turned.index[1] + offset + 1))",
+    ),
+    "a tile that is not turned": ("attention_causal_turned_in_memory", "load(box.T, mm.C)", "load(box, mm.C)"),
 }
 
 
@@ -126,6 +134,18 @@ def test_factors_without_a_common_name_have_no_known_pairs(monkeypatch: pytest.M
     assert isinstance(verdict(template.trace()), Unknown)
     monkeypatch.setattr(made_of, "_alone", none_alone)
     assert isinstance(verdict(template.trace()), Proved)
+
+
+def test_a_claim_is_asked_of_all_sets_of_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    (template,) = templates(CORPUS / "unknown" / "quotient_of_unlike_sums.py")
+    without_rules(monkeypatch)
+    assert isinstance(verdict(template.trace()), Unknown)
+    monkeypatch.setattr(claims, "_counted", first_set)
+    assert isinstance(verdict(template.trace()), Proved)
+
+
+def first_set(value: Data, name: str) -> tuple[Multiset, ...]:
+    return tuple(each for other, each in (*(value.sets or {}).items(), *value.closed) if other == name)[:1]
 
 
 def none_alone(*_: object) -> list[str]:

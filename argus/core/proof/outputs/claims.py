@@ -35,8 +35,9 @@ from argus.core.proof.outputs.sum_order import sum_order_obligations
 from argus.core.proof.outputs.writes import written_once_obligations
 from argus.core.proof.values.content import Content, Data, content_error, nonempty
 from argus.core.proof.values.contributions import product_claim_obligations
+from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.recognisers.products import Multiplication, holds_once
-from argus.core.proof.values.recognisers.standing import families
+from argus.core.proof.values.recognisers.standing import PLAIN, families
 from argus.core.proof.values.recognisers.statistics import sets_over
 from argus.core.proof.values.sums import Accumulator
 from argus.core.walk import show
@@ -173,7 +174,7 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
     products = {s.stmt.target.buffer for s in flow.timeline.steps if isinstance(s.stmt, Mma)}
     for piece in flow.tile(step, claim.of.view):
         context = (*step.context, piece.guard)
-        counts = sets_over(piece.value, name) if isinstance(piece.value, Data) else ()
+        counts = _counted(piece.value, name) if isinstance(piece.value, Data) else ()
         if not isinstance(piece.value, Data) or not counts:
             reason = content_error(piece.value) or f"the contributions over `{name}` are not known"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
@@ -203,6 +204,14 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
             related=lambda: _summed(flow, claim.of.view),
             help=f"follow `{name}` through the loop: its trip count, the tile indices, and the number of accumulations",
         )
+
+
+def _counted(value: Data, name: str) -> tuple[Multiset, ...]:
+    """The sets over a name that a claim speaks of: those that are summed, or all of which the value was computed."""
+    found = sets_over(value, name)
+    return (
+        found if found or value.standing is not PLAIN else tuple(each for other, each in value.closed if other == name)
+    )
 
 
 def _summed(flow: Flow, view: View) -> tuple[tuple[Stmt, str], ...]:

@@ -15,6 +15,7 @@ from argus.core.proof.analysis import Analysis, analyse
 from argus.core.proof.outputs.launch_context import LaunchContext, launch_contexts
 from argus.core.proof.outputs.program_claims import Claimed, program_equality_obligations
 from argus.core.proof.outputs.program_context import ProgramContext
+from argus.core.proof.outputs.program_tags import program_tags
 from argus.core.proof.values.content import Number, TensorContent, TensorData, Top
 from argus.core.proof.values.held.between import Left, value_before
 from argus.core.query import Budget
@@ -111,7 +112,15 @@ def _verify_launch(
     later = {given for launch in site.launches[site.number + 1 :] for given in _read_tensors(launch)}
     brought = {buffer: contents[given] for buffer, given in own.arguments.items() if given in contents}
     needed = frozenset(buffer for buffer, given in own.arguments.items() if given in later)
-    context = ProgramContext(brought, needed, *_formulas(site, values))
+    before, claimed_here = _formulas(site, values)
+    context = ProgramContext(
+        brought,
+        needed,
+        before,
+        program_tags(site.launches[: site.number + 1]),
+        formulas=bool(program_claims(site.program)),
+        claimed=claimed_here,
+    )
     analysis = analyse(own.kernel, session, context)
     claimed = (each for made in _claims(site, values) for each in program_equality_obligations(analysis.flows, made))
     analysis = evolve(analysis, obligations=(*analysis.obligations, *claimed))
@@ -130,11 +139,9 @@ def _verify_launch(
 
 def _formulas(
     site: ProgramLaunch, values: Mapping[Buffer, Left | str]
-) -> tuple[Mapping[Buffer, Expr] | None, frozenset[Buffer]]:
-    """What the launch's tensors hold before it, if the program claims formulas, and those of which it claims one."""
+) -> tuple[Mapping[Buffer, Expr], frozenset[Buffer]]:
+    """What the launch's tensors hold before it, and those of which the program claims a formula."""
     claimed = {claim.view.buffer for _, claim in program_claims(site.program)}
-    if not claimed:
-        return None, frozenset()
     own = site.own.arguments
     before = {buffer: value_before(given, values.get(given)) for buffer, given in own.items()}
     return before, frozenset(buffer for buffer, given in own.items() if given in claimed)
@@ -146,7 +153,7 @@ def _claims(site: ProgramLaunch, values: Mapping[Buffer, Left | str]) -> Iterato
     roundings = frozenset(each for left in values.values() if isinstance(left, Left) for each in left.roundings)
     for stmt, claim in site.claims:
         output = next(buffer for buffer, given in site.own.arguments.items() if given is claim.view.buffer)
-        yield Claimed(stmt, claim, output, before or {}, roundings)
+        yield Claimed(stmt, claim, output, before, roundings)
 
 
 def _read_tensors(launch: LaunchContext) -> frozenset[Buffer]:
@@ -208,7 +215,7 @@ def _crossings(program: Program, launches: Sequence[LaunchContext], states: Sequ
             names = [[launches[n].kernel.name for n in some] for some in (wrote, read)]
             contents, values = states[read[-1] - 1]
             left = values.get(buffer)
-            value = _describe_value(buffer, left) if isinstance(left, Left) else ""
+            value = _describe_value(buffer, left) if isinstance(left, Left) and program_claims(program) else ""
             held = value or _describe_content(contents.get(buffer))
             found.append(Crossing(buffer.name, tuple(names[0]), tuple(names[1]), held))
     return found

@@ -9,7 +9,6 @@ from attrs import evolve, field, frozen
 from argus.core import algebra
 from argus.core.index import Cond, Read
 from argus.core.ir import Alloc, Assume, Buffer, Copy, Kernel, Mma, Stmt, Sync, Tag, walk
-from argus.core.proof import tile_claims
 from argus.core.proof.dataflow.access import Accesses
 from argus.core.proof.dataflow.flattened_views import FlattenedKernel, flatten_views
 from argus.core.proof.dataflow.loop_invariants import LoopCarried, connect_carried, loop_carried
@@ -29,6 +28,7 @@ from argus.core.proof.sync.roles import cluster_stores
 from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.proof.sync.roles.isolation import disjoint_fill_obligations, isolation_obligations
 from argus.core.proof.sync.roles.obligations import sequentialise
+from argus.core.proof.tile_claims import TileClaims, tile_claims
 from argus.core.proof.values import elementwise
 from argus.core.proof.values.content import TensorContent, TensorData
 from argus.core.proof.values.held.between import Left
@@ -197,8 +197,9 @@ def _analyse_agent(
         flow.launch_contents.update(launch_readers(flow, others.before))
         flow.launch_records.update({b: c.names for b, c in others.before.items() if isinstance(c, TensorData)})
         mine = programs.values_after(flow, others)
-        obligations += _conditional_obligations(flow, agent, evolve(others, left=mine))
-        after |= programs.tensors_after(flow, others)
+        told = _tile_claims(flow, evolve(others, left=mine))
+        obligations += _conditional_obligations(flow, agent, told, evolve(others, left=mine))
+        after |= told.left
         left |= mine
         flows.append(flow)
     return Analysis(first, tuple(obligations), (), *known, tensors_after=after, flows=tuple(flows), values_after=left)
@@ -225,30 +226,33 @@ def _feasible_timelines(kernel: Kernel, prover: Prover) -> tuple[Timeline, ...]:
     return feasible or lines[:1]
 
 
-def _conditional_obligations(flow: Flow, agent: Agent, others: ProgramContext) -> Iterator[Obligation]:
+def _tile_claims(flow: Flow, others: ProgramContext) -> TileClaims:
+    """What tiles hold on one control path, with the flow told what accumulators and loop-carried tiles hold."""
+    sums = tuple(Accumulator(flow, buffer) for buffer in _accumulators(flow.timeline))
+    for accumulator in sums:
+        flow.sums[accumulator.buffer] = accumulator.content
+    tiles = LoopCarried(flow, loop_carried(flow.timeline))
+    connect_carried(flow, tiles)
+    return tile_claims(flow, sums, tiles, others)
+
+
+def _conditional_obligations(
+    flow: Flow, agent: Agent, told: TileClaims, others: ProgramContext
+) -> Iterator[Obligation]:
     """The obligations of one control path, with the path condition as a hypothesis if there are several paths."""
-    for each in _path_obligations(flow, agent, others):
+    for each in _path_obligations(flow, agent, told, others):
         path = flow.timeline.facts if each.premises == "facts" and len(flow.path_accesses) > 1 else ()
         yield evolve(each, hypotheses=(*each.hypotheses, *path)) if path else each
 
 
-def _path_obligations(flow: Flow, agent: Agent, others: ProgramContext) -> Iterator[Obligation]:
+def _path_obligations(flow: Flow, agent: Agent, told: TileClaims, others: ProgramContext) -> Iterator[Obligation]:
     """The obligations of one control path, without its path condition."""
-    line = flow.timeline
-    sums = tuple(Accumulator(flow, buffer) for buffer in _accumulators(line))
-    for accumulator in sums:
-        flow.sums[accumulator.buffer] = accumulator.content
-    tiles = LoopCarried(flow, loop_carried(line))
-    connect_carried(flow, tiles)
-    yield from programs.split_reduction_obligations(
-        _kernel_obligations(flow, sums, tiles, agent, others), others, flow.sums
-    )
-    yield from programs.program_obligations(flow, others)
+    own = _kernel_obligations(flow, agent, told.obligations)
+    yield from programs.split_reduction_obligations(own, others, flow.sums)
+    yield from programs.program_obligations(told.flow, others, told.left)
 
 
-def _kernel_obligations(
-    flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried, agent: Agent, others: ProgramContext
-) -> Iterator[Obligation]:
+def _kernel_obligations(flow: Flow, agent: Agent, of_tiles: Sequence[Obligation]) -> Iterator[Obligation]:
     """The obligations of one launch on one control path, besides those towards other launches."""
     line, accesses = flow.timeline, flow.accesses
     yield from budgets.budget_obligations(line, accesses)
@@ -264,7 +268,7 @@ def _kernel_obligations(
     else:
         yield from visibility.visibility_obligations(accesses, agent.body, agent.threads, agent.barrier, agent.rings)
         yield from boxes.descriptor_obligations(line)
-    yield from tile_claims.tile_obligations(flow, sums, tiles, others)
+    yield from of_tiles
     yield from writes.unclaimed_output_obligations(flow)
 
 

@@ -60,7 +60,7 @@ def read(of: Expr) -> MadeOf:
     def agree(one: Part, two: Part) -> bool:
         return one.value is two.value
 
-    return Reading(lambda tensor: TAGS[tensor], agree, ties([relation(OF_K)], follows)).of(of)
+    return Reading(TAGS, agree, ties([relation(OF_K)], follows)).of(of)
 
 
 def scaled(k: Index, kb: Index | int) -> Expr:

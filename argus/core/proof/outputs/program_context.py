@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from argus.core.ir import Buffer
-from argus.core.proof.values.content import TensorContent
+from argus.core.proof.values.content import Names, TensorContent
 from argus.core.proof.values.held.between import Left
 from argus.core.proof.values.held.terms import reasons
 from argus.core.values.expr import Expr
@@ -18,18 +18,22 @@ class ProgramContext:
     """The rest of a program, seen from one of its launches.
 
     before: the contents that earlier launches left in its tensors. read_later: its tensors that later launches read.
-    values: of a program that claims formulas, what each of its tensors holds before the launch; else None.
-    claimed: its tensors of which the program claims a formula. left: what it leaves in those that it writes.
+    values: what each of its tensors holds before the launch, as elements of the program's tensors; None if the kernel
+    is launched by itself. tags: those of the program's tensors, by their names, or why they are not known; likewise.
+    formulas: whether the program claims formulas. claimed: the launch's tensors of which it claims one.
+    left: what the launch leaves in those that it writes.
     """
 
     before: Mapping[Buffer, TensorContent]
     read_later: frozenset[Buffer]
     values: Mapping[Buffer, Expr] | None = None
+    tags: Mapping[str, Names | str] | None = None
+    formulas: bool = False
     claimed: frozenset[Buffer] = frozenset()
     left: Mapping[Buffer, Left | str] = field(factory=dict[Buffer, "Left | str"])
 
     @property
-    def is_empty(self) -> bool:
+    def alone(self) -> bool:
         """Whether the kernel is launched by itself."""
         return not self.before and not self.read_later and self.values is None
 
@@ -38,15 +42,10 @@ class ProgramContext:
         return self.values is not None and not reasons(self.values[buffer])
 
     @property
-    def alone(self) -> bool:
-        """Whether there are no other launches."""
-        return not self.before and not self.read_later and self.values is None
-
-    @property
     def followed(self) -> frozenset[Buffer]:
         """The tensors that the launch writes with known values, of which formulas say what becomes of them."""
         known = {buffer for buffer, left in self.left.items() if isinstance(left, Left)}
-        return frozenset(known & (self.read_later | self.claimed))
+        return frozenset(known & (self.read_later | self.claimed)) if self.formulas else frozenset()
 
 
 NO_PROGRAM = ProgramContext({}, frozenset())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 from attrs import evolve
@@ -36,14 +36,17 @@ from argus.core.proof.values.recognisers.splits import is_sum
 from argus.core.walk import substitute, symbols
 
 _MOST_PARTS = 64
+_UNKNOWN = Top("what it held before the addition is not known")
 
 
-def program_obligations(flow: Flow, others: ProgramContext) -> Iterator[Obligation]:
-    """The obligations of one launch towards the others."""
+def program_obligations(
+    flow: Flow, others: ProgramContext, after: Mapping[Buffer, TensorContent]
+) -> Iterator[Obligation]:
+    """The obligations of one launch towards the others. after: what it leaves in the tensors that it writes."""
     for buffer in stored_tensors(flow):
         stores = stores_of(flow, buffer)
         if any(map(is_reduction_store, stores)):
-            yield from _reduction_obligations(flow, stores, buffer, others)
+            yield from _reduction_obligations(flow, stores, buffer, others, after.get(buffer, _UNKNOWN))
             yield from (each for store in stores for each in _not_padding(flow, store))
         elif buffer in others.read_later and not is_claimed_whole(flow, buffer):
             yield from _completeness_obligations(flow, stores, buffer, frozenset())
@@ -190,17 +193,16 @@ def _at_most_once(what: str, count: Index, step: Step, context: tuple[Cond, ...]
 
 
 def _reduction_obligations(
-    flow: Flow, stores: tuple[Access, ...], buffer: Buffer, others: ProgramContext
+    flow: Flow, stores: tuple[Access, ...], buffer: Buffer, others: ProgramContext, total: TensorContent
 ) -> Iterator[Obligation]:
     """The target starts as zeros or a partial sum; each slice adds to each element once; the parts are disjoint."""
     store = stores[0]
     places = _places(flow, stores) if all(map(is_reduction_store, stores)) else None
     shared = frozenset[Symbol]() if places is None else _slices(flow, store, places)
     yield from _completeness_obligations(flow, stores, buffer, shared)
-    if others.is_empty and says_what_was_before(flow, buffer):
+    if others.alone and says_what_was_before(flow, buffer):
         return
     yield _initialised(store, buffer, others)
-    total = _sum(flow, stores, buffer, others)
     what = f"no contribution is added to `{buffer.name}` twice"
     if isinstance(total, Top) and buffer not in others.followed:
         yield Obligation("I34", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=total.reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf, nan
 
 import numpy as np
@@ -11,7 +11,7 @@ from attrs import define, field
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import And, Cmp, Cond, Const, Coord, Index, Sym, Symbol
-from argus.core.ir import Assert, Relation, View
+from argus.core.ir import Assert, Buffer, Relation, View
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.affine import at_any_element
@@ -19,7 +19,8 @@ from argus.core.proof.dataflow.piecewise_index import evaluate_piecewise
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, extremes, numeric
 from argus.core.proof.dataflow.timeline import Step
-from argus.core.proof.values.content import Data, Inside, Number, Top, Value
+from argus.core.proof.values.adjacent_runs import joined_runs
+from argus.core.proof.values.content import Data, Inside, Names, Number, Top, Value
 from argus.core.proof.values.held.cells import Cells
 from argus.core.proof.values.held.empty_ranges import with_empty_ranges
 from argus.core.proof.values.held.facts import Known, Questions
@@ -44,19 +45,20 @@ from argus.core.walk import mentions, symbols
 
 @define(eq=False)
 class Contents:
-    """The contents of the tiles of one flow."""
+    """The contents of the tiles of one flow.
+
+    tags: the tags of tensors by their names, or why they are not known. before: as in `Cells`.
+    """
 
     flow: Flow
+    tags: Mapping[str, Names | str]
+    before: Mapping[Buffer, Expr] = field(factory=dict[Buffer, Expr])
     loops: Loops = field(factory=Loops)
     cells: Cells = field(init=False)
     _known: dict[tuple[Step, View, TV], Value] = field(factory=dict[tuple[Step, View, TV], Value], init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.cells = Cells(self.flow, self.loops.at_head, self.loops.after_loop, {}, through_views=False)
-
-    def _tags(self, tensor: str) -> Sequence[tuple[str, Index]]:
-        found = (each for each in self.flow.timeline.kernel.parameters if each.name == tensor)
-        return next((self.flow.names(each) for each in found), ())
+        self.cells = Cells(self.flow, self.loops.at_head, self.loops.after_loop, self.before, through_views=False)
 
     def _agree(self, one: Part, two: Part) -> bool:
         """Whether two tags are equal at all elements of the tile that is being read."""
@@ -151,7 +153,7 @@ class Contents:
             return Number(inf * held.sign)
         if not elements(held):
             return Number(nan)
-        made = Reading(self._tags, self._agree, self._ties()).of(held)  # what agrees depends on where it is read
+        made = Reading(self.tags, self._agree, self._ties()).of(held)  # what agrees depends on where it is read
         if made.lost:
             return Top(made.lost)
         guards = common_guards(made)
@@ -172,20 +174,32 @@ class Contents:
             if place is not None:
                 record[name] = place
             elif name not in scales:
-                sets[name] = _multiset(parts, made.op or "sum", shape)
-        closed = tuple(
-            (each.name, _multiset(each.parts, each.op, shape)) for each in made.closed if each.name not in scales
-        )
+                sets[name] = self._multiset(parts, made.op or "sum", by, shape)
+        whole = (each for each in made.closed if each.name not in scales)
+        closed = tuple((each.name, self._multiset(each.parts, each.op, by, shape)) for each in whole)
         return Data(
             record,
             inside,
             sets=sets or None,
             closed=closed,
-            form=in_words(held, self._tags),
+            form=in_words(held, self.tags),
             computed=not _loaded(held),
             loose=loose,
             scales=scales,
         )
+
+    def _multiset(self, parts: Iterable[Part], op: ReduceOp, by: TV, shape: tuple[int, int]) -> Multiset:
+        """The numbers of the parts; without a form, a run that differs between elements: its count is not known."""
+
+        def holds(given: Sequence[Cond], goal: Cond) -> bool:
+            there = (at_any_element(cond, by) for cond in given)
+            return self.flow.holds((*self._context, *there), at_any_element(goal, by))
+
+        parts = tuple(parts)
+        found = count(parts, op)
+        if found is None and op == "sum":
+            found = count([joined_runs(each, holds) for each in parts], op)
+        return _unlike(shape) if found is None else Multiset((), found)
 
     def _ties(self) -> tuple[Tie, ...]:
         if self._related is None:
@@ -276,10 +290,6 @@ def _conjuncts(cond: Cond) -> tuple[Cond, ...]:
     return cond.parts if isinstance(cond, And) else (cond,)
 
 
-def _multiset(parts: Iterable[Part], op: ReduceOp, shape: tuple[int, int]) -> Multiset:
-    """The numbers of the parts; without a form, a run that differs between elements, whose count is not known."""
-    found = count(parts, op)
-    if found is not None:
-        return Multiset((), found)
+def _unlike(shape: tuple[int, int]) -> Multiset:
     which = np.arange(shape[0] * shape[1]).reshape(shape)
     return Multiset((Run(algebra.const(0), algebra.const(1), algebra.TRUE, np.array([[0], [1]], np.int64), which % 2),))

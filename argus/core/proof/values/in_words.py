@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from argus.core.index import Index
+from argus.core.proof.values.named_parts import Tags, known_tags
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Whole
 from argus.core.values.rewriting import elements
 from argus.core.walk import show, substitute, symbols
 
-Tags = Callable[[str], Sequence[tuple[str, Index]]]
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _COLLECTED = {"sum": "sum", "max": "maximum", "min": "minimum", "product": "product"}
 _LONG = 300
@@ -49,7 +48,7 @@ def _words(of: Expr, words: Callable[[Expr], str], tags: Tags) -> str:
             names = dict.fromkeys(
                 name
                 for each in elements(body)
-                for name, tag in tags(each.tensor)
+                for name, tag in known_tags(tags, each.tensor)
                 if variable in symbols(substitute(tag, {}, each.at))
             )
             over = ", ".join(names)

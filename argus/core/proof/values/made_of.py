@@ -17,7 +17,7 @@ from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
 from argus.core.proof.values.bound_parts import bound, complete_for_each, varies
 from argus.core.proof.values.held.terms import all_symbols
-from argus.core.proof.values.named_parts import Agree, Binder, Closed, Part, Parts
+from argus.core.proof.values.named_parts import Agree, Binder, Closed, Part, Parts, Tags
 from argus.core.proof.values.padding import NEUTRAL, Pads, either, number, operated, outside
 from argus.core.proof.values.ties import Tie, for_each, joined, tied
 from argus.core.values.expr import (
@@ -78,13 +78,11 @@ class MadeOf:
 class Reading:
     """One reading of expressions.
 
-    tags: the names of a tensor's elements, as expressions over their coordinates. agree: asked of elements multiplied.
+    agree: asked of elements that are multiplied.
     ties: the names that relations decide.
     """
 
-    def __init__(
-        self, tags: Callable[[str], Sequence[tuple[str, Index]]], agree: Agree, ties: Sequence[Tie] = ()
-    ) -> None:
+    def __init__(self, tags: Tags, agree: Agree, ties: Sequence[Tie] = ()) -> None:
         self._tags = tags
         self._agree = agree
         self._ties = ties
@@ -127,8 +125,9 @@ class Reading:
             case Number() | Infinity() | Whole():
                 return MadeOf()
             case Element(tensor=tensor, at=at):
-                named = self._tags(tensor)
-                own = symbols(*at)
+                named, own = self._tags.get(tensor, ()), symbols(*at)
+                if isinstance(named, str):
+                    return MadeOf(lost=named)
                 return MadeOf({name: (Part(substitute(e, {}, at), beside=own),) for name, e in named})
             case Fn(name=name, args=args):
                 return self._operated(name, [self.of(each) for each in args])

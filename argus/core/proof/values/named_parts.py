@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
+from argus.core.proof.values.content import Names
 from argus.core.values.expr import ReduceOp
 
 ONE = algebra.const(1)
@@ -54,9 +55,17 @@ class Part:
         return evolve(self, guards=_ordered((*self.guards, *more))) if more else self
 
 
+Tags = Mapping[str, Names | str]
+"""The tags of the elements of tensors by the tensors' names, over coordinates; or why they are not known."""
 Parts = tuple[Part, ...]
 Agree = Callable[[Part, Part], bool]
 """Whether the tags of two parts are equal, for all values of the bound variables."""
+
+
+def known_tags(tags: Tags, tensor: str) -> Names:
+    """The tags of a tensor's elements; none where they are not known."""
+    found = tags.get(tensor, ())
+    return () if isinstance(found, str) else found
 
 
 def _ordered(conds: Iterable[Cond]) -> tuple[Cond, ...]:

@@ -39,6 +39,15 @@ def not_said_by_tags(held: Expr) -> str:
     return f"terms of different tensors: {_ELSEWHERE}" if len(terms) > 1 else ""
 
 
+def is_sum_of_elements(held: Expr) -> bool:
+    """Whether a value is a sum of products of loaded elements, up to rounding."""
+    match held:
+        case Fn(name=name, args=(arg,)) if name.startswith("to "):
+            return is_sum_of_elements(arg)
+        case _:
+            return _terms(held, "sum") is not None
+
+
 def _without_functions(held: Expr) -> Expr:
     """What functions of one value, and multiplications by one number, are applied to last."""
     match held:

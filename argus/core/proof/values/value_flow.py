@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from attrs import define, field
 
@@ -14,20 +14,28 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import equal_indices
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation, minimisation_order
-from argus.core.proof.values.content import Content, Data, Top, Value, uniform
+from argus.core.proof.values.content import Content, Data, Names, Top, Value, uniform
 from argus.core.proof.values.contents import Contents
 from argus.core.proof.values.recognisers.scales import multiplied
+from argus.core.values.expr import Expr
 
 
 @define(eq=False)
 class ValueFlow(Flow):
-    """A flow whose contents are the tags and sets of the expressions that cells hold."""
+    """A flow whose contents are the tags and sets of the expressions that cells hold.
 
+    before, tags: what tensors hold before the kernel, as elements of a program's tensors, and the tags of those; by
+    default, elements of their own.
+    """
+
+    before: Mapping[Buffer, Expr] = field(factory=dict[Buffer, Expr])
+    tags: Mapping[str, Names | str] | None = None
     contents: Contents = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        self.contents = Contents(self)
+        tags = {each.name: self.names(each) for each in self.timeline.kernel.parameters}
+        self.contents = Contents(self, tags if self.tags is None else self.tags, self.before)
 
     def outputs_said_by_tags(self, others: Collection[Buffer] = ()) -> bool:
         """Whether tags say what all outputs are, without others of which that is known.
@@ -62,7 +70,9 @@ class ValueFlow(Flow):
         return uniform((1, 1), Top("an assertion on tags of this memory is not supported yet"), algebra.TRUE)
 
 
-def value_flow(flow: Flow) -> ValueFlow:
+def value_flow(
+    flow: Flow, before: Mapping[Buffer, Expr] | None = None, tags: Mapping[str, Names | str] | None = None
+) -> ValueFlow:
     """The same flow, with contents read off expressions."""
     targets = {step.stmt.target.buffer for step in flow.timeline.steps if isinstance(step.stmt, Mma)}
     found = ValueFlow(
@@ -75,6 +85,8 @@ def value_flow(flow: Flow) -> ValueFlow:
         sums=dict.fromkeys(targets, _not_asked),
         path_accesses=flow.path_accesses,
         replaced=flow.replaced,
+        before=before or {},
+        tags=tags,
     )
     found.launch_records.update(flow.launch_records)
     return found

@@ -91,13 +91,15 @@ def interpreted(
             return found
         cases += found
     if adds == {True}:
-        if len(stores) != 1 or len(cases) != 1:
+        if len(stores) != 1:
             return "several additions to one tensor"
-        (case,), (store,) = cases, stores
-        total = _over_blocks(flow, store, case.value)
-        if isinstance(total, str):
-            return total
-        cases = [evolve(case, value=plus(cells.element(tensor, coordinates), total))]
+        totals = [_over_blocks(flow, stores[0], case.value) for case in cases]
+        lost = next((each for each in totals if isinstance(each, str)), "")
+        if lost:
+            return lost
+        earlier = cells.element(tensor, coordinates)
+        sums = (plus(earlier, each) for each in totals if not isinstance(each, str))
+        cases = [evolve(case, value=each) for case, each in zip(cases, sums, strict=True)]
     return Held(
         tuple(dict.fromkeys(cases)), frozenset(_roundings(cells, [store.step for store in stores])), adds == {True}
     )
@@ -190,7 +192,10 @@ def _over_coordinates(
 
 
 def _over_blocks(flow: Flow, store: Access, value: Expr) -> Expr | str:
-    """The sum over the blocks that add to one element: those that differ in symbols its place does not mention."""
+    """The sum over the blocks that add to one element: those that differ in symbols its place does not mention.
+
+    All of them add the same case to it: which thread of which agent does follows from its place.
+    """
     assert store.places is not None
     kernel = flow.timeline.kernel
     own = frozenset[Symbol]().union(*(symbols(place.base) for place in store.places))

@@ -59,3 +59,14 @@ def test_branches_at_some_elements_alone_stay() -> None:
     assert same_at_each_element(tables, root, found)
     assert isinstance(found, Choose)
     assert found.other is load(K, K)
+
+
+def test_tables_that_are_equal_where_a_branch_is_taken_are_one() -> None:
+    tables = Tables()
+    row, other = tables.index(THREADS), tables.index(np.where(FIRST, THREADS, 9))
+    root = of_group(tables, FIRST, load(row, algebra.add(other, 3)), expr(1))
+
+    found = of_taken_branches(tables, root)
+
+    assert same_at_each_element(tables, root, found)
+    assert found is of_group(tables, FIRST, load(row, algebra.add(row, 3)), expr(1))

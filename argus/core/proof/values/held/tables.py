@@ -116,12 +116,12 @@ class Tables:
     def _joined_index(self, mask: BoolArray, a: Index, b: Index) -> Index | None:
         if a is b:
             return a
-        (mine, first), (theirs, second) = self._split(a), self._split(b)
+        (mine, first), (theirs, second) = self.split(a), self.split(b)
         if mine is not theirs:
             return None
         return algebra.add(mine, self.index(np.where(mask, first, second)))
 
-    def _split(self, index: Index) -> tuple[Index, IntArray]:
+    def split(self, index: Index) -> tuple[Index, IntArray]:
         """The expression as a part without tables plus a table."""
         terms, constant = linear_terms(index)
         own = [(atom, f) for atom, f in terms if isinstance(atom, Sym) and atom.symbol in self.known]
@@ -131,24 +131,6 @@ class Tables:
             assert isinstance(atom, Sym)
             table = table + self.known[atom.symbol] * factor
         return rest, table
-
-    def needed_index(self, index: Index, need: BoolArray | None) -> Index:
-        """The expression with its tables as one, the numbers of which are 0 or more, and 0 where it is not needed.
-
-        Expressions that are equal where they are needed are then one. need: the elements at which it is; all, if None.
-        """
-        own = [self.known[each] for each in symbols(index) if each in self.known]
-        if not own or any(need is not None and need.shape != table.shape for table in own):
-            return index
-        rest, table = self._split(index)
-        return algebra.add(rest, self.index(table if need is None else np.where(need, table, table[need].min())))
-
-    def needed_cond(self, cond: Cond, need: BoolArray | None) -> Cond:
-        """The same of a comparison; other conditions stay as they are."""
-        if not isinstance(cond, Cmp) or self.known.keys().isdisjoint(symbols(cond)):
-            return cond
-        found = self.needed_index(algebra.sub(cond.right, cond.left), need)
-        return algebra.le(0, found) if cond.op == "<=" else algebra.eq(0, found)
 
     def numbers(self, index: Index) -> IntArray | None:
         """The table of an expression over symbols of tables; None if it has other symbols."""

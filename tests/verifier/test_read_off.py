@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from argus.core.proof.outputs import claims
 from argus.core.proof.values import contents, made_of, ties
 from argus.core.proof.values.content import Data
 from argus.core.proof.values.multiset_count import Multiset
+from argus.core.proof.values.named_parts import Closed
 from argus.core.verdict import Proved, Unknown
 from property_tests.programs import CORPUS, templates
 from tests.verifier.switched_off_checks import load_edited
@@ -24,7 +26,6 @@ PROVED = [
     if path.read_text(encoding="utf-8").splitlines()[0] == "# verdict: proved"
 ]
 NOT_YET = {
-    "attention_a_block_behind": "references of a softmax that cancel are sets of their own",
     "attention_from_the_last_keys": "masks of tiles that may be beyond the keys",
 }
 
@@ -82,6 +83,8 @@ EDITS: dict[str, tuple[str, str, str]] = {
         "assert_covers(turned.tag.t, 0, minimum(T, 16 * i + turned.index[0] + offset + 1))",
         "assert_covers(turned.tag.t, 0, minimum(T, 16 * i + turned.index[1] + offset + 1))",
     ),
+    "the first keys in place of the last": ("attention_a_block_behind", "    keys(last)\n", "    keys(0)\n"),
+    "values of another block": ("attention_a_block_behind", "values(n + 1)", "values(n)"),
     "a tile that is not turned": ("attention_causal_turned_in_memory", "load(box.T, mm.C)", "load(box, mm.C)"),
 }
 
@@ -142,6 +145,18 @@ def test_a_claim_is_asked_of_all_sets_of_a_value(monkeypatch: pytest.MonkeyPatch
     assert isinstance(verdict(template.trace()), Unknown)
     monkeypatch.setattr(claims, "_counted", first_set)
     assert isinstance(verdict(template.trace()), Proved)
+
+
+def test_a_claim_is_asked_of_the_sets_of_all_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    (template,) = templates(CORPUS / "unknown" / "sums_of_unlike_rows.py")
+    without_rules(monkeypatch)
+    assert isinstance(verdict(template.trace()), Unknown)
+    monkeypatch.setattr(contents, "complete_sets", first_case)
+    assert isinstance(verdict(template.trace()), Proved)
+
+
+def first_case(of: Sequence[Closed], numbers: Callable[[Closed], Multiset]) -> tuple[tuple[str, Multiset], ...]:
+    return tuple((each.name, numbers(each)) for each in of[:1])
 
 
 def first_set(value: Data, name: str) -> tuple[Multiset, ...]:

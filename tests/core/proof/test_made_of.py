@@ -8,9 +8,10 @@ from math import inf
 import pytest
 
 from argus.core import algebra
-from argus.core.index import Index, Symbol
+from argus.core.index import Cond, Index, Symbol
+from argus.core.proof.values.complete_sets import complete_sets
 from argus.core.proof.values.made_of import Reading, single
-from argus.core.proof.values.multiset_count import COUNTED
+from argus.core.proof.values.multiset_count import COUNTED, Multiset
 from argus.core.proof.values.named_parts import Part
 from argus.core.proof.values.part_counts import count
 from argus.core.proof.values.plain_sums import not_said_by_tags
@@ -220,3 +221,45 @@ def test_names_of_one_factor_each_need_no_pairs_where_every_product_is_summed() 
     assert "which `k` is multiplied by which `n`" in reading().of(total(paired, J, k)).lost
     slanted = reduce_("sum", STEP, 0, k, body, where=algebra.le(i, j))
     assert reading().of(total(slanted, J, k)).lost
+
+
+def closed_where(of: Expr) -> list[tuple[Cond, ...]]:
+    """The conditions of the complete collections of k."""
+    return [each.given for each in reading().of(of).closed if each.name == "k"]
+
+
+SUM, HALF = total(product(j), J, k), total(product(j), J, 4)
+FIRST = algebra.lt(m, 1)
+
+
+@pytest.mark.parametrize(
+    ("of", "given"),
+    [
+        pytest.param(choose(FIRST, fn("exp", SUM), 0), [(FIRST,)], id="one case"),
+        pytest.param(
+            choose(FIRST, fn("exp", SUM), fn("exp", HALF)), [(FIRST,), (algebra.negate(FIRST),)], id="two cases"
+        ),
+        pytest.param(choose(FIRST, fn("exp", SUM), fn("log", SUM)), [()], id="either case"),
+        pytest.param(fn("mul", fn("log", SUM), choose(FIRST, fn("exp", SUM), 1)), [()], id="there anyway"),
+        pytest.param(total(choose(algebra.lt(i, 1), fn("exp", SUM), 0), STEP, 9), [()], id="one of a range"),
+    ],
+)
+def test_complete_collections_have_the_conditions_of_their_cases(of: Expr, given: list[tuple[Cond, ...]]) -> None:
+    assert closed_where(of) == given
+
+
+def complete_counts(of: Expr, number: int, row: int) -> list[int]:
+    """How often the complete sets of k have a number, in one row, with K = 10."""
+    made = reading().of(of)
+    sets = complete_sets(made.closed, lambda each: Multiset((), count(each.parts, each.op) or algebra.const(0)))
+    counts = (each.count for name, each in sets if name == "k")
+    return [int(evaluate(each, {COUNTED: number, K: 10, M: row, N: 0})) for each in counts if each is not None]
+
+
+def test_a_set_of_one_case_is_another_one_elsewhere() -> None:
+    beside = fn("mul", fn("log", SUM), choose(FIRST, fn("exp", HALF), 1))
+    cases = choose(FIRST, fn("exp", HALF), fn("exp", SUM))
+
+    assert [complete_counts(beside, 7, row) for row in (0, 1)] == [[1, 0], [1, 1]]
+    assert [complete_counts(cases, 7, row) for row in (0, 1)] == [[0, 0], [1, 1]]
+    assert complete_counts(choose(FIRST, fn("exp", HALF), 1), 7, 1) == [0]

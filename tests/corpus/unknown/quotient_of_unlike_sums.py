@@ -2,24 +2,8 @@
 """A quotient of sums over all of k and over its first half; its claim is true of the numerator alone."""
 
 from argus.language import (
-    Tensor,
-    assert_covers,
-    assert_written_once,
-    assume,
-    bf16,
-    block_id,
-    copy,
-    f32,
-    gfx942,
-    kernel,
-    load,
-    loop,
-    mfma,
-    mfma_f32_16x16x16_bf16,
-    mma,
-    registers,
-    tag,
-    vmem,
+    Tensor, assert_covers, assert_written_once, assume, bf16, block_id, copy, f32, gfx942, kernel, load, loop, mfma,
+    mfma_f32_16x16x16_bf16, mma, registers, tag, vmem,
 )
 
 

@@ -20,6 +20,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, extremes, numeric
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.values.adjacent_runs import joined_runs
+from argus.core.proof.values.complete_sets import complete_sets
 from argus.core.proof.values.content import Data, Inside, Names, Number, Top, Value
 from argus.core.proof.values.held.cells import Cells
 from argus.core.proof.values.held.empty_ranges import with_empty_ranges
@@ -175,8 +176,8 @@ class Contents:
                 record[name] = place
             elif name not in scales:
                 sets[name] = self._multiset(parts, made.op or "sum", by, shape)
-        whole = (each for each in made.closed if each.name not in scales)
-        closed = tuple((each.name, self._multiset(each.parts, each.op, by, shape)) for each in whole)
+        whole = [each for each in made.closed if each.name not in scales]
+        closed = complete_sets(whole, lambda each: self._multiset(each.parts, each.op, by, shape))
         return Data(
             record,
             inside,

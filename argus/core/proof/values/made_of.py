@@ -17,7 +17,7 @@ from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
 from argus.core.proof.values.bound_parts import bound, complete_for_each, varies
 from argus.core.proof.values.held.terms import all_symbols
-from argus.core.proof.values.named_parts import Agree, Binder, Closed, Part, Parts, Tags
+from argus.core.proof.values.named_parts import Agree, Binder, Closed, Part, Parts, Tags, distinct
 from argus.core.proof.values.padding import NEUTRAL, Pads, either, number, operated, outside
 from argus.core.proof.values.ties import Tie, for_each, joined, tied
 from argus.core.values.expr import (
@@ -73,6 +73,10 @@ class MadeOf:
     def under(self, conds: Sequence[Cond]) -> MadeOf:
         """The value where conditions hold; what was complete is so there too."""
         return self.each(lambda parts: tuple(part.under(conds) for part in parts)) if conds else self
+
+    def case(self, test: Cond) -> MadeOf:
+        """The value as one case of another, which depends on it where a test holds."""
+        return evolve(self.under([test]), closed=tuple(each.where(test) for each in self.closed))
 
 
 class Reading:
@@ -136,7 +140,7 @@ class Reading:
                 return _together([self.of(then), self.of(other), *tested])
             case Choose(test=test, then=then, other=other):
                 assert not isinstance(test, Compare)
-                cases, op = _alike([self.of(then).under([test]), self.of(other).under([algebra.negate(test)])])
+                cases, op = _alike([self.of(then).case(test), self.of(other).case(algebra.negate(test))])
                 return evolve(_all_parts(cases), op=op)
             case Reduce():
                 return _reduced(root, self.of(root.body))
@@ -175,7 +179,7 @@ class Reading:
         unpaired = frozenset(product(_alone(names, others), _alone(others, names)))
         for name, parts in others.items():
             names[name] = self._paired(names[name], parts) if name in names else parts
-        closed = tuple(dict.fromkeys((*one.closed, *two.closed)))
+        closed = distinct((*one.closed, *two.closed))
         both = one.symbols | two.symbols
         return MadeOf(names, closed, one.op or two.op, both, scaled=True, unpaired=unpaired)
 
@@ -244,7 +248,7 @@ def _completed(of: MadeOf) -> MadeOf:
         rest = [evolve(each, beside=each.beside | of.symbols) for each in parts if not each.collected]
         if rest:
             names[name] = tuple(dict.fromkeys(rest))
-    return MadeOf(names, tuple(dict.fromkeys(closed)), None, of.symbols)
+    return MadeOf(names, distinct(closed), None, of.symbols)
 
 
 def _all_parts(args: Sequence[MadeOf]) -> MadeOf:
@@ -253,7 +257,7 @@ def _all_parts(args: Sequence[MadeOf]) -> MadeOf:
     for each in args:
         for name, parts in each.names.items():
             names[name] = (*names.get(name, ()), *parts)
-    return MadeOf(names, tuple(dict.fromkeys(part for each in args for part in each.closed)))
+    return MadeOf(names, distinct(part for each in args for part in each.closed))
 
 
 def _together(args: Sequence[MadeOf]) -> MadeOf:
@@ -263,7 +267,7 @@ def _together(args: Sequence[MadeOf]) -> MadeOf:
     for each in args:
         for name, parts in each.names.items():
             found[name] = tuple((Counter(found.get(name, ())) | Counter(parts)).elements())
-    return MadeOf(found, tuple(dict.fromkeys(part for each in args for part in each.closed)), op)
+    return MadeOf(found, distinct(part for each in args for part in each.closed), op)
 
 
 def _alike(args: Sequence[MadeOf]) -> tuple[Sequence[MadeOf], ReduceOp | None]:
@@ -288,7 +292,7 @@ def _reduced(of: Reduce, body: MadeOf) -> MadeOf:
         lambda parts: tuple(bound(each, binder, of.op) for each in for_each(parts, binder)),
         lambda parts: complete_for_each(for_each(parts, binder), binder),
     )
-    return evolve(found, op=op, scaled=False)
+    return evolve(found, closed=distinct(each.without(of.variable) for each in found.closed), op=op, scaled=False)
 
 
 def common_guards(of: MadeOf) -> tuple[Cond, ...]:
@@ -304,7 +308,8 @@ def without_guards(of: MadeOf, conds: Sequence[Cond]) -> MadeOf:
     def there(parts: Parts) -> Parts:
         return tuple(evolve(p, guards=tuple(cond for cond in p.guards if cond not in conds)) for p in parts)
 
-    return of.each(there, there)
+    rest = (evolve(c, given=tuple(cond for cond in c.given if cond not in conds)) for c in of.closed)
+    return evolve(of, closed=distinct(rest)).each(there, there)
 
 
 def single(parts: Parts) -> tuple[Index, tuple[Cond, ...]] | None:

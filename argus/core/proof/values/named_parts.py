@@ -10,6 +10,7 @@ from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
 from argus.core.proof.values.content import Names
 from argus.core.values.expr import ReduceOp
+from argus.core.walk import symbols
 
 ONE = algebra.const(1)
 
@@ -74,8 +75,39 @@ def _ordered(conds: Iterable[Cond]) -> tuple[Cond, ...]:
 
 @frozen
 class Closed:
-    """A complete collection of parts under a name."""
+    """A complete collection of parts under a name. given: conditions without which nothing depends on it."""
 
     name: str
     op: ReduceOp
     parts: Parts
+    given: tuple[Cond, ...] = ()
+
+    def where(self, test: Cond) -> Closed:
+        """The collection in one case of a value."""
+        return self if test in self.given else evolve(self, given=_ordered((*self.given, test)))
+
+    def without(self, variable: Symbol) -> Closed:
+        """The collection as if it were there for every number of a variable."""
+        return evolve(self, given=tuple(cond for cond in self.given if variable not in symbols(cond)))
+
+
+def distinct(collections: Iterable[Closed]) -> tuple[Closed, ...]:
+    """Collections without those that are there anyway; of two opposite cases, one that is there in both."""
+    cases: dict[Closed, list[frozenset[Cond]]] = {}
+    for each in collections:
+        known = cases.setdefault(evolve(each, given=()), [])
+        _add_case(known, frozenset(each.given))
+    return tuple(evolve(each, given=_ordered(case)) for each, known in cases.items() for case in known)
+
+
+def _add_case(known: list[frozenset[Cond]], case: frozenset[Cond]) -> None:
+    if any(each <= case for each in known):
+        return
+    known[:] = [each for each in known if not case <= each]
+    for cond in case:
+        opposite = case - {cond} | {algebra.negate(cond)}
+        if opposite in known:
+            known.remove(opposite)
+            _add_case(known, case - {cond})
+            return
+    known.append(case)

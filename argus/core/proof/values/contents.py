@@ -20,7 +20,6 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, extremes, numeric
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.values.adjacent_runs import joined_runs
-from argus.core.proof.values.alike_terms import not_said_by_tags
 from argus.core.proof.values.complete_sets import complete_sets
 from argus.core.proof.values.content import Data, Inside, Names, Number, Top, Value
 from argus.core.proof.values.held.cells import Cells
@@ -37,6 +36,7 @@ from argus.core.proof.values.multiset_count import Multiset, Run
 from argus.core.proof.values.named_parts import Part
 from argus.core.proof.values.padding import number
 from argus.core.proof.values.part_counts import count
+from argus.core.proof.values.plain_sums import not_said_by_tags
 from argus.core.proof.values.ties import Tie, ties
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, ReduceOp
 from argus.core.values.expr import Number as Rational
@@ -90,7 +90,7 @@ class Contents:
     def not_said(self, access: Access) -> str:
         """Why tags do not say what a read finds, or why that is not known; empty if they do."""
         found = self.value(access)
-        return found if isinstance(found, str) else not_said_by_tags(found, self.tags)
+        return found if isinstance(found, str) else not_said_by_tags(found)
 
     def value(self, access: Access) -> Expr | str:
         """The value of an access over the coordinates of its layout, or why it has none."""

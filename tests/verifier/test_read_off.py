@@ -10,6 +10,7 @@ import pytest
 from argus.core import algebra
 from argus.core.index import Cond
 from argus.core.ir import Program
+from argus.core.proof.dataflow import reads
 from argus.core.proof.outputs import claims
 from argus.core.proof.values import contents, made_of, ties
 from argus.core.proof.values.content import Data
@@ -165,3 +166,18 @@ def first_set(value: Data, name: str) -> tuple[Multiset, ...]:
 
 def none_alone(*_: object) -> list[str]:
     return []
+
+
+UNWRITTEN = ["unwritten_registers_beside_two_sums", "unwritten_registers_beside_a_formula"]
+
+
+@pytest.mark.parametrize("name", UNWRITTEN)
+def test_registers_are_written_also_where_no_output_depends_on_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (template,) = templates(CORPUS / "refuted" / f"{name}.py")
+    assert not isinstance(verdict(template.trace()), Proved)
+    monkeypatch.setattr(reads, "_is_read", never)
+    assert isinstance(verdict(template.trace()), Proved)
+
+
+def never(*_: object) -> Cond:
+    return algebra.FALSE

@@ -9,7 +9,7 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.atom import Queue
 from argus.core.index import Cond
-from argus.core.ir import Assert, Buffer, Copy, Stmt
+from argus.core.ir import Assert, Buffer, Copy, Mma, Stmt
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.executions import Execution, Horizon
 from argus.core.proof.dataflow.lookup import agent_symbol_of_cells, substitute_agent
@@ -21,10 +21,7 @@ from argus.core.proof.values.content import Bottom, Piece, Top
 
 
 def arrival_obligations(flow: Flow) -> Iterator[Obligation]:
-    """I38, I5 and I31 for each access of registers or shared memory, where no obligation needs what the elements are.
-
-    Whether a register was written at all is then for the value of the outputs, which is unknown if one was not.
-    """
+    """I38, I5 and I31 for each access of registers or shared memory, whatever the elements are."""
     for step in flow.timeline.steps:
         for access in flow.accesses.of(step):
             if access.mode == "write" and access.view.buffer.space == "register":
@@ -36,19 +33,32 @@ def arrival_obligations(flow: Flow) -> Iterator[Obligation]:
 def _arrives(flow: Flow, step: Step, access: Access) -> Iterator[Obligation]:
     buffer = access.view.buffer
     shared = buffer.space == "shared"
-    if not shared and (access.places is None or not _loaded(flow, buffer)):
+    if access.places is None and not shared:
         return
-    what = f"`{buffer.name}` {'is filled before it is read' if shared else 'has arrived before it is used'}"
-    code, size = "I5" if shared else "I31", access.shape[0] * access.shape[1]
+    written, size = "I5" if shared else "I38", access.shape[0] * access.shape[1]
+    what = f"`{buffer.name}` is {'filled before it is read' if shared else 'written before it is used'}"
+    loaded = not shared and _loaded(flow, buffer)
+    read = _is_read(step, access)
     for source in _sources(flow, access):
-        context = (*step.context, source.guard)
+        context = (*step.context, source.guard, read)
         if source.unknown:
-            yield Obligation(code, what, step.stmt, algebra.FALSE, context, unknown=source.unknown)
-        elif source.moment is None and shared:
-            yield _fault(step, access, Piece(source.mask, source.guard, Bottom()), code)
-        elif source.moment is not None and not shared and not flow.has_arrived(source.moment, access, source.guard):
+            yield Obligation(written, what, step.stmt, algebra.FALSE, context, unknown=source.unknown)
+        elif source.moment is None:
+            yield _fault(step, access, Piece(source.mask, algebra.all_of((source.guard, read)), Bottom()), written)
+        elif loaded and not flow.has_arrived(source.moment, access, source.guard):
             yield _missing_wait(step.stmt, source.moment.step.stmt, buffer.name, context)
-    yield Obligation(code, what, step.stmt, algebra.TRUE, step.context, compared=size)
+    yield Obligation(written, what, step.stmt, algebra.TRUE, step.context, compared=size)
+    if loaded:
+        what = f"`{buffer.name}` has arrived before it is used"
+        yield Obligation("I31", what, step.stmt, algebra.TRUE, step.context, compared=size)
+
+
+def _is_read(step: Step, access: Access) -> Cond:
+    """When the step uses what it accesses: not the accumulator of a product that starts anew."""
+    stmt = step.stmt
+    if isinstance(stmt, Mma) and access.view.buffer is stmt.target.buffer:
+        return algebra.negate(stmt.init)
+    return algebra.TRUE
 
 
 def _loaded(flow: Flow, buffer: Buffer) -> bool:

@@ -197,9 +197,9 @@ def _analyse_agent(
         flow.launch_contents.update(launch_readers(flow, others.before))
         flow.launch_records.update({b: c.names for b, c in others.before.items() if isinstance(c, TensorData)})
         mine = programs.values_after(flow, others)
-        told = _tile_claims(flow, evolve(others, left=mine))
-        obligations += _conditional_obligations(flow, agent, told, evolve(others, left=mine))
-        after |= told.left
+        tiles = _tile_claims(flow, evolve(others, left=mine))
+        obligations += _conditional_obligations(flow, agent, tiles, evolve(others, left=mine))
+        after |= tiles.left
         left |= mine
         flows.append(flow)
     return Analysis(first, tuple(obligations), (), *known, tensors_after=after, flows=tuple(flows), values_after=left)
@@ -227,29 +227,29 @@ def _feasible_timelines(kernel: Kernel, prover: Prover) -> tuple[Timeline, ...]:
 
 
 def _tile_claims(flow: Flow, others: ProgramContext) -> TileClaims:
-    """What tiles hold on one control path, with the flow told what accumulators and loop-carried tiles hold."""
+    """What tiles hold on one control path, after the flow has the contents of accumulators and loop-carried tiles."""
     sums = tuple(Accumulator(flow, buffer) for buffer in _accumulators(flow.timeline))
     for accumulator in sums:
         flow.sums[accumulator.buffer] = accumulator.content
-    tiles = LoopCarried(flow, loop_carried(flow.timeline))
-    connect_carried(flow, tiles)
-    return tile_claims(flow, sums, tiles, others)
+    carried = LoopCarried(flow, loop_carried(flow.timeline))
+    connect_carried(flow, carried)
+    return tile_claims(flow, sums, carried, others)
 
 
 def _conditional_obligations(
-    flow: Flow, agent: Agent, told: TileClaims, others: ProgramContext
+    flow: Flow, agent: Agent, tiles: TileClaims, others: ProgramContext
 ) -> Iterator[Obligation]:
     """The obligations of one control path, with the path condition as a hypothesis if there are several paths."""
-    for each in _path_obligations(flow, agent, told, others):
+    for each in _path_obligations(flow, agent, tiles, others):
         path = flow.timeline.facts if each.premises == "facts" and len(flow.path_accesses) > 1 else ()
         yield evolve(each, hypotheses=(*each.hypotheses, *path)) if path else each
 
 
-def _path_obligations(flow: Flow, agent: Agent, told: TileClaims, others: ProgramContext) -> Iterator[Obligation]:
+def _path_obligations(flow: Flow, agent: Agent, tiles: TileClaims, others: ProgramContext) -> Iterator[Obligation]:
     """The obligations of one control path, without its path condition."""
-    own = _kernel_obligations(flow, agent, told.obligations)
+    own = _kernel_obligations(flow, agent, tiles.obligations)
     yield from programs.split_reduction_obligations(own, others, flow.sums)
-    yield from programs.program_obligations(told.flow, others, told.left)
+    yield from programs.program_obligations(tiles.flow, others, tiles.left)
 
 
 def _kernel_obligations(flow: Flow, agent: Agent, of_tiles: Sequence[Obligation]) -> Iterator[Obligation]:

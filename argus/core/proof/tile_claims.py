@@ -50,8 +50,9 @@ def tile_claims(flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried, o
 def _read_off(flow: Flow, obligations: Iterable[Obligation], others: ProgramContext) -> TileClaims:
     """What a launch leaves is read off values, where no rules are asked what tiles hold."""
     left = {buffer: parts_left(flow, buffer, value, others.tags or {}) for buffer, value in others.left.items()}
-    told = flow if others.alone or isinstance(flow, ValueFlow) else value_flow(flow, _values(flow, others), others.tags)
-    return TileClaims(told, tuple(obligations), left)
+    if not others.alone and not isinstance(flow, ValueFlow):
+        flow = value_flow(flow, _values(flow, others), others.tags)
+    return TileClaims(flow, tuple(obligations), left)
 
 
 def _values(flow: Flow, others: ProgramContext) -> Mapping[Buffer, Expr] | None:

@@ -33,7 +33,7 @@ from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.proof.values.in_words import in_words
 from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, single, without_guards
 from argus.core.proof.values.multiset_count import Multiset, Run
-from argus.core.proof.values.named_parts import Part
+from argus.core.proof.values.named_parts import Part, common_context
 from argus.core.proof.values.padding import number
 from argus.core.proof.values.part_counts import count
 from argus.core.proof.values.plain_sums import not_said_by_tags
@@ -66,15 +66,7 @@ class Contents:
         equal = algebra.eq(one.value, two.value)
         if equal is algebra.FALSE or self._layout is None:
             return False
-        ranges = [
-            cond
-            for each in {*one.binders, *two.binders}
-            for cond in (
-                algebra.le(each.low, algebra.sym(each.variable)),
-                algebra.lt(algebra.sym(each.variable), each.high),
-            )
-        ]
-        given = [at_any_element(cond, self._layout) for cond in (*ranges, *one.guards, *two.guards)]
+        given = [at_any_element(cond, self._layout) for cond in common_context(one, two)]
         return self.flow.holds((*self._context, *given), at_any_element(equal, self._layout))
 
     def of(self, access: Access) -> Value:

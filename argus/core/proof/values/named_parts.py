@@ -56,6 +56,19 @@ class Part:
         return evolve(self, guards=_ordered((*self.guards, *more))) if more else self
 
 
+def common_context(one: Part, two: Part) -> tuple[Cond, ...]:
+    """Where both parts are there: the ranges of their bound variables, and their guards."""
+    ranges = (
+        cond
+        for each in dict.fromkeys((*one.binders, *two.binders))
+        for cond in (
+            algebra.le(each.low, algebra.sym(each.variable)),
+            algebra.lt(algebra.sym(each.variable), each.high),
+        )
+    )
+    return (*ranges, *one.guards, *two.guards)
+
+
 Tags = Mapping[str, Names | str]
 """The tags of the elements of tensors by the tensors' names, over coordinates; or why they are not known."""
 Parts = tuple[Part, ...]

@@ -17,7 +17,7 @@ from argus.core.proof.values.content import Number, TensorContent, TensorData, T
 from argus.core.proof.values.held.between import Left, coordinate
 from argus.core.proof.values.in_words import in_words
 from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, single, without_guards
-from argus.core.proof.values.named_parts import Part, Tags
+from argus.core.proof.values.named_parts import Part, Tags, common_context
 from argus.core.proof.values.padding import number
 from argus.core.proof.values.part_counts import count
 from argus.core.proof.values.plain_sums import is_sum_of_elements, not_said_by_tags
@@ -68,15 +68,7 @@ class _Between:
 
     def _agree(self, one: Part, two: Part) -> bool:
         equal = algebra.eq(one.value, two.value)
-        ranges = [
-            cond
-            for each in {*one.binders, *two.binders}
-            for cond in (
-                algebra.le(each.low, algebra.sym(each.variable)),
-                algebra.lt(algebra.sym(each.variable), each.high),
-            )
-        ]
-        given = (*self._inside, *ranges, *one.guards, *two.guards)
+        given = (*self._inside, *common_context(one, two))
         return equal is not algebra.FALSE and self._flow.holds(given, equal)
 
     def _record_and_sets(self, made: MadeOf) -> tuple[Mapping[str, Index], Mapping[str, Index]] | str:

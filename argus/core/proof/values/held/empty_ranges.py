@@ -1,6 +1,6 @@
 """Reductions that some elements of a fragment take and others do not, as ranges that are empty there.
 
-What is neutral at some elements, told by a table, and a reduction over [a, b) at the others, is the reduction over a
+A value that is neutral at some elements and a reduction over [a, b) at the others, by a table, is the reduction over a
 range whose end is a table too: a or b. Parts of a scan that some threads do not have are then ranges of all threads.
 """
 

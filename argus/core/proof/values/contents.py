@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf, nan
 
 import numpy as np
@@ -10,7 +10,7 @@ from attrs import define, field
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import And, Cmp, Cond, Const, Coord, Held, Index, Read, Sym, Symbol
+from argus.core.index import And, Cmp, Cond, Const, Coord, Index, Sym, Symbol
 from argus.core.ir import Assert, Buffer, Relation, View
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access
@@ -20,12 +20,11 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, extremes, numeric
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.values.adjacent_runs import joined_runs
-from argus.core.proof.values.alike_terms import not_said_by_tags
 from argus.core.proof.values.complete_sets import complete_sets
 from argus.core.proof.values.content import Data, Inside, Names, Number, Top, Value
 from argus.core.proof.values.held.cells import Cells
 from argus.core.proof.values.held.empty_ranges import with_empty_ranges
-from argus.core.proof.values.held.facts import Known
+from argus.core.proof.values.held.facts import Known, Questions
 from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.settled import settled
 from argus.core.proof.values.held.tables import affine_in
@@ -33,17 +32,16 @@ from argus.core.proof.values.held.terms import heads, reasons, replaced, zipped
 from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.proof.values.in_words import in_words
 from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, single, without_guards
-from argus.core.proof.values.named_parts import Part, common_context, known_tags
+from argus.core.proof.values.multiset_count import Multiset, Run
+from argus.core.proof.values.named_parts import Part, common_context
+from argus.core.proof.values.padding import number
 from argus.core.proof.values.part_counts import count
+from argus.core.proof.values.plain_sums import not_said_by_tags
 from argus.core.proof.values.ties import Tie, ties
-from argus.core.values.expr import Choose, Compare, Expr, Infinity, ReduceOp, fn
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, ReduceOp
 from argus.core.values.expr import Number as Rational
 from argus.core.values.rewriting import elements, nodes
 from argus.core.walk import mentions, symbols
-
-_MOST_TESTS = 3
-Cases = tuple[tuple[Cond, Value], ...]
-"""A value in each of several cases of loops, blocks and sizes, of which one holds."""
 
 
 @define(eq=False)
@@ -58,10 +56,7 @@ class Contents:
     before: Mapping[Buffer, Expr] = field(factory=dict[Buffer, Expr])
     loops: Loops = field(factory=Loops)
     cells: Cells = field(init=False)
-    _known: dict[tuple[Step, View, TV], Cases] = field(factory=dict["tuple[Step, View, TV]", "Cases"], init=False)
-    _values: dict[tuple[Step, View, TV], Expr | str] = field(
-        factory=dict[tuple[Step, View, TV], "Expr | str"], init=False
-    )
+    _known: dict[tuple[Step, View, TV], Value] = field(factory=dict[tuple[Step, View, TV], Value], init=False)
 
     def __attrs_post_init__(self) -> None:
         self.cells = Cells(self.flow, self.loops.at_head, self.loops.after_loop, self.before, through_views=False)
@@ -74,51 +69,32 @@ class Contents:
         given = [at_any_element(cond, self._layout) for cond in common_context(one, two)]
         return self.flow.holds((*self._context, *given), at_any_element(equal, self._layout))
 
-    def of(self, access: Access) -> Cases:
-        """What a read finds in each case, over the coordinates of its layout."""
+    def of(self, access: Access) -> Value:
+        """What a read finds, over the coordinates of its layout."""
         assert access.by is not None
         key = access.step, access.view, access.by
         if key not in self._known:
-            self._layout = access.by
+            self._context, self._layout = access.step.context, access.by
             found = self.value(access)
-            lost = isinstance(found, str)
-            self._known[key] = ((algebra.TRUE, Top(found)),) if lost else tuple(self._cases(found, access, ()))
+            self._known[key] = Top(found) if isinstance(found, str) else self.data(found, access.by, access.shape)
         return self._known[key]
-
-    def _cases(self, held: Expr, access: Access, given: tuple[Cond, ...]) -> Iterator[tuple[Cond, Value]]:
-        """The content, by the cases of a test that holds for all elements or none, where it has no other form."""
-        assert access.by is not None
-        self._context = *access.step.context, *given
-        found = self.data(held, access.by, access.shape)
-        test = _common_test(held) if isinstance(found, Top) and len(given) < _MOST_TESTS else None
-        if not isinstance(held, Choose) or test is None:
-            yield algebra.all_of(given), found
-            return
-        yield from self._cases(held.then, access, (*given, test))
-        yield from self._cases(held.other, access, (*given, algebra.negate(test)))
 
     def not_said(self, access: Access) -> str:
         """Why tags do not say what a read finds, or why that is not known; empty if they do."""
         found = self.value(access)
-        return found if isinstance(found, str) else not_said_by_tags(found, self.tags)
+        return found if isinstance(found, str) else not_said_by_tags(found)
 
     def value(self, access: Access) -> Expr | str:
         """The value of an access over the coordinates of its layout, or why it has none."""
         assert access.by is not None
-        key = access.step, access.view, access.by
-        if key not in self._values:
-            self._values[key] = self._value(access, access.by)
-        return self._values[key]
-
-    def _value(self, access: Access, by: TV) -> Expr | str:
-        questions = self.cells.questions = self.cells.questions.renewed()
+        questions = self.cells.questions = Questions()
         held = self.loops.resolved(self.cells, self.cells.read(access))
         held = self._of_agents(held)
         held = settled(self.cells.tables, held, Known(self.flow, access.step.context, questions))
         lost = (*reasons(held), *unnamed_reasons(held))
         if lost or heads(held):
             return lost[0] if lost else "a tile that a loop carries"
-        return self._over_coordinates(held, by, access.shape)
+        return self._over_coordinates(held, access.by, access.shape)
 
     def _of_agents(self, held: Expr) -> Expr:
         """A value that tests the number of an agent as one form over that number, where there is one."""
@@ -144,32 +120,6 @@ class Contents:
         if symbol.kind != "agent" or symbol.low is None or symbol.high is None:
             return None
         return range(symbol.low, symbol.high + 1)
-
-    def unrelated(self, summed: Access, scale: Access) -> str:
-        """Why nothing says that elements of a scale belong to the sums that they multiply; empty if something does.
-
-        Both have one layout. A name that the scale alone carries must be decided by those of the sum, by a relation.
-        """
-        values = self.value(summed), self.value(scale)
-        if isinstance(values[0], str) or isinstance(values[1], str):
-            return next(each for each in values if isinstance(each, str))
-        assert summed.by is not None
-        self._context, self._layout = summed.step.context, summed.by
-        reading = Reading(self.tags, self._agree, self._ties())
-        alone = reading.of(values[1]).names.keys() - reading.of(values[0]).names.keys()
-        untagged = [each.tensor for each in elements(values[1]) if not known_tags(self.tags, each.tensor)]
-        if any(not self._is_single(tensor) for tensor in untagged):
-            return f"`{scale.view.buffer.name}` carries no tag that could tell what it belongs to"
-        product = reading.of(fn("mul", *values))
-        for name in sorted(alone):
-            if any(part.tie is None for part in product.names.get(name, ())):
-                sums = f"the sum `{summed.view.buffer.name}`"
-                return f"no relation is asserted between `{name}` of the scale and {sums}"
-        return product.lost
-
-    def _is_single(self, tensor: str) -> bool:
-        found = [each for each in self.flow.timeline.kernel.parameters if each.name == tensor]
-        return bool(found) and all(extent is algebra.const(1) for extent in found[0].shape)
 
     def _over_coordinates(self, held: Expr, by: TV, shape: tuple[int, int]) -> Expr | str:
         held = with_empty_ranges(held, self.cells.tables)
@@ -210,28 +160,29 @@ class Contents:
         if isinstance(scales, str):
             return Top(scales)
         record: dict[str, FragmentIndex] = {}
-        sets: dict[str, Index | None] = {}
+        sets: dict[str, Multiset] = {}
         for name, parts in made.names.items():
             one = singles[name]
             place = None if one is None else self._fragment(one[0], by, shape)
             if place is not None:
                 record[name] = place
             elif name not in scales:
-                sets[name] = self._count(parts, made.op or "sum", by)
+                sets[name] = self._multiset(parts, made.op or "sum", by, shape)
         whole = [each for each in made.closed if each.name not in scales]
-        closed = complete_sets(whole, lambda each: self._count(each.parts, each.op, by))
+        closed = complete_sets(whole, lambda each: self._multiset(each.parts, each.op, by, shape))
         return Data(
             record,
             inside,
             sets=sets or None,
             closed=closed,
             form=in_words(held, self.tags),
+            computed=not _loaded(held),
             loose=loose,
             scales=scales,
         )
 
-    def _count(self, parts: Iterable[Part], op: ReduceOp, by: TV) -> Index | None:
-        """c(x) of the parts; None if that has no form."""
+    def _multiset(self, parts: Iterable[Part], op: ReduceOp, by: TV, shape: tuple[int, int]) -> Multiset:
+        """The numbers of the parts; without a form, a run that differs between elements: its count is not known."""
 
         def holds(given: Sequence[Cond], goal: Cond) -> bool:
             there = (at_any_element(cond, by) for cond in given)
@@ -239,7 +190,9 @@ class Contents:
 
         parts = tuple(parts)
         found = count(parts, op)
-        return count([joined_runs(each, holds) for each in parts], op) if found is None and op == "sum" else found
+        if found is None and op == "sum":
+            found = count([joined_runs(each, holds) for each in parts], op)
+        return _unlike(shape) if found is None else Multiset((), found)
 
     def _ties(self) -> tuple[Tie, ...]:
         if self._related is None:
@@ -248,14 +201,14 @@ class Contents:
         return self._related
 
     def _decided(self, made: MadeOf, by: TV) -> frozenset[str] | str:
-        """The names that others decide by relations; or which relation is not known to hold."""
+        """The collected names that others decide by relations; or which relation is not known to hold."""
         found: list[str] = []
         for name in sorted({*made.names, *made.collected}):
             parts = (*made.names.get(name, ()), *(p for each in made.closed if each.name == name for p in each.parts))
             asked = [part.tie for part in parts if part.tie is not None]
             if not self.flow.holds(self._context, at_any_element(algebra.all_of(asked), by)):
                 return f"the relation that is asserted of `{name}` is not known of all elements that are multiplied"
-            if parts and len(asked) == len(parts):
+            if name in made.collected and len(asked) == len(parts):
                 found.append(name)
         return frozenset(found)
 
@@ -271,22 +224,30 @@ class Contents:
         return evaluate_piecewise(index, places, self.cells.thread, shape)
 
     def _inside(self, cond: Cond, by: TV, shape: tuple[int, int]) -> Inside | None:
-        """A condition as a bound: a size, or all sizes, of `e >= 0` are the extent, and the rest is the coordinate."""
+        """A condition as a bound: the sizes of `e >= 0` are the extent, the rest is the coordinate."""
         if not isinstance(cond, Cmp) or cond.op != "<=":
             return None
         terms, constant = linear_terms(algebra.sub(cond.right, cond.left))
         sizes = [(a, f) for a, f in terms if not mentions(a, (Coord,)) and _of_sizes(a)]
-        found: Inside | None = None
-        for extent in ([each for each in sizes if isinstance(each[0], Sym) and each[1] == 1], sizes):
-            rest = algebra.linear([(a, -f) for a, f in terms if (a, f) not in extent], -constant - 1 if extent else 0)
-            place = self._fragment(rest, by, shape)
-            if place is None:
-                continue
-            below = all(self.flow.holds(self._context, algebra.le(0, end)) for end in extremes(place))
-            found = Inside(place, algebra.linear(extent, 0 if extent else constant + 1), open=not below)
-            if below:
-                break
-        return found
+        rest = algebra.linear([(a, -f) for a, f in terms if (a, f) not in sizes], -constant - 1 if sizes else 0)
+        place = self._fragment(rest, by, shape)
+        if place is None:
+            return None
+        below = all(self.flow.holds(self._context, algebra.le(0, end)) for end in extremes(place))
+        return Inside(place, algebra.linear(sizes, 0 if sizes else constant + 1), open=not below)
+
+
+def _loaded(held: Expr) -> bool:
+    """Whether a value is an element of a tensor, up to rounding, or 0 in place of padding."""
+    match held:
+        case Element():
+            return True
+        case Fn(name=name, args=(arg,)) if name.startswith("to "):
+            return _loaded(arg)
+        case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
+            return _loaded(then) and number(other) == 0
+        case _:
+            return False
 
 
 def _of_numbers(values: Sequence[Expr], agent: Symbol, low: int) -> Expr | None:
@@ -314,16 +275,14 @@ def _of_numbers(values: Sequence[Expr], agent: Symbol, low: int) -> Expr | None:
     return found if all(a is b for a, b in zip(again, values, strict=True)) else None
 
 
-def _common_test(held: Expr) -> Cond | None:
-    """The outermost test of a value, if that holds for all elements of a tile or for none."""
-    if not isinstance(held, Choose) or isinstance(held.test, Compare) or mentions(held.test, (Coord, Read, Held)):
-        return None
-    return held.test if all(each.kind in ("size", "block", "loop") for each in symbols(held.test)) else None
-
-
 def _of_sizes(index: Index) -> bool:
     return all(symbol.kind == "size" for symbol in symbols(index))
 
 
 def _conjuncts(cond: Cond) -> tuple[Cond, ...]:
     return cond.parts if isinstance(cond, And) else (cond,)
+
+
+def _unlike(shape: tuple[int, int]) -> Multiset:
+    which = np.arange(shape[0] * shape[1]).reshape(shape)
+    return Multiset((Run(algebra.const(0), algebra.const(1), algebra.TRUE, np.array([[0], [1]], np.int64), which % 2),))

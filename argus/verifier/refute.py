@@ -130,20 +130,37 @@ def _search_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
 def search(
     prepared: Prepared, sizes: Sequence[Mapping[str, int]], codes: frozenset[str], budget: RunBudget
 ) -> Witness | None:
-    """The first run that violates one of the invariants, with its violation of highest priority.
+    """The first run that violates one of the invariants, or one soon after it that shows the cause.
 
-    Most faults show under every schedule, so all sizes are tried under one schedule before the next.
+    Most faults show under every schedule, so all sizes are tried under one schedule before the next. The smallest sizes
+    may show a symptom alone, such as padding that is stored, where larger ones show unlike tags.
     """
     for schedule in directed(prepared.kernel):
+        first, soon = None, _SOON
         for size in sizes:
-            if not budget.spend():
-                return None
+            if not soon or not budget.spend():
+                break
             before = prepared.runs.executed
-            found = [each for each in find_violations(prepared, size, schedule) if each.code in codes]
+            found = find_violations(prepared, size, schedule)
             budget.charge(prepared.runs.executed - before)
-            if found:
-                return Witness(size, schedule, min(found, key=lambda v: INVARIANT_PRIORITY.index(v.code)))
+            if first is None and not any(each.code in codes for each in found):
+                continue
+            here = min((Witness(size, schedule, each) for each in found), key=_priority, default=first)
+            first = here if first is None or here is None else min(first, here, key=_priority)
+            soon = 0 if first is not None and first.violation.code in _CAUSES else soon - 1
+        if first is not None or not soon:
+            return first
     return None
+
+
+_SOON = 5
+"""The runs, from the first that shows a fault, among which its cause is looked for."""
+_CAUSES = frozenset(INVARIANT_PRIORITY) - {"I23", "I25", "I3", "I4", "I39"}
+"""Invariants of which a violation is no symptom of another."""
+
+
+def _priority(witness: Witness) -> int:
+    return INVARIANT_PRIORITY.index(witness.violation.code)
 
 
 def search_events(prepared: Prepared, sizes: Sequence[Mapping[str, int]], budget: RunBudget) -> Witness | None:

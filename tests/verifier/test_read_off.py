@@ -14,6 +14,7 @@ from argus.core.proof.dataflow import reads
 from argus.core.proof.outputs import claims
 from argus.core.proof.values import contents, made_of, ties
 from argus.core.proof.values.content import Data
+from argus.core.proof.values.held import facts
 from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.named_parts import Closed
 from argus.core.verdict import Proved, Unknown
@@ -26,9 +27,7 @@ PROVED = [
     for path in sorted((CORPUS / "proved").glob("*.py"))
     if path.read_text(encoding="utf-8").splitlines()[0] == "# verdict: proved"
 ]
-NOT_YET = {
-    "attention_from_the_last_keys": "masks of tiles that may be beyond the keys",
-}
+NOT_YET: dict[str, str] = {}
 
 
 def named(path: Path) -> str:
@@ -79,6 +78,11 @@ EDITS: dict[str, tuple[str, str, str]] = {
         "        bring(1)",
         "        with when(1 < depth): copy(A.tile((64, 128), (m, 0)), lds_a[1], via=buffer_load_lds, by=by, edge=0)",
     ),
+    "a half of every other block twice": (
+        "row_maxima_of_halves_fetched_apart",
+        "X.tile((32, 256), (m, k))",
+        "X.tile((32, 256), (m, k - k % 2 * wave))",
+    ),
     "keys of a row before it is turned": (
         "attention_causal_turned_in_memory",
         "assert_covers(turned.tag.t, 0, minimum(T, 16 * i + turned.index[0] + offset + 1))",
@@ -86,6 +90,16 @@ EDITS: dict[str, tuple[str, str, str]] = {
     ),
     "the first keys in place of the last": ("attention_a_block_behind", "    keys(last)\n", "    keys(0)\n"),
     "values of another block": ("attention_a_block_behind", "values(n + 1)", "values(n)"),
+    "values of another block of the last keys": (
+        "attention_from_the_last_keys",
+        "V.tile((32, 16), (n, 0))",
+        "V.tile((32, 16), (maximum(n - 1, 0), 0))",
+    ),
+    "weights of all but the masked keys twice": (
+        "attention_from_the_last_keys",
+        "p[:] = prob.to(bf16)\n                o[:]",
+        "p[:] = (prob if masked else prob * 2.0).to(bf16)\n                o[:]",
+    ),
     "a tile that is not turned": ("attention_causal_turned_in_memory", "load(box.T, mm.C)", "load(box, mm.C)"),
 }
 
@@ -100,8 +114,30 @@ def test_a_twin_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert not isinstance(verdict(kernel), Proved)
 
 
+def test_a_read_has_one_value_where_its_cases_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    (template,) = templates(CORPUS / "refuted" / "row_maxima_of_a_half_twice.py")
+    without_rules(monkeypatch)
+    assert isinstance(verdict(template.trace()), Unknown)
+    monkeypatch.setattr(facts, "agrees", always)
+    assert isinstance(verdict(template.trace()), Proved)
+
+
+def always(*_: object) -> bool:
+    return True
+
+
 @pytest.mark.share(4)
-@pytest.mark.parametrize("name", ["two_weights_in_one_sum", "two_keys_of_one_maximum"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "attention_logarithm_in_other_units",
+        "means_of_rows_added",
+        "scores_by_places_in_chunks",
+        "scores_of_unlike_numbers",
+        "two_keys_of_one_maximum",
+        "two_weights_in_one_sum",
+    ],
+)
 def test_tags_do_not_tell_tensors_apart(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (template,) = templates(CORPUS / "unknown" / f"{name}.py")
     assert isinstance(verdict(template.trace()), Unknown)

@@ -16,8 +16,11 @@ class Prover(Protocol):
         """Unsat if the goal follows from the hypotheses; Sat with a counterexample if it does not."""
         ...
 
-    def follows(self, hypotheses: Sequence[Cond], goal: Cond) -> bool:
-        """Whether the solver proves the goal from the hypotheses; False also if it cannot decide."""
+    def follows(self, hypotheses: Sequence[Cond], goal: Cond, *, steps: int | None = None) -> bool:
+        """Whether the solver proves the goal from the hypotheses; False also if it cannot decide.
+
+        steps: a lower step limit than the budget's, for each query.
+        """
         ...
 
     def check(self, assertions: Sequence[Cond]) -> Answer:

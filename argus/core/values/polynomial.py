@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cmp_to_key, lru_cache
 
@@ -104,18 +104,17 @@ def _times(a: Monomial, b: Monomial) -> Poly:
 def _related(powers: dict[Atom, Fraction]) -> Poly:
     """The product of these powers, under the relations between atoms."""
     tests = [atom for atom in powers if isinstance(atom, TestAtom)]
+    sums = [(atom.bound, e) for atom, e in powers.items() if isinstance(atom, Prefix) and not atom.product]
     for test in tests:
         powers[test] = Fraction(1)  # 0 and 1 are their own squares; no test has a negative exponent
         if isinstance(test, Above) and above_atom(scale(test.of, -1)) in powers:
             return ZERO
         if isinstance(test, Holds) and _another_remainder(test, tests):
             return ZERO
-        if isinstance(test, Holds) and any(_empty_unless(test.cond, atom, e) for atom, e in powers.items()):
+        if isinstance(test, Holds) and _is_empty_unless(test.cond, sums):
             del powers[test]
             return _related(powers)
-        if isinstance(test, Holds) and any(
-            _empty_unless(algebra.negate(test.cond), atom, e) for atom, e in powers.items()
-        ):
+        if isinstance(test, Holds) and sums and _is_empty_unless(algebra.negate(test.cond), sums):
             return ZERO
         if isinstance(test, Above) and (merged := _relu_of_product(test, powers)) is not None:
             return merged
@@ -163,12 +162,16 @@ def _relu_of_product(test: Above, powers: dict[Atom, Fraction]) -> Poly | None:
     return mul(_related(rest), scale(largest((ZERO, scale(of_atom(atom), sign))), sign))
 
 
-def _empty_unless(cond: Cond, atom: Atom, exponent: Fraction) -> bool:
-    """Whether the condition says that the range of this sum is not empty: where it is, the sum is 0 already."""
-    if not isinstance(atom, Prefix) or atom.product or exponent < 0:
+def _is_empty_unless(cond: Cond, sums: Sequence[tuple[Index, Fraction]]) -> bool:
+    """Whether the condition says that the range of a sum is not empty: where it is, the sum is 0 already."""
+    return any(_empty_unless(cond, *each) for each in sums)
+
+
+def _empty_unless(cond: Cond, bound: Index, exponent: Fraction) -> bool:
+    if exponent < 0:
         return False
-    low = atom.bound.range[0]  # of a negative bound the prefix is not 0
-    return low is not None and low >= 0 and any(cond is algebra.lt(0, end) for end in _ends(atom.bound))
+    low = bound.range[0]  # of a negative bound the prefix is not 0
+    return low is not None and low >= 0 and any(cond is algebra.lt(0, end) for end in _ends(bound))
 
 
 def _ends(bound: Index) -> list[Index]:
@@ -180,10 +183,11 @@ def _under(atom: Exp, powers: Mapping[Atom, Fraction]) -> Poly | None:
     """exp of a product with tests that are 1 here, or 0: they are factors, or a sum is 0 elsewhere. Else None."""
     ((monomial, _),) = atom.of.terms
     rest: list[tuple[Atom, Fraction]] = []
+    sums = [(other.bound, e) for other, e in powers.items() if isinstance(other, Prefix) and not other.product]
     for each, power_ in monomial:
-        if isinstance(each, Holds) and any(_empty_unless(algebra.negate(each.cond), *pair) for pair in powers.items()):
+        if isinstance(each, Holds) and sums and _is_empty_unless(algebra.negate(each.cond), sums):
             return ONE
-        known = isinstance(each, Holds) and any(_empty_unless(each.cond, *pair) for pair in powers.items())
+        known = isinstance(each, Holds) and _is_empty_unless(each.cond, sums)
         if not known and not (isinstance(each, TestAtom) and each in powers):
             rest.append((each, power_))
     return exp(of_monomial(tuple(rest))) if len(rest) < len(monomial) else None

@@ -41,7 +41,7 @@ class Decider:
         connected, others = cone(pieces, denied)
         witness = self.answers.witnesses.of((denied, *connected)) if any_model else None
         if witness is None:
-            refuted = self._refuted_without_products(connected, denied)
+            refuted = self._refuted_without_products(connected, denied, steps)
             if refuted is not None:
                 return refuted
         else:
@@ -94,7 +94,7 @@ class Decider:
     def _ask(self, assertions: tuple[Cond, ...], steps: int | None = None) -> Answer:
         return self.answers.answer(Query(assertions), steps=steps)
 
-    def _refuted_without_products(self, connected: tuple[Cond, ...], denied: Cond) -> Unsat | None:
+    def _refuted_without_products(self, connected: tuple[Cond, ...], denied: Cond, steps: int | None) -> Unsat | None:
         """A proof by linear arithmetic, or None.
 
         For a linear goal it leaves out the hypotheses with products; otherwise it replaces each product by an unknown.
@@ -104,13 +104,13 @@ class Decider:
             # Solvers give up mostly on products of symbols, and a linear goal rarely needs those hypotheses.
             if len(linear) == len(connected) or self.answers.witnesses.of((denied, *linear)) is not None:
                 return None
-            answer = self._ask((*linear, denied))
+            answer = self._ask((*linear, denied), steps)
             return answer if isinstance(answer, Unsat) else None
         # A proof that uses a product only as an opaque number needs no nonlinear arithmetic.
         general = tuple(map(abstract_products, (*connected, denied)))
         if self._general.of(general) is not None:
             return None
-        answer = self.answers.answer(Query(general), store=self._general)
+        answer = self.answers.answer(Query(general), steps=steps, store=self._general)
         return answer if isinstance(answer, Unsat) else None
 
     def _model_with_earlier_sizes(self, connected: tuple[Cond, ...], denied: Cond) -> Witness | None:

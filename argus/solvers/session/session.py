@@ -8,7 +8,7 @@ from attrs import define, field
 
 from argus.core.algebra import FALSE, TRUE, all_of, negate
 from argus.core.index import And, Cond, Index
-from argus.core.query import STEPS_PER_SECOND, Answer, Budget, Unsat
+from argus.core.query import STEPS_PER_SECOND, Answer, Budget, GaveUp, Unsat
 from argus.solvers.base import Solver, definedness
 from argus.solvers.cache import Cache, Implication
 from argus.solvers.session.answers import Answers, Stats
@@ -37,6 +37,9 @@ class Session:
     _decider: Decider = field(init=False, repr=False)
     _put: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
     _shown: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
+    _soon: dict[tuple[Implication, int | None], Answer] = field(
+        factory=dict["tuple[Implication, int | None]", Answer], init=False, repr=False
+    )
 
     def __attrs_post_init__(self) -> None:
         self._answers = Answers(self.solver, self.budget, self.cache)
@@ -55,14 +58,15 @@ class Session:
         """
         return self._recall((tuple(hypotheses), goal)) or self._decide((tuple(hypotheses), goal))
 
-    def follows(self, hypotheses: Sequence[Cond], goal: Cond) -> bool:
+    def follows(self, hypotheses: Sequence[Cond], goal: Cond, *, steps: int | None = None) -> bool:
         """Whether the hypotheses imply the goal, for callers that need no counterexample.
 
-        Cheaper than `prove`, since a model of an earlier query may serve as the counterexample.
+        Cheaper than `prove`, since a model of an earlier query may serve as the counterexample. steps: a lower step
+        limit than the budget's, for each query.
         """
         asked = (tuple(hypotheses), goal)
-        known = self._recall(asked, any_model=True) or self._decide(asked, any_model=True)
-        return isinstance(known, Unsat)
+        known = self._recall(asked, any_model=True) or self._soon.get((asked, steps))
+        return isinstance(known or self._decide(asked, any_model=True, steps=steps), Unsat)
 
     def prove_each(self, hypotheses: Sequence[Cond], goals: Sequence[Cond]) -> tuple[Answer, ...]:
         """`prove` for each goal; goals that need a query share one, and are asked separately if it does not succeed."""
@@ -123,13 +127,16 @@ class Session:
             self._answers.count("memory_hits")
         return known
 
-    def _decide(self, asked: Implication, *, any_model: bool = False) -> Answer:
+    def _decide(self, asked: Implication, *, any_model: bool = False, steps: int | None = None) -> Answer:
         hypotheses, goal = asked
         pieces = _pieces(hypotheses)
         denied = negate(goal)
         if _follows_by_form(pieces, goal, denied):
             return self._by_form(asked)
-        answer = self._decider.decide(pieces, denied, any_model=any_model)
+        answer = self._decider.decide(pieces, denied, any_model=any_model, steps=steps)
+        if steps is not None and isinstance(answer, GaveUp):
+            self._soon[asked, steps] = answer
+            return answer
         return self._keep(asked, answer, any_model=any_model and not isinstance(answer, Unsat))
 
     def _by_form(self, asked: Implication) -> Answer:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
+from fractions import Fraction
+from math import inf, log
 
 import pytest
 
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
+from argus.core.proof.values.alike_terms import not_said_by_tags
 from argus.core.proof.values.complete_sets import complete_sets
 from argus.core.proof.values.made_of import Reading, single
 from argus.core.proof.values.multiset_count import COUNTED, Multiset
 from argus.core.proof.values.named_parts import Part
 from argus.core.proof.values.part_counts import count
-from argus.core.proof.values.plain_sums import not_said_by_tags
-from argus.core.values.expr import Expr, choose, element, expr, fn, infinity, reduce_
+from argus.core.values.expr import Expr, choose, compare, element, expr, fn, infinity, reduce_
 from argus.core.walk import evaluate
 
 TAGS: Mapping[str, tuple[tuple[str, Index], ...]] = {
     "A": (("m", algebra.coord(0)), ("k", algebra.coord(1))),
     "B": (("n", algebra.coord(0)), ("k", algebra.coord(1))),
     "X": (("n", algebra.coord(0)),),
+    "Z": (("n", algebra.coord(0)),),
 }
 M, N, J, STEP = (Symbol(name, "fresh", 0) for name in "mnji")
 K = Symbol("K", "size", 0)
@@ -86,6 +88,17 @@ def test_how_often_each_number_is_summed(name: str) -> None:
     assert counted(of, "k", range(-1, 11)) == expected
 
 
+@pytest.mark.parametrize(("size", "times"), [(0, 0), (1, 1), (5, 1)])
+def test_what_the_first_iteration_adds_is_there_if_there_is_one(size: int, times: int) -> None:
+    of = total(choose(algebra.lt(j, 1), total(product(i), STEP, 4), 0), J, k)
+    assert counted(of, "k", range(-1, 5), size) == [0, times, times, times, times, 0]
+
+
+def test_what_an_unknown_iteration_adds_has_no_count() -> None:
+    some = algebra.any_of((algebra.lt(j, 1), algebra.lt(m, 1)))
+    assert counted(total(choose(some, total(product(i), STEP, 4), 0), J, k), "k", range(4)) is None
+
+
 def test_overlapping_steps_have_no_count() -> None:
     overlapping = total(total(product(algebra.add(algebra.mul(j, 3), i)), STEP, 4), J, k)
     assert counted(overlapping, "k", range(3)) is None
@@ -97,6 +110,33 @@ def test_tags_are_there_where_an_extremum_has_an_element() -> None:
     assert found is not None
     assert (found[0], set(found[1])) == (m, {algebra.lt(0, k), algebra.lt(0, n)})
     assert single(reading().of(total(element("A", m, j), J, k)).names["m"]) == (m, ())
+
+
+def test_tags_are_there_where_a_value_meets_all_conditions_of_an_extremum() -> None:
+    masked = choose(algebra.all_of((algebra.lt(j, m), algebra.le(n, j))), element("A", n, j), infinity(-1))
+    parts = reading().of(reduce_("max", J, 0, k, masked)).names["m"]
+    found = single(parts)
+    assert found is not None
+    there = algebra.all_of(found[1])
+    ways = [(3, 2), (2, 2), (1, 2), (0, 0), (9, 7), (9, 8)]
+    assert [bool(evaluate(there, {M: high, N: low, K: 8})) for high, low in ways] == [
+        True,
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(("last", "first"), [(3, 1), (9, 0)])
+def test_a_part_that_one_value_of_a_variable_has_is_there_once(last: int, first: int) -> None:
+    block = choose(
+        algebra.eq(algebra.add(i, 1), last + 1), product(j), product(algebra.add(j, algebra.sub(12, algebra.mul(i, 4))))
+    )
+    numbers = counted(total(total(block, J, 4), STEP, 4), "k", range(17))
+    rest = [0 if last == 3 else 1] * 4
+    assert numbers == [first + each for each in rest] + [1] * 12 + [0]
 
 
 def test_a_product_has_the_tags_of_its_factors() -> None:
@@ -151,6 +191,34 @@ def test_padding_is_carried_through_functions() -> None:
     assert -inf in reading().of(scores).pads.values()
 
 
+def scores(tensor: str, reference: Expr | None = None) -> Expr:
+    """The weight of an element."""
+    return fn("exp", element(tensor, j) if reference is None else fn("sub", element(tensor, j), reference))
+
+
+def whole(relative: Expr) -> Expr:
+    """A logarithm of weights relative to the maximum, without that."""
+    return fn("add", fn("log", relative), highest)
+
+
+def unlike(maximum: Expr) -> Expr:
+    """A maximum, or 0 where it is 3."""
+    return choose(compare("==", maximum, 3), 0, maximum)
+
+
+def there(maximum: Expr) -> Expr:
+    """A maximum, or 0 where it is over nothing."""
+    return choose(compare("==", maximum, infinity(-1)), 0, maximum)
+
+
+def weighed(weight: Expr) -> Expr:
+    return fn("mul", weight, element("A", m, j))
+
+
+so_far = reduce_("max", STEP, 0, j, element("X", i))
+highest = reduce_("max", STEP, 0, k, element("X", i))
+POWERS = total(fn("exp2", fn("sub", element("X", j), highest)), J, k)
+
 SAID: dict[str, tuple[Expr, bool]] = {
     "a sum of products": (total(product(j), J, k), True),
     "a function of one element": (fn("exp", element("X", n)), True),
@@ -172,16 +240,15 @@ SAID: dict[str, tuple[Expr, bool]] = {
         fn("add", total(product(j), J, k), fn("mul", total(product(j), J, k), element("X", i))),
         False,
     ),
-    "a sum times a sum": (fn("mul", total(product(j), J, k), total(element("X", j), J, k)), False),
-    "a sum padded with 1": (total(choose(algebra.lt(j, n), element("X", j), 1), J, k), False),
-    "a difference of sums": (fn("sub", total(product(j), J, k), total(product(algebra.add(j, k)), J, k)), False),
+    "a sum times a sum": (fn("mul", total(product(j), J, k), total(element("X", j), J, k)), True),
+    "a difference of sums": (fn("sub", total(product(j), J, k), total(product(algebra.add(j, k)), J, k)), True),
     "a term with another sign": (fn("add", element("X", j), fn("neg", element("X", i))), False),
     "terms with factors": (fn("add", element("X", j), fn("mul", element("X", i), expr(2))), False),
     "elements times their index": (total(fn("mul", element("X", j), expr(j)), J, k), False),
-    "a sum of functions of elements": (total(fn("exp", element("X", j)), J, k), False),
+    "a sum of functions of elements": (total(fn("exp", element("X", j)), J, k), True),
     "a sum and an extremum": (
         fn("div", element("X", n), fn("add", total(element("X", j), J, k), reduce_("max", J, 0, k, element("X", j)))),
-        False,
+        True,
     ),
     "products of unlike tensors": (
         fn("add", total(product(j), J, k), total(fn("mul", element("A", m, j), element("X", j)), J, k)),
@@ -192,13 +259,73 @@ SAID: dict[str, tuple[Expr, bool]] = {
         False,
     ),
     "numbers that differ between elements": (fn("mul", element("X", n), expr(algebra.coord(0))), False),
+    "means added": (total(fn("div", total(element("A", j, i), STEP, k), expr(k)), J, k), False),
+    "functions of sums added": (total(fn("exp", total(element("A", j, i), STEP, k)), J, k), True),
+    "weights and their sum": (fn("div", total(weighed(scores("X")), J, k), total(scores("X"), J, k)), True),
+    "weights and the sum of others": (fn("div", total(weighed(scores("X")), J, k), total(scores("Z"), J, k)), False),
+    "a weight and the sum of others": (fn("div", fn("exp", element("Z", n)), total(scores("X"), J, k)), False),
+    "a weight and the sum of its like": (fn("div", fn("exp", element("X", n)), total(scores("X"), J, k)), True),
+    "weights less a maximum so far": (whole(total(scores("X", so_far), J, k)), False),
+    "weights less the maximum": (whole(total(scores("X", highest), J, k)), True),
+    "weights whose references cancel": (
+        whole(total(fn("mul", scores("X", so_far), fn("exp", fn("sub", so_far, highest))), J, k)),
+        True,
+    ),
+    "weights whose references do not cancel": (
+        whole(total(fn("mul", scores("X", so_far), fn("exp", fn("sub", highest, so_far))), J, k)),
+        False,
+    ),
+    "weights whose references cancel but for a number": (
+        whole(total(fn("mul", scores("X", so_far), fn("exp", fn("sub", unlike(so_far), highest))), J, k)),
+        False,
+    ),
+    "weights with a number in place of an infinite maximum": (
+        whole(fn("add", total(scores("X", there(highest)), J, n), total(scores("X", highest), J, k))),
+        True,
+    ),
+    "weights with a number in place of another maximum": (
+        whole(fn("add", total(scores("X", unlike(highest)), J, n), total(scores("X", highest), J, k))),
+        False,
+    ),
+    "weights that are left relative to their maximum": (total(scores("X", highest), J, k), False),
+    "their logarithm": (fn("log", total(scores("X", highest), J, k)), False),
+    "a logarithm and a multiple of its reference": (
+        fn("add", fn("log", total(scores("X", highest), J, k)), fn("mul", highest, expr(2))),
+        False,
+    ),
+    "a logarithm and another maximum": (
+        fn("add", fn("log", total(scores("X", highest), J, k)), reduce_("max", STEP, 0, k, element("Z", i))),
+        False,
+    ),
+    "a logarithm to another base and its reference": (fn("add", fn("log", POWERS), highest), False),
+    "a logarithm to another base and its reference times the nearest float of ln(2)": (
+        fn("add", fn("log", POWERS), fn("mul", highest, expr(Fraction(log(2))))),
+        True,
+    ),
+    "a logarithm to another base and its reference times another float": (
+        fn("add", fn("log", POWERS), fn("mul", highest, expr(Fraction(0.6932)))),
+        False,
+    ),
+    "weights in other units than their sum": (
+        fn("div", total(weighed(scores("X", highest)), J, k), total(scores("X", fn("mul", highest, expr(2))), J, k)),
+        False,
+    ),
+    "weights and their sum less the maximum": (
+        fn("div", total(weighed(scores("X", highest)), J, k), total(scores("X", there(highest)), J, k)),
+        True,
+    ),
+    "elements in units of their maximum": (total(fn("div", element("X", j), highest), J, k), False),
+    "elements in units of their maximum times it": (
+        fn("mul", total(fn("div", element("X", j), highest), J, k), highest),
+        True,
+    ),
 }
 
 
 @pytest.mark.parametrize("name", SAID)
 def test_which_values_tags_say(name: str) -> None:
     of, said = SAID[name]
-    assert (not_said_by_tags(of) == "") == said
+    assert (not_said_by_tags(of, TAGS) == "") == said
 
 
 def test_collections_of_each_value_must_be_complete_for_every_value() -> None:

@@ -1,4 +1,4 @@
-# verdict: refuted I3
+# verdict: refuted I2
 """Two products are summed over different tags, but the assertion mentions only one of them."""
 
 from argus.language import (

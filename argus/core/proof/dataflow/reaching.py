@@ -119,9 +119,9 @@ class Flow:
         """The completion order of asynchronous operations."""
         return Ordering(self.timeline, self.prover, self.facts, self.epochs)
 
-    def holds(self, context: Sequence[Cond], goal: Cond) -> bool:
-        """Whether the goal provably follows from the facts and `context`."""
-        return self.prover.follows([*self.facts, *context], goal)
+    def holds(self, context: Sequence[Cond], goal: Cond, *, steps: int | None = None) -> bool:
+        """Whether the goal provably follows from the facts and `context`. steps: a lower limit than the budget's."""
+        return self.prover.follows([*self.facts, *context], goal, steps=steps)
 
     def impossible(self, context: Sequence[Cond], cond: Cond) -> bool:
         """Whether the condition provably contradicts the facts and `context`."""

@@ -34,8 +34,8 @@ class PromiseProver:
     def prove(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
         return self.prover.prove([*hypotheses, *self.instances((*hypotheses, goal))], goal)
 
-    def follows(self, hypotheses: Sequence[Cond], goal: Cond) -> bool:
-        return self.prover.follows([*hypotheses, *self.instances((*hypotheses, goal))], goal)
+    def follows(self, hypotheses: Sequence[Cond], goal: Cond, *, steps: int | None = None) -> bool:
+        return self.prover.follows([*hypotheses, *self.instances((*hypotheses, goal))], goal, steps=steps)
 
     def check(self, assertions: Sequence[Cond]) -> Answer:
         return self.prover.check([*assertions, *self.instances(assertions)])

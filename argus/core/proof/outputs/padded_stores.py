@@ -28,11 +28,11 @@ def no_padding_obligation(
 
 
 def _same_bound(place: Separable, extent: Index, bound: Inside) -> bool:
-    """Whether `place < extent` is the bound, up to a number on both sides."""
-    apart = algebra.sub(extent, bound.extent)
-    if not isinstance(apart, Const):
-        return False
-    return equal_indices(place, plus_number(bound.coordinate, apart.value)) is algebra.TRUE
+    """Whether `place < extent` is the bound, up to what is added on both sides."""
+    apart, at = algebra.sub(extent, bound.extent), bound.coordinate
+    if isinstance(at, Separable):
+        return equal_indices(place, Separable(algebra.add(at.base, apart), at.table)) is algebra.TRUE
+    return isinstance(apart, Const) and equal_indices(place, plus_number(at, apart.value)) is algebra.TRUE
 
 
 def below_extents(places: tuple[Separable, ...], extents: Sequence[Index]) -> tuple[Cond, ...]:

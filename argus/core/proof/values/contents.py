@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf, nan
 
 import numpy as np
@@ -10,7 +10,7 @@ from attrs import define, field
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import And, Cmp, Cond, Const, Coord, Index, Sym, Symbol
+from argus.core.index import And, Cmp, Cond, Const, Coord, Held, Index, Read, Sym, Symbol
 from argus.core.ir import Assert, Buffer, Relation, View
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access
@@ -20,11 +20,12 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, extremes, numeric
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.values.adjacent_runs import joined_runs
+from argus.core.proof.values.alike_terms import not_said_by_tags
 from argus.core.proof.values.complete_sets import complete_sets
 from argus.core.proof.values.content import Data, Inside, Names, Number, Top, Value
 from argus.core.proof.values.held.cells import Cells
 from argus.core.proof.values.held.empty_ranges import with_empty_ranges
-from argus.core.proof.values.held.facts import Known, Questions
+from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.settled import settled
 from argus.core.proof.values.held.tables import affine_in
@@ -36,12 +37,15 @@ from argus.core.proof.values.multiset_count import Multiset, Run
 from argus.core.proof.values.named_parts import Part, common_context
 from argus.core.proof.values.padding import number
 from argus.core.proof.values.part_counts import count
-from argus.core.proof.values.plain_sums import not_said_by_tags
 from argus.core.proof.values.ties import Tie, ties
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, ReduceOp
 from argus.core.values.expr import Number as Rational
 from argus.core.values.rewriting import elements, nodes
 from argus.core.walk import mentions, symbols
+
+_MOST_TESTS = 3
+Cases = tuple[tuple[Cond, Value], ...]
+"""A value in each of several cases of loops, blocks and sizes, of which one holds."""
 
 
 @define(eq=False)
@@ -56,7 +60,10 @@ class Contents:
     before: Mapping[Buffer, Expr] = field(factory=dict[Buffer, Expr])
     loops: Loops = field(factory=Loops)
     cells: Cells = field(init=False)
-    _known: dict[tuple[Step, View, TV], Value] = field(factory=dict[tuple[Step, View, TV], Value], init=False)
+    _known: dict[tuple[Step, View, TV], Cases] = field(factory=dict["tuple[Step, View, TV]", "Cases"], init=False)
+    _values: dict[tuple[Step, View, TV], Expr | str] = field(
+        factory=dict[tuple[Step, View, TV], "Expr | str"], init=False
+    )
 
     def __attrs_post_init__(self) -> None:
         self.cells = Cells(self.flow, self.loops.at_head, self.loops.after_loop, self.before, through_views=False)
@@ -69,32 +76,51 @@ class Contents:
         given = [at_any_element(cond, self._layout) for cond in common_context(one, two)]
         return self.flow.holds((*self._context, *given), at_any_element(equal, self._layout))
 
-    def of(self, access: Access) -> Value:
-        """What a read finds, over the coordinates of its layout."""
+    def of(self, access: Access) -> Cases:
+        """What a read finds in each case, over the coordinates of its layout."""
         assert access.by is not None
         key = access.step, access.view, access.by
         if key not in self._known:
-            self._context, self._layout = access.step.context, access.by
+            self._layout = access.by
             found = self.value(access)
-            self._known[key] = Top(found) if isinstance(found, str) else self.data(found, access.by, access.shape)
+            lost = isinstance(found, str)
+            self._known[key] = ((algebra.TRUE, Top(found)),) if lost else tuple(self._cases(found, access, ()))
         return self._known[key]
+
+    def _cases(self, held: Expr, access: Access, given: tuple[Cond, ...]) -> Iterator[tuple[Cond, Value]]:
+        """The content, by the cases of a test that holds for all elements or none, where it has no other form."""
+        assert access.by is not None
+        self._context = *access.step.context, *given
+        found = self.data(held, access.by, access.shape)
+        test = _common_test(held) if isinstance(found, Top) and len(given) < _MOST_TESTS else None
+        if not isinstance(held, Choose) or test is None:
+            yield algebra.all_of(given), found
+            return
+        yield from self._cases(held.then, access, (*given, test))
+        yield from self._cases(held.other, access, (*given, algebra.negate(test)))
 
     def not_said(self, access: Access) -> str:
         """Why tags do not say what a read finds, or why that is not known; empty if they do."""
         found = self.value(access)
-        return found if isinstance(found, str) else not_said_by_tags(found)
+        return found if isinstance(found, str) else not_said_by_tags(found, self.tags)
 
     def value(self, access: Access) -> Expr | str:
         """The value of an access over the coordinates of its layout, or why it has none."""
         assert access.by is not None
-        questions = self.cells.questions = Questions()
+        key = access.step, access.view, access.by
+        if key not in self._values:
+            self._values[key] = self._value(access, access.by)
+        return self._values[key]
+
+    def _value(self, access: Access, by: TV) -> Expr | str:
+        questions = self.cells.questions = self.cells.questions.renewed()
         held = self.loops.resolved(self.cells, self.cells.read(access))
         held = self._of_agents(held)
         held = settled(self.cells.tables, held, Known(self.flow, access.step.context, questions))
         lost = (*reasons(held), *unnamed_reasons(held))
         if lost or heads(held):
             return lost[0] if lost else "a tile that a loop carries"
-        return self._over_coordinates(held, access.by, access.shape)
+        return self._over_coordinates(held, by, access.shape)
 
     def _of_agents(self, held: Expr) -> Expr:
         """A value that tests the number of an agent as one form over that number, where there is one."""
@@ -224,17 +250,22 @@ class Contents:
         return evaluate_piecewise(index, places, self.cells.thread, shape)
 
     def _inside(self, cond: Cond, by: TV, shape: tuple[int, int]) -> Inside | None:
-        """A condition as a bound: the sizes of `e >= 0` are the extent, the rest is the coordinate."""
+        """A condition as a bound: a size, or all sizes, of `e >= 0` are the extent, and the rest is the coordinate."""
         if not isinstance(cond, Cmp) or cond.op != "<=":
             return None
         terms, constant = linear_terms(algebra.sub(cond.right, cond.left))
         sizes = [(a, f) for a, f in terms if not mentions(a, (Coord,)) and _of_sizes(a)]
-        rest = algebra.linear([(a, -f) for a, f in terms if (a, f) not in sizes], -constant - 1 if sizes else 0)
-        place = self._fragment(rest, by, shape)
-        if place is None:
-            return None
-        below = all(self.flow.holds(self._context, algebra.le(0, end)) for end in extremes(place))
-        return Inside(place, algebra.linear(sizes, 0 if sizes else constant + 1), open=not below)
+        found: Inside | None = None
+        for extent in ([each for each in sizes if isinstance(each[0], Sym) and each[1] == 1], sizes):
+            rest = algebra.linear([(a, -f) for a, f in terms if (a, f) not in extent], -constant - 1 if extent else 0)
+            place = self._fragment(rest, by, shape)
+            if place is None:
+                continue
+            below = all(self.flow.holds(self._context, algebra.le(0, end)) for end in extremes(place))
+            found = Inside(place, algebra.linear(extent, 0 if extent else constant + 1), open=not below)
+            if below:
+                break
+        return found
 
 
 def _loaded(held: Expr) -> bool:
@@ -273,6 +304,13 @@ def _of_numbers(values: Sequence[Expr], agent: Symbol, low: int) -> Expr | None:
         return None
     again = (replaced(found, {agent: algebra.const(low + number)}) for number in range(len(values)))
     return found if all(a is b for a, b in zip(again, values, strict=True)) else None
+
+
+def _common_test(held: Expr) -> Cond | None:
+    """The outermost test of a value, if that holds for all elements of a tile or for none."""
+    if not isinstance(held, Choose) or isinstance(held.test, Compare) or mentions(held.test, (Coord, Read, Held)):
+        return None
+    return held.test if all(each.kind in ("size", "block", "loop") for each in symbols(held.test)) else None
 
 
 def _of_sizes(index: Index) -> bool:

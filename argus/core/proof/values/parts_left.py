@@ -13,6 +13,7 @@ from argus.core.algebra.integers import linear_terms
 from argus.core.index import Cmp, Cond, Index, Symbol
 from argus.core.ir import Buffer
 from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.values.alike_terms import not_said_by_tags
 from argus.core.proof.values.content import Number, TensorContent, TensorData, Top
 from argus.core.proof.values.held.between import Left, coordinate
 from argus.core.proof.values.in_words import in_words
@@ -20,7 +21,7 @@ from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, sing
 from argus.core.proof.values.named_parts import Part, Tags, common_context
 from argus.core.proof.values.padding import number
 from argus.core.proof.values.part_counts import count
-from argus.core.proof.values.plain_sums import is_sum_of_elements, not_said_by_tags
+from argus.core.proof.values.plain_sums import is_sum_of_elements
 from argus.core.values.rewriting import elements
 from argus.core.values.rewriting import substitute as substitute_value
 from argus.core.walk import substitute, symbols
@@ -35,7 +36,7 @@ def parts_left(flow: Flow, tensor: Buffer, left: Left | str, tags: Tags) -> Tens
         return Number(literal)
     if not elements(left.value):
         return Top("it is computed from literals and indices")
-    reason = not_said_by_tags(left.value)
+    reason = not_said_by_tags(left.value, tags)
     return Top(reason) if reason else _Between(flow, tensor, tags).content(left)
 
 

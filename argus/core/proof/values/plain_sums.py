@@ -1,12 +1,9 @@
-"""Whether tags say what a value is. They name coordinates, not tensors, signs or numbers.
+"""Values that are sums of products of loaded elements.
 
-    value   = function(value) | value * number | value / number | sums | extrema | products of all
     sums    = sums + sums | sums * elements | sums where a condition holds, else 0 | sum of sums | elements
     elements = element | elements * elements | elements where a condition holds, else 0
 
-All terms multiply elements of the same tensors. Extrema and products over a range are alike, of single elements and
-with their own neutral number. Of any other value, such as a difference or a quotient of two sums, or a sum of which
-every other term is another tensor's, tags may be right and the number wrong: there a formula has to be claimed.
+All terms multiply elements of the same tensors.
 """
 
 from __future__ import annotations
@@ -14,29 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from argus.core.index import Coord
 from argus.core.proof.values.padding import NEUTRAL, number
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Number, Reduce, ReduceOp, Whole, fn
-from argus.core.values.operations import OPERATIONS
-from argus.core.values.rewriting import nodes
-from argus.core.walk import mentions
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, ReduceOp, fn
 
 _COLLECTING: dict[str, ReduceOp] = {"add": "sum", "max": "max", "min": "min"}
-_ELSEWHERE = "claim a formula with `assert_equals`"
-
-
-def not_said_by_tags(held: Expr) -> str:
-    """Why tags do not say what a value is; empty if they do."""
-    inner = _without_functions(held)
-    ops: set[ReduceOp] = {each.op for each in nodes(inner) if isinstance(each, Reduce)}
-    ops |= {_COLLECTING[each.name] for each in nodes(inner) if isinstance(each, Fn) and each.name in _COLLECTING}
-    if len(ops) > 1:
-        return f"a value of sums and extrema: {_ELSEWHERE}"
-    op: ReduceOp = next(iter(ops)) if ops else "sum"
-    terms = _terms(inner, op)
-    if terms is None:
-        return f"more than sums of products of loaded elements: {_ELSEWHERE}"
-    return f"terms of different tensors: {_ELSEWHERE}" if len(terms) > 1 else ""
 
 
 def is_sum_of_elements(held: Expr) -> bool:
@@ -46,25 +24,6 @@ def is_sum_of_elements(held: Expr) -> bool:
             return is_sum_of_elements(arg)
         case _:
             return _terms(held, "sum") is not None
-
-
-def _without_functions(held: Expr) -> Expr:
-    """What functions of one value, and multiplications by one number, are applied to last."""
-    match held:
-        case Fn(name=name, args=(arg,)) if name in OPERATIONS:
-            return _without_functions(arg)
-        case Fn(name="mul", args=(arg, Number() | Whole() as factor)) if not _varies(factor):
-            return _without_functions(arg)
-        case Fn(name="mul", args=(Number() | Whole() as factor, arg)) if not _varies(factor):
-            return _without_functions(arg)
-        case Fn(name="div", args=(arg, Number() | Whole() as factor)) if not _varies(factor):
-            return _without_functions(arg)
-        case _:
-            return held
-
-
-def _varies(factor: Number | Whole) -> bool:
-    return isinstance(factor, Whole) and mentions(factor.index, (Coord,))
 
 
 Tensors = frozenset[tuple[str, int]]

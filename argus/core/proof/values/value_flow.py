@@ -51,7 +51,8 @@ class ValueFlow(Flow):
 
     def read(self, access: Access) -> Content:
         """The content of a read."""
-        return uniform(access.shape, self.contents.of(access), algebra.TRUE)
+        cases = self.contents.of(access)
+        return tuple(piece for guard, value in cases for piece in uniform(access.shape, value, guard))
 
     def written(self, step: Step) -> Content:
         """The content that a copy writes, by (thread, value) of the step."""

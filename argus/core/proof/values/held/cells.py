@@ -15,7 +15,7 @@ from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.dtype import DType
-from argus.core.index import Cond, Index, Sym, Symbol
+from argus.core.index import Index, Sym, Symbol
 from argus.core.ir import Alloc, Buffer, Copy, Fold, Map, Mma, Reset, Stmt
 from argus.core.ir.element_walk import dtype_of, gets
 from argus.core.layout import TV
@@ -29,7 +29,8 @@ from argus.core.proof.values.held.facts import Known, Questions
 from argus.core.proof.values.held.folds import before, reduced
 from argus.core.proof.values.held.instructions import multiplied
 from argus.core.proof.values.held.moves import shuffled
-from argus.core.proof.values.held.tables import BoolArray, Tables, shape_of
+from argus.core.proof.values.held.shared_reads import found_by
+from argus.core.proof.values.held.tables import BoolArray, Positions, Tables, shape_of
 from argus.core.proof.values.held.terms import chosen, number, plus, replaced, unknown
 from argus.core.proof.values.recognisers.taking import takes
 from argus.core.values.expr import Element, Expr, ReduceOp, element
@@ -272,11 +273,8 @@ class Cells:
             source = np.maximum(writer, 0)
             value = self.tables.at(value, (source // write.shape[1], source % write.shape[1]))
             joined = self.tables.joined(writer >= 0, value, state)
-            value = chosen(self._mask(writer >= 0), value, state) if joined is None else joined
+            value = chosen(self.tables.mask(writer >= 0), value, state) if joined is None else joined
         return chosen(substitute(step.guard, self.threads(shape)), value, state)
-
-    def _mask(self, mask: BoolArray) -> Cond:
-        return algebra.eq(self.tables.index(mask.astype(np.int64)), 1)
 
     # -- reads -------------------------------------------------------------------------------------------
 
@@ -360,17 +358,8 @@ class Cells:
             for each in sources
             if each not in known and not self.flow.impossible([*context, each.guard], algebra.TRUE)
         ]
-        found: Expr | None = None
-        for each in (*reversed(lost), *reversed(known)):
-            value = self._of_source(each)
-            if found is None:
-                found = value
-            else:
-                joined = self.tables.joined(each.mask, value, found)
-                found = chosen(
-                    each.guard, chosen(self._mask(each.mask), value, found) if joined is None else joined, found
-                )
-        return unknown("nothing is written") if found is None else found
+        reaching = (*reversed(lost), *reversed(known))
+        return found_by(self.tables, reaching, self._of_source, Known(self.flow, context, self.questions))
 
     def _alike_where_twice(self, write: Access, value: Expr) -> bool:
         """Whether the elements of a write to one cell hold one value."""
@@ -381,7 +370,7 @@ class Cells:
         tables = (self.tables.known[name][write.active] for name in self.tables.of(value))
         return all(np.array_equal(table, table[first[cells]]) for table in tables)
 
-    def _of_source(self, source: ReachingWrite) -> Expr:
+    def _of_source(self, source: ReachingWrite, inside: Callable[[Positions], Positions]) -> Expr:
         if source.moment is None or source.writers is None:
             return unknown(source.unknown or "nothing is written")
         step = source.moment.step
@@ -390,7 +379,7 @@ class Cells:
             return unknown("threads that write one element of shared memory write different values")
         if self.thread in symbols(source.guard):
             return unknown("a write to shared memory under a condition on threads")
-        return self.tables.at(replaced(self.written(step), source.moment.shift), source.writers.writer)
+        return self.tables.at(replaced(self.written(step), source.moment.shift), inside(source.writers.writer))
 
 
 def _cells(write: Access) -> IntArray:

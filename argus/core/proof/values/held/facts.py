@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Or, Sym, Symbol
+from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Sym, Symbol
 from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.values.held.conditions_of import conjuncts, free_test, of_sizes, point, tests
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
+from argus.core.proof.values.held.questions import Questions
 from argus.core.proof.values.held.references import References
 from argus.core.proof.values.held.relevance import relevant
 from argus.core.proof.values.held.terms import (
@@ -24,6 +26,7 @@ from argus.core.proof.values.held.terms import (
     without_remainders,
     zipped,
 )
+from argus.core.query import STEPS_PER_SECOND
 from argus.core.values.conditions import Integers
 from argus.core.values.digits import by_digits
 from argus.core.values.equality import Equal, Undecided, by_normal_forms
@@ -39,44 +42,39 @@ from argus.core.values.expr import (
 )
 from argus.core.values.numbers import is_number
 from argus.core.values.places import limit
-from argus.core.values.rewriting import bound_variables, nodes
+from argus.core.values.rewriting import nodes
 from argus.core.walk import children, mentions, rebuild, symbols
 
 _FEW = range(4)
 _ZERO = expr(0)
 _CASES = 2
+_STEPS = STEPS_PER_SECOND // 2
+"""The step limit of one question: there are many, and most that are not decided soon are not decided at all."""
 _LARGEST = 300
 """Distinct parts of two expressions that are compared; beyond, they are not known to be equal."""
 
 
 @define(eq=False)
-class Questions:
-    """How much more is asked or looked at: beyond it nothing is known, and expressions stay as they are."""
-
-    left: int = 800
-    answers: dict[tuple[tuple[Cond, ...], Cond], bool] = field(
-        factory=dict["tuple[tuple[Cond, ...], Cond]", bool], init=False
-    )
-
-    def one(self) -> bool:
-        """Whether one more is allowed."""
-        self.left -= 1
-        return self.left >= 0
-
-
-@define(eq=False)
 class Known:
-    """What holds where an expression is used. Answers are kept."""
+    """What holds where an expression is used. Answers are kept.
+
+    around: what is known outside of the reduction over a variable, and the variable.
+    """
 
     flow: Flow
     context: tuple[Cond, ...]
     questions: Questions = field(factory=Questions)
+    around: tuple[Known, Symbol] | None = None
 
     def holds(self, goal: Cond) -> bool:
         """Whether the condition provably holds here."""
         if goal is algebra.TRUE or goal is algebra.FALSE:
             return goal is algebra.TRUE
-        return goal in self.context or self._asked(self.context, goal)
+        if goal in self.context:
+            return True
+        named = symbols(goal)
+        own = tuple(cond for cond in self.context if symbols(cond) <= named)  # asked once for many contexts
+        return self._asked(own, goal) or (len(own) < len(self.context) and self._asked(self.context, goal))
 
     def decided(self, cond: Cond) -> Cond:
         """True or false where that is known, else the condition."""
@@ -84,16 +82,25 @@ class Known:
             return cond
         if self.holds(cond):
             return algebra.TRUE
-        return algebra.FALSE if self.holds(algebra.negate(cond)) else cond
+        if self.holds(algebra.negate(cond)):
+            return algebra.FALSE
+        return algebra.all_of(part for part in cond.parts if not self.holds(part)) if isinstance(cond, And) else cond
 
     def within(self, *more: Cond) -> Known:
         """What is known where these conditions hold too."""
-        context = (*self.context, *(cond for cond in more if cond is not algebra.TRUE))
+        parts = (part for cond in more for part in (cond.parts if isinstance(cond, And) else (cond,)))
+        context = (*self.context, *(part for part in parts if part is not algebra.TRUE))
         return Known(self.flow, context, self.questions)
 
     def simplified(self, root: Expr) -> Expr:
         """The expression without branches that are not taken, and extrema of integers that are decided."""
-        return _Simplifying(self).of(root) if self.questions.one() else root
+        key, kept = (self.context, root), self.questions.simplified
+        if key not in kept:
+            found = _Simplifying(self).of(root) if self.questions.one() else root
+            if self.questions.left < 0:
+                return found
+            kept[key] = found
+        return kept[key]
 
     def settled(self, root: Expr) -> Expr:
         """The expression without choices by sizes and blocks that are decided wherever it is used."""
@@ -105,7 +112,7 @@ class Known:
             return done[node]
 
         def cond(of: Cond) -> Cond:
-            return self.decided(of) if all(each.kind in ("size", "block") for each in symbols(of)) else of
+            return self.decided(of) if of_sizes(of) else of
 
         return visit(root)
 
@@ -118,7 +125,7 @@ class Known:
 
     def _equal_by_cases(self, one: Expr, two: Expr, left: int) -> bool:
         """The same where a test of sizes and coordinates holds, and where it does not."""
-        test = next(filter(None, map(_free_test, (one, two))), None)
+        test = next(filter(None, map(free_test, (one, two))), None)
         if test is None or not left:
             return False
         for cond in (test, algebra.negate(test)):
@@ -144,8 +151,14 @@ class Known:
         return self._equal(self.simplified(one), self.simplified(two), assumed=False)
 
     def alike(self, one: Expr, two: Expr) -> bool:
-        """The same, as far as the forms show it as they are."""
-        return one is two or self._equal(one, two, assumed=False, lemmas=False)
+        """The same, as far as the forms show it as they are, in each case of sizes and blocks."""
+        if one is two:
+            return True
+        for whole, other in ((one, two), (two, one)):
+            if isinstance(whole, Choose) and not isinstance(whole.test, Compare) and of_sizes(whole.test):
+                yes, no = self.within(whole.test), self.within(algebra.negate(whole.test))
+                return yes.alike(whole.then, other) and no.alike(whole.other, other)
+        return self._equal(one, two, assumed=False, lemmas=False)
 
     def _equal(self, one: Expr, two: Expr, *, assumed: bool, lemmas: bool = True) -> bool:
         if sum(1 for each in (one, two) for _ in nodes(each)) > _LARGEST:
@@ -179,15 +192,15 @@ class Known:
         if key not in kept:
             if not self.questions.one():
                 return False
-            kept[key] = self.flow.holds(given, goal)
+            kept[key] = self.flow.holds(given, goal, steps=_STEPS)
         return kept[key]
 
     def lemmas(self, root: Expr) -> Iterator[Cond]:
         """Proved facts on the order of ranges' ends, and of the bounds that tests set to their variables."""
         reductions = [node for node in nodes(root) if isinstance(node, Reduce)]
         ends = {algebra.sym(node.variable): node.high for node in reductions}
-        tests = {cond for node in reductions for test in _tests(node) for cond in _conjuncts(test)}
-        for cond in sorted(tests, key=lambda each: each.digest):
+        asked = {cond for node in reductions for test in tests(node) for cond in conjuncts(test)}
+        for cond in sorted(asked, key=lambda each: each.digest):
             for node in reductions:
                 found = limit(cond, node.variable)
                 if found is not None:
@@ -205,25 +218,6 @@ class Known:
             if goal is not algebra.TRUE and self.holds(goal):
                 yield goal
                 return
-
-
-def _free_test(root: Expr) -> Cond | None:
-    """A test of what is not bound in the expression."""
-    bound = bound_variables(root)
-    tests = (each.test for each in nodes(root) if isinstance(each, Choose) and not isinstance(each.test, Compare))
-    return next((each for each in tests if symbols(each).isdisjoint(bound)), None)
-
-
-def _tests(of: Reduce) -> Iterator[Cond]:
-    for node in nodes(of.body):
-        if isinstance(node, Choose) and not isinstance(node.test, Compare):
-            yield node.test
-    yield of.where
-
-
-def _conjuncts(cond: Cond) -> Sequence[Cond]:
-    own = cond.parts if isinstance(cond, And | Or) else (cond,)
-    return (*own, algebra.negate(cond))
 
 
 def agrees(known: Known, general: Expr, special: Expr) -> bool:
@@ -254,15 +248,6 @@ def _joined(known: Known, one: Expr, two: Expr) -> bool:
     return zipped(one, two, index, lambda a, b: a if a is b else None) is not None
 
 
-def _point(cond: Cond) -> dict[Symbol, Index]:
-    """The symbol that an equation gives a number."""
-    if isinstance(cond, Cmp) and cond.op == "==":
-        for one, other in ((cond.left, cond.right), (cond.right, cond.left)):
-            if isinstance(one, Sym) and isinstance(other, Const):
-                return {one.symbol: other}
-    return {}
-
-
 def _is_of_sums(of: Expr) -> TypeGuard[Fn]:
     """Whether the value is one of two numbers added, of which one is a sum itself."""
     return (
@@ -271,6 +256,11 @@ def _is_of_sums(of: Expr) -> TypeGuard[Fn]:
         and any(isinstance(each, Reduce) and each.op == "sum" for each in of.args)
         and all(map(is_number, of.args))
     )
+
+
+def _is_extremum(of: Expr) -> bool:
+    """Whether the value is a maximum or a minimum, such as the reference of a sum."""
+    return of.name in ("max", "min") if isinstance(of, Fn) else isinstance(of, Reduce) and of.op in ("max", "min")
 
 
 def _levels(of: Expr) -> int:
@@ -292,13 +282,17 @@ class _Simplifying:
         return self._done[root]
 
     def _of(self, root: Expr) -> Expr:
+        if self._known.around is not None and _is_extremum(root):
+            around, variable = self._known.around
+            if variable not in all_symbols(root):
+                return around.simplified(root)
         match root:
             case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
                 cond = self._known.decided(test)
                 if cond is algebra.TRUE or cond is algebra.FALSE:
                     return self.of(then if cond is algebra.TRUE else other)
                 yes, no = self._known.within(cond), self._known.within(algebra.negate(cond))
-                first, second = yes.simplified(replaced(then, _point(cond))), no.simplified(other)
+                first, second = yes.simplified(replaced(then, point(cond))), no.simplified(other)
                 if agrees(no, first, second):
                     return first
                 return second if agrees(yes, second, first) else chosen(cond, first, second)
@@ -347,6 +341,7 @@ class _Simplifying:
             return NEUTRAL[of.op]
         here = algebra.sym(of.variable)
         inside = self._known.within(algebra.le(low, here), algebra.lt(here, high), of.where)
+        inside = evolve(inside, around=(self._known, of.variable))
         body = inside.simplified(of.body)
         if of.where is not algebra.TRUE:
             return reduce_(of.op, of.variable, low, high, body, of.where)

@@ -185,8 +185,14 @@ class Loops:
         def rescaled(of: Recurrence, afresh: bool) -> Guess | None:
             return self._rescaled(cells, of, self._ahead(cells, step), afresh=afresh)
 
-        entry = cells.entry(tile.segment, tile.buffer)
-        return Recurrence(cells, loop, self._opaque(cells, tile, loop), entry, self.resolved(cells, step), rescaled)
+        mine, entry = self._opaque(cells, tile, loop), cells.entry(tile.segment, tile.buffer)
+        found = Recurrence(cells, loop, mine, entry, self.resolved(cells, step), rescaled)
+        if reasons(entry):
+            found.entry = entry = found.first.simplified(entry)
+        if reasons(found.step) or any(each is not mine for each in heads(found.step)):  # maybe in no iteration
+            plain = self.resolved(cells, found.known().simplified(found.step))
+            found = Recurrence(cells, loop, mine, entry, plain, rescaled)
+        return found
 
     def _replaced(self, cells: Cells, of: Recurrence, step: Expr) -> Closed | None:
         """A tile that each iteration replaces: in terms of what other tiles hold after it."""

@@ -83,6 +83,10 @@ class Tables:
                 stack += ((part, need) for part in parts(node))
         return found
 
+    def mask(self, mask: BoolArray) -> Cond:
+        """A test that holds at the elements of a mask."""
+        return algebra.eq(self.index(mask.astype(np.int64)), 1)
+
     def mask_of(self, test: Test) -> BoolArray | None:
         """The elements at which a test of a table of 0 and 1 holds; None for other tests."""
         if isinstance(test, Cmp) and test.op == "==":

@@ -1,4 +1,4 @@
-# verdict: unknown
+# verdict: proved
 """O is rescaled only for n > 0 (it is zero at first): a conditional assignment that the proof does not model."""
 
 from math import inf

@@ -1,5 +1,5 @@
 # verdict: proved
-"""O is rescaled only for n > 0 (it is zero at first): a conditional assignment that the proof does not model."""
+"""O is rescaled only for n > 0 (it is zero at first): a conditional assignment of what is the same without it."""
 
 from math import inf
 

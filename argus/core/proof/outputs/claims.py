@@ -40,6 +40,7 @@ from argus.core.proof.values.recognisers.products import Multiplication, holds_o
 from argus.core.proof.values.recognisers.standing import PLAIN, families
 from argus.core.proof.values.recognisers.statistics import sets_over
 from argus.core.proof.values.sums import Accumulator
+from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.walk import show
 
 
@@ -83,6 +84,8 @@ def meeting_obligations(flow: Flow, step: Step, stmt: Mma, a: Content, b: Conten
                 continue
             for clash in Multiplication(stmt, one.value, two.value).clashes():
                 weighed = families(one.value.standing) or families(two.value.standing)
+                if isinstance(flow, ValueFlow):  # weights are computed from complete sets
+                    weighed = one.value.closed or two.value.closed
                 uncontracted = (
                     "I27" if clash.name in indirect_tags(flow.timeline.kernel) else "I26" if weighed else "I2"
                 )

@@ -19,17 +19,20 @@ def no_padding_obligation(
     """An element stored below these extents is not padding: the extents imply the value's bounds."""
     name = store.view.buffer.name
     what = f"no padding is stored in `{name}`"
-    for place, extent in zip(places, extents, strict=True):
-        if not bound.open and _same_bound(place, extent, bound):
-            return Obligation("I4", what, store.step.stmt, algebra.TRUE, context, compared=place.table.size)
     goal = algebra.all_of(bound.of(end) for end in extremes(bound.coordinate))
+    for place, extent in zip(places, extents, strict=True):
+        apart = algebra.sub(extent, bound.extent)
+        if not bound.open and _same_bound(place, apart, bound):
+            below = isinstance(apart, Const) and apart.value <= 0  # then no coordinate is less than its place
+            goal = algebra.TRUE if below else algebra.all_of(algebra.le(0, end) for end in extremes(bound.coordinate))
+            break
     edge = () if not isinstance(store.step.stmt, Copy) else below_extents(places, extents)
     return Obligation("I4", what, store.step.stmt, goal, (*context, *edge), compared=places[0].table.size)
 
 
-def _same_bound(place: Separable, extent: Index, bound: Inside) -> bool:
-    """Whether `place < extent` is the bound, up to what is added on both sides."""
-    apart, at = algebra.sub(extent, bound.extent), bound.coordinate
+def _same_bound(place: Separable, apart: Index, bound: Inside) -> bool:
+    """Whether `place < extent` is the bound, with this added on both sides."""
+    at = bound.coordinate
     if isinstance(at, Separable):
         return equal_indices(place, Separable(algebra.add(at.base, apart), at.table)) is algebra.TRUE
     return isinstance(apart, Const) and equal_indices(place, plus_number(at, apart.value)) is algebra.TRUE

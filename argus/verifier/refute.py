@@ -136,20 +136,19 @@ def search(
     may show a symptom alone, such as padding that is stored, where larger ones show unlike tags.
     """
     for schedule in directed(prepared.kernel):
-        first, soon = None, _SOON
+        shown: list[Witness] = []
+        left = _SOON
         for size in sizes:
-            if not soon or not budget.spend():
+            if not left or not budget.spend():
                 break
             before = prepared.runs.executed
             found = find_violations(prepared, size, schedule)
             budget.charge(prepared.runs.executed - before)
-            if first is None and not any(each.code in codes for each in found):
-                continue
-            here = min((Witness(size, schedule, each) for each in found), key=_priority, default=first)
-            first = here if first is None or here is None else min(first, here, key=_priority)
-            soon = 0 if first is not None and first.violation.code in _CAUSES else soon - 1
-        if first is not None or not soon:
-            return first
+            if shown or any(each.code in codes for each in found):
+                shown += [Witness(size, schedule, each) for each in found]
+                left = 0 if any(each.code in _CAUSES for each in found) else left - 1
+        if shown:
+            return min(shown, key=_priority)
     return None
 
 

@@ -266,6 +266,10 @@ SAID: dict[str, tuple[Expr, bool]] = {
     "a weight and the sum of others": (fn("div", fn("exp", element("Z", n)), total(scores("X"), J, k)), False),
     "a weight and the sum of its like": (fn("div", fn("exp", element("X", n)), total(scores("X"), J, k)), True),
     "weights less a maximum so far": (whole(total(scores("X", so_far), J, k)), False),
+    "weights of a column less the maxima of their rows": (
+        total(fn("exp", fn("sub", element("A", j, n), reduce_("max", STEP, 0, k, element("A", j, i)))), J, k),
+        False,
+    ),
     "weights less the maximum": (whole(total(scores("X", highest), J, k)), True),
     "weights whose references cancel": (
         whole(total(fn("mul", scores("X", so_far), fn("exp", fn("sub", so_far, highest))), J, k)),

@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core.index import Coord, Index
 from argus.core.proof.values.named_parts import Tags
 from argus.core.proof.values.padding import number
 from argus.core.proof.values.references_left import depends_on_reference
-from argus.core.proof.values.summed_terms import MOST, Term, Terms, factors_of
+from argus.core.proof.values.summed_terms import MOST, Term, Terms
 from argus.core.values.expr import (
     Choose,
     Compare,
@@ -74,16 +74,6 @@ def not_said_by_tags(held: Expr, tags: Tags) -> str:
     if any(terms.is_weighed_otherwise(function, each) for function in terms.functions(held) for each in sums):
         return f"a weight that is no term of the sum of the weights: {_ELSEWHERE}"
     return f"a value that depends on the reference of its sums: {_ELSEWHERE}" if depends_on_reference(held) else ""
-
-
-def is_relative(held: Expr) -> bool:
-    """Whether a value has exponentials of differences from an extremum, as a softmax has."""
-    return any(
-        isinstance(inner, Reduce) and inner.op in ("max", "min")
-        for each in nodes(held)
-        if isinstance(each, Fn) and each.name in ("exp", "exp2")
-        for inner in nodes(each)
-    )
 
 
 @frozen(eq=False)
@@ -142,7 +132,7 @@ class _Questions:
         found = self._terms.terms(root, op)
         if found is None:
             return None
-        terms = tuple(Term(self._terms.cancelled(each.of), each.bound) for each in found)
+        terms = tuple(evolve(each, of=self._terms.cancelled(each.of)) for each in found)
         over = {name for term in terms for name, at in self._named(term.of) if symbols(at) & term.bound}
         weights = {each for term in terms if term.bound and op == "sum" for each in self._weights(term.of)}
         return _Collection(root, terms, frozenset(over), frozenset(weights))
@@ -181,7 +171,7 @@ class _Questions:
         return any(
             isinstance(inner, Reduce) and free_symbols(inner) & term.bound
             for term in of.terms
-            for factor in _numerators(term.of)
+            for factor in self._numerators(term.of)
             if self._terms.op(of.root) == self._terms.op(factor) == "sum"
             for inner in nodes(factor)
         )
@@ -194,7 +184,7 @@ class _Questions:
             if here in seen or isinstance(here, Reduce):
                 continue
             seen.add(here)
-            if isinstance(here, Fn) and here.name not in _ARITHMETIC and not here.name.startswith("to "):
+            if isinstance(here, Fn) and here.name not in _ARITHMETIC:
                 yield here
             todo += parts_of(here)
 
@@ -217,24 +207,23 @@ class _Questions:
                 yield from ((name, substitute(at, {}, each.at)) for name, at in tags)
 
     def _weights(self, of: Expr) -> Iterator[int]:
-        for factor in factors_of(of):
+        for factor, _ in self._terms.product(of).factors:
             if not isinstance(factor, Element | Number | Whole):
                 yield self._terms.shape(factor)
 
-
-def _numerators(of: Expr) -> Iterator[Expr]:
-    """What a value multiplies, and the numerators of its quotients."""
-    for factor in factors_of(of):
-        match factor:
-            case Fn(name="div", args=(over, _)):
-                yield from _numerators(over)
-            case _:
-                yield factor
+    def _numerators(self, of: Expr) -> Iterator[Expr]:
+        """What a value multiplies, and the numerators of its quotients."""
+        for factor, _ in self._terms.product(of).factors:
+            match factor:
+                case Fn(name="div", args=(over, _)):
+                    yield from self._numerators(over)
+                case _:
+                    yield factor
 
 
 def _is_unknown_number(of: Fn) -> bool:
     """Whether it is computed from numbers alone, by what is no operation over the reals: an integer that may wrap."""
-    return of.name not in OPERATIONS and not of.name.startswith("to ") and not elements(of)
+    return of.name not in OPERATIONS and not elements(of)
 
 
 def _is_of_sizes(of: Whole) -> bool:

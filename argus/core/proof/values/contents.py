@@ -38,7 +38,7 @@ from argus.core.proof.values.named_parts import Part, common_context
 from argus.core.proof.values.padding import number
 from argus.core.proof.values.part_counts import count
 from argus.core.proof.values.ties import Tie, ties
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, ReduceOp
+from argus.core.values.expr import Choose, Compare, Element, Expr, Infinity, ReduceOp
 from argus.core.values.expr import Number as Rational
 from argus.core.values.rewriting import elements, nodes
 from argus.core.walk import mentions, symbols
@@ -269,12 +269,10 @@ class Contents:
 
 
 def _loaded(held: Expr) -> bool:
-    """Whether a value is an element of a tensor, up to rounding, or 0 in place of padding."""
+    """Whether a value is an element of a tensor, or 0 in place of padding."""
     match held:
         case Element():
             return True
-        case Fn(name=name, args=(arg,)) if name.startswith("to "):
-            return _loaded(arg)
         case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
             return _loaded(then) and number(other) == 0
         case _:

@@ -157,8 +157,8 @@ class Reading:
             return self._multiplied(*args)
         if name == "div":
             return self._multiplied(args[0], evolve(_completed(args[1]), symbols=args[1].symbols))
-        if name == "neg" or name.startswith("to "):
-            return evolve(args[0], scaled=args[0].scaled or name == "neg")
+        if name == "neg":
+            return evolve(args[0], scaled=True)
         symbols_of_all = frozenset[Symbol]().union(*(each.symbols for each in args))
         return _completed(evolve(_together([_completed(each) for each in args]), symbols=symbols_of_all))
 

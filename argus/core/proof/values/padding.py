@@ -64,7 +64,7 @@ def _operated(name: str, args: Sequence[float | None]) -> float:
             return one
         case ("exp" | "exp2", [one]) if one == -inf:
             return 0.0
-        case (_, [one]) if name.startswith("to ") and one is not None:
+        case (_, [one]) if name.startswith("to ") and one is not None and one.is_integer():
             return one
         case (_, [one]) if name in _TAKE_0_TO_0 and one == 0:
             return 0.0

@@ -53,9 +53,9 @@ def is_extremum(of: Expr) -> bool:
 
 @frozen
 class _Reference:
-    """An extremum, by how it is computed and the coordinates and variables on which it depends; and its factors."""
+    """An extremum, the coordinates and variables on which it depends, and its factors."""
 
-    shape: int
+    of: Expr
     depends: frozenset[Symbol | int]
     times: tuple[Expr, ...] = ()
 
@@ -136,7 +136,7 @@ class _Following:
         return self._done[root]
 
     def _reference(self, root: Expr) -> _Change:
-        own = _Reference(self._terms.shape(root), _depends(root))
+        own = _Reference(root, _depends(root))
         return _change("times" if self._scaled else "plus", {own: 1.0})
 
     def _of(self, root: Expr) -> _Change | None:
@@ -185,8 +185,6 @@ class _Following:
                 return self._logarithm(one, 1 / log(2) if name == "log2" else 1)
             case ("max" | "min", [one, two]):
                 return _either(one, two)
-            case (_, [one]) if name.startswith("to "):
-                return one
             case (_, [one]) if name in _HOMOGENEOUS and one.kind == "times":
                 return _scaled(one, _HOMOGENEOUS[name])
             case _:
@@ -222,7 +220,7 @@ class _Following:
         if value is not None:
             return _scaled(of, value if sign > 0 else 1 / value)
         by = factor if sign > 0 else fn("div", 1, factor)
-        return _Change("plus", {_Reference(e.shape, e.depends, (*e.times, by)): a for e, a in of.by.items()})
+        return _Change("plus", {_Reference(e.of, e.depends, (*e.times, by)): a for e, a in of.by.items()})
 
     @staticmethod
     def _power(of: _Change, base: float) -> _Change | None:

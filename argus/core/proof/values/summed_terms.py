@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core.index import Symbol
 from argus.core.proof.values.padding import number
@@ -32,10 +32,19 @@ MOST = 256
 
 @frozen
 class Term:
-    """One term of a collection. bound: the variables over which it is collected."""
+    """One term of a collection. bound: the variables over which it is collected. times: how often it is added."""
 
     of: Expr
-    bound: frozenset[Symbol]
+    bound: frozenset[Symbol] = frozenset()
+    times: int = 1
+
+
+@frozen
+class Product:
+    """What a value multiplies, each with how often it does, and whether it has an odd number of signs."""
+
+    factors: tuple[tuple[Expr, int], ...]
+    negative: bool = False
 
 
 class Terms:
@@ -45,12 +54,13 @@ class Terms:
         self._flat: dict[tuple[Expr, ReduceOp], tuple[Term, ...] | None] = {}
         self._ops: dict[Expr, ReduceOp | None] = {}
         self._shapes: dict[Expr, int] = {}
+        self._products: dict[Expr, Product] = {}
         self._known: dict[Hashable, int] = {}
 
     # -- terms ---------------------------------------------------------------------------------------------
 
     def op(self, of: Expr) -> ReduceOp | None:
-        """What a value collects: the kind of a sum or an extremum, also one that is rounded, chosen or scaled."""
+        """What a value collects: the kind of a sum or an extremum, also one that is chosen or scaled."""
         if of not in self._ops:
             self._ops[of] = self._collects(of)
         return self._ops[of]
@@ -61,8 +71,6 @@ class Terms:
                 return op
             case Fn(name=name) if name in _COLLECTING:
                 return _COLLECTING[name]
-            case Fn(name=name, args=(arg,)) if name.startswith("to "):
-                return self.op(arg)
             case Fn(name="neg", args=(arg,)):
                 return "sum" if self.op(arg) == "sum" else None
             case Fn(name="mul", args=args):
@@ -78,8 +86,8 @@ class Terms:
         """The terms of a value as a part of a collection, each once; None if they are too many."""
         key = of, op
         if key not in self._flat:
-            parts = [Term(of, frozenset())] if self.op(of) != op else self._parts(of, op)
-            found = None if parts is None else tuple(dict.fromkeys(parts))
+            parts = [Term(of)] if self.op(of) != op else self._parts(of, op)
+            found = None if parts is None else _together(parts, op)
             self._flat[key] = None if found is None or len(found) > MOST else found
         return self._flat[key]
 
@@ -87,7 +95,7 @@ class Terms:
         match of:
             case Reduce(variable=variable, body=body):
                 terms = self.terms(body, op)
-                return None if terms is None else [Term(each.of, each.bound | {variable}) for each in terms]
+                return None if terms is None else [evolve(each, bound=each.bound | {variable}) for each in terms]
             case Fn(name="sub", args=(one, two)):
                 return self._parts(fn("add", one, fn("neg", two)), op)
             case Fn(name="fma", args=(one, two, three)):
@@ -96,21 +104,19 @@ class Terms:
                 return self._all([self._beside(each, op) for each in args])
             case Fn(name="neg", args=(arg,)):
                 terms = self.terms(arg, op)
-                return None if terms is None else [Term(fn("neg", each.of), each.bound) for each in terms]
+                return None if terms is None else [evolve(each, of=fn("neg", each.of)) for each in terms]
             case Fn(name="mul", args=(one, two)):
                 summed, by = (one, two) if self.op(one) == "sum" else (two, one)
                 terms = self.terms(summed, op)
-                return None if terms is None else [Term(fn("mul", each.of, by), each.bound) for each in terms]
-            case Fn(args=(arg,)):
-                return self.terms(arg, op)
+                return None if terms is None else [evolve(each, of=fn("mul", each.of, by)) for each in terms]
             case Choose(then=then, other=other):
                 return self._all([self.terms(each, op) for each in (then, other) if number(each) is None])
             case _:
-                return [Term(of, frozenset())]
+                return [Term(of)]
 
     def _beside(self, of: Expr, op: ReduceOp) -> tuple[Term, ...] | None:
         """The terms of an operand: a multiple of a sum is one term, as a mean is in a difference from it."""
-        return (Term(of, frozenset()),) if _is_scaled(of) else self.terms(of, op)
+        return (Term(of),) if _is_scaled(of) else self.terms(of, op)
 
     @staticmethod
     def _all(found: Sequence[tuple[Term, ...] | None]) -> Iterable[Term] | None:
@@ -130,20 +136,19 @@ class Terms:
         op = self.op(of)
         terms = None if op is None else self.terms(of, op)
         if terms is not None and [each.of for each in terms] != [of]:
-            return op, frozenset(self.shape(each.of) for each in terms)
+            return op, frozenset((self.shape(each.of), each.times) for each in terms)
         match of:
             case Number(value=value):
                 return value
             case Infinity(sign=sign):
                 return "infinity", sign
-            case Whole():
-                return "whole"
+            case Whole(index=index):
+                return "whole", index
             case Element(tensor=tensor):
                 return "element", tensor
             case Fn(name="mul" | "neg"):
-                return _is_negative(of), tuple(sorted(map(self.shape, factors_of(of))))
-            case Fn(name=name, args=(arg,)) if name.startswith("to "):
-                return self.shape(arg)
+                product = self.product(of)
+                return product.negative, tuple(sorted((self.shape(each), n) for each, n in product.factors))
             case Fn(name=name, args=args):
                 return name, tuple(map(self.shape, args))
             case Choose(test=Compare(op=test, left=left, right=right), then=then, other=other):
@@ -156,20 +161,42 @@ class Terms:
             case Reduce(op=kind, body=body):
                 return kind, self.shape(body)
 
+    def product(self, of: Expr) -> Product:
+        """A value as a product, without zeros in place of padding. Parts that occur often are looked at once."""
+        if of not in self._products:
+            self._products[of] = self._product(of)
+        return self._products[of]
+
+    def _product(self, of: Expr) -> Product:
+        match of:
+            case Fn(name="mul", args=(one, two)):
+                left, right = self.product(one), self.product(two)
+                factors = Counter(dict(left.factors))
+                for each, times in right.factors:
+                    factors[each] += times
+                return Product(tuple(factors.items()), negative=left.negative != right.negative)
+            case Fn(name="neg", args=(arg,)):
+                inner = self.product(arg)
+                return evolve(inner, negative=not inner.negative)
+            case Choose(test=test, then=then, other=other) if not isinstance(test, Compare) and number(other) == 0:
+                return self.product(then)
+            case _:
+                return Product(((of, 1),))
+
     def cancelled(self, of: Expr) -> Expr:
         """A product of powers of one base as one power, without what cancels in its exponent: references of parts."""
-        factors = list(factors_of(of))
+        product = self.product(of)
         for name in ("exp", "exp2"):
-            powers = [each for each in factors if isinstance(each, Fn) and each.name == name]
-            if len(powers) > 1:
+            powers = [(each, n) for each, n in product.factors if isinstance(each, Fn) and each.name == name]
+            if sum(n for _, n in powers) > 1:
                 exponent = Counter[Expr]()
-                for each in powers:
+                for each, n in powers:
                     for sign, term in self._exponent(each.args[0]):
-                        exponent[term] += sign
+                        exponent[term] += sign * n
                 left = [_times(term, times) for term, times in exponent.items() if times]
-                rest = [each for each in factors if each not in powers]
+                rest = [_power(each, n) for each, n in product.factors if (each, n) not in powers]
                 one = _folded("mul", [*rest, fn(name, _folded("add", left))])
-                return fn("neg", one) if _is_negative(of) else one
+                return fn("neg", one) if product.negative else one
         return of
 
     def _exponent(self, of: Expr) -> Iterator[tuple[int, Expr]]:
@@ -180,8 +207,9 @@ class Terms:
                 yield 1, of
                 return
         for each in terms:
-            factors, sign = list(factors_of(each.of)), -1 if _is_negative(each.of) else 1
-            yield sign, _folded("mul", sorted((self.unguarded(factor) for factor in factors), key=self.shape))
+            product = self.product(each.of)
+            factors = (_power(self.unguarded(factor), n) for factor, n in product.factors)
+            yield (-1 if product.negative else 1) * each.times, _folded("mul", sorted(factors, key=self.shape))
 
     def unguarded(self, of: Expr) -> Expr:
         """An extremum without the number that stands for it where it is infinite, as nothing is in it."""
@@ -193,18 +221,13 @@ class Terms:
                 return of
 
 
-def factors_of(of: Expr) -> Iterator[Expr]:
-    """What a value multiplies, without signs, roundings and zeros in place of padding."""
-    match of:
-        case Fn(name="mul", args=args):
-            for each in args:
-                yield from factors_of(each)
-        case Fn(name=name, args=(arg,)) if name == "neg" or name.startswith("to "):
-            yield from factors_of(arg)
-        case Choose(test=test, then=then, other=other) if not isinstance(test, Compare) and number(other) == 0:
-            yield from factors_of(then)
-        case _:
-            yield of
+def _together(parts: Iterable[Term], op: ReduceOp) -> tuple[Term, ...]:
+    """Each term once, with how often a sum has it."""
+    found: dict[Term, int] = {}
+    for each in parts:
+        one = evolve(each, times=1)
+        found[one] = found.get(one, 0) + each.times if op == "sum" else 1
+    return tuple(evolve(each, times=times) for each, times in found.items())
 
 
 def _folded(name: str, parts: Sequence[Expr]) -> Expr:
@@ -219,25 +242,10 @@ def _times(of: Expr, times: int) -> Expr:
     return of if times == 1 else fn("neg", of) if times == -1 else fn("mul", of, times)
 
 
-def _is_negative(of: Expr) -> bool:
-    """Whether a product has an odd number of signs."""
-    match of:
-        case Fn(name="neg", args=(arg,)):
-            return not _is_negative(arg)
-        case Fn(name="mul", args=(one, two)):
-            return _is_negative(one) != _is_negative(two)
-        case Fn(name=name, args=(arg,)) if name.startswith("to "):
-            return _is_negative(arg)
-        case _:
-            return False
+def _power(of: Expr, times: int) -> Expr:
+    return of if times == 1 else fn("pow", of, times)
 
 
 def _is_scaled(of: Expr) -> bool:
-    """Whether a value is a product or a negative, up to rounding."""
-    match of:
-        case Fn(name="mul" | "neg"):
-            return True
-        case Fn(name=name, args=(arg,)) if name.startswith("to "):
-            return _is_scaled(arg)
-        case _:
-            return False
+    """Whether a value is a product or a negative."""
+    return isinstance(of, Fn) and of.name in ("mul", "neg")

@@ -1,7 +1,7 @@
 """Whether a value depends on the references of its sums: exp(x - m) over the sum of exp(x - m) does not, the sum does.
 
 Tags say neither that a reference is left nor in which units it is added again: log(sum of exp2(x - m)) + m is wrong by
-a factor ln(2). So it is followed what becomes of a value if a reference is another number: it is added to, or it is
+a factor ln(2). The analysis computes how a value changes if a reference grows: something is added to it, or it is
 multiplied by a power.
 """
 

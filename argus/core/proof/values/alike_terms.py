@@ -76,6 +76,16 @@ def not_said_by_tags(held: Expr, tags: Tags) -> str:
     return f"a value that depends on the reference of its sums: {_ELSEWHERE}" if depends_on_reference(held) else ""
 
 
+def is_relative(held: Expr) -> bool:
+    """Whether a value has exponentials of differences from an extremum, as a softmax has."""
+    return any(
+        isinstance(inner, Reduce) and inner.op in ("max", "min")
+        for each in nodes(held)
+        if isinstance(each, Fn) and each.name in ("exp", "exp2")
+        for inner in nodes(each)
+    )
+
+
 @frozen(eq=False)
 class _Collection:
     """A sum or an extremum, with the terms of all those of its kind in it.

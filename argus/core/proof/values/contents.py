@@ -33,12 +33,10 @@ from argus.core.proof.values.held.terms import heads, reasons, replaced, zipped
 from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.proof.values.in_words import in_words
 from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, single, without_guards
-from argus.core.proof.values.multiset_count import Multiset, Run
-from argus.core.proof.values.named_parts import Part, common_context
-from argus.core.proof.values.padding import number
+from argus.core.proof.values.named_parts import Part, common_context, known_tags
 from argus.core.proof.values.part_counts import count
 from argus.core.proof.values.ties import Tie, ties
-from argus.core.values.expr import Choose, Compare, Element, Expr, Infinity, ReduceOp
+from argus.core.values.expr import Choose, Compare, Expr, Infinity, ReduceOp, fn
 from argus.core.values.expr import Number as Rational
 from argus.core.values.rewriting import elements, nodes
 from argus.core.walk import mentions, symbols
@@ -147,6 +145,32 @@ class Contents:
             return None
         return range(symbol.low, symbol.high + 1)
 
+    def unrelated(self, summed: Access, scale: Access) -> str:
+        """Why nothing says that elements of a scale belong to the sums that they multiply; empty if something does.
+
+        Both have one layout. A name that the scale alone carries must be decided by those of the sum, by a relation.
+        """
+        values = self.value(summed), self.value(scale)
+        if isinstance(values[0], str) or isinstance(values[1], str):
+            return next(each for each in values if isinstance(each, str))
+        assert summed.by is not None
+        self._context, self._layout = summed.step.context, summed.by
+        reading = Reading(self.tags, self._agree, self._ties())
+        alone = reading.of(values[1]).names.keys() - reading.of(values[0]).names.keys()
+        untagged = [each.tensor for each in elements(values[1]) if not known_tags(self.tags, each.tensor)]
+        if any(not self._is_single(tensor) for tensor in untagged):
+            return f"`{scale.view.buffer.name}` carries no tag that could tell what it belongs to"
+        product = reading.of(fn("mul", *values))
+        for name in sorted(alone):
+            if any(part.tie is None for part in product.names.get(name, ())):
+                sums = f"the sum `{summed.view.buffer.name}`"
+                return f"no relation is asserted between `{name}` of the scale and {sums}"
+        return product.lost
+
+    def _is_single(self, tensor: str) -> bool:
+        found = [each for each in self.flow.timeline.kernel.parameters if each.name == tensor]
+        return bool(found) and all(extent is algebra.const(1) for extent in found[0].shape)
+
     def _over_coordinates(self, held: Expr, by: TV, shape: tuple[int, int]) -> Expr | str:
         held = with_empty_ranges(held, self.cells.tables)
         names = self.cells.tables.of(held)
@@ -186,29 +210,28 @@ class Contents:
         if isinstance(scales, str):
             return Top(scales)
         record: dict[str, FragmentIndex] = {}
-        sets: dict[str, Multiset] = {}
+        sets: dict[str, Index | None] = {}
         for name, parts in made.names.items():
             one = singles[name]
             place = None if one is None else self._fragment(one[0], by, shape)
             if place is not None:
                 record[name] = place
             elif name not in scales:
-                sets[name] = self._multiset(parts, made.op or "sum", by, shape)
+                sets[name] = self._count(parts, made.op or "sum", by)
         whole = [each for each in made.closed if each.name not in scales]
-        closed = complete_sets(whole, lambda each: self._multiset(each.parts, each.op, by, shape))
+        closed = complete_sets(whole, lambda each: self._count(each.parts, each.op, by))
         return Data(
             record,
             inside,
             sets=sets or None,
             closed=closed,
             form=in_words(held, self.tags),
-            computed=not _loaded(held),
             loose=loose,
             scales=scales,
         )
 
-    def _multiset(self, parts: Iterable[Part], op: ReduceOp, by: TV, shape: tuple[int, int]) -> Multiset:
-        """The numbers of the parts; without a form, a run that differs between elements: its count is not known."""
+    def _count(self, parts: Iterable[Part], op: ReduceOp, by: TV) -> Index | None:
+        """c(x) of the parts; None if that has no form."""
 
         def holds(given: Sequence[Cond], goal: Cond) -> bool:
             there = (at_any_element(cond, by) for cond in given)
@@ -216,9 +239,7 @@ class Contents:
 
         parts = tuple(parts)
         found = count(parts, op)
-        if found is None and op == "sum":
-            found = count([joined_runs(each, holds) for each in parts], op)
-        return _unlike(shape) if found is None else Multiset((), found)
+        return count([joined_runs(each, holds) for each in parts], op) if found is None and op == "sum" else found
 
     def _ties(self) -> tuple[Tie, ...]:
         if self._related is None:
@@ -227,14 +248,14 @@ class Contents:
         return self._related
 
     def _decided(self, made: MadeOf, by: TV) -> frozenset[str] | str:
-        """The collected names that others decide by relations; or which relation is not known to hold."""
+        """The names that others decide by relations; or which relation is not known to hold."""
         found: list[str] = []
         for name in sorted({*made.names, *made.collected}):
             parts = (*made.names.get(name, ()), *(p for each in made.closed if each.name == name for p in each.parts))
             asked = [part.tie for part in parts if part.tie is not None]
             if not self.flow.holds(self._context, at_any_element(algebra.all_of(asked), by)):
                 return f"the relation that is asserted of `{name}` is not known of all elements that are multiplied"
-            if name in made.collected and len(asked) == len(parts):
+            if parts and len(asked) == len(parts):
                 found.append(name)
         return frozenset(found)
 
@@ -266,17 +287,6 @@ class Contents:
             if below:
                 break
         return found
-
-
-def _loaded(held: Expr) -> bool:
-    """Whether a value is an element of a tensor, or 0 in place of padding."""
-    match held:
-        case Element():
-            return True
-        case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
-            return _loaded(then) and number(other) == 0
-        case _:
-            return False
 
 
 def _of_numbers(values: Sequence[Expr], agent: Symbol, low: int) -> Expr | None:
@@ -317,8 +327,3 @@ def _of_sizes(index: Index) -> bool:
 
 def _conjuncts(cond: Cond) -> tuple[Cond, ...]:
     return cond.parts if isinstance(cond, And) else (cond,)
-
-
-def _unlike(shape: tuple[int, int]) -> Multiset:
-    which = np.arange(shape[0] * shape[1]).reshape(shape)
-    return Multiset((Run(algebra.const(0), algebra.const(1), algebra.TRUE, np.array([[0], [1]], np.int64), which % 2),))

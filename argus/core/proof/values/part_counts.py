@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Bin, Cond, Const, Index, Sym, Symbol
-from argus.core.proof.values.multiset_count import COUNTED
+from argus.core.proof.values.content import COUNTED
 from argus.core.proof.values.named_parts import Binder, Part
 from argus.core.values.expr import ReduceOp
 from argus.core.walk import substitute, symbols

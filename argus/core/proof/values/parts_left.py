@@ -1,4 +1,4 @@
-"""What a launch leaves in a tensor as tags and sets, read off its value: what the rules for tags pass on otherwise.
+"""What a launch leaves in a tensor as tags and sets, read off its value.
 
 Only of values of which tags say what they are, so that a later launch that trusts the tags trusts no more than that.
 """
@@ -21,7 +21,6 @@ from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, sing
 from argus.core.proof.values.named_parts import Part, Tags, common_context
 from argus.core.proof.values.padding import number
 from argus.core.proof.values.part_counts import count
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, fn
 from argus.core.values.rewriting import elements
 from argus.core.values.rewriting import substitute as substitute_value
 from argus.core.walk import substitute, symbols
@@ -64,8 +63,7 @@ class _Between:
             return Top(parts)
         fills = {made.pads.get(cond, nan) for cond in guards}
         fill = 0.0 if not bounds else fills.pop() if len(fills) == 1 else nan
-        words, computed = in_words(value, self._tags), not _is_sum(value)
-        return TensorData(*parts, words, computed, bounds, fill)
+        return TensorData(*parts, in_words(value, self._tags), bounds, fill)
 
     def _agree(self, one: Part, two: Part) -> bool:
         equal = algebra.eq(one.value, two.value)
@@ -113,45 +111,3 @@ def _below(cond: Cond, at: Sequence[Symbol]) -> tuple[Index, Index] | None:
     if not places or any(each.kind != "size" for atom, _ in sizes for each in symbols(atom)):
         return None
     return algebra.linear(places, -constant - 1 if sizes else 0), algebra.linear(sizes, 0 if sizes else constant + 1)
-
-
-def _is_sum(held: Expr) -> bool:
-    """Whether a value is a sum of products of loaded elements, with 0 in place of padding."""
-    sums: dict[Expr, bool] = {}
-    products: dict[Expr, bool] = {}
-
-    def is_sum(of: Expr) -> bool:
-        if of not in sums:
-            sums[of] = visit(of)
-        return sums[of]
-
-    def visit(of: Expr) -> bool:
-        match of:
-            case Fn(name="add", args=args):
-                return all(map(is_sum, args))
-            case Fn(name="mul", args=(one, two)):
-                return any(is_sum(a) and is_product(b) for a, b in ((one, two), (two, one)))
-            case Fn(name="fma", args=(one, two, three)):
-                return is_sum(fn("mul", one, two)) and is_sum(three)
-            case Reduce(op="sum", body=body):
-                return is_sum(body)
-            case Choose(then=then, other=other) if not isinstance(of.test, Compare):
-                return all(is_sum(each) for each in (then, other) if number(each) != 0)
-            case _:
-                return isinstance(of, Element)
-
-    def is_product(of: Expr) -> bool:
-        if of not in products:
-            products[of] = isinstance(of, Element) or (all(map(is_product, factors(of))) and bool(factors(of)))
-        return products[of]
-
-    def factors(of: Expr) -> Sequence[Expr]:
-        match of:
-            case Fn(name="mul", args=args):
-                return args
-            case Choose(then=then, other=other) if not isinstance(of.test, Compare):
-                return [each for each in (then, other) if number(each) != 0]
-            case _:
-                return ()
-
-    return is_sum(held)

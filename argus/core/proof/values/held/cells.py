@@ -31,8 +31,8 @@ from argus.core.proof.values.held.instructions import multiplied
 from argus.core.proof.values.held.moves import shuffled
 from argus.core.proof.values.held.shared_reads import found_by
 from argus.core.proof.values.held.tables import BoolArray, Positions, Tables, shape_of
+from argus.core.proof.values.held.taking import takes
 from argus.core.proof.values.held.terms import chosen, number, plus, replaced, unknown
-from argus.core.proof.values.recognisers.taking import takes
 from argus.core.values.expr import Element, Expr, ReduceOp, element
 from argus.core.values.rewriting import nodes
 from argus.core.values.rewriting import substitute as over_coordinates

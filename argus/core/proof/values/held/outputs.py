@@ -101,7 +101,7 @@ def interpreted(
         sums = (plus(earlier, each) for each in totals if not isinstance(each, str))
         cases = [evolve(case, value=each) for case, each in zip(cases, sums, strict=True)]
     return Held(
-        tuple(dict.fromkeys(cases)), frozenset(_roundings(cells, [store.step for store in stores])), adds == {True}
+        tuple(dict.fromkeys(cases)), frozenset(roundings(cells, [store.step for store in stores])), adds == {True}
     )
 
 
@@ -213,7 +213,8 @@ def _over_blocks(flow: Flow, store: Access, value: Expr) -> Expr | str:
     return reduction("sum", ranges, value) if ranges else value
 
 
-def _roundings(cells: Cells, steps: list[Step]) -> Iterator[Rounding]:
+def roundings(cells: Cells, steps: list[Step]) -> Iterator[Rounding]:
+    """The roundings on the way to what the steps write, whose values have been asked for."""
     seen: set[Step] = set()
     stack = list(steps)
     while stack:

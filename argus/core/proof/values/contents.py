@@ -29,7 +29,7 @@ from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.settled import settled
 from argus.core.proof.values.held.tables import affine_in
-from argus.core.proof.values.held.terms import heads, reasons, replaced, zipped
+from argus.core.proof.values.held.terms import heads, joined_cond, reasons, replaced, zipped
 from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.proof.values.in_words import in_words
 from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, single, without_guards
@@ -300,12 +300,7 @@ def _of_numbers(values: Sequence[Expr], agent: Symbol, low: int) -> Expr | None:
         return algebra.add(a, algebra.mul(offset, apart)) if isinstance(apart, Const) else None
 
     def cond(a: Cond, b: Cond) -> Cond | None:
-        if a is b:
-            return a
-        if not isinstance(a, Cmp) or not isinstance(b, Cmp) or a.op != b.op:
-            return None
-        found = index(algebra.sub(a.right, a.left), algebra.sub(b.right, b.left))
-        return None if found is None else algebra.le(0, found) if a.op == "<=" else algebra.eq(0, found)
+        return joined_cond(a, b, index)
 
     found = zipped(values[0], values[1], index, cond)
     if found is None:

@@ -10,7 +10,7 @@ from attrs import define, field
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import And, Cmp, Cond, Const, Coord, Held, Index, Read, Sym, Symbol
+from argus.core.index import And, Cmp, Cond, Coord, Held, Index, Read, Sym, Symbol
 from argus.core.ir import Assert, Buffer, Relation, View
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access
@@ -26,10 +26,11 @@ from argus.core.proof.values.content import Data, Inside, Names, Number, Top, Va
 from argus.core.proof.values.held.cells import Cells
 from argus.core.proof.values.held.empty_ranges import with_empty_ranges
 from argus.core.proof.values.held.facts import Known
+from argus.core.proof.values.held.joined import of_numbers
 from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.settled import settled
 from argus.core.proof.values.held.tables import affine_in
-from argus.core.proof.values.held.terms import heads, joined_cond, reasons, replaced, zipped
+from argus.core.proof.values.held.terms import heads, reasons, replaced
 from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.proof.values.in_words import in_words
 from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, single, without_guards
@@ -132,7 +133,7 @@ class Contents:
             numbers = self._numbers(agent)
             if numbers is not None:
                 values = [replaced(held, {agent: algebra.const(number)}) for number in numbers]
-                one = _of_numbers(values, agent, numbers.start)
+                one = of_numbers(values, agent, numbers.start)
                 held = held if one is None else one
         return held
 
@@ -287,26 +288,6 @@ class Contents:
             if below:
                 break
         return found
-
-
-def _of_numbers(values: Sequence[Expr], agent: Symbol, low: int) -> Expr | None:
-    """The values for consecutive numbers of an agent as one expression, affine in the number; None if it is not."""
-    if len(values) == 1:
-        return values[0]
-    offset = algebra.sub(algebra.sym(agent), low)
-
-    def index(a: Index, b: Index) -> Index | None:
-        apart = algebra.sub(b, a)
-        return algebra.add(a, algebra.mul(offset, apart)) if isinstance(apart, Const) else None
-
-    def cond(a: Cond, b: Cond) -> Cond | None:
-        return joined_cond(a, b, index)
-
-    found = zipped(values[0], values[1], index, cond)
-    if found is None:
-        return None
-    again = (replaced(found, {agent: algebra.const(low + number)}) for number in range(len(values)))
-    return found if all(a is b for a, b in zip(again, values, strict=True)) else None
 
 
 def _common_test(held: Expr) -> Cond | None:

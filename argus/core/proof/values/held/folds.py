@@ -14,8 +14,9 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Cmp, Cond, Const, Index, Sym, Symbol
+from argus.core.proof.values.held.joined import zipped
 from argus.core.proof.values.held.tables import BoolArray, Tables
-from argus.core.proof.values.held.terms import all_symbols, plus, replaced, unknown, zipped
+from argus.core.proof.values.held.terms import all_symbols, plus, replaced, unknown
 from argus.core.values.expr import Expr, Fn, Reduce, ReduceOp, expr, fn, infinity, reduce_
 from argus.core.values.rewriting import elements, integers, nodes
 from argus.core.walk import IntArray, symbols

@@ -22,7 +22,8 @@ from argus.core.index import Cmp, Cond, Const, Index, Sym, Symbol
 from argus.core.ir import Buffer
 from argus.core.layout import TV
 from argus.core.proof.dataflow.separable_index import Separable
-from argus.core.proof.values.held.terms import all_symbols, joined_cond, own_symbols, replaced, zipped
+from argus.core.proof.values.held.joined import joined_cond, zipped
+from argus.core.proof.values.held.terms import all_symbols, own_symbols, replaced
 from argus.core.values.expr import Choose, Expr, Test
 from argus.core.values.rewriting import parts
 from argus.core.walk import IntArray, evaluate, symbols

@@ -146,8 +146,9 @@ class Tables:
 
 def _is_greater(one: IntArray, other: IntArray) -> bool:
     """Whether the first entry in which two tables differ is greater in the first one."""
-    apart = np.flatnonzero(one != other)
-    return bool(apart.size) and bool(one.flat[apart[0]] > other.flat[apart[0]])
+    differences = (one - other).ravel()
+    apart = np.flatnonzero(differences)
+    return bool((differences[apart[:1]] > 0).any())
 
 
 def affine_in(

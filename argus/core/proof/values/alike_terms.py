@@ -23,7 +23,6 @@ from attrs import evolve, frozen
 
 from argus.core.index import Coord, Index
 from argus.core.proof.values.held.facts import Known
-from argus.core.proof.values.in_cases import in_each_case
 from argus.core.proof.values.named_parts import Tags
 from argus.core.proof.values.padding import number
 from argus.core.proof.values.references_left import depends_on_reference
@@ -78,10 +77,7 @@ def not_said_by_tags(held: Expr, tags: Tags, known: Known | None = None) -> str:
             return f"sums over the same elements with other weights: {_ELSEWHERE}"
     if any(terms.is_weighed_otherwise(function, each) for function in terms.functions(held) for each in sums):
         return f"a weight that is no term of the sum of the weights: {_ELSEWHERE}"
-    if known is None:
-        depends = depends_on_reference(held)
-    else:
-        depends = not in_each_case(lambda case: not depends_on_reference(case), held, known)
+    depends = depends_on_reference(held, known)
     return f"a value that depends on the reference of its sums: {_ELSEWHERE}" if depends else ""
 
 

@@ -61,6 +61,8 @@ EDITS: dict[str, tuple[str, str, str]] = {
         "p[:] = prob.to(bf16)\n                o[:]",
         "p[:] = (prob if masked else prob * 2.0).to(bf16)\n                o[:]",
     ),
+    "weights of one block of two by its own maximum": ("softmax_by_the_maximum_of_one_block", "N <= 32", "N <= 33"),
+    "weights of more than one block by the first's": ("softmax_by_the_maximum_of_one_block", "N <= 32", "N > 32"),
     "a tile that is not turned": ("attention_causal_turned_in_memory", "load(box.T, mm.C)", "load(box, mm.C)"),
 }
 

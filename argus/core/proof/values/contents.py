@@ -10,11 +10,11 @@ from attrs import define, field
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import And, Cmp, Cond, Coord, Held, Index, Read, Sym, Symbol
+from argus.core.index import And, Cmp, Cond, Coord, Index, Sym, Symbol
 from argus.core.ir import Assert, Buffer, Relation, View
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access
-from argus.core.proof.dataflow.affine import at_any_element
+from argus.core.proof.dataflow.affine import any_place, at_any_element
 from argus.core.proof.dataflow.piecewise_index import evaluate_piecewise
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, extremes, numeric
@@ -32,6 +32,7 @@ from argus.core.proof.values.held.settled import settled
 from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import heads, reasons, replaced
 from argus.core.proof.values.held.unnamed import unnamed_reasons
+from argus.core.proof.values.in_cases import MOST_TESTS, common_test
 from argus.core.proof.values.in_words import in_words
 from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, single, without_guards
 from argus.core.proof.values.named_parts import Part, common_context, known_tags
@@ -39,10 +40,9 @@ from argus.core.proof.values.part_counts import count
 from argus.core.proof.values.ties import Tie, ties
 from argus.core.values.expr import Choose, Compare, Expr, Infinity, ReduceOp, fn
 from argus.core.values.expr import Number as Rational
-from argus.core.values.rewriting import elements, nodes
+from argus.core.values.rewriting import elements, nodes, substitute
 from argus.core.walk import mentions, symbols
 
-_MOST_TESTS = 3
 Cases = tuple[tuple[Cond, Value], ...]
 """A value in each of several cases of loops, blocks and sizes, of which one holds."""
 
@@ -91,7 +91,7 @@ class Contents:
         assert access.by is not None
         self._context = *access.step.context, *given
         found = self.data(held, access.by, access.shape)
-        test = _common_test(held) if isinstance(found, Top) and len(given) < _MOST_TESTS else None
+        test = common_test(held) if isinstance(found, Top) and len(given) < MOST_TESTS else None
         if not isinstance(held, Choose) or test is None:
             yield algebra.all_of(given), found
             return
@@ -101,7 +101,11 @@ class Contents:
     def not_said(self, access: Access) -> str:
         """Why tags do not say what a read finds, or why that is not known; empty if they do."""
         found = self.value(access)
-        return found if isinstance(found, str) else not_said_by_tags(found, self.tags)
+        if isinstance(found, str):
+            return found
+        assert access.by is not None
+        known = Known(self.flow, access.step.context, self.cells.questions.renewed())
+        return not_said_by_tags(substitute(found, {}, any_place(access.by)), self.tags, known)
 
     def value(self, access: Access) -> Expr | str:
         """The value of an access over the coordinates of its layout, or why it has none."""
@@ -288,13 +292,6 @@ class Contents:
             if below:
                 break
         return found
-
-
-def _common_test(held: Expr) -> Cond | None:
-    """The outermost test of a value, if that holds for all elements of a tile or for none."""
-    if not isinstance(held, Choose) or isinstance(held.test, Compare) or mentions(held.test, (Coord, Read, Held)):
-        return None
-    return held.test if all(each.kind in ("size", "block", "loop") for each in symbols(held.test)) else None
 
 
 def _of_sizes(index: Index) -> bool:

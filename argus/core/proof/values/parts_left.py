@@ -16,6 +16,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.alike_terms import not_said_by_tags
 from argus.core.proof.values.content import Number, TensorContent, TensorData, Top
 from argus.core.proof.values.held.between import Left, coordinate
+from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.in_words import in_words
 from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, single, without_guards
 from argus.core.proof.values.named_parts import Part, Tags, common_context
@@ -35,8 +36,7 @@ def parts_left(flow: Flow, tensor: Buffer, left: Left | str, tags: Tags) -> Tens
         return Number(literal)
     if not elements(left.value):
         return Top("it is computed from literals and indices")
-    reason = not_said_by_tags(left.value, tags)
-    return Top(reason) if reason else _Between(flow, tensor, tags).content(left)
+    return _Between(flow, tensor, tags).content(left)
 
 
 class _Between:
@@ -51,6 +51,9 @@ class _Between:
 
     def content(self, left: Left) -> TensorContent:
         value = substitute_value(left.value, {}, self._at)
+        reason = not_said_by_tags(value, self._tags, Known(self._flow, self._inside))
+        if reason:
+            return Top(reason)
         made = Reading(self._tags, self._agree).of(value)
         if made.lost or made.closed:
             return Top(made.lost or f"`{self._tensor.name}` is computed from complete sums")

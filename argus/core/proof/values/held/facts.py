@@ -157,7 +157,8 @@ class Known:
         for whole, other in ((one, two), (two, one)):
             if isinstance(whole, Choose) and not isinstance(whole.test, Compare) and of_sizes(whole.test):
                 yes, no = self.within(whole.test), self.within(algebra.negate(whole.test))
-                return yes.alike(whole.then, other) and no.alike(whole.other, other)
+                cases = (yes, whole.then), (no, whole.other)
+                return all(here.alike(here.simplified(case), here.simplified(other)) for here, case in cases)
         return self._equal(one, two, assumed=False, lemmas=False)
 
     def _equal(self, one: Expr, two: Expr, *, assumed: bool, lemmas: bool = True) -> bool:

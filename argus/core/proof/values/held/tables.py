@@ -213,8 +213,8 @@ def _quotient(at: IntArray, table: IntArray, name: Index) -> Index | None:
         if not rest and bool((digits * step + start == table).all()):
             found = algebra.mod(algebra.floordiv(name, d), m) if index is None else index
             return algebra.add(algebra.mul(found, step), start)
-    if changes.size == 1 and int(at.min()) >= 0:  # one step
-        low, high = int(table[0]), int(table[-1])
+    low, high = int(table[0]), int(table[-1])
+    if changes.size == 1 and int(at.min()) >= 0 and bool((np.where(at < changes[0], low, high) == table).all()):
         return algebra.add(algebra.mul(algebra.minimum(algebra.floordiv(name, int(changes[0])), 1), high - low), low)
     return None
 

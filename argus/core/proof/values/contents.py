@@ -28,6 +28,7 @@ from argus.core.proof.values.held.empty_ranges import with_empty_ranges
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.settled import settled
+from argus.core.proof.values.held.table_forms import is_function, layout_in
 from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import heads, reasons, replaced, zipped
 from argus.core.proof.values.held.unnamed import unnamed_reasons
@@ -178,9 +179,12 @@ class Contents:
         coords = [algebra.coord(axis) for axis in range(len(axes))]
         known: dict[Symbol, Index] = {}
         for name in names:
-            found = affine_in(np.broadcast_to(self.cells.tables.known[name], shape), axes, coords)
+            table = np.broadcast_to(self.cells.tables.known[name], shape)
+            found = affine_in(table, axes, coords) or layout_in(table, axes, coords)
+            if found is None and not is_function(table, axes):
+                return "threads that hold one element of a tile hold different parts"
             if found is None:
-                return "threads that hold one element of a tile hold different parts, or parts without a form"
+                return "the parts of a tile have no form over its coordinates"
             known[name] = found
         return replaced(held, known)
 

@@ -40,7 +40,7 @@ from argus.core.proof.values.ties import Tie, ties
 from argus.core.values.expr import Choose, Compare, Expr, Infinity, ReduceOp, fn
 from argus.core.values.expr import Number as Rational
 from argus.core.values.rewriting import elements, nodes
-from argus.core.walk import mentions, symbols
+from argus.core.walk import mentions, substitute, symbols
 
 _MOST_TESTS = 3
 Cases = tuple[tuple[Cond, Value], ...]
@@ -173,19 +173,18 @@ class Contents:
         return bool(found) and all(extent is algebra.const(1) for extent in found[0].shape)
 
     def _over_coordinates(self, held: Expr, by: TV, shape: tuple[int, int]) -> Expr | str:
+        """The value over coordinates. A table that is a function of them, but has no form, stays as it is."""
         held = with_empty_ranges(held, self.cells.tables)
-        names = self.cells.tables.of(held)
         axes = [np.broadcast_to(axis, shape) for axis in by.coordinates()]
         coords = [algebra.coord(axis) for axis in range(len(axes))]
         known: dict[Symbol, Index] = {}
-        for name in names:
+        for name in self.cells.tables.of(held):
             table = np.broadcast_to(self.cells.tables.known[name], shape)
             found = affine_in(table, axes, coords) or layout_in(table, axes, coords)
-            if found is None and not is_function(table, axes):
+            if found is not None:
+                known[name] = found
+            elif not is_function(table, axes):
                 return "threads that hold one element of a tile hold different parts"
-            if found is None:
-                return "the parts of a tile have no form over its coordinates"
-            known[name] = found
         return replaced(held, known)
 
     _context: tuple[Cond, ...] = field(default=(), init=False)
@@ -235,7 +234,7 @@ class Contents:
         )
 
     def _count(self, parts: Iterable[Part], op: ReduceOp, by: TV) -> Index | None:
-        """c(x) of the parts; None if that has no form."""
+        """c(x) of the parts; None if that has no form over coordinates."""
 
         def holds(given: Sequence[Cond], goal: Cond) -> bool:
             there = (at_any_element(cond, by) for cond in given)
@@ -243,7 +242,9 @@ class Contents:
 
         parts = tuple(parts)
         found = count(parts, op)
-        return count([joined_runs(each, holds) for each in parts], op) if found is None and op == "sum" else found
+        if found is None and op == "sum":
+            found = count([joined_runs(each, holds) for each in parts], op)
+        return None if found is None or symbols(found) & self.cells.tables.known.keys() else found
 
     def _ties(self) -> tuple[Tie, ...]:
         if self._related is None:
@@ -271,7 +272,11 @@ class Contents:
         return tuple(each for each in found if each is not None) if None not in found else None
 
     def _fragment(self, index: Index, by: TV, shape: tuple[int, int]) -> FragmentIndex | None:
-        places = [numeric(np.broadcast_to(axis, shape)) for axis in by.coordinates()]
+        """An expression at each element; each table in it is one more coordinate."""
+        axes, known = by.coordinates(), self.cells.tables.known
+        tables = sorted(symbols(index) & known.keys(), key=lambda each: each.name)
+        index = substitute(index, {symbol: algebra.coord(len(axes) + n) for n, symbol in enumerate(tables)})
+        places = [numeric(np.broadcast_to(each, shape)) for each in (*axes, *(known[symbol] for symbol in tables))]
         return evaluate_piecewise(index, places, self.cells.thread, shape)
 
     def _inside(self, cond: Cond, by: TV, shape: tuple[int, int]) -> Inside | None:

@@ -15,6 +15,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Index
+from argus.core.proof.values.held.tables import BoolArray
 from argus.core.walk import IntArray
 
 _MOST_TURNS = 64
@@ -39,11 +40,16 @@ def is_function(table: IntArray, others: Sequence[IntArray]) -> bool:
     return np.unique(both, axis=1).shape[1] == np.unique(coordinates, axis=1).shape[1]
 
 
-def layout_in(table: IntArray, others: Sequence[IntArray], names: Sequence[Index]) -> Index | None:
+def layout_in(
+    table: IntArray, others: Sequence[IntArray], names: Sequence[Index], need: BoolArray | None = None
+) -> Index | None:
     """A table as a sum or an XOR of layouts of coordinates; None if it is none, or no function of them.
 
-    others: the coordinates, of the table's shape. names: the coordinates as expressions.
+    others: the coordinates, of the table's shape. names: the coordinates as expressions. need: the elements at which
+    they have to be equal (all if None).
     """
+    if need is not None:
+        table, others = table[need], [each[need] for each in others]
     grid = _grid(table, others, names)
     if grid is None:
         return None
@@ -62,7 +68,7 @@ def _grid(table: IntArray, others: Sequence[IntArray], names: Sequence[Index]) -
             return None
         extents.append(used.size)
         places.append(algebra.floordiv(algebra.sub(name, low), step))
-    if columns.shape[1] != int(np.prod(extents)) or not is_function(columns[-1], [*columns[:-1]]):
+    if not extents or columns.shape[1] != int(np.prod(extents)) or not is_function(columns[-1], [*columns[:-1]]):
         return None
     # Columns are sorted by the first coordinate, then by the next.
     return Grid(columns[-1].reshape(extents), tuple(places))

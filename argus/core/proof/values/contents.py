@@ -29,6 +29,7 @@ from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.joined import of_numbers
 from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.settled import settled
+from argus.core.proof.values.held.table_forms import is_function, layout_in
 from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import heads, reasons, replaced
 from argus.core.proof.values.held.unnamed import unnamed_reasons
@@ -40,8 +41,9 @@ from argus.core.proof.values.part_counts import count
 from argus.core.proof.values.ties import Tie, ties
 from argus.core.values.expr import Choose, Compare, Expr, Infinity, ReduceOp, fn
 from argus.core.values.expr import Number as Rational
-from argus.core.values.rewriting import elements, nodes, substitute
-from argus.core.walk import mentions, symbols
+from argus.core.values.rewriting import elements, nodes
+from argus.core.values.rewriting import substitute as substitute_value
+from argus.core.walk import mentions, substitute, symbols
 
 Cases = tuple[tuple[Cond, Value], ...]
 """A value in each of several cases of loops, blocks and sizes, of which one holds."""
@@ -105,7 +107,7 @@ class Contents:
             return found
         assert access.by is not None
         known = Known(self.flow, access.step.context, self.cells.questions.renewed())
-        return not_said_by_tags(substitute(found, {}, any_place(access.by)), self.tags, known)
+        return not_said_by_tags(substitute_value(found, {}, any_place(access.by)), self.tags, known)
 
     def value(self, access: Access) -> Expr | str:
         """The value of an access over the coordinates of its layout, or why it has none."""
@@ -177,16 +179,18 @@ class Contents:
         return bool(found) and all(extent is algebra.const(1) for extent in found[0].shape)
 
     def _over_coordinates(self, held: Expr, by: TV, shape: tuple[int, int]) -> Expr | str:
+        """The value over coordinates. A table that is a function of them, but has no form, stays as it is."""
         held = with_empty_ranges(held, self.cells.tables)
-        names = self.cells.tables.of(held)
         axes = [np.broadcast_to(axis, shape) for axis in by.coordinates()]
         coords = [algebra.coord(axis) for axis in range(len(axes))]
         known: dict[Symbol, Index] = {}
-        for name in names:
-            found = affine_in(np.broadcast_to(self.cells.tables.known[name], shape), axes, coords)
-            if found is None:
-                return "threads that hold one element of a tile hold different parts, or parts without a form"
-            known[name] = found
+        for name in self.cells.tables.of(held):
+            table = np.broadcast_to(self.cells.tables.known[name], shape)
+            found = affine_in(table, axes, coords) or layout_in(table, axes, coords)
+            if found is not None:
+                known[name] = found
+            elif not is_function(table, axes):
+                return "threads that hold one element of a tile hold different parts"
         return replaced(held, known)
 
     _context: tuple[Cond, ...] = field(default=(), init=False)
@@ -236,7 +240,7 @@ class Contents:
         )
 
     def _count(self, parts: Iterable[Part], op: ReduceOp, by: TV) -> Index | None:
-        """c(x) of the parts; None if that has no form."""
+        """c(x) of the parts; None if that has no form over coordinates."""
 
         def holds(given: Sequence[Cond], goal: Cond) -> bool:
             there = (at_any_element(cond, by) for cond in given)
@@ -244,7 +248,9 @@ class Contents:
 
         parts = tuple(parts)
         found = count(parts, op)
-        return count([joined_runs(each, holds) for each in parts], op) if found is None and op == "sum" else found
+        if found is None and op == "sum":
+            found = count([joined_runs(each, holds) for each in parts], op)
+        return None if found is None or symbols(found) & self.cells.tables.known.keys() else found
 
     def _ties(self) -> tuple[Tie, ...]:
         if self._related is None:
@@ -272,7 +278,11 @@ class Contents:
         return tuple(each for each in found if each is not None) if None not in found else None
 
     def _fragment(self, index: Index, by: TV, shape: tuple[int, int]) -> FragmentIndex | None:
-        places = [numeric(np.broadcast_to(axis, shape)) for axis in by.coordinates()]
+        """An expression at each element; each table in it is one more coordinate."""
+        axes, known = by.coordinates(), self.cells.tables.known
+        tables = sorted(symbols(index) & known.keys(), key=lambda each: each.name)
+        index = substitute(index, {symbol: algebra.coord(len(axes) + n) for n, symbol in enumerate(tables)})
+        places = [numeric(np.broadcast_to(each, shape)) for each in (*axes, *(known[symbol] for symbol in tables))]
         return evaluate_piecewise(index, places, self.cells.thread, shape)
 
     def _inside(self, cond: Cond, by: TV, shape: tuple[int, int]) -> Inside | None:

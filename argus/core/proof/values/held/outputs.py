@@ -21,6 +21,7 @@ from argus.core.proof.values.held.cells import Cells, Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
 from argus.core.proof.values.held.loops import Loops
+from argus.core.proof.values.held.table_forms import layout_in
 from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import all_symbols, heads, plus, reasons, replaced
 from argus.core.values.expr import Expr
@@ -173,7 +174,7 @@ def _over_coordinates(
     for symbol in cells.tables.of(value):
         table = np.broadcast_to(cells.tables.known[symbol], store.shape)[active]
         need = np.broadcast_to(needed[symbol], store.shape)[active]
-        found = affine_in(table, numbers, names, need)
+        found = affine_in(table, numbers, names, need) or layout_in(table, numbers, names, need)
         if found is None:
             apart.append(symbol)
         else:

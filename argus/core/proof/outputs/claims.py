@@ -30,7 +30,7 @@ from argus.core.proof.dataflow.affine import at_any_element, coordinate_axes
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs import relations
-from argus.core.proof.outputs.equality_claims import Proofs, equality_obligations
+from argus.core.proof.outputs.equality_claims import Proofs, equality_obligations, proved_outputs
 from argus.core.proof.outputs.product_claims import product_claim_obligations
 from argus.core.proof.outputs.sum_order import sum_order_obligations
 from argus.core.proof.outputs.writes import written_once_obligations
@@ -131,7 +131,8 @@ def _claim(flow: ValueFlow, proofs: Proofs, step: Step, stmt: Assert) -> Iterato
         case Covers():
             yield from _covers(flow, step, stmt, claim)
         case WrittenOnce():
-            yield from written_once_obligations(flow, step, stmt, claim)
+            said = claim.view.buffer in proved_outputs(flow, proofs)
+            yield from written_once_obligations(flow, step, stmt, claim, said=said)
         case Equal(left=left, right=right):
             yield from relations.equality_obligations(flow, step, stmt, left, right)
         case Distinct():

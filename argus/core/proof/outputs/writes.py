@@ -86,11 +86,13 @@ def written_once_obligations(
     *,
     records: bool = True,
     others: bool = False,
+    said: bool = False,
 ) -> Iterator[Obligation]:
     """The obligations of a claim for the blocks of one control path; coverage counts the other paths that store.
 
     records: whether the record of what is stored is asked.
-    others: elements that the claim excludes may be stored as well.
+    others: elements that the claim excludes may be stored as well. said: the formula of another claim is proved of the
+    output, so that its sums need no asserted set.
     """
     buffer = claim.view.buffer
     what = f"each element of `{buffer.name}` is written exactly once"
@@ -142,7 +144,7 @@ def written_once_obligations(
         if not others:
             yield from _only_claimed_elements(store, store.places, claim)
         if records:
-            yield from _holds_record(flow, store, store.places, claim)
+            yield from _holds_record(flow, store, store.places, claim, said=said)
 
 
 def _divided_by_symbols(places: Sequence[Separable]) -> bool:
@@ -198,7 +200,7 @@ def _only_claimed_elements(store: Access, places: tuple[Separable, ...], claim: 
 
 
 def _holds_record(
-    flow: ValueFlow, store: Access, places: tuple[Separable, ...], claim: WrittenOnce
+    flow: ValueFlow, store: Access, places: tuple[Separable, ...], claim: WrittenOnce, *, said: bool
 ) -> Iterator[Obligation]:
     """The element stored at an index has the tags that the claim gives for that index."""
     name = store.view.buffer.name
@@ -211,7 +213,7 @@ def _holds_record(
             continue
         for tag, expression in claim.record:
             yield _component_held(flow, store, places, piece.value, tag, expression, context)
-        yield from _sum_obligations(flow, store, piece.value, claim, context)
+        yield from _sum_obligations(flow, store, piece.value, claim, context, said=said)
         for bound in (*piece.value.inside, *piece.value.loose):
             yield no_padding_obligation(store, places, bound, context, claim.view.shape)
 
@@ -255,7 +257,7 @@ def _component_held(
 
 
 def _sum_obligations(
-    flow: ValueFlow, store: Access, value: Data, claim: WrittenOnce, context: tuple[Cond, ...]
+    flow: ValueFlow, store: Access, value: Data, claim: WrittenOnce, context: tuple[Cond, ...], *, said: bool
 ) -> Iterator[Obligation]:
     """Each sum in the stored value is over exactly a set that an assertion gives."""
     name = store.view.buffer.name
@@ -267,7 +269,7 @@ def _sum_obligations(
     open_claim = (name, ambiguous) if ambiguous else None
     yield Obligation("I4", what, store.step.stmt, algebra.TRUE, context, note=note, open_claim=open_claim)
     context = (*context, *nonempty((*value.inside, *value.loose)))
-    for counted, count in value.counts:
+    for counted, count in () if said else value.counts:
         yield _asserted_set(flow, store, counted, count, value.record, context)
 
 

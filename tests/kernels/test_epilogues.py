@@ -48,7 +48,7 @@ FORMULAS = (
     (gemm_bias_silu, f"((({SUM} + bias) * 0.5) * tanh(({SUM} + bias) * 0.5)) + (({SUM} + bias) * 0.5))"),
     (gemm_scaled, f"{SUM} * alpha)"),
     (gemm_residual, f"{SUM} + R)"),
-    (gemm_gated_silu, f"(((({GATE} * 0.5) * tanh({GATE} * 0.5)) + ({GATE} * 0.5)) * (sum over k of A * V))"),
+    (gemm_gated_silu, f"((({GATE} * 0.5) * tanh({GATE} * 0.5)) + ({GATE} * 0.5)) * (sum over k of A * V))"),
 )
 SMALL = Hopper(bn=64, stages=2)
 SIZES = {"M": 72, "N": 72, "K": 40}

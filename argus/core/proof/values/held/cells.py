@@ -15,7 +15,7 @@ from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.dtype import DType
-from argus.core.index import Index, Sym, Symbol
+from argus.core.index import Cond, Index, Sym, Symbol
 from argus.core.ir import Alloc, Buffer, Copy, Fold, Map, Mma, Reset, Stmt
 from argus.core.ir.element_walk import dtype_of, gets
 from argus.core.layout import TV
@@ -340,11 +340,15 @@ class Cells:
                 return unknown(f"padding of {stmt.edge:g}, which is not a value of {buffer.dtype}")
             there += [algebra.le(0, place) for place in places]
             there += [algebra.lt(place, extent) for place, extent in zip(places, buffer.shape, strict=True)]
-            known = Known(self.flow, access.step.context, self.questions)
-            for cond in (each for each in reversed(there) if not known.holds(each)):
+            for cond in (each for each in reversed(there) if not self._always_holds(each, access.step)):
                 found = chosen(cond, found, number(stmt.edge))
             return found
         return found if there[0] is algebra.TRUE else unknown("a view with a condition")
+
+    def _always_holds(self, cond: Cond, step: Step) -> bool:
+        """Whether a bound of a whole tile holds. Those of single elements stay: elsewhere in the tile they may not."""
+        common = self.tables.known.keys().isdisjoint(symbols(cond))
+        return common and Known(self.flow, step.context, self.questions).holds(cond)
 
     def element(self, buffer: Buffer, places: Sequence[Index]) -> Expr:
         """The element of a tensor before the kernel, by its names and coordinates before `flattened_views`."""

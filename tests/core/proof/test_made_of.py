@@ -61,6 +61,10 @@ SUMS: dict[str, tuple[Expr, list[int]]] = {
         total(total(product(algebra.add(algebra.mul(j, 4), i)), STEP, 4), J, algebra.ceil_div(k, 4)),
         [0, *([1] * 11)],
     ),
+    "in strides, as many as there are from a first one on": (
+        total(total(product(algebra.add(algebra.mul(j, 4), i)), J, algebra.ceil_div(algebra.sub(k, i), 4)), STEP, 4),
+        [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0],
+    ),
     "backwards": (
         total(product(algebra.sub(algebra.sub(k, 1), j)), J, k),
         [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0],

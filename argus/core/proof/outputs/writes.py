@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from argus.core import algebra
+from argus.core.dtype import f32
 from argus.core.index import Bin, Cond, Const, Index
 from argus.core.ir import Assert, Buffer, Covers, Products, View, WrittenOnce
 from argus.core.proof.dataflow.access import Access, Accesses
@@ -277,11 +278,7 @@ def _rounded(flow: Flow, store: Access, form: str) -> str:
     """What is stored, with the type that it is rounded to, if it is a narrower one than f32."""
     dtype = store.view.buffer.dtype
     loaded = any(each.name == form and each.dtype is dtype for each in flow.timeline.kernel.parameters)
-    return form if loaded or dtype.family != "float" or dtype.bits >= _UNROUNDED else f"{dtype}({form})"
-
-
-_UNROUNDED = 32
-"""Bits of f32, the type of accumulators."""
+    return form if loaded or dtype.family != "float" or dtype.bits >= f32.bits else f"{dtype}({form})"
 
 
 def _ambiguous_inputs(flow: ValueFlow, store: Access, value: Data, claim: WrittenOnce) -> str:

@@ -8,6 +8,7 @@ from itertools import product
 from attrs import define, field
 
 from argus.core import algebra
+from argus.core.dtype import f32
 from argus.core.ir import Assert, Buffer, Copy, Map, Op, Stmt, View, WrittenOnce
 from argus.core.ir.element_walk import gets, nodes
 from argus.core.layout import TV
@@ -71,13 +72,13 @@ class ValueFlow(Flow):
         return uniform(self.accesses.of(step)[-1].shape, Top("what this writes is not read off here"), algebra.TRUE)
 
     def rounded_before(self, store: Access) -> tuple[str, ...]:
-        """The types to which a stored value is rounded on the way, before what computes it last."""
+        """The types, narrower than f32, to which a stored value is rounded on the way, before what computes it last."""
         stmt, cells = store.step.stmt, self.contents.cells
         assert isinstance(stmt, Copy)
         cells.written(store.step)
         last = set(_computed_last(cells.sources, store.step))
         found = (each for each in roundings(cells, [store.step]) if each.stmt is not stmt and each.stmt not in last)
-        return tuple(sorted({str(each.dtype) for each in found}))
+        return tuple(sorted({str(each.dtype) for each in found if each.dtype.bits < f32.bits}))
 
     def tile(self, step: Step, view: View, by: TV | None = None) -> Content:
         """The content of a tile at an assertion. by: layout of the elements, for a part of a register tile."""

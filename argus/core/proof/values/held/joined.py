@@ -7,7 +7,21 @@ from collections.abc import Callable, Sequence
 from argus.core import algebra
 from argus.core.index import And, Cmp, Cond, Const, Index, Symbol
 from argus.core.proof.values.held.terms import chosen, replaced
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, Test, Whole, element, expr, fn, reduce_
+from argus.core.values.expr import (
+    Choose,
+    Compare,
+    Element,
+    Expr,
+    Fn,
+    Reduce,
+    Test,
+    Whole,
+    compare,
+    element,
+    expr,
+    fn,
+    reduce_,
+)
 
 
 def zipped(
@@ -26,7 +40,7 @@ def zipped(
     def joined_test(a: Test, b: Test) -> Test | None:
         if isinstance(a, Compare) and isinstance(b, Compare) and a.op == b.op:
             left, right = inner(a.left, b.left), inner(a.right, b.right)
-            return None if left is None or right is None else Compare(a.op, left, right)
+            return None if left is None or right is None else compare(a.op, left, right)
         return None if isinstance(a, Compare) or isinstance(b, Compare) else on_cond(a, b)
 
     match one, two:

@@ -1,0 +1,1 @@
+"""Recognisers of value patterns: softmax, statistics, folds, scales, partial sums."""

@@ -15,6 +15,7 @@ from argus.core.proof.dataflow.footprints import Writers
 from argus.core.proof.outputs import claims, relations, writes
 from argus.core.proof.values import alike_terms, contributions, elementwise, sums
 from argus.core.proof.values.content import Data, Number, Value
+from argus.core.proof.values.held import tables
 from argus.core.proof.values.recognisers import folding, products, scales, softmax, statistics
 from argus.core.proof.values.recognisers.products import Product
 from argus.core.proof.values.recognisers.standing import Drop, Gap
@@ -196,6 +197,10 @@ def records_need_no_step(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sums.Accumulator, "_keeps_record", no_obligations)
 
 
+def every_change_of_a_table_is_a_step(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(tables, "_is_step", always)
+
+
 UNKNOWN: tuple[tuple[str, Patch], ...] = (
     ("guarded_sums_added", nothing_is_a_guard),
     ("attention_logarithm_in_other_units", any_units_of_a_logarithm),
@@ -301,6 +306,7 @@ CASES: tuple[Case, ...] = (
     ("convolution_exchanges_its_axes", "I3", any_indices_will_do),
     ("convolution_transposed_without_gaps", "I3", any_indices_will_do),
     ("depthwise_exchanges_its_axes", "I3", any_indices_will_do),
+    ("second_row_from_an_element_on", "I39", every_change_of_a_table_is_a_step),
 )
 
 

@@ -213,10 +213,16 @@ def _quotient(at: IntArray, table: IntArray, name: Index) -> Index | None:
         if not rest and bool((digits * step + start == table).all()):
             found = algebra.mod(algebra.floordiv(name, d), m) if index is None else index
             return algebra.add(algebra.mul(found, step), start)
-    low, high = int(table[0]), int(table[-1])
-    if changes.size == 1 and int(at.min()) >= 0 and bool((np.where(at < changes[0], low, high) == table).all()):
+    if changes.size == 1 and _is_step(at, table, int(changes[0])):
+        low, high = int(table[0]), int(table[-1])
         return algebra.add(algebra.mul(algebra.minimum(algebra.floordiv(name, int(changes[0])), 1), high - low), low)
     return None
+
+
+def _is_step(at: IntArray, table: IntArray, first: int) -> bool:
+    """Whether a table of two numbers has one at all places from 0 below `first`, and the other at all from there on."""
+    low, high = int(table[0]), int(table[-1])
+    return int(at.min()) >= 0 and bool((np.where(at < first, low, high) == table).all())
 
 
 def shape_of(buffer: Buffer) -> tuple[int, int]:

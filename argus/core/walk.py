@@ -94,12 +94,18 @@ def within(root: Node) -> tuple[Node, ...]:
     return *below(root), root
 
 
-def fold(root: Node, visit: Callable[[Node, Sequence[T]], T]) -> T:
-    """Bottom-up fold: the value of `visit(node, values of its children)` at the root."""
-    values: dict[Node, T] = {}
-    for node in below(root):
-        values[node] = visit(node, [values[child] for child in children(node)])
-    return visit(root, [values[child] for child in children(root)])
+def fold(root: Node, visit: Callable[[Node, Sequence[T]], T], known: dict[Node, T] | None = None) -> T:
+    """Bottom-up fold: the value of `visit(node, values of its children)` at the root.
+
+    known: values of nodes from earlier folds with the same function, to which those found here are added.
+    """
+    values: dict[Node, T] = {} if known is None else known
+    if root in values:
+        return values[root]
+    for node in within(root):
+        if node not in values:
+            values[node] = visit(node, [values[child] for child in children(node)])
+    return values[root]
 
 
 _SYMBOLS: WeakKeyDictionary[Node, frozenset[Symbol]] = WeakKeyDictionary()
@@ -199,17 +205,28 @@ def substitute(
     coords: Sequence[Index] | None = None,
 ) -> NodeT:
     """The expression with symbols (and coordinates, if given) replaced simultaneously."""
-    if coords is None and symbols.keys().isdisjoint(_symbols_of(root)):
-        return root
+    if coords is None:
+        return cast(NodeT, _with_symbols(root, symbols, {}))
 
     def visit(node: Node, parts: Sequence[Node]) -> Node:
         if isinstance(node, Sym):
             return symbols.get(node.symbol, node)
-        if isinstance(node, Coord) and coords is not None:
+        if isinstance(node, Coord):
             return coords[node.axis]
         return rebuild(node, parts) if any(map(is_not, parts, children(node))) else node
 
     return cast(NodeT, fold(root, visit))
+
+
+def _with_symbols(root: Node, symbols: Mapping[Symbol, Index], done: dict[Node, Node]) -> Node:
+    """The same; parts without the symbols are not looked at."""
+    if symbols.keys().isdisjoint(_symbols_of(root)):
+        return root
+    if isinstance(root, Sym):
+        return symbols[root.symbol]
+    if root not in done:
+        done[root] = rebuild(root, [_with_symbols(part, symbols, done) for part in children(root)])
+    return done[root]
 
 
 def evaluate(
@@ -217,10 +234,12 @@ def evaluate(
     env: Mapping[Symbol, Value],
     coords: Sequence[Value] = (),
     arrays: Mapping[str, IntArray] | None = None,
+    known: dict[Node, Value] | None = None,
 ) -> Value | bool | npt.NDArray[np.bool_]:
     """The value of an expression (integers) or a condition (booleans), element-wise over NumPy arrays.
 
     env: values of symbols; coords: of coordinates; arrays: contents of tensors and fragments by name.
+    known: values of nodes under the same ones, to which those found here are added.
     Raises KeyError for a symbol without a value and ZeroDivisionError for a zero divisor.
     """
 
@@ -254,14 +273,16 @@ def evaluate(
             case Or():
                 return _junction(np.logical_or, parts, start=False)
             case Not():
-                return cast(Value, np.logical_not(parts[0]))
+                return not parts[0] if isinstance(parts[0], bool) else cast(Value, np.logical_not(parts[0]))
             case _:
                 assert_never(node)
 
-    return fold(root, visit)
+    return fold(root, visit, known)
 
 
 def _junction(combine: np.ufunc, parts: Sequence[Value], *, start: bool) -> Value:
+    if all(part is True or part is False for part in parts):
+        return all(parts) if start else any(parts)
     result: object = start
     for part in parts:
         result = combine(result, part)
@@ -274,7 +295,8 @@ def apply_number(op: BinOp, a: Value, b: Value) -> Value:
         case "*":
             return a * b
         case "//" | "%":
-            if np.any(np.equal(b, 0)) and np.size(a):  # without elements there is no division
+            zero = b == 0 if isinstance(b, int) else bool(np.any(np.equal(b, 0)))
+            if zero and np.size(a):  # without elements there is no division
                 raise ZeroDivisionError(f"{op} by zero in an index expression")
             return a // b if op == "//" else a % b
         case "min":

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from argus.core.algebra import TRUE
 from argus.core.dtype import DType
@@ -21,13 +21,12 @@ from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Coord, Read, Symbol
 from argus.core.ir import Assert, Covers, Kernel, Tag, WrittenOnce, walk
 from argus.core.walk import evaluate, mentions, symbols
-from argus.verifier.formula_values import COMPARED, NoValueError, Value, aligned, apply, cast_to, joined, with_holes
+from argus.verifier.formula_values import COMPARED, NoValueError, Value, aligned, apply, cast_to, with_holes
 from argus.verifier.reference import F32_ROUNDING, Exact, rounding_of
 from argus.verifier.tagged_arrays import Known, Record, record_of
 
 Array = npt.NDArray[Any]
-_FOLDS = ("sum", "maximum")
-_TOKEN = re.compile(r"\s*(-?\d[\w.+-]*|-?inf|[A-Za-z_]\w*|[(),*]|<=|==|<)")
+_TOKEN = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|-?inf|[A-Za-z_]\w*|[(),*/+-]|<=|==|<)")
 _RESULT = re.compile(r"each element of `(\w+)` is (.*)")
 
 
@@ -139,8 +138,8 @@ class Formula:
 
 
 class _Parser:
-    """Evaluates a formula: names, numbers, `f(x, ...)`, `x * y`, `sum over k of x * y`, `sum of x over k`, and
-    `where(test, x, y)` with tests `x < y`, `(t or t)`, `not (t)`.
+    """Evaluates a formula: names, numbers, `f(x, ...)`, `x + y`, `x - y`, `x * y`, `x / y`, `sum over k of x`,
+    `maximum over k of x`, and `where(x < y, x, y)`.
     """
 
     def __init__(self, formula: Formula, arrays: Mapping[str, Array]) -> None:
@@ -150,7 +149,7 @@ class _Parser:
             raise NoValueError
 
     def value(self) -> Value:
-        found = self._product()
+        found = self._sum()
         if self.tokens:
             raise NoValueError
         return found
@@ -160,31 +159,56 @@ class _Parser:
             raise NoValueError
         return self.tokens.pop(0)
 
-    def _product(self) -> Value:
-        if self.tokens[:2] == ["sum", "over"]:
-            del self.tokens[:2]
-            name = self._next()
-            self._next("of")
-            return self._sum(name)
-        found = self._atom()
-        while self.tokens[:1] == ["*"]:
-            self._next()
-            found = apply("mul", (found, self._atom()))
+    def _sum(self) -> Value:
+        """Terms that are added and subtracted."""
+        if self.tokens[:1] in (["sum"], ["maximum"]) and self.tokens[1:2] == ["over"]:
+            return self._fold(self._next())
+        return self._terms(self._product(self._factors()))
+
+    def _terms(self, first: Value) -> Value:
+        found = first
+        while self.tokens[:1] in (["+"], ["-"]):
+            name = "add" if self._next() == "+" else "sub"
+            found = apply(name, (found, self._product(self._factors())))
         return found
 
-    def _sum(self, name: str) -> Value:
-        """A sum of products, in single precision and any order."""
-        factors = [self._atom()]
-        while self.tokens[:1] == ["*"]:
+    def _factors(self) -> list[tuple[str, Value]]:
+        found = [("mul", self._atom())]
+        while self.tokens[:1] in (["*"], ["/"]):
+            found.append(("mul" if self._next() == "*" else "div", self._atom()))
+        return found
+
+    @staticmethod
+    def _product(factors: Sequence[tuple[str, Value]]) -> Value:
+        found = factors[0][1]
+        for name, each in factors[1:]:
+            found = apply(name, (found, each))
+        return found
+
+    def _fold(self, what: str) -> Value:
+        """A sum or a maximum over names, in single precision and any order."""
+        self._next("over")
+        names = [self._next()]
+        while self.tokens[:1] == [","]:
             self._next()
-            factors.append(self._atom())
-        if len(factors) != 2 or any(name not in each.axes for each in factors):
-            raise NoValueError
-        _, (left, right) = aligned(*factors)
+            names.append(self._next())
+        self._next("of")
+        if self.tokens[:1] in (["sum"], ["maximum"]) and self.tokens[1:2] == ["over"]:
+            return self._over(what, names, self._sum())
+        factors = self._factors()
+        plain = what == "sum" and len(names) == 1 and self.tokens[:1] not in (["+"], ["-"])
+        if plain and [name for name, _ in factors] == ["mul", "mul"]:
+            (_, one), (_, two) = factors
+            if names[0] in one.axes and names[0] in two.axes:
+                return self._sum_of_products(names[0], one, two)
+        return self._over(what, names, self._terms(self._product(factors)))
+
+    def _sum_of_products(self, name: str, one: Value, two: Value) -> Value:
+        _, (left, right) = aligned(one, two)
         depth = left.exact.shape[left.axes.index(name)]
         if not self.formula.sums_all(name, depth):
             raise NoValueError
-        kept = tuple(dict.fromkeys(axis for each in factors for axis in each.axes if axis != name))
+        kept = tuple(dict.fromkeys(axis for each in (one, two) for axis in each.axes if axis != name))
         letters = dict(zip((*kept, name), ascii_letters, strict=False))
         spelled = ["".join(letters[axis] for axis in axes) for axes in (left.axes, right.axes, kept)]
         equation = f"{spelled[0]},{spelled[1]}->{spelled[2]}"
@@ -197,24 +221,45 @@ class _Parser:
         inherited = sizes - summed(np.abs(left.exact), np.abs(right.exact))
         return Value(kept, exact, inherited + depth * F32_ROUNDING * sizes, F32_ROUNDING, left.holes or right.holes)
 
+    def _over(self, what: str, names: Sequence[str], value: Value) -> Value:
+        """A sum or a maximum of what has one axis for each name."""
+        for name in names:
+            value = self._over_one(what, name, value)
+        return value
+
+    def _over_one(self, what: str, name: str, value: Value) -> Value:
+        if name not in value.axes:
+            raise NoValueError
+        at = value.axes.index(name)
+        if not self.formula.sums_all(name, value.exact.shape[at]):
+            raise NoValueError
+        kept = tuple(axis for axis in value.axes if axis != name)
+        if what == "maximum":
+            return Value(kept, value.exact.max(at), value.error.max(at), value.unit, value.holes)
+        sizes = (np.abs(value.exact) + value.error).sum(at)
+        error = value.error.sum(at) + value.exact.shape[at] * F32_ROUNDING * sizes
+        return Value(kept, value.exact.sum(at), error, F32_ROUNDING, value.holes)
+
     def _atom(self) -> Value:
         word = self._next()
         if re.match(r"-?\d|-?inf", word):
             number = np.asarray(float(word), np.float64)
             return Value((), number, np.zeros(()), 0.0)
+        if word == "(":
+            found = self._sum()
+            self._next(")")
+            return found
         if not word.isidentifier():
             raise NoValueError
-        if word in _FOLDS and self.tokens[:1] == ["of"]:
-            return self._fold(word)
         if self.tokens[:1] != ["("]:
             return self._tensor(word)
         self._next("(")
         if word == "where":
             return self._where()
-        parts = [self._product()]
+        parts = [self._sum()]
         while self.tokens[:1] == [","]:
             self._next()
-            parts.append(self._product())
+            parts.append(self._sum())
         self._next(")")
         return cast_to(word, parts) if word not in ELEMENT_OPS else apply(word, parts)
 
@@ -224,7 +269,7 @@ class _Parser:
         parts: list[Value] = []
         for _ in range(2):
             self._next(",")
-            parts.append(self._product())
+            parts.append(self._sum())
         self._next(")")
         axes, held = aligned(test, *parts)
         (true, unsure), (then, one), (other, two) = (part.along(axes) for part in held)
@@ -235,43 +280,15 @@ class _Parser:
 
     def _test(self) -> Value:
         """1 where a test holds; its error is 1 where rounding may change it."""
-        if self.tokens[:1] == ["not"]:
-            self._next()
-            found = self._test()
-            return evolve(found, exact=1 - found.exact)
-        if self.tokens[:1] == ["("]:
-            self._next()
-            found = self._test()
-            while self.tokens[:1] in (["and"], ["or"]):
-                by = np.minimum if self._next() == "and" else np.maximum
-                found = joined(found, self._test(), by)
-            self._next(")")
-            return found
-        left = self._product()
+        left = self._sum()
         compared = COMPARED.get(self._next())
         if compared is None:
             raise NoValueError
-        right = self._product()
+        right = self._sum()
         axes, held = aligned(left, right)
         (a, one), (b, two) = (part.along(axes) for part in held)
         unsure = (np.abs(a - b) <= one + two) & (one + two > 0)
         return with_holes(Value(axes, compared(a, b).astype(np.float64), unsure.astype(np.float64), 0.0), held)
-
-    def _fold(self, what: str) -> Value:
-        """A sum or a maximum along one name."""
-        self._next("of")
-        value = self._product()
-        self._next("over")
-        name = self._next()
-        at = value.axes.index(name)
-        if not self.formula.sums_all(name, value.exact.shape[at]):
-            raise NoValueError
-        kept = tuple(axis for axis in value.axes if axis != name)
-        if what == "maximum":
-            return Value(kept, value.exact.max(at), value.error.max(at), value.unit, value.holes)
-        sizes = (np.abs(value.exact) + value.error).sum(at)
-        error = value.error.sum(at) + value.exact.shape[at] * F32_ROUNDING * sizes
-        return Value(kept, value.exact.sum(at), error, F32_ROUNDING, value.holes)
 
     def _tensor(self, name: str) -> Value:
         names = {inner: outer for _, outside in self.formula.kernels for inner, outer in outside.items()}

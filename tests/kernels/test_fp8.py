@@ -26,7 +26,7 @@ def test_sums_are_scaled_once(config: str) -> None:
     verdict = verify(gemm_fp8, config=config, solver="z3").verdict
 
     assert isinstance(verdict, Proved)
-    assert verdict.results == ("each element of `C` is bf16(mul(sum over k of A * B, mul(scale_a, scale_b)))",)
+    assert verdict.results == ("each element of `C` is bf16((sum over k of A * B) * (scale_a * scale_b))",)
 
 
 @pytest.mark.share(8)
@@ -35,7 +35,7 @@ def test_sums_of_blocks_are_scaled_and_added(config: str) -> None:
     verdict = verify(gemm_fp8_blocks, config=config, solver="z3").verdict
 
     assert isinstance(verdict, Proved)
-    told = "each element of `C` is bf16(sum by kb of mul(sum over k of A * B, mul(scale_a, scale_b)))"
+    told = "each element of `C` is bf16(sum over kb, k of (A * B) * (scale_a * scale_b))"
     assert verdict.results == (told,)
 
 

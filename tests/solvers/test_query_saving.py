@@ -233,6 +233,16 @@ def test_the_witness_of_use_comes_first() -> None:
     assert known.latest(1) == (found,)
 
 
+def test_a_witness_serves_at_the_upper_ends_of_the_ranges_of_other_symbols() -> None:
+    known = Witnesses()
+    known.add({n.symbol: 300})
+
+    assert known.of((le(256, t), le(n, 400))) is None
+    found = known.of((le(200, t), le(n, 400)))
+    assert found is not None
+    assert found.model == {n.symbol: 300, t.symbol: 255}
+
+
 def _linear(expression: Index) -> Cond:
     return lt(k, floordiv(expression, 8))
 

@@ -57,7 +57,7 @@ def true_condition(*_: object) -> Cond:
     return TRUE
 
 
-def empty_message(_: object) -> str:
+def empty_message(*_: object) -> str:
     return ""
 
 

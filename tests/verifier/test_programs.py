@@ -6,8 +6,7 @@ The first line is `# verdict:` and `proved`, `refuted I34` or `unknown`, as in t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from itertools import cycle
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +20,10 @@ from argus.core.dtype import f32
 from argus.core.index import Cond, Index
 from argus.core.ir import Buffer, Kernel, Strided
 from argus.core.proof import analysis
-from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs import claims, programs, writes
 from argus.core.proof.outputs.launch_context import launch_contexts
-from argus.core.proof.sync import interlaunch as crossing
 from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.query import Budget
 from argus.core.verdict import ProgramReport, Proved, Refuted, Unknown
@@ -96,29 +92,6 @@ def test_unknown(path: Path, solver: str, tier: Tier) -> None:
     """In the default tier by the reason of the analysis alone: no run looks for a counterexample."""
     budget = Budget() if tier == "all" else evolve(Budget.about(0.5), runs=0)
     assert isinstance(verified(path, solver, budget).verdict, Unknown)
-
-
-def test_a_loop_that_knows_nothing_of_launches_before_slips_past(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What tiles hold round a loop is tried on what launches before left, padding included."""
-    whole: Callable[[Flow], Flow] = vars(Flow)["without_results"]
-
-    def forgetful(flow: Flow) -> Flow:
-        return evolve(whole(flow), launch_contents={})
-
-    monkeypatch.setattr(Flow, "without_results", forgetful)
-    path = PROGRAMS / "refuted" / "zeros_beside_what_is_summed.py"
-    assert isinstance(verified(path, "z3").verdict, Proved)
-
-
-def alike(*_: object) -> bool:
-    return True
-
-
-def test_a_tensor_of_unlike_parts_slips_past_without_its_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Part of it computed, part as it was: a launch that multiplies it must not take all of it for what was loaded."""
-    monkeypatch.setattr(crossing, "_equal", alike)
-    path = PROGRAMS / "unknown" / "every_other_slab_doubled.py"
-    assert isinstance(verified(path, "z3").verdict, Proved)
 
 
 @both_solvers
@@ -241,32 +214,7 @@ def any_count_will_do(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(module, "holds_once", yes)
 
 
-def what_is_asserted_is_what_is_stored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(crossing, "_count_is_stored", alike)
-
-
-_MATRIX = 2
-
-
-def rows_and_columns_lie_in_order(patch: pytest.MonkeyPatch) -> None:
-    """In a workspace, of a tile whose two names are spoken of one after the other."""
-    axes, known = cycle((2, 3)), crossing._over_coordinates  # pyright: ignore[reportPrivateUsage]
-    judged = crossing._over_places  # pyright: ignore[reportPrivateUsage]
-
-    def presumed(component: Separable, places: Sequence[Separable]) -> Index | None:
-        if len(places) == _MATRIX:
-            return judged(component, places)
-        axis = next(axes)
-        spoken = known(algebra.sub(component.base, places[5 - axis].base), places)
-        assert not isinstance(spoken, str)
-        return algebra.add(algebra.coord(axis), spoken)
-
-    patch.setattr(crossing, "_over_places", presumed)
-
-
 CASES = (
-    ("asserted_of_another_sum", what_is_asserted_is_what_is_stored),
-    ("stream_k_turned_in_the_workspace", rows_and_columns_lie_in_order),
     ("workspace_of_whole_tiles", tensors_need_not_be_whole),
     ("zeros_in_whole_tiles_alone", tensors_need_not_be_whole),
     ("last_part_not_added", any_count_will_do),

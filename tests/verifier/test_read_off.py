@@ -1,65 +1,23 @@
-"""Tags and sets read off the expressions of what tiles hold: the corpus is proved by them alone, without the rules."""
+"""Tags and sets read off the expressions of what tiles hold: what each check is for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 
 from argus.core import algebra
-from argus.core.index import Cond
-from argus.core.ir import Program
+from argus.core.index import Cond, Index
 from argus.core.proof.dataflow import reads
 from argus.core.proof.outputs import claims
 from argus.core.proof.values import bound_parts, contents, made_of, ties
 from argus.core.proof.values.content import Data
 from argus.core.proof.values.held import facts
-from argus.core.proof.values.multiset_count import Multiset
 from argus.core.proof.values.named_parts import Closed
 from argus.core.verdict import Proved, Unknown
 from property_tests.programs import CORPUS, templates
 from tests.verifier.switched_off_checks import load_edited
-from tests.verifier.without_rules import nothing, verdict, without_rules
-
-PROVED = [
-    path
-    for path in sorted((CORPUS / "proved").glob("*.py"))
-    if path.read_text(encoding="utf-8").splitlines()[0] == "# verdict: proved"
-]
-NOT_YET = {
-    "attention_a_block_behind": "references that are equal where there is one block",
-    "attention_from_the_last_keys": "references that are equal where a block has all keys",
-}
-
-
-def named(path: Path) -> str:
-    return path.stem
-
-
-@pytest.mark.share(60)
-@pytest.mark.parametrize("path", PROVED, ids=named)
-def test_a_proved_kernel_is_proved_without_the_rules(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    without_rules(monkeypatch)
-    for template in templates(path):
-        kernel = template.trace()
-        if not isinstance(kernel, Program):
-            assert isinstance(verdict(kernel), Proved) != (path.stem in NOT_YET)
-
-
-TWINS = [
-    path
-    for path in sorted((CORPUS / "refuted").glob("*.py"))
-    if path.stem.startswith(("promoted_", "block_scale", "scale", "layer_norm_", "scan_", "summed_"))
-]
-
-
-@pytest.mark.share(30)
-@pytest.mark.parametrize("path", TWINS, ids=named)
-def test_a_refuted_kernel_is_not_proved_without_the_rules(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    without_rules(monkeypatch)
-    assert not any(isinstance(verdict(template.trace()), Proved) for template in templates(path))
-
+from tests.verifier.without_runs import nothing, verdict
 
 EDITS: dict[str, tuple[str, str, str]] = {
     "even steps twice": ("two_sums", "with when(eq(k % 2, 1)):", "with when(eq(k % 2 + 0, 0)):"),
@@ -103,23 +61,22 @@ EDITS: dict[str, tuple[str, str, str]] = {
         "p[:] = prob.to(bf16)\n                o[:]",
         "p[:] = (prob if masked else prob * 2.0).to(bf16)\n                o[:]",
     ),
+    "weights of one block of two by its own maximum": ("softmax_by_the_maximum_of_one_block", "N <= 32", "N <= 33"),
+    "weights of more than one block by the first's": ("softmax_by_the_maximum_of_one_block", "N <= 32", "N > 32"),
     "a tile that is not turned": ("attention_causal_turned_in_memory", "load(box.T, mm.C)", "load(box, mm.C)"),
 }
 
 
 @pytest.mark.share(6)
 @pytest.mark.parametrize("name", EDITS)
-def test_a_twin_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_twin_is_not_proved(name: str) -> None:
     path, old, new = EDITS[name]
     kernel = load_edited(path, (old, new)).trace()
-    assert not isinstance(verdict(kernel), Proved)
-    without_rules(monkeypatch)
     assert not isinstance(verdict(kernel), Proved)
 
 
 def test_a_read_has_one_value_where_its_cases_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     (template,) = templates(CORPUS / "refuted" / "row_maxima_of_a_half_twice.py")
-    without_rules(monkeypatch)
     assert isinstance(verdict(template.trace()), Unknown)
     monkeypatch.setattr(facts, "agrees", always)
     assert isinstance(verdict(template.trace()), Proved)
@@ -133,7 +90,6 @@ def always(*_: object) -> bool:
 @pytest.mark.parametrize(
     "name",
     [
-        "attention_logarithm_in_other_units",
         "means_of_rows_added",
         "scores_by_places_in_chunks",
         "scores_of_unlike_numbers",
@@ -176,7 +132,6 @@ def all_numbers_meet_it(*_: object) -> Cond:
 
 def test_padding_of_a_sum_is_neutral(monkeypatch: pytest.MonkeyPatch) -> None:
     (template,) = templates(CORPUS / "unknown" / "padding_of_ones.py")
-    without_rules(monkeypatch)
     assert isinstance(verdict(template.trace()), Unknown)
     monkeypatch.setattr(made_of, "operated", every_padding_is_0)
     monkeypatch.setattr(made_of, "outside", every_padding_is_0)
@@ -196,7 +151,6 @@ def test_factors_without_a_common_name_have_no_known_pairs(monkeypatch: pytest.M
 
 def test_a_claim_is_asked_of_all_sets_of_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
     (template,) = templates(CORPUS / "unknown" / "quotient_of_unlike_sums.py")
-    without_rules(monkeypatch)
     assert isinstance(verdict(template.trace()), Unknown)
     monkeypatch.setattr(claims, "_counted", first_set)
     assert isinstance(verdict(template.trace()), Proved)
@@ -204,18 +158,17 @@ def test_a_claim_is_asked_of_all_sets_of_a_value(monkeypatch: pytest.MonkeyPatch
 
 def test_a_claim_is_asked_of_the_sets_of_all_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     (template,) = templates(CORPUS / "unknown" / "sums_of_unlike_rows.py")
-    without_rules(monkeypatch)
     assert isinstance(verdict(template.trace()), Unknown)
     monkeypatch.setattr(contents, "complete_sets", first_case)
     assert isinstance(verdict(template.trace()), Proved)
 
 
-def first_case(of: Sequence[Closed], numbers: Callable[[Closed], Multiset]) -> tuple[tuple[str, Multiset], ...]:
+def first_case(of: Sequence[Closed], numbers: Callable[[Closed], Index | None]) -> tuple[tuple[str, Index | None], ...]:
     return tuple((each.name, numbers(each)) for each in of[:1])
 
 
-def first_set(value: Data, name: str) -> tuple[Multiset, ...]:
-    return tuple(each for other, each in (*(value.sets or {}).items(), *value.closed) if other == name)[:1]
+def first_set(value: Data, name: str) -> tuple[Index | None, ...]:
+    return tuple(each for other, each in value.counts if other == name)[:1]
 
 
 def none_alone(*_: object) -> list[str]:

@@ -11,7 +11,6 @@ from argus.core.index import Cond, Read
 from argus.core.ir import Alloc, Assume, Buffer, Copy, Kernel, Mma, Stmt, Sync, Tag, walk
 from argus.core.proof.dataflow.access import Accesses
 from argus.core.proof.dataflow.flattened_views import FlattenedKernel, flatten_views
-from argus.core.proof.dataflow.loop_invariants import LoopCarried, connect_carried, loop_carried
 from argus.core.proof.dataflow.path_split import control_paths
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import NotModelled, Timeline, divides_safely, timeline
@@ -23,17 +22,14 @@ from argus.core.proof.outputs.program_context import NO_PROGRAM, ProgramContext
 from argus.core.proof.outputs.supertile_forms import with_supertile_forms
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync import divergent_waves, epochs, races, visibility
-from argus.core.proof.sync.interlaunch import launch_readers
 from argus.core.proof.sync.roles import cluster_stores
 from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.proof.sync.roles.isolation import disjoint_fill_obligations, isolation_obligations
 from argus.core.proof.sync.roles.obligations import sequentialise
 from argus.core.proof.tile_claims import TileClaims, tile_claims
-from argus.core.proof.values import elementwise
 from argus.core.proof.values.content import TensorContent, TensorData
 from argus.core.proof.values.held.between import Left
-from argus.core.proof.values.recognisers import folding
-from argus.core.proof.values.sums import Accumulator
+from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.query import Unsat
 from argus.core.walk import mentions, symbols
 
@@ -57,7 +53,7 @@ class Analysis:
     facts: tuple[Cond, ...]
     promise_prover: PromiseProver | None = None
     tensors_after: Mapping[Buffer, TensorContent] = field(factory=dict[Buffer, TensorContent])
-    flows: tuple[Flow, ...] = ()
+    flows: tuple[ValueFlow, ...] = ()
     values_after: Mapping[Buffer, Left | str] = field(factory=dict[Buffer, "Left | str"])
 
 
@@ -182,26 +178,24 @@ def _analyse_agent(
     obligations = [*extra_obligations(found)]
     after: dict[Buffer, TensorContent] = {}
     left: dict[Buffer, Left | str] = {}
-    flows: list[Flow] = []
+    flows: list[ValueFlow] = []
     for line, accesses in zip(lines, found, strict=True):
         flow = Flow(
             line,
             prover,
             line.facts,
             accesses,
-            elementwise.map_content,
-            folding.content,
             path_accesses=found,
             replaced=flattened.replaced,
         )
-        flow.launch_contents.update(launch_readers(flow, others.before))
         flow.launch_records.update({b: c.names for b, c in others.before.items() if isinstance(c, TensorData)})
         mine = programs.values_after(flow, others)
-        tiles = _tile_claims(flow, evolve(others, left=mine))
-        obligations += _conditional_obligations(flow, agent, tiles, evolve(others, left=mine))
+        here = evolve(others, left=mine)
+        tiles = tile_claims(flow, here)
+        obligations += _conditional_obligations(flow, agent, tiles, here)
         after |= tiles.left
         left |= mine
-        flows.append(flow)
+        flows.append(tiles.flow)
     return Analysis(first, tuple(obligations), (), *known, tensors_after=after, flows=tuple(flows), values_after=left)
 
 
@@ -226,16 +220,6 @@ def _feasible_timelines(kernel: Kernel, prover: Prover) -> tuple[Timeline, ...]:
     return feasible or lines[:1]
 
 
-def _tile_claims(flow: Flow, others: ProgramContext) -> TileClaims:
-    """What tiles hold on one control path, after the flow has the contents of accumulators and loop-carried tiles."""
-    sums = tuple(Accumulator(flow, buffer) for buffer in _accumulators(flow.timeline))
-    for accumulator in sums:
-        flow.sums[accumulator.buffer] = accumulator.content
-    carried = LoopCarried(flow, loop_carried(flow.timeline))
-    connect_carried(flow, carried)
-    return tile_claims(flow, sums, carried, others)
-
-
 def _conditional_obligations(
     flow: Flow, agent: Agent, tiles: TileClaims, others: ProgramContext
 ) -> Iterator[Obligation]:
@@ -247,12 +231,12 @@ def _conditional_obligations(
 
 def _path_obligations(flow: Flow, agent: Agent, tiles: TileClaims, others: ProgramContext) -> Iterator[Obligation]:
     """The obligations of one control path, without its path condition."""
-    own = _kernel_obligations(flow, agent, tiles.obligations)
-    yield from programs.split_reduction_obligations(own, others, flow.sums)
+    own = _kernel_obligations(flow, agent, tiles)
+    yield from programs.split_reduction_obligations(own, others, _accumulators(flow.timeline))
     yield from programs.program_obligations(tiles.flow, others, tiles.left)
 
 
-def _kernel_obligations(flow: Flow, agent: Agent, of_tiles: Sequence[Obligation]) -> Iterator[Obligation]:
+def _kernel_obligations(flow: Flow, agent: Agent, tiles: TileClaims) -> Iterator[Obligation]:
     """The obligations of one launch on one control path, besides those towards other launches."""
     line, accesses = flow.timeline, flow.accesses
     yield from budgets.budget_obligations(line, accesses)
@@ -268,18 +252,12 @@ def _kernel_obligations(flow: Flow, agent: Agent, of_tiles: Sequence[Obligation]
     else:
         yield from visibility.visibility_obligations(accesses, agent.body, agent.threads, agent.barrier, agent.rings)
         yield from boxes.descriptor_obligations(line)
-    yield from of_tiles
-    yield from writes.unclaimed_output_obligations(flow)
+    yield from tiles.obligations
+    yield from writes.unclaimed_output_obligations(tiles.flow)
 
 
-def _accumulators(line: Timeline) -> tuple[Buffer, ...]:
-    """The accumulators of matrix instructions that are not loop-carried tiles."""
-    found: dict[Buffer, None] = {}
-    elsewhere = loop_carried(line)
-    for step in line.steps:
-        if isinstance(step.stmt, Mma) and step.stmt.target.buffer not in elsewhere:
-            found[step.stmt.target.buffer] = None
-    return tuple(found)
+def _accumulators(line: Timeline) -> frozenset[Buffer]:
+    return frozenset(step.stmt.target.buffer for step in line.steps if isinstance(step.stmt, Mma))
 
 
 def _barrier_obligations(line: Timeline) -> Iterator[Obligation]:

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from attrs import define, field
 
 from argus.core.index import Bin, Cond, Const, Coord, Held, Node, Read, Symbol
-from argus.core.walk import evaluate, within
+from argus.core.walk import Value, evaluate, symbols, within
 from argus.solvers.base import definedness
 
 _MOST = 24
@@ -22,10 +22,16 @@ class Witness:
 
     model: dict[Symbol, int]
     _held: dict[Cond, bool] = field(factory=dict[Cond, bool], init=False)
+    _values: dict[Node, Value] = field(factory=dict[Node, Value], init=False)
 
     def satisfies(self, assertions: Sequence[Cond]) -> bool:
         """Whether all assertions are defined and hold; False where one mentions array elements or coordinates."""
         return all(self._holds(each) for each in assertions)
+
+    def raised(self, over: frozenset[Symbol]) -> Witness:
+        """The assignment with the greatest number of its range for each other symbol, where that has one."""
+        more = {each: each.high for each in over if each not in self.model and each.high is not None}
+        return Witness({**self.model, **more})
 
     def _holds(self, condition: Cond) -> bool:
         if condition not in self._held:
@@ -37,7 +43,7 @@ class Witness:
         if domains is None:
             return False
         values = _Completed(self.model)
-        return all(bool(evaluate(each, values)) for each in (*domains, condition))
+        return all(bool(evaluate(each, values, known=self._values)) for each in (*domains, condition))
 
 
 class _Completed(dict[Symbol, int]):
@@ -69,6 +75,11 @@ class Witnesses:
             if witness.satisfies(assertions):
                 self._known.insert(0, self._known.pop(place))
                 return witness
+        over = symbols(*assertions)
+        for witness in self._known:
+            if not over <= witness.model.keys() and (raised := witness.raised(over)).satisfies(assertions):
+                self.add(raised.model)
+                return raised
         return None
 
     def latest(self, most: int) -> tuple[Witness, ...]:

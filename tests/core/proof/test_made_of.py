@@ -12,8 +12,8 @@ from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
 from argus.core.proof.values.alike_terms import not_said_by_tags
 from argus.core.proof.values.complete_sets import complete_sets
+from argus.core.proof.values.content import COUNTED
 from argus.core.proof.values.made_of import Reading, single
-from argus.core.proof.values.multiset_count import COUNTED, Multiset
 from argus.core.proof.values.named_parts import Part
 from argus.core.proof.values.part_counts import count
 from argus.core.values.expr import Expr, choose, compare, element, expr, fn, infinity, reduce_
@@ -60,6 +60,10 @@ SUMS: dict[str, tuple[Expr, list[int]]] = {
     "in steps of 4": (
         total(total(product(algebra.add(algebra.mul(j, 4), i)), STEP, 4), J, algebra.ceil_div(k, 4)),
         [0, *([1] * 11)],
+    ),
+    "in strides, as many as there are from a first one on": (
+        total(total(product(algebra.add(algebra.mul(j, 4), i)), J, algebra.ceil_div(algebra.sub(k, i), 4)), STEP, 4),
+        [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0],
     ),
     "backwards": (
         total(product(algebra.sub(algebra.sub(k, 1), j)), J, k),
@@ -382,8 +386,8 @@ def test_complete_collections_have_the_conditions_of_their_cases(of: Expr, given
 def complete_counts(of: Expr, number: int, row: int) -> list[int]:
     """How often the complete sets of k have a number, in one row, with K = 10."""
     made = reading().of(of)
-    sets = complete_sets(made.closed, lambda each: Multiset((), count(each.parts, each.op) or algebra.const(0)))
-    counts = (each.count for name, each in sets if name == "k")
+    sets = complete_sets(made.closed, lambda each: count(each.parts, each.op) or algebra.const(0))
+    counts = (each for name, each in sets if name == "k")
     return [int(evaluate(each, {COUNTED: number, K: 10, M: row, N: 0})) for each in counts if each is not None]
 
 

@@ -17,7 +17,6 @@ from argus.core.proof.dataflow.separable_index import (
     distinct_columns,
     equal_indices,
     from_cases,
-    select_by_mask,
 )
 from argus.core.walk import IntArray, evaluate
 from property_tests.depth import examples
@@ -116,21 +115,6 @@ def test_components_agree_only_case_by_case() -> None:
 
 def holds(goal: Cond, env: dict[Symbol, int]) -> bool:
     return bool(evaluate(goal, env))
-
-
-def test_parts_are_joined_under_one_symbolic_part() -> None:
-    mask = ROWS % 2 == 0
-    other = Separable(M.base, ROWS + 100)
-    both, swizzled = select_by_mask(M, other, mask), evaluate_piecewise(algebra.bit_xor(m, k), (M, K), THREAD, SHAPE)
-    env = {TILE: 3, OTHER: 5}
-    assert swizzled is not None
-
-    assert isinstance(both, Separable)
-    assert (both.table == np.where(mask, ROWS, ROWS + 100)).all()
-    assert select_by_mask(M, K, mask) is None
-    mixed = select_by_mask(swizzled, M, mask)
-    assert mixed is not None
-    assert (table(mixed, env) == np.where(mask, table(swizzled, env), table(M, env))).all()
 
 
 def test_columns_are_counted_once() -> None:

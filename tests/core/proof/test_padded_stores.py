@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argus.core import algebra
-from argus.core.index import Cond, Symbol
+from argus.core.index import Cond, Index, Symbol
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.outputs.padded_stores import no_padding_obligation
@@ -43,3 +43,25 @@ def test_an_element_before_the_first_is_padding() -> None:
     """Y[i] = X[i - 1] stores what X has before its first element."""
     assert asked(-1) not in (algebra.TRUE, algebra.FALSE)
     assert asked(-1, place=1) is algebra.TRUE
+
+
+def asked_of_a_mask(coordinate: Separable, extent: Index) -> Cond:
+    """What is asked of elements with one bound alone, stored at any place of N."""
+    place = Separable(algebra.mul(BLOCK, 8), ROW)
+    return no_padding_obligation(stored(), (place,), Inside(coordinate, extent, open=True), (), (N,)).goal
+
+
+def test_a_bound_alone_is_that_of_the_place() -> None:
+    base = algebra.mul(BLOCK, 8)
+    assert asked_of_a_mask(Separable(base, ROW), N) is algebra.TRUE
+    assert asked_of_a_mask(Separable(base, ROW - 1), N) is not algebra.TRUE
+    assert asked_of_a_mask(Separable(base, ROW), algebra.sub(N, 1)) is not algebra.TRUE
+
+
+def test_no_place_is_before_the_first() -> None:
+    """-place < 1, and -place - 1 < 1, hold of what is stored, but -place + 1 < 1 does not of the first element."""
+    base = algebra.mul(BLOCK, -8)
+    assert asked_of_a_mask(Separable(base, -ROW), algebra.const(1)) is algebra.TRUE
+    assert asked_of_a_mask(Separable(base, -ROW - 1), algebra.const(1)) is algebra.TRUE
+    assert asked_of_a_mask(Separable(base, 1 - ROW), algebra.const(1)) is not algebra.TRUE
+    assert asked_of_a_mask(Separable(base, ROW), algebra.const(1)) is not algebra.TRUE

@@ -9,7 +9,7 @@ import pytest
 
 from argus.core import algebra, hilbert_order
 from argus.core.index import Symbol
-from argus.core.proof.values.recognisers import squares
+from argus.core.proof.sync.roles import hilbert_squares as squares
 from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.core.walk import evaluate

@@ -1,4 +1,4 @@
-# verdict: refuted I2
+# verdict: refuted I3
 """The row tile of A moves with k: one accumulator sums different rows."""
 
 from argus.language import (

@@ -43,8 +43,13 @@ def at_any_element(cond: Cond, layout: TV) -> Cond:
     """A condition on element coordinates at an arbitrary element of the tile, one fresh symbol per axis."""
     if not mentions(cond, (Coord,)):
         return cond
-    places = [Symbol(f"at_{axis}", "fresh", 0, extent - 1) for axis, extent in enumerate(layout.tile)]
-    return substitute(cond, {}, [algebra.sym(place) for place in places])
+    return substitute(cond, {}, any_place(layout))
+
+
+def any_place(layout: TV) -> tuple[Index, ...]:
+    """The coordinates of an arbitrary element of a tile, as fresh symbols."""
+    places = (Symbol(f"at_{axis}", "fresh", 0, extent - 1) for axis, extent in enumerate(layout.tile))
+    return tuple(map(algebra.sym, places))
 
 
 def coordinate_axes(*roots: Node) -> frozenset[int]:

@@ -1,4 +1,4 @@
-"""Computes the reaching definitions of each read and the abstract value of each cell.
+"""Computes the reaching definitions of each read.
 
 A definition is found in two steps. Time: slots and guards decide which execution of which write was last. Space: a
 table of cells decides which elements of that write are read. Neither needs an inverse layout. That a read sees the last
@@ -7,53 +7,25 @@ write in program order presumes the absence of races and missing waits, for whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from attrs import define, evolve, field
+from attrs import define, field
 
 from argus.core import algebra
-from argus.core.index import And, Cond, Index, Sym, Symbol
-from argus.core.ir import Alloc, Assert, Buffer, Copy, Fold, Map, Products, Reset, Stmt, Tag, View
-from argus.core.layout import TV
-from argus.core.proof.dataflow.access import Access, Accesses, overlap, sequential_tv
+from argus.core.index import And, Cond, Index
+from argus.core.ir import Alloc, Buffer, Copy, Reset, Stmt, Tag
+from argus.core.proof.dataflow.access import Access, Accesses, overlap
 from argus.core.proof.dataflow.executions import HORIZON, Execution, History, Horizon
 from argus.core.proof.dataflow.flattened_views import FlattenedView
 from argus.core.proof.dataflow.footprints import Writers
-from argus.core.proof.dataflow.join import merge_pieces
-from argus.core.proof.dataflow.lookup import (
-    agent_symbol_of_cells,
-    in_view_coordinates,
-    read_written,
-    restrict_to_access,
-    substitute_agent,
-)
 from argus.core.proof.dataflow.piecewise_index import evaluate_piecewise
 from argus.core.proof.dataflow.separable_index import FragmentIndex
-from argus.core.proof.dataflow.timeline import Segment, Step, Timeline, is_shuffle, is_whole
-from argus.core.proof.limits.gathers import load_bounds
+from argus.core.proof.dataflow.timeline import Segment, Timeline
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync.epochs import Epochs, epochs_of
 from argus.core.proof.sync.ordering import Ordering, queue_of
-from argus.core.proof.values.content import (
-    BoolArray,
-    Bottom,
-    Content,
-    Data,
-    ElementProduct,
-    Inside,
-    Names,
-    Piece,
-    Top,
-    Value,
-    drop_terms,
-    guard_content,
-    shift_content,
-    uniform,
-    unify_agents,
-)
-from argus.core.proof.values.shuffles import shuffle_content
-from argus.core.walk import substitute
+from argus.core.proof.values.content import BoolArray, Names
 
 _PIECE_LIMIT = 8
 _Pending = list[tuple[BoolArray, Cond]]
@@ -79,40 +51,23 @@ class ReachingWrite:
 class Flow:
     """The data flow of one timeline.
 
-    sums, carried: contents of accumulators and loop-carried tiles just before a step.
-    launch_contents, launch_records: contents and tags of tensors that earlier launches wrote. path_accesses: those of
-    all control paths, this one included. replaced: what `flattened_views` replaced.
+    launch_records: tags of tensors that earlier launches wrote. path_accesses: those of all control paths, this one
+    included. replaced: what `flattened_views` replaced.
     """
 
     timeline: Timeline
     prover: Prover
     facts: tuple[Cond, ...]
     accesses: Accesses
-    map_rule: Callable[[Flow, Step, Map], Content]
-    fold_rule: Callable[[Flow, Step, Fold], Content]
-    sums: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
-    carried: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
-    launch_contents: dict[Buffer, Callable[[Access], Content]] = field(
-        factory=dict[Buffer, Callable[[Access], Content]]
-    )
     launch_records: dict[Buffer, Names] = field(factory=dict[Buffer, Names])
     path_accesses: tuple[Accesses, ...] = ()
     replaced: tuple[FlattenedView, ...] = ()
     history: History = field(init=False)
     epochs: Epochs = field(init=False)
-    _tracks_products: bool = field(init=False)
-    _written: dict[Step, Content] = field(factory=dict[Step, Content], init=False)
-    _in_progress: set[Step] = field(factory=set[Step], init=False)
 
     def __attrs_post_init__(self) -> None:
         self.history = History(self.timeline)
         self.epochs = epochs_of(self.timeline)
-        claims = [step.stmt.claim for step in self.timeline.steps if isinstance(step.stmt, Assert)]
-        self._tracks_products = any(isinstance(claim, Products) and not claim.over for claim in claims)
-
-    def without_results(self) -> Flow:
-        """A copy without cached results and carried tiles, to evaluate a hypothesis about tiles."""
-        return evolve(self, sums=dict(self.sums), carried={})
 
     @property
     def ordering(self) -> Ordering:
@@ -230,135 +185,10 @@ class Flow:
         parts = cond.parts if isinstance(cond, And) else (cond,)
         return algebra.all_of(part for part in parts if not self.holds(context, part))
 
-    def read(self, access: Access) -> Content:
-        """The content of a read, with equal cases merged."""
-        buffer = access.view.buffer
-        if access.view.peer is not None:
-            return self._read_from_peer(access, access.view.peer)
-        if buffer.space == "register" and access.places is None:
-            return uniform(access.shape, Top("a register tile whose elements another thread holds"), algebra.TRUE)
-        for contents in (self.sums, self.carried):
-            if buffer in contents:
-                return restrict_to_access(drop_terms(contents[buffer](access.step)), access)
-        if buffer.space == "global":
-            return self.launch_contents[buffer](access) if buffer in self.launch_contents else self._load_global(access)
-        agent = agent_symbol_of_cells(access)
-        if agent is not None:
-            return self._read_per_agent(access, agent)
-        pieces: list[Piece] = []
-        for source in self.sources(access):
-            pieces += self._pieces_of(access, source)
-        return merge_pieces(tuple(pieces), access.step.context, self.holds)
-
-    def _read_per_agent(self, access: Access, agent: Symbol) -> Content:
-        """A read whose cells depend on the agent number: one content per agent, unified to a form over the number."""
-        assert agent.low is not None
-        assert agent.high is not None
-        found: list[Data] = []
-        for number in range(agent.low, agent.high + 1):
-            content = self.read(substitute_agent(access, {agent: algebra.const(number)}))
-            if len(content) != 1 or content[0].guard is not algebra.TRUE or not content[0].mask.all():
-                return uniform(access.shape, Top("what an agent reads differs from case to case"), algebra.TRUE)
-            value = content[0].value
-            if not isinstance(value, Data):
-                return uniform(access.shape, value, algebra.TRUE)
-            found.append(value)
-        return uniform(access.shape, unify_agents(found, agent), algebra.TRUE)
-
-    def _read_from_peer(self, access: Access, sender: Index) -> Content:
-        """A read of registers of the block with rank `sender` in the same cluster, at the part that it sends here.
-
-        The content of this block's registers holds for every block; it is computed per destination rank and unified.
-        """
-        rank = self.timeline.kernel.rank
-        always = not self.timeline.path_condition and access.step.loop is None and access.step.guard is algebra.TRUE
-        if not isinstance(rank, Sym) or not always or access.by is None:
-            return uniform(access.shape, Top("a conditional exchange between blocks"), algebra.TRUE)
-        found: list[Data] = []
-        for to in range(self.timeline.kernel.peers):
-            at = tuple(substitute(each, {rank.symbol: algebra.const(to)}) for each in access.view.at)
-            own = evolve(access.view, at=at, peer=None)
-            content = self.read(self.accesses.with_view(access, own))
-            value = content[0].value
-            if len(content) != 1 or content[0].guard is not algebra.TRUE or not content[0].mask.all():
-                return uniform(access.shape, Top("what a block sends differs from case to case"), algebra.TRUE)
-            if not isinstance(value, Data):
-                return uniform(access.shape, value, algebra.TRUE)
-            if value.axes:
-                return uniform(access.shape, Top("a block sends rows that differ in their sets"), algebra.TRUE)
-            found.append(value.shifted({rank.symbol: sender}))
-        return uniform(access.shape, unify_agents(found, rank.symbol), algebra.TRUE)
-
-    def _pieces_of(self, access: Access, source: ReachingWrite) -> list[Piece]:
-        if source.moment is None or source.writers is None:
-            value = Top(source.unknown) if source.unknown else Bottom()
-            return [Piece(source.mask, source.guard, value)]
-        moment = source.moment
-        if access.view.buffer.space == "register" and not self.has_arrived(moment, access, source.guard):
-            return [Piece(source.mask, source.guard, Bottom(moment.step.stmt))]
-        wrote = next(a for a in self.accesses.of(moment.step) if a.mode == "write")
-        content = guard_content(shift_content(self.written(moment.step), moment.shift), source.guard)
-        return read_written(content, wrote, access, source.mask, source.writers)
-
     def has_arrived(self, moment: Execution, access: Access, guard: Cond) -> bool:
         """Whether what an execution loads is there when a read takes place."""
         context = [*access.step.context, guard]
         return queue_of(moment.step.stmt) is None or self.ordering.completed(moment, access.step, context) is not None
-
-    def written(self, step: Step) -> Content:
-        """The content that a step writes, by (thread, value) of the step."""
-        if step in self._written:
-            return self._written[step]
-        if step in self._in_progress:
-            return self._uniform_content(step, Top("it depends on itself through a loop without an initial value"))
-        self._in_progress.add(step)
-        self._written[step] = self._evaluate_write(step)
-        self._in_progress.discard(step)
-        return self._written[step]
-
-    def _uniform_content(self, step: Step, value: Value) -> Content:
-        return uniform(self.accesses.of(step)[-1].shape, value, algebra.TRUE)
-
-    def _evaluate_write(self, step: Step) -> Content:
-        stmt = step.stmt
-        match stmt:
-            case Copy() if is_shuffle(stmt):
-                return shuffle_content(stmt, self.read(self.accesses.of(step)[0]), self.timeline.kernel.target.unit)
-            case Copy():
-                return in_view_coordinates(self.read(self.accesses.of(step)[0]), stmt.source)
-            case Map():
-                return self.map_rule(self, step, stmt)
-            case Fold():
-                return drop_terms(self.fold_rule(self, step, stmt))
-            case _:
-                return self._uniform_content(step, Top(f"`{type(stmt).__name__}` has no tag rule in the verifier yet"))
-
-    def _load_global(self, access: Access) -> Content:
-        stmt = access.step.stmt
-        places = access.gathered if access.places is None else access.places
-        if places is None:
-            return uniform(access.shape, Top("its address mixes symbols and coordinates"), algebra.TRUE)
-        record: dict[str, FragmentIndex] = {}
-        for name, expression in self.names(access.view.buffer):
-            found = self.fragment_index(expression, places, access.shape)
-            if found is None:
-                return uniform(access.shape, Top(f"tag `{name}` has too many different values"), algebra.TRUE)
-            record[name] = found
-        inside: tuple[Inside, ...] = ()
-        fill, name = 0.0, access.view.buffer.name
-        if isinstance(stmt, Copy) and stmt.edge is not None:
-            fill = stmt.edge
-            if not access.view.buffer.dtype.holds(fill):
-                reason = f"padding of {fill:g}, which is not a value of {access.view.buffer.dtype}"
-                return uniform(access.shape, Top(reason), algebra.TRUE)
-            found = load_bounds(self.accesses, access, places)
-            if found is None:
-                return uniform(access.shape, Top("a view's condition that is not a coordinate bound"), algebra.TRUE)
-            inside = found
-        product = ElementProduct((access.view.buffer,), (tuple(places),), inside)
-        terms = (product,) if self._tracks_products and fill == 0 else ()
-        loaded = Data(record, inside, fill, form=name, root=name, factors=(access.view.buffer,), terms=terms)
-        return uniform(access.shape, loaded, algebra.TRUE)
 
     def origin(self, access: Access) -> Stmt | None:
         """The load from global memory from which the nearest definition of a read's elements comes; None if unknown."""
@@ -371,21 +201,6 @@ class Flow:
             if access.view.buffer.space == "global":
                 return step.stmt
         return None
-
-    def tile(self, step: Step, view: View, by: TV | None = None) -> Content:
-        """The content of a tile at an assertion. by: layout of the elements, for a part of a register tile."""
-        layout = view.buffer.layout
-        if isinstance(layout, TV):
-            for known in (self.sums, self.carried):
-                if view.buffer in known and is_whole(view) and by in (None, layout):
-                    return known[view.buffer](step)
-            return self.read(self.accesses.register_read(step, view, by or layout))
-        kernel = self.timeline.kernel
-        if view.buffer.space == "shared" and "lds" in kernel.target.queues and kernel.threads > kernel.target.unit:
-            return self.read(self.accesses.register_read(step, view, sequential_tv(view)))
-        return uniform(
-            (1, 1), Top("an assertion on tags of this memory is not supported by the verifier yet"), algebra.TRUE
-        )
 
     def fragment_index(
         self, expression: Index, places: Sequence[FragmentIndex], shape: tuple[int, int]

@@ -9,7 +9,7 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.atom import Queue
 from argus.core.index import Cond
-from argus.core.ir import Assert, Buffer, Copy, Mma, Stmt
+from argus.core.ir import Buffer, Mma, Stmt
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.executions import Execution, Horizon
 from argus.core.proof.dataflow.lookup import agent_symbol_of_cells, substitute_agent
@@ -17,7 +17,6 @@ from argus.core.proof.dataflow.reaching import Flow, ReachingWrite
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.sync.ordering import queue_of
-from argus.core.proof.values.content import Bottom, Piece, Top
 
 
 def arrival_obligations(flow: Flow) -> Iterator[Obligation]:
@@ -33,19 +32,19 @@ def arrival_obligations(flow: Flow) -> Iterator[Obligation]:
 def _arrives(flow: Flow, step: Step, access: Access) -> Iterator[Obligation]:
     buffer = access.view.buffer
     shared = buffer.space == "shared"
-    if access.places is None and not shared:
+    read = _is_read(step, access)
+    if (access.places is None and not shared) or read is algebra.FALSE:
         return
     written, size = "I5" if shared else "I38", access.shape[0] * access.shape[1]
     what = f"`{buffer.name}` is {'filled before it is read' if shared else 'written before it is used'}"
     loaded = not shared and _loaded(flow, buffer)
-    read = _is_read(step, access)
     for source in _sources(flow, access):
         context = (*step.context, source.guard, read)
         if source.unknown:
             yield Obligation(written, what, step.stmt, algebra.FALSE, context, unknown=source.unknown)
-        elif source.moment is None:
-            yield _fault(step, access, Piece(source.mask, algebra.all_of((source.guard, read)), Bottom()), written)
-        elif loaded and not flow.has_arrived(source.moment, access, source.guard):
+        elif source.moment is None and not flow.impossible((*step.context, source.guard), read):
+            yield _unwritten(step, access, written, context)
+        elif source.moment is not None and loaded and not flow.has_arrived(source.moment, access, source.guard):
             yield _missing_wait(step.stmt, source.moment.step.stmt, buffer.name, context)
     yield Obligation(written, what, step.stmt, algebra.TRUE, step.context, compared=size)
     if loaded:
@@ -78,37 +77,6 @@ def _sources(flow: Flow, access: Access) -> Iterator[ReachingWrite]:
         return
     for number in range(agent.low, agent.high + 1):
         yield from flow.sources(substitute_agent(access, {agent: algebra.const(number)}))
-
-
-def read_obligations(flow: Flow) -> Iterator[Obligation]:
-    """I38, I5 and I31 for each access of registers or shared memory, except accumulators (see `sums`)."""
-    for step in flow.timeline.steps:
-        for access in flow.accesses.of(step):
-            if access.mode == "write" and access.view.buffer.space == "register":
-                yield from _no_load_in_flight(flow, step, access)
-        if isinstance(step.stmt, Assert):
-            continue
-        for access in flow.accesses.of(step):
-            buffer = access.view.buffer
-            if access.mode == "read" and buffer.space != "global" and buffer not in flow.sums:
-                yield from _obligations_of_read(flow, step, access)
-
-
-def _obligations_of_read(flow: Flow, step: Step, access: Access) -> Iterator[Obligation]:
-    content = flow.written(step) if isinstance(step.stmt, Copy) else flow.read(access)
-    name = access.view.buffer.name
-    shared = access.view.buffer.space == "shared"
-    written = "I5" if shared else "I38"
-    faults = [piece for piece in content if isinstance(piece.value, Bottom | Top)]
-    for piece in faults:
-        yield _fault(step, access, piece, written)
-    if not faults:
-        size = access.shape[0] * access.shape[1]
-        what = f"`{name}` is filled before it is read" if shared else f"`{name}` is written before it is used"
-        yield Obligation(written, what, step.stmt, algebra.TRUE, step.context, compared=size)
-        if not shared:
-            what = f"`{name}` has arrived before it is used"
-            yield Obligation("I31", what, step.stmt, algebra.TRUE, step.context, compared=size)
 
 
 def _no_load_in_flight(flow: Flow, step: Step, write: Access) -> Iterator[Obligation]:
@@ -172,15 +140,8 @@ def _in_flight_obligation(
     )
 
 
-def _fault(step: Step, access: Access, piece: Piece, written: str) -> Obligation:
+def _unwritten(step: Step, access: Access, written: str, context: tuple[Cond, ...]) -> Obligation:
     name = access.view.buffer.name
-    context = (*step.context, piece.guard)
-    if isinstance(piece.value, Top):
-        what = f"the content of `{name}` is known"
-        return Obligation(written, what, step.stmt, algebra.FALSE, context, unknown=piece.value.reason)
-    flight = piece.value.in_flight if isinstance(piece.value, Bottom) else None
-    if flight is not None and access.view.buffer.space == "register":
-        return _missing_wait(step.stmt, flight, name, context)
     return Obligation(
         written,
         f"`{name}` is {'filled' if written == 'I5' else 'written'} before it is read",

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import assert_never, cast
 
 import numpy as np
-import numpy.typing as npt
 from attrs import frozen
 
 from argus.core import algebra
@@ -138,11 +137,6 @@ def cases_of(component: FragmentIndex) -> tuple[tuple[Index, ...], IntArray]:
     used, place = np.unique(component.table, return_inverse=True)
     cases = tuple(algebra.add(component.base, int(number)) for number in used)
     return cases, place.reshape(component.table.shape)
-
-
-def symbolic_parts(component: FragmentIndex) -> tuple[Index, ...]:
-    """The distinct symbolic parts of a component."""
-    return component.cases if isinstance(component, Piecewise) else (component.base,)
 
 
 def extremes(component: FragmentIndex) -> tuple[Index, ...]:
@@ -303,11 +297,3 @@ def _equal_cases(a: FragmentIndex, b: FragmentIndex) -> Cond:
     (mine, first), (theirs, second) = cases_of(a), cases_of(b)
     pairs, _ = distinct_columns((first, second), (len(mine), len(theirs)))
     return algebra.all_of(algebra.eq(mine[int(i)], theirs[int(j)]) for i, j in pairs.T)
-
-
-def select_by_mask(a: FragmentIndex, b: FragmentIndex, mask: npt.NDArray[np.bool_]) -> FragmentIndex | None:
-    """`a` where the mask is set, else `b`; None if separable components have different bases."""
-    if isinstance(a, Separable) and isinstance(b, Separable):
-        return Separable(a.base, np.where(mask, a.table, b.table)) if a.base is b.base else None
-    (mine, first), (theirs, second) = cases_of(a), cases_of(b)
-    return from_cases((*mine, *theirs), np.where(mask, first, second + len(mine)))

@@ -10,6 +10,7 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.check import has_masks, indirect_tags
+from argus.core.index import Index
 from argus.core.ir import (
     Assert,
     Covers,
@@ -25,45 +26,29 @@ from argus.core.ir import (
     WrittenOnce,
 )
 from argus.core.layout import TV
-from argus.core.proof.dataflow.affine import affine_over, at_any_element, coordinate_axes
-from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.dataflow.affine import at_any_element, coordinate_axes
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs import relations
-from argus.core.proof.outputs.equality_claims import Proofs, equality_obligations
+from argus.core.proof.outputs.equality_claims import Proofs, equality_obligations, proved_outputs
+from argus.core.proof.outputs.product_claims import product_claim_obligations
 from argus.core.proof.outputs.sum_order import sum_order_obligations
 from argus.core.proof.outputs.writes import written_once_obligations
-from argus.core.proof.values.content import Content, Data, content_error, nonempty
-from argus.core.proof.values.contributions import product_claim_obligations
-from argus.core.proof.values.multiset_count import Multiset
-from argus.core.proof.values.recognisers.products import Multiplication, holds_once
-from argus.core.proof.values.recognisers.standing import PLAIN, families
-from argus.core.proof.values.recognisers.statistics import sets_over
-from argus.core.proof.values.sums import Accumulator
+from argus.core.proof.values.content import Content, Data, content_error, holds_once, nonempty
+from argus.core.proof.values.products import Multiplication
 from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.walk import show
 
 
-def operand_obligations(flow: Flow, accumulators: tuple[Accumulator, ...]) -> Iterator[Obligation]:
+def operand_obligations(flow: ValueFlow) -> Iterator[Obligation]:
     """I1 and I2 at each matrix instruction: elements that are multiplied agree in every tag name that both carry."""
-    for accumulator in accumulators:
-        for step in flow.timeline.steps:
-            if isinstance(step.stmt, Mma) and step.stmt.target.buffer is accumulator.buffer:
-                yield from _operand_obligations(accumulator, step, step.stmt)
+    for step in flow.timeline.steps:
+        if isinstance(step.stmt, Mma):
+            a, b, *_ = flow.accesses.of(step)
+            yield from _meeting_obligations(flow, step, step.stmt, flow.read(a), flow.read(b))
 
 
-def _operand_obligations(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obligation]:
-    a, b = accumulator.operands(step)
-    yield from meeting_obligations(accumulator.flow, step, stmt, a, b)
-    product = accumulator.product(step)
-    if isinstance(product, str):
-        weighed = any(isinstance(piece.value, Data) and families(piece.value.standing) for piece in (*a, *b))
-        what = f"the tags of the sum of products of `{stmt.a.buffer.name}` and `{stmt.b.buffer.name}` are known"
-        code = "I23" if weighed else "I1"
-        yield Obligation(code, what, stmt, algebra.FALSE, step.context, unknown=product)
-
-
-def meeting_obligations(flow: Flow, step: Step, stmt: Mma, a: Content, b: Content) -> Iterator[Obligation]:
+def _meeting_obligations(flow: ValueFlow, step: Step, stmt: Mma, a: Content, b: Content) -> Iterator[Obligation]:
     """I1 and I2 at one matrix instruction with these operands."""
     names = f"`{stmt.a.buffer.name}` and `{stmt.b.buffer.name}`"
     assert stmt.atom.mnk is not None
@@ -83,9 +68,7 @@ def meeting_obligations(flow: Flow, step: Step, stmt: Mma, a: Content, b: Conten
                 )
                 continue
             for clash in Multiplication(stmt, one.value, two.value).clashes():
-                weighed = families(one.value.standing) or families(two.value.standing)
-                if isinstance(flow, ValueFlow):  # weights are computed from complete sets
-                    weighed = one.value.closed or two.value.closed
+                weighed = one.value.closed or two.value.closed
                 uncontracted = (
                     "I27" if clash.name in indirect_tags(flow.timeline.kernel) else "I26" if weighed else "I2"
                 )
@@ -102,7 +85,7 @@ def meeting_obligations(flow: Flow, step: Step, stmt: Mma, a: Content, b: Conten
                 )
 
 
-def _origins(flow: Flow, step: Step) -> tuple[tuple[Stmt, str], ...]:
+def _origins(flow: ValueFlow, step: Step) -> tuple[tuple[Stmt, str], ...]:
     """The loads from global memory that produced the two operands."""
     found: list[tuple[Stmt, str]] = []
     for access in flow.accesses.of(step)[:2]:
@@ -122,9 +105,7 @@ def _operand_help(name: str) -> str:
 # -- assertions ----------------------------------------------------------------------------------------------
 
 
-def assertion_obligations(
-    flow: Flow, accumulators: tuple[Accumulator, ...], proofs: Proofs, *, masked: bool
-) -> Iterator[Obligation]:
+def assertion_obligations(flow: ValueFlow, proofs: Proofs, *, masked: bool) -> Iterator[Obligation]:
     """The obligations of every assertion in the program.
 
     proofs: those of formulas. masked: whether a masked kernel must assert its coverage (I25).
@@ -132,7 +113,7 @@ def assertion_obligations(
     masks = False
     for step in flow.timeline.steps:
         if isinstance(step.stmt, Assert):
-            for each in _claim(flow, accumulators, proofs, step, step.stmt):
+            for each in _claim(flow, proofs, step, step.stmt):
                 masks |= each.invariant == "I25"
                 yield evolve(each, asserted=True)
     if masked and has_masks(flow.timeline.kernel) and not masks:
@@ -144,15 +125,14 @@ def assertion_obligations(
         yield Obligation("I25", what, first, algebra.FALSE, unknown=reason)
 
 
-def _claim(
-    flow: Flow, accumulators: tuple[Accumulator, ...], proofs: Proofs, step: Step, stmt: Assert
-) -> Iterator[Obligation]:
+def _claim(flow: ValueFlow, proofs: Proofs, step: Step, stmt: Assert) -> Iterator[Obligation]:
     claim = stmt.claim
     match claim:
         case Covers():
             yield from _covers(flow, step, stmt, claim)
         case WrittenOnce():
-            yield from written_once_obligations(flow, step, stmt, claim)
+            said = claim.view.buffer in proved_outputs(flow, proofs)
+            yield from written_once_obligations(flow, step, stmt, claim, said=said)
         case Equal(left=left, right=right):
             yield from relations.equality_obligations(flow, step, stmt, left, right)
         case Distinct():
@@ -160,16 +140,16 @@ def _claim(
         case Relation(names=names, cond=cond):
             yield from relations.relation_obligations(flow, step, stmt, names, cond)
         case Order(of=of):
-            yield from sum_order_obligations(accumulators, step, stmt, of)
+            yield from sum_order_obligations(flow, step, stmt, of)
         case Products():
-            yield from product_claim_obligations(flow, step, stmt, claim, proofs.get(stmt))
+            yield from product_claim_obligations(flow, step, stmt, claim, proofs[stmt])
         case Equals():
             yield from equality_obligations(flow, step, stmt, claim, proofs[stmt])
         case _:
             assert_never(claim)
 
 
-def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obligation]:
+def _covers(flow: ValueFlow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obligation]:
     name = claim.of.name
     what = f"`{claim.of.view.buffer.name}` sums each {name} of [{show(claim.low)}, {show(claim.high)}) once"
     held = claim.of.view.buffer.layout
@@ -182,9 +162,7 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
             reason = content_error(piece.value) or f"the contributions over `{name}` are not known"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
-        places = affine_over(held) if is_whole(claim.of.view) else None
-        counts = tuple(each if places is None else each.prefix_runs(places) for each in counts)
-        known = [each.count for each in counts if each.count is not None]
+        known = [each for each in counts if each is not None]
         if len(known) < len(counts):
             reason = f"threads hold different parts of the sum over `{name}`"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
@@ -209,15 +187,12 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
         )
 
 
-def _counted(value: Data, name: str) -> tuple[Multiset, ...]:
-    """The sets over a name that a claim speaks of: those that are summed, or all of which the value was computed."""
-    found = sets_over(value, name)
-    return (
-        found if found or value.standing is not PLAIN else tuple(each for other, each in value.closed if other == name)
-    )
+def _counted(value: Data, name: str) -> tuple[Index | None, ...]:
+    """The sets over a name that a claim speaks of: those that are summed, and all of which the value was computed."""
+    return tuple(each for other, each in value.counts if other == name)
 
 
-def _summed(flow: Flow, view: View) -> tuple[tuple[Stmt, str], ...]:
+def _summed(flow: ValueFlow, view: View) -> tuple[tuple[Stmt, str], ...]:
     """The statements that accumulate into a tile, at most three."""
     adding = [s.stmt for s in flow.timeline.steps if isinstance(s.stmt, Mma) and s.stmt.target.buffer is view.buffer]
     return tuple((stmt, "accumulated here") for stmt in dict.fromkeys(adding))[:3]

@@ -15,10 +15,10 @@ from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Assert, Covers, View
 from argus.core.layout import TV
 from argus.core.proof.dataflow.affine import affine, coordinate_axes
-from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.values.content import Data
+from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.walk import show, substitute, symbols
 
 
@@ -32,7 +32,7 @@ class CoveredSet:
 
 
 def covered_sets(
-    flow: Flow, counted: str, record: Mapping[str, FragmentIndex], held: TV | None, at: Step | None = None
+    flow: ValueFlow, counted: str, record: Mapping[str, FragmentIndex], held: TV | None, at: Step | None = None
 ) -> Iterator[CoveredSet]:
     """Each set that an assertion gives for the tag `counted`, for elements with this record.
 
@@ -53,7 +53,7 @@ def covered_sets(
 
 
 def covered_sets_by_place(
-    flow: Flow, counted: str, at: Step, tile: View, places: Sequence[Index | None]
+    flow: ValueFlow, counted: str, at: Step, tile: View, places: Sequence[Index | None]
 ) -> tuple[tuple[CoveredSet, str], ...]:
     """Each set that an assertion in the same iteration gives for the stored tile itself, with a description.
 
@@ -83,17 +83,8 @@ def covered_sets_by_place(
     return tuple(found)
 
 
-def uniform_bounds(flow: Flow, counted: str) -> frozenset[tuple[Index, Index]]:
-    """The bounds that assertions give for a tag; empty if one of them depends on the element."""
-    claims = [step.stmt.claim for step in flow.timeline.steps if isinstance(step.stmt, Assert)]
-    covers = [claim for claim in claims if isinstance(claim, Covers) and claim.of.name == counted]
-    if any(claim.where is not algebra.TRUE or coordinate_axes(claim.low, claim.high) for claim in covers):
-        return frozenset()
-    return frozenset((each.low, each.high) for each in covered_sets(flow, counted, {}, None))
-
-
 def _of_elements(
-    flow: Flow, step: Step, claim: Covers, record: Mapping[str, FragmentIndex], held: TV | None
+    flow: ValueFlow, step: Step, claim: Covers, record: Mapping[str, FragmentIndex], held: TV | None
 ) -> CoveredSet | None:
     """The set of a claim for these elements; None if it depends on coordinates that their tags do not determine."""
     parts = (claim.low, claim.high, claim.where)

@@ -21,6 +21,7 @@ from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Held, Stored, interpreted
 from argus.core.proof.values.held.unnamed import unnamed_reasons
+from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.values.equality import near
 from argus.core.values.expr import Expr
 from argus.core.values.formula_text import formula_text
@@ -62,7 +63,7 @@ def proved_outputs(flow: Flow, proofs: Proofs) -> frozenset[Buffer]:
 
 
 def equality_obligations(
-    flow: Flow, step: Step, stmt: Assert, claim: Equals, found: Held | str
+    flow: ValueFlow, step: Step, stmt: Assert, claim: Equals, found: Held | str
 ) -> Iterator[Obligation]:
     """That each element is stored once, and that what is stored equals the formula wherever that has a value.
 

@@ -10,15 +10,14 @@ from argus.core import algebra
 from argus.core.index import Read
 from argus.core.ir import Assert, Buffer, Equals, WrittenOnce, whole
 from argus.core.ir.pretty import claim_text
-from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs.equality_claims import difference, stated, undecided
-from argus.core.proof.outputs.stored import is_reduction_store, stores_of
+from argus.core.proof.outputs.stored import is_claimed_whole, is_reduction_store, stores_of
 from argus.core.proof.outputs.writes import written_once_obligations
-from argus.core.proof.sync.interlaunch import is_claimed_whole
 from argus.core.proof.values.held.between import coordinate
 from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.outputs import interpreted
+from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.values.expr import Expr
 from argus.core.values.rewriting import integers
 from argus.core.walk import mentions
@@ -39,7 +38,7 @@ class Claimed:
     roundings: frozenset[Rounding]
 
 
-def program_equality_obligations(flows: Sequence[Flow], claimed: Claimed) -> Iterator[Obligation]:
+def program_equality_obligations(flows: Sequence[ValueFlow], claimed: Claimed) -> Iterator[Obligation]:
     """That each element is stored once by the last launch that writes it, and then equals the formula.
 
     flows: those of the launch, one for each control path; none if it is not modelled. A tensor that is added to is
@@ -56,7 +55,7 @@ def program_equality_obligations(flows: Sequence[Flow], claimed: Claimed) -> Ite
         yield _equality(flow, claimed)
 
 
-def _equality(flow: Flow, claimed: Claimed) -> Obligation:
+def _equality(flow: ValueFlow, claimed: Claimed) -> Obligation:
     claim, at = claimed.claim, tuple(map(coordinate, range(len(claimed.output.shape))))
     if any(mentions(each, (Read,)) for each in integers(claim.formula)):
         return undecided(claimed.stmt, claim, "integers from memory in a formula of a program")

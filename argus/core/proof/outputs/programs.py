@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import product
 
 from attrs import evolve
 
 from argus.core import algebra
 from argus.core.check import read_terms
-from argus.core.index import Cond, Const, Index, Symbol
-from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Let, Map, Stmt, walk, whole
-from argus.core.ir.element_walk import gets
+from argus.core.index import Cond, Index, Symbol
+from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Let, Stmt, walk, whole
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import Separable, symbolic_parts
+from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.padded_stores import no_padding_obligation
@@ -26,21 +24,24 @@ from argus.core.proof.outputs.store_coverage import (
     disjoint_blocks,
     merged_store,
 )
-from argus.core.proof.outputs.stored import is_reduction_store, says_what_was_before, stored_tensors, stores_of
+from argus.core.proof.outputs.stored import (
+    is_claimed_whole,
+    is_reduction_store,
+    says_what_was_before,
+    stored_tensors,
+    stores_of,
+)
 from argus.core.proof.outputs.tile_index import tile_grid
-from argus.core.proof.sync.interlaunch import content_after, is_claimed_whole, tensor_data
-from argus.core.proof.values.content import Data, Number, TensorContent, TensorData, Top, content_error, nonempty
+from argus.core.proof.values.content import Data, TensorContent, TensorData, Top, content_error
 from argus.core.proof.values.held.between import Left, value_left
-from argus.core.proof.values.multiset_count import Multiset
-from argus.core.proof.values.recognisers.splits import is_sum
+from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.walk import substitute, symbols
 
-_MOST_PARTS = 64
 _UNKNOWN = Top("what it held before the addition is not known")
 
 
 def program_obligations(
-    flow: Flow, others: ProgramContext, after: Mapping[Buffer, TensorContent]
+    flow: ValueFlow, others: ProgramContext, after: Mapping[Buffer, TensorContent]
 ) -> Iterator[Obligation]:
     """The obligations of one launch towards the others. after: what it leaves in the tensors that it writes."""
     for buffer in stored_tensors(flow):
@@ -53,8 +54,6 @@ def program_obligations(
     for step in flow.timeline.steps:
         if isinstance(step.stmt, Copy) and step.stmt.source.buffer in others.before:
             yield _read_obligation(step, step.stmt.source.buffer, others)
-        if isinstance(step.stmt, Map) and is_sum(step.stmt.elem):
-            yield from _disjoint_parts(flow, step, step.stmt, others)
 
 
 def split_reduction_obligations(
@@ -69,22 +68,6 @@ def split_reduction_obligations(
         claim = each.stmt.claim if isinstance(each.stmt, Assert) else None
         split = isinstance(claim, Covers) and claim.of.view.buffer not in summed
         yield evolve(each, invariant="I34") if parts and split and each.invariant == "I3" else each
-
-
-def tensors_after(flow: Flow, others: ProgramContext) -> dict[Buffer, TensorContent]:
-    """The content of each tensor that the kernel writes, provided that its obligations are proved."""
-    found: dict[Buffer, TensorContent] = {}
-    for buffer in stored_tensors(flow):
-        stores = stores_of(flow, buffer)
-        if len(flow.path_accesses) > 1:
-            found[buffer] = Top(f"`{buffer.name}` is stored on several control paths")
-        else:
-            found[buffer] = (
-                _sum(flow, stores, buffer, others)
-                if any(map(is_reduction_store, stores))
-                else content_after(flow, buffer)
-            )
-    return found
 
 
 def values_after(flow: Flow, others: ProgramContext) -> dict[Buffer, Left | str]:
@@ -112,7 +95,7 @@ def _read_obligation(step: Step, buffer: Buffer, others: ProgramContext) -> Obli
 
 
 def _completeness_obligations(
-    flow: Flow, stores: tuple[Access, ...], buffer: Buffer, shared: frozenset[Symbol]
+    flow: ValueFlow, stores: tuple[Access, ...], buffer: Buffer, shared: frozenset[Symbol]
 ) -> Iterator[Obligation]:
     """Every element is written, by one block (among blocks that agree in the shared symbols)."""
     store = stores[0]
@@ -131,7 +114,7 @@ def _completeness_obligations(
         yield evolve(each, invariant="I34")
 
 
-def _places(flow: Flow, stores: Sequence[Access]) -> tuple[Separable, ...] | None:
+def _places(flow: ValueFlow, stores: Sequence[Access]) -> tuple[Separable, ...] | None:
     """Where all blocks store; None if there are several control paths, or blocks store the rows of a segment each."""
     loop = stores[0].step.loop
     if len(flow.path_accesses) > 1 or row_segments(flow.timeline.kernel, loop) is not None:
@@ -139,7 +122,7 @@ def _places(flow: Flow, stores: Sequence[Access]) -> tuple[Separable, ...] | Non
     return merged_store(flow.timeline.kernel, stores)
 
 
-def _not_padding(flow: Flow, store: Access) -> Iterator[Obligation]:
+def _not_padding(flow: ValueFlow, store: Access) -> Iterator[Obligation]:
     """No padding is stored, or added, inside a tensor."""
     for piece in flow.written(store.step):
         if isinstance(piece.value, Data) and store.places is not None:
@@ -148,31 +131,6 @@ def _not_padding(flow: Flow, store: Access) -> Iterator[Obligation]:
                     store, store.places, bound, (*store.step.context, piece.guard), store.view.buffer.shape
                 )
                 yield evolve(padding, invariant="I34")
-
-
-# -- partial sums -------------------------------------------------------------------------------------------
-
-
-def _disjoint_parts(flow: Flow, step: Step, stmt: Map, others: ProgramContext) -> Iterator[Obligation]:
-    """Partial sums of earlier launches that are added up have no contribution in common."""
-    parts: list[Data] = []
-    for access in flow.accesses.of(step)[: len(gets(stmt.elem))]:
-        parts += [piece.value for piece in flow.read(access) if isinstance(piece.value, Data)]
-    names = {name for part in parts for name in part.sets or {}}
-    if not any(isinstance(known, TensorData) and known.sets for known in others.before.values()):
-        return
-    for name in sorted(names):
-        counts = [part.sets[name].count for part in parts if part.sets and name in part.sets]
-        known = [count for count in counts if count is not None]
-        if len(counts) < 2 or len(known) < len(counts):
-            continue  # decided by an assertion of coverage, or nothing is claimed
-        inside = tuple(bound for part in parts for bound in part.inside)
-        yield _at_most_once(
-            f"no `{name}` is in two of the parts that `{stmt.target.buffer.name}` adds up",
-            algebra.add(*known),
-            step,
-            (*step.context, *nonempty(inside)),
-        )
 
 
 def _at_most_once(what: str, count: Index, step: Step, context: tuple[Cond, ...]) -> Obligation:
@@ -193,7 +151,7 @@ def _at_most_once(what: str, count: Index, step: Step, context: tuple[Cond, ...]
 
 
 def _reduction_obligations(
-    flow: Flow, stores: tuple[Access, ...], buffer: Buffer, others: ProgramContext, total: TensorContent
+    flow: ValueFlow, stores: tuple[Access, ...], buffer: Buffer, others: ProgramContext, total: TensorContent
 ) -> Iterator[Obligation]:
     """The target starts as zeros or a partial sum; each slice adds to each element once; the parts are disjoint."""
     store = stores[0]
@@ -229,67 +187,7 @@ def _initialised(store: Access, buffer: Buffer, others: ProgramContext) -> Oblig
     )
 
 
-def _slices(flow: Flow, store: Access, places: tuple[Separable, ...]) -> frozenset[Symbol]:
+def _slices(flow: ValueFlow, store: Access, places: tuple[Separable, ...]) -> frozenset[Symbol]:
     """The grid coordinates that the stored index does not depend on: blocks that differ only in them add up."""
     grid = tile_grid(flow.timeline.kernel, places, store.step.loop)
     return frozenset(grid.counts) - {s for place in grid.places for s in symbols(place.base)}
-
-
-def _sum(flow: Flow, stores: tuple[Access, ...], buffer: Buffer, others: ProgramContext) -> TensorContent:
-    """The content after all blocks have added their parts to the content before."""
-    before = others.before.get(buffer)
-    places = _places(flow, stores) if all(map(is_reduction_store, stores)) else None
-    if before is None or isinstance(before, Top) or places is None or len(stores) != 1:
-        return Top(f"the content of `{buffer.name}` before the addition is not known")
-    content = flow.written(stores[0].step)
-    value = content[0].value
-    if len(content) != 1 or content[0].guard is not algebra.TRUE or not content[0].mask.all():
-        return Top(f"the value added to `{buffer.name}` differs from case to case")
-    if not isinstance(value, Data) or not value.sets:
-        return Top(content_error(value) or f"the value added to `{buffer.name}` is not a known sum")
-    if value.computed:
-        return Top(f"the value added to `{buffer.name}` was computed from a sum, as {value.form}")
-    found = _of_slices(flow, stores[0], places, value)
-    return _with_previous(before, found, buffer) if isinstance(found, TensorData) else found
-
-
-def _of_slices(flow: Flow, store: Access, places: tuple[Separable, ...], value: Data) -> TensorData | Top:
-    """The sum of the parts of all blocks that differ only in their slice."""
-    slices = _slices(flow, store, places)
-    grid = tile_grid(flow.timeline.kernel, places, store.step.loop)
-    if slices & symbols(grid.guard):
-        return Top("not every slice of a tile has a block")
-    counts = {symbol: grid.counts[symbol] for symbol in slices}
-    known = {symbol: count.value for symbol, count in counts.items() if isinstance(count, Const)}
-    if len(known) < len(counts) or any(count > _MOST_PARTS for count in known.values()):
-        return Top(f"the number of slices is not a constant up to {_MOST_PARTS}")
-    parts = {name: tally.count for name, tally in (value.sets or {}).items() if tally.is_uniform}
-    if len(parts) < len(value.sets or {}):
-        return Top("the elements of one tile are sums over different sets")
-    sets: dict[str, Index] = dict.fromkeys(parts, algebra.const(0))
-    for chosen in product(*(range(count) for count in known.values())):
-        at = {symbol: algebra.const(number) for symbol, number in zip(known, chosen, strict=True)}
-        for name, count in parts.items():
-            assert count is not None
-            sets[name] = algebra.add(sets[name], substitute(count, at))
-    if any(slices & symbols(*symbolic_parts(part)) for part in value.record.values()):
-        return Top("the slices add values with different tags to one element")
-    return tensor_data(
-        flow, store, places, evolve(value, sets={name: Multiset((), count) for name, count in sets.items()}, inside=())
-    )
-
-
-def _with_previous(before: TensorData | Number, found: TensorData, buffer: Buffer) -> TensorContent:
-    if isinstance(before, Number):
-        return found
-    same_names = before.record.keys() == found.record.keys() and before.sets.keys() == found.sets.keys()
-    if (
-        not same_names
-        or before.inside
-        or before.computed
-        or before.form != found.form
-        or any(before.record[name] is not found.record[name] for name in found.record)
-    ):
-        return Top(f"the value added to `{buffer.name}` has other tags than its content")
-    sets = {name: algebra.add(count, found.sets[name]) for name, count in before.sets.items()}
-    return evolve(found, sets=sets)

@@ -18,12 +18,21 @@ from argus.core.index import And, Cond, Index, Symbol
 from argus.core.ir import Assert, Distinct, TagOf
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import sequential_tv
-from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.dataflow.affine import coordinate_axes
 from argus.core.proof.dataflow.separable_index import FragmentIndex, Piecewise, Separable, cases_of, distinct_columns
 from argus.core.proof.dataflow.timeline import Shift, Step
 from argus.core.proof.obligation import Obligation, minimisation_order
-from argus.core.proof.values.content import BoolArray, Content, Data, Inside, content_error, nonempty, shift_content
-from argus.core.proof.values.recognisers.products import COUNTED
+from argus.core.proof.values.content import (
+    COUNTED,
+    BoolArray,
+    Content,
+    Data,
+    Inside,
+    content_error,
+    nonempty,
+    shift_content,
+)
+from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.walk import IntArray, show, substitute, symbols
 
 _CASES = 4096
@@ -45,7 +54,7 @@ class Case:
     summed: bool = False
 
 
-def equality_obligations(flow: Flow, step: Step, stmt: Assert, left: TagOf, right: TagOf) -> Iterator[Obligation]:
+def equality_obligations(flow: ValueFlow, step: Step, stmt: Assert, left: TagOf, right: TagOf) -> Iterator[Obligation]:
     what = f"`{left.view.buffer.name}.{left.name}` equals `{right.view.buffer.name}.{right.name}`"
     one, two = Symbol("left", "fresh"), Symbol("right", "fresh")
     cond = algebra.eq(algebra.sym(one), algebra.sym(two))
@@ -53,14 +62,14 @@ def equality_obligations(flow: Flow, step: Step, stmt: Assert, left: TagOf, righ
 
 
 def relation_obligations(
-    flow: Flow, step: Step, stmt: Assert, names: tuple[tuple[Symbol, TagOf], ...], cond: Cond
+    flow: ValueFlow, step: Step, stmt: Assert, names: tuple[tuple[Symbol, TagOf], ...], cond: Cond
 ) -> Iterator[Obligation]:
     """A relation may also be between a sum and its scale (I35): a summed name then ranges over the contributions."""
     yield from _of_elements(flow, step, stmt, names, cond, f"{show(cond)} for every element")
 
 
 def _of_elements(
-    flow: Flow, step: Step, stmt: Assert, names: Sequence[tuple[Symbol, TagOf]], cond: Cond, what: str
+    flow: ValueFlow, step: Step, stmt: Assert, names: Sequence[tuple[Symbol, TagOf]], cond: Cond, what: str
 ) -> Iterator[Obligation]:
     cases = _cases(flow, step, names)
     several = len({of.view.buffer for _, of in names}) > 1
@@ -142,7 +151,7 @@ def _for_each(case: Case, columns: Mapping[Symbol, FragmentIndex], cond: Cond) -
 # -- what the tiles hold -----------------------------------------------------------------------------------------
 
 
-def _cases(flow: Flow, step: Step, names: Sequence[tuple[Symbol, TagOf]]) -> tuple[Case, ...] | str:
+def _cases(flow: ValueFlow, step: Step, names: Sequence[tuple[Symbol, TagOf]]) -> tuple[Case, ...] | str:
     """The components in every case of the tiles' contents, or why they are not known."""
     contents: list[tuple[Symbol, TagOf, Content]] = []
     context = step.context
@@ -194,16 +203,16 @@ def _case(contents: Sequence[tuple[Symbol, TagOf, Content]], pieces: Content, co
 
 def _member(value: Data, symbol: Symbol, name: str) -> Cond | None:
     """That the symbol is one of the contributions of a sum; None if the component is not that of a sum."""
-    tally = (value.sets or {}).get(name)
-    if tally is None or tally.count is None or not tally.is_uniform:
+    count = (value.sets or {}).get(name)
+    if count is None or coordinate_axes(count):
         return None
-    return algebra.le(1, substitute(tally.count, {COUNTED: algebra.sym(symbol)}))
+    return algebra.le(1, substitute(count, {COUNTED: algebra.sym(symbol)}))
 
 
 # -- distinctness ------------------------------------------------------------------------------------------------
 
 
-def distinctness_obligations(flow: Flow, step: Step, stmt: Assert, claim: Distinct) -> Iterator[Obligation]:
+def distinctness_obligations(flow: ValueFlow, step: Step, stmt: Assert, claim: Distinct) -> Iterator[Obligation]:
     named = ", ".join(f"`{of.name}`" for of in claim.components)
     what = f"no two elements have equal {named}"
     names = [(Symbol(f"component_{n}", "fresh"), of) for n, of in enumerate(claim.components)]
@@ -273,7 +282,7 @@ def _pairs(rows: IntArray, plain: int, mixed: Sequence[Piecewise]) -> Cond | str
     return algebra.all_of(goals)
 
 
-def _between(flow: Flow, step: Step, stmt: Assert, claim: Distinct, case: Case, what: str) -> Obligation:
+def _between(flow: ValueFlow, step: Step, stmt: Assert, claim: Distinct, case: Case, what: str) -> Obligation:
     """Elements of two executions that differ in the named variables have different components."""
     other: Shift = {s: algebra.sym(evolve(s, name=f"{s.name}'")) for s in claim.over}
     parts = list(case.components.values())

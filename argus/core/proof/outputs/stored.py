@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from argus.core.ir import Assert, Buffer, Copy, Equals
+from argus.core import algebra
+from argus.core.ir import Assert, Buffer, Copy, Equals, WrittenOnce
 from argus.core.proof.dataflow.access import Access, Accesses
 from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.dataflow.timeline import is_whole
 
 
 def stored_tensors(flow: Flow) -> tuple[Buffer, ...]:
@@ -43,3 +45,12 @@ def says_what_was_before(flow: Flow, buffer: Buffer) -> bool:
     """Whether a claimed formula of a tensor names what it held before the kernel."""
     claims = [step.stmt.claim for step in flow.timeline.steps if isinstance(step.stmt, Assert)]
     return any(isinstance(c, Equals) and c.view.buffer is buffer and buffer.name in c.before for c in claims)
+
+
+def is_claimed_whole(flow: Flow, buffer: Buffer) -> bool:
+    """Whether the kernel claims that all of a tensor is written, without padding."""
+    claims = [step.stmt.claim for step in flow.timeline.steps if isinstance(step.stmt, Assert)]
+    return any(
+        isinstance(c, WrittenOnce) and c.view.buffer is buffer and c.where is algebra.TRUE and is_whole(c.view)
+        for c in claims
+    )

@@ -6,18 +6,19 @@ between segments of the program every pair is compared, since a loop between the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations, pairwise
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Index
-from argus.core.ir import Assert, Mma, TagOf
+from argus.core.ir import Alloc, Assert, Buffer, Lit, Map, Mma, Reset, Stmt, TagOf
 from argus.core.proof.dataflow.timeline import Loop, Segment, Shift, Step, is_whole
 from argus.core.proof.obligation import Obligation, minimisation_order
-from argus.core.proof.values.recognisers.products import Product, Term
-from argus.core.proof.values.sums import Accumulator
+from argus.core.proof.values.content import Data, content_error
+from argus.core.proof.values.products import Multiplication, Term
+from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.walk import substitute
 
 
@@ -39,13 +40,56 @@ class _Added:
         return tuple(substitute(term.high, self.shift) for term in self.terms)
 
 
-def sum_order_obligations(
-    accumulators: Sequence[Accumulator], step: Step, stmt: Assert, of: TagOf
-) -> Iterator[Obligation]:
+@define(eq=False)
+class _Sum:
+    """The products that are added to one tile."""
+
+    flow: ValueFlow
+    buffer: Buffer
+    _terms: dict[Step, tuple[str, tuple[Term, ...]] | str] = field(
+        factory=dict[Step, "tuple[str, tuple[Term, ...]] | str"], init=False
+    )
+
+    def products(self, segment: Segment) -> Iterator[Step]:
+        """The statements of a segment that add to the tile."""
+        return (s for s in segment.steps if isinstance(s.stmt, Mma) and s.stmt.target.buffer is self.buffer)
+
+    def written_otherwise(self) -> bool:
+        """Whether something else than products, and a number, is written to the tile."""
+        return any(
+            access.mode == "write" and access.view.buffer is self.buffer and not _is_start(step.stmt)
+            for step in self.flow.timeline.steps
+            for access in self.flow.accesses.of(step)
+        )
+
+    def terms(self, step: Step) -> tuple[str, tuple[Term, ...]] | str:
+        """The name that a product sums over, and the runs of numbers; or why it has none."""
+        if step not in self._terms:
+            self._terms[step] = self._terms_of(step)
+        return self._terms[step]
+
+    def _terms_of(self, step: Step) -> tuple[str, tuple[Term, ...]] | str:
+        assert isinstance(step.stmt, Mma)
+        found: list[Data] = []
+        for access in self.flow.accesses.of(step)[:2]:
+            content = self.flow.read(access)
+            value = content[0].value
+            if len(content) != 1 or content[0].guard is not algebra.TRUE or not isinstance(value, Data):
+                return content_error(value) or "an operand that differs from case to case"
+            found.append(value)
+        return Multiplication(step.stmt, found[0], found[1]).terms()
+
+
+def _is_start(stmt: Stmt) -> bool:
+    return isinstance(stmt, Mma | Alloc | Reset) or (isinstance(stmt, Map) and isinstance(stmt.elem, Lit))
+
+
+def sum_order_obligations(flow: ValueFlow, step: Step, stmt: Assert, of: TagOf) -> Iterator[Obligation]:
+    """I39: the products that are added to a tile before a claim come in ascending order of the name."""
     what = f"`{of.view.buffer.name}` sums over `{of.name}` in order"
-    accumulator = next((each for each in accumulators if each.buffer is of.view.buffer), None)
-    reason = "no sum of products is known there" if accumulator is None else _irregular(accumulator, step, of)
-    if accumulator is None or reason:
+    accumulator = _Sum(flow, of.view.buffer)
+    reason = _irregular(accumulator, step, of)
+    if reason:
         yield Obligation("I39", what, stmt, algebra.FALSE, step.context, unknown=reason)
         return
     pairs = [*_within_segments(accumulator, step), *_between_segments(accumulator, step)]
@@ -66,52 +110,45 @@ def sum_order_obligations(
         )
 
 
-def _irregular(accumulator: Accumulator, at: Step, of: TagOf) -> str:
+def _irregular(accumulator: _Sum, at: Step, of: TagOf) -> str:
     """Why the statements before a claim are not a sequence of unconditional products over the component; or empty."""
     if not is_whole(of.view):
         return "an order of part of a register tile"
+    if accumulator.written_otherwise():
+        return "a tile to which more than products is written"
     if at.loop is not None:
         return "an order asserted inside a loop is not supported by the verifier yet"
     for step in _before(accumulator, at):
-        product = accumulator.product(step)
-        if isinstance(product, str):
-            return product
-        if product.contracted != of.name:
-            return f"the sum is over `{product.contracted}`"
+        terms = accumulator.terms(step)
+        if isinstance(terms, str):
+            return terms
+        if terms[0] != of.name:
+            return f"the sum is over `{terms[0]}`"
         if step.guard is not algebra.TRUE:
             return "a product in a branch"
-        if any(not _nonnegative_length(term) for term in product.terms):
-            return "a range of contributions of unknown length"
     return "" if any(True for _ in _before(accumulator, at)) else "no sum of products is known there"
 
 
-def _nonnegative_length(term: Term) -> bool:
-    low, _ = algebra.sub(term.high, term.low).range
-    return low is not None and low >= 0
-
-
-def _before(accumulator: Accumulator, at: Step) -> Iterator[Step]:
+def _before(accumulator: _Sum, at: Step) -> Iterator[Step]:
     for segment in accumulator.flow.timeline.segments[: at.segment + 1]:
-        for step in accumulator.events(segment):
-            if isinstance(step.stmt, Mma) and step.position < at.position:
-                yield step
+        yield from (step for step in accumulator.products(segment) if step.position < at.position)
 
 
-def _added(accumulator: Accumulator, step: Step, shift: Shift, exists: tuple[Cond, ...]) -> _Added:
-    product = accumulator.product(step)
-    assert isinstance(product, Product)
-    return _Added(step, product.terms, shift, exists)
+def _added(accumulator: _Sum, step: Step, shift: Shift, exists: tuple[Cond, ...]) -> _Added:
+    terms = accumulator.terms(step)
+    assert not isinstance(terms, str)
+    return _Added(step, terms[1], shift, exists)
 
 
-def _steps_of(accumulator: Accumulator, segment: Segment, at: Step) -> list[Step]:
+def _steps_of(accumulator: _Sum, segment: Segment, at: Step) -> list[Step]:
     return [step for step in _before(accumulator, at) if step.segment == _number(accumulator, segment)]
 
 
-def _number(accumulator: Accumulator, segment: Segment) -> int:
+def _number(accumulator: _Sum, segment: Segment) -> int:
     return accumulator.flow.timeline.segments.index(segment)
 
 
-def _within_segments(accumulator: Accumulator, at: Step) -> Iterator[tuple[_Added, _Added]]:
+def _within_segments(accumulator: _Sum, at: Step) -> Iterator[tuple[_Added, _Added]]:
     for segment in accumulator.flow.timeline.segments[: at.segment + 1]:
         steps, loop = _steps_of(accumulator, segment, at), segment.loop
         facts = () if loop is None else loop.facts
@@ -122,7 +159,7 @@ def _within_segments(accumulator: Accumulator, at: Step) -> Iterator[tuple[_Adde
             yield _added(accumulator, steps[-1], loop.back(1), context), _added(accumulator, steps[0], {}, context)
 
 
-def _between_segments(accumulator: Accumulator, at: Step) -> Iterator[tuple[_Added, _Added]]:
+def _between_segments(accumulator: _Sum, at: Step) -> Iterator[tuple[_Added, _Added]]:
     """The last contributions of each segment with the first of each later segment."""
     parts = [(s.loop, _steps_of(accumulator, s, at)) for s in accumulator.flow.timeline.segments[: at.segment + 1]]
     for (one, before), (two, after) in combinations([part for part in parts if part[1]], 2):

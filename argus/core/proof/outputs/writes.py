@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from argus.core import algebra
+from argus.core.dtype import f32
 from argus.core.index import Bin, Cond, Const, Index
 from argus.core.ir import Assert, Buffer, Covers, Products, View, WrittenOnce
 from argus.core.proof.dataflow.access import Access, Accesses
@@ -22,7 +23,8 @@ from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.covers_claims import CoveredSet, covered_sets, covered_sets_by_place
 from argus.core.proof.outputs.injective_tags import undetermined_inputs
-from argus.core.proof.outputs.padded_stores import below_extents, no_padding_obligation
+from argus.core.proof.outputs.padded_stores import no_padding_obligation
+from argus.core.proof.outputs.replicas import replicas
 from argus.core.proof.outputs.store_coverage import (
     block_injectivity,
     coverage_obligations,
@@ -32,16 +34,12 @@ from argus.core.proof.outputs.store_coverage import (
 )
 from argus.core.proof.outputs.stored import is_reduction_store, stored_tensors, stores_in, stores_of
 from argus.core.proof.outputs.stored_tiles import coordinates_of, inside_tensor, source_of, store_layout
-from argus.core.proof.values.content import Data, content_error, nonempty
-from argus.core.proof.values.multiset_count import Multiset
-from argus.core.proof.values.recognisers.products import holds_once
-from argus.core.proof.values.recognisers.replicas import replicas
-from argus.core.proof.values.recognisers.standing import families
-from argus.core.proof.values.recognisers.statistics import closed
+from argus.core.proof.values.content import Data, content_error, holds_once, nonempty
+from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.walk import show, substitute, topological
 
 
-def unclaimed_output_obligations(flow: Flow) -> Iterator[Obligation]:
+def unclaimed_output_obligations(flow: ValueFlow) -> Iterator[Obligation]:
     """I4 of outputs without a claim: no element is written by two threads."""
     claimed = {
         step.stmt.claim.view.buffer
@@ -61,7 +59,7 @@ _ALIKE = (
 )
 
 
-def _no_double_writes(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> Iterator[Obligation]:
+def _no_double_writes(flow: ValueFlow, stores: Sequence[Access], buffer: Buffer) -> Iterator[Obligation]:
     store = stores[0]
     what = f"no element of `{buffer.name}` is written twice"
     elsewhere = any(stores_in(way, buffer) for way in flow.path_accesses if way is not flow.accesses)
@@ -71,26 +69,31 @@ def _no_double_writes(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> I
             "I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=_UNLIKE, instead=_ALIKE
         )
         return
-    distinct = distinct_count(places) == places[0].table.size or replicas(flow, stores, places)
-    goal = algebra.TRUE if distinct else algebra.FALSE
+    goal = algebra.TRUE if _one_number(flow, stores, places) else algebra.FALSE
     yield Obligation("I4", what + " within a block", store.step.stmt, goal, store.step.context)
     yield disjoint_blocks(flow, store, places, buffer)
 
 
+def _one_number(flow: ValueFlow, stores: Sequence[Access], places: Sequence[Separable]) -> bool:
+    """Whether a block stores one number to each place."""
+    return distinct_count(places) == places[0].table.size or replicas(flow, stores, places)
+
+
 def written_once_obligations(
-    flow: Flow,
+    flow: ValueFlow,
     step: Step,
     stmt: Assert,
     claim: WrittenOnce,
     *,
-    padded: bool = False,
     records: bool = True,
     others: bool = False,
+    said: bool = False,
 ) -> Iterator[Obligation]:
     """The obligations of a claim for the blocks of one control path; coverage counts the other paths that store.
 
-    padded: another obligation asks that no padding is stored. records: whether the record of what is stored is asked.
-    others: elements that the claim excludes may be stored as well.
+    records: whether the record of what is stored is asked.
+    others: elements that the claim excludes may be stored as well. said: the formula of another claim is proved of the
+    output, so that its sums need no asserted set.
     """
     buffer = claim.view.buffer
     what = f"each element of `{buffer.name}` is written exactly once"
@@ -111,7 +114,7 @@ def written_once_obligations(
     places = (
         None
         if any(map(is_reduction_store, stores))
-        else merged_store(flow.timeline.kernel, stores, guarded=not padded)
+        else merged_store(flow.timeline.kernel, stores, guarded=True)
         if stores
         else None
     )
@@ -126,7 +129,7 @@ def written_once_obligations(
             "I4", what, stmt, algebra.FALSE, step.context, unknown=reason, other=other, instead=_advice(reason)
         )
         return
-    yield block_injectivity(stores[0], places, what, once=replicas(flow, stores, places))
+    yield block_injectivity(stores[0], places, what, once=_one_number(flow, stores, places))
     given = [way.timeline.path_condition for way in storing]
     covering = tuple(coverage_obligations(flow, stores[0], places, claim.view, claim.where, given))
     if not any(each.unknown for each in covering) or not _divided_by_symbols(places):
@@ -142,7 +145,7 @@ def written_once_obligations(
         if not others:
             yield from _only_claimed_elements(store, store.places, claim)
         if records:
-            yield from _holds_record(flow, store, store.places, claim, padded=padded)
+            yield from _holds_record(flow, store, store.places, claim, said=said)
 
 
 def _divided_by_symbols(places: Sequence[Separable]) -> bool:
@@ -163,7 +166,7 @@ def conditional_claim_error(flow: Flow, stmt: Assert) -> str:
     return "" if len(made) == 1 else "a conditional claim on a tensor is not supported by the verifier yet"
 
 
-def _path_mismatch(flow: Flow, way: Accesses, mine: Sequence[Access], stores: Sequence[Access]) -> str:
+def _path_mismatch(flow: ValueFlow, way: Accesses, mine: Sequence[Access], stores: Sequence[Access]) -> str:
     """Why the stores of another control path cannot be merged with this one's; empty if they can."""
     if way is flow.accesses or not stores:
         return ""
@@ -198,7 +201,7 @@ def _only_claimed_elements(store: Access, places: tuple[Separable, ...], claim: 
 
 
 def _holds_record(
-    flow: Flow, store: Access, places: tuple[Separable, ...], claim: WrittenOnce, *, padded: bool
+    flow: ValueFlow, store: Access, places: tuple[Separable, ...], claim: WrittenOnce, *, said: bool
 ) -> Iterator[Obligation]:
     """The element stored at an index has the tags that the claim gives for that index."""
     name = store.view.buffer.name
@@ -211,8 +214,8 @@ def _holds_record(
             continue
         for tag, expression in claim.record:
             yield _component_held(flow, store, places, piece.value, tag, expression, context)
-        yield from _sum_obligations(flow, store, piece.value, claim, context)
-        for bound in () if padded else (*piece.value.inside, *piece.value.loose):
+        yield from _sum_obligations(flow, store, piece.value, claim, context, said=said)
+        for bound in (*piece.value.inside, *piece.value.loose):
             yield no_padding_obligation(store, places, bound, context, claim.view.shape)
 
 
@@ -223,7 +226,7 @@ def _is_prefix(view: View) -> bool:
 
 
 def _component_held(
-    flow: Flow,
+    flow: ValueFlow,
     store: Access,
     places: tuple[Separable, ...],
     value: Data,
@@ -255,43 +258,36 @@ def _component_held(
 
 
 def _sum_obligations(
-    flow: Flow, store: Access, value: Data, claim: WrittenOnce, context: tuple[Cond, ...]
+    flow: ValueFlow, store: Access, value: Data, claim: WrittenOnce, context: tuple[Cond, ...], *, said: bool
 ) -> Iterator[Obligation]:
-    """Each sum in the stored value is over exactly a set that an assertion gives, and has no softmax reference left."""
-    name, value = store.view.buffer.name, closed(value)
-    note, ambiguous = f"each element of `{name}` is {value.form}", _ambiguous_inputs(flow, store, value, claim)
+    """Each sum in the stored value is over exactly a set that an assertion gives."""
+    name = store.view.buffer.name
+    note, ambiguous = _rounded(flow, store, value.form), _ambiguous_inputs(flow, store, value, claim)
+    before = flow.rounded_before(store)
+    note = f"each element of `{name}` is {note}" + (f", rounded to {', '.join(before)} on the way" if before else "")
     note = f"{note}, as far as its claim says: {ambiguous}" if ambiguous else note
     what = f"the content of `{name}` is known"
     open_claim = (name, ambiguous) if ambiguous else None
     yield Obligation("I4", what, store.step.stmt, algebra.TRUE, context, note=note, open_claim=open_claim)
     context = (*context, *nonempty((*value.inside, *value.loose)))
-    for counted, tally in (*(value.sets or {}).items(), *value.closed):
-        yield _asserted_set(flow, store, counted, tally, value.record, context)
-    if families(value.standing):
-        reason = f"the stored value is {value.form}, relative to a running maximum"
-        yield Obligation(
-            "I23",
-            f"`{name}` is not relative to a running maximum",
-            store.step.stmt,
-            algebra.FALSE,
-            context,
-            unknown=reason,
-        )
-    for cond in value.needs:
-        what = f"the values stored in `{name}` come from rows with at least one element"
-        edge = below_extents(store.places or (), store.view.buffer.shape)
-        held = store_layout(store)
-        goal, inside = cond if held is None else at_any_element(cond, held), inside_tensor(store, held)
-        yield Obligation("I23", what, store.step.stmt, goal, (*context, *edge, *inside))
+    for counted, count in () if said else value.counts:
+        yield _asserted_set(flow, store, counted, count, value.record, context)
 
 
-def _ambiguous_inputs(flow: Flow, store: Access, value: Data, claim: WrittenOnce) -> str:
+def _rounded(flow: Flow, store: Access, form: str) -> str:
+    """What is stored, with the type that it is rounded to, if it is a narrower one than f32."""
+    dtype = store.view.buffer.dtype
+    loaded = any(each.name == form and each.dtype is dtype for each in flow.timeline.kernel.parameters)
+    return form if loaded or dtype.family != "float" or dtype.bits >= f32.bits else f"{dtype}({form})"
+
+
+def _ambiguous_inputs(flow: ValueFlow, store: Access, value: Data, claim: WrittenOnce) -> str:
     """Which inputs' elements the claim does not tell apart; empty if it determines all that the value is made of."""
     name = store.view.buffer.name
     claims = (step.stmt.claim for step in flow.timeline.steps if isinstance(step.stmt, Assert))
     if any(isinstance(other, Products) and other.view.buffer.name == name for other in claims):
         return ""  # that claim names the elements themselves
-    summed = {*(value.sets or {}), *(counted for counted, _ in value.closed), *value.scales}
+    summed = {*(counted for counted, _ in value.counts), *value.scales}
     summed |= {each.of.name for each in _covers(flow)}
     names = {tag for tag, _ in claim.record} | summed
     return undetermined_inputs(
@@ -299,23 +295,22 @@ def _ambiguous_inputs(flow: Flow, store: Access, value: Data, claim: WrittenOnce
     )
 
 
-def _covers(flow: Flow) -> Iterator[Covers]:
+def _covers(flow: ValueFlow) -> Iterator[Covers]:
     for step in flow.timeline.steps:
         if isinstance(step.stmt, Assert) and isinstance(step.stmt.claim, Covers):
             yield step.stmt.claim
 
 
 def _asserted_set(
-    flow: Flow,
+    flow: ValueFlow,
     store: Access,
     counted: str,
-    tally: Multiset,
+    count: Index | None,
     record: Mapping[str, FragmentIndex],
     context: tuple[Cond, ...],
 ) -> Obligation:
     name, held = store.view.buffer.name, store_layout(store)
     places = affine_over(held) if held is not None and is_whole(source_of(store)) else None
-    count = (tally if places is None else tally.prefix_runs(places)).count
     ending = (
         covered_sets_by_place(flow, counted, store.step, source_of(store), coordinates_of(store, held))
         if places is not None

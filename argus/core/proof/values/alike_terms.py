@@ -22,6 +22,7 @@ from itertools import combinations
 from attrs import evolve, frozen
 
 from argus.core.index import Coord, Index
+from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.named_parts import Tags
 from argus.core.proof.values.padding import number
 from argus.core.proof.values.references_left import depends_on_reference
@@ -46,8 +47,11 @@ _ARITHMETIC = frozenset({"add", "sub", "fma", "neg", "mul", "div", "max", "min"}
 _ELSEWHERE = "claim a formula with `assert_equals`"
 
 
-def not_said_by_tags(held: Expr, tags: Tags) -> str:
-    """Why tags do not say what a value is; empty if they do. tags: those of the tensors."""
+def not_said_by_tags(held: Expr, tags: Tags, known: Known | None = None) -> str:
+    """Why tags do not say what a value is; empty if they do. tags: those of the tensors.
+
+    known: what holds where the value is used. With it, references are compared in each case of sizes and blocks.
+    """
     if any(isinstance(each, Whole) and not _is_of_sizes(each) for each in nodes(held)):
         return f"numbers that differ between elements: {_ELSEWHERE}"
     unknown = next((each.name for each in nodes(held) if isinstance(each, Fn) and _is_unknown_number(each)), None)
@@ -73,7 +77,18 @@ def not_said_by_tags(held: Expr, tags: Tags) -> str:
             return f"sums over the same elements with other weights: {_ELSEWHERE}"
     if any(terms.is_weighed_otherwise(function, each) for function in terms.functions(held) for each in sums):
         return f"a weight that is no term of the sum of the weights: {_ELSEWHERE}"
-    return f"a value that depends on the reference of its sums: {_ELSEWHERE}" if depends_on_reference(held) else ""
+    depends = depends_on_reference(held, known)
+    return f"a value that depends on the reference of its sums: {_ELSEWHERE}" if depends else ""
+
+
+def is_relative(held: Expr) -> bool:
+    """Whether a value has exponentials of differences from an extremum, as a softmax has."""
+    return any(
+        isinstance(inner, Reduce) and inner.op in ("max", "min")
+        for each in nodes(held)
+        if isinstance(each, Fn) and each.name in ("exp", "exp2")
+        for inner in nodes(each)
+    )
 
 
 @frozen(eq=False)

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from argus.core import algebra
-from argus.core.proof.values.multiset_count import Multiset
+from argus.core.index import Index
 from argus.core.proof.values.named_parts import Closed
 
 
-def complete_sets(of: Sequence[Closed], numbers: Callable[[Closed], Multiset]) -> tuple[tuple[str, Multiset], ...]:
-    """The sets under their names. numbers: those of one collection where it is there."""
+def complete_sets(
+    of: Sequence[Closed], numbers: Callable[[Closed], Index | None]
+) -> tuple[tuple[str, Index | None], ...]:
+    """The sets under their names. numbers: c(x) of one collection where it is there."""
     sets = [numbers(each) for each in of]
     return tuple((each.name, _everywhere(each, own, of, sets)) for each, own in zip(of, sets, strict=True))
 
 
-def _everywhere(one: Closed, own: Multiset, among: Sequence[Closed], sets: Sequence[Multiset]) -> Multiset:
-    rest = next((each.count for other, each in zip(among, sets, strict=True) if _is_elsewhere(other, one)), None)
-    if rest is None or own.count is None:
-        return own
-    return Multiset((), algebra.pick(algebra.all_of(one.given), own.count, rest))
+def _everywhere(one: Closed, own: Index | None, among: Sequence[Closed], sets: Sequence[Index | None]) -> Index | None:
+    rest = next((each for other, each in zip(among, sets, strict=True) if _is_elsewhere(other, one)), None)
+    return own if rest is None or own is None else algebra.pick(algebra.all_of(one.given), own, rest)
 
 
 def _is_elsewhere(other: Closed, one: Closed) -> bool:

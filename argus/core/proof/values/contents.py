@@ -10,11 +10,11 @@ from attrs import define, field
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import And, Cmp, Cond, Const, Coord, Held, Index, Read, Sym, Symbol
+from argus.core.index import And, Cmp, Cond, Coord, Index, Sym, Symbol
 from argus.core.ir import Assert, Buffer, Relation, View
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access
-from argus.core.proof.dataflow.affine import at_any_element
+from argus.core.proof.dataflow.affine import any_place, at_any_element
 from argus.core.proof.dataflow.piecewise_index import evaluate_piecewise
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, extremes, numeric
@@ -26,24 +26,25 @@ from argus.core.proof.values.content import Data, Inside, Names, Number, Top, Va
 from argus.core.proof.values.held.cells import Cells
 from argus.core.proof.values.held.empty_ranges import with_empty_ranges
 from argus.core.proof.values.held.facts import Known
+from argus.core.proof.values.held.joined import of_numbers
 from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.settled import settled
+from argus.core.proof.values.held.table_forms import is_function, layout_in
 from argus.core.proof.values.held.tables import affine_in
-from argus.core.proof.values.held.terms import heads, reasons, replaced, zipped
+from argus.core.proof.values.held.terms import heads, reasons, replaced
 from argus.core.proof.values.held.unnamed import unnamed_reasons
+from argus.core.proof.values.in_cases import MOST_TESTS, common_test
 from argus.core.proof.values.in_words import in_words
 from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, single, without_guards
-from argus.core.proof.values.multiset_count import Multiset, Run
-from argus.core.proof.values.named_parts import Part, common_context
-from argus.core.proof.values.padding import number
+from argus.core.proof.values.named_parts import Part, common_context, known_tags
 from argus.core.proof.values.part_counts import count
 from argus.core.proof.values.ties import Tie, ties
-from argus.core.values.expr import Choose, Compare, Element, Expr, Infinity, ReduceOp
+from argus.core.values.expr import Choose, Compare, Expr, Infinity, ReduceOp, fn
 from argus.core.values.expr import Number as Rational
 from argus.core.values.rewriting import elements, nodes
-from argus.core.walk import mentions, symbols
+from argus.core.values.rewriting import substitute as substitute_value
+from argus.core.walk import mentions, substitute, symbols
 
-_MOST_TESTS = 3
 Cases = tuple[tuple[Cond, Value], ...]
 """A value in each of several cases of loops, blocks and sizes, of which one holds."""
 
@@ -92,7 +93,7 @@ class Contents:
         assert access.by is not None
         self._context = *access.step.context, *given
         found = self.data(held, access.by, access.shape)
-        test = _common_test(held) if isinstance(found, Top) and len(given) < _MOST_TESTS else None
+        test = common_test(held) if isinstance(found, Top) and len(given) < MOST_TESTS else None
         if not isinstance(held, Choose) or test is None:
             yield algebra.all_of(given), found
             return
@@ -102,7 +103,11 @@ class Contents:
     def not_said(self, access: Access) -> str:
         """Why tags do not say what a read finds, or why that is not known; empty if they do."""
         found = self.value(access)
-        return found if isinstance(found, str) else not_said_by_tags(found, self.tags)
+        if isinstance(found, str):
+            return found
+        assert access.by is not None
+        known = Known(self.flow, access.step.context, self.cells.questions.renewed())
+        return not_said_by_tags(substitute_value(found, {}, any_place(access.by)), self.tags, known)
 
     def value(self, access: Access) -> Expr | str:
         """The value of an access over the coordinates of its layout, or why it has none."""
@@ -134,7 +139,7 @@ class Contents:
             numbers = self._numbers(agent)
             if numbers is not None:
                 values = [replaced(held, {agent: algebra.const(number)}) for number in numbers]
-                one = _of_numbers(values, agent, numbers.start)
+                one = of_numbers(values, agent, numbers.start)
                 held = held if one is None else one
         return held
 
@@ -147,17 +152,45 @@ class Contents:
             return None
         return range(symbol.low, symbol.high + 1)
 
+    def unrelated(self, summed: Access, scale: Access) -> str:
+        """Why nothing says that elements of a scale belong to the sums that they multiply; empty if something does.
+
+        Both have one layout. A name that the scale alone carries must be decided by those of the sum, by a relation.
+        """
+        values = self.value(summed), self.value(scale)
+        if isinstance(values[0], str) or isinstance(values[1], str):
+            return next(each for each in values if isinstance(each, str))
+        assert summed.by is not None
+        self._context, self._layout = summed.step.context, summed.by
+        reading = Reading(self.tags, self._agree, self._ties())
+        alone = reading.of(values[1]).names.keys() - reading.of(values[0]).names.keys()
+        untagged = [each.tensor for each in elements(values[1]) if not known_tags(self.tags, each.tensor)]
+        if any(not self._is_single(tensor) for tensor in untagged):
+            return f"`{scale.view.buffer.name}` carries no tag that could tell what it belongs to"
+        product = reading.of(fn("mul", *values))
+        for name in sorted(alone):
+            if any(part.tie is None for part in product.names.get(name, ())):
+                sums = f"the sum `{summed.view.buffer.name}`"
+                return f"no relation is asserted between `{name}` of the scale and {sums}"
+        return product.lost
+
+    def _is_single(self, tensor: str) -> bool:
+        found = [each for each in self.flow.timeline.kernel.parameters if each.name == tensor]
+        return bool(found) and all(extent is algebra.const(1) for extent in found[0].shape)
+
     def _over_coordinates(self, held: Expr, by: TV, shape: tuple[int, int]) -> Expr | str:
+        """The value over coordinates. A table that is a function of them, but has no form, stays as it is."""
         held = with_empty_ranges(held, self.cells.tables)
-        names = self.cells.tables.of(held)
         axes = [np.broadcast_to(axis, shape) for axis in by.coordinates()]
         coords = [algebra.coord(axis) for axis in range(len(axes))]
         known: dict[Symbol, Index] = {}
-        for name in names:
-            found = affine_in(np.broadcast_to(self.cells.tables.known[name], shape), axes, coords)
-            if found is None:
-                return "threads that hold one element of a tile hold different parts, or parts without a form"
-            known[name] = found
+        for name in self.cells.tables.of(held):
+            table = np.broadcast_to(self.cells.tables.known[name], shape)
+            found = affine_in(table, axes, coords) or layout_in(table, axes, coords)
+            if found is not None:
+                known[name] = found
+            elif not is_function(table, axes):
+                return "threads that hold one element of a tile hold different parts"
         return replaced(held, known)
 
     _context: tuple[Cond, ...] = field(default=(), init=False)
@@ -186,29 +219,28 @@ class Contents:
         if isinstance(scales, str):
             return Top(scales)
         record: dict[str, FragmentIndex] = {}
-        sets: dict[str, Multiset] = {}
+        sets: dict[str, Index | None] = {}
         for name, parts in made.names.items():
             one = singles[name]
             place = None if one is None else self._fragment(one[0], by, shape)
             if place is not None:
                 record[name] = place
             elif name not in scales:
-                sets[name] = self._multiset(parts, made.op or "sum", by, shape)
+                sets[name] = self._count(parts, made.op or "sum", by)
         whole = [each for each in made.closed if each.name not in scales]
-        closed = complete_sets(whole, lambda each: self._multiset(each.parts, each.op, by, shape))
+        closed = complete_sets(whole, lambda each: self._count(each.parts, each.op, by))
         return Data(
             record,
             inside,
             sets=sets or None,
             closed=closed,
             form=in_words(held, self.tags),
-            computed=not _loaded(held),
             loose=loose,
             scales=scales,
         )
 
-    def _multiset(self, parts: Iterable[Part], op: ReduceOp, by: TV, shape: tuple[int, int]) -> Multiset:
-        """The numbers of the parts; without a form, a run that differs between elements: its count is not known."""
+    def _count(self, parts: Iterable[Part], op: ReduceOp, by: TV) -> Index | None:
+        """c(x) of the parts; None if that has no form over coordinates."""
 
         def holds(given: Sequence[Cond], goal: Cond) -> bool:
             there = (at_any_element(cond, by) for cond in given)
@@ -218,7 +250,7 @@ class Contents:
         found = count(parts, op)
         if found is None and op == "sum":
             found = count([joined_runs(each, holds) for each in parts], op)
-        return _unlike(shape) if found is None else Multiset((), found)
+        return None if found is None or symbols(found) & self.cells.tables.known.keys() else found
 
     def _ties(self) -> tuple[Tie, ...]:
         if self._related is None:
@@ -227,14 +259,14 @@ class Contents:
         return self._related
 
     def _decided(self, made: MadeOf, by: TV) -> frozenset[str] | str:
-        """The collected names that others decide by relations; or which relation is not known to hold."""
+        """The names that others decide by relations; or which relation is not known to hold."""
         found: list[str] = []
         for name in sorted({*made.names, *made.collected}):
             parts = (*made.names.get(name, ()), *(p for each in made.closed if each.name == name for p in each.parts))
             asked = [part.tie for part in parts if part.tie is not None]
             if not self.flow.holds(self._context, at_any_element(algebra.all_of(asked), by)):
                 return f"the relation that is asserted of `{name}` is not known of all elements that are multiplied"
-            if name in made.collected and len(asked) == len(parts):
+            if parts and len(asked) == len(parts):
                 found.append(name)
         return frozenset(found)
 
@@ -246,7 +278,11 @@ class Contents:
         return tuple(each for each in found if each is not None) if None not in found else None
 
     def _fragment(self, index: Index, by: TV, shape: tuple[int, int]) -> FragmentIndex | None:
-        places = [numeric(np.broadcast_to(axis, shape)) for axis in by.coordinates()]
+        """An expression at each element; each table in it is one more coordinate."""
+        axes, known = by.coordinates(), self.cells.tables.known
+        tables = sorted(symbols(index) & known.keys(), key=lambda each: each.name)
+        index = substitute(index, {symbol: algebra.coord(len(axes) + n) for n, symbol in enumerate(tables)})
+        places = [numeric(np.broadcast_to(each, shape)) for each in (*axes, *(known[symbol] for symbol in tables))]
         return evaluate_piecewise(index, places, self.cells.thread, shape)
 
     def _inside(self, cond: Cond, by: TV, shape: tuple[int, int]) -> Inside | None:
@@ -268,57 +304,9 @@ class Contents:
         return found
 
 
-def _loaded(held: Expr) -> bool:
-    """Whether a value is an element of a tensor, or 0 in place of padding."""
-    match held:
-        case Element():
-            return True
-        case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
-            return _loaded(then) and number(other) == 0
-        case _:
-            return False
-
-
-def _of_numbers(values: Sequence[Expr], agent: Symbol, low: int) -> Expr | None:
-    """The values for consecutive numbers of an agent as one expression, affine in the number; None if it is not."""
-    if len(values) == 1:
-        return values[0]
-    offset = algebra.sub(algebra.sym(agent), low)
-
-    def index(a: Index, b: Index) -> Index | None:
-        apart = algebra.sub(b, a)
-        return algebra.add(a, algebra.mul(offset, apart)) if isinstance(apart, Const) else None
-
-    def cond(a: Cond, b: Cond) -> Cond | None:
-        if a is b:
-            return a
-        if not isinstance(a, Cmp) or not isinstance(b, Cmp) or a.op != b.op:
-            return None
-        found = index(algebra.sub(a.right, a.left), algebra.sub(b.right, b.left))
-        return None if found is None else algebra.le(0, found) if a.op == "<=" else algebra.eq(0, found)
-
-    found = zipped(values[0], values[1], index, cond)
-    if found is None:
-        return None
-    again = (replaced(found, {agent: algebra.const(low + number)}) for number in range(len(values)))
-    return found if all(a is b for a, b in zip(again, values, strict=True)) else None
-
-
-def _common_test(held: Expr) -> Cond | None:
-    """The outermost test of a value, if that holds for all elements of a tile or for none."""
-    if not isinstance(held, Choose) or isinstance(held.test, Compare) or mentions(held.test, (Coord, Read, Held)):
-        return None
-    return held.test if all(each.kind in ("size", "block", "loop") for each in symbols(held.test)) else None
-
-
 def _of_sizes(index: Index) -> bool:
     return all(symbol.kind == "size" for symbol in symbols(index))
 
 
 def _conjuncts(cond: Cond) -> tuple[Cond, ...]:
     return cond.parts if isinstance(cond, And) else (cond,)
-
-
-def _unlike(shape: tuple[int, int]) -> Multiset:
-    which = np.arange(shape[0] * shape[1]).reshape(shape)
-    return Multiset((Run(algebra.const(0), algebra.const(1), algebra.TRUE, np.array([[0], [1]], np.int64), which % 2),))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from argus.core.proof.values.named_parts import Tags, known_tags
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Whole
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Whole, fn
 from argus.core.values.rewriting import elements
 from argus.core.walk import show, substitute, symbols
 
@@ -24,7 +24,19 @@ def in_words(held: Expr, tags: Tags) -> str:
             known[of] = found if len(found) <= _LONG else "a longer expression"
         return known[of]
 
-    return words(held)
+    return _plain(words(held))
+
+
+def _plain(text: str) -> str:
+    """The text without parentheses around all of it."""
+    if not text.startswith("("):
+        return text
+    depth = 0
+    for place, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return text[1:-1] if place == len(text) - 1 else text
+    return text
 
 
 def _words(of: Expr, words: Callable[[Expr], str], tags: Tags) -> str:
@@ -37,12 +49,23 @@ def _words(of: Expr, words: Callable[[Expr], str], tags: Tags) -> str:
             return show(index)
         case Element(tensor=tensor):
             return tensor
+        case Fn(name="add", args=(one, two)) if words(one) == words(two) and words(one).startswith("sum over "):
+            return words(one)  # parts of one sum
         case Fn(name=name, args=(one, two)) if name in _SIGNS:
-            return f"({words(one)} {_SIGNS[name]} {words(two)})"
+            return f"({_within(words(one))} {_SIGNS[name]} {_within(words(two))})"
+        case Fn(name="fma", args=(one, two, three)):
+            return words(fn("add", fn("mul", one, two), three))
+        case Fn(name=name, args=(one,)) if name.startswith("to "):
+            return words(one)
+        case Choose(test=Compare(op=op, left=left, right=right), then=then, other=other):
+            test = f"{words(left)} {op} {words(right)}"
+            return f"where({test}, {_plain(words(then))}, {_plain(words(other))})"
+        case Fn(name=name, args=(one,)):
+            return f"{name.removeprefix('wrapped ')}({_plain(words(one))})"
         case Fn(name=name, args=args):
             return f"{name}({', '.join(map(words, args))})"
-        case Choose(test=test, then=then, other=other):
-            cases = [each for each in (then, other) if isinstance(test, Compare) or elements(each)]
+        case Choose(then=then, other=other):
+            cases = [each for each in (then, other) if elements(each)]
             return " or ".join(dict.fromkeys(map(words, cases or (then, other))))
         case Reduce(op=op, variable=variable, body=body):
             names = dict.fromkeys(
@@ -51,5 +74,18 @@ def _words(of: Expr, words: Callable[[Expr], str], tags: Tags) -> str:
                 for name, tag in known_tags(tags, each.tensor)
                 if variable in symbols(substitute(tag, {}, each.at))
             )
-            over = ", ".join(names)
-            return f"{_COLLECTED[op]} over {over} of {words(body)}" if names else words(body)
+            return _collected(_COLLECTED[op], list(names), _plain(words(body)))
+
+
+def _collected(kind: str, names: Sequence[str], body: str) -> str:
+    """A sum of sums over parts of one name is one sum."""
+    start = f"{kind} over "
+    if body.startswith(start):
+        inner, rest = body.removeprefix(start).split(" of ", 1)
+        return f"{start}{', '.join(dict.fromkeys((*names, *inner.split(', '))))} of {rest}"
+    return f"{start}{', '.join(names)} of {body}" if names else body
+
+
+def _within(text: str) -> str:
+    """A sum or an extremum as an operand."""
+    return f"({text})" if text.startswith(tuple(f"{kind} over " for kind in _COLLECTED.values())) else text

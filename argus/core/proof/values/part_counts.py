@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Bin, Cond, Const, Index, Sym, Symbol
-from argus.core.proof.values.multiset_count import COUNTED
+from argus.core.proof.values.content import COUNTED
 from argus.core.proof.values.named_parts import Binder, Part
 from argus.core.values.expr import ReduceOp
 from argus.core.walk import substitute, symbols
@@ -62,8 +62,8 @@ def _member(part: Part) -> Cond | None:
         at = algebra.add(place, digit.low)
         names[digit.variable] = algebra.neg(at) if digit.turned else at
     exact = algebra.eq(offset, 0)
-    inner = (substitute(cond, names) for cond in (*part.guards, *(each.where for each in part.binders)))
-    return algebra.all_of((*goals, exact, *inner))
+    inner = (*goals, *part.guards, *(each.where for each in part.binders))
+    return algebra.all_of((exact, *(substitute(cond, names) for cond in inner)))
 
 
 def _flipped(value: Index) -> tuple[Index, int] | None:
@@ -87,14 +87,17 @@ class _Digit:
 
 
 def _digits(binders: Iterable[Binder], factors: Mapping[Symbol, int]) -> list[_Digit] | None:
-    """The variables as digits of one number, greatest factor first; None if two places may give one number."""
+    """The variables as digits of one number, greatest factor first; None if two places may give one number.
+
+    The length of the first may depend on the others.
+    """
     found: list[_Digit] = []
     bound = frozenset(factors)
     for each in binders:
-        if symbols(each.low, each.high) & bound:
-            return None
         factor = factors[each.variable]
         low = each.low if factor > 0 else algebra.sub(1, each.high)
+        if symbols(low) & bound:
+            return None
         found.append(_Digit(each.variable, low, algebra.sub(each.high, each.low), abs(factor), factor < 0))
     found.sort(key=lambda each: each.factor, reverse=True)
     for upper, lower in pairwise(found):

@@ -1,4 +1,4 @@
-"""What a launch leaves in a tensor as tags and sets, read off its value: what the rules for tags pass on otherwise.
+"""What a launch leaves in a tensor as tags and sets, read off its value.
 
 Only of values of which tags say what they are, so that a later launch that trusts the tags trusts no more than that.
 """
@@ -16,12 +16,12 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.alike_terms import not_said_by_tags
 from argus.core.proof.values.content import Number, TensorContent, TensorData, Top
 from argus.core.proof.values.held.between import Left, coordinate
+from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.in_words import in_words
 from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, single, without_guards
 from argus.core.proof.values.named_parts import Part, Tags, common_context
 from argus.core.proof.values.padding import number
 from argus.core.proof.values.part_counts import count
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, fn
 from argus.core.values.rewriting import elements
 from argus.core.values.rewriting import substitute as substitute_value
 from argus.core.walk import substitute, symbols
@@ -36,8 +36,7 @@ def parts_left(flow: Flow, tensor: Buffer, left: Left | str, tags: Tags) -> Tens
         return Number(literal)
     if not elements(left.value):
         return Top("it is computed from literals and indices")
-    reason = not_said_by_tags(left.value, tags)
-    return Top(reason) if reason else _Between(flow, tensor, tags).content(left)
+    return _Between(flow, tensor, tags).content(left)
 
 
 class _Between:
@@ -52,6 +51,9 @@ class _Between:
 
     def content(self, left: Left) -> TensorContent:
         value = substitute_value(left.value, {}, self._at)
+        reason = not_said_by_tags(value, self._tags, Known(self._flow, self._inside))
+        if reason:
+            return Top(reason)
         made = Reading(self._tags, self._agree).of(value)
         if made.lost or made.closed:
             return Top(made.lost or f"`{self._tensor.name}` is computed from complete sums")
@@ -64,8 +66,7 @@ class _Between:
             return Top(parts)
         fills = {made.pads.get(cond, nan) for cond in guards}
         fill = 0.0 if not bounds else fills.pop() if len(fills) == 1 else nan
-        words, computed = in_words(value, self._tags), not _is_sum(value)
-        return TensorData(*parts, words, computed, bounds, fill)
+        return TensorData(*parts, in_words(value, self._tags), bounds, fill)
 
     def _agree(self, one: Part, two: Part) -> bool:
         equal = algebra.eq(one.value, two.value)
@@ -113,45 +114,3 @@ def _below(cond: Cond, at: Sequence[Symbol]) -> tuple[Index, Index] | None:
     if not places or any(each.kind != "size" for atom, _ in sizes for each in symbols(atom)):
         return None
     return algebra.linear(places, -constant - 1 if sizes else 0), algebra.linear(sizes, 0 if sizes else constant + 1)
-
-
-def _is_sum(held: Expr) -> bool:
-    """Whether a value is a sum of products of loaded elements, with 0 in place of padding."""
-    sums: dict[Expr, bool] = {}
-    products: dict[Expr, bool] = {}
-
-    def is_sum(of: Expr) -> bool:
-        if of not in sums:
-            sums[of] = visit(of)
-        return sums[of]
-
-    def visit(of: Expr) -> bool:
-        match of:
-            case Fn(name="add", args=args):
-                return all(map(is_sum, args))
-            case Fn(name="mul", args=(one, two)):
-                return any(is_sum(a) and is_product(b) for a, b in ((one, two), (two, one)))
-            case Fn(name="fma", args=(one, two, three)):
-                return is_sum(fn("mul", one, two)) and is_sum(three)
-            case Reduce(op="sum", body=body):
-                return is_sum(body)
-            case Choose(then=then, other=other) if not isinstance(of.test, Compare):
-                return all(is_sum(each) for each in (then, other) if number(each) != 0)
-            case _:
-                return isinstance(of, Element)
-
-    def is_product(of: Expr) -> bool:
-        if of not in products:
-            products[of] = isinstance(of, Element) or (all(map(is_product, factors(of))) and bool(factors(of)))
-        return products[of]
-
-    def factors(of: Expr) -> Sequence[Expr]:
-        match of:
-            case Fn(name="mul", args=args):
-                return args
-            case Choose(then=then, other=other) if not isinstance(of.test, Compare):
-                return [each for each in (then, other) if number(each) != 0]
-            case _:
-                return ()
-
-    return is_sum(held)

@@ -15,6 +15,8 @@ from attrs import frozen
 
 from argus.core.index import Symbol
 from argus.core.proof.dataflow.affine import coordinate_axes
+from argus.core.proof.values.held.facts import Known
+from argus.core.proof.values.in_cases import in_each_case
 from argus.core.proof.values.padding import number
 from argus.core.proof.values.summed_terms import Terms
 from argus.core.values.expr import Choose, Compare, Expr, Fn, Infinity, Reduce, expr, fn
@@ -26,11 +28,20 @@ _ROUNDED = 2**-22
 _HOMOGENEOUS: Mapping[str, float] = {"abs": 1, "relu": 1, "sqrt": 0.5, "rsqrt": -0.5, "reciprocal": -1}
 
 
-def depends_on_reference(held: Expr) -> bool:
-    """Whether the value may depend on an extremum to which terms of its sums are relative."""
+def depends_on_reference(held: Expr, known: Known | None = None) -> bool:
+    """Whether the value may depend on an extremum to which terms of its sums are relative.
+
+    known: what holds where it is used. With it, extrema are compared in each case of sizes and blocks; also those of
+    a case in which no sum is left, where a weight that is not divided would be one.
+    """
     if not any(map(_is_relative, nodes(held))):
         return False
-    return not any(_Following(scaled=scaled).is_constant(held) for scaled in (False, True))
+    return not (_is_constant(held) if known is None else in_each_case(_is_constant, held, known))
+
+
+def _is_constant(held: Expr) -> bool:
+    """Whether the value stays the same if its extrema change."""
+    return any(_Following(scaled=scaled).is_constant(held) for scaled in (False, True))
 
 
 def _is_relative(of: Expr) -> bool:

@@ -14,7 +14,7 @@ from argus.core.index import Index, Node, Symbol
 from argus.core.ir import For, Stmt, walk
 from argus.core.ir.rewrite import NodeMap, rewrite_stmt
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.values.recognisers.squares import squares
+from argus.core.proof.sync.roles.hilbert_squares import squares
 
 ROW, COLUMN = (Symbol(f"tile_{name}", "block", 0, None) for name in ("row", "column"))
 _MOST = 1 << 29

@@ -15,7 +15,7 @@ from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.dtype import DType
-from argus.core.index import Index, Sym, Symbol
+from argus.core.index import Cond, Index, Sym, Symbol
 from argus.core.ir import Alloc, Buffer, Copy, Fold, Map, Mma, Reset, Stmt
 from argus.core.ir.element_walk import dtype_of, gets
 from argus.core.layout import TV
@@ -28,11 +28,12 @@ from argus.core.proof.values.held.elements import Elements, element_in_views, no
 from argus.core.proof.values.held.facts import Known, Questions
 from argus.core.proof.values.held.folds import before, reduced
 from argus.core.proof.values.held.instructions import multiplied
+from argus.core.proof.values.held.joined import of_numbers
 from argus.core.proof.values.held.moves import shuffled
 from argus.core.proof.values.held.shared_reads import found_by
 from argus.core.proof.values.held.tables import BoolArray, Positions, Tables, shape_of
+from argus.core.proof.values.held.taking import takes
 from argus.core.proof.values.held.terms import chosen, number, plus, replaced, unknown
-from argus.core.proof.values.recognisers.taking import takes
 from argus.core.values.expr import Element, Expr, ReduceOp, element
 from argus.core.values.rewriting import nodes
 from argus.core.values.rewriting import substitute as over_coordinates
@@ -292,10 +293,13 @@ class Cells:
             return self._read_shared(access)
         assert agent.low is not None
         assert agent.high is not None
-        found = self._read_shared(substitute_agent(access, {agent: algebra.const(agent.high)}))
-        for number_ in range(agent.high - 1, agent.low - 1, -1):
-            one = self._read_shared(substitute_agent(access, {agent: algebra.const(number_)}))
-            found = chosen(algebra.eq(algebra.sym(agent), number_), one, found)
+        numbers = range(agent.low, agent.high + 1)
+        values = [self._read_shared(substitute_agent(access, {agent: algebra.const(each)})) for each in numbers]
+        found = of_numbers(values, agent, agent.low)
+        if found is None:
+            found = values[-1]
+            for number_, one in reversed(list(zip(numbers, values, strict=True))[:-1]):
+                found = chosen(algebra.eq(algebra.sym(agent), number_), one, found)
         return found
 
     def _from_peer(self, access: Access, sender: Index) -> Expr:
@@ -336,10 +340,15 @@ class Cells:
                 return unknown(f"padding of {stmt.edge:g}, which is not a value of {buffer.dtype}")
             there += [algebra.le(0, place) for place in places]
             there += [algebra.lt(place, extent) for place, extent in zip(places, buffer.shape, strict=True)]
-            for cond in reversed(there):
+            for cond in (each for each in reversed(there) if not self._always_holds(each, access.step)):
                 found = chosen(cond, found, number(stmt.edge))
             return found
         return found if there[0] is algebra.TRUE else unknown("a view with a condition")
+
+    def _always_holds(self, cond: Cond, step: Step) -> bool:
+        """Whether a bound of a whole tile holds. Those of single elements stay: elsewhere in the tile they may not."""
+        common = self.tables.known.keys().isdisjoint(symbols(cond))
+        return common and Known(self.flow, step.context, self.questions).holds(cond)
 
     def element(self, buffer: Buffer, places: Sequence[Index]) -> Expr:
         """The element of a tensor before the kernel, by its names and coordinates before `flattened_views`."""

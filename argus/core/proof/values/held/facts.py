@@ -13,6 +13,7 @@ from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Sym, Symbol
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.conditions_of import conjuncts, free_test, of_sizes, point, tests
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
+from argus.core.proof.values.held.joined import zipped
 from argus.core.proof.values.held.questions import Questions
 from argus.core.proof.values.held.references import References
 from argus.core.proof.values.held.relevance import relevant
@@ -24,7 +25,6 @@ from argus.core.proof.values.held.terms import (
     plus,
     replaced,
     without_remainders,
-    zipped,
 )
 from argus.core.query import STEPS_PER_SECOND
 from argus.core.values.conditions import Integers
@@ -157,7 +157,8 @@ class Known:
         for whole, other in ((one, two), (two, one)):
             if isinstance(whole, Choose) and not isinstance(whole.test, Compare) and of_sizes(whole.test):
                 yes, no = self.within(whole.test), self.within(algebra.negate(whole.test))
-                return yes.alike(whole.then, other) and no.alike(whole.other, other)
+                cases = (yes, whole.then), (no, whole.other)
+                return all(here.alike(here.simplified(case), here.simplified(other)) for here, case in cases)
         return self._equal(one, two, assumed=False, lemmas=False)
 
     def _equal(self, one: Expr, two: Expr, *, assumed: bool, lemmas: bool = True) -> bool:

@@ -14,8 +14,9 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Cmp, Cond, Const, Index, Sym, Symbol
+from argus.core.proof.values.held.joined import joined_cond, zipped
 from argus.core.proof.values.held.tables import BoolArray, Tables
-from argus.core.proof.values.held.terms import all_symbols, plus, replaced, unknown, zipped
+from argus.core.proof.values.held.terms import all_symbols, plus, replaced, unknown
 from argus.core.values.expr import Expr, Fn, Reduce, ReduceOp, expr, fn, infinity, reduce_
 from argus.core.values.rewriting import elements, integers, nodes
 from argus.core.walk import IntArray, symbols
@@ -43,12 +44,13 @@ def reduction(op: ReduceOp, ranges: Sequence[Range], body: Expr) -> Expr:
     """`op` of the body over all ranges: those of a nested reduction are joined where they adjoin."""
     if any(each.high is algebra.const(0) for each in ranges):
         return NEUTRAL[op]
+    ranges, body = _spelled(op, list(ranges), _of_runs(op, body))
     if op == "sum" and isinstance(body, Fn) and body.name == "add" and any(map(_has_sum, _operands("add", body))):
         whole = NEUTRAL["sum"]
         for each in _operands("add", body):
             whole = plus(whole, _of_product(ranges, each))
         return whole
-    ranges, body = _unnested(op, *_spelled(op, list(ranges), body))
+    ranges, body = _unnested(op, ranges, body)
     alone = [each for each in ranges if each.high is algebra.const(1)]
     body = replaced(body, {each.variable: algebra.const(0) for each in alone})
     ranges = [each for each in ranges if each not in alone]
@@ -116,12 +118,7 @@ def _spelled(op: ReduceOp, ranges: list[Range], body: Expr) -> tuple[list[Range]
         return a if a is b else algebra.add(a, algebra.mul(here, step)) if isinstance(step, Const) else None
 
     def both(a: Cond, b: Cond) -> Cond | None:
-        if a is b:
-            return a
-        if not isinstance(a, Cmp) or not isinstance(b, Cmp) or a.op != b.op or a.op != "<=":
-            return None
-        found = between(algebra.sub(a.right, a.left), algebra.sub(b.right, b.left))
-        return None if found is None else algebra.le(0, found)
+        return joined_cond(a, b, between)
 
     whole = zipped(parts[0], parts[1], between, both)
     if whole is None or parts[0] is parts[1]:
@@ -129,6 +126,35 @@ def _spelled(op: ReduceOp, ranges: list[Range], body: Expr) -> tuple[list[Range]
     if any(replaced(whole, {number: algebra.const(each)}) is not part for each, part in enumerate(parts)):
         return ranges, body
     return [*ranges, Range(number, algebra.const(len(parts)))], whole
+
+
+def _of_runs(op: ReduceOp, body: Expr) -> Expr:
+    """Parts over runs of which each begins where the one before ends: one part over all of them."""
+    if not isinstance(body, Fn) or body.name != _FUNCTION[op]:
+        return body
+    first, *rest = _operands(_FUNCTION[op], body)
+    found = [first]
+    for part in rest:
+        both = _run(found[-1], part)
+        found = [*found, part] if both is None else [*found[:-1], both]
+    whole = found[0]
+    for part in found[1:]:
+        whole = fn(_FUNCTION[op], whole, part)
+    return whole
+
+
+def _run(one: Expr, two: Expr) -> Expr | None:
+    """Two reductions of one body over [0, n) and [n, n + m) as one over [0, n + m); None if they are none."""
+    if not isinstance(one, Reduce) or not isinstance(two, Reduce) or one.op != two.op:
+        return None
+    if not (one.low is two.low is algebra.const(0) and one.where is two.where is algebra.TRUE):
+        return None
+    here = algebra.sym(two.variable)
+    if replaced(one.body, {one.variable: algebra.add(here, one.high)}) is two.body:
+        body = replaced(one.body, {one.variable: here})
+        return reduce_(one.op, two.variable, 0, algebra.add(one.high, two.high), body)
+    inner = _run(one.body, two.body) if one.variable == two.variable and one.high is two.high else None
+    return None if inner is None else reduce_(one.op, one.variable, 0, one.high, inner)
 
 
 def _unnested(op: ReduceOp, ranges: list[Range], body: Expr) -> tuple[list[Range], Expr]:

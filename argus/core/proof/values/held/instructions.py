@@ -12,7 +12,7 @@ from argus.core.ir import Mma
 from argus.core.proof.values.held.folds import Range, lattice, reduction
 from argus.core.proof.values.held.tables import BoolArray, Tables
 from argus.core.proof.values.held.terms import replaced, unknown
-from argus.core.proof.values.recognisers.products import fragment_shape, holders
+from argus.core.proof.values.products import fragment_shape, holders
 from argus.core.tiling import operands
 from argus.core.values.expr import Expr, fn
 from argus.core.walk import IntArray

@@ -21,6 +21,7 @@ from argus.core.proof.values.held.cells import Cells, Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
 from argus.core.proof.values.held.loops import Loops
+from argus.core.proof.values.held.table_forms import layout_in
 from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import all_symbols, heads, plus, reasons, replaced
 from argus.core.values.expr import Expr
@@ -101,7 +102,7 @@ def interpreted(
         sums = (plus(earlier, each) for each in totals if not isinstance(each, str))
         cases = [evolve(case, value=each) for case, each in zip(cases, sums, strict=True)]
     return Held(
-        tuple(dict.fromkeys(cases)), frozenset(_roundings(cells, [store.step for store in stores])), adds == {True}
+        tuple(dict.fromkeys(cases)), frozenset(roundings(cells, [store.step for store in stores])), adds == {True}
     )
 
 
@@ -173,7 +174,7 @@ def _over_coordinates(
     for symbol in cells.tables.of(value):
         table = np.broadcast_to(cells.tables.known[symbol], store.shape)[active]
         need = np.broadcast_to(needed[symbol], store.shape)[active]
-        found = affine_in(table, numbers, names, need)
+        found = affine_in(table, numbers, names, need) or layout_in(table, numbers, names, need)
         if found is None:
             apart.append(symbol)
         else:
@@ -213,7 +214,8 @@ def _over_blocks(flow: Flow, store: Access, value: Expr) -> Expr | str:
     return reduction("sum", ranges, value) if ranges else value
 
 
-def _roundings(cells: Cells, steps: list[Step]) -> Iterator[Rounding]:
+def roundings(cells: Cells, steps: list[Step]) -> Iterator[Rounding]:
+    """The roundings on the way to what the steps write, whose values have been asked for."""
     seen: set[Step] = set()
     stack = list(steps)
     while stack:

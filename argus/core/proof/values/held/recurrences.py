@@ -11,7 +11,6 @@ from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Test, cho
 from argus.core.values.rewriting import nodes
 
 ZERO, ONE = expr(0), expr(1)
-_MORE = 8
 
 
 @frozen

@@ -142,11 +142,11 @@ class Rescaling:
     def _vanishes_at_head(self, term: Expr, *, at_first: bool) -> bool:
         """Whether the term is 0 where the reference at the head of the iteration is -inf. at_first: of the first."""
         of, start, stride = self.of, self.of.loop.stmt.start, self.of.loop.stmt.step
-        entered = Nothing(of.first, tuple(leaves(self.reference.entry)))
+        entered = _nothing(of.first, self.reference.entry)
         if not entered.vanishes(of.at(term, start)):
             return False
-        earlier = tuple(leaves(of.at(self.reference.step, algebra.sub(of.k, stride))))
-        return at_first or Nothing(of.known(of.loop.has_earlier(1)), earlier).vanishes(term)
+        earlier = of.at(self.reference.step, algebra.sub(of.k, stride))
+        return at_first or _nothing(of.known(of.loop.has_earlier(1)), earlier).vanishes(term)
 
     def _begun(self, entry: Expr) -> Callable[[Expr], Expr] | None:
         """The tile before the loop, by the reference."""
@@ -155,7 +155,7 @@ class Rescaling:
         ref, number = self.reference.entry, self.reference.following
         if ref in set(nodes(entry)):
             taken = times(exchanged(entry, {ref: _ANY}), self._factor(_ANY, number))
-            nothing = Nothing(self.of.first, tuple(leaves(ref)))
+            nothing = _nothing(self.of.first, ref)
             empty = (exchanged(entry, {ref: each}) for each in (ZERO, NOTHING))
             begins = self.begins or has_element(self.of.first, ref) or all(map(nothing.vanishes, empty))
             if begins and self._same(exchanged(entry, {ref: number}), taken):
@@ -163,3 +163,9 @@ class Rescaling:
         if has_element(self.of.first, ref):
             return lambda at: times(entry, self._factor(ref, at))
         return None
+
+
+def _nothing(known: Known, reference: Expr) -> Nothing:
+    """What is 0 where a reference is -inf, of which the terms are written as they are or simplified."""
+    forms = dict.fromkeys((reference, known.simplified(reference)))
+    return Nothing(known, tuple(leaf for form in forms for leaf in leaves(form)))

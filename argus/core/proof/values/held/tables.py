@@ -2,6 +2,7 @@
 
 An expression over these symbols is the value of every element (thread, value) of a fragment. A table is reduced to a
 least entry of 0 and a greatest common divisor of 1, so that tables that differ by a scale and an offset share a symbol.
+The scale may be negative: of a table and its reverse, the one with the smaller first entry has the symbol.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from argus.core.index import Cmp, Cond, Const, Index, Sym, Symbol
 from argus.core.ir import Buffer
 from argus.core.layout import TV
 from argus.core.proof.dataflow.separable_index import Separable
-from argus.core.proof.values.held.terms import all_symbols, own_symbols, replaced, zipped
+from argus.core.proof.values.held.joined import joined_cond, zipped
+from argus.core.proof.values.held.terms import all_symbols, own_symbols, replaced
 from argus.core.values.expr import Choose, Expr, Test
 from argus.core.values.rewriting import parts
 from argus.core.walk import IntArray, evaluate, symbols
@@ -45,6 +47,8 @@ class Tables:
         if step == 0:
             return algebra.const(low)
         core = np.ascontiguousarray(rest // step)
+        if _is_greater(core, reverse := int(core.max()) - core):
+            core, low, step = reverse, int(table.max()), -step
         name = hashlib.blake2b(repr(core.shape).encode() + core.tobytes(), digest_size=9).hexdigest()
         symbol = Symbol(f"table {name}", "fresh", 0, int(core.max()))
         self.known.setdefault(symbol, core)
@@ -108,12 +112,7 @@ class Tables:
             return self._joined_index(mask, a, b)
 
         def cond(a: Cond, b: Cond) -> Cond | None:
-            if a is b:
-                return a
-            if not isinstance(a, Cmp) or not isinstance(b, Cmp) or a.op != b.op:
-                return None
-            found = index(algebra.sub(a.right, a.left), algebra.sub(b.right, b.left))
-            return None if found is None else algebra.le(0, found) if a.op == "<=" else algebra.eq(0, found)
+            return joined_cond(a, b, index)
 
         return zipped(one, other, index, cond)
 
@@ -143,6 +142,13 @@ class Tables:
             return None
         found = evaluate(index, {each: self.known[each] for each in names})
         return np.atleast_2d(np.asarray(found, np.int64))
+
+
+def _is_greater(one: IntArray, other: IntArray) -> bool:
+    """Whether the first entry in which two tables differ is greater in the first one."""
+    differences = (one - other).ravel()
+    apart = np.flatnonzero(differences)
+    return bool((differences[apart[:1]] > 0).any())
 
 
 def affine_in(

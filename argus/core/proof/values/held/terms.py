@@ -24,7 +24,6 @@ from argus.core.values.expr import (
     Test,
     Whole,
     choose,
-    element,
     expr,
     fn,
     infinity,
@@ -121,49 +120,6 @@ def mapped(
 ) -> Expr:
     """The expression with its direct parts replaced; a choice that is decided then is its branch."""
     return map_parts(root, on_expr, on_index, on_cond, chosen)
-
-
-def zipped(
-    one: Expr,
-    two: Expr,
-    on_index: Callable[[Index, Index], Index | None],
-    on_cond: Callable[[Cond, Cond], Cond | None],
-) -> Expr | None:
-    """Two expressions of one shape with their integers joined; None if the shapes or the integers do not match."""
-    if one is two:
-        return one
-
-    def inner(a: Expr, b: Expr) -> Expr | None:
-        return zipped(a, b, on_index, on_cond)
-
-    match one, two:
-        case Whole(index=a), Whole(index=b):
-            index = on_index(a, b)
-            return None if index is None else expr(index)
-        case Element(tensor=tensor, at=a), Element(tensor=other, at=b) if tensor == other and len(a) == len(b):
-            places = [on_index(x, y) for x, y in zip(a, b, strict=True)]
-            known = [place for place in places if place is not None]
-            return element(tensor, *known) if len(known) == len(places) else None
-        case Fn(name=name, args=a), Fn(name=other, args=b) if name == other and len(a) == len(b):
-            args = [inner(x, y) for x, y in zip(a, b, strict=True)]
-            return None if None in args else fn(name, *args)
-        case Choose(test=s, then=a, other=b), Choose(test=t, then=c, other=d):
-            if isinstance(s, Compare) or isinstance(t, Compare):
-                return None
-            test, then, rest = on_cond(s, t), inner(a, c), inner(b, d)
-            return None if test is None or then is None or rest is None else chosen(test, then, rest)
-        case Reduce(), Reduce() if (one.op, one.variable, one.low, one.high) == (
-            two.op,
-            two.variable,
-            two.low,
-            two.high,
-        ):
-            body, where = inner(one.body, two.body), on_cond(one.where, two.where)
-            return (
-                None if body is None or where is None else reduce_(one.op, one.variable, one.low, one.high, body, where)
-            )
-        case _:
-            return None
 
 
 def replaced(root: Expr, names: Mapping[Symbol, Index]) -> Expr:

@@ -14,14 +14,14 @@ from argus.core.ir import Copy, Map, Num
 from argus.core.ir.element_walk import nodes
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access
-from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import is_whole
 from argus.core.proof.values.content import Content, Data, Number
+from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.walk import IntArray, symbols
 
 
-def replicas(flow: Flow, stores: Sequence[Access], places: Sequence[Separable]) -> bool:
+def replicas(flow: ValueFlow, stores: Sequence[Access], places: Sequence[Separable]) -> bool:
     """Whether what is stored to one place twice is one element of a tile, stored by lanes of one warp that all hold it.
 
     places: of the one store's elements, (thread, value).
@@ -42,7 +42,7 @@ def replicas(flow: Flow, stores: Sequence[Access], places: Sequence[Separable]) 
     return all(_alike(table, first) for table in (*tables, *_told(flow.written(store.step), shape)))
 
 
-def _numbers_of_threads(flow: Flow) -> bool:
+def _numbers_of_threads(flow: ValueFlow) -> bool:
     """Whether some statement computes with a number that threads have each their own of, which no table tells."""
     maps = [step.stmt for step in flow.timeline.steps if isinstance(step.stmt, Map)]
     numbers = [node.value for stmt in maps for node in nodes(stmt.elem) if isinstance(node, Num)]
@@ -56,10 +56,9 @@ def _told(content: Content, shape: tuple[int, int]) -> Iterator[IntArray]:
         match piece.value:
             case Number():
                 pass
-            case Data() as data:
+            case Data() as data if all(count is not None for _, count in data.counts):
                 yield from (part.table for part in data.record.values())
                 yield from (bound.coordinate.table for bound in (*data.inside, *data.loose))
-                yield from (run.which for tally in data.tallies for run in tally.runs if run.which is not None)
             case _:
                 yield np.arange(shape[0] * shape[1]).reshape(shape)
 

@@ -1,1 +1,0 @@
-"""Recognisers of value patterns: softmax, statistics, folds, scales, partial sums."""

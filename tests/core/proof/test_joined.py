@@ -1,0 +1,89 @@
+"""Values of one shape as one: integers that differ, conditions of several parts, runs that adjoin, reversed tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from argus.core import algebra
+from argus.core.index import Cond, Index, Symbol
+from argus.core.proof.values.held.folds import Range, reduction
+from argus.core.proof.values.held.joined import of_numbers
+from argus.core.proof.values.held.tables import Tables
+from argus.core.values.expr import CompareOp, Expr, choose, compare, element, expr, fn, infinity, reduce_
+
+GROUP = Symbol("group", "agent", 0, 2)
+ROW, J, N = (Symbol(name, "fresh", 0) for name in "ijn")
+group, i, j, n = (algebra.sym(each) for each in (GROUP, ROW, J, N))
+
+
+def row(at: Index) -> Expr:
+    return element("X", at)
+
+
+def masked(at: Index, *conds: Cond) -> Expr:
+    return choose(algebra.all_of(conds), row(at), infinity(-1))
+
+
+def after(number: Index | int) -> Index:
+    return algebra.add(algebra.mul(number, 64), i)
+
+
+OPS: tuple[CompareOp, ...] = ("==", "<=", "==")
+JOINED: dict[str, tuple[list[Expr], Expr | None]] = {
+    "places": ([row(after(each)) for each in range(3)], row(after(group))),
+    "conditions of two parts": (
+        [masked(after(each), algebra.lt(after(each), n), algebra.lt(i, j)) for each in range(3)],
+        masked(after(group), algebra.lt(after(group), n), algebra.lt(i, j)),
+    ),
+    "conditions whose parts come in another order": (
+        [masked(i, algebra.lt(after(each), n), algebra.lt(j, algebra.add(n, each))) for each in range(3)],
+        masked(i, algebra.lt(after(group), n), algebra.lt(j, algebra.add(n, group))),
+    ),
+    "comparisons of values": (
+        [choose(compare("==", row(after(each)), expr(0)), expr(1), row(after(each))) for each in range(3)],
+        choose(compare("==", row(after(group)), expr(0)), expr(1), row(after(group))),
+    ),
+    "places that are no affine function": ([row(after(each)) for each in (0, 1, 3)], None),
+    "one condition more": (
+        [masked(i, algebra.lt(i, n)), masked(i, algebra.lt(i, n), algebra.lt(i, j)), masked(i, algebra.lt(i, n))],
+        None,
+    ),
+    "unlike comparisons": (
+        [choose(compare(op, row(i), expr(0)), expr(1), row(i)) for op in OPS],
+        None,
+    ),
+    "unlike functions": ([fn("exp", row(i)), fn("log", row(i)), fn("exp", row(i))], None),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_values_of_groups_are_one_where_their_integers_are_affine_in_the_number(name: str) -> None:
+    values, expected = JOINED[name]
+    assert of_numbers(values, GROUP, 0) is expected
+
+
+def total(high: int, first: int) -> Expr:
+    """The sum of a run of this length from a first element on, in a block of 16."""
+    return reduce_("sum", J, 0, high, row(algebra.add(algebra.mul(i, 16), j, first)))
+
+
+@pytest.mark.parametrize("parts", [(12, 4), (4, 12), (8, 4, 4)])
+def test_runs_that_adjoin_are_one(parts: tuple[int, ...]) -> None:
+    first, body = 0, expr(0)
+    for length in parts:
+        body = total(length, first) if first == 0 else fn("add", body, total(length, first))
+        first += length
+    assert reduction("sum", [Range(ROW, n)], body) is reduction("sum", [Range(ROW, n)], total(16, 0))
+
+
+@pytest.mark.parametrize(("one", "two"), [((12, 0), (4, 11)), ((12, 0), (4, 13)), ((4, 12), (12, 0))])
+def test_runs_that_do_not_adjoin_stay_two(one: tuple[int, int], two: tuple[int, int]) -> None:
+    body = fn("add", total(*one), total(*two))
+    assert reduction("sum", [Range(ROW, n)], body) is not reduction("sum", [Range(ROW, n)], total(16, 0))
+
+
+def test_a_table_and_its_reverse_have_one_symbol() -> None:
+    tables, table = Tables(), np.array([[0, 2], [4, 10]])
+    assert algebra.add(tables.index(table), tables.index(10 - table)) is algebra.const(10)
+    assert len(tables.known) == 1

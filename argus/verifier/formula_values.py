@@ -78,10 +78,12 @@ def with_holes(value: Value, of: Sequence[Value]) -> Value:
 COMPARED: Mapping[str, Callable[[Exact, Exact], Array]] = {"<": np.less, "<=": np.less_equal, "==": np.equal}
 
 
-def joined(one: Value, two: Value, by: Callable[[Exact, Exact], Exact]) -> Value:
-    axes, held = aligned(one, two)
-    (a, unsure), (b, other) = (part.along(axes) for part in held)
-    return with_holes(Value(axes, by(a, b), np.maximum(unsure, other), 0.0), held)
+def rounded(value: Value, unit: float) -> Value:
+    """The value in a type with this rounding; 0: as it is. Integers are not rounded."""
+    if not unit or not value.unit:
+        return value
+    error = value.error + unit * (np.abs(value.exact) + value.error)
+    return evolve(value, error=error, unit=max(unit, value.unit))
 
 
 def cast_to(name: str, parts: Sequence[Value]) -> Value:
@@ -92,9 +94,9 @@ def cast_to(name: str, parts: Sequence[Value]) -> Value:
     if kind.family != "float":
         return _wrapped(value, kind.bits)
     unit = rounding_of(kind.numpy)
-    rounded = value.exact.astype(kind.numpy).astype(np.float64)
+    nearest = value.exact.astype(kind.numpy).astype(np.float64)
     error = value.error + unit * (np.abs(value.exact) + value.error)
-    return Value(value.axes, np.where(np.isfinite(rounded), value.exact, rounded), error, unit, value.holes)
+    return Value(value.axes, np.where(np.isfinite(nearest), value.exact, nearest), error, unit, value.holes)
 
 
 def _wrapped(value: Value, bits: int) -> Value:

@@ -16,25 +16,52 @@ import numpy.typing as npt
 from attrs import field, frozen
 
 from argus.core.algebra import TRUE
-from argus.core.dtype import DType
+from argus.core.dtype import DTYPES, DType
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Coord, Read, Symbol
 from argus.core.ir import Assert, Covers, Kernel, Tag, WrittenOnce, walk
 from argus.core.walk import evaluate, mentions, symbols
-from argus.verifier.formula_values import COMPARED, NoValueError, Value, aligned, apply, cast_to, with_holes
+from argus.verifier.formula_values import COMPARED, NoValueError, Value, aligned, apply, cast_to, rounded, with_holes
 from argus.verifier.reference import F32_ROUNDING, Exact, rounding_of
 from argus.verifier.tagged_arrays import Known, Record, record_of
 
 Array = npt.NDArray[Any]
 _TOKEN = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|-?inf|[A-Za-z_]\w*|[(),*/+-]|<=|==|<)")
-_RESULT = re.compile(r"each element of `(\w+)` is (.*)")
+_SPELLED = {"add": "+", "fma": "+", "sub": "-", "mul": "*", "div": "/", "max": "maximum", "min": "minimum"}
+"""How formulas write operations that they do not write by name."""
+_RESULT = re.compile(r"each element of `(\w+)` is (.*?)(?:, rounded on the way: ([\w, ]+))?")
 
 
-def contents(results: Sequence[str]) -> dict[str, str]:
+@frozen
+class Stated:
+    """The formula of an output, and to which types results of operations are rounded on the way.
+
+    An operation is one of elements, a kind of reduction, or a tensor. One that the formula does not show may be any.
+    """
+
+    form: str
+    roundings: tuple[tuple[str, DType], ...] = ()
+
+    def rounded(self, operation: str, value: Value) -> Value:
+        """What an operation of the formula computes, rounded as in the program."""
+        shown = {match[1] for match in _TOKEN.finditer(self.form)}
+        mine = (dtype for name, dtype in self.roundings if name == operation or _SPELLED.get(name, name) not in shown)
+        return rounded(value, max((rounding_of(dtype.numpy) for dtype in mine), default=0.0))
+
+
+def contents(results: Sequence[str]) -> dict[str, Stated]:
     """The formula of each output, from the results of a proof; none for an output with two."""
-    found = [(match[1], match[2]) for line in results if (match := _RESULT.fullmatch(line)) is not None]
-    names = [name for name, _ in found]
-    return {name: form for name, form in found if names.count(name) == 1}
+    found = [match for line in results if (match := _RESULT.fullmatch(line)) is not None]
+    names = [match[1] for match in found]
+    parts = {match[1]: Stated(match[2], tuple(_roundings(match[3] or ""))) for match in found}
+    return {name: stated for name, stated in parts.items() if names.count(name) == 1}
+
+
+def _roundings(listed: str) -> Iterator[tuple[str, DType]]:
+    """Those listed as `exp2 to bf16, sum to e4m3`."""
+    types = {str(each): each for each in DTYPES}
+    for operation, dtype in (each.rsplit(" to ", 1) for each in listed.split(", ") if each):
+        yield operation, types[dtype]
 
 
 @frozen(eq=False)
@@ -46,7 +73,7 @@ class Formula:
     """
 
     output: str
-    form: str
+    stated: Stated
     kernels: tuple[tuple[Kernel, Mapping[str, str]], ...]
     sizes: Mapping[Symbol, int]
     _tags: dict[str, Record] = field(init=False)
@@ -144,8 +171,8 @@ class _Parser:
 
     def __init__(self, formula: Formula, arrays: Mapping[str, Array]) -> None:
         self.formula, self.arrays = formula, arrays
-        self.tokens = [match[1] for match in _TOKEN.finditer(formula.form)]
-        if "".join(self.tokens) != formula.form.replace(" ", ""):
+        self.tokens = [match[1] for match in _TOKEN.finditer(formula.stated.form)]
+        if "".join(self.tokens) != formula.stated.form.replace(" ", ""):
             raise NoValueError
 
     def value(self) -> Value:
@@ -162,14 +189,15 @@ class _Parser:
     def _sum(self) -> Value:
         """Terms that are added and subtracted."""
         if self.tokens[:1] in (["sum"], ["maximum"]) and self.tokens[1:2] == ["over"]:
-            return self._fold(self._next())
+            kind = self._next()
+            return self.formula.stated.rounded("max" if kind == "maximum" else kind, self._fold(kind))
         return self._terms(self._product(self._factors()))
 
     def _terms(self, first: Value) -> Value:
         found = first
         while self.tokens[:1] in (["+"], ["-"]):
             name = "add" if self._next() == "+" else "sub"
-            found = apply(name, (found, self._product(self._factors())))
+            found = self._apply(name, (found, self._product(self._factors())))
         return found
 
     def _factors(self) -> list[tuple[str, Value]]:
@@ -178,11 +206,13 @@ class _Parser:
             found.append(("mul" if self._next() == "*" else "div", self._atom()))
         return found
 
-    @staticmethod
-    def _product(factors: Sequence[tuple[str, Value]]) -> Value:
+    def _apply(self, name: str, parts: Sequence[Value]) -> Value:
+        return self.formula.stated.rounded(name, apply(name, parts))
+
+    def _product(self, factors: Sequence[tuple[str, Value]]) -> Value:
         found = factors[0][1]
         for name, each in factors[1:]:
-            found = apply(name, (found, each))
+            found = self._apply(name, (found, each))
         return found
 
     def _fold(self, what: str) -> Value:
@@ -252,7 +282,7 @@ class _Parser:
         if not word.isidentifier():
             raise NoValueError
         if self.tokens[:1] != ["("]:
-            return self._tensor(word)
+            return self.formula.stated.rounded(word, self._tensor(word))
         self._next("(")
         if word == "where":
             return self._where()
@@ -261,7 +291,7 @@ class _Parser:
             self._next()
             parts.append(self._sum())
         self._next(")")
-        return cast_to(word, parts) if word not in ELEMENT_OPS else apply(word, parts)
+        return cast_to(word, parts) if word not in ELEMENT_OPS else self._apply(word, parts)
 
     def _where(self) -> Value:
         """One of two values; where the test may be either, with the distance of both as its error."""

@@ -81,10 +81,14 @@ def refute_launch(site: ProgramLaunch, suspects: Sequence[Suspect], budget: Budg
 
 
 def _code(violation: Violation, suspects: Sequence[Suspect]) -> str:
-    """The invariant to report: I34 where the violation is a symptom of slices that are not proved correct."""
+    """The invariant to report: I34 where the violation is a symptom of slices that are not proved correct, or is of an
+    assertion about a sum that earlier launches computed in parts.
+    """
     if violation.code == "I38" and not _is_global_copy(violation.stmt):
         return violation.code
-    return "I34" if violation.code in _slice_symptoms(suspects) else violation.code
+    asked = {suspect.obligation.stmt.span for suspect in suspects if suspect.obligation.invariant == "I34"}
+    of_parts = violation.code == "I3" and violation.stmt.span in asked
+    return "I34" if of_parts or violation.code in _slice_symptoms(suspects) else violation.code
 
 
 def _is_global_copy(stmt: Stmt) -> bool:

@@ -22,7 +22,8 @@ def product_claim_obligations(
 
     proof: what the tensor holds, which is the claimed sum; or why that is not known.
     """
-    what = f"each element of `{claim.view.buffer.name}` is the sum of the claimed products, each once"
+    said = f"`{claim.view.buffer.name}` is the sum of the claimed products, each once"
+    what = f"each element of {said}"
     if isinstance(proof, str):
         yield Obligation("I3", what, stmt, algebra.FALSE, step.context, unknown=proof, help=_ADVICE)
         return
@@ -31,7 +32,7 @@ def product_claim_obligations(
     if not any(isinstance(o, WrittenOnce) and o.view.buffer is output and _is_of_all(o) for o in others):
         yield from written_once_obligations(flow, step, stmt, WrittenOnce(whole(output), ()), records=False)
     presumed = finite_factors(proof)
-    yield Obligation("I3", what, stmt, algebra.TRUE, step.context, presumed=presumed, compared=1, note=what)
+    yield Obligation("I3", what, stmt, algebra.TRUE, step.context, presumed=presumed, compared=1, note=said)
 
 
 _ADVICE = "compare the loaded indices with those of the claim: strides, offsets, order of the axes"

@@ -20,7 +20,8 @@ from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.values.alike_terms import is_relative
 from argus.core.proof.values.content import Content, Data, Names, Piece, Top, uniform
 from argus.core.proof.values.contents import Contents
-from argus.core.proof.values.held.outputs import roundings
+from argus.core.proof.values.held.cells import Cells
+from argus.core.proof.values.held.roundings import origins, roundings
 from argus.core.values.expr import Expr
 
 
@@ -72,13 +73,16 @@ class ValueFlow(Flow):
         return uniform(self.accesses.of(step)[-1].shape, Top("what this writes is not read off here"), algebra.TRUE)
 
     def rounded_before(self, store: Access) -> tuple[str, ...]:
-        """The types, narrower than f32, to which a stored value is rounded on the way, before what computes it last."""
+        """What is rounded on the way to a stored value, as `exp2 to bf16`: before what computes it last, and to types
+        narrower than f32.
+        """
         stmt, cells = store.step.stmt, self.contents.cells
         assert isinstance(stmt, Copy)
         cells.written(store.step)
-        last = set(_computed_last(cells.sources, store.step))
+        last = set(_computed_last(cells, store.step))
         found = (each for each in roundings(cells, [store.step]) if each.stmt is not stmt and each.stmt not in last)
-        return tuple(sorted({str(each.dtype) for each in found if each.dtype.bits < f32.bits}))
+        narrower = (each for each in found if each.dtype.bits < f32.bits)
+        return tuple(sorted({f"{each.of or 'a value'} to {each.dtype}" for each in narrower}))
 
     def tile(self, step: Step, view: View, by: TV | None = None) -> Content:
         """The content of a tile at an assertion. by: layout of the elements, for a part of a register tile."""
@@ -91,7 +95,7 @@ class ValueFlow(Flow):
         return uniform((1, 1), Top("an assertion on tags of this memory is not supported yet"), algebra.TRUE)
 
 
-def _computed_last(sources: Mapping[Step, set[Step]], store: Step) -> Iterator[Stmt]:
+def _computed_last(cells: Cells, store: Step) -> Iterator[Stmt]:
     """The statements that compute what is stored, through copies."""
     seen, todo = set[Step](), [store]
     while todo:
@@ -99,7 +103,7 @@ def _computed_last(sources: Mapping[Step, set[Step]], store: Step) -> Iterator[S
         if step not in seen:
             seen.add(step)
             if isinstance(step.stmt, Copy):
-                todo.extend(sources.get(step, ()))
+                todo.extend(origins(cells, step))
             else:
                 yield step.stmt
 

@@ -1,4 +1,4 @@
-# verdict: refuted I3
+# verdict: refuted I34
 """Stream-K in which each run is one chunk too long: the next run takes the same chunk, which is counted twice."""
 
 from argus.language import (

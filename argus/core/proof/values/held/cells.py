@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 from attrs import define, evolve, field, frozen
@@ -33,7 +34,7 @@ from argus.core.proof.values.held.moves import shuffled
 from argus.core.proof.values.held.shared_reads import found_by
 from argus.core.proof.values.held.tables import BoolArray, Positions, Tables, shape_of
 from argus.core.proof.values.held.taking import takes
-from argus.core.proof.values.held.terms import chosen, number, plus, replaced, unknown
+from argus.core.proof.values.held.terms import chosen, number, operation_of, plus, replaced, unknown
 from argus.core.values.expr import Element, Expr, ReduceOp, element
 from argus.core.values.rewriting import nodes
 from argus.core.values.rewriting import substitute as over_coordinates
@@ -45,10 +46,11 @@ _REDUCTIONS: dict[str, ReduceOp] = {"add": "sum", "mul": "product", "max": "max"
 
 @frozen
 class Rounding:
-    """A statement that rounds what it computes to a type."""
+    """A statement that rounds to a type what an operation computes (`operation_of`)."""
 
     dtype: DType
     stmt: Stmt
+    of: str
 
 
 @define(eq=False)
@@ -128,9 +130,10 @@ class Cells:
             case Copy() if is_shuffle(stmt):
                 return shuffled(self.tables, stmt, self.read(accesses[0]), self.flow.timeline.kernel.target.unit)
             case Copy():
+                found = self.read(accesses[0])
                 if stmt.source.buffer.dtype != stmt.target.buffer.dtype:
-                    self._rounds(step, stmt.target.buffer.dtype)
-                return self.read(accesses[0])
+                    self._rounds(step, stmt.target.buffer.dtype, found)
+                return found
             case Map():
                 return self._mapped(step, stmt)
             case Fold():
@@ -144,8 +147,8 @@ class Cells:
             case _:
                 return unknown(f"`{type(stmt).__name__}`")
 
-    def _rounds(self, step: Step, dtype: DType) -> None:
-        self.roundings.setdefault(step, set()).add(Rounding(dtype, step.stmt))
+    def _rounds(self, step: Step, dtype: DType, value: Expr) -> None:
+        self.roundings.setdefault(step, set()).add(Rounding(dtype, step.stmt, operation_of(value)))
 
     def _mapped(self, step: Step, stmt: Map) -> Expr:
         reason = not_of_reals(stmt)
@@ -157,16 +160,17 @@ class Cells:
         operands = {get: self.read(each) for get, each in zip(gets(stmt.elem), accesses, strict=False)}
         at, thread = self.coordinates(layout), self.threads(shape)
         own = stmt.target.buffer.dtype
-        if dtype_of(stmt.elem) not in (None, own):
-            self._rounds(step, own)
         elements = Elements(
             own,
             operands,
             lambda index: substitute(index, thread, at),
             lambda cond: substitute(cond, thread, at),
-            lambda dtype: self._rounds(step, dtype),
+            partial(self._rounds, step),
         )
-        return elements.of(stmt.elem)
+        found = elements.of(stmt.elem)
+        if dtype_of(stmt.elem) not in (None, own):
+            self._rounds(step, own, found)
+        return found
 
     def _folded(self, step: Step, stmt: Fold) -> Expr:
         source = self.read(self.flow.accesses.of(step)[0])
@@ -211,7 +215,7 @@ class Cells:
 
     def after(self, buffer: Buffer, segment: Segment, events: list[Step]) -> Expr:
         """The state after some of the first writes of a segment."""
-        complete = [number for number, each in enumerate(events) if self._overwrites(each, buffer)]
+        complete = [number for number, each in enumerate(events) if self.overwrites(each, buffer)]
         known = [number for number, each in enumerate(events) if (buffer, each) in self._after]
         first = max((*complete, *(number + 1 for number in known)), default=0)
         if known and first == known[-1] + 1:
@@ -241,7 +245,7 @@ class Cells:
                 return self.after(buffer, earlier, events)
         return unknown(f"`{buffer.name}` is not written")
 
-    def _overwrites(self, step: Step, buffer: Buffer) -> bool:
+    def overwrites(self, step: Step, buffer: Buffer) -> bool:
         """Whether the state after a step does not depend on that before."""
         if isinstance(step.stmt, Alloc | Reset):
             return True

@@ -44,14 +44,14 @@ class Elements:
     """What expressions of one statement mean.
 
     dtype: of what is computed. operands: what each read holds. place: an integer expression at the elements of the
-    fragment. rounds: is told each type to which a number is rounded.
+    fragment. rounds: is told each type to which a number is rounded, and the number.
     """
 
     dtype: DType
     operands: Mapping[Get, Expr]
     place: Callable[[Index], Index]
     condition: Callable[[Cond], Cond]
-    rounds: Callable[[DType], None]
+    rounds: Callable[[DType, Expr], None]
 
     def of(self, elem: Elem) -> Expr:
         """The value of an expression."""
@@ -69,7 +69,7 @@ class Elements:
                 if not dtype.holds(inf) and any(isinstance(each, Infinity) for each in values_in(found)):
                     return unknown(f"an infinite number as {dtype}")
                 if dtype_of(arg) != dtype:
-                    self.rounds(dtype)
+                    self.rounds(dtype, found)
                 return found
             case Op(name=name, args=args):
                 return self._operation(name, dtype_of(elem) or self.dtype, [self.of(each) for each in args])

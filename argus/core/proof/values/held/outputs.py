@@ -15,12 +15,12 @@ from argus.core.ir import Buffer, Copy
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable
-from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.values.held import fractions
 from argus.core.proof.values.held.cells import Cells, Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
 from argus.core.proof.values.held.loops import Loops
+from argus.core.proof.values.held.roundings import roundings
 from argus.core.proof.values.held.table_forms import layout_in
 from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import all_symbols, heads, plus, reasons, replaced
@@ -212,15 +212,3 @@ def _over_blocks(flow: Flow, store: Access, value: Expr) -> Expr | str:
             ranges.append(Range(Symbol(f"~{block.name}", "fresh", 0), extent))
             value = replaced(value, {block: algebra.sym(ranges[-1].variable)})
     return reduction("sum", ranges, value) if ranges else value
-
-
-def roundings(cells: Cells, steps: list[Step]) -> Iterator[Rounding]:
-    """The roundings on the way to what the steps write, whose values have been asked for."""
-    seen: set[Step] = set()
-    stack = list(steps)
-    while stack:
-        step = stack.pop()
-        if step not in seen:
-            seen.add(step)
-            yield from cells.roundings.get(step, ())
-            stack.extend(cells.sources.get(step, ()))

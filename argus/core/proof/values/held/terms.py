@@ -239,3 +239,18 @@ def heads(root: Expr) -> tuple[Element, ...]:
 def reasons(root: Expr) -> tuple[str, ...]:
     """Why parts of the expression are not known."""
     return tuple(each.name[1:] for each in nodes(root) if isinstance(each, Fn) and each.name.startswith("?"))
+
+
+def operation_of(value: Expr) -> str:
+    """What computes a value last: an operation, a kind of reduction, or a tensor's name; empty if that has no name."""
+    match value:
+        case Element(tensor=tensor):
+            return "" if tensor.startswith(HEAD) else tensor
+        case Fn(name=name):
+            return name if name.isidentifier() else ""
+        case Reduce(op=op):
+            return op
+        case Choose(then=then, other=other):
+            return operation_of(then) or operation_of(other)
+        case _:
+            return ""

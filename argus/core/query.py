@@ -71,16 +71,24 @@ class Unsat:
     solver: str
 
 
+Elements = Mapping[tuple[str, tuple[int, ...]], int]
+"""Integers by the name of an array and the index."""
+
+
 def _copied(model: Mapping[Symbol, int]) -> Mapping[Symbol, int]:
     return dict(model)
 
 
 @frozen
 class Sat:
-    """A model: one integer for every symbol of the query."""
+    """A model: one integer for every symbol of the query.
+
+    elements: what array elements are, by name and index; not all solvers say.
+    """
 
     solver: str
     model: Mapping[Symbol, int] = field(converter=_copied)
+    elements: Elements = field(factory=dict[tuple[str, tuple[int, ...]], int], eq=False)
 
 
 @frozen

@@ -52,7 +52,7 @@ class Cvc5:
         if outcome.isUnsat():
             return Unsat(self.name)
         if outcome.isSat():
-            return Sat(self.name, read_model(lowered, terms, partial(_value, solver)))
+            return read_model(self.name, lowered, terms, partial(_value, solver))
         why = outcome.getUnknownExplanation()
         exhausted = why in _EXHAUSTED
         return GaveUp(

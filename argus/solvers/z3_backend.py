@@ -56,7 +56,7 @@ class Z3:
         if outcome == z3.unsat:
             return Unsat(self.name)
         if outcome == z3.sat:
-            return Sat(self.name, read_model(lowered, terms, partial(_value, solver.model())))
+            return read_model(self.name, lowered, terms, partial(_value, solver.model()))
         return _gave_up(self.name, solver)
 
 

@@ -10,8 +10,8 @@ _ADVICE: Mapping[str, str] = {
     "I1": "both operands of a product must carry equal tags, such as the same k: compare the tile indices of the two "
     "loads, the swizzles of the write and the read of shared memory, and the fragments' layouts",
     "I2": "multiply and accumulate only elements of the same output row and column",
-    "I3": "check the loop that adds up: its trip count, the tile index of each load, how many products each accumulator "
-    "gets, and where `init` resets it",
+    "I3": "check the loop that adds up: its trip count, the tile index of each load, how many products each "
+    "accumulator gets, and where `init` resets it",
     "I4": "store each element of the output in exactly one statement of one block, from the tile at its coordinates",
     "I5": "wait for the phase of `full` before the stage is read, and for that of `empty` before it is written; "
     "synchronise all readers before one of them releases the stage",
@@ -34,8 +34,8 @@ _ADVICE: Mapping[str, str] = {
     "I29": "call `bulk.wait(0)` in the thread that issued the copies before `replace`; after it, call `release()` and "
     "then `acquire()` before the next copy",
     "I31": "wait for the copy before its target is used: `cp_async.commit()`, `cp_async.wait(0)`, then `sync()`",
-    "I34": "let the parts of a contraction adjoin, the first from 0 and the last to its end, add each of them once, and "
-    "set what is added to in memory to zero first",
+    "I34": "let the parts of a contraction adjoin, the first from 0 and the last to its end, add each of them once, "
+    "and set what is added to in memory to zero first",
     "I36": "put a `sync()` between the reads and the writes that follow",
 }
 

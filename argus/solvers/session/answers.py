@@ -13,7 +13,7 @@ from argus.solvers.base import Solver, identity
 from argus.solvers.cache import Cache
 from argus.solvers.model import describe, fault
 from argus.solvers.portfolio import believes_stored
-from argus.solvers.session.witnesses import Witnesses
+from argus.solvers.session.witnesses import Witness, Witnesses
 
 _ENUMERATION = "enumerate"
 
@@ -82,7 +82,7 @@ class Answers:
         if budget == self.budget or not isinstance(answer, GaveUp):
             self._memory[query.key] = answer
         if isinstance(answer, Sat):
-            (self.witnesses if store is None else store).add(answer.model)
+            (self.witnesses if store is None else store).add(Witness(dict(answer.model), answer.elements))
         return answer
 
     def checked(self, query: Query, answer: Sat) -> Sat:

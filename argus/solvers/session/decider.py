@@ -47,9 +47,11 @@ class Decider:
         else:
             self.answers.count("memory_hits")
         if any_model:
+            # The model of a query without the products is often one with them.
+            witness = witness or self.answers.witnesses.newest_of((denied, *connected))
             witness = witness or self._model_with_earlier_sizes(connected, denied)
             witness = witness or self._model_of_one_disjunct(connected, denied)
-        answer = Sat(_WITNESS, witness.model) if witness else self.whole((*connected, denied), steps, hint=any_model)
+        answer = witness.found(_WITNESS) if witness else self.whole((*connected, denied), steps, hint=any_model)
         if not isinstance(answer, Sat) or not others:
             return answer
         if any_model and self.answers.witnesses.of(others) is not None:
@@ -57,7 +59,7 @@ class Decider:
         rest = self.whole(others, hint=any_model)
         if not isinstance(rest, Sat) or any_model:
             return answer if isinstance(rest, Sat) else rest
-        both = Sat(answer.solver, {**rest.model, **answer.model})
+        both = Sat(answer.solver, {**rest.model, **answer.model}, {**rest.elements, **answer.elements})
         return self.answers.checked(Query((*pieces, denied)), both)
 
     def whole(self, assertions: tuple[Cond, ...], steps: int | None = None, *, hint: bool = False) -> Answer:
@@ -89,7 +91,7 @@ class Decider:
             return abstract if isinstance(abstract, Unsat) else None
         made = linear_instance(assertions, abstract.model, all_symbols=True)
         found = None if made is None else self._extended_model(made[0], made[1], assertions)
-        return None if found is None else Sat(_WITNESS, found.model)
+        return None if found is None else found.found(_WITNESS)
 
     def _ask(self, assertions: tuple[Cond, ...], steps: int | None = None) -> Answer:
         return self.answers.answer(Query(assertions), steps=steps)
@@ -138,8 +140,8 @@ class Decider:
         answer = self._ask(narrower)
         if not isinstance(answer, Sat):
             return None
-        found = Witness({**answer.model, **numbers})
+        found = Witness({**answer.model, **numbers}, answer.elements)
         if not found.satisfies(assertions):
             return None
-        self.answers.witnesses.add(found.model)
+        self.answers.witnesses.add(found)
         return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 from weakref import WeakKeyDictionary
 
 from attrs import define, field
 
-from argus.core.index import Bin, Cond, Const, Coord, Held, Node, Read, Symbol
-from argus.core.walk import Value, evaluate, symbols, within
+from argus.core.index import Bin, Cond, Const, Coord, Held, Node, Symbol
+from argus.core.query import Elements, Sat
+from argus.core.walk import IntArray, Value, evaluate, symbols, within
 from argus.solvers.base import definedness
 
 _MOST = 24
@@ -18,20 +20,28 @@ _LONGEST_SHIFT = 64
 
 @define(eq=False)
 class Witness:
-    """One assignment; a symbol without a value in the model has the number of its range nearest to zero."""
+    """One assignment; a symbol without a value in the model has the number of its range nearest to zero.
+
+    elements: of arrays; all others are 0.
+    """
 
     model: dict[Symbol, int]
+    elements: Elements = field(factory=dict[tuple[str, tuple[int, ...]], int])
     _held: dict[Cond, bool] = field(factory=dict[Cond, bool], init=False)
     _values: dict[Node, Value] = field(factory=dict[Node, Value], init=False)
 
     def satisfies(self, assertions: Sequence[Cond]) -> bool:
-        """Whether all assertions are defined and hold; False where one mentions array elements or coordinates."""
+        """Whether all assertions are defined and hold; False where one mentions what threads hold, or coordinates."""
         return all(self._holds(each) for each in assertions)
 
     def raised(self, over: frozenset[Symbol]) -> Witness:
         """The assignment with the greatest number of its range for each other symbol, where that has one."""
         more = {each: each.high for each in over if each not in self.model and each.high is not None}
-        return Witness({**self.model, **more})
+        return Witness({**self.model, **more}, self.elements)
+
+    def found(self, name: str) -> Sat:
+        """The assignment as an answer. name: of what found it."""
+        return Sat(name, self.model, self.elements)
 
     def _holds(self, condition: Cond) -> bool:
         if condition not in self._held:
@@ -43,12 +53,28 @@ class Witness:
         if domains is None:
             return False
         values = _Completed(self.model)
-        return all(bool(evaluate(each, values, known=self._values)) for each in (*domains, condition))
+        arrays = cast("Mapping[str, IntArray]", _Arrays(self.elements))
+        return all(bool(evaluate(each, values, (), arrays, self._values)) for each in (*domains, condition))
 
 
 class _Completed(dict[Symbol, int]):
     def __missing__(self, symbol: Symbol) -> int:
         return nearest_to_zero(symbol)
+
+
+class _Arrays:
+    """The arrays of a model by name."""
+
+    def __init__(self, elements: Elements) -> None:
+        self._elements = elements
+
+    def __getitem__(self, name: str) -> _Array:
+        return _Array({at: value for (array, at), value in self._elements.items() if array == name})
+
+
+class _Array(dict[tuple[int, ...], int]):
+    def __missing__(self, at: tuple[int, ...]) -> int:
+        return 0
 
 
 def nearest_to_zero(symbol: Symbol) -> int:
@@ -64,9 +90,9 @@ class Witnesses:
 
     _known: list[Witness] = field(factory=list[Witness], init=False)
 
-    def add(self, model: Mapping[Symbol, int]) -> None:
+    def add(self, found: Witness) -> None:
         """Add a model that has been checked."""
-        self._known.insert(0, Witness(dict(model)))
+        self._known.insert(0, found)
         del self._known[_MOST:]
 
     def of(self, assertions: Sequence[Cond]) -> Witness | None:
@@ -78,9 +104,13 @@ class Witnesses:
         over = symbols(*assertions)
         for witness in self._known:
             if not over <= witness.model.keys() and (raised := witness.raised(over)).satisfies(assertions):
-                self.add(raised.model)
+                self.add(raised)
                 return raised
         return None
+
+    def newest_of(self, assertions: Sequence[Cond]) -> Witness | None:
+        """The newest assignment, if it satisfies all assertions."""
+        return next((each for each in self.latest(1) if each.satisfies(assertions)), None)
 
     def latest(self, most: int) -> tuple[Witness, ...]:
         """At most this many assignments, the latest first."""
@@ -101,4 +131,4 @@ def _domains(condition: Cond) -> tuple[Cond, ...] | None:
 def _undetermined(node: Node) -> bool:
     if isinstance(node, Bin) and node.op in ("<<", ">>"):
         return not isinstance(node.right, Const) or node.right.value > _LONGEST_SHIFT
-    return isinstance(node, Read | Held | Coord)
+    return isinstance(node, Held | Coord)

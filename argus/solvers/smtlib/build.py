@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, assert_never
 
-from argus.core.index import Symbol
-from argus.core.query import Budget
+from argus.core.query import Budget, Sat
 from argus.solvers.smtlib.form import (
     AtMost,
     Choice,
@@ -90,9 +89,13 @@ def _term(step: Step, terms: Sequence[Term], make: TermMaker) -> Term:
             assert_never(step)
 
 
-def read_model(lowered: Lowered, terms: Sequence[Term], value: Callable[[Term], int]) -> Mapping[Symbol, int]:
-    """A number for each symbol of the query. value: what the solver's model gives a term."""
-    return {symbol: value(terms[position]) for symbol, position in lowered.symbols}
+def read_model(name: str, lowered: Lowered, terms: Sequence[Term], value: Callable[[Term], int]) -> Sat:
+    """The solver's model. value: what it gives a term."""
+    elements = {
+        (array, tuple(value(terms[axis]) for axis in at)): value(terms[position])
+        for array, at, position in lowered.elements
+    }
+    return Sat(name, {symbol: value(terms[position]) for symbol, position in lowered.symbols}, elements)
 
 
 def milliseconds(budget: Budget) -> int:

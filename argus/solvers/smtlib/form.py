@@ -84,12 +84,16 @@ Step = Number | Variable | Total | Product | Choice | AtMost | Equal | Every | S
 
 @frozen
 class Lowered:
-    """A lowered query: the steps at `asserted` must all hold; `symbols` gives the position of each symbol."""
+    """A lowered query: the steps at `asserted` must all hold; `symbols` gives the position of each symbol.
+
+    elements: (name, positions of its indices, position) of each array element.
+    """
 
     logic: Logic
     steps: tuple[Step, ...]
     asserted: tuple[int, ...]
     symbols: tuple[tuple[Symbol, int], ...]
+    elements: tuple[tuple[str, tuple[int, ...], int], ...] = ()
 
 
 @frozen

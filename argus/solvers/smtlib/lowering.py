@@ -42,7 +42,7 @@ def lower(query: Query) -> Lowered | Inexpressible:
         return Inexpressible(str(error))
     asserted = dict.fromkeys([*writer.asserted, *(place[root] for root in roots)])
     logic: Logic = "QF_NIA" if any(isinstance(step, Product) for step in writer.steps) else "QF_LIA"
-    return Lowered(logic, tuple(writer.steps), tuple(asserted), tuple(writer.symbols))
+    return Lowered(logic, tuple(writer.steps), tuple(asserted), tuple(writer.symbols), tuple(writer.read))
 
 
 def _visit(writer: Writer, node: Node, parts: Sequence[int]) -> int:

@@ -19,6 +19,7 @@ class Writer:
     steps: list[Step] = field(factory=list[Step])
     asserted: list[int] = field(factory=list[int])
     symbols: list[tuple[Symbol, int]] = field(factory=list[tuple[Symbol, int]])
+    read: list[tuple[str, tuple[int, ...], int]] = field(factory=list[tuple[str, tuple[int, ...], int]])
     _known: dict[Step, int] = field(factory=dict[Step, int])
     _quotients: dict[tuple[int, int], int] = field(factory=dict[tuple[int, int], int])
     _bits: dict[tuple[int, int], tuple[int, ...]] = field(factory=dict[tuple[int, int], tuple[int, ...]])
@@ -91,6 +92,8 @@ class Writer:
         if at in earlier:
             return earlier[at]
         value = self.fresh()
+        if kind == "read":
+            self.read.append((name, at, value))
         for other_at, other in earlier.items():
             differs = [self.write(Opposite(self.write(Equal(a, b)))) for a, b in zip(at, other_at, strict=True)]
             self.asserted.append(self.write(Some((*differs, self.write(Equal(value, other))))))

@@ -32,13 +32,13 @@ from argus.core.proof.values.held.instructions import multiplied
 from argus.core.proof.values.held.joined import of_numbers
 from argus.core.proof.values.held.moves import shuffled
 from argus.core.proof.values.held.shared_reads import found_by
-from argus.core.proof.values.held.tables import BoolArray, Positions, Tables, shape_of
+from argus.core.proof.values.held.tables import BoolArray, Positions, Tables, alike_columns, shape_of
 from argus.core.proof.values.held.taking import takes
 from argus.core.proof.values.held.terms import chosen, number, operation_of, plus, replaced, unknown
 from argus.core.values.expr import Element, Expr, ReduceOp, element
 from argus.core.values.rewriting import nodes
 from argus.core.values.rewriting import substitute as over_coordinates
-from argus.core.walk import IntArray, substitute, symbols
+from argus.core.walk import substitute, symbols
 
 _Kept = tuple[dict[Step, Expr], dict[tuple[Buffer, Step], Expr]]
 _REDUCTIONS: dict[str, ReduceOp] = {"add": "sum", "mul": "product", "max": "max", "min": "min"}
@@ -376,8 +376,8 @@ class Cells:
 
     def _alike_where_twice(self, write: Access, value: Expr) -> bool:
         """Whether the elements of a write to one cell hold one value."""
-        cells = _cells(write)
-        _, first = np.unique(cells, return_index=True)
+        assert write.places is not None
+        first, cells = alike_columns(np.stack([place.table[write.active] for place in write.places]))
         if first.size == cells.size:
             return True
         tables = (self.tables.known[name][write.active] for name in self.tables.of(value))
@@ -393,10 +393,3 @@ class Cells:
         if self.thread in symbols(source.guard):
             return unknown("a write to shared memory under a condition on threads")
         return self.tables.at(replaced(self.written(step), source.moment.shift), inside(source.writers.writer))
-
-
-def _cells(write: Access) -> IntArray:
-    """A number for each cell that a write accesses, by element."""
-    assert write.places is not None
-    columns = np.stack([place.table[write.active] for place in write.places])
-    return np.unique(columns, axis=1, return_inverse=True)[1].reshape(-1)

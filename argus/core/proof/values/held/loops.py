@@ -21,7 +21,7 @@ from argus.core.proof.values.held.cells import Cells
 from argus.core.proof.values.held.iterations import Closed, Guess, Recurrence
 from argus.core.proof.values.held.recurrences import linear
 from argus.core.proof.values.held.rescaling import Reference, Rescaled, Rescaling
-from argus.core.proof.values.held.tables import Positions, registers_of
+from argus.core.proof.values.held.tables import Positions, alike_columns, registers_of
 from argus.core.proof.values.held.terms import HEAD, exchanged, heads, plus, reasons, replaced, unknown
 from argus.core.proof.values.held.unnamed import unnamed
 from argus.core.values.expr import Choose, Compare, Element, Expr, element, expr
@@ -130,9 +130,9 @@ class Loops:
         if reasons(entry) or any(self._names[each.tensor] == tile for each in heads(term)):
             return registers
         tables = (cells.tables.known[name] for each in (entry, term) for name in cells.tables.of(each))
-        columns = np.stack([np.zeros(registers.size), *(np.broadcast_to(t, registers.shape).ravel() for t in tables)])
-        _, first, classes = np.unique(columns, axis=1, return_index=True, return_inverse=True)
-        return first[classes.reshape(-1)].reshape(registers.shape)
+        rows = [np.broadcast_to(each, registers.shape).ravel() for each in tables]
+        first, classes = alike_columns(np.stack([np.zeros(registers.size, np.int64), *rows]))
+        return first[classes].reshape(registers.shape)
 
     def _ahead(self, cells: Cells, step: Expr) -> Expr:
         """The expression with what tiles are after the iteration as what they are at the head of the next one."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from argus.core.proof.dataflow.reaching import ReachingWrite
 from argus.core.proof.values.held.facts import Known
-from argus.core.proof.values.held.tables import BoolArray, Positions, Tables
+from argus.core.proof.values.held.tables import BoolArray, Positions, Tables, alike_columns
 from argus.core.proof.values.held.terms import chosen, unknown
 from argus.core.values.expr import Expr
 
@@ -52,11 +52,12 @@ def _classes(sources: Sequence[ReachingWrite]) -> list[tuple[BoolArray, list[Rea
     if not sources:
         return []
     reached = np.stack([each.mask for each in sources])
-    kinds, which = np.unique(reached.reshape(len(sources), -1), axis=1, return_inverse=True)
+    flat = reached.reshape(len(sources), -1)
+    first, which = alike_columns(flat.astype(np.int64))
     which = which.reshape(reached.shape[1:])
     return [
         (which == number, [each for each, here in zip(sources, kind, strict=True) if here])
-        for number, kind in enumerate(kinds.T)
+        for number, kind in enumerate(flat.T[first])
         if kind.any()
     ]
 

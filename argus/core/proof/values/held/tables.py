@@ -31,6 +31,7 @@ from argus.core.walk import IntArray, evaluate, symbols
 BoolArray = npt.NDArray[np.bool_]
 Positions = tuple[IntArray, IntArray]
 """(thread, value) of the source of each element."""
+_LARGEST_KEY = 1 << 62
 
 
 @frozen(eq=False)
@@ -151,6 +152,19 @@ def _is_greater(one: IntArray, other: IntArray) -> bool:
     return bool((differences[apart[:1]] > 0).any())
 
 
+def alike_columns(rows: IntArray) -> tuple[IntArray, IntArray]:
+    """The place of the first of each kind of column, and the kind of each column."""
+    keys = np.zeros(rows.shape[1], np.int64)
+    for row in rows:
+        kinds = row - row.min(initial=0)
+        if (int(keys.max(initial=0)) + 1) * (int(kinds.max(initial=0)) + 1) > _LARGEST_KEY:
+            kinds = np.unique(row, return_inverse=True)[1].reshape(-1)
+            keys = np.unique(keys, return_inverse=True)[1].reshape(-1)
+        keys = keys * (kinds.max(initial=0) + 1) + kinds
+    _, first, kinds = np.unique(keys, return_index=True, return_inverse=True)
+    return first, kinds.reshape(-1)
+
+
 def affine_in(
     table: IntArray, others: Sequence[IntArray], names: Sequence[Index], need: BoolArray | None = None
 ) -> Index | None:
@@ -162,7 +176,8 @@ def affine_in(
         table = np.broadcast_to(table, need.shape)[need]
         others = [np.broadcast_to(each, need.shape)[need] for each in others]
     flat = [np.broadcast_to(each, table.shape).ravel() for each in others]
-    columns = np.unique(np.stack([*flat, table.ravel()]), axis=1)
+    columns = np.stack([*flat, table.ravel()])
+    columns = columns[:, alike_columns(columns)[0]]
     matrix = np.concatenate([columns[:-1].T.astype(float), np.ones((columns.shape[1], 1))], axis=1)
     solved = cast(
         "tuple[npt.NDArray[np.float64], object]", np.linalg.lstsq(matrix, columns[-1].astype(float), rcond=None)

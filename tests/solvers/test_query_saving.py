@@ -13,6 +13,7 @@ from argus.core.index import Cond, Index, Symbol
 from argus.core.query import STEPS_PER_SECOND, Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.base import Capabilities
 from argus.solvers.cache import Cache
+from argus.solvers.cvc5_backend import Cvc5
 from argus.solvers.session.fixed_symbols import contradicts_by_bounds
 from argus.solvers.session.linear_instance import linear_instance
 from argus.solvers.session.session import Session
@@ -53,6 +54,31 @@ def test_a_model_of_one_question_answers_another() -> None:
     assert not session.follows([lt(k, n)], le(n, add(k, 3)))
     assert len(solver.queries) == 1
     assert (session.stats.asked, session.stats.memory_hits) == (2, 1)
+
+
+@pytest.mark.parametrize("backend", [Z3(), Cvc5()], ids=["z3", "cvc5"])
+def test_a_model_with_elements_of_an_array_answers_another_question(backend: Z3 | Cvc5) -> None:
+    a, b = read("a", (k,)), read("a", (add(k, 1),))
+    asked = (le(3, a), lt(a, b), lt(k, n))
+    answer = backend.check(Query(asked), Budget())
+    assert isinstance(answer, Sat)
+    at = answer.model[k.symbol]
+    assert 3 <= answer.elements["a", (at,)] < answer.elements["a", (at + 1,)]
+
+    session = Session(backend)
+    assert not session.follows(asked[1:], lt(a, 3))
+    before = session.stats.reached_smt + session.stats.enumerated
+    assert not session.follows(asked[1:], lt(b, 4))
+    assert session.follows(asked, lt(3, b))
+    assert (session.stats.reached_smt + session.stats.enumerated, session.stats.memory_hits) == (before + 1, 1)
+
+
+def test_an_element_is_one_number() -> None:
+    """What is true of `a[k]` is true of `a[n]` where k = n, whatever an earlier model said of both."""
+    session = Session(Z3())
+    a, b = read("a", (k,)), read("a", (n,))
+    assert not session.follows([], eq(a, b))
+    assert session.follows([eq(k, n)], eq(a, b))
 
 
 def test_follows_still_proves_goals() -> None:
@@ -212,7 +238,8 @@ def test_symbols_with_one_number(pieces: Sequence[Cond], denied: Cond, expected:
         (lt(k, n), {"n": 1}, True),
         (any_of((le(floordiv(k, n), 7), le(k, 9))), {"k": 2, "n": 0}, False),
         (any_of((le(floordiv(k, n), 7), le(k, 9))), {"k": 2, "n": 1}, True),
-        (le(read("a", (k,)), n), {"k": 2, "n": 1}, False),
+        (le(read("a", (k,)), n), {"k": 2, "n": 1}, True),
+        (le(1, read("a", (k,))), {"k": 2, "n": 1}, False),
     ],
 )
 def test_a_witness_satisfies_what_is_defined_and_holds(condition: Cond, model: dict[str, int], expected: bool) -> None:
@@ -224,7 +251,7 @@ def test_a_witness_satisfies_what_is_defined_and_holds(condition: Cond, model: d
 def test_the_witness_of_use_comes_first() -> None:
     known = Witnesses()
     for number in range(40):
-        known.add({n.symbol: number})
+        known.add(Witness({n.symbol: number}))
 
     assert known.of((le(n, 3),)) is None
     found = known.of((le(n, 20),))
@@ -235,7 +262,7 @@ def test_the_witness_of_use_comes_first() -> None:
 
 def test_a_witness_serves_at_the_upper_ends_of_the_ranges_of_other_symbols() -> None:
     known = Witnesses()
-    known.add({n.symbol: 300})
+    known.add(Witness({n.symbol: 300}))
 
     assert known.of((le(256, t), le(n, 400))) is None
     found = known.of((le(200, t), le(n, 400)))

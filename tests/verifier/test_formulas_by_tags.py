@@ -105,4 +105,3 @@ def test_a_tag_that_no_element_has_is_no_value() -> None:
     assert record is not None
     with pytest.raises(ValueError, match="a tag that no element has"):
         record.at_tags(NUMBERS, ["n"], (5,), evolve(KNOWN, sizes={N: 5}))
-

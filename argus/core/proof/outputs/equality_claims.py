@@ -20,6 +20,7 @@ from argus.core.proof.values.held.between import coordinate
 from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Held, Stored, interpreted
+from argus.core.proof.values.held.roundings import in_words
 from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.values.equality import near
@@ -223,9 +224,9 @@ def _over(claim: Equals, at: Sequence[Index], order: Sequence[int]) -> Expr:
 
 
 def stated(claim: Equals, roundings: Iterable[Rounding], cases: Iterable[Stored] = ()) -> str:
-    """The claim, for the results of the proof, with the types that the program rounds to, and rounded constants."""
-    types = sorted({str(each.dtype) for each in roundings})
-    said = [*([f"the program rounds to {', '.join(types)}"] if types else ()), *_stand_for(claim, cases)]
+    """The claim, for the results of the proof, with what the program rounds, and rounded constants."""
+    rounded = in_words(roundings)
+    said = [*([f"the program rounds {rounded}"] if rounded else ()), *_stand_for(claim, cases)]
     return claim_text(claim) + (f", over the reals; {'; '.join(said)}" if said else "")
 
 

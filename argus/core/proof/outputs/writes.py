@@ -264,7 +264,7 @@ def _sum_obligations(
     name = store.view.buffer.name
     note, ambiguous = _rounded(flow, store, value.form), _ambiguous_inputs(flow, store, value, claim)
     before = flow.rounded_before(store)
-    note = f"each element of `{name}` is {note}" + (f", rounded on the way: {', '.join(before)}" if before else "")
+    note = f"each element of `{name}` is {note}" + (f", rounded on the way: {before}" if before else "")
     note = f"{note}, as far as its claim says: {ambiguous}" if ambiguous else note
     what = f"the content of `{name}` is known"
     open_claim = (name, ambiguous) if ambiguous else None

@@ -21,7 +21,7 @@ from argus.core.proof.values.alike_terms import is_relative
 from argus.core.proof.values.content import Content, Data, Names, Piece, Top, uniform
 from argus.core.proof.values.contents import Contents
 from argus.core.proof.values.held.cells import Cells
-from argus.core.proof.values.held.roundings import origins, roundings
+from argus.core.proof.values.held.roundings import in_words, origins, roundings
 from argus.core.values.expr import Expr
 
 
@@ -72,17 +72,14 @@ class ValueFlow(Flow):
             return self.read(self.accesses.of(step)[0])
         return uniform(self.accesses.of(step)[-1].shape, Top("what this writes is not read off here"), algebra.TRUE)
 
-    def rounded_before(self, store: Access) -> tuple[str, ...]:
-        """What is rounded on the way to a stored value, as `exp2 to bf16`: before what computes it last, and to types
-        narrower than f32.
-        """
+    def rounded_before(self, store: Access) -> str:
+        """What is rounded on the way to a stored value, before what computes it last, to types narrower than f32."""
         stmt, cells = store.step.stmt, self.contents.cells
         assert isinstance(stmt, Copy)
         cells.written(store.step)
         last = set(_computed_last(cells, store.step))
         found = (each for each in roundings(cells, [store.step]) if each.stmt is not stmt and each.stmt not in last)
-        narrower = (each for each in found if each.dtype.bits < f32.bits)
-        return tuple(sorted({f"{each.of or 'a value'} to {each.dtype}" for each in narrower}))
+        return in_words(each for each in found if each.dtype.bits < f32.bits)
 
     def tile(self, step: Step, view: View, by: TV | None = None) -> Content:
         """The content of a tile at an assertion. by: layout of the elements, for a part of a register tile."""

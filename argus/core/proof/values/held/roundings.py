@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from argus.core.ir import Buffer, Mma
 from argus.core.proof.dataflow.timeline import Step
@@ -19,6 +19,11 @@ def roundings(cells: Cells, steps: list[Step]) -> Iterator[Rounding]:
             seen.add(step)
             yield from cells.roundings.get(step, ())
             stack.extend(origins(cells, step))
+
+
+def in_words(found: Iterable[Rounding]) -> str:
+    """What is rounded to what, as `exp2 to bf16, sum to e4m3`."""
+    return ", ".join(sorted({f"{each.of or 'a value'} to {each.dtype}" for each in found}))
 
 
 def origins(cells: Cells, step: Step) -> set[Step]:

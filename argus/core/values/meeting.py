@@ -71,11 +71,15 @@ def over_iterations(variable: Symbol, low: Index, high: Index, inner: Greatest) 
 
 
 def before(variable: Symbol, low: Index, high: Index, body: Poly) -> tuple[Greatest, Fraction] | None:
-    """The only maximum in the body, if its set is free of the variable and comes before [low, high) in their order."""
+    """The only maximum in the body, if its set is free of the variable and comes before [low, high) in their order.
+
+    The order is that of how many numbers there are: where a range starts depends on which variable is bound first.
+    """
     found = polys.greatest_in(body)
     if len(found) != 1 or found[0][1] <= 0:
         return None
     atom, factor = found[0]
     if variable in symbols(atom.low, atom.high) | atom.where.free:
         return None
-    return (atom, factor) if (atom.low.digest, atom.high.digest) < (low.digest, high.digest) else None
+    own, other = algebra.sub(atom.high, atom.low), algebra.sub(high, low)
+    return (atom, factor) if own.digest < other.digest else None

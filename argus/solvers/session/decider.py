@@ -13,7 +13,7 @@ from argus.solvers.session.product_facts import has_product_facts, product_facts
 from argus.solvers.session.slicing import abstract_products, cone, multiplies
 from argus.solvers.session.witnesses import Witness, Witnesses
 
-_WITNESS = "an earlier model"
+WITNESS = "an earlier model"
 _TRIED = 3
 """How many earlier models to try as a source of sizes for a query."""
 _SOON = STEPS_PER_SECOND
@@ -51,7 +51,7 @@ class Decider:
             witness = witness or self.answers.witnesses.newest_of((denied, *connected))
             witness = witness or self._model_with_earlier_sizes(connected, denied)
             witness = witness or self._model_of_one_disjunct(connected, denied)
-        answer = witness.found(_WITNESS) if witness else self.whole((*connected, denied), steps, hint=any_model)
+        answer = witness.found(WITNESS) if witness else self.whole((*connected, denied), steps, hint=any_model)
         if not isinstance(answer, Sat) or not others:
             return answer
         if any_model and self.answers.witnesses.of(others) is not None:
@@ -91,7 +91,7 @@ class Decider:
             return abstract if isinstance(abstract, Unsat) else None
         made = linear_instance(assertions, abstract.model, all_symbols=True)
         found = None if made is None else self._extended_model(made[0], made[1], assertions)
-        return None if found is None else found.found(_WITNESS)
+        return None if found is None else found.found(WITNESS)
 
     def _ask(self, assertions: tuple[Cond, ...], steps: int | None = None) -> Answer:
         return self.answers.answer(Query(assertions), steps=steps)

@@ -8,19 +8,22 @@ from attrs import define, field
 
 from argus.core.algebra import FALSE, TRUE, all_of, negate
 from argus.core.index import And, Cond, Index
-from argus.core.query import STEPS_PER_SECOND, Answer, Budget, GaveUp, Unsat
+from argus.core.query import STEPS_PER_SECOND, Answer, Budget, GaveUp, Sat, Unsat
 from argus.solvers.base import Solver, definedness
 from argus.solvers.cache import Cache, Implication
 from argus.solvers.session.answers import Answers, Stats
-from argus.solvers.session.decider import Decider
+from argus.solvers.session.decider import WITNESS, Decider
 from argus.solvers.session.fixed_symbols import contradicts_by_bounds
 from argus.solvers.session.minimal import minimal
 from argus.solvers.session.slicing import multiplies
+from argus.solvers.session.witnesses import Witness
 
 _NORMAL_FORM = "normal form"
 _TOGETHER = 128
 """The most goals that `prove_each` puts into one query."""
 _TOGETHER_STEPS = STEPS_PER_SECOND
+_REFUTING = 8
+"""How many models in which a goal does not hold are kept."""
 
 
 @define
@@ -37,6 +40,8 @@ class Session:
     _decider: Decider = field(init=False, repr=False)
     _put: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
     _shown: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
+    _refuting: dict[Cond, list[Witness]] = field(factory=dict[Cond, "list[Witness]"], init=False, repr=False)
+    """Models in which a goal does not hold: the same goal is asked under many hypotheses."""
     _soon: dict[tuple[Implication, int | None], Answer] = field(
         factory=dict["tuple[Implication, int | None]", Answer], init=False, repr=False
     )
@@ -131,12 +136,20 @@ class Session:
         hypotheses, goal = asked
         pieces = _pieces(hypotheses)
         denied = negate(goal)
+        refuting = self._refuting.setdefault(goal, []) if any_model else []
+        witness = next((each for each in refuting if each.satisfies(pieces)), None)
+        if witness is not None:
+            self._answers.count("memory_hits")
+            return self._keep(asked, witness.found(WITNESS), any_model=True)
         if _follows_by_form(pieces, goal, denied):
             return self._by_form(asked)
         answer = self._decider.decide(pieces, denied, any_model=any_model, steps=steps)
         if steps is not None and isinstance(answer, GaveUp):
             self._soon[asked, steps] = answer
             return answer
+        newest = self._answers.witnesses.newest_of((denied,)) if any_model and isinstance(answer, Sat) else None
+        if newest is not None:
+            refuting[:] = [newest, *refuting[: _REFUTING - 1]]
         return self._keep(asked, answer, any_model=any_model and not isinstance(answer, Unsat))
 
     def _by_form(self, asked: Implication) -> Answer:

@@ -22,22 +22,33 @@ _LONGEST_SHIFT = 64
 class Witness:
     """One assignment; a symbol without a value in the model has the number of its range nearest to zero.
 
-    elements: of arrays; all others are 0.
+    elements: of arrays; all others are 0. at_upper_ends: such a symbol has the greatest number of its range, if any.
     """
 
     model: dict[Symbol, int]
     elements: Elements = field(factory=dict[tuple[str, tuple[int, ...]], int])
+    at_upper_ends: bool = False
+    _completed: dict[Symbol, int] = field(init=False)
     _held: dict[Cond, bool] = field(factory=dict[Cond, bool], init=False)
     _values: dict[Node, Value] = field(factory=dict[Node, Value], init=False)
+    _raised: Witness | None = field(default=None, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._completed = _AtUpperEnds(self.model) if self.at_upper_ends else _Completed(self.model)
 
     def satisfies(self, assertions: Sequence[Cond]) -> bool:
         """Whether all assertions are defined and hold; False where one mentions what threads hold, or coordinates."""
         return all(self._holds(each) for each in assertions)
 
-    def raised(self, over: frozenset[Symbol]) -> Witness:
+    def raised(self) -> Witness:
         """The assignment with the greatest number of its range for each other symbol, where that has one."""
-        more = {each: each.high for each in over if each not in self.model and each.high is not None}
-        return Witness({**self.model, **more}, self.elements)
+        if self._raised is None:
+            self._raised = Witness(self.model, self.elements, at_upper_ends=True)
+        return self._raised
+
+    def over(self, names: frozenset[Symbol]) -> Witness:
+        """The assignment with values for all of these symbols."""
+        return Witness({**self.model, **{each: self._completed[each] for each in names}}, self.elements)
 
     def found(self, name: str) -> Sat:
         """The assignment as an answer. name: of what found it."""
@@ -52,14 +63,18 @@ class Witness:
         domains = _domains(condition)
         if domains is None:
             return False
-        values = _Completed(self.model)
         arrays = cast("Mapping[str, IntArray]", _Arrays(self.elements))
-        return all(bool(evaluate(each, values, (), arrays, self._values)) for each in (*domains, condition))
+        return all(bool(evaluate(each, self._completed, (), arrays, self._values)) for each in (*domains, condition))
 
 
 class _Completed(dict[Symbol, int]):
     def __missing__(self, symbol: Symbol) -> int:
         return nearest_to_zero(symbol)
+
+
+class _AtUpperEnds(dict[Symbol, int]):
+    def __missing__(self, symbol: Symbol) -> int:
+        return nearest_to_zero(symbol) if symbol.high is None else symbol.high
 
 
 class _Arrays:
@@ -103,9 +118,10 @@ class Witnesses:
                 return witness
         over = symbols(*assertions)
         for witness in self._known:
-            if not over <= witness.model.keys() and (raised := witness.raised(over)).satisfies(assertions):
-                self.add(raised)
-                return raised
+            if not over <= witness.model.keys() and witness.raised().satisfies(assertions):
+                found = witness.raised().over(over)
+                self.add(found)
+                return found
         return None
 
     def newest_of(self, assertions: Sequence[Cond]) -> Witness | None:

@@ -212,6 +212,7 @@ def _holds_record(
             reason = content_error(piece.value)
             yield Obligation("I4", what, store.step.stmt, algebra.FALSE, context, unknown=reason)
             continue
+        yield from _of_one_element(flow, store, piece.value, claim, context)
         for tag, expression in claim.record:
             yield _component_held(flow, store, places, piece.value, tag, expression, context)
         yield from _sum_obligations(flow, store, piece.value, claim, context, said=said)
@@ -223,6 +224,21 @@ def _is_prefix(view: View) -> bool:
     """Whether a view consists of the elements of its tensor below some extents, in the tensor's own coordinates."""
     plain = view.where is algebra.TRUE and view.peer is None and len(view.shape) == len(view.buffer.shape)
     return plain and all(at is algebra.coord(axis) for axis, at in enumerate(view.at))
+
+
+def _of_one_element(
+    flow: ValueFlow, store: Access, value: Data, claim: WrittenOnce, context: tuple[Cond, ...]
+) -> Iterator[Obligation]:
+    """I2: what is combined in a stored value, by sums or element by element, has one of each claimed name."""
+    names = [tag for tag, _ in claim.record if tag in value.record or tag in (value.sets or {})]
+    if not names or any(value.form == each.name for each in flow.timeline.kernel.parameters):
+        return
+    summed = [tag for tag in names if tag not in value.record]
+    what = f"all that is combined in an element of `{store.view.buffer.name}` has one {', '.join(names)}"
+    reason = f"the stored value is a sum over `{summed[0]}`" if summed else ""
+    goal = algebra.FALSE if summed else algebra.TRUE
+    compared = sum(value.record[tag].table.size for tag in names if tag in value.record)
+    yield Obligation("I2", what, store.step.stmt, goal, context, unknown=reason, compared=compared)
 
 
 def _component_held(

@@ -37,7 +37,7 @@ from argus.core.proof.values.in_cases import MOST_TESTS, common_test
 from argus.core.proof.values.in_words import in_words
 from argus.core.proof.values.made_of import MadeOf, Reading, common_guards, single, without_guards
 from argus.core.proof.values.named_parts import Part, common_context, known_tags
-from argus.core.proof.values.part_counts import count
+from argus.core.proof.values.part_counts import count, without_decided_extrema
 from argus.core.proof.values.ties import Tie, ties
 from argus.core.values.expr import Choose, Compare, Expr, Infinity, ReduceOp, fn
 from argus.core.values.expr import Number as Rational
@@ -250,7 +250,9 @@ class Contents:
         found = count(parts, op)
         if found is None and op == "sum":
             found = count([joined_runs(each, holds) for each in parts], op)
-        return None if found is None or symbols(found) & self.cells.tables.known.keys() else found
+        if found is None or symbols(found) & self.cells.tables.known.keys():
+            return None
+        return without_decided_extrema(found, lambda goal: self.flow.holds(self._context, goal))
 
     def _ties(self) -> tuple[Tie, ...]:
         if self._related is None:

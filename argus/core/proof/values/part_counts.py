@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Bin, Cond, Const, Index, Sym, Symbol
+from argus.core.index import Bin, Cond, Const, Coord, Index, Node, Sym, Symbol
 from argus.core.proof.values.content import COUNTED
 from argus.core.proof.values.named_parts import Binder, Part
 from argus.core.values.expr import ReduceOp
-from argus.core.walk import substitute, symbols
+from argus.core.walk import fold, mentions, rebuild, substitute, symbols
 
 
 def count(parts: Iterable[Part], op: ReduceOp) -> Index | None:
@@ -104,3 +104,22 @@ def _digits(binders: Iterable[Binder], factors: Mapping[Symbol, int]) -> list[_D
         if not isinstance(lower.length, Const) or lower.factor * lower.length.value > upper.factor:
             return None
     return found
+
+
+def without_decided_extrema(count: Index, holds: Callable[[Cond], bool]) -> Index:
+    """The count without the minima and maxima of sizes and blocks that one operand always is."""
+
+    def visit(node: Node, parts: Sequence[Node]) -> Node:
+        found = rebuild(node, parts)
+        if not isinstance(found, Bin) or found.op not in ("min", "max") or mentions(found, (Coord,)):
+            return found
+        if COUNTED in symbols(found):
+            return found
+        for low, high in ((found.left, found.right), (found.right, found.left)):
+            if holds(algebra.le(low, high)):
+                return low if found.op == "min" else high
+        return found
+
+    made = fold(count, visit)
+    assert isinstance(made, Index)
+    return made

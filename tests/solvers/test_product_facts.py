@@ -57,3 +57,20 @@ def test_products_without_a_common_factor_yield_no_facts() -> None:
     assert product_facts((le(mul(p, d), mul(q, t)),)) == ()
     assert product_facts((le(add(p, q), t),)) == ()
     assert not has_product_facts((le(mul(p, d), mul(q, t)), le(add(p, q), t)))
+
+
+QUOTIENTS = (lt(t, mul(mul(p, q), d)), le(p, floordiv(floordiv(t, d), q)), le(1, d), le(1, q))
+
+
+def test_facts_about_quotients_hold_and_decide_that_a_coordinate_is_below_its_extent() -> None:
+    """(t // d) // q < p where t < p q d: the first coordinate of an element of a flattened tensor."""
+    for given in (QUOTIENTS[1:], (*QUOTIENTS[2:], le(floordiv(floordiv(t, d), q), mul(mul(p, q), d)))):
+        facts = product_facts(given)
+        assert facts
+        for numbers in product(range(14), range(1, 4), range(1, 4), range(1, 4)):
+            model = dict(zip((each.symbol for each in (t, p, q, d)), numbers, strict=True))
+            if evaluate(all_of(given), model):
+                assert evaluate(all_of(facts), model), model
+    solver, budget = get("cvc5"), Budget()
+    assert isinstance(solver.check(general(QUOTIENTS), budget), Sat)
+    assert isinstance(solver.check(general((*QUOTIENTS, *product_facts(QUOTIENTS))), budget), Unsat)

@@ -1,4 +1,5 @@
-"""Facts that relate products with a common factor: a <= b implies a d <= b d, where d >= 0.
+"""Facts that relate products with a common factor: a <= b implies a d <= b d, where d >= 0; and quotients to products:
+x // d < r exactly where x < d r, where d >= 1.
 
 Given these facts, a solver can treat the products as unknowns of linear arithmetic.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import islice
 from typing import TypeGuard
 
@@ -15,12 +17,14 @@ from argus.core.index import Bin, Cmp, Cond, Const, Index, Sum
 from argus.core.walk import within
 
 _FACTORS = 3
+_NESTED = 2
+"""Quotients of quotients, as the coordinates of an element of a flattened tensor are."""
 _MOST = 96
 """Facts to add at most."""
 
 
 def product_facts(conditions: Sequence[Cond]) -> tuple[Cond, ...]:
-    """Facts about products that the conjunction of the conditions implies; none if no two products share a factor."""
+    """Facts about products that the conjunction of the conditions implies; none if no two share a factor or divisor."""
     return tuple(islice(dict.fromkeys(_facts(conditions)), _MOST))
 
 
@@ -30,6 +34,7 @@ def has_product_facts(conditions: Sequence[Cond]) -> bool:
 
 
 def _facts(conditions: Sequence[Cond]) -> Iterator[Cond]:
+    yield from _quotient_facts(conditions)
     found_products = (node for c in conditions for node in within(c) if _is_product(node))
     products: dict[Index, tuple[Index, ...]] = {node: tuple(_factors(node)) for node in found_products}
     shared = Counter(factor for factors in products.values() for factor in dict.fromkeys(factors))
@@ -38,6 +43,26 @@ def _facts(conditions: Sequence[Cond]) -> Iterator[Cond]:
             known = set(products)
             yield from _products_with(factor, known, tuple(_positive(conditions)))
             yield from _extremum_facts(factor, known)
+
+
+def _quotient_facts(conditions: Sequence[Cond]) -> Iterator[Cond]:
+    """How a quotient compares with the rest of each product that has its divisor as a factor."""
+    nodes = dict.fromkeys(node for each in conditions for node in within(each))
+    quotients = [each for each in nodes if isinstance(each, Bin) and each.op == "//"]
+    products: dict[Index, None] = dict.fromkeys(each for each in nodes if _is_product(each))
+    for _ in range(_NESTED):
+        for quotient, product in [(q, p) for q in quotients for p in products]:
+            factors, divisor = list(_factors(product)), quotient.right
+            if divisor not in factors or quotient in factors:
+                continue
+            factors.remove(divisor)
+            rest = reduce(algebra.mul, factors)
+            positive = algebra.le(1, divisor)
+            below, above = algebra.lt(quotient.left, product), algebra.le(product, quotient.left)
+            yield algebra.implies(algebra.all_of((positive, below)), algebra.lt(quotient, rest))
+            yield algebra.implies(algebra.all_of((positive, above)), algebra.le(rest, quotient))
+            if _is_product(rest):
+                products[rest] = None
 
 
 def _is_product(node: object) -> TypeGuard[Bin]:

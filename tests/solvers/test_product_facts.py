@@ -64,7 +64,8 @@ QUOTIENTS = (lt(t, mul(mul(p, q), d)), le(p, floordiv(floordiv(t, d), q)), le(1,
 
 def test_facts_about_quotients_hold_and_decide_that_a_coordinate_is_below_its_extent() -> None:
     """(t // d) // q < p where t < p q d: the first coordinate of an element of a flattened tensor."""
-    for given in (QUOTIENTS[1:], (*QUOTIENTS[2:], le(floordiv(floordiv(t, d), q), mul(mul(p, q), d)))):
+    place, shape = floordiv(floordiv(t, d), q), mul(mul(p, q), d)
+    for given in ((lt(t, shape), le(0, place)), (le(shape, t), le(0, place)), (le(place, shape),)):
         facts = product_facts(given)
         assert facts
         for numbers in product(range(14), range(1, 4), range(1, 4), range(1, 4)):

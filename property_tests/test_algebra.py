@@ -11,7 +11,8 @@ from hypothesis.strategies import SearchStrategy
 
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
-from argus.core.walk import evaluate, show, substitute
+from argus.core.index_text import show
+from argus.core.walk import evaluate, substitute
 from property_tests.depth import examples
 
 # The constructors use ranges as facts: unbounded, signed, non-negative, positive, and a single value.

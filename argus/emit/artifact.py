@@ -11,9 +11,9 @@ from argus.core import algebra
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.dtype import DTYPES
 from argus.core.index import Symbol
+from argus.core.index_text import show
 from argus.core.ir import Assume, Copy, Kernel, Strided, walk
 from argus.core.target import DESCRIPTOR_BYTES, LARGEST_SIZE
-from argus.core.walk import show
 from argus.emit.address import span_in_elements
 from argus.emit.cuda.guards import Guard
 from argus.emit.cuda.plan import Plan, TensorMap, uses_pdl

@@ -8,9 +8,9 @@ from pathlib import Path
 from attrs import frozen
 
 from argus.core.dsl.programs import ProgramTemplate
+from argus.core.index_text import show
 from argus.core.ir import Program
 from argus.core.proof.outputs.launch_context import launch_contexts
-from argus.core.walk import show
 from argus.emit.artifact import Artifact
 from argus.emit.build import build
 from argus.emit.hip.toolchain import write_files

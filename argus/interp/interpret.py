@@ -11,10 +11,11 @@ import numpy.typing as npt
 from argus.core.algebra import TRUE
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.index import Index, Sym, Symbol
+from argus.core.index_text import show
 from argus.core.ir import Assume, Buffer, Kernel, Program, walk
 from argus.core.proof.obligation import INVARIANT_PRIORITY
 from argus.core.span import Span
-from argus.core.walk import evaluate, show, symbols
+from argus.core.walk import evaluate, symbols
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.memory.loading import outputs, satisfies_promise
 from argus.interp.programs import launch_sizes, run_program

@@ -9,11 +9,11 @@ from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Symbol
+from argus.core.index_text import show
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.symbolic import Condition
 from argus.core.layout.symbolic.facts import facts_from
 from argus.core.query import STEPS_PER_SECOND, Answer, Budget, GaveUp, Query, Sat, Unsat
-from argus.core.walk import show
 from argus.core.walk import symbols as symbols_of
 from argus.solvers.base import Capabilities, Solver
 from argus.solvers.session.session import Session

@@ -18,6 +18,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
+from argus.core.index_text import show
 from argus.core.layout import coalesce, complement, compose, divide, inverse, values
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.inttuple import IntTuple
@@ -37,7 +38,7 @@ from argus.core.layout.symbolic.facts import conjuncts, divisors
 from argus.core.layout.symbolic.sizes import condition_of, node_of
 from argus.core.layout.values import Layout
 from argus.core.query import Budget
-from argus.core.walk import evaluate, show
+from argus.core.walk import evaluate
 from argus.core.walk import symbols as symbols_of
 from argus.layout.conditions import Chain, SideCondition, Values, check_condition, prover_of, unique_names
 from argus.solvers.base import Solver

@@ -13,10 +13,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from argus.core.diagnostic import ArgusError
+from argus.core.index_text import show
 from argus.core.ir import Kernel, Program
 from argus.core.ir.pretty import pretty
 from argus.core.proof.outputs.launch_context import launch_contexts
-from argus.core.walk import show
 from argus.emit.build import build
 from argus.emit.build_program import build_program
 from argus.emit.cuda.text import cuda_text

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from argus.core.algebra import FALSE, const
 from argus.core.index import Cond, Coord, Held, Read, Symbol
+from argus.core.index_text import show
 from argus.core.query import Query
-from argus.core.walk import evaluate, mentions, show, substitute
+from argus.core.walk import evaluate, mentions, substitute
 from argus.solvers.base import definedness
 
 

@@ -12,6 +12,7 @@ from argus.core import algebra
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.dsl.kernel import Template
 from argus.core.index import And, Cond, Index, Symbol
+from argus.core.index_text import show
 from argus.core.invariants import INVARIANTS
 from argus.core.ir import Buffer, Kernel
 from argus.core.proof.analysis import Analysis, analyse
@@ -20,7 +21,7 @@ from argus.core.proof.obligation import INVARIANT_PRIORITY, Obligation
 from argus.core.proof.outputs.data_contracts import declared_promises, promise_witnesses
 from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
 from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
-from argus.core.walk import evaluate, show
+from argus.core.walk import evaluate
 from argus.interp.search.runs import Runs
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache

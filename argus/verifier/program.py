@@ -10,6 +10,7 @@ from attrs import define, evolve, field
 
 from argus.core.check.reads import written_tensors
 from argus.core.dsl.programs import ProgramTemplate
+from argus.core.index_text import show
 from argus.core.ir import Buffer, Copy, Kernel, Program, program_claims, walk
 from argus.core.proof.analysis import Analysis, analyse
 from argus.core.proof.outputs.launch_context import LaunchContext, launch_contexts
@@ -23,7 +24,6 @@ from argus.core.values.expr import Expr
 from argus.core.values.formula_text import formula_text
 from argus.core.values.rewriting import elements, written_size
 from argus.core.verdict import Crossing, ProgramReport, Proved, Refuted, Report, Verdict
-from argus.core.walk import show
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.solvers.choice import resolve

@@ -11,6 +11,7 @@ from attrs import frozen
 
 from argus.core.algebra import TRUE
 from argus.core.index import Const, Coord, Index
+from argus.core.index_text import show
 from argus.core.ir import (
     Assert,
     Atomic,
@@ -30,7 +31,6 @@ from argus.core.ir import (
     axes_of,
     walk,
 )
-from argus.core.walk import show
 
 Array = npt.NDArray[Any]
 Exact = npt.NDArray[np.float64]

@@ -9,7 +9,8 @@ import pytest
 from argus.core import algebra, interval
 from argus.core.algebra import FALSE, TRUE, add, all_of, any_of, const, eq, floordiv, le, lt, mod, mul, negate, sub, sym
 from argus.core.index import Bin, Index, Symbol
-from argus.core.walk import children, evaluate, mentions, show, substitute, symbols, topological
+from argus.core.index_text import show
+from argus.core.walk import children, evaluate, mentions, substitute, symbols, topological
 
 M, K = (sym(Symbol(name, "size", 0, 1 << 30)) for name in ("M", "K"))
 T = sym(Symbol("thread", "thread", 0, 255))

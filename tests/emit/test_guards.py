@@ -12,8 +12,8 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.diagnostic import ArgusError
+from argus.core.index_text import show
 from argus.core.ir import Kernel, Strided
-from argus.core.walk import show
 from argus.emit.build import build
 from argus.emit.cuda.guards import guard_text, guards
 from argus.emit.cuda.nvrtc import compile_cuda

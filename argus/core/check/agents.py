@@ -8,6 +8,7 @@ from argus.core.check.executor import Executor, error_at
 from argus.core.check.parts import views
 from argus.core.diagnostic import Diagnostic
 from argus.core.index import Coord, Node
+from argus.core.index_text import show
 from argus.core.ir import (
     Advance,
     Arrive,
@@ -31,7 +32,7 @@ from argus.core.ir import (
     Wait,
     walk,
 )
-from argus.core.walk import mentions, only_as_quotient, show, symbols
+from argus.core.walk import mentions, only_as_quotient, symbols
 
 _WARPGROUP = 4
 _RESERVED = ("", "cta")

@@ -10,8 +10,8 @@ from argus.core.check.executor import error_at
 from argus.core.check.parts import views
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.index import Sym
+from argus.core.index_text import show
 from argus.core.ir import Arrive, Copy, Kernel, Stmt, Sync, View, walk
-from argus.core.walk import show
 
 
 def check_clusters(kernel: Kernel) -> Iterator[Diagnostic]:

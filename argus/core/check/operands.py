@@ -11,11 +11,12 @@ from argus.core.check.folds import fold_error
 from argus.core.check.register_operands import holds_operands
 from argus.core.diagnostic import Diagnostic
 from argus.core.index import Const, Coord, Index
+from argus.core.index_text import show
 from argus.core.ir import Copy, Fold, Map, Mma, Staged, Stmt, View
 from argus.core.ir.element_walk import gets
 from argus.core.layout import TV, Layout
 from argus.core.memory.swizzle_tiles import tile_columns
-from argus.core.walk import mentions, show
+from argus.core.walk import mentions
 
 
 def check_operands(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:

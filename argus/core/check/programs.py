@@ -8,8 +8,9 @@ from argus.core.algebra import FALSE
 from argus.core.check.formulas import formula_faults
 from argus.core.check.reads import written_tensors
 from argus.core.diagnostic import Diagnostic, Label
+from argus.core.index_text import show
 from argus.core.ir import Assume, Buffer, Launch, Program, program_claims, walk
-from argus.core.walk import show, substitute
+from argus.core.walk import substitute
 
 
 def check_program(program: Program) -> tuple[Diagnostic, ...]:

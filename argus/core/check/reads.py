@@ -8,8 +8,9 @@ from argus.core.check.executor import error_at
 from argus.core.check.parts import expressions
 from argus.core.diagnostic import Diagnostic
 from argus.core.index import Coord, Read
+from argus.core.index_text import show
 from argus.core.ir import Atomic, Buffer, Copy, Kernel, Let, Map, Stmt, Tag, View, walk
-from argus.core.walk import mentions, show, topological
+from argus.core.walk import mentions, topological
 
 
 def check_reads(kernel: Kernel) -> Iterator[Diagnostic]:

@@ -18,6 +18,7 @@ from argus.core.dsl.tiles.values import RegisterTile, covering_tile
 from argus.core.dsl.tracer import current
 from argus.core.dsl.views import Tensor
 from argus.core.index import Cond, Coord, Index, Read, Sym, Symbol
+from argus.core.index_text import show
 from argus.core.ir import (
     Assert,
     Assume,
@@ -34,7 +35,7 @@ from argus.core.ir import (
     axes_of,
     whole,
 )
-from argus.core.walk import mentions, show, substitute, symbols, topological
+from argus.core.walk import mentions, substitute, symbols, topological
 
 Names = Mapping[str, IntLike | Tensor]
 Record = CoordinateFunction[Names]

@@ -15,8 +15,8 @@ from argus.core.dsl.faults import fault
 from argus.core.dsl.handles import Int, IntLike, axis_values, uniform_index
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.index import Index
+from argus.core.index_text import show
 from argus.core.ir import Sync
-from argus.core.walk import show
 
 
 class Cluster:

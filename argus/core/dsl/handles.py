@@ -8,7 +8,8 @@ from typing import NoReturn, TypeVar, Union
 from argus.core import algebra
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.index import Cond, Const, Coord, Index
-from argus.core.walk import mentions, show
+from argus.core.index_text import show
+from argus.core.walk import mentions
 
 
 class ElementWise:

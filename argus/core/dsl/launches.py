@@ -20,9 +20,10 @@ from argus.core.dsl.tracer import is_tracing
 from argus.core.dsl.views import Tensor
 from argus.core.dtype import DType
 from argus.core.index import Const, Index, Sym, Symbol
+from argus.core.index_text import show
 from argus.core.ir import Assert, Buffer, Kernel, Launch, View, whole
 from argus.core.span import Span
-from argus.core.walk import show, substitute, symbols
+from argus.core.walk import substitute, symbols
 
 
 class Launches:

@@ -12,9 +12,9 @@ from argus.core.dsl.tiles.fragments import Fragment
 from argus.core.dsl.tracer import current
 from argus.core.dsl.views import Tensor
 from argus.core.index import Cond, Const
+from argus.core.index_text import show
 from argus.core.ir import Mma, View
 from argus.core.tiling import TiledMma, WarpgroupMma, smallest_k
-from argus.core.walk import show
 
 Factor = Fragment | Tensor
 

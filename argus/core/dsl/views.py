@@ -28,9 +28,10 @@ from argus.core.dsl.tracer import current
 from argus.core.dsl.values import Value, chosen, element_value, in_formula
 from argus.core.dtype import DType
 from argus.core.index import Const, Index
+from argus.core.index_text import show
 from argus.core.ir import TagOf, View, static
 from argus.core.layout import TV
-from argus.core.walk import show, substitute
+from argus.core.walk import substitute
 
 
 class TagNames:

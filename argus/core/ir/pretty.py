@@ -7,6 +7,7 @@ from typing import assert_never
 
 from argus.core.algebra import TRUE
 from argus.core.index import Coord, Index
+from argus.core.index_text import show
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -69,7 +70,6 @@ from argus.core.ir import (
 )
 from argus.core.layout import TV
 from argus.core.values.formula_text import formula_text, restriction_text
-from argus.core.walk import show
 
 Ordering = Arrive | Await | Sync | Commit | Wait | Fence | Edit | Advance | Policy
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from argus.core.algebra import TRUE, coord
 from argus.core.index import Coord, Held, Index, Read, Sym, Symbol
+from argus.core.index_text import show
 from argus.core.ir import (
     Assert,
     Atomic,
@@ -36,7 +37,7 @@ from argus.core.serde.texts import text_violations
 from argus.core.serde.writing import parts
 from argus.core.target import LARGEST_SIZE
 from argus.core.values.rewriting import bound_variables, free_symbols
-from argus.core.walk import show, substitute, symbols, topological
+from argus.core.walk import substitute, symbols, topological
 
 _NAME = re.compile(r"[\w.]+( [\w.]+)*")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from argus.core.index_text import show as show_index
 from argus.core.values.atoms import (
     Above,
     Atom,
@@ -19,7 +20,6 @@ from argus.core.values.atoms import (
     Poly,
     Prefix,
 )
-from argus.core.walk import show as show_index
 
 
 def show(of: Poly) -> str:

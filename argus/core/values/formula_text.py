@@ -107,7 +107,7 @@ class _Writer:
         return self.index(test).text
 
     def index(self, node: Index | Cond) -> _Text:
-        """An integer or a condition in Python's syntax, where `walk.show` writes for a reader."""
+        """An integer or a condition in Python's syntax, where `index_text.show` writes for a reader."""
         return fold(node, self._index)
 
     def _index(self, node: Node, parts: Sequence[_Text]) -> _Text:

@@ -6,8 +6,8 @@ from typing import cast
 
 import numpy as np
 
+from argus.core.index_text import show
 from argus.core.ir import Buffer, Copy, Stmt, Strided
-from argus.core.walk import show
 from argus.interp.compiled_kernel import CopyPlan, Side, first_where, registers_of
 from argus.interp.machine.waves import Operation, SharedAccess, Wave
 from argus.interp.memory.atomic_stores import Part, combine

@@ -16,8 +16,9 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.diagnostic import ArgusError
 from argus.core.index import Bin, Const, Coord, Index
+from argus.core.index_text import show
 from argus.core.ir import Buffer, Copy, For, If, Kernel, Mma, Roles, Stmt, View, bodies, static, walk, with_bodies
-from argus.core.walk import mentions, show, substitute, symbols, topological
+from argus.core.walk import mentions, substitute, symbols, topological
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import run_prepared
 from argus.interp.search.schedule import Schedule

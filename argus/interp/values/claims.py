@@ -8,6 +8,7 @@ import numpy as np
 
 from argus.core.algebra import TRUE, coord
 from argus.core.index import Cond, Index, Symbol
+from argus.core.index_text import show
 from argus.core.ir import (
     Assert,
     Covers,
@@ -23,7 +24,7 @@ from argus.core.ir import (
     static,
 )
 from argus.core.layout import TV
-from argus.core.walk import evaluate, show
+from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import first_where, registers_of
 from argus.interp.machine.waves import SharedAccess, Wave
 from argus.interp.memory.cells import BOTTOM, MISSING, BoolArray, IntArray

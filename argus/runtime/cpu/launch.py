@@ -15,8 +15,8 @@ import numpy.typing as npt
 from attrs import field, frozen
 
 from argus.core.dtype import DTYPES
+from argus.core.index_text import show
 from argus.core.ir import Alloc, Kernel, Strided, walk
-from argus.core.walk import show
 from argus.emit.artifact import LaunchInfo, TensorMapArgument
 from argus.emit.cpu.compiler import Executable
 from argus.emit.cpu.shared_arrays import GUARD

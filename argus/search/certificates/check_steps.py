@@ -10,12 +10,12 @@ from typing import TypeVar
 from attrs import field, frozen
 
 from argus.core.diagnostic import ArgusError
+from argus.core.index_text import show
 from argus.core.ir import Kernel
 from argus.core.ir.pretty import pretty
 from argus.core.query import Budget
 from argus.core.serde import MalformedError, read
 from argus.core.verdict import Proved
-from argus.core.walk import show
 from argus.interp.search.search import assumed, holds
 from argus.search.certificates import certificate, claims
 from argus.search.certificates.certificate import Certificate, Proof

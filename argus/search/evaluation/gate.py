@@ -14,9 +14,9 @@ from typing import Protocol, cast
 from attrs import define, evolve, frozen
 
 from argus.core.diagnostic import ArgusError
+from argus.core.index_text import show
 from argus.core.ir import Kernel
 from argus.core.verdict import Proved, Refuted, Report
-from argus.core.walk import show
 from argus.emit.artifact import Artifact
 from argus.emit.resources import compiled_from_report
 from argus.interp.search.search import assumed, holds

@@ -8,8 +8,8 @@ from typing import assert_never
 import numpy as np
 from ml_dtypes import bfloat16
 
+from argus.core.index_text import show
 from argus.core.ir import Kernel
-from argus.core.walk import show
 from argus.interp.search.search import assumed, holds
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem

@@ -15,9 +15,9 @@ from typing import NoReturn
 from attrs import evolve, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.index_text import show
 from argus.core.ir import Assert, Kernel, walk
 from argus.core.ir.pretty import pretty
-from argus.core.walk import show
 from argus.interp.search.search import assumed, holds
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.policy.planner import Step

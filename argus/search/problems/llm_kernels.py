@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import bf16
+from argus.core.index_text import show
 from argus.core.ir import Kernel, Tag, walk
 from argus.core.verdict import Proved
-from argus.core.walk import show
 from argus.runtime.sandbox import Refused, trace_text
 from argus.search.problems.kernel_file import KernelFile, signature
 from argus.search.problems.problem import Problem

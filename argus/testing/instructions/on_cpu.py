@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from argus.core.index_text import show
 from argus.core.ir import Buffer
-from argus.core.walk import show
 from argus.emit.cpu.compiler import compile_unit
 from argus.runtime.cpu.launch import Limits, laid_out, run_unit, schedule_of, strides_of, view_of
 from argus.runtime.cpu.validate import emitted, unit

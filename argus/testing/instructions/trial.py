@@ -10,8 +10,8 @@ import numpy.typing as npt
 from attrs import frozen
 
 from argus.core.dtype import DType
+from argus.core.index_text import show
 from argus.core.ir import Buffer, Kernel
-from argus.core.walk import show
 from argus.interp.run import run
 from argus.language import Tensor, kernel, sm_90a
 

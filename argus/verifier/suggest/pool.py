@@ -10,6 +10,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.dsl.tiles.values import RegisterTile
 from argus.core.index import Const, Index, Sym, Symbol
+from argus.core.index_text import show
 from argus.core.ir import (
     Assert,
     Buffer,
@@ -35,7 +36,6 @@ from argus.core.ir import (
 from argus.core.ir.element_walk import gets
 from argus.core.layout import TV
 from argus.core.span import Frame, Span
-from argus.core.walk import show
 
 FILE = "<suggestion>"
 """The file name in the candidates' spans; their line is their number."""

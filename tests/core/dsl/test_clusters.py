@@ -9,9 +9,9 @@ import pytest
 from argus.core.check import clusters
 from argus.core.diagnostic import ArgusError
 from argus.core.dsl.kernel import Template
+from argus.core.index_text import show
 from argus.core.ir import Alloc, Arrive, Copy, Fence, Kernel, Sync, walk
 from argus.core.ir.pretty import pretty
-from argus.core.walk import show
 from argus.language import (
     Ring,
     Tensor,

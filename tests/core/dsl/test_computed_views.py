@@ -13,10 +13,11 @@ from argus.core.check import check
 from argus.core.dsl.handles import Int
 from argus.core.dsl.views import unflatten
 from argus.core.index import Symbol
+from argus.core.index_text import show
 from argus.core.ir import Assert, Products, walk
 from argus.core.ir.pretty import pretty
 from argus.core.ir.rewrite import rewrite_stmt
-from argus.core.walk import evaluate, show, symbols
+from argus.core.walk import evaluate, symbols
 from argus.interp.run import run
 from argus.language import (
     Tensor,

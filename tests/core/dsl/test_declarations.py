@@ -13,7 +13,7 @@ import pytest
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.index import Const
-from argus.core.walk import show
+from argus.core.index_text import show
 from argus.language import Template, Tensor, bf16, block_id, f32, gfx942, kernel, loop, sm_90a, sync, vmem
 from tests.core.dsl.tracing import fault_in, marked, template
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from argus.core.index import Const
+from argus.core.index_text import show
 from argus.core.ir import (
     Alloc,
     Assert,
@@ -25,7 +26,7 @@ from argus.core.ir import (
     Relation,
     Staged,
 )
-from argus.core.walk import IntArray, evaluate, show
+from argus.core.walk import IntArray, evaluate
 from argus.language import (
     Int,
     Swizzle,

@@ -12,8 +12,8 @@ import pytest
 
 from argus.core.check import check, check_program
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.index_text import show
 from argus.core.ir.pretty import program_text
-from argus.core.walk import show
 from argus.language import (
     Int,
     ProgramTemplate,

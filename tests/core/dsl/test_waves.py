@@ -16,9 +16,10 @@ from argus.core.check import check
 from argus.core.diagnostic import ArgusError
 from argus.core.dsl.handles import IntLike, unwrap
 from argus.core.index import Symbol
+from argus.core.index_text import show
 from argus.core.ir import If, Policy, Sync, walk
 from argus.core.verdict import Proved, Refuted
-from argus.core.walk import only_as_quotient, show
+from argus.core.walk import only_as_quotient
 from argus.emit.hip.text import hip_text
 from argus.interp.run import run
 from argus.language import (

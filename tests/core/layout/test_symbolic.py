@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from argus.core import algebra
+from argus.core.index_text import show
 from argus.core.layout import Layout, LayoutError
 from argus.core.layout.symbolic import Claim, Operations, Size, SymbolicLayout, symbols
 from argus.core.layout.symbolic.facts import facts_from
 from argus.core.layout.symbolic.polynomial import exact_quotient, lower_bound
-from argus.core.walk import show
 
 M, K, N = symbols("M K N")
 D = symbols("D", low=None)[0]

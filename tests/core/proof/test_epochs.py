@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from argus.core.algebra import TRUE
+from argus.core.index_text import show
 from argus.core.ir import Sync
 from argus.core.proof.dataflow.timeline import Timeline, timeline
 from argus.core.proof.sync.epochs import Epochs, barrier_balance_obligations, check_divergence, epochs_of
 from argus.core.verdict import Unknown
-from argus.core.walk import show
 from argus.interp.search.search import sizes_in_order
 from argus.language import Tensor, bf16, eq, gfx942, kernel, loop, sync, wave, when
 from argus.verifier.kernel import verify

@@ -20,9 +20,10 @@ from argus.core.dsl.tiles.values import check_layout
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.dsl.views import Tensor
 from argus.core.index import Const, Coord, Index
+from argus.core.index_text import show
 from argus.core.ir import Buffer, Copy, View
 from argus.core.layout import TV, Layout
-from argus.core.walk import show, topological
+from argus.core.walk import topological
 
 Operand = Tensor | Fragment
 Via = Atom | tuple[Atom, ...] | GroupQueue | Multicast

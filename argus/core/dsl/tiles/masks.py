@@ -10,9 +10,10 @@ from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import Bool, ElementWise
 from argus.core.dsl.tiles.values import RegisterTile
 from argus.core.index import Coord, Node
+from argus.core.index_text import show
 from argus.core.ir import Both, Either, Holds, Neither, Test
 from argus.core.layout import TV
-from argus.core.walk import show, topological
+from argus.core.walk import topological
 
 Build = Callable[[TV], Test]
 ElementCondition = Union["Mask", Bool, bool]

@@ -15,6 +15,7 @@ from attrs import field, frozen
 
 from argus.core import algebra
 from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Node, NodeT, Not, Or, Sym, Symbol
+from argus.core.index_text import show
 from argus.core.layout.symbolic.polynomial import (
     divide_monomial,
     exact_quotient,
@@ -23,7 +24,7 @@ from argus.core.layout.symbolic.polynomial import (
     polynomial,
     product,
 )
-from argus.core.walk import fold, rebuild, show, substitute, symbols, topological
+from argus.core.walk import fold, rebuild, substitute, symbols, topological
 
 
 def conjuncts(conditions: Iterable[Cond]) -> tuple[Cond, ...]:

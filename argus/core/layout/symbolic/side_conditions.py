@@ -9,9 +9,9 @@ from attrs import define, field, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Index
+from argus.core.index_text import show
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.symbolic.facts import Facts, conjuncts, divisors, facts_from
-from argus.core.walk import show
 
 
 class Oracle(Protocol):

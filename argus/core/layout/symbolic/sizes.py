@@ -7,8 +7,8 @@ from typing import NoReturn, Protocol, SupportsIndex, Union, cast, runtime_check
 
 from argus.core import algebra
 from argus.core.index import Bin, Cond, Const, Coord, Held, Index, Pick, Read, Sum, Sym, Symbol
+from argus.core.index_text import show
 from argus.core.layout.faults import LayoutError, malformed
-from argus.core.walk import show
 
 _NODES = (Const, Sym, Coord, Sum, Bin, Pick, Read, Held)
 

@@ -14,6 +14,7 @@ from argus.core import algebra
 from argus.core.atom import Operand
 from argus.core.check.operands import canonical_layout_error
 from argus.core.index import Bin, Cond, Coord, Index
+from argus.core.index_text import show
 from argus.core.ir import Copy, Mma, Staged, Strided, View
 from argus.core.layout.inttuple import IntTuple
 from argus.core.memory.swizzle_tiles import span_of, tile_columns
@@ -21,7 +22,7 @@ from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Step, Timeline
 from argus.core.proof.obligation import Obligation
-from argus.core.walk import IntArray, evaluate, mentions, show, substitute, symbols
+from argus.core.walk import IntArray, evaluate, mentions, substitute, symbols
 
 
 def box_obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:

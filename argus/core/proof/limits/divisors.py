@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from argus.core import algebra
 from argus.core.check import expressions
 from argus.core.index import And, Bin, Cond, Const, Index, Node
+from argus.core.index_text import show
 from argus.core.ir import Assert, Assume, Kernel, Relation, Stmt, walk
 from argus.core.proof.dataflow.timeline import Timeline, divides_safely
 from argus.core.proof.obligation import Obligation
-from argus.core.walk import show, topological, within
+from argus.core.walk import topological, within
 
 
 def divisor_obligations(timeline: Timeline) -> Iterator[Obligation]:

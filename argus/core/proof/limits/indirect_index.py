@@ -10,13 +10,14 @@ from collections.abc import Iterator
 
 from argus.core import algebra
 from argus.core.index import Cond, Coord, Held, Read
+from argus.core.index_text import show
 from argus.core.ir import Buffer, Copy, If, Stmt, View
 from argus.core.proof.dataflow.timeline import EvaluatedExprs, Timeline
 from argus.core.proof.limits.gathers import ROW_GATHER
 from argus.core.proof.limits.integers import arbitrary_element, read_width_obligations, width_obligations
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.data_contracts import index_in_bounds
-from argus.core.walk import mentions, show, substitute, topological
+from argus.core.walk import mentions, substitute, topological
 
 
 def indirect_index_obligations(line: Timeline) -> Iterator[Obligation]:

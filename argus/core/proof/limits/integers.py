@@ -7,6 +7,7 @@ from typing import cast
 
 from argus.core import algebra
 from argus.core.index import Bin, Cond, Const, Coord, Held, Index, Node, Pick, Read, Sum, Symbol
+from argus.core.index_text import show
 from argus.core.ir import Buffer, Copy, For, Map, Mma, Stmt, Strided, View, static
 from argus.core.ir.element_walk import indices
 from argus.core.proof.dataflow.access import Access
@@ -14,7 +15,7 @@ from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Segment, Step, Timeline
 from argus.core.proof.obligation import Obligation
 from argus.core.target import DESCRIPTOR_BYTES
-from argus.core.walk import fold, mentions, rebuild, show, substitute, symbols, topological
+from argus.core.walk import fold, mentions, rebuild, substitute, symbols, topological
 
 _INT32 = (1 << 31) - 1
 _INT64 = (1 << 63) - 1

@@ -8,6 +8,7 @@ import numpy as np
 
 from argus.core import algebra
 from argus.core.index import Cond, Coord, Index, Read
+from argus.core.index_text import show
 from argus.core.ir import Buffer, Copy, Staged, Strided, View
 from argus.core.layout import Layout
 from argus.core.proof.dataflow.access import Access, Accesses
@@ -15,7 +16,7 @@ from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Step, Timeline, is_gathered
 from argus.core.proof.limits import boxes, gathers, integers, vectors
 from argus.core.proof.obligation import Obligation
-from argus.core.walk import IntArray, mentions, show
+from argus.core.walk import IntArray, mentions
 
 
 def access_obligations(timeline: Timeline, accesses: Accesses, of: Callable[[Buffer], bool]) -> Iterator[Obligation]:

@@ -11,6 +11,7 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.check import has_masks, indirect_tags
 from argus.core.index import Index
+from argus.core.index_text import show
 from argus.core.ir import (
     Assert,
     Covers,
@@ -37,7 +38,6 @@ from argus.core.proof.outputs.writes import written_once_obligations
 from argus.core.proof.values.content import Content, Data, content_error, holds_once, nonempty
 from argus.core.proof.values.products import Multiplication
 from argus.core.proof.values.value_flow import ValueFlow
-from argus.core.walk import show
 
 
 def operand_obligations(flow: ValueFlow) -> Iterator[Obligation]:

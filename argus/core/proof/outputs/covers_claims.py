@@ -12,6 +12,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
+from argus.core.index_text import show
 from argus.core.ir import Assert, Covers, View
 from argus.core.layout import TV
 from argus.core.proof.dataflow.affine import affine, coordinate_axes
@@ -19,7 +20,7 @@ from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.values.content import Data
 from argus.core.proof.values.value_flow import ValueFlow
-from argus.core.walk import show, substitute, symbols
+from argus.core.walk import substitute, symbols
 
 
 @frozen(eq=False)

@@ -14,12 +14,13 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Coord, Index, Sym, Symbol
+from argus.core.index_text import show
 from argus.core.ir import Buffer, Kernel, Tag, View, walk, whole
 from argus.core.proof.outputs.data_sources import data_sources
 from argus.core.proof.prover import Prover
 from argus.core.proof.values.content import Names
 from argus.core.query import Sat, Unsat
-from argus.core.walk import show, substitute
+from argus.core.walk import substitute
 
 
 @frozen(eq=False)

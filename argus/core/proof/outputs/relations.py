@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.index import And, Cond, Index, Symbol
+from argus.core.index_text import show
 from argus.core.ir import Assert, Distinct, TagOf
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import sequential_tv
@@ -33,7 +34,7 @@ from argus.core.proof.values.content import (
     shift_content,
 )
 from argus.core.proof.values.value_flow import ValueFlow
-from argus.core.walk import IntArray, show, substitute, symbols
+from argus.core.walk import IntArray, substitute, symbols
 
 _CASES = 4096
 """Maximal number of distinct rows of one relation; a solver would not decide larger queries."""

@@ -10,6 +10,7 @@ import numpy as np
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import And, Cmp, Cond, Const, Coord, Held, Index, Read, Sym, Symbol
+from argus.core.index_text import show
 from argus.core.ir import Buffer, Kernel, View
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
@@ -18,7 +19,7 @@ from argus.core.proof.dataflow.timeline import Loop
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.segments import Segments, row_segments
 from argus.core.proof.outputs.tile_index import TileGrid, coordinate_terms, tile_grid
-from argus.core.walk import IntArray, mentions, show, substitute, symbols
+from argus.core.walk import IntArray, mentions, substitute, symbols
 
 
 def merged_store(kernel: Kernel, stores: Sequence[Access], *, guarded: bool = False) -> tuple[Separable, ...] | None:

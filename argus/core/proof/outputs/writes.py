@@ -9,6 +9,7 @@ import numpy as np
 from argus.core import algebra
 from argus.core.dtype import f32
 from argus.core.index import Bin, Cond, Const, Index
+from argus.core.index_text import show
 from argus.core.ir import Assert, Buffer, Covers, Products, View, WrittenOnce
 from argus.core.proof.dataflow.access import Access, Accesses
 from argus.core.proof.dataflow.affine import affine_over, at_any_element, coordinate_axes
@@ -36,7 +37,7 @@ from argus.core.proof.outputs.stored import is_reduction_store, stored_tensors, 
 from argus.core.proof.outputs.stored_tiles import coordinates_of, inside_tensor, source_of, store_layout
 from argus.core.proof.values.content import Data, content_error, holds_once, nonempty
 from argus.core.proof.values.value_flow import ValueFlow
-from argus.core.walk import show, substitute, topological
+from argus.core.walk import substitute, topological
 
 
 def unclaimed_output_obligations(flow: ValueFlow) -> Iterator[Obligation]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from argus.core.index_text import show
 from argus.core.proof.values.named_parts import Tags, known_tags
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Whole, fn
 from argus.core.values.rewriting import elements
-from argus.core.walk import show, substitute, symbols
+from argus.core.walk import substitute, symbols
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _COLLECTED = {"sum": "sum", "max": "maximum", "min": "minimum", "product": "product"}

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from argus.core import algebra
 from argus.core.index import Cond, Index
+from argus.core.index_text import show
 from argus.core.ir import Advance, Assume, Buffer, For, If, Kernel, Stmt, bodies, trips, walk
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.sync.roles.context import ProofContext
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage
 from argus.core.proof.sync.roles.sequential import TileEnumeration
-from argus.core.walk import show
 
 _WRAPS = 1 << 32
 

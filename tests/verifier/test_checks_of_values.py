@@ -9,10 +9,10 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.dtype import DType
-from argus.core.index import Cond
+from argus.core.index import Cond, Index
 from argus.core.proof import tile_claims
 from argus.core.proof.outputs import claims, product_formulas, relations, writes
-from argus.core.proof.values import alike_terms, contents, in_cases, ties
+from argus.core.proof.values import alike_terms, contents, in_cases, part_counts, ties
 from argus.core.proof.values.held import rescaling, tables
 from argus.core.proof.values.held.facts import Known
 from argus.core.query import Budget
@@ -97,6 +97,13 @@ def scales_belong_to_any_sum(patch: pytest.MonkeyPatch) -> None:
 
 def any_products_will_do(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(product_formulas, "difference", empty_message)
+
+
+def any_operand_is_the_least(patch: pytest.MonkeyPatch) -> None:
+    def reduced(count: Index, _: object) -> Index:
+        return part_counts.without_decided_extrema(count, always)
+
+    patch.setattr(contents, "without_decided_extrema", reduced)
 
 
 def every_change_of_a_table_is_a_step(patch: pytest.MonkeyPatch) -> None:
@@ -201,6 +208,7 @@ CASES: tuple[Case, ...] = (
     ("convolution_transposed_without_gaps", "I3", any_products_will_do),
     ("depthwise_exchanges_its_axes", "I3", any_products_will_do),
     ("second_row_from_an_element_on", "I39", every_change_of_a_table_is_a_step),
+    ("k_up_to_the_lesser_of_two_sizes", "I3", any_operand_is_the_least),
 )
 
 

@@ -79,8 +79,8 @@ COMPARED: Mapping[str, Callable[[Exact, Exact], Array]] = {"<": np.less, "<=": n
 
 
 def rounded(value: Value, unit: float) -> Value:
-    """The value in a type with this rounding; 0: as it is. Integers are not rounded."""
-    if not unit or not value.unit:
+    """The value in a type with this rounding; 0: as it is."""
+    if not unit:
         return value
     error = value.error + unit * (np.abs(value.exact) + value.error)
     return evolve(value, error=error, unit=max(unit, value.unit))

@@ -27,7 +27,7 @@ from argus.verifier.tagged_arrays import Known, Record, record_of
 
 Array = npt.NDArray[Any]
 _TOKEN = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|-?inf|[A-Za-z_]\w*|[(),*/+-]|<=|==|<)")
-_SPELLED = {"add": "+", "fma": "+", "sub": "-", "mul": "*", "div": "/", "max": "maximum", "min": "minimum"}
+_SPELLED = {"add": "+", "sub": "-", "mul": "*", "div": "/", "max": "maximum", "min": "minimum"}
 """How formulas write operations that they do not write by name."""
 _RESULT = re.compile(r"each element of `(\w+)` is (.*?)(?:, rounded on the way: ([\w, ]+))?")
 
@@ -43,9 +43,13 @@ class Stated:
     roundings: tuple[tuple[str, DType], ...] = ()
 
     def rounded(self, operation: str, value: Value) -> Value:
-        """What an operation of the formula computes, rounded as in the program."""
+        """What an operation of the formula computes, rounded as in the program. Integers stay as they are, unless what
+        is rounded is they themselves.
+        """
         shown = {match[1] for match in _TOKEN.finditer(self.form)}
-        mine = (dtype for name, dtype in self.roundings if name == operation or _SPELLED.get(name, name) not in shown)
+        mine = [dtype for name, dtype in self.roundings if name == operation]
+        if value.unit:
+            mine += [dtype for name, dtype in self.roundings if _SPELLED.get(name, name) not in shown]
         return rounded(value, max((rounding_of(dtype.numpy) for dtype in mine), default=0.0))
 
 
@@ -61,7 +65,7 @@ def _roundings(listed: str) -> Iterator[tuple[str, DType]]:
     """Those listed as `exp2 to bf16, sum to e4m3`."""
     types = {str(each): each for each in DTYPES}
     for operation, dtype in (each.rsplit(" to ", 1) for each in listed.split(", ") if each):
-        yield operation, types[dtype]
+        yield "add" if operation == "fma" else operation, types[dtype]  # formulas write `a * b + c`
 
 
 @frozen(eq=False)

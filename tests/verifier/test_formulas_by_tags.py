@@ -16,6 +16,8 @@ from argus.core.verdict import Proved
 from argus.interp.interpret import interpret
 from argus.runtime.cpu.validate import chosen_sizes, small_inputs
 from argus.runtime.run_references import compare_run
+from argus.verifier.formula_values import Value
+from argus.verifier.formulas import contents
 from argus.verifier.kernel import verify
 from argus.verifier.tagged_arrays import Known, record_of
 from property_tests.programs import CORPUS, templates
@@ -105,3 +107,26 @@ def test_a_tag_that_no_element_has_is_no_value() -> None:
     assert record is not None
     with pytest.raises(ValueError, match="a tag that no element has"):
         record.at_tags(NUMBERS, ["n"], (5,), evolve(KNOWN, sizes={N: 5}))
+
+
+OF_ONE = Value((), np.asarray(3.0), np.zeros(()), 2.0**-24)
+INTEGER = Value((), np.asarray(3.0), np.zeros(()), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rounding", "operation", "error"),
+    [
+        ("exp2 to bf16", "exp2", 3.0),
+        ("exp2 to bf16", "sum", 0.0),
+        ("fma to bf16", "add", 3.0),
+        ("max to bf16", "sum", 3.0),
+        ("a value to bf16", "sum", 3.0),
+    ],
+)
+def test_the_operation_that_is_rounded_has_the_error_of_its_type(rounding: str, operation: str, error: float) -> None:
+    """An operation that the formula does not show may be any of those that it shows."""
+    (line,) = (f"each element of `Y` is (sum over k of exp2(X)) + W, rounded on the way: {rounding}",)
+    stated = contents([line])["Y"]
+    assert stated.rounded(operation, OF_ONE).error == error * 2.0**-8
+    named = operation in rounding or rounding.startswith("fma")
+    assert stated.rounded(operation, INTEGER).error == (error * 2.0**-8 if named else 0)

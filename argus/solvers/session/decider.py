@@ -51,7 +51,7 @@ class Decider:
             witness = witness or self.answers.witnesses.newest_of((denied, *connected))
             witness = witness or self._model_with_earlier_sizes(connected, denied)
             witness = witness or self._model_of_one_disjunct(connected, denied)
-        answer = witness.found(WITNESS) if witness else self.whole((*connected, denied), steps, hint=any_model)
+        answer = witness.answer(WITNESS) if witness else self.whole((*connected, denied), steps, hint=any_model)
         if not isinstance(answer, Sat) or not others:
             return answer
         if any_model and self.answers.witnesses.of(others) is not None:
@@ -91,7 +91,7 @@ class Decider:
             return abstract if isinstance(abstract, Unsat) else None
         made = linear_instance(assertions, abstract.model, all_symbols=True)
         found = None if made is None else self._extended_model(made[0], made[1], assertions)
-        return None if found is None else found.found(WITNESS)
+        return None if found is None else found.answer(WITNESS)
 
     def _ask(self, assertions: tuple[Cond, ...], steps: int | None = None) -> Answer:
         return self.answers.answer(Query(assertions), steps=steps)

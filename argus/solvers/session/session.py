@@ -23,7 +23,7 @@ _TOGETHER = 128
 """The most goals that `prove_each` puts into one query."""
 _TOGETHER_STEPS = STEPS_PER_SECOND
 _REFUTING = 8
-"""How many models in which a goal does not hold are kept."""
+"""The most counterexamples to keep for each goal."""
 
 
 @define
@@ -41,7 +41,7 @@ class Session:
     _put: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
     _shown: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
     _refuting: dict[Cond, list[Witness]] = field(factory=dict[Cond, "list[Witness]"], init=False, repr=False)
-    """Models in which a goal does not hold: the same goal is asked under many hypotheses."""
+    """Counterexamples to each goal: the same goal is asked under many hypotheses."""
     _soon: dict[tuple[Implication, int | None], Answer] = field(
         factory=dict["tuple[Implication, int | None]", Answer], init=False, repr=False
     )
@@ -140,7 +140,7 @@ class Session:
         witness = next((each for each in refuting if each.satisfies(pieces)), None)
         if witness is not None:
             self._answers.count("memory_hits")
-            return self._keep(asked, witness.found(WITNESS), any_model=True)
+            return self._keep(asked, witness.answer(WITNESS), any_model=True)
         if _follows_by_form(pieces, goal, denied):
             return self._by_form(asked)
         answer = self._decider.decide(pieces, denied, any_model=any_model, steps=steps)

@@ -50,7 +50,7 @@ class Witness:
         """The assignment with values for all of these symbols."""
         return Witness({**self.model, **{each: self._completed[each] for each in names}}, self.elements)
 
-    def found(self, name: str) -> Sat:
+    def answer(self, name: str) -> Sat:
         """The assignment as an answer. name: of what found it."""
         return Sat(name, self.model, self.elements)
 

@@ -1,12 +1,11 @@
 """The abstract domain of cell contents.
 
-    Bottom                 uninitialised: any bits (not "unreachable")
     Number(value)          this number in every element
     Data(record, inside)   the element with this record where all of `inside` hold, else padding
     Top(reason)            unknown
     Content                pieces: one of these per set of elements (mask) and condition on symbols (guard)
 
-No join has Bottom as its identity, and nothing turns Top into Data.
+Nothing turns Top into Data.
 """
 
 from __future__ import annotations
@@ -50,11 +49,6 @@ class Inside:
         """The bound for an element with this coordinate."""
         below = algebra.lt(coordinate, self.extent)
         return below if self.open else algebra.all_of((algebra.le(0, coordinate), below))
-
-
-@frozen(eq=False)
-class Bottom:
-    """Uninitialised."""
 
 
 @frozen(eq=False)
@@ -137,7 +131,7 @@ class TensorData:
 
 
 TensorContent = TensorData | Number | Top
-Value = Bottom | Top | Number | Data
+Value = Top | Number | Data
 
 
 @frozen(eq=False)
@@ -182,8 +176,6 @@ def content_error(value: Value) -> str:
     match value:
         case Top(reason=reason):
             return reason
-        case Bottom():
-            return "an operand is not written, or still in flight"
         case Number():
             return "a literal carries no tags"
         case Data():

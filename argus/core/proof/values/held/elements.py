@@ -44,7 +44,7 @@ class Elements:
     """What expressions of one statement mean.
 
     dtype: of what is computed. operands: what each read holds. place: an integer expression at the elements of the
-    fragment. rounds: is told each type to which a number is rounded, and the number.
+    fragment. rounds: called with each type to which a number is rounded, and the number.
     """
 
     dtype: DType

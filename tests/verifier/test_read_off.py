@@ -8,6 +8,7 @@ import pytest
 
 from argus.core import algebra
 from argus.core.index import Cond, Index
+from argus.core.proof.analysis import analyse
 from argus.core.proof.dataflow import reads
 from argus.core.proof.outputs import claims
 from argus.core.proof.values import bound_parts, contents, made_of, ties
@@ -15,6 +16,8 @@ from argus.core.proof.values.content import Data
 from argus.core.proof.values.held import facts
 from argus.core.proof.values.named_parts import Closed
 from argus.core.verdict import Proved, Unknown
+from argus.solvers.session.session import Session
+from argus.solvers.z3_backend import Z3
 from property_tests.programs import CORPUS, templates
 from tests.verifier.switched_off_checks import load_edited
 from tests.verifier.without_runs import nothing, verdict
@@ -188,3 +191,14 @@ def test_registers_are_written_also_where_no_output_depends_on_them(name: str, m
 
 def never(*_: object) -> Cond:
     return algebra.FALSE
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "reason"),
+    [("proved", "direct_from_global", ""), ("refuted", "rows_move_with_k", "the stored value is a sum over `m`")],
+)
+def test_what_is_combined_in_an_element_has_one_row(folder: str, name: str, reason: str) -> None:
+    (template,) = templates(CORPUS / folder / f"{name}.py")
+    asked = [each for each in analyse(template.trace(), Session(Z3())).obligations if each.invariant == "I2"]
+    assert asked
+    assert {(each.goal is algebra.TRUE, each.unknown) for each in asked} == {(not reason, reason)}

@@ -16,6 +16,7 @@ from argus.core.proof.values import alike_terms, contents, in_cases, part_counts
 from argus.core.proof.values.held import rescaling, tables
 from argus.core.proof.values.held.facts import Known
 from argus.core.query import Budget
+from argus.core.values import extended, numbers
 from argus.core.values.expr import Expr
 from argus.core.verdict import Unknown
 from argus.core.walk import symbols
@@ -108,6 +109,11 @@ def any_operand_is_the_least(patch: pytest.MonkeyPatch) -> None:
 
 def every_change_of_a_table_is_a_step(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(tables, "_is_step", always)
+
+
+def any_number_is_above_0(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(numbers, "_is_scale", numbers.is_number)
+    patch.setattr(extended, "_sign", lambda _: 1)
 
 
 UNKNOWN: tuple[tuple[str, Patch], ...] = (
@@ -209,6 +215,7 @@ CASES: tuple[Case, ...] = (
     ("depthwise_exchanges_its_axes", "I3", any_products_will_do),
     ("second_row_from_an_element_on", "I39", every_change_of_a_table_is_a_step),
     ("k_up_to_the_lesser_of_two_sizes", "I3", any_operand_is_the_least),
+    ("weights_scaled_by_either_sign", "I39", any_number_is_above_0),
 )
 
 

@@ -16,12 +16,12 @@ _QUOTIENTS = 3
 _RESIDUES = 64
 
 
-@lru_cache(maxsize=1 << 13)
 def range_of(index: Index) -> Range:
     """The range of an integer; d (x // d) is known to lie within [x - d + 1, x] for d above 0."""
     return _bounded(index, _QUOTIENTS)
 
 
+@lru_cache(maxsize=1 << 14)
 def _bounded(index: Index, depth: int) -> Range:
     index = _in_first_operands(index)
     low, high = index.range
@@ -76,7 +76,11 @@ def _positive(index: Index) -> bool:
 
 def at_most(a: IndexLike, b: IndexLike) -> bool:
     """Whether a <= b is known."""
-    left, right = algebra.index(a), algebra.index(b)
+    return _at_most(algebra.index(a), algebra.index(b))
+
+
+@lru_cache(maxsize=1 << 13)
+def _at_most(left: Index, right: Index) -> bool:
     return (
         _below(left, right)
         or all(any(_below(x, y) for x in _moved_out(left, "min")) for y in _moved_out(right, "min"))
@@ -167,6 +171,7 @@ def of_maximum(index: Index) -> tuple[Index, Index] | None:
     return (index.left, index.right) if isinstance(index, Bin) and index.op == "max" else None
 
 
+@lru_cache(maxsize=1 << 13)
 def apart(index: Index) -> tuple[Index, Index]:
     """(a, rest) with a + rest = the index: min(a, b) as a + min(0, b - a), so that a shift of both changes a alone.
 

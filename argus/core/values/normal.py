@@ -59,8 +59,8 @@ from argus.core.values.extended import (
     sum_of,
 )
 from argus.core.values.nests import ordered
+from argus.core.values.numbers import above_zero
 from argus.core.values.operations import OPERATIONS
-from argus.core.values.signs import above_zero
 from argus.core.values.truth import holds
 
 

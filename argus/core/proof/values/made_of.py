@@ -18,7 +18,7 @@ from argus.core.index import Cond, Index, Symbol
 from argus.core.proof.values.bound_parts import bound, complete_for_each, varies
 from argus.core.proof.values.held.terms import all_symbols
 from argus.core.proof.values.named_parts import Agree, Binder, Closed, Part, Parts, Tags, distinct
-from argus.core.proof.values.padding import NEUTRAL, Pads, either, number, operated, outside
+from argus.core.proof.values.padding import NEUTRAL, Pads, either, number, operated, outside, positively_scaled
 from argus.core.proof.values.ties import Tie, for_each, joined, tied
 from argus.core.values.expr import (
     Choose,
@@ -32,6 +32,7 @@ from argus.core.values.expr import (
     ReduceOp,
     Whole,
 )
+from argus.core.values.numbers import unscaled
 from argus.core.values.rewriting import parts as parts_of
 from argus.core.walk import substitute, symbols
 
@@ -108,6 +109,9 @@ class Reading:
     def _pads(self, root: Expr) -> Pads:
         match root:
             case Fn(name=name, args=args):
+                scaled = unscaled(root)
+                if scaled is not None:
+                    return positively_scaled(self.of(scaled).pads)
                 return operated(name, [self.of(each).pads for each in args], [*map(number, args)])
             case Choose(test=test, then=then, other=other):
                 if isinstance(test, Compare):

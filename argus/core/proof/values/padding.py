@@ -39,6 +39,11 @@ def either(one: Pads, two: Pads) -> Pads:
     }
 
 
+def positively_scaled(pads: Pads) -> Pads:
+    """Those of a value times a number above 0."""
+    return {cond: each if each in (0, inf, -inf) else nan for cond, each in pads.items()}
+
+
 def operated(name: str, args: Sequence[Pads], numbers: Sequence[float | None]) -> Pads:
     """Those of an operation. numbers: of arguments that are numbers; others are any finite number elsewhere."""
     conds = dict.fromkeys(cond for each in args for cond in each)

@@ -24,7 +24,7 @@ from argus.core.values.expr import (
     expr,
     infinity,
 )
-from argus.core.values.numbers import is_number, number_where
+from argus.core.values.numbers import is_number, number_where, unscaled
 from argus.core.values.rewriting import nodes
 from argus.core.walk import substitute
 
@@ -126,8 +126,8 @@ class Nothing:
                 )
             case Fn(name="sub", args=(a, b)):
                 return self.falls(a) and is_number(b)
-            case Fn(name="mul", args=(a, Number(value=value))) | Fn(name="mul", args=(Number(value=value), a)):
-                return value > 0 and self.falls(a)
+            case Fn(name="mul" | "div") if (scaled := unscaled(of)) is not None:
+                return self.falls(scaled)
             case Fn(name="max", args=(a, b)) | Choose(then=a, other=b):
                 return self.falls(a) and self.falls(b)
             case _:

@@ -21,8 +21,8 @@ from argus.core.proof.values.held.guards import ONE, ZERO, divided, guarded, van
 from argus.core.proof.values.held.products import Monomial, Terms, order, ratio, scaled, total, without
 from argus.core.proof.values.held.terms import all_symbols, chosen, plus
 from argus.core.values.expr import Choose, Expr, Fn, Number, Reduce, Whole, choose, expr, fn
+from argus.core.values.numbers import above_zero, at_least_zero
 from argus.core.values.rewriting import map_parts, nodes
-from argus.core.values.signs import above_zero, at_least_zero
 
 _LARGEST = 400
 _TERMS = 300

@@ -6,7 +6,7 @@ from argus.core import algebra
 from argus.core.index import Symbol
 from argus.core.proof.values.held.terms import chosen, of_integers, replaced
 from argus.core.values.expr import Choose, Expr, Fn, Number, Reduce, Whole, compare, expr, fn
-from argus.core.values.signs import at_least_zero
+from argus.core.values.numbers import at_least_zero
 
 ZERO, ONE = expr(0), expr(1)
 

@@ -17,6 +17,7 @@ from argus.core.proof.values.held.parts import Parts
 from argus.core.proof.values.held.terms import exchanged, mapped
 from argus.core.values.equality import Equal, by_normal_forms
 from argus.core.values.expr import Choose, Compare, Expr, Fn, Reduce, expr, infinity, reduce_
+from argus.core.values.numbers import above_zero
 from argus.core.values.rewriting import free_symbols
 
 _ZERO, _NOTHING = expr(0), infinity(-1)
@@ -73,7 +74,9 @@ class References:
 
 
 def _is_maximum(of: Expr) -> bool:
-    return (isinstance(of, Fn) and of.name == "max") or (isinstance(of, Reduce) and of.op == "max")
+    """Whether the value is a maximum; the sign of one that is above 0 may matter where another is -inf."""
+    found = (isinstance(of, Fn) and of.name == "max") or (isinstance(of, Reduce) and of.op == "max")
+    return found and above_zero(of) != ()
 
 
 def _outermost(root: Expr, bound: frozenset[Symbol] = frozenset()) -> Iterator[Expr]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from argus.core import algebra
 from argus.core.index import And, Cond
 from argus.core.proof.values.held.folds import NEUTRAL
-from argus.core.values.expr import Choose, Compare, Expr, Fn, Number, ReduceOp
-from argus.core.values.numbers import is_number, number_where
+from argus.core.values.expr import Choose, Compare, Expr, Fn, ReduceOp
+from argus.core.values.numbers import is_number, number_where, unscaled
 
 
 def relevant(op: ReduceOp, body: Expr) -> Iterator[Cond]:
@@ -42,7 +42,7 @@ def _falling(of: Expr) -> Iterator[Cond]:
             for one, other in ((a, b), (b, a)):
                 if number_where(other) is not None:
                     yield from _falling(one)
-        case Fn(name="mul", args=(a, Number(value=value))) | Fn(name="mul", args=(Number(value=value), a)) if value > 0:
-            yield from _falling(a)
+        case Fn(name="mul" | "div") if (scaled := unscaled(of)) is not None:
+            yield from _falling(scaled)
         case _:
             pass

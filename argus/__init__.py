@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from argus.core.diagnostic import ArgusError, InternalError
     from argus.core.query import Budget
     from argus.core.verdict import ProgramReport, Proved, Refuted, Report, Unknown, Vacuous
+    from argus.ops.attention import attention
     from argus.ops.matmul import matmul
     from argus.ops.scaled_matmul import scaled_matmul
     from argus.search.run import optimize
@@ -33,6 +34,7 @@ __all__ = [
     "Unknown",
     "Vacuous",
     "__version__",
+    "attention",
     "build",
     "interpret",
     "matmul",
@@ -53,6 +55,7 @@ _HOMES = {
     "Report": "argus.core.verdict",
     "Unknown": "argus.core.verdict",
     "Vacuous": "argus.core.verdict",
+    "attention": "argus.ops.attention",
     "build": "argus.verifier.api",
     "interpret": "argus.verifier.api",
     "matmul": "argus.ops.matmul",

@@ -17,7 +17,7 @@ from attrs import field, frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel, Program
 from argus.runtime.launch_gate import Unproved, load_verified
-from argus.runtime.launches import Call, Extents, Product, Schedule, bind_product, torch_device
+from argus.runtime.launches import Call, Product, Result, Schedule, bind_product, one_or_all, torch_device
 from argus.runtime.programs import Workspace
 
 _UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E307", "E401", "E405", "E413", "E501"}
@@ -42,13 +42,12 @@ class Candidate:
 class Plan:
     """One call of an operator.
 
-    shape, dtype: of the result. sizes: of the kernel, by name. candidates: tried in order; a failure of the last is
-    raised. named: maps operands and result, in order, to the kernel's tensors by name, operands first. strided: names
-    of the tensors that need not be row-major.
+    results: shape and dtype of each. sizes: of the kernel, by name. candidates: tried in order; a failure of the last
+    is raised. named: maps operands and results, in order, to the kernel's tensors by name, operands first. strided:
+    names of the tensors that need not be row-major.
     """
 
-    shape: Extents
-    dtype: object
+    results: Sequence[Result]
     sizes: tuple[tuple[str, int], ...]
     candidates: Sequence[Candidate]
     named: Callable[..., Arrays]
@@ -56,7 +55,8 @@ class Plan:
 
 
 def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[Any, Product | None]:
-    """The result, and a function for later calls with equal shapes and strides; None where operands had to be copied.
+    """The result (a tuple, of several), and a function for later calls with equal shapes and strides; None where
+    operands had to be copied.
 
     Raises ArgusError: E405 if no candidate supports the sizes, E406 to E409 for errors on the GPU, E413 for a kernel
     without a proof, E303 without a compiler.
@@ -64,8 +64,8 @@ def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[A
     first, index = operands[0], operands[0].device.index
     used = torch_device(torch(), index)
     with nullcontext() if used.current() == index else used.on(index):
-        out = used.result(first, plan.shape, plan.dtype)
-        arrays = plan.named(*operands, out)
+        outs = tuple(used.result(first, *each) for each in plan.results)
+        arrays = plan.named(*operands, *outs)
         call = Call(plan.sizes, tuple(arrays[name].stride() for name in plan.strided))
 
         def launched(schedule: Schedule) -> None:
@@ -74,9 +74,9 @@ def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[A
 
         schedule = _first(plan.candidates, index, unproved, launched)
     if any(used_.data_ptr() != own.data_ptr() for used_, own in zip(arrays.values(), operands, strict=False)):
-        return out, None
-    result, spaces = (plan.shape, plan.dtype), _typed(schedule.spaces(call))
-    return out, bind_product(schedule, call, used, result, plan.named, spaces)
+        return one_or_all(outs), None
+    spaces = _typed(schedule.spaces(call))
+    return one_or_all(outs), bind_product(schedule, call, used, plan.results, plan.named, spaces)
 
 
 def _first(

@@ -123,7 +123,7 @@ def _plan(found: OperandPlan, a: Tensor, b: Tensor, asked: tuple[str, ...] | Non
         found = found.dense(a, b)
     sizes = tuple(zip("ZMNK"[-len(found.sizes) :], found.sizes, strict=True))
     tried = [candidate(found.family, each) for each in named]
-    return Plan(found.shape, a.dtype, sizes, tried, partial(_named, found), ("A", "B"))
+    return Plan(((found.shape, a.dtype),), sizes, tried, partial(_named, found), ("A", "B"))
 
 
 def _named(found: OperandPlan, a: Tensor, b: Tensor, out: Tensor) -> Mapping[str, Tensor]:

@@ -111,7 +111,7 @@ def scaled_matmul(
     if 0 in (*shape, a.shape[1]):
         return a.new_empty(shape, dtype=dtype).zero_()
     candidate = Candidate(family.template.name, chosen, partial(family.traced, chosen))
-    plan = Plan(shape, dtype, family.sizes(*shape, a.shape[1]), (candidate,), partial(_named, family))
+    plan = Plan(((shape, dtype),), family.sizes(*shape, a.shape[1]), (candidate,), partial(_named, family))
     out, product = launch(plan, tensors, unproved)
     if key and product is not None:
         store(_READY, key, product)

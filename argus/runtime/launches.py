@@ -17,8 +17,10 @@ _MOST_BOUND, _MOST_READY = 256, 4096
 Extents = tuple[int, ...]
 Named = Mapping[str, Array]
 Launch = Callable[[], None]
+Result = tuple[Extents, object]
+"""The shape and the dtype of a result."""
 Product = Callable[[tuple[Any, ...], Extents], Any]
-"""A product as a function of its operands and their addresses; returns the result."""
+"""A product as a function of its operands and their addresses; returns the result, or a tuple of several."""
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -112,18 +114,16 @@ def bind_product(
     schedule: Schedule,
     call: Call,
     used: TorchDevice,
-    result: tuple[Extents, object],
+    results: Sequence[Result],
     named: Callable[..., Named],
     spaces: Sequence[tuple[Workspace, object]] = (),
 ) -> Product:
     """A function for products of operands whose dtypes, shapes, strides and device have been checked.
 
-    result: the result's shape and dtype. named: maps operands and result to the kernel's tensors by name. spaces:
-    workspaces, each with its dtype.
+    named: maps operands and results to the kernel's tensors by name. spaces: workspaces, each with its dtype.
     """
     index, current, stream = used.index, used.current, used.stream
-    shape, dtype = result
-    empty = None if used.empty is None else partial(used.empty, shape, row_major(shape), dtype)
+    make = [_maker(used, *each) for each in results]
     entered: set[int] = set()
     seen: dict[Extents, Launch] = {}
 
@@ -136,22 +136,35 @@ def bind_product(
         if get_ident() not in entered:
             schedule.enter()
             entered.add(get_ident())
-        out = operands[0].new_empty(shape, dtype=dtype) if empty is None else empty()
+        outs = tuple([each(operands[0]) for each in make])
         room = used.room(operands[0], spaces) if spaces else {}
-        key = *places, out.data_ptr(), *(each.data_ptr() for each in room.values()), stream(index)
+        key = *places, *[each.data_ptr() for each in outs], *(each.data_ptr() for each in room.values()), stream(index)
         launch = seen.get(key)
         if launch is None:
-            given = partial(_with_room, named, operands, out, room)
+            given = partial(_with_room, named, operands, outs, room)
             _put(seen, key, schedule.launch(call, key[:-1], given, key[-1]), _MOST_BOUND)
         else:
             launch()
-        return out
+        return one_or_all(outs)
 
     return product
 
 
-def _with_room(named: Callable[..., Named], operands: tuple[Any, ...], out: Any, room: Named) -> Named:  # noqa: ANN401 reason: torch's
-    return {**named(*operands, out), **room}
+def one_or_all(results: tuple[Any, ...]) -> Any:  # noqa: ANN401 reason: torch's
+    """The result, if there is one, or the tuple of all."""
+    return results[0] if len(results) == 1 else results
+
+
+def _maker(used: TorchDevice, shape: Extents, dtype: object) -> Callable[[Any], Any]:
+    """A function that makes a new row-major tensor beside an operand."""
+    if used.empty is None:
+        return lambda operand: operand.new_empty(shape, dtype=dtype)
+    empty = partial(used.empty, shape, row_major(shape), dtype)
+    return lambda _: empty()
+
+
+def _with_room(named: Callable[..., Named], operands: tuple[Any, ...], outs: tuple[Any, ...], room: Named) -> Named:
+    return {**named(*operands, *outs), **room}
 
 
 def store(table: dict[tuple[object, ...], V], key: tuple[object, ...], value: V) -> None:

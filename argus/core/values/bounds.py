@@ -154,10 +154,9 @@ class _Level:
         unit = self.inputs.unit
         if name in ("max", "min", "neg", "abs", "relu"):
             return np.zeros(np.shape(value))
-        if name in ("add", "sub", "fma"):
-            size = reduce(np.add, [np.abs(each.value) + each.error for each in args[-2:]])
-            of_product = np.abs(args[0].value * args[1].value) if name == "fma" else np.zeros(())
-            return 2 * self.inputs.addition * (np.abs(value) + size + of_product) + _ROUNDINGS * unit * of_product
+        if name in ("add", "sub"):
+            size = reduce(np.add, [np.abs(each.value) + each.error for each in args])
+            return 2 * self.inputs.addition * (np.abs(value) + size)
         relative = max(_ROUNDINGS * unit, self.inputs.relative.get(name, 0.0))
         size = np.abs(value) + (1.0 if name in _ABSOLUTE else 0.0)
         if name in _EXPONENTIAL:

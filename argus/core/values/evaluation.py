@@ -67,7 +67,7 @@ INTEGERS: Mapping[str, Any] = _Arrays()
 def _is_exact(of: Expr) -> bool:
     """Whether float64 has the value exactly for elements that are small multiples of a power of 2: no division."""
     match of:
-        case Fn(name="add" | "sub" | "mul" | "neg" | "max" | "min" | "abs" | "relu" | "fma", args=args):
+        case Fn(name="add" | "sub" | "mul" | "neg" | "max" | "min" | "abs" | "relu", args=args):
             return all(map(_is_exact, args))
         case Reduce(body=body):
             return _is_exact(body)

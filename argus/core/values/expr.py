@@ -170,7 +170,10 @@ def element(tensor: str, *at: algebra.IndexLike) -> Element:
 
 
 def fn(name: str, *args: ExprLike) -> Fn:
-    """An operation on values."""
+    """An operation on values. `fma` is a product and a sum, from which it differs by rounding alone."""
+    if name == "fma":
+        one, two, three = args
+        return fn("add", fn("mul", one, two), three)
     return unique(Fn, name, tuple(map(expr, args)))
 
 

@@ -13,7 +13,7 @@ from argus.core.values.rewriting import map_parts
 
 _LN_2 = fn("log", expr(2))
 _NAMES: Mapping[str, tuple[float, Expr]] = {"log2(e)": (1 / log(2), fn("div", 1, _LN_2)), "ln(2)": (log(2), _LN_2)}
-_LINEAR = frozenset(("add", "sub", "mul", "div", "neg", "fma"))
+_LINEAR = frozenset(("add", "sub", "mul", "div", "neg"))
 _F32_BITS = 24
 _FACTORS = 1024
 """Greatest factor, and denominator of one of a number that f64 rounds; f32 numbers have powers of 2 as factors."""

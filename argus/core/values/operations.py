@@ -59,15 +59,6 @@ def _two(
     return Operation(name, 2, number, exact, definition, neutral)
 
 
-def _three(
-    name: str,
-    number: Callable[[np.float64, np.float64, np.float64], np.float64],
-    exact: Callable[[Fraction, Fraction, Fraction], Fraction],
-    definition: Callable[[Expr, Expr, Expr], Expr],
-) -> Operation:
-    return Operation(name, 3, number, exact, definition)
-
-
 def _log_of_two() -> Expr:
     return fn("log", 2)
 
@@ -97,7 +88,6 @@ _ENTRIES = (
         lambda a, b: fn("neg", fn("max", fn("neg", a), fn("neg", b))),
         infinity(1),
     ),
-    _three("fma", lambda a, b, c: a * b + c, lambda a, b, c: a * b + c, lambda a, b, c: fn("add", fn("mul", a, b), c)),
     _one("abs", lambda a: _FLOAT(np.abs(a)), abs, lambda a: fn("max", a, fn("neg", a))),
     _one("relu", lambda a: _FLOAT(np.maximum(a, 0.0)), lambda a: max(a, Fraction(0)), lambda a: fn("max", a, 0)),
     _one("reciprocal", lambda a: 1 / a, lambda a: 1 / a, lambda a: fn("div", 1, a)),

@@ -43,7 +43,7 @@ from argus.core.values.rewriting import bound_variables, elements, free_symbols,
 from argus.core.values.rewriting import parts as parts_of
 from argus.core.walk import mentions, substitute, symbols
 
-_ARITHMETIC = frozenset({"add", "sub", "fma", "neg", "mul", "div", "max", "min"})
+_ARITHMETIC = frozenset({"add", "sub", "neg", "mul", "div", "max", "min"})
 _ELSEWHERE = "claim a formula with `assert_equals`"
 
 

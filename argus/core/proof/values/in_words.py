@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from argus.core.index_text import show
 from argus.core.proof.values.named_parts import Tags, known_tags
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Whole, fn
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Whole
 from argus.core.values.rewriting import elements
 from argus.core.walk import substitute, symbols
 
@@ -54,8 +54,6 @@ def _words(of: Expr, words: Callable[[Expr], str], tags: Tags) -> str:
             return words(one)  # parts of one sum
         case Fn(name=name, args=(one, two)) if name in _SIGNS:
             return f"({_within(words(one))} {_SIGNS[name]} {_within(words(two))})"
-        case Fn(name="fma", args=(one, two, three)):
-            return words(fn("add", fn("mul", one, two), three))
         case Fn(name=name, args=(one,)) if name.startswith("to "):
             return words(one)
         case Choose(test=Compare(op=op, left=left, right=right), then=then, other=other):

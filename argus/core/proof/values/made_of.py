@@ -150,8 +150,6 @@ class Reading:
                 return _reduced(root, self.of(root.body))
 
     def _operated(self, name: str, args: Sequence[MadeOf]) -> MadeOf:
-        if name == "fma":
-            return self._operated("add", [self._multiplied(*args[:2]), args[2]])
         if name in _COLLECTS:
             op = _COLLECTS[name]
             args = [args[0], evolve(args[1], scaled=True)] if name == "sub" else args

@@ -73,8 +73,6 @@ def _operated(name: str, args: Sequence[float | None]) -> float:
             return one
         case (_, [one]) if name in _TAKE_0_TO_0 and one == 0:
             return 0.0
-        case ("fma", [one, two, three]):
-            return _operated("add", [_operated("mul", [one, two]), three])
         case _:
             return nan
 

@@ -183,9 +183,6 @@ class _Following:
         match name, known:
             case ("add" | "sub", [one, two]):
                 return self._added(one, two, -1 if name == "sub" else 1)
-            case ("fma", [_, _, three]):
-                product = self._multiplied(args[:2], known[:2], 1)
-                return None if product is None else self._added(product, three, 1)
             case ("mul" | "div", [_, _]):
                 return self._multiplied(args, known, -1 if name == "div" else 1)
             case ("neg", [one]):
@@ -230,6 +227,8 @@ class _Following:
         value = number(factor)
         if value is not None:
             return _scaled(of, value if sign > 0 else 1 / value)
+        if isinstance(factor, Fn) and factor.name == "neg":
+            return self._times_factor(_scaled(of, -1), factor.args[0], sign)
         by = factor if sign > 0 else fn("div", 1, factor)
         return _Change("plus", {_Reference(e.of, e.depends, (*e.times, by)): a for e, a in of.by.items()})
 

@@ -25,7 +25,7 @@ from argus.core.values.expr import (
     infinity,
 )
 
-_COLLECTING: Mapping[str, ReduceOp] = {"add": "sum", "sub": "sum", "fma": "sum", "max": "max", "min": "min"}
+_COLLECTING: Mapping[str, ReduceOp] = {"add": "sum", "sub": "sum", "max": "max", "min": "min"}
 MOST = 256
 """The most terms of one collection."""
 
@@ -98,8 +98,6 @@ class Terms:
                 return None if terms is None else [evolve(each, bound=each.bound | {variable}) for each in terms]
             case Fn(name="sub", args=(one, two)):
                 return self._parts(fn("add", one, fn("neg", two)), op)
-            case Fn(name="fma", args=(one, two, three)):
-                return self._parts(fn("add", fn("mul", one, two), three), op)
             case Fn(name="add" | "max" | "min", args=args):
                 return self._all([self._beside(each, op) for each in args])
             case Fn(name="neg", args=(arg,)):

@@ -68,8 +68,6 @@ class Fractions:
                 return scaled(self.terms(a), -1)
             case Fn(name="mul", args=(a, b)):
                 return self.product(self.terms(a), self.terms(b))
-            case Fn(name="fma", args=(a, b, c)):
-                return total(self.product(self.terms(a), self.terms(b)), self.terms(c))
             case Fn(name="div", args=(a, b)):
                 return self.product(self.terms(a), self._reciprocal(b))
             case Fn(name="reciprocal", args=(a,)):
@@ -339,7 +337,7 @@ def cleared(of: Expr, known: Known) -> Expr | None:
 
 
 def _is_arithmetic(of: Expr) -> bool:
-    names = ("add", "sub", "neg", "mul", "fma", "div", "reciprocal")
+    names = ("add", "sub", "neg", "mul", "div", "reciprocal")
     return (isinstance(of, Fn) and of.name in names) or (isinstance(of, Reduce) and of.op == "sum")
 
 

@@ -35,7 +35,7 @@ def linear(of: Expr, tile: Element) -> Linear | None:
     if tile not in set(nodes(of)):
         return Linear(ZERO, of)
     match of:
-        case Fn(name="add" | "sub" | "neg" | "mul" | "div" | "fma" as name, args=args):
+        case Fn(name="add" | "sub" | "neg" | "mul" | "div" as name, args=args):
             found = [linear(each, tile) for each in args]
             known = [each for each in found if each is not None]
             return _combined(name, known) if len(known) == len(found) else None
@@ -70,9 +70,6 @@ def _combined(name: str, args: list[Linear]) -> Linear | None:
             if b.factor is not ZERO:
                 return None
             return Linear(*(ZERO if each is ZERO else fn("div", each, b.rest) for each in (a.factor, a.rest)))
-        case "fma", [a, b, c]:
-            product = _combined("mul", [a, b])
-            return None if product is None else _combined("add", [product, c])
         case _:
             return None
 

@@ -1,0 +1,40 @@
+"""Attention forward on Hopper, for every number of queries and keys: one claim for all schedules."""
+
+# ruff: noqa: UP037
+# Reason: an extent in quotes is an extent.
+
+from __future__ import annotations
+
+from argus.kernels.schedules.attention import Attention
+from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper
+from argus.language import Tensor, bf16, f32, kernel
+
+CONFIGS = {"causal": AttentionHopper(), "full": AttentionHopper(causal=False)}
+
+
+@kernel(configs=CONFIGS)
+def attention_128(
+    Q: Tensor["B H S 128", bf16],
+    K: Tensor["B G T 128", bf16],
+    V: Tensor["B G T 128", bf16],
+    O: Tensor["B H S 128", bf16],  # noqa: E741 reason: the output's name in every paper
+    LSE: Tensor["B H S", f32],
+    scale: Tensor["1", f32],
+    *,
+    cfg: AttentionHopper,
+) -> None:
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal), cfg)
+
+
+@kernel(configs=CONFIGS)
+def attention_64(
+    Q: Tensor["B H S 64", bf16],
+    K: Tensor["B G T 64", bf16],
+    V: Tensor["B G T 64", bf16],
+    O: Tensor["B H S 64", bf16],  # noqa: E741 reason: as above
+    LSE: Tensor["B H S", f32],
+    scale: Tensor["1", f32],
+    *,
+    cfg: AttentionHopper,
+) -> None:
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal), cfg)

@@ -1,0 +1,255 @@
+"""FlashAttention-3's schedule of attention on Hopper: two warpgroups alternate between products and exponentials.
+
+One role loads Q, K and V through three rings, last key block first. Each of two warpgroups holds 64 queries. While one
+computes exponentials, the other multiplies; and within a warpgroup, the scores of a block are multiplied while the
+values of the block after it are summed.
+"""
+
+from __future__ import annotations
+
+from math import inf, log
+
+from attrs import frozen
+
+from argus.kernels.schedules.attention import LEAST_SCALE, Attention
+from argus.language import (
+    Fragment,
+    Int,
+    Order,
+    Ring,
+    Tensor,
+    Turns,
+    WarpgroupMma,
+    assert_covers,
+    assume,
+    bulk,
+    by_rows,
+    ceil_div,
+    copy,
+    elected,
+    exp2,
+    f32,
+    fence,
+    fma,
+    load,
+    log2,
+    longest_first,
+    loop,
+    maximum,
+    minimum,
+    mma,
+    persistent,
+    registers,
+    role,
+    shared,
+    sm_90a,
+    stmatrix,
+    sync,
+    thread,
+    tma,
+    warpgroup,
+    warpgroups,
+    wgmma,
+    where,
+)
+
+_LN_2 = log(2.0)
+_WARPGROUPS, _ROWS = 2, 64
+_WIDTH = 64
+"""Columns of O that are stored at a time."""
+
+
+@frozen
+class AttentionHopper:
+    """bn keys a block. heads: the number of heads whose K and V share the L2 cache at a time, if causal.
+
+    Techniques that can be switched off: together, exponentials are computed before the products of the block after are
+    waited for, which the compiler would otherwise wait for first.
+    """
+
+    bn: int = 128
+    causal: bool = True
+    heads: int = 8
+    together: bool = True
+    target = sm_90a
+    threads = 384
+
+    @property
+    def bm(self) -> int:
+        """Queries of a tile."""
+        return _WARPGROUPS * _ROWS
+
+    @property
+    def order(self) -> Order:
+        return longest_first(sections=self.heads) if self.causal else _by_heads
+
+
+def _by_heads(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
+    """All tiles of a head, one head after another."""
+    tiles, heads, batch = counts
+    b, h, i = by_rows(number, (batch, heads, tiles))
+    return i, h, b
+
+
+@frozen
+class _Rings:
+    """The blocks of Q, K and V in shared memory."""
+
+    q: Ring
+    k: Ring
+    v: Ring
+
+
+def attention_hopper(problem: Attention, cfg: AttentionHopper) -> None:
+    Q, bm, bn = problem.Q, cfg.bm, cfg.bn
+    (batch, H, S, D) = Q.shape
+    width, counts = int(D), (ceil_div(S, bm), H, batch)
+    assume(batch * H < 1 << 24, batch * H * counts[0] < 1 << 24)  # indices then fit 32 bits
+    rings = _Rings(
+        Ring(1, q=shared(Q.dtype, (bm, width), swizzle=128)),
+        Ring(2, k=shared(Q.dtype, (bn, width), swizzle=128)),
+        Ring(2, v=shared(Q.dtype, (bn, width), swizzle=128)),
+    )
+    boxes = shared(Q.dtype, (_WARPGROUPS, 2, _ROWS, _WIDTH), swizzle=128)
+    turns = Turns(_WARPGROUPS)
+    tiles = persistent(counts, order=cfg.order)
+    with role("load", warpgroup(0).elected, registers=24):
+        for i, h, b in tiles:
+            _load_tile(problem, cfg, rings, (b, h, i))
+    with role("math", warpgroups(1, 2), registers=240) as wg:
+        own = _Warpgroup.of(problem, cfg, rings, turns, wg)
+        for i, h, b in tiles:
+            own.tile((b, h, i), boxes[wg])
+        with elected():
+            bulk.wait(0)
+    problem.finish()
+
+
+Place = tuple[Int, Int, Int]
+"""Batch, head, and tile of queries."""
+
+
+def _load_tile(problem: Attention, cfg: AttentionHopper, rings: _Rings, at: Place) -> None:
+    """Load Q, and the blocks of K and V from the last on."""
+    (b, h, i), width = at, int(problem.Q.shape[3])
+    q, k, v = problem.Q[b, h], problem.K[b, h // problem.group], problem.V[b, h // problem.group]
+    count, _ = problem.blocks(i * cfg.bm, cfg.bm, cfg.bn)
+    with rings.q.fill() as slot:
+        copy(q.tile((cfg.bm, width), (i, 0)), slot.q, via=tma, edge=0)
+    for n in loop(count - 1, -1, step=-1):
+        with rings.k.fill() as slot:
+            copy(k.tile((cfg.bn, width), (n, 0)), slot.k, via=tma, edge=0)
+        with rings.v.fill() as slot:
+            copy(v.tile((cfg.bn, width), (n, 0)), slot.v, via=tma, edge=0)
+
+
+@frozen
+class _Tile:
+    """What a warpgroup needs of its tile: the first of its queries, the queries, and the scale for each row."""
+
+    row0: Int
+    q: Tensor
+    scale: Fragment
+
+
+@frozen
+class _Warpgroup:
+    """The registers of a warpgroup: scores, weights, and for each row the sum of values, maximum and sum of weights."""
+
+    problem: Attention
+    cfg: AttentionHopper
+    rings: _Rings
+    turns: Turns
+    number: Int
+    qk: WarpgroupMma
+    pv: WarpgroupMma
+    scores: Fragment
+    weights: Fragment
+    out: Fragment
+    high: Fragment
+    sums: Fragment
+
+    @classmethod
+    def of(cls, problem: Attention, cfg: AttentionHopper, rings: _Rings, turns: Turns, number: Int) -> _Warpgroup:
+        kind = problem.Q.dtype
+        qk, pv = wgmma(kind, n=cfg.bn), wgmma(kind, n=int(problem.Q.shape[3]), a="registers", b_major="n")
+        scores, weights, out = registers(f32, qk.C), registers(kind, pv.A.tiled(k=cfg.bn)), registers(f32, pv.C)
+        high, sums = registers(f32, qk.C.axis(0)), registers(f32, qk.C.partial(1))  # one partial sum per lane
+        return cls(problem, cfg, rings, turns, number, qk, pv, scores, weights, out, high, sums)
+
+    def tile(self, at: Place, boxes: Tensor) -> None:
+        """Compute and store 64 rows."""
+        problem, rings, cfg, (b, h, i) = self.problem, self.rings, self.cfg, at
+        c = maximum(load(problem.scale.gather((_ROWS,), lambda _: (0,)), self.qk.C.axis(0)), LEAST_SCALE)
+        count, clear = problem.blocks(i * cfg.bm, cfg.bm, cfg.bn)
+        self.high[:], self.sums[:], self.out[:] = -inf, 0.0, 0.0
+        width = int(problem.Q.shape[3])
+        own = _Tile(i * cfg.bm + _ROWS * self.number, rings.q.wait().q.tile((_ROWS, width), (self.number, 0)), c)
+
+        mma(self.qk, self.scores, own.q, rings.k.wait().k, init=True)  # the scores of the last block
+        wgmma.wait(0)
+        rings.k.release()
+        assert_covers(self.scores.tag.d, 0, width)  # each score is a whole product
+        weights, _ = self._softmax(own, count - 1, masked=True)
+        self.weights[:] = weights.to(problem.Q.dtype)  # C layout to A layout: register for register
+        if cfg.causal:
+            for n in loop(count - 2, clear - 1, step=-1):
+                self._step(own, n, masked=True)
+        for n in loop((minimum(clear, count - 1) if cfg.causal else count - 1) - 1, -1, step=-1):
+            self._step(own, n, masked=False)
+        mma(self.pv, self.out, self.weights, rings.v.wait().v)  # of block 0
+        wgmma.wait(0)
+        rings.v.release()
+        rings.q.release()
+
+        z = self.sums.sum(1)  # over the lanes that share a row, once
+        problem.complete(self.out, own.row0)
+        problem.complete(z, own.row0)
+        rows = 2 * i + self.number
+        copy((log2(z) + self.high * c) * _LN_2, problem.LSE[b, h].tile((_ROWS,), (rows,)), edge=0)
+        _store(self.out * (1.0 / where(z == 0, 1.0, z)), problem.O[b, h].tile((_ROWS, width), (rows, 0)), boxes)
+
+    def _step(self, own: _Tile, n: Int, *, masked: bool) -> None:
+        """The scores of block n, while the values of block n + 1 are summed."""
+        with self.turns(self.number):
+            mma(self.qk, self.scores, own.q, self.rings.k.wait().k, init=True)
+            mma(self.pv, self.out, self.weights, self.rings.v.wait().v)
+        wgmma.wait(1)  # the scores are ready; the other product still reads the weights
+        self.rings.k.release()
+        weights, owed = self._softmax(own, n, masked=masked)
+        if self.cfg.together:
+            sync()
+        wgmma.wait(0)
+        self.rings.v.release()
+        self.weights[:] = weights.to(self.problem.Q.dtype)
+        self.out[:] = self.out * owed  # after the product of block n + 1: both cover the same blocks
+
+    def _softmax(self, own: _Tile, n: Int, *, masked: bool) -> tuple[Fragment, Fragment]:
+        """The weights of a block, relative to the new maximum, and the factor for what was summed before."""
+        x, c = self.scores, own.scale
+        if masked:
+            r, j = x.index
+            x = where(self.problem.sees(own.row0 + r, n * self.cfg.bn + j), x, -inf)
+        now = maximum(self.high, x.max(1))
+        guard = where(now == -inf, 0.0, now) if masked and self.cfg.causal else now  # for subtractions only
+        owed = exp2((self.high - guard) * c)
+        weights = exp2(fma(x, c, guard * -c))
+        self.sums[:] = self.sums * owed + weights.sum(1, within=thread)
+        self.high[:] = now
+        return weights, owed
+
+
+def _store(rows: Fragment, target: Tensor, boxes: Tensor) -> None:
+    """Store rows by TMA, some columns at a time, through this warpgroup's two boxes in turn."""
+    parts = rows.shape[1] // _WIDTH
+    for j in range(parts):
+        box, at = boxes[j % 2], target.tile((_ROWS, _WIDTH), (0, j))
+        with elected():
+            bulk.wait(pending=1 if parts % 2 == 0 or j else 0, of="reads")  # the last store from this box
+        sync()
+        copy(rows.tile((_ROWS, _WIDTH), (0, j)).to(target.dtype), box, via=stmatrix.x4)
+        fence("async proxy")
+        sync()
+        with elected():
+            copy(box, at, via=tma, edge=0)
+            bulk.commit()

@@ -1,0 +1,211 @@
+"""`attention`: scaled dot-product attention on torch tensors; each kernel is built and verified on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, partial
+from math import inf, isfinite, log, sqrt
+from typing import Any, Literal, Protocol, Self, overload
+
+from argus.core.dsl.kernel import Template
+from argus.kernels.attention import attention_64, attention_128
+from argus.kernels.schedules.attention import LEAST_SCALE
+from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
+from argus.runtime.launch_gate import Unproved
+from argus.runtime.launches import Product, store
+
+FAMILIES: Mapping[int, Template] = {64: attention_64, 128: attention_128}
+"""The kernel families by head dimension."""
+_NAMES = ("Q", "K", "V", "scale", "O", "LSE")
+_AXES, _CHUNK = 4, 8
+"""The axes of an operand, and the elements between which rows begin."""
+
+
+class Heads(Protocol):
+    """The part of torch.Tensor that is used here."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> object: ...
+    @property
+    def device(self) -> Any: ...  # noqa: ANN401 reason: torch's
+    @property
+    def is_cuda(self) -> bool: ...
+    @property
+    def requires_grad(self) -> bool: ...
+    def data_ptr(self) -> int: ...
+    def stride(self) -> tuple[int, ...]: ...
+    def new_full(self, shape: tuple[int, ...], value: float, *, dtype: object = None) -> Self: ...
+
+
+@overload
+def attention(
+    q: Heads,
+    k: Heads,
+    v: Heads,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    return_lse: Literal[False] = False,
+    unproved: Unproved = "refuse",
+) -> Heads: ...
+@overload
+def attention(
+    q: Heads,
+    k: Heads,
+    v: Heads,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    return_lse: Literal[True],
+    unproved: Unproved = "refuse",
+) -> tuple[Heads, Heads]: ...
+def attention(
+    q: Heads,
+    k: Heads,
+    v: Heads,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    return_lse: bool = False,
+    unproved: Unproved = "refuse",
+) -> Heads | tuple[Heads, Heads]:
+    """softmax(scale * q @ k^T) @ v for each head, on an H100 or H200; sums in fp32, a result of the type of `q`.
+
+    q: (B, H, S, D); k and v: (B, G, T, D), where G divides H: head h of q reads head h // (H // G) of k and v. bf16, D
+    of 64 or 128. Any strides that are multiples of 8 elements, with D contiguous: `x.transpose(1, 2)` of (B, S, H, D)
+    costs nothing, and nothing is copied. The result is row-major. The kernel has no gradient.
+
+    causal: query s sees keys t <= s + T - S, the last query all; it needs T >= S. scale: by default 1 / sqrt(D); above
+    0. return_lse: also return the log-sum-exp of each row's scores, (B, H, S) in fp32. Without keys (T of 0) the result
+    is 0 and the log-sum-exp -inf. unproved: "allow" also runs a kernel that is neither proved nor refuted.
+
+    It runs on the current stream and may be captured in a CUDA graph, after a first call with the same scale.
+
+    Raises:
+        ArgusError: E401 for operands that are not such tensors, E405 for sizes beyond those that the kernel's proof
+            assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E303 without a compiler.
+    """
+    key = _call_key(q, k, v, (causal, scale, unproved))
+    ready = _READY.get(key)
+    if ready is not None:
+        places = q.data_ptr(), k.data_ptr(), v.data_ptr()
+        if not ((places[0] | places[1] | places[2]) % 16 or q.requires_grad or k.requires_grad or v.requires_grad):
+            product, factor = ready
+            out, lse = product((q, k, v, factor), (*places, factor.data_ptr()))
+            return (out, lse) if return_lse else out
+    _check(q, k, v, causal=causal)
+    wanted = 1 / sqrt(q.shape[-1]) if scale is None else scale
+    if not (isfinite(wanted) and wanted > LEAST_SCALE):
+        _refuse(f"`scale` is {wanted:g}, expected a number above 0", "negate `q` for a scale below 0")
+    out, lse = _launched(q, k, v, (causal, unproved), wanted / log(2.0), key)
+    return (out, lse) if return_lse else out
+
+
+def _launched(
+    q: Heads, k: Heads, v: Heads, how: tuple[bool, Unproved], factor: float, key: tuple[object, ...]
+) -> tuple[Heads, Heads]:
+    (batch, heads, rows, width), (_, groups, keys, _) = q.shape, k.shape
+    results = (((batch, heads, rows, width), q.dtype), ((batch, heads, rows), torch().float32))
+    if 0 in (batch, heads, rows, keys):
+        return q.new_full(results[0][0], 0.0), q.new_full(results[1][0], -inf, dtype=results[1][1])
+    causal, unproved = how
+    scale = _scale(factor, q.device.index)
+    template, config = FAMILIES[width], "causal" if causal else "full"
+    sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
+    candidate = Candidate(template.name, config, partial(_traced, template, config))
+    plan = Plan(results, sizes, (candidate,), _named, ("Q", "K", "V"))
+    found, product = launch(plan, (q, k, v, scale), unproved)
+    if key and product is not None:
+        store(_READY, key, (product, scale))
+    return found
+
+
+def _traced(template: Template, config: str) -> Traced:
+    return template.trace(config), template.function.__module__
+
+
+def _named(*tensors: Heads) -> Mapping[str, Heads]:
+    return dict(zip(_NAMES, tensors, strict=True))
+
+
+@cache
+def _scale(factor: float, device: int) -> Heads:
+    """The scale as a tensor of one number on a device. Raises ArgusError (E401) within the capture of a graph."""
+    if torch().cuda.is_current_stream_capturing():
+        _refuse("the first call with a scale is captured", "call it once before `torch.cuda.graph`")
+    return torch().full((1,), factor, dtype=torch().float32, device=f"cuda:{device}")
+
+
+# -- operands ------------------------------------------------------------------------------------------------
+
+
+def _check(q: Heads, k: Heads, v: Heads, *, causal: bool) -> None:
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        _check_one(name, tensor, q)
+    if tuple(k.shape) != tuple(v.shape):
+        _refuse(
+            f"`k` is {tuple(k.shape)} and `v` {tuple(v.shape)}, expected equal shapes", "pass keys with their values"
+        )
+    (batch, heads, rows, width), (others, groups, keys, _) = q.shape, k.shape
+    if others != batch or k.shape[3] != width:
+        _refuse(f"`q` is {tuple(q.shape)} and `k` {tuple(k.shape)}", f"pass k and v of shape ({batch}, G, T, {width})")
+    if width not in FAMILIES:
+        _refuse(f"heads of {width} elements, expected {' or '.join(map(str, FAMILIES))}", "pad the heads with zeros")
+    if groups < 1 or heads % groups:
+        _refuse(f"{heads} heads of `q` for {groups} of `k`", "pass heads of `q` that are a multiple of those of `k`")
+    if causal and rows > keys > 0:
+        _refuse(f"`causal` with {rows} queries on {keys} keys", f"pass the last {keys} queries; the others see no key")
+
+
+def _check_one(name: str, tensor: Heads, beside: Heads) -> None:
+    if not hasattr(tensor, "data_ptr"):
+        _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
+    if str(tensor.dtype) != "torch.bfloat16":
+        _refuse(f"`{name}` expects elements of type torch.bfloat16, found {tensor.dtype}", "convert it: `.bfloat16()`")
+    if not tensor.is_cuda:
+        _refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
+    if tensor.device != beside.device:
+        _refuse(f"`q` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
+    if tensor.requires_grad and torch().is_grad_enabled():
+        _refuse(f"`{name}` requires a gradient, which this kernel lacks", "use `torch.no_grad()` or `.detach()`")
+    if len(tensor.shape) != _AXES:
+        _refuse(f"`{name}` expects 4 axes, found {len(tensor.shape)}", "pass (batch, heads, rows, head dimension)")
+    strides = tensor.stride()
+    aligned = strides[-1] == 1 and all(
+        each % _CHUNK == 0 or extent == 1 for each, extent in zip(strides[:-1], tensor.shape, strict=False)
+    )
+    if 0 not in tensor.shape and (not aligned or tensor.data_ptr() % 16):
+        _refuse(
+            f"`{name}` has strides {strides}, expected multiples of {_CHUNK} and 1, and an address that 16 divides",
+            "copy it: `.contiguous()`",
+        )
+
+
+_refuse = refuser("attention")
+
+
+# -- kernels on the device -----------------------------------------------------------------------------------
+
+
+_READY: dict[tuple[object, ...], tuple[Product, Heads]] = {}
+"""Calls by what equal ones share: all properties of the operands but their addresses; with the scale on the device."""
+
+
+def clear_cache() -> None:
+    """Drop the loaded kernels and the scales on devices."""
+    _READY.clear()
+    load_candidate.cache_clear()
+    _scale.cache_clear()
+
+
+def _call_key(q: Heads, k: Heads, v: Heads, more: tuple[object, ...]) -> tuple[object, ...]:
+    """All properties of a call but the operands' addresses, as a key; empty where an operand is not a tensor."""
+    try:
+        return (
+            *(q.shape, k.shape, v.shape, q.stride(), k.stride(), v.stride()),
+            *(q.dtype, k.dtype, v.dtype, q.device, k.device, v.device, *more),
+        )
+    except (AttributeError, RuntimeError):
+        return ()

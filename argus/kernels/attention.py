@@ -5,11 +5,24 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from argus.kernels.schedules.attention import Attention
-from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper
+from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper, balance
 from argus.language import Tensor, bf16, f32, kernel
 
-CONFIGS = {"causal": AttentionHopper(), "full": AttentionHopper(causal=False)}
+CONFIGS = {
+    "full": AttentionHopper(causal=False, together=True),
+    "causal": AttentionHopper(heads=32),
+    "causal_few": AttentionHopper(heads=4),
+}
+
+
+@lru_cache(maxsize=1 << 10)
+def choose(queries: int, pairs: int, *, causal: bool) -> str:
+    """The configuration that divides work most evenly, for pairs of a head and a sequence."""
+    fit = {name: cfg for name, cfg in CONFIGS.items() if cfg.causal == causal}
+    return max(fit, key=lambda name: balance(fit[name], -(-queries // fit[name].bm), pairs))
 
 
 @kernel(configs=CONFIGS)

@@ -8,7 +8,7 @@ from math import inf, isfinite, log, sqrt
 from typing import Any, Literal, Protocol, Self, overload
 
 from argus.core.dsl.kernel import Template
-from argus.kernels.attention import attention_64, attention_128
+from argus.kernels.attention import attention_64, attention_128, choose
 from argus.kernels.schedules.attention import LEAST_SCALE
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
 from argus.runtime.launch_gate import Unproved
@@ -112,7 +112,7 @@ def _launched(
         return q.new_full(results[0][0], 0.0), q.new_full(results[1][0], -inf, dtype=results[1][1])
     causal, unproved = how
     scale = _scale(factor, q.device.index)
-    template, config = FAMILIES[width], "causal" if causal else "full"
+    template, config = FAMILIES[width], choose(rows, batch * heads, causal=causal)
     sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
     candidate = Candidate(template.name, config, partial(_traced, template, config))
     plan = Plan(results, sizes, (candidate,), _named, ("Q", "K", "V"))

@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from argus.interp.memory.cells import BOTTOM, HIGH, LOW, NAN, NUMBER, ONE, OPAQUE, PLAIN, TOP, ZERO, padding_of
+from argus.interp.memory.cells import ABOVE, BOTTOM, HIGH, LOW, NAN, NUMBER, ONE, OPAQUE, PLAIN, TOP, ZERO, padding_of
 from argus.interp.values.states import BOTH, LEFT, RIGHT, is_neutral, outcome
 
 NEUTRAL = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0, "max": -inf, "min": inf}
@@ -36,12 +36,18 @@ def test_padding_is_neutral_to_one_operation_each(name: str, edge: float) -> Non
         ("max", PLAIN, padding_of(0), BOTH),
         ("add", ONE, padding_of(0), ONE),
         ("add", ZERO, padding_of(0), padding_of(0)),
-        ("add", ONE, ONE, NUMBER),
+        ("add", ONE, ONE, ABOVE),
         ("mul", NUMBER, ZERO, ZERO),
         ("add", PLAIN, NUMBER, BOTH),
         ("add", PLAIN, PLAIN, BOTH),
         ("add", OPAQUE, ZERO, OPAQUE),
         ("mul", BOTTOM, ZERO, TOP),
+        ("mul", LOW, ABOVE, LOW),
+        ("mul", LOW, NUMBER, NUMBER),
+        ("mul", ABOVE, ABOVE, ABOVE),
+        ("mul", ABOVE, PLAIN, BOTH),
+        ("sub", ABOVE, ABOVE, NUMBER),
+        ("max", NUMBER, ABOVE, ABOVE),
     ],
 )
 def test_outcomes_of_states(name: str, left: int, right: int, result: int) -> None:

@@ -19,9 +19,10 @@ BOTTOM, TOP, OPAQUE = -1, -2, -3
 
 A mark >= 0 is the number of a record.
 """
-ZERO, ONE, LOW, HIGH, NAN, NUMBER = -4, -5, -6, -7, -8, -9
-"""Numbers that were not computed from data, or do not depend on it: 0, 1, -inf, +inf, NaN, and any other."""
-_OUTSIDE = 6
+ZERO, ONE, LOW, HIGH, NAN, ABOVE, NUMBER = -4, -5, -6, -7, -8, -9, -10
+"""Numbers that were not computed from data with tags, or do not depend on it: 0, 1, -inf, +inf, NaN, any other above 0,
+and any other."""
+_OUTSIDE = 7
 PLAIN = 0
 """The mark of a value with an empty record."""
 
@@ -34,6 +35,7 @@ _STATES = {
     LOW: "-inf",
     HIGH: "inf",
     NAN: "NaN",
+    ABOVE: "a number above 0",
     NUMBER: "a number",
 }
 LOWEST = NUMBER - _OUTSIDE
@@ -42,7 +44,8 @@ LOWEST = NUMBER - _OUTSIDE
 
 def number_of(value: float) -> int:
     """The state of a number."""
-    return NAN if np.isnan(value) else {0.0: ZERO, 1.0: ONE, -np.inf: LOW, np.inf: HIGH}.get(value, NUMBER)
+    other = ABOVE if value > 0 else NUMBER
+    return NAN if np.isnan(value) else {0.0: ZERO, 1.0: ONE, -np.inf: LOW, np.inf: HIGH}.get(value, other)
 
 
 def padding_of(edge: float) -> int:

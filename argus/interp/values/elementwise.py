@@ -17,7 +17,18 @@ from argus.core.layout import TV
 from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import first_where, lane_values
 from argus.interp.machine.waves import Wave
-from argus.interp.memory.cells import BOTTOM, NUMBER, OPAQUE, PLAIN, TOP, AnyArray, BoolArray, IntArray, number_of
+from argus.interp.memory.cells import (
+    ABOVE,
+    BOTTOM,
+    NUMBER,
+    OPAQUE,
+    PLAIN,
+    TOP,
+    AnyArray,
+    BoolArray,
+    IntArray,
+    number_of,
+)
 from argus.interp.memory.trace import SourceCells, Spot
 from argus.interp.memory.views import is_whole
 from argus.interp.state import Block, Factors, Sum, coordinates
@@ -209,7 +220,7 @@ class _Evaluation:
 
     def _placed(self, taken: IntArray, left: IntArray) -> IntArray:
         """The marks of a selection by coordinates; any other number than 0, 1 and infinity for data is not tracked."""
-        return np.where((taken == NUMBER) & ((left >= 0) | (left == OPAQUE)), OPAQUE, taken)
+        return np.where(((taken == NUMBER) | (taken == ABOVE)) & ((left >= 0) | (left == OPAQUE)), OPAQUE, taken)
 
     def _chosen(self, taken: IntArray, left: IntArray) -> IntArray:
         """The marks of a selection by values: a function of both sides, since either could have been selected."""
@@ -232,8 +243,8 @@ class _Evaluation:
         kinds = states.outcomes(name, left, right)
         found = np.where(kinds == states.LEFT, left, np.where(kinds == states.RIGHT, right, kinds))
         mine, theirs = (kinds == states.BOTH) & (right < 0), (kinds == states.BOTH) & (left < 0)
-        found[mine] = self._with_number(name, left[mine])
-        found[theirs] = self._with_number(name, right[theirs])
+        found[mine] = self._with_number(name, left[mine], right[mine])
+        found[theirs] = self._with_number(name, right[theirs], left[theirs])
         both = (kinds == states.BOTH) & (left >= 0) & (right >= 0)
         if both.any():
             how = _HOW[name]
@@ -245,12 +256,13 @@ class _Evaluation:
             found[both] = records.combined(how, left[both], right[both])
         return found
 
-    def _with_number(self, name: str, marks: IntArray) -> IntArray:
+    def _with_number(self, name: str, marks: IntArray, number: IntArray) -> IntArray:
         """The records after an operation with a number that is not neutral to it."""
         records = self.block.launch.records
         if name == "add":
             return marks
-        return records.completed(marks) if _HOW[name] == "extremum" else records.weighted(marks)
+        found = records.completed(marks) if _HOW[name] == "extremum" else records.weighted(marks)
+        return np.where((marks == PLAIN) & (number == ABOVE), ABOVE, found) if name == "max" else found
 
     def _differing(self, code: str, left: IntArray, right: IntArray, both: BoolArray, *, suspected: bool) -> None:
         """Report tags that differ. suspected: they make a set, which is a fault only if a claim excludes it."""

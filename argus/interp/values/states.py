@@ -13,6 +13,7 @@ import numpy as np
 
 from argus.core.elementwise import evaluate_op
 from argus.interp.memory.cells import (
+    ABOVE,
     BOTTOM,
     HIGH,
     LOW,
@@ -33,13 +34,15 @@ from argus.interp.memory.cells import (
 LEFT, RIGHT, BOTH = 1, 2, 3
 """The result has the record of one operand, to which the other is neutral; or both operands count."""
 _DATA = (-1.75, 0.625, 2.875)
-_OTHER = 0.5
+_OTHER = -0.5
+"""A number of which no sign is known."""
 _KNOWN = {
     ZERO: (0.0,),
     ONE: (1.0,),
     LOW: (-np.inf,),
     HIGH: (np.inf,),
     NAN: (np.nan,),
+    ABOVE: (0.03125, 0.8125, 5.25),
     NUMBER: (-0.375, 0.8125, 5.25),
 }
 
@@ -111,9 +114,11 @@ def _samples(state: int) -> tuple[float, ...]:
 
 
 def _state(name: str, arguments: list[tuple[float, ...]], *, padded: bool) -> int:
-    value = _only([evaluate_op(name, *each) for each in arguments])
+    values = [evaluate_op(name, *each) for each in arguments]
+    value = _only(values)
     if value is None:
-        return padding_of(_OTHER) if padded else NUMBER
+        above = all(0 < each < np.inf for each in values)
+        return padding_of(_OTHER) if padded else ABOVE if above else NUMBER
     return padding_of(value) if padded else number_of(value)
 
 

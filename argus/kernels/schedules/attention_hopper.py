@@ -61,7 +61,8 @@ _WIDTH = 64
 
 @frozen
 class AttentionHopper:
-    """bn keys a block. heads: the number of heads whose K and V share the L2 cache at a time, if causal.
+    """bn keys a block. heads: the number of heads whose K and V share the L2 cache at a time, if causal; it also decides
+    how evenly work is divided, as CTAs take tiles in turn.
 
     Techniques that can be switched off: together, exponentials are computed before the products of the block after are
     waited for, which the compiler would otherwise wait for first.
@@ -69,8 +70,8 @@ class AttentionHopper:
 
     bn: int = 128
     causal: bool = True
-    heads: int = 8
-    together: bool = True
+    heads: int = 32
+    together: bool = False
     target = sm_90a
     threads = 384
 
@@ -82,6 +83,20 @@ class AttentionHopper:
     @property
     def order(self) -> Order:
         return longest_first(sections=self.heads) if self.causal else _by_heads
+
+
+def balance(cfg: AttentionHopper, tiles: int, pairs: int) -> float:
+    """The work of all tiles, divided evenly among CTAs, over that of the CTA with the most; at most 1.
+
+    tiles: of each of `pairs` pairs of a head and a sequence, as many queries as keys. A tile's work is its key blocks,
+    and 2 for its beginning and end.
+    """
+    load = [0] * cfg.target.processors
+    for number in range(tiles * pairs):
+        section, inside = divmod(number, tiles * cfg.heads)
+        row = inside // min(cfg.heads, pairs - section * cfg.heads)
+        load[number % len(load)] += (tiles - row if cfg.causal else tiles) + 2
+    return sum(load) / len(load) / max(load)
 
 
 def _by_heads(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:

@@ -1,0 +1,293 @@
+"""Times attention vs. FlashAttention-3 and cuDNN on an H200: `benchmarks/attention_h200.py build`, then `... run`.
+
+build: traces, verifies and compiles every variant into build/attention_h200; needs no GPU. run: checks each variant
+against float64 on random shapes, with poisoned outputs between guard zones, then times it vs. the peers: interleaved,
+in rounds of rotating order, in both regimes. FlashAttention-3 is what `benchmarks/peers/flash_attention_3.py` has
+built; without it, cuDNN alone is timed. Writes attention.json in `--out` and prints a table of ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from math import isnan
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from attrs import frozen
+
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "attention_h200"
+ROUNDS, CHECKED = 12, 120
+CLOSE, CLOSE_LSE = 2.0**-6, 2.0**-14
+GUARD = 4096
+"""Elements before and after an output that must stay as they are."""
+
+
+@frozen
+class Shape:
+    """B sequences of S queries in H heads and T keys in G heads, of D elements."""
+
+    B: int
+    H: int
+    G: int
+    S: int
+    T: int
+    D: int
+    causal: bool
+
+    def __str__(self) -> str:
+        heads = f"{self.H}/{self.G}" if self.H != self.G else f"{self.H}"
+        keys = f"{self.S} on {self.T}" if self.S != self.T else f"{self.S}"
+        return f"b{self.B} h{heads} {keys} d{self.D} {'causal' if self.causal else 'full'}"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"B": self.B, "H": self.H, "S": self.S, "G": self.G, "T": self.T}
+
+    @property
+    def operations(self) -> float:
+        """Floating-point operations of both products; half of them if causal."""
+        return 4.0 * self.B * self.H * self.S * self.T * self.D / (2 if self.causal else 1)
+
+
+def shapes() -> list[Shape]:
+    sizes = [(2, 16, 16, 8192), (8, 16, 16, 2048), (1, 16, 16, 16384), (2, 64, 8, 4096), (32, 16, 16, 512)]
+    wide = [
+        Shape(b, h, g, s, s, 128, causal) for causal in (False, True) for b, h, g, s in (*sizes, (16, 16, 16, 1000))
+    ]
+    narrow = [Shape(b, 32, 32, s, s, 64, causal) for causal in (False, True) for b, s in ((2, 8192), (8, 2048))]
+    return wide + narrow
+
+
+def variants() -> dict[str, tuple[int, Any]]:
+    """The head dimension and the configuration of each variant."""
+    from argus.kernels.attention import CONFIGS  # noqa: PLC0415 reason: traced here alone
+    from argus.kernels.schedules.attention_hopper import AttentionHopper  # noqa: PLC0415 reason: as above
+
+    found = {
+        **CONFIGS,
+        "full_waits_first": AttentionHopper(causal=False),
+        "causal_together": AttentionHopper(together=True),
+        "causal_heads_8": AttentionHopper(heads=8),
+        "causal_heads_16": AttentionHopper(heads=16),
+    }
+    return {f"d{width}_{name}": (width, config) for width in (128, 64) for name, config in found.items()}
+
+
+def build(names: Sequence[str], *, unproved: bool) -> int:
+    from argus.core.verdict import Proved  # noqa: PLC0415 reason: the GPU's machine has no solver
+    from argus.emit.build import build as compiled  # noqa: PLC0415 reason: as above
+    from argus.ops.attention import FAMILIES  # noqa: PLC0415 reason: as above
+    from argus.verifier.kernel import verify  # noqa: PLC0415 reason: as above
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for name, (width, config) in variants().items():
+        if names and name not in names:
+            continue
+        shutil.rmtree(FOLDER / name, ignore_errors=True)
+        kernel = FAMILIES[width].instance(config, name)
+        start = time.process_time()
+        verdict = None if unproved else verify(kernel).verdict
+        took = time.process_time() - start
+        if verdict is not None and not isinstance(verdict, Proved):
+            print(f"{name}: skipped: {verdict}", flush=True)
+            failed += 1
+            continue
+        made = compiled(kernel, "sm_90a", FOLDER / name)
+        print(
+            f"{name}: {'not verified' if verdict is None else f'verified in {took:.1f} s'}; {made.report}", flush=True
+        )
+    return int(failed > 0)
+
+
+# -- on the GPU ----------------------------------------------------------------------------------------------
+
+
+def takes(name: str, shape: Shape) -> bool:
+    width, kind = name.split("_")[:2]
+    return width == f"d{shape.D}" and kind == ("causal" if shape.causal else "full")
+
+
+def operands(torch: Any, shape: Shape, *, by_rows: bool = False) -> tuple[Any, Any, Any]:  # noqa: ANN401 reason: untyped
+    """Random queries, keys and values; by_rows: with the heads of a row side by side, as (B, S, H, D)."""
+    found: list[Any] = []
+    for heads, rows in ((shape.H, shape.S), (shape.G, shape.T), (shape.G, shape.T)):
+        axes = (shape.B, rows, heads, shape.D) if by_rows else (shape.B, heads, rows, shape.D)
+        made = torch.randn(axes, device="cuda", dtype=torch.bfloat16)
+        found.append(made.transpose(1, 2) if by_rows else made)
+    return found[0], found[1], found[2]
+
+
+def guarded(torch: Any, extents: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
+    """A tensor of NaN within guard zones of ones, and all of that memory."""
+    count = 1
+    for extent in extents:
+        count *= extent
+    whole = torch.ones(count + 2 * GUARD, device="cuda", dtype=dtype)
+    inside = whole[GUARD : GUARD + count]
+    inside.fill_(float("nan"))
+    return inside.view(extents), whole
+
+
+def exact(torch: Any, shape: Shape, q: Any, k: Any, v: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
+    """The outputs in float64."""
+    many = shape.H // shape.G
+    k, v = (each.double().repeat_interleave(many, dim=1) for each in (k, v))
+    scores = (q.double() @ k.mT) * shape.D**-0.5
+    if shape.causal:
+        row, key = torch.arange(shape.S, device="cuda"), torch.arange(shape.T, device="cuda")
+        scores.masked_fill_(key[None, :] > row[:, None] + shape.T - shape.S, float("-inf"))
+    return torch.softmax(scores, -1) @ v, torch.logsumexp(scores, -1)
+
+
+def bound(torch: Any, kernel: Any, shape: Shape, given: Sequence[Any]) -> Callable[[], None]:  # noqa: ANN401 reason: untyped
+    """A launch on q, k, v, o and lse."""
+    scale = torch.full((1,), shape.D**-0.5 * 1.4426950408889634, device="cuda")
+    tensors = dict(zip(("Q", "K", "V", "O", "LSE", "scale"), (*given, scale), strict=True))
+    return kernel.prepare(shape.sizes).bind(tensors, torch.cuda.current_stream().cuda_stream)
+
+
+def errors(torch: Any, kernel: Any, shape: Shape, *, by_rows: bool) -> tuple[float, float]:  # noqa: ANN401 reason: untyped
+    """The largest errors of both outputs; nan where an element was not written, inf where a guard zone was."""
+    q, k, v = operands(torch, shape, by_rows=by_rows)
+    o, around = guarded(torch, (shape.B, shape.H, shape.S, shape.D), torch.bfloat16)
+    lse, beside = guarded(torch, (shape.B, shape.H, shape.S), torch.float32)
+    bound(torch, kernel, shape, (q, k, v, o, lse))()
+    torch.cuda.synchronize()
+    for whole in (around, beside):
+        if not bool((whole[:GUARD] == 1).all()) or not bool((whole[-GUARD:] == 1).all()):
+            return float("inf"), float("inf")
+    wanted, sums = exact(torch, shape, q, k, v)
+    return (o.double() - wanted).abs().max().item(), (lse.double() - sums).abs().max().item()
+
+
+def checked(width: int, *, causal: bool, count: int) -> Iterator[Shape]:
+    random = Random(width + causal)  # noqa: S311 reason: a seed makes the shapes repeatable
+    for number in range(count):
+        group, groups, batch = random.choice((1, 2, 3, 8)), random.randint(1, 3), random.randint(1, 3)
+        rows = random.choice((1, 63, 64, 65, 128, 129, 300)) if number % 2 else random.randint(1, 700)
+        keys = rows + random.choice((0, 0, 1, 64, 127, 300)) if causal else random.randint(1, 700)
+        yield Shape(batch, group * groups, groups, rows, keys, width, causal)
+
+
+def is_right(torch: Any, name: str, kernel: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
+    width, kind = name.split("_")[:2]
+    worst, bad = [0.0, 0.0], list[str]()
+    for number, shape in enumerate(checked(int(width[1:]), causal=kind == "causal", count=count)):
+        found = errors(torch, kernel, shape, by_rows=number % 3 == 0)
+        worst = [max(pair) for pair in zip(worst, found, strict=True)]
+        if any(map(isnan, found)) or found[0] > CLOSE or found[1] > CLOSE_LSE:
+            bad.append(f"{shape}: {found}")
+    said = f"WRONG {bad[:4]}" if bad else f"worst errors {worst[0]:.1e} and {worst[1]:.1e}"
+    print(f"{name}: {count} shapes, {said}", flush=True)
+    return not bad
+
+
+def peers(shape: Shape, q: Any, k: Any, v: Any) -> dict[str, Callable[[], object]]:  # noqa: ANN401 reason: untyped
+    attention = import_module("torch.nn.attention")
+    functional = import_module("torch.nn.functional")
+    backend = attention.SDPBackend.CUDNN_ATTENTION
+
+    def cudnn() -> object:
+        with attention.sdpa_kernel(backend):
+            return functional.scaled_dot_product_attention(
+                q, k, v, is_causal=shape.causal, enable_gqa=shape.H != shape.G
+            )
+
+    found: dict[str, Callable[[], object]] = {"cudnn": cudnn}
+    module = import_module("peers.flash_attention_3")
+    with suppress(OSError):
+        found["fa3"] = module.forward(module.load(), q, k, v, shape.causal)
+    return found
+
+
+def timed(torch: Any, kernels: Mapping[str, Any], shape: Shape, rounds: int) -> list[dict[str, Any]]:  # noqa: ANN401 reason: untyped
+    timing = import_module("argus.runtime.cuda.timing")
+    q, k, v = operands(torch, shape)
+    calls = peers(shape, q, k, v)
+    theirs = tuple(calls)
+    held: list[Any] = []
+    for name, kernel in kernels.items():
+        if takes(name, shape):
+            held += (made := (torch.empty_like(q), torch.empty(q.shape[:3], device="cuda", dtype=torch.float32)))
+            calls[name] = bound(torch, kernel, shape, (q, k, v, *made))
+
+    def hold(seconds: float) -> None:
+        torch.cuda._sleep(int(2e9 * seconds))
+
+    stream = torch.cuda.current_stream().cuda_stream
+    watch = timing.Stopwatch(next(iter(kernels.values())).driver, stream, hold)
+    rows: list[dict[str, Any]] = []
+    for regime in timing.REGIMES:
+        times = timing.time_interleaved(watch, calls, regime, rounds)
+        for name in calls:
+            ratios = {peer: statistics.median(times.ratios(name, peer)) for peer in theirs}
+            rate = 1e-9 * shape.operations / times.median(name)
+            rows.append({"shape": str(shape), "regime": regime.name, "name": name, "rate": rate, "ratios": ratios})
+        said = ", ".join(
+            f"{row['name']} {row['rate']:.0f} ({row['ratios'].get('fa3', row['ratios']['cudnn']):.3f})"
+            for row in sorted(rows[-len(calls) :], key=lambda row: -row["rate"])
+        )
+        print(f"{shape} {regime.name}: {said}", flush=True)
+    return rows
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The best variant of each shape and its ratios, and their geometric means."""
+    lines: list[str] = []
+    for regime in dict.fromkeys(row["regime"] for row in rows):
+        best: list[Mapping[str, float]] = []
+        for shape in dict.fromkeys(row["shape"] for row in rows):
+            own = [r for r in rows if (r["shape"], r["regime"]) == (shape, regime) and r["name"] not in r["ratios"]]
+            first = max(own, key=lambda row: row["rate"])
+            best.append(first["ratios"])
+            ratios = " ".join(f"{peer} {ratio:.3f}" for peer, ratio in first["ratios"].items())
+            lines.append(f"{regime:12} {shape:34} {first['name']:22} {first['rate']:6.0f} {ratios}")
+        means = {peer: statistics.geometric_mean(each[peer] for each in best) for peer in best[0]}
+        lines += [f"{regime:12} geometric mean vs. {peer} {mean:.3f}" for peer, mean in means.items()]
+    return "\n".join(lines)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    torch: Any = import_module("torch")
+    load = import_module("argus.runtime.cuda.launch").load
+    torch.cuda.init()
+    torch.zeros(1, device="cuda")
+    kernels = {path.parent.name: load(path) for path in sorted(FOLDER.glob("*/*.json"))}
+    kernels = {name: kernel for name, kernel in kernels.items() if not chosen.names or name in chosen.names}
+    print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}), flush=True)
+    good = {name: kernel for name, kernel in kernels.items() if is_right(torch, name, kernel, chosen.checked)}
+    rows: list[dict[str, Any]] = []
+    for shape in shapes()[: chosen.most]:
+        if any(takes(name, shape) for name in good):
+            rows += timed(torch, good, shape, chosen.rounds)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    (chosen.out / "attention.json").write_text(json.dumps(rows), "utf-8")
+    print(table(rows) if rows else "", flush=True)
+    return int(len(good) < len(kernels))
+
+
+def main() -> int:
+    description, _, _ = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("part", choices=("build", "run"))
+    parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="only these variants")
+    parser.add_argument("--unproved", action="store_true", help="build without verifying, for experiments")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--checked", type=int, default=CHECKED, help="random shapes to check each variant on")
+    parser.add_argument("--most", type=int, default=None, help="time only so many shapes")
+    chosen = parser.parse_args()
+    return build(chosen.names, unproved=chosen.unproved) if chosen.part == "build" else run(chosen)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,102 @@
+"""The attention family: proved, its text computes what the interpreter does, and twins of one edit are refuted."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+from attrs import evolve
+
+from argus.core.verdict import Proved, Refuted
+from argus.kernels.attention import CONFIGS, attention_64, attention_128
+from argus.kernels.schedules import attention as problem
+from argus.kernels.schedules import attention_hopper as schedule
+from argus.language import Template
+from argus.runtime.cpu.validate import validate
+from argus.verifier.kernel import verify
+
+FAMILIES = {"64": attention_64, "128": attention_128}
+ALL = [(width, config) for width in FAMILIES for config in CONFIGS]
+
+
+@pytest.mark.share(11)
+@pytest.mark.parametrize("solver", ["z3", "cvc5"])
+@pytest.mark.parametrize(("width", "config"), ALL)
+def test_every_configuration_is_proved(width: str, config: str, solver: str) -> None:
+    verdict = verify(FAMILIES[width], config=config, solver=solver).verdict
+
+    assert isinstance(verdict, Proved), verdict
+    assert {"I1", "I3", "I4", "I23", "I25"} <= dict(verdict.coverage).keys()
+
+
+SIZES = (
+    {"B": 1, "H": 1, "S": 1, "G": 1, "T": 1},
+    {"B": 1, "H": 2, "S": 65, "G": 1, "T": 300},
+    {"B": 2, "H": 2, "S": 130, "G": 2, "T": 140},
+)
+
+
+@pytest.mark.share(5)
+@pytest.mark.parametrize(("width", "config"), ALL)
+def test_the_text_agrees_with_the_interpreter(width: str, config: str) -> None:
+    few = evolve(FAMILIES[width], target=evolve(CONFIGS[config].target, processors=2))  # each block takes several tiles
+    for template, sizes in ((FAMILIES[width], SIZES[:2]), (few, SIZES[2:])):
+        found = validate(template.trace(config), sizes, seeds=1)
+        assert all(each.right and each.elements for each in found.trials), found
+
+
+EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
+    "mask off by one": ("causal", problem, ("t <= q + self.offset", "t <= q + self.offset + 1")),
+    "mask without the end": ("causal", problem, ("(t <= q + self.offset) & below", "(t <= q + self.offset)")),
+    "another head": ("full", schedule, ("problem.K[b, h // problem.group]", "problem.K[b, h % problem.K.shape[1]]")),
+    "values of another head": ("full", schedule, ("problem.V[b, h // problem.group]", "problem.V[b, 0 * h]")),
+    "no rescale": ("full", schedule, ("self.out[:] = self.out * owed", "self.out[:] = self.out * 1.0")),
+    "sum without its rescale": ("full", schedule, ("self.sums * owed + weights", "self.sums + weights")),
+    "one block less": ("full", schedule, ("else count - 1) - 1, -1", "else count - 1) - 1, 0")),
+    "early release": (
+        "full",
+        schedule,
+        (
+            "        wgmma.wait(0)\n        self.rings.v.release()\n",
+            "        self.rings.v.release()\n        wgmma.wait(0)\n",
+        ),
+    ),
+    "scale of the maximum left out": ("full", schedule, ("fma(x, c, guard * -c)", "fma(x, c, -guard)")),
+}
+FOUND = {
+    "mask off by one": {"I3", "I25"},
+    "mask without the end": {"I3", "I25"},
+    "another head": {"I1", "I2", "I4"},
+    "values of another head": {"I1", "I2", "I4"},
+    "no rescale": {"I23", "I35"},
+    "sum without its rescale": {"I23", "I35"},
+    "one block less": {"I3", "I9", "I10", "I5"},
+    "early release": {"I10", "I12", "I11"},
+    "scale of the maximum left out": {"I23"},
+}
+
+
+def twin(module: ModuleType, edit: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> Template:
+    """`attention_64` with one edit of a module's text."""
+    text, (old, new) = inspect.getsource(module), edit
+    assert text.count(old) == 1, old
+    made = ModuleType(module.__name__)
+    monkeypatch.setitem(import_module("sys").modules, module.__name__, made)
+    exec(compile(text.replace(old, new), module.__file__ or "", "exec"), made.__dict__)  # noqa: S102 reason: our module
+    family = import_module("argus.kernels.attention")
+    monkeypatch.setattr(family, "Attention", getattr(made, "Attention", family.Attention))
+    monkeypatch.setattr(family, "attention_hopper", getattr(made, "attention_hopper", family.attention_hopper))
+    return family.attention_64
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("solver", ["z3", "cvc5"])
+@pytest.mark.parametrize("name", EDITS)
+def test_a_twin_of_one_edit_is_refuted(name: str, solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, module, edit = EDITS[name]
+    verdict = verify(twin(module, edit, monkeypatch), config=config, solver=solver).verdict
+
+    assert isinstance(verdict, Refuted), verdict
+    assert verdict.counterexample.code in FOUND[name]

@@ -1,0 +1,161 @@
+"""`argus.attention` without a GPU: operands, the chosen configuration, and what is launched."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from math import inf, log, sqrt
+from types import SimpleNamespace
+from typing import Any, Self
+
+import numpy as np
+import pytest
+from attrs import define, evolve
+
+import argus
+from argus.core.diagnostic import ArgusError
+from argus.kernels.attention import CONFIGS, choose
+from argus.kernels.schedules.attention_hopper import AttentionHopper, balance
+from argus.ops.call_path import Plan
+from tests.ops.fake_torch import Card, Matrix
+
+module = import_module("argus.ops.attention")
+attention: Any = argus.attention
+
+
+@define
+class Heads(Matrix):
+    """Queries, keys or values."""
+
+    def new_full(self, shape: tuple[int, ...], value: float, *, dtype: object = None) -> Self:
+        return evolve(self, array=np.full(shape, value, np.float32), dtype=str(dtype or self.dtype))
+
+
+def heads(*shape: int, dtype: str = "torch.bfloat16") -> Heads:
+    return Heads(np.zeros(shape, np.uint16), dtype)
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Plan, tuple[Any, ...]]]]:
+    """The plans and operands of all launches, of which none is made."""
+    made: list[tuple[Plan, tuple[Any, ...]]] = []
+
+    def launch(plan: Plan, operands: tuple[Any, ...], unproved: str) -> tuple[tuple[str, str], None]:
+        assert unproved == "refuse"
+        made.append((plan, operands))
+        return ("O", "LSE"), None
+
+    def full(shape: tuple[int, ...], value: float, *, dtype: object, device: str) -> Heads:
+        assert (dtype, device) == (np.float32, "cuda:0")
+        return Heads(np.full(shape, value), "torch.float32")
+
+    cuda = SimpleNamespace(is_current_stream_capturing=lambda: False)
+    fake = SimpleNamespace(cuda=cuda, is_grad_enabled=lambda: True, float32=np.float32, full=full)
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    monkeypatch.setattr(module, "launch", launch)
+    module.clear_cache()
+    yield made
+    module.clear_cache()
+
+
+def test_the_kernel_of_the_heads_and_the_mask_is_launched(plans: list[tuple[Plan, tuple[Any, ...]]]) -> None:
+    q, k, v = heads(2, 8, 300, 128), heads(2, 4, 400, 128), heads(2, 4, 400, 128)
+    assert attention(q, k, v, causal=True) == "O"
+    assert attention(q, k, v, return_lse=True, scale=0.25) == ("O", "LSE")
+
+    (plan, given), (full, others) = plans
+    assert dict(plan.sizes) == {"B": 2, "H": 8, "S": 300, "G": 4, "T": 400}
+    assert [shape for shape, _ in plan.results] == [(2, 8, 300, 128), (2, 8, 300)]
+    assert [(each.family, each.config) for each in (*plan.candidates, *full.candidates)] == [
+        ("attention_128", choose(300, 16, causal=True)),
+        ("attention_128", "full"),
+    ]
+    assert plan.strided == ("Q", "K", "V")
+    assert given[:3] == (q, k, v)
+    assert list(plan.named(*given, "O", "LSE")) == ["Q", "K", "V", "scale", "O", "LSE"]
+    for operands, scale in ((given, 1 / sqrt(128)), (others, 0.25)):
+        assert operands[3].array == pytest.approx([scale / log(2)])
+
+
+def test_rows_without_keys_are_zero(plans: list[tuple[Plan, tuple[Any, ...]]]) -> None:
+    out, sums = attention(heads(1, 2, 3, 64), heads(1, 2, 0, 64), heads(1, 2, 0, 64), return_lse=True)
+    assert not plans
+    assert np.array_equal(out.array, np.zeros((1, 2, 3, 64)))
+    assert np.array_equal(sums.array, np.full((1, 2, 3), -inf))
+    assert (out.dtype, sums.dtype) == ("torch.bfloat16", str(np.float32))
+
+
+def turned(*shape: int) -> Heads:
+    """With the heads of a row side by side in memory."""
+    b, h, s, d = shape
+    made = heads(b, s, h, d)
+    return evolve(made, array=made.array.transpose(0, 2, 1, 3))
+
+
+def test_rows_of_heads_side_by_side_are_read_in_place(plans: list[tuple[Plan, tuple[Any, ...]]]) -> None:
+    q = turned(1, 4, 10, 64)
+    attention(q, heads(1, 4, 10, 64), turned(1, 4, 10, 64))
+    assert plans[0][1][0] is q
+
+
+GOOD = (1, 4, 10, 64)
+REFUSED: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
+    "no tensor": (lambda: {"q": "q"}, "`q` is not a torch tensor, found str"),
+    "f16": (lambda: {"k": heads(*GOOD, dtype="torch.float16")}, "`k` expects elements of type torch.bfloat16"),
+    "on the host": (lambda: {"v": evolve(heads(*GOOD), is_cuda=False, device="cpu")}, "`v` is on cpu"),
+    "on another device": (lambda: {"v": evolve(heads(*GOOD), device=Card(1))}, "`v` on Card(index=1)"),
+    "a gradient": (lambda: {"q": evolve(heads(*GOOD), requires_grad=True)}, "`q` requires a gradient"),
+    "three axes": (lambda: {"q": heads(4, 10, 64)}, "`q` expects 4 axes, found 3"),
+    "unaligned": (lambda: {"q": evolve(heads(*GOOD), shift=8)}, "`q` has strides (2560, 640, 64, 1)"),
+    "odd strides": (
+        lambda: {"q": evolve(heads(*GOOD), array=np.zeros((1, 4, 10, 68), np.uint16)[..., :64])},
+        "strides",
+    ),
+    "reversed heads": (lambda: {"q": evolve(heads(*GOOD), array=np.zeros((1, 4, 64, 10)).swapaxes(2, 3))}, "strides"),
+    "other values": (lambda: {"v": heads(1, 4, 11, 64)}, "expected equal shapes"),
+    "another batch": (lambda: {"q": heads(2, 4, 10, 64)}, "pass k and v of shape (2, G, T, 64)"),
+    "other heads": (lambda: {"q": heads(1, 6, 10, 64)}, "6 heads of `q` for 4 of `k`"),
+    "wide heads": (lambda: {name: heads(1, 4, 10, 80) for name in "qkv"}, "heads of 80 elements, expected 64 or 128"),
+    "more queries than keys": (lambda: {"q": heads(1, 4, 11, 64), "causal": True}, "pass the last 10 queries"),
+    "a scale below 0": (lambda: {"scale": -1.0}, "`scale` is -1"),
+    "an infinite scale": (lambda: {"scale": inf}, "`scale` is inf"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_operands_are_refused(name: str, plans: list[tuple[Plan, tuple[Any, ...]]]) -> None:
+    change, said = REFUSED[name]
+    with pytest.raises(ArgusError) as caught:
+        attention(**({each: heads(*GOOD) for each in "qkv"} | change()))
+    found = caught.value.diagnostic
+    assert found.code == "E401"
+    assert said in f"{found.message} {found.help}"
+    assert not plans
+
+
+def test_a_new_scale_is_refused_within_a_capture(
+    plans: list[tuple[Plan, tuple[Any, ...]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attention(*(heads(*GOOD) for _ in "qkv"))
+    monkeypatch.setattr(sys.modules["torch"].cuda, "is_current_stream_capturing", lambda: True)
+    attention(*(heads(*GOOD) for _ in "qkv"))
+    with pytest.raises(ArgusError, match="first call with a scale is captured"):
+        attention(*(heads(*GOOD) for _ in "qkv"), scale=0.5)
+    assert len(plans) == 2
+
+
+@pytest.mark.parametrize(("queries", "pairs"), [(2048, 128), (8192, 32), (512, 512), (1, 1)])
+def test_the_most_even_division_of_work_is_chosen(queries: int, pairs: int) -> None:
+    chosen = CONFIGS[choose(queries, pairs, causal=True)]
+    tiles = -(-queries // chosen.bm)
+    assert balance(chosen, tiles, pairs) == max(balance(each, tiles, pairs) for each in CONFIGS.values() if each.causal)
+    assert choose(queries, pairs, causal=False) == "full"
+
+
+def test_balance_counts_key_blocks() -> None:
+    one = AttentionHopper(heads=1)
+    ctas = one.target.processors
+    assert balance(one, 1, ctas) == 1
+    assert balance(one, 1, ctas + 1) == pytest.approx((ctas + 1) / ctas / 2)
+    assert balance(AttentionHopper(heads=2), 2, ctas) == pytest.approx(7 / 8 if ctas % 2 == 0 else 1, rel=0.02)

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from itertools import product
 from math import isnan
 from pathlib import Path
 from random import Random
@@ -68,17 +69,15 @@ def shapes() -> list[Shape]:
 
 def variants() -> dict[str, tuple[int, Any]]:
     """The head dimension and the configuration of each variant."""
-    from argus.kernels.attention import CONFIGS  # noqa: PLC0415 reason: traced here alone
-    from argus.kernels.schedules.attention_hopper import AttentionHopper  # noqa: PLC0415 reason: as above
+    from argus.kernels.schedules.attention_hopper import AttentionHopper  # noqa: PLC0415 reason: traced here alone
+    from argus.ops.attention import FAMILIES  # noqa: PLC0415 reason: as above
 
-    found = {
-        **CONFIGS,
-        "full_waits_first": AttentionHopper(causal=False),
-        "causal_together": AttentionHopper(together=True),
-        "causal_heads_8": AttentionHopper(heads=8),
-        "causal_heads_16": AttentionHopper(heads=16),
-    }
-    return {f"d{width}_{name}": (width, config) for width in (128, 64) for name, config in found.items()}
+    found = {f"d{width}_{name}": (width, cfg) for width in FAMILIES for name, cfg in FAMILIES[width].configs.items()}
+    for width, keys in ((128, (112, 144, 176)), (64, (128, 160, 224))):
+        for causal, bn, together in product((False, True), keys, (False, True)):
+            name = f"d{width}_{'causal' if causal else 'full'}_{bn}{'_together' if together else ''}"
+            found[name] = width, AttentionHopper(bn=bn, causal=causal, together=together, boxes=1 + (bn < 176))
+    return found
 
 
 def build(names: Sequence[str], *, unproved: bool) -> int:

@@ -11,21 +11,27 @@ from argus.kernels.schedules.attention import Attention
 from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper, balance
 from argus.language import Tensor, bf16, f32, kernel
 
-CONFIGS = {
+CONFIGS_128 = {
     "full": AttentionHopper(causal=False, together=True),
     "causal": AttentionHopper(heads=32),
+    "causal_few": AttentionHopper(heads=4),
+}
+CONFIGS_64 = {
+    "full": AttentionHopper(bn=192, causal=False, together=True),
+    "causal": AttentionHopper(bn=192, heads=32),
     "causal_few": AttentionHopper(heads=4),
 }
 
 
 @lru_cache(maxsize=1 << 10)
-def choose(queries: int, pairs: int, *, causal: bool) -> str:
-    """The configuration that divides work most evenly, for pairs of a head and a sequence."""
-    fit = {name: cfg for name, cfg in CONFIGS.items() if cfg.causal == causal}
+def choose(width: int, queries: int, pairs: int, *, causal: bool) -> str:
+    """The configuration of a head dimension that divides work most evenly, for pairs of a head and a sequence."""
+    configs = CONFIGS_64 if width == 64 else CONFIGS_128
+    fit = {name: cfg for name, cfg in configs.items() if cfg.causal == causal}
     return max(fit, key=lambda name: balance(fit[name], -(-queries // fit[name].bm), pairs))
 
 
-@kernel(configs=CONFIGS)
+@kernel(configs=CONFIGS_128)
 def attention_128(
     Q: Tensor["B H S 128", bf16],
     K: Tensor["B G T 128", bf16],
@@ -39,7 +45,7 @@ def attention_128(
     attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal), cfg)
 
 
-@kernel(configs=CONFIGS)
+@kernel(configs=CONFIGS_64)
 def attention_64(
     Q: Tensor["B H S 64", bf16],
     K: Tensor["B G T 64", bf16],

@@ -112,7 +112,7 @@ def _launched(
         return q.new_full(results[0][0], 0.0), q.new_full(results[1][0], -inf, dtype=results[1][1])
     causal, unproved = how
     scale = _scale(factor, q.device.index)
-    template, config = FAMILIES[width], choose(rows, batch * heads, causal=causal)
+    template, config = FAMILIES[width], choose(width, rows, batch * heads, causal=causal)
     sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
     candidate = Candidate(template.name, config, partial(_traced, template, config))
     plan = Plan(results, sizes, (candidate,), _named, ("Q", "K", "V"))

@@ -15,7 +15,7 @@ from attrs import define, evolve
 
 import argus
 from argus.core.diagnostic import ArgusError
-from argus.kernels.attention import CONFIGS, choose
+from argus.kernels.attention import CONFIGS_128, choose
 from argus.kernels.schedules.attention_hopper import AttentionHopper, balance
 from argus.ops.call_path import Plan
 from tests.ops.fake_torch import Card, Matrix
@@ -68,7 +68,7 @@ def test_the_kernel_of_the_heads_and_the_mask_is_launched(plans: list[tuple[Plan
     assert dict(plan.sizes) == {"B": 2, "H": 8, "S": 300, "G": 4, "T": 400}
     assert [shape for shape, _ in plan.results] == [(2, 8, 300, 128), (2, 8, 300)]
     assert [(each.family, each.config) for each in (*plan.candidates, *full.candidates)] == [
-        ("attention_128", choose(300, 16, causal=True)),
+        ("attention_128", choose(128, 300, 16, causal=True)),
         ("attention_128", "full"),
     ]
     assert plan.strided == ("Q", "K", "V")
@@ -147,10 +147,12 @@ def test_a_new_scale_is_refused_within_a_capture(
 
 @pytest.mark.parametrize(("queries", "pairs"), [(2048, 128), (8192, 32), (512, 512), (1, 1)])
 def test_the_most_even_division_of_work_is_chosen(queries: int, pairs: int) -> None:
-    chosen = CONFIGS[choose(queries, pairs, causal=True)]
+    chosen = CONFIGS_128[choose(128, queries, pairs, causal=True)]
     tiles = -(-queries // chosen.bm)
-    assert balance(chosen, tiles, pairs) == max(balance(each, tiles, pairs) for each in CONFIGS.values() if each.causal)
-    assert choose(queries, pairs, causal=False) == "full"
+    assert balance(chosen, tiles, pairs) == max(
+        balance(each, tiles, pairs) for each in CONFIGS_128.values() if each.causal
+    )
+    assert choose(128, queries, pairs, causal=False) == "full"
 
 
 def test_balance_counts_key_blocks() -> None:

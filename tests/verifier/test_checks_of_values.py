@@ -111,9 +111,13 @@ def every_change_of_a_table_is_a_step(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(tables, "_is_step", always)
 
 
+def one(_: object) -> int:
+    return 1
+
+
 def any_number_is_above_0(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(numbers, "_is_scale", numbers.is_number)
-    patch.setattr(extended, "_sign", lambda _: 1)
+    patch.setattr(extended, "_sign", one)
 
 
 UNKNOWN: tuple[tuple[str, Patch], ...] = (

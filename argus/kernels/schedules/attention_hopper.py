@@ -61,8 +61,8 @@ _WIDTH = 64
 
 @frozen
 class AttentionHopper:
-    """bn keys a block. heads: the number of heads whose K and V share the L2 cache at a time, if causal; it also decides
-    how evenly work is divided, as CTAs take tiles in turn.
+    """bn keys a block. heads: the heads whose K and V share the L2 cache at a time, if causal; it also decides how evenly
+    work is divided, as CTAs take tiles in turn. boxes: the parts of O that are stored at a time.
 
     Techniques that can be switched off: together, exponentials are computed before the products of the block after are
     waited for, which the compiler would otherwise wait for first.
@@ -71,6 +71,7 @@ class AttentionHopper:
     bn: int = 128
     causal: bool = True
     heads: int = 32
+    boxes: int = 2
     together: bool = False
     target = sm_90a
     threads = 384
@@ -125,7 +126,7 @@ def attention_hopper(problem: Attention, cfg: AttentionHopper) -> None:
         Ring(2, k=shared(Q.dtype, (bn, width), swizzle=128)),
         Ring(2, v=shared(Q.dtype, (bn, width), swizzle=128)),
     )
-    boxes = shared(Q.dtype, (_WARPGROUPS, 2, _ROWS, _WIDTH), swizzle=128)
+    boxes = shared(Q.dtype, (_WARPGROUPS, min(cfg.boxes, width // _WIDTH), _ROWS, _WIDTH), swizzle=128)
     turns = Turns(_WARPGROUPS)
     tiles = persistent(counts, order=cfg.order)
     with role("load", warpgroup(0).elected, registers=24):
@@ -255,12 +256,12 @@ class _Warpgroup:
 
 
 def _store(rows: Fragment, target: Tensor, boxes: Tensor) -> None:
-    """Store rows by TMA, some columns at a time, through this warpgroup's two boxes in turn."""
-    parts = rows.shape[1] // _WIDTH
-    for j in range(parts):
-        box, at = boxes[j % 2], target.tile((_ROWS, _WIDTH), (0, j))
+    """Store rows by TMA, some columns at a time, through this warpgroup's boxes in turn; all are used equally often."""
+    count = int(boxes.shape[0])
+    for j in range(rows.shape[1] // _WIDTH):
+        box, at = boxes[j % count], target.tile((_ROWS, _WIDTH), (0, j))
         with elected():
-            bulk.wait(pending=1 if parts % 2 == 0 or j else 0, of="reads")  # the last store from this box
+            bulk.wait(pending=count - 1, of="reads")  # the last store from this box
         sync()
         copy(rows.tile((_ROWS, _WIDTH), (0, j)).to(target.dtype), box, via=stmatrix.x4)
         fence("async proxy")

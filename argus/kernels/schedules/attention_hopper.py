@@ -61,8 +61,8 @@ _WIDTH = 64
 
 @frozen
 class AttentionHopper:
-    """bn keys a block. heads: the heads whose K and V share the L2 cache at a time, if causal; it also decides how evenly
-    work is divided, as CTAs take tiles in turn. boxes: the parts of O that are stored at a time.
+    """bn keys a block. heads: the heads whose K and V share the L2 cache at a time, if causal; it also decides how
+    evenly work is divided, as CTAs take tiles in turn. boxes: the parts of O that are stored at a time.
 
     Techniques that can be switched off: together, exponentials are computed before the products of the block after are
     waited for, which the compiler would otherwise wait for first.

@@ -22,7 +22,7 @@ FAMILIES = {"64": attention_64, "128": attention_128}
 ALL = [(width, config) for width, family in FAMILIES.items() for config in family.configs]
 
 
-@pytest.mark.share(11)
+@pytest.mark.nightly
 @pytest.mark.parametrize("solver", ["z3", "cvc5"])
 @pytest.mark.parametrize(("width", "config"), ALL)
 def test_every_configuration_is_proved(width: str, config: str, solver: str) -> None:
@@ -39,7 +39,7 @@ SIZES = (
 )
 
 
-@pytest.mark.share(5)
+@pytest.mark.nightly
 @pytest.mark.parametrize(("width", "config"), ALL)
 def test_the_text_agrees_with_the_interpreter(width: str, config: str) -> None:
     few = evolve(FAMILIES[width], target=evolve(sm_90a, processors=2))  # each block takes several tiles
@@ -90,7 +90,7 @@ def twin(module: ModuleType, edit: tuple[str, str], monkeypatch: pytest.MonkeyPa
     return family.attention_64
 
 
-@pytest.mark.share(3)
+@pytest.mark.nightly
 @pytest.mark.parametrize("solver", ["z3", "cvc5"])
 @pytest.mark.parametrize("name", FOUND)
 def test_a_twin_of_one_edit_is_refuted(name: str, solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_a_twin_of_one_edit_is_refuted(name: str, solver: str, monkeypatch: pyte
     assert verdict.counterexample.code in FOUND[name]
 
 
-@pytest.mark.share(2)
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", sorted(EDITS.keys() - FOUND.keys()))
 def test_a_twin_with_wrong_values_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config, module, edit = EDITS[name]

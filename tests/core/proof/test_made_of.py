@@ -186,15 +186,6 @@ def test_padding_must_be_neutral(op: str, padding: int, lost: bool) -> None:
     assert bool(made.lost) == lost
 
 
-@pytest.mark.parametrize(
-    ("scale", "lost"),
-    [(fn("exp", element("X", n)), False), (fn("max", element("X", n), 1), False), (element("X", n), True)],
-)
-def test_padding_stays_infinite_if_the_scale_is_above_0(scale: Expr, lost: bool) -> None:
-    scores = choose(algebra.lt(j, k), element("X", j), infinity(-1))
-    assert bool(reading().of(reduce_("sum", J, 0, 16, fn("exp", fn("mul", scores, scale)))).lost) == lost
-
-
 def test_padding_is_carried_through_functions() -> None:
     scores = choose(algebra.lt(j, k), element("X", j), infinity(-1))
     shifted = fn("exp", fn("mul", fn("sub", scores, element("X", n)), expr(2)))

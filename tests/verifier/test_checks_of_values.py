@@ -12,7 +12,7 @@ from argus.core.dtype import DType
 from argus.core.index import Cond, Index
 from argus.core.proof import tile_claims
 from argus.core.proof.outputs import claims, product_formulas, relations, writes
-from argus.core.proof.values import alike_terms, contents, in_cases, part_counts, ties
+from argus.core.proof.values import alike_terms, contents, in_cases, made_of, part_counts, ties
 from argus.core.proof.values.held import rescaling, tables
 from argus.core.proof.values.held.facts import Known
 from argus.core.query import Budget
@@ -120,7 +120,12 @@ def any_number_is_above_0(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(extended, "_sign", one)
 
 
+def scales_have_no_padding(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(made_of.Reading, "_is_unpadded", always)
+
+
 UNKNOWN: tuple[tuple[str, Patch], ...] = (
+    ("weights_of_padding_twice", scales_have_no_padding),
     ("guarded_sums_added", tags_say_all),
     ("two_keys_of_one_maximum", tags_say_all),
     ("two_weights_in_one_sum", tags_say_all),

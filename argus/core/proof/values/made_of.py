@@ -110,7 +110,7 @@ class Reading:
         match root:
             case Fn(name=name, args=args):
                 scaled = unscaled(root)
-                if scaled is not None:
+                if scaled is not None and self._is_unpadded(args[scaled is args[0]]):
                     return positively_scaled(self.of(scaled).pads)
                 return operated(name, [self.of(each).pads for each in args], [*map(number, args)])
             case Choose(test=test, then=then, other=other):
@@ -127,6 +127,9 @@ class Reading:
                 return {c: each if each == NEUTRAL[op] else nan for c, each in pads if variable not in symbols(c)}
             case Number() | Infinity() | Whole() | Element():
                 return {}
+
+    def _is_unpadded(self, scale: Expr) -> bool:
+        return not self.of(scale).pads
 
     def _of(self, root: Expr) -> MadeOf:
         match root:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import inf
+from random import Random
 
 import pytest
 
+from argus.core.elementwise import evaluate_op
 from argus.interp.memory.cells import ABOVE, BOTTOM, HIGH, LOW, NAN, NUMBER, ONE, OPAQUE, PLAIN, TOP, ZERO, padding_of
 from argus.interp.values.states import BOTH, LEFT, RIGHT, is_neutral, outcome
 
@@ -47,8 +50,21 @@ def test_padding_is_neutral_to_one_operation_each(name: str, edge: float) -> Non
         ("mul", ABOVE, ABOVE, ABOVE),
         ("mul", ABOVE, PLAIN, BOTH),
         ("sub", ABOVE, ABOVE, NUMBER),
+        ("add", ONE, NUMBER, NUMBER),
         ("max", NUMBER, ABOVE, ABOVE),
     ],
 )
 def test_outcomes_of_states(name: str, left: int, right: int, result: int) -> None:
     assert outcome(name, left, right) == result
+
+
+RANGES = {ZERO: (0.0, 0.0), ONE: (1.0, 1.0), ABOVE: (2.0**-6, 8.0), NUMBER: (-8.0, 8.0), PLAIN: (-8.0, 8.0)}
+
+
+@pytest.mark.parametrize("name", NEUTRAL)
+def test_what_is_above_0_is_so_for_all_numbers(name: str) -> None:
+    drawn = Random(name)  # noqa: S311 reason: a seed makes the numbers repeatable
+    for left, right in product(RANGES, repeat=2):
+        if outcome(name, left, right) == ABOVE:
+            pairs = ((drawn.uniform(*RANGES[left]), drawn.uniform(*RANGES[right])) for _ in range(200))
+            assert all(evaluate_op(name, *pair) > 0 for pair in pairs), (left, right)

@@ -25,12 +25,11 @@ from argus.core.values.atoms import (
     Poly,
     Prefix,
     number_of,
-    of_atom,
 )
 from argus.core.values.ends import undivided
 from argus.core.values.expr import Compare, Test
 from argus.core.values.places import limit
-from argus.core.values.polynomial import add, content, scale, sub
+from argus.core.values.polynomial import content, scale
 from argus.core.values.rewriting import free_symbols
 from argus.core.values.truth import holds
 from argus.core.walk import substitute, symbols
@@ -202,31 +201,17 @@ def _condition(of: Poly) -> Cond | None:
 def positive(of: Poly) -> tuple[Cond, ...] | None:
     """Conditions on integers under which the polynomial is above 0 by the signs of its parts; None if not known."""
     found = not_negative(of)
-    for monomial, factor in () if found is None else of.terms:
+    if found is None:
+        return None
+    for monomial, factor in of.terms:
         parts = [_positive_atom(atom) for atom, _ in monomial]
-        if found is not None and factor > 0 and None not in parts:
+        if factor > 0 and None not in parts:
             return (*found, *(cond for part in parts if part for cond in part))
-    return _of_lower_bound(of, positive)
+    return None
 
 
 def not_negative(of: Poly) -> tuple[Cond, ...] | None:
     """Conditions on integers under which the polynomial is at least 0 by the signs of its parts."""
-    found = _by_parts(of)
-    return _of_lower_bound(of, not_negative) if found is None else found
-
-
-def _of_lower_bound(of: Poly, known: Callable[[Poly], tuple[Cond, ...] | None]) -> tuple[Cond, ...] | None:
-    """The same of a lower bound: one of the numbers in the place of the largest of them."""
-    for monomial, factor in of.terms:
-        atom, power = monomial[0] if len(monomial) == 1 else (None, 0)
-        if factor > 0 and isinstance(atom, Largest) and power == 1:
-            rest = sub(of, scale(of_atom(atom), factor))
-            lower = (known(add(rest, scale(piece, factor))) for piece in atom.of)
-            return next((each for each in lower if each is not None), None)
-    return None
-
-
-def _by_parts(of: Poly) -> tuple[Cond, ...] | None:
     found: list[Cond] = []
     for monomial, factor in of.terms:
         if factor < 0:

@@ -18,7 +18,7 @@ CONFIGS_128 = {
 }
 CONFIGS_64 = {
     "full": AttentionHopper(bn=192, causal=False, together=True),
-    "causal": AttentionHopper(bn=192, heads=32),
+    "causal": AttentionHopper(heads=32),
     "causal_few": AttentionHopper(heads=4),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, partial
-from math import inf, isfinite, log, sqrt
+from math import inf, log, sqrt
 from typing import Any, Literal, Protocol, Self, overload
 
 from argus.core.dsl.kernel import Template
@@ -97,8 +97,8 @@ def attention(
             return (out, lse) if return_lse else out
     _check(q, k, v, causal=causal)
     wanted = 1 / sqrt(q.shape[-1]) if scale is None else scale
-    if not (isfinite(wanted) and wanted > LEAST_SCALE):
-        _refuse(f"`scale` is {wanted:g}, expected a number above 0", "negate `q` for a scale below 0")
+    if not LEAST_SCALE < wanted < 1 / LEAST_SCALE:
+        _refuse(f"`scale` is {wanted:g}, expected between 2^-100 and 2^100", "negate `q` for a scale below 0")
     out, lse = _launched(q, k, v, (causal, unproved), wanted / log(2.0), key)
     return (out, lse) if return_lse else out
 

@@ -19,12 +19,14 @@ from argus.runtime.cpu.validate import validate
 from argus.verifier.kernel import verify
 
 FAMILIES = {"64": attention_64, "128": attention_128}
-ALL = [(width, config) for width, family in FAMILIES.items() for config in family.configs]
+BOTH = [(width, config) for width, family in FAMILIES.items() for config in family.configs]
+ALL = [(*each, solver) for each in BOTH for solver in ("z3", "cvc5")]
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("solver", ["z3", "cvc5"])
-@pytest.mark.parametrize(("width", "config"), ALL)
+LONG = [pytest.param(*each, marks=[] if each == ("64", "full", "z3") else pytest.mark.nightly) for each in ALL]
+
+
+@pytest.mark.parametrize(("width", "config", "solver"), LONG)
 def test_every_configuration_is_proved(width: str, config: str, solver: str) -> None:
     verdict = verify(FAMILIES[width], config=config, solver=solver).verdict
 
@@ -40,7 +42,7 @@ SIZES = (
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("width", "config"), ALL)
+@pytest.mark.parametrize(("width", "config"), BOTH)
 def test_the_text_agrees_with_the_interpreter(width: str, config: str) -> None:
     few = evolve(FAMILIES[width], target=evolve(sm_90a, processors=2))  # each block takes several tiles
     for template, sizes in ((FAMILIES[width], SIZES[:2]), (few, SIZES[2:])):
@@ -73,8 +75,8 @@ FOUND = {
     "values of another head": {"I1", "I2", "I4", "I26"},
     "one block less": {"I3", "I25"},
 }
-"""The invariants of which one refutes a twin. Others compute wrong values of the right elements: without a formula, no
-run of the interpreter contradicts a claim."""
+"""The invariants of which one refutes a twin. Others are unknown: they compute wrong values of the right elements, in
+which no claim without a formula is violated; of the early release, no run that is tried shows it."""
 
 
 def twin(module: ModuleType, edit: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> Template:
@@ -101,9 +103,9 @@ def test_a_twin_of_one_edit_is_refuted(name: str, solver: str, monkeypatch: pyte
     assert verdict.counterexample.code in FOUND[name]
 
 
-@pytest.mark.nightly
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", sorted(EDITS.keys() - FOUND.keys()))
-def test_a_twin_with_wrong_values_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_twin_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config, module, edit = EDITS[name]
     verdict = verify(
         twin(module, edit, monkeypatch), config=config, solver="z3", budget=evolve(Budget(), runs=0)

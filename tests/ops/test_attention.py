@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from math import inf, log, sqrt
+from math import inf, log, nan, sqrt
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -120,6 +120,8 @@ REFUSED: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "more queries than keys": (lambda: {"q": heads(1, 4, 11, 64), "causal": True}, "pass the last 10 queries"),
     "a scale below 0": (lambda: {"scale": -1.0}, "`scale` is -1"),
     "an infinite scale": (lambda: {"scale": inf}, "`scale` is inf"),
+    "a scale of no f32": (lambda: {"scale": 1e39}, "`scale` is 1e+39"),
+    "a scale of no number": (lambda: {"scale": nan}, "`scale` is nan"),
 }
 
 

@@ -18,7 +18,7 @@ from argus.language import (
 )
 
 LEAST_SCALE = 2.0**-100
-"""Scales are above 0, so that a masked score stays -inf; a launcher refuses smaller ones."""
+"""Scales are above 0, so that a masked score stays -inf; `argus.attention` refuses lower ones."""
 
 
 @frozen

@@ -26,12 +26,14 @@ class DType:
         return np.dtype(_NUMPY[self.name])
 
     def holds(self, number: float) -> bool:
-        """Whether the type can represent `number` up to rounding; not every type has infinities."""
+        """Whether the type can represent `number` up to rounding, none as 0; not every type has infinities."""
         if self.family == "int":
             return isfinite(number) and number == int(number) and abs(number) < 1 << (self.bits - 1)
         with np.errstate(over="ignore"):
             rounded = float(np.asarray(number, np.float64).astype(self.numpy))
-        return rounded == number if isinf(number) else isfinite(rounded) or isnan(number)
+        if isinf(number) or rounded == 0:
+            return rounded == number
+        return isfinite(rounded) or isnan(number)
 
     def __str__(self) -> str:
         return self.name

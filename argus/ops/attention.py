@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache, partial
 from math import inf, log, sqrt
-from typing import Any, Literal, Protocol, Self, overload
+from typing import Literal, Protocol, Self, overload
 
 from argus.core.dsl.kernel import Template
 from argus.kernels.attention import attention_64, attention_128, choose
 from argus.kernels.schedules.attention import LEAST_SCALE
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
+from argus.ops.operands import Tensor
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
 
@@ -21,21 +22,9 @@ _AXES, _CHUNK = 4, 8
 """The axes of an operand, and the elements between which rows begin."""
 
 
-class Heads(Protocol):
+class Heads(Tensor, Protocol):
     """The part of torch.Tensor that is used here."""
 
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def dtype(self) -> object: ...
-    @property
-    def device(self) -> Any: ...  # noqa: ANN401 reason: torch's
-    @property
-    def is_cuda(self) -> bool: ...
-    @property
-    def requires_grad(self) -> bool: ...
-    def data_ptr(self) -> int: ...
-    def stride(self) -> tuple[int, ...]: ...
     def new_full(self, shape: tuple[int, ...], value: float, *, dtype: object = None) -> Self: ...
 
 

@@ -55,8 +55,8 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
     "mask without the end": ("causal", problem, ("(t <= q + self.offset) & below", "(t <= q + self.offset)")),
     "another head": ("full", schedule, ("problem.K[b, h // problem.group]", "problem.K[b, h % problem.K.shape[1]]")),
     "values of another head": ("full", schedule, ("problem.V[b, h // problem.group]", "problem.V[b, 0 * h]")),
-    "no rescale": ("full", schedule, ("self.out[:] = self.out * owed", "self.out[:] = self.out * 1.0")),
-    "sum without its rescale": ("full", schedule, ("self.sums * owed + weights", "self.sums + weights")),
+    "no rescale": ("full", schedule, ("self.out[:] = self.out * rescale", "self.out[:] = self.out * 1.0")),
+    "sum without its rescale": ("full", schedule, ("self.sums * rescale + weights", "self.sums + weights")),
     "one block less": ("full", schedule, ("else count - 1) - 1, -1", "else count - 1) - 1, 0")),
     "early release": (
         "full",

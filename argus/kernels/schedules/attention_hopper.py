@@ -232,13 +232,13 @@ class _Warpgroup:
             mma(self.pv, self.out, self.weights, self.rings.v.wait().v)
         wgmma.wait(1)  # the scores are ready; the other product still reads the weights
         self.rings.k.release()
-        weights, owed = self._softmax(own, n, masked=masked)
+        weights, rescale = self._softmax(own, n, masked=masked)
         if self.cfg.together:
             sync()
         wgmma.wait(0)
         self.rings.v.release()
         self.weights[:] = weights.to(self.problem.Q.dtype)
-        self.out[:] = self.out * owed  # after the product of block n + 1: both cover the same blocks
+        self.out[:] = self.out * rescale  # after the product of block n + 1: both cover the same blocks
 
     def _softmax(self, own: _Tile, n: Int, *, masked: bool) -> tuple[Fragment, Fragment]:
         """The weights of a block, relative to the new maximum, and the factor for what was summed before."""
@@ -248,11 +248,11 @@ class _Warpgroup:
             x = where(self.problem.sees(own.row0 + r, n * self.cfg.bn + j), x, -inf)
         now = maximum(self.high, x.max(1))
         guard = where(now == -inf, 0.0, now) if masked and self.cfg.causal else now  # for subtractions only
-        owed = exp2((self.high - guard) * c)
+        rescale = exp2((self.high - guard) * c)
         weights = exp2(fma(x, c, guard * -c))
-        self.sums[:] = self.sums * owed + weights.sum(1, within=thread)
+        self.sums[:] = self.sums * rescale + weights.sum(1, within=thread)
         self.high[:] = now
-        return weights, owed
+        return weights, rescale
 
 
 def _store(rows: Fragment, target: Tensor, boxes: Tensor) -> None:

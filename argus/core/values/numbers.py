@@ -114,9 +114,10 @@ Conds = tuple[Cond, ...] | None
 
 
 def _and(a: Conds, b: Conds) -> Conds:
-    return None if a is None or b is None else (*a, *b)
+    return None if a is None or b is None else tuple(dict.fromkeys((*a, *b)))
 
 
+@lru_cache(maxsize=1 << 13)
 def above_zero(of: Expr) -> Conds:
     """Conditions under which the value is above 0, wherever it is defined."""
     match of:
@@ -151,6 +152,7 @@ def above_zero(of: Expr) -> Conds:
             return None
 
 
+@lru_cache(maxsize=1 << 13)
 def at_least_zero(of: Expr) -> Conds:
     """Conditions under which the value is at least 0, wherever it is defined."""
     match of:
@@ -175,6 +177,7 @@ def at_least_zero(of: Expr) -> Conds:
             return above_zero(of)
 
 
+@lru_cache(maxsize=1 << 13)
 def _above_nothing(of: Expr) -> Conds:
     """Conditions under which the value is not -inf, wherever it is defined."""
     ways = number_where(of)
@@ -197,6 +200,7 @@ def _above_nothing(of: Expr) -> Conds:
             return None
 
 
+@lru_cache(maxsize=1 << 13)
 def _is_below_infinity(of: Expr) -> bool:
     """Whether the value is not +inf, wherever it is defined."""
     if number_where(of) is not None:

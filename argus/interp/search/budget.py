@@ -8,7 +8,7 @@ from attrs import define, field
 
 from argus.core.query import Budget
 
-STATEMENTS_PER_RUN = 200
+STATEMENTS_PER_RUN = 100
 """The statements, each of them executed by one wave, up to which a run counts once."""
 
 

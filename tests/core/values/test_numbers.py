@@ -8,7 +8,7 @@ import pytest
 
 from argus.core import algebra
 from argus.core.values.expr import Expr, element, expr, fn, infinity
-from argus.core.values.numbers import above_zero, is_number, number_where, unscaled
+from argus.core.values.numbers import above_zero, at_least_zero, is_number, number_where, unscaled
 
 X, Y = element("X", algebra.const(0)), element("Y", algebra.const(0))
 LEAST = expr(Fraction(1, 8))
@@ -36,3 +36,12 @@ def test_scales_are_numbers_above_0(name: str) -> None:
     assert unscaled(fn("div", masked, scale)) is (masked if known else None)
     assert (number_where(fn("mul", masked, scale)) == ()) == known
     assert (is_number(scale) and above_zero(scale) == ()) == known
+
+
+def test_parts_that_are_shared_are_read_once() -> None:
+    """Read once for each use, 60 rounds would take 2^60 steps."""
+    shared = fn("exp", X)
+    for _ in range(60):
+        shared = fn("add", fn("max", shared, Y), fn("exp", fn("add", shared, Y)))
+    known = [of(shared) == (algebra.TRUE,) for of in (above_zero, at_least_zero)]
+    assert known == [True, True]

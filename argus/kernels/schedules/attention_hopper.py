@@ -62,7 +62,8 @@ _WIDTH = 64
 @frozen
 class AttentionHopper:
     """bn keys a block. heads: the heads whose K and V share the L2 cache at a time, if causal; it also decides how
-    evenly work is divided, as CTAs take tiles in turn. boxes: the parts of O that are stored at a time.
+    evenly work is divided, as CTAs take tiles in rounds. zigzag: every other round in reverse. boxes: the parts of O
+    that are stored at a time.
 
     Techniques that can be switched off: together, exponentials are computed before the products of the block after are
     waited for, which the compiler would otherwise wait for first.
@@ -71,6 +72,7 @@ class AttentionHopper:
     bn: int = 128
     causal: bool = True
     heads: int = 32
+    zigzag: bool = False
     boxes: int = 2
     together: bool = False
     target = sm_90a
@@ -96,7 +98,9 @@ def balance(cfg: AttentionHopper, tiles: int, pairs: int) -> float:
     for number in range(tiles * pairs):
         section, inside = divmod(number, tiles * cfg.heads)
         row = inside // min(cfg.heads, pairs - section * cfg.heads)
-        load[number % len(load)] += (tiles - row if cfg.causal else tiles) + 2
+        turn, place = divmod(number, len(load))
+        block = len(load) - 1 - place if cfg.zigzag and turn % 2 else place
+        load[block] += (tiles - row if cfg.causal else tiles) + 2
     return sum(load) / len(load) / max(load)
 
 
@@ -128,7 +132,7 @@ def attention_hopper(problem: Attention, cfg: AttentionHopper) -> None:
     )
     boxes = shared(Q.dtype, (_WARPGROUPS, min(cfg.boxes, width // _WIDTH), _ROWS, _WIDTH), swizzle=128)
     turns = Turns(_WARPGROUPS)
-    tiles = persistent(counts, order=cfg.order)
+    tiles = persistent(counts, order=cfg.order, zigzag=cfg.zigzag)
     with role("load", warpgroup(0).elected, registers=24):
         for i, h, b in tiles:
             _load_tile(problem, cfg, rings, (b, h, i))
@@ -213,10 +217,10 @@ class _Warpgroup:
                 self._step(own, n, masked=True)
         for n in loop((minimum(clear, count - 1) if cfg.causal else count - 1) - 1, -1, step=-1):
             self._step(own, n, masked=False)
+        rings.q.release()  # the next tile's queries are loaded under the last product
         mma(self.pv, self.out, self.weights, rings.v.wait().v)  # of block 0
         wgmma.wait(0)
         rings.v.release()
-        rings.q.release()
 
         z = self.sums.sum(1)  # over the lanes that share a row, once
         problem.complete(self.out, own.row0)

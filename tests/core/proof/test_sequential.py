@@ -7,11 +7,14 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.algebra import add, const, sym
-from argus.core.index import Bin, Cond, Const, Symbol
-from argus.core.ir import Assert, Copy, For, If, Kernel, Map, Sync, walk
+from argus.core.index import Bin, Const, Index
+from argus.core.ir import Assert, Copy, For, If, Kernel, Map, Role, Sync, walk
 from argus.core.ir.pretty import pretty
-from argus.core.proof.sync.roles.sequential import TileEnumeration, enumeration_lemmas, tile_enumeration
+from argus.core.ir.rewrite import NodeMap, rewrite_stmt
+from argus.core.proof.sync.roles.rounds import enumeration_lemmas
+from argus.core.proof.sync.roles.sequential import TileEnumeration, tile_enumeration
 from argus.core.query import Sat, Unsat
+from argus.core.tile_rounds import TileRounds
 from argus.solvers.base import Solver
 from argus.solvers.cvc5_backend import Cvc5
 from argus.solvers.session.session import Session
@@ -147,38 +150,89 @@ def test_another_tile_enumeration_is_refused() -> None:
     assert "a grid whose number of blocks is not constant" in reason
 
 
-TILES = TileEnumeration(
-    Symbol("tile", "block", 0, None), const(0), Symbol("i", "loop", 0), Symbol("b", "block", 0, 131), 132
-)
 both = pytest.mark.parametrize("solver", [Z3(), Cvc5()], ids=["z3", "cvc5"])
 
 
 @both
+@pytest.mark.parametrize("zigzag", [False, True])
 @pytest.mark.parametrize("blocks", [1, 2, 132])
-def test_tile_numbers_stand_for_blocks_one_to_one(solver: Solver, blocks: int) -> None:
-    facts = enumeration_lemmas(evolve(TILES, blocks=blocks))
-    assert len(facts) == 3
+def test_tile_numbers_stand_for_blocks_one_to_one(solver: Solver, blocks: int, *, zigzag: bool) -> None:
+    facts = tuple(enumeration_lemmas(TileRounds(blocks, zigzag)))
+    assert len({what for what, _, _ in facts}) == 3
     for what, goal, hypotheses in facts:
         assert isinstance(Session(solver).prove(hypotheses, goal), Unsat), what
 
 
+class OneMore(TileRounds):
+    """Rounds of one block more than they step by: the last takes the first block's next tile, or one too far."""
+
+    def number(self, block: Index, turn: Index) -> Index:
+        return add(super().place(block, turn), algebra.mul(turn, self.blocks - 1))
+
+
+class Forwards(TileRounds):
+    """A zigzag whose blocks count their tiles as if each round began with the first block."""
+
+    def beyond(self, block: Index, total: Index) -> Index:
+        return TileRounds(self.blocks).beyond(block, total)
+
+
 @both
-def test_tile_numbers_do_not_stand_for_one_block_more(solver: Solver) -> None:
-    """Of 133 blocks that step by 132, the last takes the second tile of the first, and with it a tile too far."""
-    what, goal, hypotheses = enumeration_lemmas(TILES)[1]
-    assert what == "no tile is taken by two blocks, or twice by one block"
-    more = tuple(one_more(each) for each in hypotheses)
-    assert more != hypotheses
-    assert isinstance(Session(solver).prove(more, goal), Sat)
+@pytest.mark.parametrize("rounds", [OneMore(133), OneMore(133, zigzag=True), Forwards(132, zigzag=True)], ids=str)
+def test_other_rounds_do_not_enumerate_the_tiles(solver: Solver, rounds: TileRounds) -> None:
+    facts = enumeration_lemmas(rounds)
+    wrong = {what for what, goal, given in facts if isinstance(Session(solver).prove(given, goal), Sat)}
+    expected = "every tile is taken by some block" if isinstance(rounds, Forwards) else "no tile is taken by two blocks"
+    assert any(what.startswith(expected) for what in wrong)
 
 
-def one_more(hypothesis: Cond) -> Cond:
-    """`block < 132` as `block < 133`."""
-    for name in ("b", "b'"):
-        block = sym(Symbol(name, "fresh", 0, None))
-        if hypothesis is algebra.lt(block, 132):
-            return algebra.lt(block, 133)
-    return hypothesis
+def test_a_zigzag_is_read_as_a_plain_enumeration() -> None:
+    kernel = ROLES["cooperative"]
+    assert pretty(read(in_zigzag(kernel, "load", "math")).kernel) == pretty(read(kernel).kernel)
+
+
+def test_roles_in_different_rounds_are_refused() -> None:
+    for zigzag, plain in (("load", "math"), ("math", "load")):
+        reason, stmt = refusal(in_zigzag(ROLES["cooperative"], zigzag))
+        assert reason == f"`{plain}` takes its tiles in other rounds than another role"
+        assert isinstance(stmt, For)
+
+
+def in_zigzag(kernel: Kernel, *names: str) -> Kernel:
+    """The kernel with the tiles of these roles distributed in a zigzag."""
+    assert kernel.roles is not None
+    found, (block,) = tiles_of(kernel), kernel.blocks
+    assert found is not None
+    rounds = TileRounds(found.blocks, zigzag=True)
+
+    def moved(role: Role) -> Role:
+        (tiles,) = (stmt for stmt in role.body if isinstance(stmt, For))
+        names = NodeMap({sym(block): rounds.place(sym(block), sym(tiles.symbol))})
+        body = tuple(rewrite_stmt(stmt, names) for stmt in tiles.body)
+        made = evolve(tiles, stop=rounds.count(sym(block), found.total), body=body)
+        return evolve(role, body=tuple(made if stmt is tiles else stmt for stmt in role.body))
+
+    roles = tuple(moved(role) if role.name in names else role for role in kernel.roles.roles)
+    return evolve(kernel, roles=evolve(kernel.roles, roles=roles))
+
+
+@pytest.mark.parametrize("zigzag", [False, True])
+def test_rounds_by_counting(*, zigzag: bool) -> None:
+    rounds = TileRounds(3, zigzag)
+    for total in range(14):
+        taken: list[int] = []
+        for block in range(3):
+            count = value(rounds.count(const(block), const(total)))
+            taken += [value(rounds.number(const(block), const(turn))) for turn in range(count)]
+        assert sorted(taken) == list(range(total))
+        for number in range(total):
+            block, turn = rounds.owner(const(number))
+            assert value(rounds.number(block, turn)) == number
+
+
+def value(of: Index) -> int:
+    assert isinstance(of, Const)
+    return of.value
 
 
 def test_branches_of_a_sequential_kernel_are_preserved() -> None:

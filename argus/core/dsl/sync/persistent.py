@@ -13,21 +13,27 @@ from argus.core.dsl.source_location import called_by_for, user_frame
 from argus.core.dsl.sync.tile_orders import Order, by_rows
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.index import Bin, Const, Index, Symbol
+from argus.core.tile_rounds import TileRounds
 
 ClusterAxis = tuple[int, Index]
 """The blocks of a cluster along one axis of tiles, and the index of this block among them."""
 
 
 class Persistent:
-    """`for m, n in tiles`: iterates over this block's tiles, number block + i * blocks in the tile order.
+    """`for m, n in tiles`: iterates over this block's tiles, one a round (`TileRounds`), in the tile order.
 
     Every role that iterates visits the same tiles; `every(n, start=i)` visits each n-th of them from the i-th on.
     """
 
     def __init__(
-        self, counts: tuple[Int, ...], order: Order, blocks: int, block: Symbol, cluster_axes: tuple[ClusterAxis, ...]
+        self,
+        counts: tuple[Int, ...],
+        order: Order,
+        rounds: TileRounds,
+        block: Symbol,
+        cluster_axes: tuple[ClusterAxis, ...],
     ) -> None:
-        self._counts, self._order, self._blocks, self._block = counts, order, blocks, block
+        self._counts, self._order, self._rounds, self._block = counts, order, rounds, block
         self._cluster_axes = cluster_axes
         self._start: Index = algebra.const(0)
         self._step = 1
@@ -35,7 +41,7 @@ class Persistent:
     def every(self, step: int, *, start: IntLike = 0) -> Persistent:
         """Each `step`-th of this block's tiles, from the `start`-th on."""
         by, first = extent(step, "the step of tiles"), algebra.mul(unwrap(start), self._step)
-        made = Persistent(self._counts, self._order, self._blocks, self._block, self._cluster_axes)
+        made = Persistent(self._counts, self._order, self._rounds, self._block, self._cluster_axes)
         made._start, made._step = algebra.add(self._start, first), self._step * by
         return made
 
@@ -55,14 +61,12 @@ class Persistent:
         total: Index = algebra.const(1)
         for count in self._counts:
             total = algebra.mul(total, count.node)
-        mine = algebra.ceil_div(algebra.sub(total, algebra.sym(self._block)), self._blocks)
-        return self._start, mine, self._step
+        return self._start, self._rounds.count(algebra.sym(self._block), total), self._step
 
     def coordinates(self, i: Int) -> tuple[Int, ...]:
         """The coordinates of this block's i-th tile."""
-        found = axis_values(
-            self._order(Int(algebra.sym(self._block)) + i * self._blocks, self._counts), "an order of tiles"
-        )
+        number = Int(self._rounds.number(algebra.sym(self._block), i.node))
+        found = axis_values(self._order(number, self._counts), "an order of tiles")
         if len(found) != len(self._counts):
             fault(
                 "E106",
@@ -87,12 +91,16 @@ class _Tiles:
         return self._tiles.coordinates(next(self._inner))
 
 
-def persistent(counts: tuple[IntLike, ...], *, order: Order = by_rows, blocks: int | None = None) -> Persistent:
+def persistent(
+    counts: tuple[IntLike, ...], *, order: Order = by_rows, blocks: int | None = None, zigzag: bool = False
+) -> Persistent:
     """A grid of `counts` tiles, distributed over `blocks` blocks; declares the kernel's grid.
 
     blocks: by default the number of processors of the target. order: `by_rows`, `by_columns`, `super_tiled(rows)`,
     `curved(side)`, `longest_first(sections=n)`, or a function of the tile's number and the counts. With clusters, the
     order is over groups of adjacent tiles, one tile per block of a cluster, and a block may get an out-of-bounds tile.
+    zigzag: every second round of tiles is distributed from the last block to the first, so that the block with the
+    longest tile of one round has the shortest of the next.
     """
     tracer = current("persistent")
     if tracer.grid:
@@ -108,7 +116,7 @@ def persistent(counts: tuple[IntLike, ...], *, order: Order = by_rows, blocks: i
     clusters = number // prod(extent for extent, _ in cluster_axes)
     block = Symbol(tracer.unique(f"block_{len(tracer.blocks)}"), "block", 0, clusters - 1)
     tracer.grid, tracer.blocks = (*tracer.grid, algebra.const(clusters)), (*tracer.blocks, block)
-    return Persistent(groups, order, clusters, block, cluster_axes)
+    return Persistent(groups, order, TileRounds(clusters, zigzag), block, cluster_axes)
 
 
 def _ceil_div(count: Index, size: int) -> Index:

@@ -48,18 +48,15 @@ from argus.core.proof.sync.roles.extract_protocol import ExtractedProtocol, extr
 from argus.core.proof.sync.roles.in_flight_mma import in_flight_obligations
 from argus.core.proof.sync.roles.one_stage import with_stage_axes
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage, find_rings, parse_role
-from argus.core.proof.sync.roles.sequential import (
-    TileEnumeration,
-    enumeration_lemmas,
-    sequential_kernel,
-    tile_enumeration,
-)
+from argus.core.proof.sync.roles.rounds import enumeration_lemmas, straightened
+from argus.core.proof.sync.roles.sequential import TileEnumeration, sequential_kernel, tile_enumeration
 from argus.core.protocol.graph import check_event_graph
 from argus.core.protocol.lemma import Certified
 from argus.core.protocol.obligations import Question, certify_shape, protocol_obligations
 from argus.core.protocol.outcome import Fails, Unknown
 from argus.core.protocol.ring import ArriveFull, Release, WaitEmpty, WaitFull
 from argus.core.query import GaveUp, Sat
+from argus.core.tile_rounds import TileRounds
 from argus.core.walk import substitute
 
 
@@ -94,6 +91,8 @@ def sequentialise(kernel: Kernel, prover: Prover) -> SequentialKernel | RefusedE
 
 def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
     kernel = with_stage_axes(kernel)
+    straight = straightened(kernel)
+    kernel = kernel if straight is None else straight
     if kernel.peers > 1:
         kernel = clusters.with_rank_axis(kernel)
     exchanged = find_exchange(kernel)
@@ -130,7 +129,11 @@ def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
         *(each for role in roles for each in in_flight_obligations(role, rings, proof)),
         *_protocol_obligations(extracted, proof),
         *_same_tiles_obligations(roles, consumer),
-        *(() if tiles is None or tiles.block is None else _enumeration_obligations(tiles, consumer)),
+        *(
+            ()
+            if tiles is None or tiles.block is None
+            else _enumeration_obligations(tiles, consumer, zigzag=straight is not None)
+        ),
         *_initialisation_obligation(kernel),
         *_width_obligations(kernel, roles, tiles),
         *_hilbert_obligations(line, consumer, tiles),
@@ -318,9 +321,13 @@ def _of_tiles(tiles: For) -> tuple[Cond, ...]:
     return (algebra.lt(algebra.sym(TILE), tiles.stop),)
 
 
-def _enumeration_obligations(tiles: TileEnumeration, consumer: ParsedRole) -> Iterator[Obligation]:
+def _enumeration_obligations(
+    tiles: TileEnumeration | None, consumer: ParsedRole, *, zigzag: bool
+) -> Iterator[Obligation]:
+    if tiles is None or tiles.block is None:
+        return
     assert consumer.tile_loop.tiles is not None
-    for what, goal, hypotheses in enumeration_lemmas(tiles):
+    for what, goal, hypotheses in enumeration_lemmas(TileRounds(tiles.blocks, zigzag)):
         yield Obligation("I4", what, consumer.tile_loop.tiles, goal, hypotheses, premises="nothing")
 
 

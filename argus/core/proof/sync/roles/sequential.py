@@ -2,7 +2,7 @@
 
 The protocol proves that a read of use V sees exactly what the fill of use V wrote. Both are use `base + k` of the same
 tile, so the fill's coordinates are those of the reader's tile and trip. A persistent kernel becomes one block per tile:
-the tile's number replaces `block + i * blocks`, which enumerates all tiles once.
+the tile's number replaces `block + i * blocks`, which enumerates all tiles once (`rounds`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.check import expressions
-from argus.core.index import Bin, Cond, Const, Index, Symbol
+from argus.core.index import Bin, Const, Index, Symbol
 from argus.core.ir import (
     Alloc,
     Arrive,
@@ -240,32 +240,3 @@ def _check_independent(body: tuple[Stmt, ...], eliminated: tuple[Symbol, ...]) -
         for root in expressions(stmt):
             if any(symbol in symbols(root) for symbol in eliminated):
                 refuse(stmt, "a tile's coordinates depend on the block other than by the tile's number")
-
-
-def enumeration_lemmas(tiles: TileEnumeration) -> tuple[tuple[str, Cond, tuple[Cond, ...]], ...]:
-    """The lemmas that tile numbers correspond one to one to (block, iteration), for any number of tiles.
-
-    Each is (statement, goal, hypotheses).
-    """
-    total, blocks = algebra.sym(Symbol("tiles", "size", 0, None)), tiles.blocks
-    b, i, c, j = (algebra.sym(Symbol(name, "fresh", 0, None)) for name in ("b", "i", "b'", "i'"))
-    t = algebra.sym(tiles.number)
-
-    def taken(block: Index, own: Index) -> tuple[Cond, ...]:
-        count = algebra.ceil_div(algebra.sub(total, block), blocks)
-        return algebra.lt(block, blocks), algebra.lt(own, count)
-
-    def number(block: Index, own: Index) -> Index:
-        return algebra.add(block, algebra.mul(own, blocks))
-
-    same = algebra.all_of((algebra.eq(b, c), algebra.eq(i, j)))
-    owner = algebra.mod(t, blocks), algebra.floordiv(t, blocks)
-    return (
-        ("each tile of a block is one of all tiles", algebra.lt(number(b, i), total), taken(b, i)),
-        (
-            "no tile is taken by two blocks, or twice by one block",
-            same,
-            (*taken(b, i), *taken(c, j), algebra.eq(number(b, i), number(c, j))),
-        ),
-        ("every tile is taken by some block", algebra.all_of(taken(*owner)), (algebra.lt(t, total),)),
-    )

@@ -1,0 +1,103 @@
+"""Kernels whose tiles are distributed in a zigzag, in the order of a plain enumeration; and the lemmas for either.
+
+Blocks are proved tile by tile, for any sequence of tiles, so which block takes a tile does not matter, as long as the
+blocks together take each tile once: the lemmas of `enumeration_lemmas`, of the rounds as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from attrs import evolve
+
+from argus.core import algebra
+from argus.core.index import Bin, Cond, Const, Index, Symbol
+from argus.core.ir import For, Kernel, Role
+from argus.core.ir.rewrite import NodeMap, rewrite_stmt
+from argus.core.proof.sync.roles.context import refuse
+from argus.core.proof.sync.roles.events import tile_loop_of
+from argus.core.tile_rounds import TileRounds
+from argus.core.walk import symbols, within
+
+Lemma = tuple[str, Cond, tuple[Cond, ...]]
+"""A statement, its goal, and the hypotheses."""
+
+
+def straightened(kernel: Kernel) -> Kernel | None:
+    """The kernel with `block` for a block's place in each round of a zigzag; None if no role distributes so.
+
+    Raises RefusedError if only some roles do: their tiles would differ.
+    """
+    assert kernel.roles is not None
+    made = tuple(_straightened_role(role, kernel) for role in kernel.roles.roles)
+    if all(new is None for new in made):
+        return None
+    for role, new in zip(kernel.roles.roles, made, strict=True):
+        loop = tile_loop_of(role)
+        if new is None and loop is not None:
+            refuse(loop, f"`{role.name}` takes its tiles in other rounds than another role")
+    pairs = zip(kernel.roles.roles, made, strict=True)
+    return evolve(kernel, roles=evolve(kernel.roles, roles=tuple(new or old for old, new in pairs)))
+
+
+def _straightened_role(role: Role, kernel: Kernel) -> Role | None:
+    loop = tile_loop_of(role)
+    found = None if loop is None else _zigzag(loop, kernel)
+    if loop is None or found is None:
+        return None
+    rounds, block, total = found
+    place = rounds.place(algebra.sym(block), algebra.sym(loop.symbol))
+    names = NodeMap({place: algebra.sym(block)})
+    body = tuple(rewrite_stmt(stmt, names) for stmt in loop.body)
+    plain = evolve(loop, stop=TileRounds(rounds.blocks).count(algebra.sym(block), total), body=body)
+    return evolve(role, body=tuple(plain if stmt is loop else stmt for stmt in role.body))
+
+
+def _zigzag(loop: For, kernel: Kernel) -> tuple[TileRounds, Symbol, Index] | None:
+    """The rounds, the block and the number of all tiles, if the loop's trip count is that of a zigzag."""
+    stop = loop.stop
+    if not isinstance(stop, Bin) or stop.op != "//" or not isinstance(stop.right, Const):
+        return None
+    rounds = TileRounds(stop.right.value, zigzag=True)
+    for block, count in zip(kernel.blocks, kernel.grid, strict=True):
+        for last in (each for each in within(stop.left) if isinstance(each, Bin) and each.op == "max"):
+            total = algebra.sub(algebra.add(stop.left, last), rounds.blocks - 1)
+            known = count is stop.right and block not in symbols(total)
+            if known and rounds.count(algebra.sym(block), total) is stop:
+                return rounds, block, total
+    return None
+
+
+def enumeration_lemmas(rounds: TileRounds) -> Iterator[Lemma]:
+    """The lemmas that tile numbers correspond one to one to (block, round), for any number of tiles.
+
+    In a zigzag, each is stated of even and of odd rounds apart, in which a place is linear in the block.
+    """
+    own, ahead = (_turns(rounds, Symbol(name, "fresh", low, None)) for name, low in (("i", 0), ("n", None)))
+    names = ("b", "b'", "rest", "place")
+    b, c, rest, place = (algebra.sym(Symbol(name, "fresh", 0, rounds.blocks - 1)) for name in names)
+
+    def taken(block: Index, turn: Index, total: Index) -> tuple[Cond, ...]:
+        return algebra.le(0, turn), rounds.takes(block, turn, total)
+
+    for i, n in product(own, ahead):
+        later = algebra.add(i, n)  # or earlier
+        total = algebra.add(algebra.mul(later, rounds.blocks), rest)
+        within_total = algebra.lt(rounds.number(b, i), total)
+        yield "each tile of a block is one of all tiles", within_total, taken(b, i, total)
+        tile = algebra.add(algebra.mul(i, rounds.blocks), place)
+        block, turn = rounds.owner(tile)
+        taker = (algebra.le(0, block), algebra.lt(block, rounds.blocks), *taken(block, turn, total))
+        same = algebra.eq(rounds.number(block, turn), tile)
+        yield "every tile is taken by some block", algebra.all_of((*taker, same)), (algebra.lt(tile, total),)
+        equal = algebra.eq(rounds.number(b, i), rounds.number(c, later))
+        both = algebra.all_of((algebra.eq(b, c), algebra.eq(n, 0)))
+        yield "no tile is taken by two blocks, or twice by one block", both, (equal,)
+
+
+def _turns(rounds: TileRounds, name: Symbol) -> tuple[Index, ...]:
+    """Any number of a round; of a zigzag, any even one and any odd one."""
+    turn = algebra.sym(name)
+    twice = algebra.mul(turn, 2)
+    return (twice, algebra.add(twice, 1)) if rounds.zigzag else (turn,)

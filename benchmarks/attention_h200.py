@@ -26,7 +26,7 @@ from attrs import frozen
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "attention_h200"
 ROUNDS, CHECKED = 12, 120
-CLOSE, CLOSE_LSE = 2.0**-6, 2.0**-14
+CLOSE, CLOSE_F16, CLOSE_LSE = 2.0**-6, 2.0**-9, 2.0**-14
 GUARD = 4096
 """Elements before and after an output that must stay as they are."""
 
@@ -64,35 +64,41 @@ def shapes() -> list[Shape]:
         Shape(b, h, g, s, s, 128, causal) for causal in (False, True) for b, h, g, s in (*sizes, (16, 16, 16, 1000))
     ]
     narrow = [Shape(b, 32, 32, s, s, 64, causal) for causal in (False, True) for b, s in ((2, 8192), (8, 2048))]
-    return wide + narrow
+    widest = [Shape(b, 8, 8, s, s, 256, causal) for causal in (False, True) for b, s in ((2, 8192), (8, 2048))]
+    return wide + narrow + widest
 
 
-def variants() -> dict[str, tuple[int, Any]]:
-    """The head dimension and the configuration of each variant."""
+def variants() -> dict[str, tuple[Any, Any]]:
+    """The family and the configuration of each variant; of bf16, unless its name ends in f16."""
     from argus.kernels.schedules.attention_hopper import AttentionHopper  # noqa: PLC0415 reason: traced here alone
     from argus.ops.attention import FAMILIES  # noqa: PLC0415 reason: as above
 
-    found = {f"d{width}_{name}": (width, cfg) for width in FAMILIES for name, cfg in FAMILIES[width].configs.items()}
+    found = {
+        f"d{width}_{name}{'_f16' if dtype == 'torch.float16' else ''}": (family, family.configs[name])
+        for dtype, families in FAMILIES.items()
+        for width, family in families.items()
+        for name in family.configs
+    }
     for width, keys in ((128, (112, 144, 176)), (64, (128, 160, 224))):
         for causal, bn, together in product((False, True), keys, (False, True)):
             name = f"d{width}_{'causal' if causal else 'full'}_{bn}{'_together' if together else ''}"
-            found[name] = width, AttentionHopper(bn=bn, causal=causal, together=together, boxes=1 + (bn < 176))
+            config = AttentionHopper(bn=bn, causal=causal, together=together, boxes=1 + (bn < 176))
+            found[name] = FAMILIES["torch.bfloat16"][width], config
     return found
 
 
 def build(names: Sequence[str], *, unproved: bool) -> int:
     from argus.core.verdict import Proved  # noqa: PLC0415 reason: the GPU's machine has no solver
     from argus.emit.build import build as compiled  # noqa: PLC0415 reason: as above
-    from argus.ops.attention import FAMILIES  # noqa: PLC0415 reason: as above
     from argus.verifier.kernel import verify  # noqa: PLC0415 reason: as above
 
     FOLDER.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for name, (width, config) in variants().items():
+    for name, (family, config) in variants().items():
         if names and name not in names:
             continue
         shutil.rmtree(FOLDER / name, ignore_errors=True)
-        kernel = FAMILIES[width].instance(config, name)
+        kernel = family.instance(config, name)
         start = time.process_time()
         verdict = None if unproved else verify(kernel).verdict
         took = time.process_time() - start
@@ -112,15 +118,16 @@ def build(names: Sequence[str], *, unproved: bool) -> int:
 
 def takes(name: str, shape: Shape) -> bool:
     width, kind = name.split("_")[:2]
-    return width == f"d{shape.D}" and kind == ("causal" if shape.causal else "full")
+    right = width == f"d{shape.D}" and kind == ("causal" if shape.causal else "full")
+    return right and not name.endswith("f16")  # timed in bf16
 
 
-def operands(torch: Any, shape: Shape, *, by_rows: bool = False) -> tuple[Any, Any, Any]:  # noqa: ANN401 reason: untyped
+def operands(torch: Any, shape: Shape, dtype: Any, *, by_rows: bool = False) -> tuple[Any, Any, Any]:  # noqa: ANN401 reason: untyped
     """Random queries, keys and values; by_rows: with the heads of a row side by side, as (B, S, H, D)."""
     found: list[Any] = []
     for heads, rows in ((shape.H, shape.S), (shape.G, shape.T), (shape.G, shape.T)):
         axes = (shape.B, rows, heads, shape.D) if by_rows else (shape.B, heads, rows, shape.D)
-        made = torch.randn(axes, device="cuda", dtype=torch.bfloat16)
+        made = torch.randn(axes, device="cuda", dtype=dtype)
         found.append(made.transpose(1, 2) if by_rows else made)
     return found[0], found[1], found[2]
 
@@ -154,10 +161,10 @@ def bound(torch: Any, kernel: Any, shape: Shape, given: Sequence[Any]) -> Callab
     return kernel.prepare(shape.sizes).bind(tensors, torch.cuda.current_stream().cuda_stream)
 
 
-def errors(torch: Any, kernel: Any, shape: Shape, *, by_rows: bool) -> tuple[float, float]:  # noqa: ANN401 reason: untyped
+def errors(torch: Any, kernel: Any, shape: Shape, dtype: Any, *, by_rows: bool) -> tuple[float, float]:  # noqa: ANN401 reason: untyped
     """The largest errors of both outputs; nan where an element was not written, inf where a guard zone was."""
-    q, k, v = operands(torch, shape, by_rows=by_rows)
-    o, around = guarded(torch, (shape.B, shape.H, shape.S, shape.D), torch.bfloat16)
+    q, k, v = operands(torch, shape, dtype, by_rows=by_rows)
+    o, around = guarded(torch, (shape.B, shape.H, shape.S, shape.D), dtype)
     lse, beside = guarded(torch, (shape.B, shape.H, shape.S), torch.float32)
     bound(torch, kernel, shape, (q, k, v, o, lse))()
     torch.cuda.synchronize()
@@ -179,11 +186,13 @@ def checked(width: int, *, causal: bool, count: int) -> Iterator[Shape]:
 
 def is_right(torch: Any, name: str, kernel: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
     width, kind = name.split("_")[:2]
+    half = name.endswith("f16")
+    dtype, close = (torch.float16, CLOSE_F16) if half else (torch.bfloat16, CLOSE)
     worst, bad = [0.0, 0.0], list[str]()
     for number, shape in enumerate(checked(int(width[1:]), causal=kind == "causal", count=count)):
-        found = errors(torch, kernel, shape, by_rows=number % 3 == 0)
+        found = errors(torch, kernel, shape, dtype, by_rows=number % 3 == 0)
         worst = [max(pair) for pair in zip(worst, found, strict=True)]
-        if any(map(isnan, found)) or found[0] > CLOSE or found[1] > CLOSE_LSE:
+        if any(map(isnan, found)) or found[0] > close or found[1] > CLOSE_LSE:
             bad.append(f"{shape}: {found}")
     said = f"WRONG {bad[:4]}" if bad else f"worst errors {worst[0]:.1e} and {worst[1]:.1e}"
     print(f"{name}: {count} shapes, {said}", flush=True)
@@ -204,13 +213,14 @@ def peers(shape: Shape, q: Any, k: Any, v: Any) -> dict[str, Callable[[], object
     found: dict[str, Callable[[], object]] = {"cudnn": cudnn}
     module = import_module("peers.flash_attention_3")
     with suppress(OSError):
-        found["fa3"] = module.forward(module.load(), q, k, v, shape.causal)
+        if shape.D in module.DIMS:
+            found["fa3"] = module.forward(module.load(), q, k, v, shape.causal)
     return found
 
 
 def timed(torch: Any, kernels: Mapping[str, Any], shape: Shape, rounds: int) -> list[dict[str, Any]]:  # noqa: ANN401 reason: untyped
     timing = import_module("argus.runtime.cuda.timing")
-    q, k, v = operands(torch, shape)
+    q, k, v = operands(torch, shape, torch.bfloat16)
     calls = peers(shape, q, k, v)
     theirs = tuple(calls)
     held: list[Any] = []
@@ -250,7 +260,8 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
             best.append(first["ratios"])
             ratios = " ".join(f"{peer} {ratio:.3f}" for peer, ratio in first["ratios"].items())
             lines.append(f"{regime:12} {shape:34} {first['name']:22} {first['rate']:6.0f} {ratios}")
-        means = {peer: statistics.geometric_mean(each[peer] for each in best) for peer in best[0]}
+        names = dict.fromkeys(peer for each in best for peer in each)
+        means = {p: statistics.geometric_mean(each[p] for each in best if p in each) for p in names}
         lines += [f"{regime:12} geometric mean vs. {peer} {mean:.3f}" for peer, mean in means.items()]
     return "\n".join(lines)
 

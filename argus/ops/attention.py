@@ -8,15 +8,26 @@ from math import inf, log, sqrt
 from typing import Literal, Protocol, Self, overload
 
 from argus.core.dsl.kernel import Template
-from argus.kernels.attention import attention_64, attention_128, choose
+from argus.kernels.attention import (
+    attention_64,
+    attention_64_f16,
+    attention_128,
+    attention_128_f16,
+    attention_256,
+    attention_256_f16,
+    choose,
+)
 from argus.kernels.schedules.attention import LEAST_SCALE
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
 from argus.ops.operands import Tensor
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
 
-FAMILIES: Mapping[int, Template] = {64: attention_64, 128: attention_128}
-"""The kernel families by head dimension."""
+FAMILIES: Mapping[str, Mapping[int, Template]] = {
+    "torch.bfloat16": {64: attention_64, 128: attention_128, 256: attention_256},
+    "torch.float16": {64: attention_64_f16, 128: attention_128_f16, 256: attention_256_f16},
+}
+"""The kernel families by type and head dimension."""
 _NAMES = ("Q", "K", "V", "scale", "O", "LSE")
 _AXES, _CHUNK = 4, 8
 """The axes of an operand, and the elements between which rows begin."""
@@ -62,9 +73,10 @@ def attention(
 ) -> Heads | tuple[Heads, Heads]:
     """softmax(scale * q @ k^T) @ v for each head, on an H100 or H200; sums in fp32, a result of the type of `q`.
 
-    q: (B, H, S, D); k and v: (B, G, T, D), where G divides H: head h of q reads head h // (H // G) of k and v. bf16, D
-    of 64 or 128. Any strides that are multiples of 8 elements, with D contiguous: `x.transpose(1, 2)` of (B, S, H, D)
-    costs nothing, and nothing is copied. The result is row-major. The kernel has no gradient.
+    q: (B, H, S, D); k and v: (B, G, T, D), where G divides H: head h of q reads head h // (H // G) of k and v. All in
+    bf16, or all in f16; D of 64, 128 or 256. Any strides that are multiples of 8 elements, with D contiguous:
+    `x.transpose(1, 2)` of (B, S, H, D) costs nothing, and nothing is copied. The result is row-major. The kernel has no
+    gradient.
 
     causal: query s sees keys t <= s + T - S, the last query all; it needs T >= S. scale: by default 1 / sqrt(D); above
     0. return_lse: also return the log-sum-exp of each row's scores, (B, H, S) in fp32. Without keys (T of 0) the result
@@ -101,7 +113,7 @@ def _launched(
         return q.new_full(results[0][0], 0.0), q.new_full(results[1][0], -inf, dtype=results[1][1])
     causal, unproved = how
     scale = _scale(factor, q.device.index)
-    template, config = FAMILIES[width], choose(width, rows, batch * heads, causal=causal)
+    template, config = FAMILIES[str(q.dtype)][width], choose(width, rows, batch * heads, causal=causal)
     sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
     candidate = Candidate(template.name, config, partial(_traced, template, config))
     plan = Plan(results, sizes, (candidate,), _named, ("Q", "K", "V"))
@@ -140,8 +152,8 @@ def _check(q: Heads, k: Heads, v: Heads, *, causal: bool) -> None:
     (batch, heads, rows, width), (others, groups, keys, _) = q.shape, k.shape
     if others != batch or k.shape[3] != width:
         _refuse(f"`q` is {tuple(q.shape)} and `k` {tuple(k.shape)}", f"pass k and v of shape ({batch}, G, T, {width})")
-    if width not in FAMILIES:
-        _refuse(f"heads of {width} elements, expected {' or '.join(map(str, FAMILIES))}", "pad the heads with zeros")
+    if width not in (widths := FAMILIES[str(q.dtype)]):
+        _refuse(f"heads of {width} elements, expected {' or '.join(map(str, widths))}", "pad the heads with zeros")
     if groups < 1 or heads % groups:
         _refuse(f"{heads} heads of `q` for {groups} of `k`", "pass heads of `q` that are a multiple of those of `k`")
     if causal and rows > keys > 0:
@@ -151,8 +163,10 @@ def _check(q: Heads, k: Heads, v: Heads, *, causal: bool) -> None:
 def _check_one(name: str, tensor: Heads, beside: Heads) -> None:
     if not hasattr(tensor, "data_ptr"):
         _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
-    if str(tensor.dtype) != "torch.bfloat16":
-        _refuse(f"`{name}` expects elements of type torch.bfloat16, found {tensor.dtype}", "convert it: `.bfloat16()`")
+    if str(tensor.dtype) not in FAMILIES:
+        _refuse(f"`{name}` expects torch.bfloat16 or torch.float16, found {tensor.dtype}", "convert it: `.bfloat16()`")
+    if tensor.dtype != beside.dtype:
+        _refuse(f"`q` is {beside.dtype} and `{name}` {tensor.dtype}", "convert one to the type of the other")
     if not tensor.is_cuda:
         _refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
     if tensor.device != beside.device:

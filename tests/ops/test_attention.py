@@ -15,7 +15,7 @@ from attrs import define, evolve
 
 import argus
 from argus.core.diagnostic import ArgusError
-from argus.kernels.attention import CONFIGS_128, choose
+from argus.kernels.attention import CONFIGS, choose
 from argus.kernels.schedules.attention_hopper import AttentionHopper, balance
 from argus.ops.call_path import Plan
 from tests.ops.fake_torch import Card, Matrix
@@ -78,6 +78,18 @@ def test_the_kernel_of_the_heads_and_the_mask_is_launched(plans: list[tuple[Plan
         assert operands[3].array == pytest.approx([scale / log(2)])
 
 
+@pytest.mark.parametrize("width", [64, 128, 256])
+@pytest.mark.parametrize(("dtype", "suffix"), [("torch.bfloat16", ""), ("torch.float16", "_f16")])
+def test_each_type_and_width_has_its_kernel(
+    plans: list[tuple[Plan, tuple[Any, ...]]], width: int, dtype: str, suffix: str
+) -> None:
+    operand = heads(1, 2, 5, width, dtype=dtype)
+    attention(operand, operand, operand)
+    (plan, _), *_ = plans
+    assert [each.family for each in plan.candidates] == [f"attention_{width}{suffix}"]
+    assert plan.results[0] == ((1, 2, 5, width), dtype)
+
+
 def test_rows_without_keys_are_zero(plans: list[tuple[Plan, tuple[Any, ...]]]) -> None:
     out, sums = attention(heads(1, 2, 3, 64), heads(1, 2, 0, 64), heads(1, 2, 0, 64), return_lse=True)
     assert not plans
@@ -102,7 +114,14 @@ def test_rows_of_heads_side_by_side_are_read_in_place(plans: list[tuple[Plan, tu
 GOOD = (1, 4, 10, 64)
 REFUSED: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "no tensor": (lambda: {"q": "q"}, "`q` is not a torch tensor, found str"),
-    "f16": (lambda: {"k": heads(*GOOD, dtype="torch.float16")}, "`k` expects elements of type torch.bfloat16"),
+    "f32": (
+        lambda: {each: heads(*GOOD, dtype="torch.float32") for each in "qkv"},
+        "`q` expects torch.bfloat16 or torch.float16, found torch.float32",
+    ),
+    "two types": (
+        lambda: {"k": heads(*GOOD, dtype="torch.float16")},
+        "`q` is torch.bfloat16 and `k` torch.float16",
+    ),
     "on the host": (lambda: {"v": evolve(heads(*GOOD), is_cuda=False, device="cpu")}, "`v` is on cpu"),
     "on another device": (lambda: {"v": evolve(heads(*GOOD), device=Card(1))}, "`v` on Card(index=1)"),
     "a gradient": (lambda: {"q": evolve(heads(*GOOD), requires_grad=True)}, "`q` requires a gradient"),
@@ -149,10 +168,10 @@ def test_a_new_scale_is_refused_within_a_capture(
 
 @pytest.mark.parametrize(("queries", "pairs"), [(2048, 128), (8192, 32), (512, 512), (1, 1)])
 def test_the_most_even_division_of_work_is_chosen(queries: int, pairs: int) -> None:
-    chosen = CONFIGS_128[choose(128, queries, pairs, causal=True)]
+    chosen = CONFIGS[128][choose(128, queries, pairs, causal=True)]
     tiles = -(-queries // chosen.bm)
     assert balance(chosen, tiles, pairs) == max(
-        balance(each, tiles, pairs) for each in CONFIGS_128.values() if each.causal
+        balance(each, tiles, pairs) for each in CONFIGS[128].values() if each.causal
     )
     assert choose(128, queries, pairs, causal=False) == "full"
 

@@ -66,7 +66,7 @@ class AttentionHopper:
     that are stored at a time.
 
     Techniques that can be switched off: together, exponentials are computed before the products of the block after are
-    waited for, which the compiler would otherwise wait for first.
+    waited for, which the compiler would otherwise wait for first; clear, blocks that all rows see are not masked.
     """
 
     bn: int = 128
@@ -75,6 +75,7 @@ class AttentionHopper:
     zigzag: bool = False
     boxes: int = 2
     together: bool = False
+    clear: bool = True
     target = sm_90a
     threads = 384
 
@@ -213,10 +214,11 @@ class _Warpgroup:
         weights, _ = self._softmax(own, count - 1, masked=True)
         self.weights[:] = weights.to(problem.Q.dtype)  # C layout to A layout: register for register
         if cfg.causal:
-            for n in loop(count - 2, clear - 1, step=-1):
+            for n in loop(count - 2, clear - 1 if cfg.clear else -1, step=-1):
                 self._step(own, n, masked=True)
-        for n in loop((minimum(clear, count - 1) if cfg.causal else count - 1) - 1, -1, step=-1):
-            self._step(own, n, masked=False)
+        if cfg.clear:
+            for n in loop((minimum(clear, count - 1) if cfg.causal else count - 1) - 1, -1, step=-1):
+                self._step(own, n, masked=False)
         rings.q.release()  # the next tile's queries are loaded under the last product
         mma(self.pv, self.out, self.weights, rings.v.wait().v)  # of block 0
         wgmma.wait(0)

@@ -56,7 +56,7 @@ def test_the_text_agrees_with_the_interpreter(width: str, config: str) -> None:
 
 EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
     "mask off by one": ("causal", problem, ("t <= q + self.offset", "t <= q + self.offset + 1")),
-    "mask without the end": ("causal", problem, ("(t <= q + self.offset) & below", "(t <= q + self.offset)")),
+    "mask without the end": ("full", problem, ("if self.causal else below", "if self.causal else t >= 0")),
     "another head": ("full", schedule, ("problem.K[b, h // problem.group]", "problem.K[b, h % problem.K.shape[1]]")),
     "values of another head": ("full", schedule, ("problem.V[b, h // problem.group]", "problem.V[b, 0 * h]")),
     "no rescale": ("full", schedule, ("self.out[:] = self.out * rescale", "self.out[:] = self.out * 1.0")),

@@ -142,6 +142,19 @@ def test_a_finding_is_the_one_we_know(name: str, result: str) -> None:
 
 @pytest.mark.nightly
 @here
+def test_the_memory_of_the_caller_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The peak of a process that is started begins at its parent's: of 2 GB more, no finding would be left."""
+    made, limits = compiled("refuted/cp_async_without_a_wait"), Limits(mebibytes=1024)
+    sizes = chosen_sizes(made.launch)
+    assert sizes is not None
+    assert len(b"x" * (2 << 30)) == 2 << 30
+    assert finding(made, sizes, limits).result == "potential_race"
+    monkeypatch.setattr("argus.testing.sentryward._peak_mebibytes", int)
+    assert finding(made, sizes, limits).result == "memory_budget_exceeded"
+
+
+@pytest.mark.nightly
+@here
 def test_a_fault_that_only_some_sizes_show_needs_the_counterexamples_sizes() -> None:
     name = "refuted/slot_unmet_where_a_loop_has_no_trips"
     made = compiled(name)

@@ -1,12 +1,13 @@
 """FlashAttention-3's schedule of attention on Hopper: two warpgroups alternate between products and exponentials.
 
-One role loads Q, K and V through three rings, last key block first. Each of two warpgroups holds 64 queries. While one
-computes exponentials, the other multiplies; and within a warpgroup, the scores of a block are multiplied while the
-values of the block after it are summed.
+One role loads Q, K and V through three rings, last key block first. Each of two or three warpgroups holds 64 queries.
+While one computes exponentials, another multiplies; and within a warpgroup, the scores of a block are multiplied while
+the values of the block after it are summed.
 """
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from math import inf, log
 
 from attrs import frozen
@@ -54,7 +55,8 @@ from argus.language import (
 )
 
 _LN_2 = log(2.0)
-_WARPGROUPS, _ROWS = 2, 64
+_ROWS = 64
+"""Queries of a warpgroup."""
 _WIDTH = 64
 """Columns of O that are stored at a time."""
 
@@ -63,10 +65,11 @@ _WIDTH = 64
 class AttentionHopper:
     """bn keys a block. heads: the heads whose K and V share the L2 cache at a time, if causal; it also decides how
     evenly work is divided, as CTAs take tiles in rounds. zigzag: every other round in reverse. boxes: the parts of O
-    that are stored at a time.
+    that are stored at a time. groups: the warpgroups that compute; three have 160 registers a thread.
 
     Techniques that can be switched off: together, exponentials are computed before the products of the block after are
-    waited for, which the compiler would otherwise wait for first; clear, blocks that all rows see are not masked.
+    waited for, which the compiler would otherwise wait for first; clear, blocks that all rows see are not masked;
+    turns, warpgroups multiply one after another, which is proved of two.
     """
 
     bn: int = 128
@@ -76,13 +79,19 @@ class AttentionHopper:
     boxes: int = 2
     together: bool = False
     clear: bool = True
+    groups: int = 2
+    turns: bool = True
     target = sm_90a
-    threads = 384
+
+    @property
+    def threads(self) -> int:
+        """A warpgroup to load, and those that compute."""
+        return 128 * (1 + self.groups)
 
     @property
     def bm(self) -> int:
         """Queries of a tile."""
-        return _WARPGROUPS * _ROWS
+        return self.groups * _ROWS
 
     @property
     def order(self) -> Order:
@@ -131,13 +140,13 @@ def attention_hopper(problem: Attention, cfg: AttentionHopper) -> None:
         Ring(2, k=shared(Q.dtype, (bn, width), swizzle=128)),
         Ring(2, v=shared(Q.dtype, (bn, width), swizzle=128)),
     )
-    boxes = shared(Q.dtype, (_WARPGROUPS, min(cfg.boxes, width // _WIDTH), _ROWS, _WIDTH), swizzle=128)
-    turns = Turns(_WARPGROUPS)
+    boxes = shared(Q.dtype, (cfg.groups, min(cfg.boxes, width // _WIDTH), _ROWS, _WIDTH), swizzle=128)
+    turns = Turns(cfg.groups)
     tiles = persistent(counts, order=cfg.order, zigzag=cfg.zigzag)
-    with role("load", warpgroup(0).elected, registers=24):
+    with role("load", warpgroup(0).elected, registers=24 if cfg.groups == 2 else 32):
         for i, h, b in tiles:
             _load_tile(problem, cfg, rings, (b, h, i))
-    with role("math", warpgroups(1, 2), registers=240) as wg:
+    with role("math", warpgroups(*range(1, 1 + cfg.groups)), registers=240 if cfg.groups == 2 else 160) as wg:
         own = _Warpgroup.of(problem, cfg, rings, turns, wg)
         for i, h, b in tiles:
             own.tile((b, h, i), boxes[wg])
@@ -227,13 +236,13 @@ class _Warpgroup:
         z = self.sums.sum(1)  # over the lanes that share a row, once
         problem.complete(self.out, own.row0)
         problem.complete(z, own.row0)
-        rows = 2 * i + self.number
+        rows = cfg.groups * i + self.number
         copy((log2(z) + self.high * c) * _LN_2, problem.LSE[b, h].tile((_ROWS,), (rows,)), edge=0)
         _store(self.out * (1.0 / where(z == 0, 1.0, z)), problem.O[b, h].tile((_ROWS, width), (rows, 0)), boxes)
 
     def _step(self, own: _Tile, n: Int, *, masked: bool) -> None:
         """The scores of block n, while the values of block n + 1 are summed."""
-        with self.turns(self.number):
+        with self.turns(self.number) if self.cfg.turns else nullcontext():
             mma(self.qk, self.scores, own.q, self.rings.k.wait().k, init=True)
             mma(self.pv, self.out, self.weights, self.rings.v.wait().v)
         wgmma.wait(1)  # the scores are ready; the other product still reads the weights

@@ -13,9 +13,9 @@ from argus.language import Tensor, bf16, f16, f32, kernel
 
 CONFIGS = {
     64: {
-        "full": AttentionHopper(causal=False, groups=3, turns=False, boxes=1),
-        "causal": AttentionHopper(heads=64, zigzag=True, groups=3, turns=False, boxes=1),
-        "causal_few": AttentionHopper(heads=4, groups=3, turns=False, boxes=1),
+        "full": AttentionHopper(causal=False, groups=3, boxes=1),
+        "causal": AttentionHopper(heads=64, zigzag=True, groups=3, boxes=1),
+        "causal_few": AttentionHopper(heads=4, groups=3, boxes=1),
     },
     128: {
         "full": AttentionHopper(causal=False, together=True),

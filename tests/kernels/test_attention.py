@@ -24,7 +24,8 @@ FAMILIES = {
     for width, family in families.items()
 }
 BOTH = [(width, config) for width, family in FAMILIES.items() for config in family.configs]
-ALL = [(*each, solver) for each in BOTH for solver in (("z3",) if "f16" in each[0] else ("z3", "cvc5"))]
+ALL = [(*each, "z3") for each in BOTH] + [(*each, "cvc5") for each in BOTH if each[1] == "full"]
+"""cvc5 alone gives up on bounds of the causal ones."""
 
 
 LONG = [pytest.param(*each, marks=[] if each == ("64", "full", "z3") else pytest.mark.nightly) for each in ALL]

@@ -7,7 +7,6 @@ the values of the block after it are summed.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from math import inf, log
 
 from attrs import frozen
@@ -68,8 +67,7 @@ class AttentionHopper:
     that are stored at a time. groups: the warpgroups that compute; three have 160 registers a thread.
 
     Techniques that can be switched off: together, exponentials are computed before the products of the block after are
-    waited for, which the compiler would otherwise wait for first; clear, blocks that all rows see are not masked;
-    turns, warpgroups multiply one after another, which is proved of two.
+    waited for, which the compiler would otherwise wait for first; clear, blocks that all rows see are not masked.
     """
 
     bn: int = 128
@@ -80,7 +78,6 @@ class AttentionHopper:
     together: bool = False
     clear: bool = True
     groups: int = 2
-    turns: bool = True
     target = sm_90a
 
     @property
@@ -242,7 +239,7 @@ class _Warpgroup:
 
     def _step(self, own: _Tile, n: Int, *, masked: bool) -> None:
         """The scores of block n, while the values of block n + 1 are summed."""
-        with self.turns(self.number) if self.cfg.turns else nullcontext():
+        with self.turns(self.number):
             mma(self.qk, self.scores, own.q, self.rings.k.wait().k, init=True)
             mma(self.pv, self.out, self.weights, self.rings.v.wait().v)
         wgmma.wait(1)  # the scores are ready; the other product still reads the weights

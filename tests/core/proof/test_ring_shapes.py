@@ -176,10 +176,11 @@ BREAKS: dict[str, tuple[Callable[[Kernel], Kernel], str]] = {
 }
 
 
+@pytest.mark.parametrize(("name", "orders"), [(TURNS, 1), ("proved/turns_of_three", 3)])
 @pytest.mark.parametrize(("broken", "wanted"), BREAKS.values(), ids=BREAKS)
-def test_turns_in_a_loop_are_an_order(broken: Callable[[Kernel], Kernel], wanted: str) -> None:
-    made = kernel(TURNS)
-    assert [ring.parts for ring in extract(made).extracted.protocol.rings][-1] == ()
+def test_turns_in_a_loop_are_an_order(broken: Callable[[Kernel], Kernel], wanted: str, name: str, orders: int) -> None:
+    made = kernel(name)
+    assert [ring.parts for ring in extract(made).extracted.protocol.rings].count(()) == orders
     reason, _ = refusal(broken(made))
     assert reason == wanted
 

@@ -101,7 +101,7 @@ def extract_protocol(
             placed.append((*once.before, *own, *once.after))
     least = 1 if proof.holds(roles[0].facts, algebra.le(1, roles[0].uses)) else 0
     persistent = roles[0].tile_loop.tiles is not None
-    sizes = (*(_ring(kernel, ring) for ring in rings), *(chain.ring for chain in chains))
+    sizes = (*(_ring(kernel, ring) for ring in rings), *(chain.ring for chain in chains for _ in chain.pairs))
     if kernel.peers > 1:
         if chains:
             refuse(chains[0].role.loop, "turns in a loop over uses, in a cluster")

@@ -192,14 +192,21 @@ def test_a_zigzag_is_read_as_a_plain_enumeration() -> None:
 
 
 def test_roles_in_different_rounds_are_refused() -> None:
-    for zigzag, plain in (("load", "math"), ("math", "load")):
-        reason, stmt = refusal(in_zigzag(ROLES["cooperative"], zigzag))
-        assert reason == f"`{plain}` takes its tiles in other rounds than another role"
+    for name in ("load", "math"):
+        reason, stmt = refusal(in_zigzag(ROLES["cooperative"], name))
+        assert reason == "a role that takes its tiles in other rounds than another one"
         assert isinstance(stmt, For)
 
 
-def in_zigzag(kernel: Kernel, *names: str) -> Kernel:
-    """The kernel with the tiles of these roles distributed in a zigzag."""
+def test_tiles_of_a_zigzag_that_depend_on_the_block_otherwise_are_refused() -> None:
+    """Of another role's tiles as well: counted in a zigzag, but numbered from the first block in each round."""
+    for numbered in ((), ("load",), ("math",)):
+        reason, _ = refusal(in_zigzag(ROLES["cooperative"], "load", "math", numbered=numbered))
+        assert reason == "a tile's coordinates depend on the block other than by the tile's number"
+
+
+def in_zigzag(kernel: Kernel, *names: str, numbered: tuple[str, ...] | None = None) -> Kernel:
+    """The kernel with the tiles of these roles distributed in a zigzag. numbered: those whose tiles follow, or all."""
     assert kernel.roles is not None
     found, (block,) = tiles_of(kernel), kernel.blocks
     assert found is not None
@@ -207,7 +214,8 @@ def in_zigzag(kernel: Kernel, *names: str) -> Kernel:
 
     def moved(role: Role) -> Role:
         (tiles,) = (stmt for stmt in role.body if isinstance(stmt, For))
-        names = NodeMap({sym(block): rounds.place(sym(block), sym(tiles.symbol))})
+        moves = numbered is None or role.name in numbered
+        names = NodeMap({sym(block): rounds.place(sym(block), sym(tiles.symbol))} if moves else {})
         body = tuple(rewrite_stmt(stmt, names) for stmt in tiles.body)
         made = evolve(tiles, stop=rounds.count(sym(block), found.total), body=body)
         return evolve(role, body=tuple(made if stmt is tiles else stmt for stmt in role.body))

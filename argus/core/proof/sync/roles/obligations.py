@@ -129,11 +129,7 @@ def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
         *(each for role in roles for each in in_flight_obligations(role, rings, proof)),
         *_protocol_obligations(extracted, proof),
         *_same_tiles_obligations(roles, consumer),
-        *(
-            ()
-            if tiles is None or tiles.block is None
-            else _enumeration_obligations(tiles, consumer, zigzag=straight is not None)
-        ),
+        *_enumeration_obligations(tiles, consumer, zigzag=straight is not None),
         *_initialisation_obligation(kernel),
         *_width_obligations(kernel, roles, tiles),
         *_hilbert_obligations(line, consumer, tiles),

@@ -1,21 +1,23 @@
 """Kernels whose tiles are distributed in a zigzag, in the order of a plain enumeration; and the lemmas for either.
 
 Blocks are proved tile by tile, for any sequence of tiles, so which block takes a tile does not matter, as long as the
-blocks together take each tile once: the lemmas of `enumeration_lemmas`, of the rounds as they are.
+blocks together take each tile once: the lemmas of `enumeration_lemmas`, of the rounds as they are. Trip counts and tile
+numbers of a zigzag are as large as those of the plain enumeration, so they fit 32 bits where those do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 from attrs import evolve
 
 from argus.core import algebra
+from argus.core.check import expressions
 from argus.core.index import Bin, Cond, Const, Index, Symbol
-from argus.core.ir import For, Kernel, Role
+from argus.core.ir import For, Kernel, Role, walk
 from argus.core.ir.rewrite import NodeMap, rewrite_stmt
-from argus.core.proof.sync.roles.context import refuse
+from argus.core.proof.sync.roles.context import fresh_block_symbol, refuse
 from argus.core.proof.sync.roles.events import tile_loop_of
 from argus.core.tile_rounds import TileRounds
 from argus.core.walk import symbols, within
@@ -25,37 +27,49 @@ Lemma = tuple[str, Cond, tuple[Cond, ...]]
 
 
 def straightened(kernel: Kernel) -> Kernel | None:
-    """The kernel with `block` for a block's place in each round of a zigzag; None if no role distributes so.
+    """The kernel with a grid coordinate for a block's place in each round of a zigzag; None if no role distributes so.
 
-    Raises RefusedError if only some roles do: their tiles would differ.
+    Raises RefusedError if only some roles do, since their tiles would differ, or if anything else depends on the block:
+    its place may be that of another block.
     """
     assert kernel.roles is not None
-    made = tuple(_straightened_role(role, kernel) for role in kernel.roles.roles)
-    if all(new is None for new in made):
+    loops = [loop for role in kernel.roles.roles if (loop := tile_loop_of(role)) is not None]
+    found = {loop: _zigzag(loop, kernel) for loop in loops}
+    blocks = {each[1] for each in found.values() if each is not None}
+    if not blocks:
         return None
-    for role, new in zip(kernel.roles.roles, made, strict=True):
-        loop = tile_loop_of(role)
-        if new is None and loop is not None:
-            refuse(loop, f"`{role.name}` takes its tiles in other rounds than another role")
-    pairs = zip(kernel.roles.roles, made, strict=True)
-    return evolve(kernel, roles=evolve(kernel.roles, roles=tuple(new or old for old, new in pairs)))
+    for loop, each in found.items():
+        if each is None or len(blocks) > 1:
+            refuse(loop, "a role that takes its tiles in other rounds than another one")
+    (block,) = blocks
+    place = fresh_block_symbol(kernel, "place", block.high)
+    roles = tuple(_straightened_role(role, found, place) for role in kernel.roles.roles)
+    coordinates = tuple(place if each == block else each for each in kernel.blocks)
+    made = evolve(kernel, roles=evolve(kernel.roles, roles=roles), blocks=coordinates)
+    for stmt in walk(made.body):
+        if any(block in symbols(root) for root in expressions(stmt)):
+            refuse(stmt, "a tile's coordinates depend on the block other than by the tile's number")
+    return made
 
 
-def _straightened_role(role: Role, kernel: Kernel) -> Role | None:
+def _straightened_role(role: Role, found: Mapping[For, _Zigzag | None], place: Symbol) -> Role:
     loop = tile_loop_of(role)
-    found = None if loop is None else _zigzag(loop, kernel)
-    if loop is None or found is None:
-        return None
-    rounds, block, total = found
-    place = rounds.place(algebra.sym(block), algebra.sym(loop.symbol))
-    names = NodeMap({place: algebra.sym(block)})
+    of = None if loop is None else found[loop]
+    if loop is None or of is None:
+        return role
+    rounds, block, total = of
+    names = NodeMap({rounds.place(algebra.sym(block), algebra.sym(loop.symbol)): algebra.sym(place)})
     body = tuple(rewrite_stmt(stmt, names) for stmt in loop.body)
-    plain = evolve(loop, stop=TileRounds(rounds.blocks).count(algebra.sym(block), total), body=body)
+    plain = evolve(loop, stop=TileRounds(rounds.blocks).count(algebra.sym(place), total), body=body)
     return evolve(role, body=tuple(plain if stmt is loop else stmt for stmt in role.body))
 
 
-def _zigzag(loop: For, kernel: Kernel) -> tuple[TileRounds, Symbol, Index] | None:
-    """The rounds, the block and the number of all tiles, if the loop's trip count is that of a zigzag."""
+_Zigzag = tuple[TileRounds, Symbol, Index]
+"""The rounds, the block, and the number of all tiles."""
+
+
+def _zigzag(loop: For, kernel: Kernel) -> _Zigzag | None:
+    """The zigzag whose trip count is that of the loop."""
     stop = loop.stop
     if not isinstance(stop, Bin) or stop.op != "//" or not isinstance(stop.right, Const):
         return None

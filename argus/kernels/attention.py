@@ -16,11 +16,13 @@ CONFIGS = {
         "full": AttentionHopper(causal=False, groups=3, boxes=1),
         "causal": AttentionHopper(heads=64, zigzag=True, groups=3, boxes=1),
         "causal_few": AttentionHopper(heads=4, groups=3, boxes=1),
+        "causal_blind": AttentionHopper(heads=64, zigzag=True, groups=3, boxes=1, clear=False),
     },
     128: {
         "full": AttentionHopper(causal=False, together=True),
         "causal": AttentionHopper(heads=64, zigzag=True),
         "causal_few": AttentionHopper(heads=4),
+        "causal_blind": AttentionHopper(heads=64, zigzag=True, clear=False),
     },
     256: {
         "full": AttentionHopper(bn=64, causal=False, together=True, boxes=1),
@@ -35,16 +37,18 @@ _ABOUT = 0.01
 
 
 @lru_cache(maxsize=1 << 10)
-def choose(width: int, queries: int, pairs: int, *, causal: bool) -> str:
+def choose(width: int, queries: int, keys: int, pairs: int, *, causal: bool) -> str:
     """The configuration of a head dimension for pairs of a head and a sequence.
 
-    Of those that divide work about as evenly as any, the one with the fewest heads at a time in the L2 cache.
+    Of those that divide work about as evenly as any, one that tells masked blocks from others, if it can: with more
+    queries than keys none can; then the one with the fewest heads at a time in the L2 cache.
     """
-    fit = {name: cfg for name, cfg in CONFIGS[width].items() if cfg.causal == causal}
+    blind = causal and queries > keys
+    fit = {name: cfg for name, cfg in CONFIGS[width].items() if cfg.causal == causal and (cfg.blind or not blind)}
     evenness = {name: balance(cfg, -(-queries // cfg.bm), pairs) for name, cfg in fit.items()}
     best = max(evenness.values())
     even = [name for name in fit if evenness[name] >= best - _ABOUT]
-    return min(even, key=lambda name: fit[name].heads)
+    return min(even, key=lambda name: (not fit[name].clear, fit[name].heads))
 
 
 @kernel(configs=CONFIGS[64])
@@ -58,7 +62,7 @@ def attention_64(
     *,
     cfg: AttentionHopper,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal), cfg)
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.blind), cfg)
 
 
 @kernel(configs=CONFIGS[128])
@@ -72,7 +76,7 @@ def attention_128(
     *,
     cfg: AttentionHopper,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal), cfg)
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.blind), cfg)
 
 
 @kernel(configs=CONFIGS[256])
@@ -86,7 +90,7 @@ def attention_256(
     *,
     cfg: AttentionHopper,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal), cfg)
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.blind), cfg)
 
 
 @kernel(configs=CONFIGS[64])
@@ -100,7 +104,7 @@ def attention_64_f16(
     *,
     cfg: AttentionHopper,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal), cfg)
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.blind), cfg)
 
 
 @kernel(configs=CONFIGS[128])
@@ -114,7 +118,7 @@ def attention_128_f16(
     *,
     cfg: AttentionHopper,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal), cfg)
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.blind), cfg)
 
 
 @kernel(configs=CONFIGS[256])
@@ -128,4 +132,4 @@ def attention_256_f16(
     *,
     cfg: AttentionHopper,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal), cfg)
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.blind), cfg)

@@ -78,9 +78,10 @@ def attention(
     `x.transpose(1, 2)` of (B, S, H, D) costs nothing, and nothing is copied. The result is row-major. The kernel has no
     gradient.
 
-    causal: query s sees keys t <= s + T - S, the last query all; it needs T >= S. scale: by default 1 / sqrt(D); above
-    0. return_lse: also return the log-sum-exp of each row's scores, (B, H, S) in fp32. Without keys (T of 0) the result
-    is 0 and the log-sum-exp -inf. unproved: "allow" also runs a kernel that is neither proved nor refuted.
+    causal: query s sees keys t <= s + T - S, the last query all. scale: by default 1 / sqrt(D); above 0. return_lse:
+    also return the log-sum-exp of each row's scores, (B, H, S) in fp32. Where a query sees no key (T of 0; the first
+    queries, if causal with S above T) the result is 0 and the log-sum-exp -inf. unproved: "allow" also runs a kernel
+    that is neither proved nor refuted.
 
     It runs on the current stream and may be captured in a CUDA graph, after a first call with the same scale.
 
@@ -96,7 +97,7 @@ def attention(
             product, factor = ready
             out, lse = product((q, k, v, factor), (*places, factor.data_ptr()))
             return (out, lse) if return_lse else out
-    _check(q, k, v, causal=causal)
+    _check(q, k, v)
     wanted = 1 / sqrt(q.shape[-1]) if scale is None else scale
     if not LEAST_SCALE < wanted < 1 / LEAST_SCALE:
         _refuse(f"`scale` is {wanted:g}, expected between 2^-100 and 2^100", "negate `q` for a scale below 0")
@@ -113,7 +114,7 @@ def _launched(
         return q.new_full(results[0][0], 0.0), q.new_full(results[1][0], -inf, dtype=results[1][1])
     causal, unproved = how
     scale = _scale(factor, q.device.index)
-    template, config = FAMILIES[str(q.dtype)][width], choose(width, rows, batch * heads, causal=causal)
+    template, config = FAMILIES[str(q.dtype)][width], choose(width, rows, keys, batch * heads, causal=causal)
     sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
     candidate = Candidate(template.name, config, partial(_traced, template, config))
     plan = Plan(results, sizes, (candidate,), _named, ("Q", "K", "V"))
@@ -142,22 +143,20 @@ def _scale(factor: float, device: int) -> Heads:
 # -- operands ------------------------------------------------------------------------------------------------
 
 
-def _check(q: Heads, k: Heads, v: Heads, *, causal: bool) -> None:
+def _check(q: Heads, k: Heads, v: Heads) -> None:
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         _check_one(name, tensor, q)
     if tuple(k.shape) != tuple(v.shape):
         _refuse(
             f"`k` is {tuple(k.shape)} and `v` {tuple(v.shape)}, expected equal shapes", "pass keys with their values"
         )
-    (batch, heads, rows, width), (others, groups, keys, _) = q.shape, k.shape
+    (batch, heads, _, width), (others, groups, _, _) = q.shape, k.shape
     if others != batch or k.shape[3] != width:
         _refuse(f"`q` is {tuple(q.shape)} and `k` {tuple(k.shape)}", f"pass k and v of shape ({batch}, G, T, {width})")
     if width not in (widths := FAMILIES[str(q.dtype)]):
         _refuse(f"heads of {width} elements, expected {' or '.join(map(str, widths))}", "pad the heads with zeros")
     if groups < 1 or heads % groups:
         _refuse(f"{heads} heads of `q` for {groups} of `k`", "pass heads of `q` that are a multiple of those of `k`")
-    if causal and rows > keys > 0:
-        _refuse(f"`causal` with {rows} queries on {keys} keys", f"pass the last {keys} queries; the others see no key")
 
 
 def _check_one(name: str, tensor: Heads, beside: Heads) -> None:

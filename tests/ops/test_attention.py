@@ -68,7 +68,7 @@ def test_the_kernel_of_the_heads_and_the_mask_is_launched(plans: list[tuple[Plan
     assert dict(plan.sizes) == {"B": 2, "H": 8, "S": 300, "G": 4, "T": 400}
     assert [shape for shape, _ in plan.results] == [(2, 8, 300, 128), (2, 8, 300)]
     assert [(each.family, each.config) for each in (*plan.candidates, *full.candidates)] == [
-        ("attention_128", choose(128, 300, 16, causal=True)),
+        ("attention_128", choose(128, 300, 400, 16, causal=True)),
         ("attention_128", "full"),
     ]
     assert plan.strided == ("Q", "K", "V")
@@ -136,7 +136,6 @@ REFUSED: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "another batch": (lambda: {"q": heads(2, 4, 10, 64)}, "pass k and v of shape (2, G, T, 64)"),
     "other heads": (lambda: {"q": heads(1, 6, 10, 64)}, "6 heads of `q` for 4 of `k`"),
     "wide heads": (lambda: {name: heads(1, 4, 10, 80) for name in "qkv"}, "heads of 80 elements, expected 64 or 128"),
-    "more queries than keys": (lambda: {"q": heads(1, 4, 11, 64), "causal": True}, "pass the last 10 queries"),
     "a scale below 0": (lambda: {"scale": -1.0}, "`scale` is -1"),
     "an infinite scale": (lambda: {"scale": inf}, "`scale` is inf"),
     "a scale of no f32": (lambda: {"scale": 1e39}, "`scale` is 1e+39"),
@@ -168,12 +167,19 @@ def test_a_new_scale_is_refused_within_a_capture(
 
 @pytest.mark.parametrize(("queries", "pairs"), [(2048, 128), (8192, 32), (512, 512), (1, 1)])
 def test_the_most_even_division_of_work_is_chosen(queries: int, pairs: int) -> None:
-    chosen = CONFIGS[128][choose(128, queries, pairs, causal=True)]
+    chosen = CONFIGS[128][choose(128, queries, queries, pairs, causal=True)]
     tiles = -(-queries // chosen.bm)
     assert balance(chosen, tiles, pairs) == max(
         balance(each, tiles, pairs) for each in CONFIGS[128].values() if each.causal
     )
-    assert choose(128, queries, pairs, causal=False) == "full"
+    assert choose(128, queries, 1, pairs, causal=False) == "full"
+
+
+@pytest.mark.parametrize("width", [64, 128, 256])
+def test_queries_without_keys_have_a_kernel_that_masks_every_block(width: int) -> None:
+    for queries, keys in ((2, 1), (8192, 2048)):
+        assert CONFIGS[width][choose(width, queries, keys, 32, causal=True)].blind
+    assert CONFIGS[width][choose(width, 2048, 2048, 32, causal=True)].clear == (width < 256)
 
 
 def test_balance_counts_key_blocks() -> None:

@@ -13,6 +13,7 @@ from argus.language import (
     assert_written_once,
     assume,
     ceil_div,
+    maximum,
     minimum,
     tag,
 )
@@ -27,7 +28,8 @@ class Attention:
 
     LSE[b, h, q] is ln(sum over t of w[t]). Head h of the queries shares keys and values with the others of its group
     g; each group has as many. scale holds s, log2(e) times the scale of the scores. Of S queries and T keys, all keys
-    are visible; if `causal`, those with t <= q + T - S, so that the last query sees all.
+    are visible; if `causal`, those with t <= q + T - S, so that the last query sees all. blind: with more queries than
+    keys, the first ones see no key: O is 0 there, and LSE -inf.
     """
 
     Q: Tensor
@@ -37,10 +39,12 @@ class Attention:
     LSE: Tensor
     scale: Tensor
     causal: bool
+    blind: bool = False
 
     def __attrs_post_init__(self) -> None:
         (_, H, S, _), (_, G, T, _) = self.Q.shape, self.K.shape
-        assume(G >= 1, H % G == 0, S >= 1, (S if self.causal else 1) <= T, T < 1 << 28)
+        assume(G >= 1, H % G == 0, S >= 1, T >= 1, T < 1 << 28)
+        assume(S < 1 << 28 if self.blind or not self.causal else S <= T)
         group = H // G
         tag(self.Q, lambda b, h, q, d: dict(b=b, g=h // group, h=h, q=q, d=d))  # only this line maps heads to groups
         tag(self.K, lambda b, g, t, d: dict(b=b, g=g, t=t, d=d))
@@ -59,7 +63,8 @@ class Attention:
     def visible(self, q: Int) -> Int:
         """The number of keys that a query sees: the first ones."""
         keys = self.K.shape[2]
-        return minimum(keys, q + self.offset + 1) if self.causal else keys
+        seen = minimum(keys, q + self.offset + 1) if self.causal else keys
+        return maximum(0, seen) if self.blind else seen
 
     def sees(self, q: Int, t: Int) -> Bool:
         """Whether a query sees a key."""
@@ -67,8 +72,12 @@ class Attention:
         return (t <= q + self.offset) & below if self.causal else below
 
     def blocks(self, first: Int, queries: int, keys: int) -> tuple[Int, Int]:
-        """The number of key blocks that some query of a tile sees, and how many of them all of its queries see."""
-        return ceil_div(self.visible(first + queries - 1), keys), self.visible(first) // keys
+        """The number of key blocks that some query of a tile sees, and how many of them all of its queries see.
+
+        Of a tile that sees none, one block, in which all is masked.
+        """
+        last = self.visible(first + queries - 1)
+        return ceil_div(maximum(1, last) if self.blind else last, keys), self.visible(first) // keys
 
     def complete(self, of: Fragment, first: Int) -> None:
         """Claim that each row has been summed over the keys that it sees. first: the query of row 0."""

@@ -81,6 +81,11 @@ class AttentionHopper:
     target = sm_90a
 
     @property
+    def blind(self) -> bool:
+        """Whether some queries may see no key: then no block is told from others as one that all rows see."""
+        return self.causal and not self.clear
+
+    @property
     def threads(self) -> int:
         """A warpgroup to load, and those that compute."""
         return 128 * (1 + self.groups)

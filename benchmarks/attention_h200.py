@@ -24,6 +24,9 @@ from typing import Any
 
 from attrs import frozen
 
+from argus.kernels.schedules.attention_hopper import AttentionHopper
+from argus.ops.attention import FAMILIES as SHIPPED
+
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "attention_h200"
 ROUNDS, CHECKED = 12, 120
 CLOSE, CLOSE_F16, CLOSE_LSE = 2.0**-6, 2.0**-9, 2.0**-14
@@ -70,12 +73,9 @@ def shapes() -> list[Shape]:
 
 def variants() -> dict[str, tuple[Any, Any]]:
     """The family and the configuration of each variant; of bf16, unless its name ends in f16."""
-    from argus.kernels.schedules.attention_hopper import AttentionHopper  # noqa: PLC0415 reason: traced here alone
-    from argus.ops.attention import FAMILIES  # noqa: PLC0415 reason: as above
-
     found = {
         f"d{width}_{name}{'_f16' if dtype == 'torch.float16' else ''}": (family, family.configs[name])
-        for dtype, families in FAMILIES.items()
+        for dtype, families in SHIPPED.items()
         for width, family in families.items()
         for name in family.configs
     }
@@ -83,7 +83,7 @@ def variants() -> dict[str, tuple[Any, Any]]:
         for causal, bn, together in product((False, True), keys, (False, True)):
             name = f"d{width}_{'causal' if causal else 'full'}_{bn}{'_together' if together else ''}"
             config = AttentionHopper(bn=bn, causal=causal, together=together, boxes=1 + (bn < 176))
-            found[name] = FAMILIES["torch.bfloat16"][width], config
+            found[name] = SHIPPED["torch.bfloat16"][width], config
     return found
 
 
@@ -176,13 +176,13 @@ def errors(torch: Any, kernel: Any, shape: Shape, dtype: Any, *, by_rows: bool) 
     return (o.double() - wanted).abs().max().item(), off.abs().max().item()
 
 
-def checked(width: int, count: int, *, causal: bool, blind: bool) -> Iterator[Shape]:
+def checked(width: int, count: int, *, causal: bool, masked_rows: bool) -> Iterator[Shape]:
     random = Random(width + causal)  # noqa: S311 reason: a seed makes the shapes repeatable
     for number in range(count):
         group, groups, batch = random.choice((1, 2, 3, 8)), random.randint(1, 3), random.randint(1, 3)
         rows = random.choice((1, 63, 64, 65, 128, 129, 300)) if number % 2 else random.randint(1, 700)
         keys = rows + random.choice((0, 0, 1, 64, 127, 300)) if causal else random.randint(1, 700)
-        keys = random.randint(1, rows + 100) if blind else keys
+        keys = random.randint(1, rows + 100) if masked_rows else keys
         yield Shape(batch, group * groups, groups, rows, keys, width, causal)
 
 
@@ -191,8 +191,8 @@ def is_right(torch: Any, name: str, kernel: Any, count: int) -> bool:  # noqa: A
     half = name.endswith("f16")
     dtype, close = (torch.float16, CLOSE_F16) if half else (torch.bfloat16, CLOSE)
     worst, bad = [0.0, 0.0], list[str]()
-    causal, blind = kind == "causal", "blind" in name or (width, kind) == ("d256", "causal")
-    for number, shape in enumerate(checked(int(width[1:]), count, causal=causal, blind=blind)):
+    causal, config = kind == "causal", variants()[name][1]
+    for number, shape in enumerate(checked(int(width[1:]), count, causal=causal, masked_rows=config.masked_rows)):
         found = errors(torch, kernel, shape, dtype, by_rows=number % 3 == 0)
         worst = [max(pair) for pair in zip(worst, found, strict=True)]
         if any(map(isnan, found)) or found[0] > close or found[1] > CLOSE_LSE:

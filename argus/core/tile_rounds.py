@@ -19,34 +19,34 @@ class TileRounds:
     blocks: int
     zigzag: bool = False
 
-    def place(self, block: Index, turn: Index) -> Index:
-        """The place of a block in a round, from 0; of a place in a zigzag, the block.
+    def place(self, block: Index, i: Index) -> Index:
+        """The place of a block in round i, from 0; given a place, the block that has it.
 
         In a zigzag it is |q - block|, with q 0 in even rounds and the last place in odd ones: one node, which a proof
         can replace wherever it occurs.
         """
         if not self.zigzag:
             return block
-        first = algebra.mul(algebra.mod(turn, 2), self.blocks - 1)
+        first = algebra.mul(algebra.mod(i, 2), self.blocks - 1)
         return algebra.maximum(algebra.sub(first, block), algebra.sub(block, first))
 
-    def number(self, block: Index, turn: Index) -> Index:
-        """The number of a block's tile in a round."""
-        return algebra.add(self.place(block, turn), algebra.mul(turn, self.blocks))
+    def number(self, block: Index, i: Index) -> Index:
+        """The number of a block's tile in round i."""
+        return algebra.add(self.place(block, i), algebra.mul(i, self.blocks))
 
-    def beyond(self, block: Index, total: Index) -> Index:
-        """The tiles from the block's first on, of `total` in all: only the last round may leave blocks out."""
+    def remaining(self, block: Index, total: Index) -> Index:
+        """`total` less the block's place in the last round, the only one in which it may have no tile."""
         return algebra.sub(total, self.place(block, algebra.floordiv(total, self.blocks)))
 
     def count(self, block: Index, total: Index) -> Index:
         """The number of a block's tiles."""
-        return algebra.ceil_div(self.beyond(block, total), self.blocks)
+        return algebra.ceil_div(self.remaining(block, total), self.blocks)
 
-    def takes(self, block: Index, turn: Index, total: Index) -> Cond:
-        """`turn < count`, without a division."""
-        return algebra.lt(algebra.mul(turn, self.blocks), self.beyond(block, total))
+    def takes(self, block: Index, i: Index, total: Index) -> Cond:
+        """`i < count`, without a division."""
+        return algebra.lt(algebra.mul(i, self.blocks), self.remaining(block, total))
 
     def owner(self, number: Index) -> tuple[Index, Index]:
         """The block and the round of a tile."""
-        turn = algebra.floordiv(number, self.blocks)
-        return self.place(algebra.mod(number, self.blocks), turn), turn
+        i = algebra.floordiv(number, self.blocks)
+        return self.place(algebra.mod(number, self.blocks), i), i

@@ -13,26 +13,26 @@ from argus.language import Tensor, bf16, f16, f32, kernel
 
 CONFIGS = {
     64: {
-        "full": AttentionHopper(causal=False, groups=3, boxes=1),
-        "causal": AttentionHopper(heads=64, zigzag=True, groups=3, boxes=1),
-        "causal_few": AttentionHopper(heads=4, groups=3, boxes=1),
-        "causal_blind": AttentionHopper(heads=64, zigzag=True, groups=3, boxes=1, clear=False),
+        "full": AttentionHopper(causal=False, warpgroups=3, boxes=1),
+        "causal": AttentionHopper(heads=64, zigzag=True, warpgroups=3, boxes=1),
+        "causal_few": AttentionHopper(heads=4, warpgroups=3, boxes=1),
+        "causal_masked_rows": AttentionHopper(heads=64, zigzag=True, warpgroups=3, boxes=1, skip_mask=False),
     },
     128: {
         "full": AttentionHopper(causal=False, together=True),
         "causal": AttentionHopper(heads=64, zigzag=True),
         "causal_few": AttentionHopper(heads=4),
-        "causal_blind": AttentionHopper(heads=64, zigzag=True, clear=False),
+        "causal_masked_rows": AttentionHopper(heads=64, zigzag=True, skip_mask=False),
     },
     256: {
         "full": AttentionHopper(bn=64, causal=False, together=True, boxes=1),
-        "causal": AttentionHopper(bn=64, heads=64, zigzag=True, boxes=1, clear=False),
-        "causal_few": AttentionHopper(bn=64, heads=4, boxes=1, clear=False),
+        "causal": AttentionHopper(bn=64, heads=64, zigzag=True, boxes=1, skip_mask=False),
+        "causal_few": AttentionHopper(bn=64, heads=4, boxes=1, skip_mask=False),
     },
 }
 """The configurations by head dimension."""
 
-_ABOUT = 0.01
+_TOLERANCE = 0.01
 """A difference in evenness that a better use of the L2 cache outweighs."""
 
 
@@ -40,15 +40,15 @@ _ABOUT = 0.01
 def choose(width: int, queries: int, keys: int, pairs: int, *, causal: bool) -> str:
     """The configuration of a head dimension for pairs of a head and a sequence.
 
-    Of those that divide work about as evenly as any, one that tells masked blocks from others, if it can: with more
-    queries than keys none can; then the one with the fewest heads at a time in the L2 cache.
+    Among those that divide work about as evenly as any: one that skips the mask where it can, which none does that
+    takes more queries than keys; then the one with the fewest heads at a time in the L2 cache.
     """
-    blind = causal and queries > keys
-    fit = {name: cfg for name, cfg in CONFIGS[width].items() if cfg.causal == causal and (cfg.blind or not blind)}
+    rows = causal and queries > keys
+    fit = {name: cfg for name, cfg in CONFIGS[width].items() if cfg.causal == causal and (cfg.masked_rows or not rows)}
     evenness = {name: balance(cfg, -(-queries // cfg.bm), pairs) for name, cfg in fit.items()}
     best = max(evenness.values())
-    even = [name for name in fit if evenness[name] >= best - _ABOUT]
-    return min(even, key=lambda name: (not fit[name].clear, fit[name].heads))
+    even = [name for name in fit if evenness[name] >= best - _TOLERANCE]
+    return min(even, key=lambda name: (not fit[name].skip_mask, fit[name].heads))
 
 
 @kernel(configs=CONFIGS[64])
@@ -62,7 +62,7 @@ def attention_64(
     *,
     cfg: AttentionHopper,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.blind), cfg)
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
 
 
 @kernel(configs=CONFIGS[128])
@@ -76,7 +76,7 @@ def attention_128(
     *,
     cfg: AttentionHopper,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.blind), cfg)
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
 
 
 @kernel(configs=CONFIGS[256])
@@ -90,7 +90,7 @@ def attention_256(
     *,
     cfg: AttentionHopper,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.blind), cfg)
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
 
 
 @kernel(configs=CONFIGS[64])
@@ -104,7 +104,7 @@ def attention_64_f16(
     *,
     cfg: AttentionHopper,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.blind), cfg)
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
 
 
 @kernel(configs=CONFIGS[128])
@@ -118,7 +118,7 @@ def attention_128_f16(
     *,
     cfg: AttentionHopper,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.blind), cfg)
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
 
 
 @kernel(configs=CONFIGS[256])
@@ -132,4 +132,4 @@ def attention_256_f16(
     *,
     cfg: AttentionHopper,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.blind), cfg)
+    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)

@@ -178,8 +178,8 @@ def test_the_most_even_division_of_work_is_chosen(queries: int, pairs: int) -> N
 @pytest.mark.parametrize("width", [64, 128, 256])
 def test_queries_without_keys_have_a_kernel_that_masks_every_block(width: int) -> None:
     for queries, keys in ((2, 1), (8192, 2048)):
-        assert CONFIGS[width][choose(width, queries, keys, 32, causal=True)].blind
-    assert CONFIGS[width][choose(width, 2048, 2048, 32, causal=True)].clear == (width < 256)
+        assert CONFIGS[width][choose(width, queries, keys, 32, causal=True)].masked_rows
+    assert CONFIGS[width][choose(width, 2048, 2048, 32, causal=True)].skip_mask == (width < 256)
 
 
 def test_balance_counts_key_blocks() -> None:

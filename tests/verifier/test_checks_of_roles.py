@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 from attrs import evolve
 
-from argus.core.algebra import add, const, sub
-from argus.core.ir import Await, Buffer, Copy, Fence, Kernel
+from argus.core.algebra import add, const, sub, sym
+from argus.core.index import Bin, Const, Index, Node, Symbol
+from argus.core.ir import Await, Buffer, Copy, Fence, For, Kernel
 from argus.core.proof import analysis
 from argus.core.proof.sync.roles import (
     agent_order,
@@ -18,12 +19,14 @@ from argus.core.proof.sync.roles import (
     in_flight_mma,
     in_loop_order,
     obligations,
+    rounds,
     sequential,
 )
 from argus.core.proof.sync.roles.context import ProofContext
 from argus.core.proof.sync.roles.events import WaitEvent
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage
 from argus.core.proof.sync.roles.uses import UseResolver
+from argus.core.tile_rounds import TileRounds
 from property_tests.role_programs import ROLES
 from tests.core.proof.rings import Drained, changed, edited, every, of_role, ring
 from tests.verifier.switched_off_checks import (
@@ -43,6 +46,33 @@ def any_barrier_will_do(patch: pytest.MonkeyPatch) -> None:
 
 def turns_may_use_other_barriers(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(in_loop_order, "_same_barriers", always)
+
+
+def tiles_may_depend_on_the_block(patch: pytest.MonkeyPatch) -> None:
+    """A block's place in a round is taken for the block."""
+
+    def own_block(kernel: Kernel, *_: object) -> Symbol:
+        return kernel.blocks[0]
+
+    patch.setattr(rounds, "fresh_block_symbol", own_block)
+    patch.setattr(rounds, "expressions", no_expressions)
+
+
+def no_expressions(_: object) -> tuple[Node, ...]:
+    return ()
+
+
+def rounds_may_be_counted_otherwise(patch: pytest.MonkeyPatch) -> None:
+    """Tiles are numbered in the rounds of a zigzag, and the plain trip count is taken for that of one."""
+
+    def any_count(loop: For, kernel: Kernel) -> tuple[TileRounds, Symbol, Index]:
+        (block,), (blocks,) = kernel.blocks, kernel.grid
+        assert isinstance(loop.stop, Bin)
+        assert isinstance(blocks, Const)
+        made = TileRounds(blocks.value, zigzag=True)
+        return made, block, sub(add(loop.stop.left, sym(block)), made.blocks - 1)
+
+    patch.setattr(rounds, "_zigzag", any_count)
 
 
 def held_slots_are_left_to_the_protocol(patch: pytest.MonkeyPatch) -> None:
@@ -155,6 +185,9 @@ CASES: tuple[Case, ...] = (
     ("two_rings_released_before_the_product", "I10", without_obligations(obligations, "in_flight_obligations")),
     ("slot_unmet_where_a_loop_has_no_trips", "I5", every_loop_runs),
     ("turns_of_one_warpgroup_twice", "I9", without_refusal(in_loop_order, "_check")),
+    ("turns_of_three_passed_to_a_fourth", "I9", without_refusal(in_loop_order, "_check")),
+    ("zigzag_numbered_from_one_end", "I4", tiles_may_depend_on_the_block),
+    ("zigzag_counted_from_one_end", "I4", rounds_may_be_counted_otherwise),
     ("slot_released_before_its_second_product_ends", "I10", without_obligations(obligations, "in_flight_obligations")),
     ("cluster_bytes_without_the_peer", "I7", PROTOCOL),
     ("cluster_counts_its_own", "I8", PROTOCOL),

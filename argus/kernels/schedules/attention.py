@@ -28,8 +28,8 @@ class Attention:
 
     LSE[b, h, q] is ln(sum over t of w[t]). Head h of the queries shares keys and values with the others of its group
     g; each group has as many. scale holds s, log2(e) times the scale of the scores. Of S queries and T keys, all keys
-    are visible; if `causal`, those with t <= q + T - S, so that the last query sees all. blind: with more queries than
-    keys, the first ones see no key: O is 0 there, and LSE -inf.
+    are visible; if `causal`, those with t <= q + T - S, so that the last query sees all. masked_rows: there may be more
+    queries than keys; the first queries then see no key: O is 0 there, and LSE -inf.
     """
 
     Q: Tensor
@@ -39,12 +39,12 @@ class Attention:
     LSE: Tensor
     scale: Tensor
     causal: bool
-    blind: bool = False
+    masked_rows: bool = False
 
     def __attrs_post_init__(self) -> None:
         (_, H, S, _), (_, G, T, _) = self.Q.shape, self.K.shape
         assume(G >= 1, H % G == 0, S >= 1, T >= 1, T < 1 << 28)
-        assume(S < 1 << 28 if self.blind or not self.causal else S <= T)
+        assume(S < 1 << 28 if self.masked_rows or not self.causal else S <= T)
         group = H // G
         tag(self.Q, lambda b, h, q, d: dict(b=b, g=h // group, h=h, q=q, d=d))  # only this line maps heads to groups
         tag(self.K, lambda b, g, t, d: dict(b=b, g=g, t=t, d=d))
@@ -64,7 +64,7 @@ class Attention:
         """The number of keys that a query sees: the first ones."""
         keys = self.K.shape[2]
         seen = minimum(keys, q + self.offset + 1) if self.causal else keys
-        return maximum(0, seen) if self.blind else seen
+        return maximum(0, seen) if self.masked_rows else seen
 
     def sees(self, q: Int, t: Int) -> Bool:
         """Whether a query sees a key."""
@@ -77,7 +77,7 @@ class Attention:
         Of a tile that sees none, one block, in which all is masked.
         """
         last = self.visible(first + queries - 1)
-        return ceil_div(maximum(1, last) if self.blind else last, keys), self.visible(first) // keys
+        return ceil_div(maximum(1, last) if self.masked_rows else last, keys), self.visible(first) // keys
 
     def complete(self, of: Fragment, first: Int) -> None:
         """Claim that each row has been summed over the keys that it sees. first: the query of row 0."""

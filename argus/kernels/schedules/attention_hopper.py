@@ -56,6 +56,8 @@ from argus.language import (
 _LN_2 = log(2.0)
 _ROWS = 64
 """Queries of a warpgroup."""
+_REGISTERS = {2: (24, 240), 3: (32, 160)}
+"""Registers a thread of the loading warpgroup and of those that compute, by the number of the latter."""
 _WIDTH = 64
 """Columns of O that are stored at a time."""
 
@@ -64,10 +66,10 @@ _WIDTH = 64
 class AttentionHopper:
     """bn keys a block. heads: the heads whose K and V share the L2 cache at a time, if causal; it also decides how
     evenly work is divided, as CTAs take tiles in rounds. zigzag: every other round in reverse. boxes: the parts of O
-    that are stored at a time. groups: the warpgroups that compute; three have 160 registers a thread.
+    that are stored at a time. warpgroups: those that compute, two or three.
 
     Techniques that can be switched off: together, exponentials are computed before the products of the block after are
-    waited for, which the compiler would otherwise wait for first; clear, blocks that all rows see are not masked.
+    waited for, which the compiler would otherwise wait for first; skip_mask, blocks that all rows see are not masked.
     """
 
     bn: int = 128
@@ -76,24 +78,24 @@ class AttentionHopper:
     zigzag: bool = False
     boxes: int = 2
     together: bool = False
-    clear: bool = True
-    groups: int = 2
+    skip_mask: bool = True
+    warpgroups: int = 2
     target = sm_90a
 
     @property
-    def blind(self) -> bool:
-        """Whether some queries may see no key: then no block is told from others as one that all rows see."""
-        return self.causal and not self.clear
+    def masked_rows(self) -> bool:
+        """Whether there may be more queries than keys, the first of which see none; not proved with `skip_mask`."""
+        return self.causal and not self.skip_mask
 
     @property
     def threads(self) -> int:
         """A warpgroup to load, and those that compute."""
-        return 128 * (1 + self.groups)
+        return 128 * (1 + self.warpgroups)
 
     @property
     def bm(self) -> int:
         """Queries of a tile."""
-        return self.groups * _ROWS
+        return self.warpgroups * _ROWS
 
     @property
     def order(self) -> Order:
@@ -110,8 +112,8 @@ def balance(cfg: AttentionHopper, tiles: int, pairs: int) -> float:
     for number in range(tiles * pairs):
         section, inside = divmod(number, tiles * cfg.heads)
         row = inside // min(cfg.heads, pairs - section * cfg.heads)
-        turn, place = divmod(number, len(load))
-        block = len(load) - 1 - place if cfg.zigzag and turn % 2 else place
+        i, place = divmod(number, len(load))
+        block = len(load) - 1 - place if cfg.zigzag and i % 2 else place
         load[block] += (tiles - row if cfg.causal else tiles) + 2
     return sum(load) / len(load) / max(load)
 
@@ -142,13 +144,13 @@ def attention_hopper(problem: Attention, cfg: AttentionHopper) -> None:
         Ring(2, k=shared(Q.dtype, (bn, width), swizzle=128)),
         Ring(2, v=shared(Q.dtype, (bn, width), swizzle=128)),
     )
-    boxes = shared(Q.dtype, (cfg.groups, min(cfg.boxes, width // _WIDTH), _ROWS, _WIDTH), swizzle=128)
-    turns = Turns(cfg.groups)
+    boxes = shared(Q.dtype, (cfg.warpgroups, min(cfg.boxes, width // _WIDTH), _ROWS, _WIDTH), swizzle=128)
+    turns = Turns(cfg.warpgroups)
     tiles = persistent(counts, order=cfg.order, zigzag=cfg.zigzag)
-    with role("load", warpgroup(0).elected, registers=24 if cfg.groups == 2 else 32):
+    with role("load", warpgroup(0).elected, registers=_REGISTERS[cfg.warpgroups][0]):
         for i, h, b in tiles:
             _load_tile(problem, cfg, rings, (b, h, i))
-    with role("math", warpgroups(*range(1, 1 + cfg.groups)), registers=240 if cfg.groups == 2 else 160) as wg:
+    with role("math", warpgroups(*range(1, 1 + cfg.warpgroups)), registers=_REGISTERS[cfg.warpgroups][1]) as wg:
         own = _Warpgroup.of(problem, cfg, rings, turns, wg)
         for i, h, b in tiles:
             own.tile((b, h, i), boxes[wg])
@@ -225,9 +227,9 @@ class _Warpgroup:
         weights, _ = self._softmax(own, count - 1, masked=True)
         self.weights[:] = weights.to(problem.Q.dtype)  # C layout to A layout: register for register
         if cfg.causal:
-            for n in loop(count - 2, clear - 1 if cfg.clear else -1, step=-1):
+            for n in loop(count - 2, clear - 1 if cfg.skip_mask else -1, step=-1):
                 self._step(own, n, masked=True)
-        if cfg.clear:
+        if cfg.skip_mask:
             for n in loop((minimum(clear, count - 1) if cfg.causal else count - 1) - 1, -1, step=-1):
                 self._step(own, n, masked=False)
         rings.q.release()  # the next tile's queries are loaded under the last product
@@ -238,7 +240,7 @@ class _Warpgroup:
         z = self.sums.sum(1)  # over the lanes that share a row, once
         problem.complete(self.out, own.row0)
         problem.complete(z, own.row0)
-        rows = cfg.groups * i + self.number
+        rows = cfg.warpgroups * i + self.number
         copy((log2(z) + self.high * c) * _LN_2, problem.LSE[b, h].tile((_ROWS,), (rows,)), edge=0)
         _store(self.out * (1.0 / where(z == 0, 1.0, z)), problem.O[b, h].tile((_ROWS, width), (rows, 0)), boxes)
 

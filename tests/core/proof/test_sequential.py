@@ -166,15 +166,15 @@ def test_tile_numbers_stand_for_blocks_one_to_one(solver: Solver, blocks: int, *
 class OneMore(TileRounds):
     """Rounds of one block more than they step by: the last takes the first block's next tile, or one too far."""
 
-    def number(self, block: Index, turn: Index) -> Index:
-        return add(super().place(block, turn), algebra.mul(turn, self.blocks - 1))
+    def number(self, block: Index, i: Index) -> Index:
+        return add(super().place(block, i), algebra.mul(i, self.blocks - 1))
 
 
 class Forwards(TileRounds):
     """A zigzag whose blocks count their tiles as if each round began with the first block."""
 
-    def beyond(self, block: Index, total: Index) -> Index:
-        return TileRounds(self.blocks).beyond(block, total)
+    def remaining(self, block: Index, total: Index) -> Index:
+        return TileRounds(self.blocks).remaining(block, total)
 
 
 @both

@@ -48,7 +48,7 @@ from argus.core.proof.sync.roles.extract_protocol import ExtractedProtocol, extr
 from argus.core.proof.sync.roles.in_flight_mma import in_flight_obligations
 from argus.core.proof.sync.roles.one_stage import with_stage_axes
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage, find_rings, parse_role
-from argus.core.proof.sync.roles.rounds import enumeration_lemmas, straightened
+from argus.core.proof.sync.roles.rounds import enumeration_lemmas, in_plain_rounds
 from argus.core.proof.sync.roles.sequential import TileEnumeration, sequential_kernel, tile_enumeration
 from argus.core.protocol.graph import check_event_graph
 from argus.core.protocol.lemma import Certified
@@ -91,8 +91,8 @@ def sequentialise(kernel: Kernel, prover: Prover) -> SequentialKernel | RefusedE
 
 def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
     kernel = with_stage_axes(kernel)
-    straight = straightened(kernel)
-    kernel = kernel if straight is None else straight
+    plain = in_plain_rounds(kernel)
+    kernel = kernel if plain is None else plain
     if kernel.peers > 1:
         kernel = clusters.with_rank_axis(kernel)
     exchanged = find_exchange(kernel)
@@ -129,7 +129,7 @@ def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
         *(each for role in roles for each in in_flight_obligations(role, rings, proof)),
         *_protocol_obligations(extracted, proof),
         *_same_tiles_obligations(roles, consumer),
-        *_enumeration_obligations(tiles, consumer, zigzag=straight is not None),
+        *_enumeration_obligations(tiles, consumer, zigzag=plain is not None),
         *_initialisation_obligation(kernel),
         *_width_obligations(kernel, roles, tiles),
         *_hilbert_obligations(line, consumer, tiles),

@@ -26,7 +26,7 @@ Lemma = tuple[str, Cond, tuple[Cond, ...]]
 """A statement, its goal, and the hypotheses."""
 
 
-def straightened(kernel: Kernel) -> Kernel | None:
+def in_plain_rounds(kernel: Kernel) -> Kernel | None:
     """The kernel with a grid coordinate for a block's place in each round of a zigzag; None if no role distributes so.
 
     Raises RefusedError if only some roles do, since their tiles would differ, or if anything else depends on the block:
@@ -43,7 +43,7 @@ def straightened(kernel: Kernel) -> Kernel | None:
             refuse(loop, "a role that takes its tiles in other rounds than another one")
     (block,) = blocks
     place = fresh_block_symbol(kernel, "place", block.high)
-    roles = tuple(_straightened_role(role, found, place) for role in kernel.roles.roles)
+    roles = tuple(_role_in_plain_rounds(role, found, place) for role in kernel.roles.roles)
     coordinates = tuple(place if each == block else each for each in kernel.blocks)
     made = evolve(kernel, roles=evolve(kernel.roles, roles=roles), blocks=coordinates)
     for stmt in walk(made.body):
@@ -52,7 +52,7 @@ def straightened(kernel: Kernel) -> Kernel | None:
     return made
 
 
-def _straightened_role(role: Role, found: Mapping[For, _Zigzag | None], place: Symbol) -> Role:
+def _role_in_plain_rounds(role: Role, found: Mapping[For, _Zigzag | None], place: Symbol) -> Role:
     loop = tile_loop_of(role)
     of = None if loop is None else found[loop]
     if loop is None or of is None:
@@ -88,12 +88,12 @@ def enumeration_lemmas(rounds: TileRounds) -> Iterator[Lemma]:
 
     In a zigzag, each is stated of even and of odd rounds apart, in which a place is linear in the block.
     """
-    own, ahead = (_turns(rounds, Symbol(name, "fresh", low, None)) for name, low in (("i", 0), ("n", None)))
+    own, ahead = (_round_numbers(rounds, Symbol(name, "fresh", low, None)) for name, low in (("i", 0), ("n", None)))
     names = ("b", "b'", "rest", "place")
     b, c, rest, place = (algebra.sym(Symbol(name, "fresh", 0, rounds.blocks - 1)) for name in names)
 
-    def taken(block: Index, turn: Index, total: Index) -> tuple[Cond, ...]:
-        return algebra.le(0, turn), rounds.takes(block, turn, total)
+    def taken(block: Index, i: Index, total: Index) -> tuple[Cond, ...]:
+        return algebra.le(0, i), rounds.takes(block, i, total)
 
     for i, n in product(own, ahead):
         later = algebra.add(i, n)  # or earlier
@@ -101,17 +101,17 @@ def enumeration_lemmas(rounds: TileRounds) -> Iterator[Lemma]:
         within_total = algebra.lt(rounds.number(b, i), total)
         yield "each tile of a block is one of all tiles", within_total, taken(b, i, total)
         tile = algebra.add(algebra.mul(i, rounds.blocks), place)
-        block, turn = rounds.owner(tile)
-        taker = (algebra.le(0, block), algebra.lt(block, rounds.blocks), *taken(block, turn, total))
-        same = algebra.eq(rounds.number(block, turn), tile)
+        block, taken_in = rounds.owner(tile)
+        taker = (algebra.le(0, block), algebra.lt(block, rounds.blocks), *taken(block, taken_in, total))
+        same = algebra.eq(rounds.number(block, taken_in), tile)
         yield "every tile is taken by some block", algebra.all_of((*taker, same)), (algebra.lt(tile, total),)
         equal = algebra.eq(rounds.number(b, i), rounds.number(c, later))
         both = algebra.all_of((algebra.eq(b, c), algebra.eq(n, 0)))
         yield "no tile is taken by two blocks, or twice by one block", both, (equal,)
 
 
-def _turns(rounds: TileRounds, name: Symbol) -> tuple[Index, ...]:
+def _round_numbers(rounds: TileRounds, name: Symbol) -> tuple[Index, ...]:
     """Any number of a round; of a zigzag, any even one and any odd one."""
-    turn = algebra.sym(name)
-    twice = algebra.mul(turn, 2)
-    return (twice, algebra.add(twice, 1)) if rounds.zigzag else (turn,)
+    number = algebra.sym(name)
+    twice = algebra.mul(number, 2)
+    return (twice, algebra.add(twice, 1)) if rounds.zigzag else (number,)

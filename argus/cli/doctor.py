@@ -18,6 +18,7 @@ from argus.cli.options import json_option
 from argus.cli.screen import Screen
 from argus.core.diagnostic import ArgusError
 from argus.core.query import Query
+from argus.emit.cuda.nvdisasm import INSTALL, disassembler
 from argus.emit.cuda.nvrtc import compiler_present as cuda_compiler_present
 from argus.emit.hip.toolchain import compiler_present
 from argus.report.command_result import Outcome
@@ -46,7 +47,7 @@ class Check:
 
 def examine(root: Path = Path("/")) -> tuple[Check, ...]:
     """Check everything that Argus can use on this machine. root: the folder with `proc` and `dev`."""
-    return (*_packages(), *_solvers(), _compiler(), _cuda_compiler(), *_gpus(root), _cache())
+    return (*_packages(), *_solvers(), _compiler(), _cuda_compiler(), _disassembler(), *_gpus(root), _cache())
 
 
 def _packages() -> Iterator[Check]:
@@ -99,6 +100,14 @@ def _cuda_compiler() -> Check:
         return Check("compilers", "sm_90a", "good", f"NVRTC {found}")
     loses = "`argus build --target sm_90a`; verification and interpretation work without it"
     return Check("compilers", "sm_90a", "degraded", "NVRTC is not installed", loses, "pip install 'argus[sm90a]'")
+
+
+def _disassembler() -> Check:
+    if disassembler() is not None:
+        found = _version("nvidia-cuda-nvdisasm") or "of unknown version"
+        return Check("compilers", "sm_90a disassembler", "good", f"nvdisasm {found}")
+    loses = "what `argus build` reads from sm_90a code; it compiles without it"
+    return Check("compilers", "sm_90a disassembler", "degraded", "nvdisasm is not installed", loses, INSTALL)
 
 
 def _gpus(root: Path) -> Iterator[Check]:

@@ -198,6 +198,12 @@ ENTRIES: tuple[Entry, ...] = (
         "compiler warns of a mistake",
         "The compiler warns that the generated code uses a variable before it is set, hides one, or loses bits.",
     ),
+    Entry("E308", "hoisted wait", "The compiler waits for products ahead of what the program overlaps with them."),
+    Entry(
+        "E309",
+        "division by a subroutine",
+        "The compiler turned a division, or another operation without an instruction, into calls of a subroutine.",
+    ),
     Entry("E401", "array does not match its declaration", "An array's shape or element type is not the declared one."),
     Entry("E402", "assumption violated", "The sizes or integers of a launch violate an assumption of the proof."),
     Entry(

@@ -16,8 +16,9 @@ from argus.core.ir import Assume, Copy, Kernel, Strided, walk
 from argus.core.target import DESCRIPTOR_BYTES, LARGEST_SIZE
 from argus.emit.address import span_in_elements
 from argus.emit.cuda.guards import Guard
+from argus.emit.cuda.machine_code import MachineCode
 from argus.emit.cuda.plan import Plan, TensorMap, uses_pdl
-from argus.emit.cuda.ptxas import SERIALISED, AssemblerReport
+from argus.emit.cuda.ptxas import AssemblerReport
 from argus.emit.hip.resource_report import ResourceReport
 from argus.emit.scope import described_buffers
 
@@ -100,7 +101,7 @@ class LaunchInfo:
 class Artifact:
     """A compiled kernel. warnings: likely performance faults, such as register spills (E305).
 
-    assembly: None if the compiler writes no assembly file.
+    assembly: None if the compiler writes no assembly file. machine_code: what was read from it, None if it was not.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Artifact:
     report: ResourceReport | AssemblerReport
     launch: LaunchInfo
     warnings: tuple[Diagnostic, ...] = ()
+    machine_code: MachineCode | None = None
 
 
 def launch_info(kernel: Kernel, symbol: str, written: frozenset[str]) -> LaunchInfo:
@@ -233,25 +235,3 @@ def _map_checks(made: TensorMapArgument) -> list[Check]:
     size = _BYTES[made.dtype]
     why = f"TMA needs the strides of `{made.tensor}` to be multiples of 16 bytes"
     return [Check(f"({stride}) * {size} % 16 == 0", why) for stride in made.strides[:-1]]
-
-
-def cuda_warnings(kernel: Kernel, report: AssemblerReport) -> tuple[Diagnostic, ...]:
-    """E305 for spilled registers, E306 for serialised wgmma instructions."""
-    found: list[Diagnostic] = []
-    if report.spills:
-        message = (
-            f"`{kernel.name}` spills registers: {report.spill_stores} bytes of spill stores, "
-            f"{report.spill_loads} bytes of spill loads per thread, expected none"
-        )
-        repair = "use smaller tiles, or give the role more registers"
-        found.append(_warning(kernel, "E305", message, "the compiled kernel spills", repair))
-    for code, text in report.warnings:
-        if code in SERIALISED:
-            message = f"the assembler serialises the wgmma instructions of `{kernel.name}`: {text}"
-            repair = "access the accumulator only after `wgmma.wait(0)`"
-            found.append(_warning(kernel, "E306", message, "serialised here", repair))
-    return tuple(found)
-
-
-def _warning(kernel: Kernel, code: str, message: str, label: str, repair: str) -> Diagnostic:
-    return Diagnostic(code, "warning", message, Label(kernel.span, label), help=repair, kernel=kernel.name)

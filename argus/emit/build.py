@@ -13,10 +13,15 @@ from argus.core.cost import Compiled
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Copy, Kernel, walk
 from argus.core.target import TARGETS, Target
-from argus.emit.artifact import Artifact, artifact_json, cuda_launch, cuda_warnings, launch_info, spill_warnings
+from argus.emit.artifact import Artifact, artifact_json, cuda_launch, launch_info, spill_warnings
+from argus.emit.cuda.code_warnings import cuda_warnings
+from argus.emit.cuda.emitted_lines import statements_of_lines
+from argus.emit.cuda.machine_code import MachineCode, machine_code
+from argus.emit.cuda.nvdisasm import disassemble, disassembler
 from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.ptxas import parse_report as parse_assembler_report
-from argus.emit.cuda.text import cuda_text
+from argus.emit.cuda.sass import named, parse
+from argus.emit.cuda.text import CudaText, cuda_text
 from argus.emit.hip.resource_report import ResourceReport, parse_report
 from argus.emit.hip.text import hip_texts
 from argus.emit.hip.toolchain import Compiled as CompiledHip
@@ -28,13 +33,19 @@ COMPILE_SECONDS = 120.0
 
 
 def build(
-    kernel: Kernel, target: Target | str | None = None, directory: Path | None = None, *, lines: bool = True
+    kernel: Kernel,
+    target: Target | str | None = None,
+    directory: Path | None = None,
+    *,
+    lines: bool = True,
+    read_code: bool = False,
 ) -> Artifact:
     """Emit a kernel, compile it and read the compiler's report.
 
     target: the machine, or its name; the kernel's own by default. directory: where NAME.hip, NAME.s, NAME.hsaco
     and NAME.json go (NAME.cu, NAME.cubin and NAME.json for sm_90a); by default a folder of the user's cache, named
-    after the text's digest. lines: whether sm_90a code carries line information for profilers.
+    after the text's digest. lines: whether sm_90a code carries line information for profilers. read_code: whether to
+    read what became of the schedule from sm_90a code with lines, if the disassembler is installed.
 
     Raises:
         ArgusError: E301 for a target that is unknown or not the kernel's, E302 if the output cannot be written,
@@ -42,7 +53,7 @@ def build(
     """
     _check_target(kernel, target)
     if kernel.target.name == "sm_90a":
-        return _build_cuda(kernel, directory, lines=lines)
+        return _build_cuda(kernel, directory, lines=lines, read_code=read_code and lines)
     text, made, report = _compiled_hip(kernel, directory)
     stem, place = file_stem(kernel), made.code.parent
     stored = frozenset(s.target.buffer.name for s in walk(kernel.body) if isinstance(s, Copy))
@@ -86,7 +97,7 @@ def compile_resources(kernel: Kernel) -> Compiled:
         return compiled_from_report(build(kernel, directory=Path(folder), lines=False).report)
 
 
-def _build_cuda(kernel: Kernel, directory: Path | None, *, lines: bool) -> Artifact:
+def _build_cuda(kernel: Kernel, directory: Path | None, *, lines: bool, read_code: bool) -> Artifact:
     """`build` for sm_90a: writes NAME.cu, NAME.cubin and NAME.json."""
     made = cuda_text(kernel)
     code = compile_cuda(made.text, made.symbol, lines=lines)
@@ -97,10 +108,26 @@ def _build_cuda(kernel: Kernel, directory: Path | None, *, lines: bool) -> Artif
     place = _cache_directory(stem, made.text) if directory is None else directory
     files: dict[str, str | bytes] = {f"{stem}.cu": made.text, f"{stem}.cubin": code.cubin, f"{stem}.json": data}
     source, binary, description = write_files(files, place, stem)
-    warnings = cuda_warnings(kernel, report)
+    read = _machine_code(kernel, made, code.cubin) if read_code and disassembler() is not None else None
     return Artifact(
-        kernel.name, kernel.target.name, made.text, source, None, binary, description, report, launch, warnings
+        name=kernel.name,
+        target=kernel.target.name,
+        source_text=made.text,
+        source=source,
+        assembly=None,
+        code=binary,
+        description=description,
+        report=report,
+        launch=launch,
+        warnings=cuda_warnings(kernel, report, read),
+        machine_code=read,
     )
+
+
+def _machine_code(kernel: Kernel, made: CudaText, cubin: bytes) -> MachineCode:
+    """Read machine code that was compiled with line information. Raises ArgusError (E304)."""
+    function = named(parse(disassemble(cubin, kernel.name)), made.symbol)
+    return machine_code(function, statements_of_lines(kernel), kernel.body)
 
 
 def _check_target(kernel: Kernel, target: Target | str | None) -> None:

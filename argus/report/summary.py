@@ -19,9 +19,11 @@ from argus.core.verdict import (
     Verdict,
 )
 from argus.emit.artifact import Artifact, report_data
+from argus.emit.cuda.machine_code import MachineCode
 from argus.emit.cuda.ptxas import AssemblerReport
 from argus.emit.hip.resource_report import ResourceReport
 from argus.report.diagnostic_text import to_json
+from argus.report.machine_code import machine_code_json, machine_code_rows
 
 BUILD_SCHEMA = "argus.build/1"
 Word = Literal["proved", "refuted", "unknown", "vacuous"]
@@ -172,6 +174,7 @@ def artifact_lines(artifact: Artifact) -> Iterator[str]:
             yield from _cdna_lines(artifact.report)
         case AssemblerReport():
             yield from _hopper_lines(artifact.report, artifact.launch.shared_bytes)
+            yield from _code_lines(artifact.machine_code)
         case _:
             assert_never(artifact.report)
     yield from _list("files", (str(path) for path in files(artifact)))
@@ -197,6 +200,11 @@ def _hopper_lines(report: AssemblerReport, shared: int) -> Iterator[str]:
     yield from _row("shared", f"{shared:,} bytes a block")
 
 
+def _code_lines(code: MachineCode | None) -> Iterator[str]:
+    for label, text in () if code is None else machine_code_rows(code):
+        yield from _row(label, text)
+
+
 def files(artifact: Artifact) -> tuple[str, ...]:
     """Paths of source, assembly (if any), code object and description."""
     paths = (artifact.source, artifact.assembly, artifact.code, artifact.description)
@@ -219,5 +227,6 @@ def artifact_json(artifact: Artifact) -> dict[str, object]:
         "target": artifact.target,
         "files": list(files(artifact)),
         "report": report_data(artifact.report),
+        "machine_code": None if artifact.machine_code is None else machine_code_json(artifact.machine_code),
         "diagnostics": [to_json(warning) for warning in artifact.warnings],
     }

@@ -99,18 +99,21 @@ def build(
     directory: Path | str | None = None,
     *,
     config: str | None = None,
+    read_code: bool = False,
 ) -> Artifact:
     """Emit a kernel, compile it, and read its register and memory usage from the compiler's report.
 
     target: the machine, or its name; the kernel's own by default. directory: where NAME.hip, NAME.s, NAME.hsaco
     and NAME.json go; by default a folder of the user's cache. config: as for `interpret`.
+    read_code: whether to read from sm_90a code where the compiler broke the schedule.
 
     Raises:
         ArgusError: E301 for a target that is unknown or not the kernel's, E302 if the output cannot be written,
             E303 without a compiler, E304 if it fails, E307 if it warns, E501 for a construct that is not emitted yet,
             E1xx when the kernel cannot be traced.
     """
-    return build_kernel(trace_instance(kernel, config), target, None if directory is None else Path(directory))
+    place = None if directory is None else Path(directory)
+    return build_kernel(trace_instance(kernel, config), target, place, read_code=read_code)
 
 
 def trace_instance(kernel: Kernel | Template, config: str | None = None) -> Kernel:

@@ -14,8 +14,8 @@ from argus.core.diagnostic import ArgusError, InternalError
 from argus.core.ir import Assert, Kernel, Roles, Stmt, Sync, Tag, bodies, walk, with_bodies
 from argus.core.ir.surgery import with_stmts
 from argus.core.memory.placement import alignment
-from argus.emit.artifact import cuda_warnings
 from argus.emit.build import build
+from argus.emit.cuda.code_warnings import cuda_warnings
 from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.ptxas import AssemblerReport, parse_report
 from argus.emit.cuda.text import cuda_text

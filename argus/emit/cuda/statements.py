@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import assert_never
 
 from attrs import evolve, frozen
@@ -50,7 +50,6 @@ from argus.emit.cuda.products import mma_lines, register_operands
 from argus.emit.elements import map_lines
 from argus.emit.faults import not_built
 from argus.emit.fold_text import fold_lines
-from argus.emit.hip.text import source_line
 from argus.emit.scope import c_type, layout_of
 
 _WORD = 32
@@ -62,10 +61,13 @@ _WARP = 32
 
 @frozen
 class Writer:
-    """in_branch: whether the statements are inside an `If`. loops: variables of the enclosing loops."""
+    """mark: the comment ahead of a statement. in_branch: whether the statements are inside an `If`. loops: variables of
+    the enclosing loops.
+    """
 
     context: Context
     kernel: Kernel
+    mark: Callable[[Stmt], str]
     in_branch: bool = False
     loops: frozenset[Symbol] = frozenset()
 
@@ -87,7 +89,7 @@ class Writer:
         for stmt in body:
             lines = self._stmt(stmt)
             if lines:
-                yield f"// {source_line(stmt)}"
+                yield f"// {self.mark(stmt)}"
                 if self._needs_cluster_fence(stmt) and not (before is not None and self._needs_cluster_fence(before)):
                     yield "fence_for_all();"  # one fence for a run of arrivals
                 yield from lines

@@ -6,12 +6,12 @@ nothing. Shared tensors and mbarriers are addresses in one dynamic allocation, p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.core.ir import Copy, Kernel, walk
+from argus.core.ir import Copy, Kernel, Stmt, walk
 from argus.emit.c_expr import CText
 from argus.emit.cuda import copies, lanes, matrices, products, reductions
 from argus.emit.cuda.context import Context
@@ -22,6 +22,7 @@ from argus.emit.cuda.statements import Writer
 from argus.emit.elements import CHOSEN, chooses_registers
 from argus.emit.faults import not_built
 from argus.emit.fp8 import CONVERSIONS, converts_fp8
+from argus.emit.hip.text import source_line
 from argus.emit.integers import element_reads
 from argus.emit.names import assign_names
 from argus.emit.scope import Scope, c_type
@@ -41,8 +42,11 @@ class CudaText:
     guards: tuple[Guard, ...] = ()
 
 
-def cuda_text(kernel: Kernel) -> CudaText:
-    """Emit the file. Raises ArgusError: E301 for another target, E501 for a construct without an emitted form."""
+def cuda_text(kernel: Kernel, mark: Callable[[Stmt], str] = source_line) -> CudaText:
+    """Emit the file. mark: what the comment ahead of a statement says, one line.
+
+    Raises ArgusError: E301 for another target, E501 for a construct without an emitted form.
+    """
     if kernel.target.name != "sm_90a":
         message = f"no CUDA text for the target `{kernel.target}`: expected `sm_90a`"
         raise ArgusError(Diagnostic("E301", "error", message, kernel=kernel.name))
@@ -54,7 +58,7 @@ def cuda_text(kernel: Kernel) -> CudaText:
     plan = plan_of(kernel, names.buffers)
     context = Context(scope, plan, kernel.thread, kernel.threads)
     lines = [*_heading(kernel, context), *(f"    {line}" for line in _locals(kernel, context))]
-    lines += [f"    {line}" for line in Writer(context, kernel).kernel_body()]
+    lines += [f"    {line}" for line in Writer(context, kernel, mark).kernel_body()]
     head = f"// {kernel.name} for {kernel.target}, emitted by Argus.\n{PRELUDE}{''.join(_helpers(kernel, lines))}"
     text = "\n".join([head, *lines, "}", ""])
     return CudaText(text + guard_text(kernel, names), names.kernel, plan, guards(kernel, names))

@@ -1,11 +1,10 @@
-"""Run the gfx942 compiler: clang and lld of the pip package `ziglang`. Only this file starts compilers."""
+"""Run the gfx942 compiler: clang and lld of the pip package `ziglang`."""
 
 from __future__ import annotations
 
 import errno
 import importlib.util
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
@@ -16,6 +15,7 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.emit.faults import warned
+from argus.emit.tool import run_tool
 
 _CLANG = (
     *("-x", "hip", "--offload-arch=gfx942", "-nogpulib", "-nogpuinc", "--cuda-device-only", "-O3", "-std=c++17"),
@@ -98,24 +98,14 @@ def _publish(path: Path, directory: Path) -> Path:
 
 def _run(arguments: Sequence[str], scratch: Path, stem: str, timeout: float) -> str:
     """Run one step; returns its standard error."""
-    try:
-        done = subprocess.run(
-            (sys.executable, "-m", "ziglang", *arguments),
-            cwd=scratch,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=timeout,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise _failed(stem, f"the compiler did not finish within {timeout:g} s", "") from None
-    if os.strerror(errno.ENOSPC) in done.stderr:
+    done = run_tool((sys.executable, "-m", "ziglang", *arguments), scratch, timeout)
+    if done is None:
+        raise _failed(stem, f"the compiler did not finish within {timeout:g} s", "")
+    if os.strerror(errno.ENOSPC) in done.errors:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    if done.returncode != 0:
-        raise _failed(stem, f"`{arguments[0]}` ended with status {done.returncode}", done.stderr)
-    return done.stderr
+    if done.status != 0:
+        raise _failed(stem, f"`{arguments[0]}` ended with status {done.status}", done.errors)
+    return done.errors
 
 
 def _missing(stem: str) -> ArgusError:

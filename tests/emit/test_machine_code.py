@@ -42,7 +42,7 @@ def test_a_hoisted_wait_is_reported_at_its_line(tmp_path: Path) -> None:
 
     assert (overlap.exponentials, overlap.arithmetic) == (32, 32)
     assert overlap.exponentials_ahead < 16
-    assert (warning.code, warning.severity) == ("E308", "warning")
+    assert (warning.code, warning.severity) == ("E308", "note")
     assert f"{overlap.exponentials_ahead} of 32 exponentials" in warning.message
     assert frame is not None
     assert source(frame.line) == "wgmma.wait(0)"

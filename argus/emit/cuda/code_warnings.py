@@ -67,6 +67,7 @@ def _serialised(kernel: Kernel, report: AssemblerReport, code: MachineCode | Non
 
 
 def _hoisted(kernel: Kernel, overlap: Overlap) -> Diagnostic:
+    """A note: where other warpgroups multiply meanwhile, the compiler's order may be the faster one."""
     counts = f"{overlap.arithmetic_ahead} of {overlap.arithmetic} floating-point instructions"
     if overlap.exponentials:
         counts = f"{overlap.exponentials_ahead} of {overlap.exponentials} exponentials and {counts}"
@@ -76,7 +77,8 @@ def _hoisted(kernel: Kernel, overlap: Overlap) -> Diagnostic:
         f"`{kernel.name}` waits for products before it computes what overlaps with them: {counts} precede the wait "
         f"in the machine code, expected most of them",
         [Label(overlap.wait, "the compiler waits earlier than this")],
-        "put a barrier of the warpgroup, `sync()`, ahead of the wait; few instructions move across it",
+        "put a barrier of the warpgroup, `sync()`, ahead of the wait, and measure both",
+        note=True,
     )
 
 

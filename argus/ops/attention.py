@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
-from math import inf, log, sqrt
+from math import inf
 from typing import Literal, Protocol, Self, overload
+
+from attrs import frozen
 
 from argus.core.dsl.kernel import Template
 from argus.kernels.attention import (
@@ -17,8 +19,17 @@ from argus.kernels.attention import (
     attention_256_f16,
     choose,
 )
-from argus.kernels.schedules.attention import LEAST_SCALE
-from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
+from argus.kernels.windowed_attention import choose as choose_windowed
+from argus.kernels.windowed_attention import (
+    windowed_64,
+    windowed_64_f16,
+    windowed_128,
+    windowed_128_f16,
+    windowed_256,
+    windowed_256_f16,
+)
+from argus.ops.attention_options import Window, ends, factors, refuse, seen
+from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
 from argus.ops.operands import Tensor
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
@@ -28,7 +39,13 @@ FAMILIES: Mapping[str, Mapping[int, Template]] = {
     "torch.float16": {64: attention_64_f16, 128: attention_128_f16, 256: attention_256_f16},
 }
 """The kernel families by type and head dimension."""
+WINDOWED: Mapping[str, Mapping[int, Template]] = {
+    "torch.bfloat16": {64: windowed_64, 128: windowed_128, 256: windowed_256},
+    "torch.float16": {64: windowed_64_f16, 128: windowed_128_f16, 256: windowed_256_f16},
+}
+"""Those with a sliding window and a soft cap."""
 _NAMES = ("Q", "K", "V", "scale", "O", "LSE")
+_WINDOWED_NAMES = ("Q", "K", "V", "scale", "inner", "O", "LSE")
 _AXES, _CHUNK = 4, 8
 """The axes of an operand, and the elements between which rows begin."""
 
@@ -47,6 +64,8 @@ def attention(
     *,
     causal: bool = False,
     scale: float | None = None,
+    window: Window = None,
+    softcap: float | None = None,
     return_lse: Literal[False] = False,
     unproved: Unproved = "refuse",
 ) -> Heads: ...
@@ -58,6 +77,8 @@ def attention(
     *,
     causal: bool = False,
     scale: float | None = None,
+    window: Window = None,
+    softcap: float | None = None,
     return_lse: Literal[True],
     unproved: Unproved = "refuse",
 ) -> tuple[Heads, Heads]: ...
@@ -68,6 +89,8 @@ def attention(
     *,
     causal: bool = False,
     scale: float | None = None,
+    window: Window = None,
+    softcap: float | None = None,
     return_lse: bool = False,
     unproved: Unproved = "refuse",
 ) -> Heads | tuple[Heads, Heads]:
@@ -78,10 +101,12 @@ def attention(
     `x.transpose(1, 2)` of (B, S, H, D) costs nothing, and nothing is copied. The result is row-major. The kernel has no
     gradient.
 
-    causal: query s sees keys t <= s + T - S, the last query all. scale: by default 1 / sqrt(D); above 0. return_lse:
-    also return the log-sum-exp of each row's scores, (B, H, S) in fp32. Where a query sees no key (T of 0; the first
-    queries, if causal with S above T) the result is 0 and the log-sum-exp -inf. unproved: "allow" also runs a kernel
-    that is neither proved nor refuted.
+    causal: query s sees keys t <= s + T - S, the last query all. scale: by default 1 / sqrt(D); above 0. window:
+    (left, right), query s sees the keys from s + T - S - left to s + T - S + right, None for no end; if causal, right
+    is 0. A number n stands for (n, n). softcap: a score x becomes softcap * tanh(x / softcap), by the GPU's tanh of a
+    relative error up to 2^-11. return_lse: also return the log-sum-exp of each row's scores, (B, H, S) in fp32. Where a
+    query sees no key (T of 0; the first queries, if causal with S above T) the result is 0 and the log-sum-exp -inf.
+    unproved: "allow" also runs a kernel that is neither proved nor refuted.
 
     It runs on the current stream and may be captured in a CUDA graph, after a first call with the same scale.
 
@@ -89,54 +114,82 @@ def attention(
         ArgusError: E401 for operands that are not such tensors, E405 for sizes beyond those that the kernel's proof
             assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E303 without a compiler.
     """
-    key = _call_key(q, k, v, (causal, scale, unproved))
+    pair = ends(window)
+    key = _call_key(q, k, v, (causal, scale, pair, softcap, unproved))
     ready = _READY.get(key)
     if ready is not None:
         places = q.data_ptr(), k.data_ptr(), v.data_ptr()
         if not ((places[0] | places[1] | places[2]) % 16 or q.requires_grad or k.requires_grad or v.requires_grad):
-            product, factor = ready
-            out, lse = product((q, k, v, factor), (*places, factor.data_ptr()))
+            product, numbers = ready
+            out, lse = product((q, k, v, *numbers), (*places, *[each.data_ptr() for each in numbers]))
             return (out, lse) if return_lse else out
     _check(q, k, v)
-    wanted = 1 / sqrt(q.shape[-1]) if scale is None else scale
-    if not LEAST_SCALE < wanted < 1 / LEAST_SCALE:
-        _refuse(f"`scale` is {wanted:g}, expected between 2^-100 and 2^100", "negate `q` for a scale below 0")
-    out, lse = _launched(q, k, v, (causal, unproved), wanted / log(2.0), key)
+    mask = seen(pair, q.shape[2], k.shape[2], causal=causal)
+    out, lse = _launched(q, k, v, _Wanted(mask, factors(scale, softcap, q.shape[3]), unproved), key)
     return (out, lse) if return_lse else out
 
 
-def _launched(
-    q: Heads, k: Heads, v: Heads, how: tuple[bool, Unproved], factor: float, key: tuple[object, ...]
-) -> tuple[Heads, Heads]:
+@frozen
+class _Wanted:
+    """What is computed. mask: whether it is causal, or a window. factors: as `factors` returns them."""
+
+    mask: bool | tuple[int, int]
+    factors: tuple[float, ...]
+    unproved: Unproved
+
+
+@frozen
+class _Kernel:
+    """A kernel, and what it takes besides queries, keys and values. names: of its tensors."""
+
+    template: Template
+    config: str
+    sizes: tuple[tuple[str, int], ...]
+    factors: tuple[float, ...]
+    names: tuple[str, ...]
+
+
+def _launched(q: Heads, k: Heads, v: Heads, wanted: _Wanted, key: tuple[object, ...]) -> tuple[Heads, Heads]:
     (batch, heads, rows, width), (_, groups, keys, _) = q.shape, k.shape
     results = (((batch, heads, rows, width), q.dtype), ((batch, heads, rows), torch().float32))
     if 0 in (batch, heads, rows, keys):
         return q.new_full(results[0][0], 0.0), q.new_full(results[1][0], -inf, dtype=results[1][1])
-    causal, unproved = how
-    scale = _scale(factor, q.device.index)
-    template, config = FAMILIES[str(q.dtype)][width], choose(width, rows, keys, batch * heads, causal=causal)
-    sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
-    candidate = Candidate(template.name, config, partial(_traced, template, config))
-    plan = Plan(results, sizes, (candidate,), _named, ("Q", "K", "V"))
-    found, product = launch(plan, (q, k, v, scale), unproved)
+    kernel = _kernel(q, k, wanted)
+    numbers = tuple(_factor(each, q.device.index) for each in kernel.factors)
+    sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys), *kernel.sizes)
+    candidate = Candidate(kernel.template.name, kernel.config, partial(_traced, kernel.template, kernel.config))
+    plan = Plan(results, sizes, (candidate,), partial(_named, kernel.names), ("Q", "K", "V"))
+    found, product = launch(plan, (q, k, v, *numbers), wanted.unproved)
     if key and product is not None:
-        store(_READY, key, (product, scale))
+        store(_READY, key, (product, numbers))
     return found
+
+
+def _kernel(q: Heads, k: Heads, wanted: _Wanted) -> _Kernel:
+    """The kernel for the operands: of a window only where one is wanted, or a soft cap."""
+    (batch, heads, rows, width), keys, mask = q.shape, k.shape[2], wanted.mask
+    if isinstance(mask, bool) and len(wanted.factors) == 1:
+        config = choose(width, rows, keys, batch * heads, causal=mask)
+        return _Kernel(FAMILIES[str(q.dtype)][width], config, (), wanted.factors, _NAMES)
+    left, right = (keys, 0 if mask else rows) if isinstance(mask, bool) else mask
+    config = choose_windowed(width, wide=left >= keys and right < rows, capped=len(wanted.factors) > 1)
+    both = (*wanted.factors, 1.0)[:2]  # a kernel without a cap takes a second factor that it does not read
+    return _Kernel(WINDOWED[str(q.dtype)][width], config, (("left", left), ("right", right)), both, _WINDOWED_NAMES)
 
 
 def _traced(template: Template, config: str) -> Traced:
     return template.trace(config), template.function.__module__
 
 
-def _named(*tensors: Heads) -> Mapping[str, Heads]:
-    return dict(zip(_NAMES, tensors, strict=True))
+def _named(names: Sequence[str], *tensors: Heads) -> Mapping[str, Heads]:
+    return dict(zip(names, tensors, strict=True))
 
 
 @cache
-def _scale(factor: float, device: int) -> Heads:
-    """The scale as a tensor of one number on a device. Raises ArgusError (E401) within the capture of a graph."""
+def _factor(factor: float, device: int) -> Heads:
+    """The factor as a tensor of one number on a device. Raises ArgusError (E401) within the capture of a graph."""
     if torch().cuda.is_current_stream_capturing():
-        _refuse("the first call with a scale is captured", "call it once before `torch.cuda.graph`")
+        refuse("the first call with a scale is captured", "call it once before `torch.cuda.graph`")
     return torch().full((1,), factor, dtype=torch().float32, device=f"cuda:{device}")
 
 
@@ -147,59 +200,56 @@ def _check(q: Heads, k: Heads, v: Heads) -> None:
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         _check_one(name, tensor, q)
     if tuple(k.shape) != tuple(v.shape):
-        _refuse(
+        refuse(
             f"`k` is {tuple(k.shape)} and `v` {tuple(v.shape)}, expected equal shapes", "pass keys with their values"
         )
     (batch, heads, _, width), (others, groups, _, _) = q.shape, k.shape
     if others != batch or k.shape[3] != width:
-        _refuse(f"`q` is {tuple(q.shape)} and `k` {tuple(k.shape)}", f"pass k and v of shape ({batch}, G, T, {width})")
+        refuse(f"`q` is {tuple(q.shape)} and `k` {tuple(k.shape)}", f"pass k and v of shape ({batch}, G, T, {width})")
     if width not in (widths := FAMILIES[str(q.dtype)]):
-        _refuse(f"heads of {width} elements, expected {' or '.join(map(str, widths))}", "pad the heads with zeros")
+        refuse(f"heads of {width} elements, expected {' or '.join(map(str, widths))}", "pad the heads with zeros")
     if groups < 1 or heads % groups:
-        _refuse(f"{heads} heads of `q` for {groups} of `k`", "pass heads of `q` that are a multiple of those of `k`")
+        refuse(f"{heads} heads of `q` for {groups} of `k`", "pass heads of `q` that are a multiple of those of `k`")
 
 
 def _check_one(name: str, tensor: Heads, beside: Heads) -> None:
     if not hasattr(tensor, "data_ptr"):
-        _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
+        refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
     if str(tensor.dtype) not in FAMILIES:
-        _refuse(f"`{name}` expects torch.bfloat16 or torch.float16, found {tensor.dtype}", "convert it: `.bfloat16()`")
+        refuse(f"`{name}` expects torch.bfloat16 or torch.float16, found {tensor.dtype}", "convert it: `.bfloat16()`")
     if tensor.dtype != beside.dtype:
-        _refuse(f"`q` is {beside.dtype} and `{name}` {tensor.dtype}", "convert one to the type of the other")
+        refuse(f"`q` is {beside.dtype} and `{name}` {tensor.dtype}", "convert one to the type of the other")
     if not tensor.is_cuda:
-        _refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
+        refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
     if tensor.device != beside.device:
-        _refuse(f"`q` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
+        refuse(f"`q` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
     if tensor.requires_grad and torch().is_grad_enabled():
-        _refuse(f"`{name}` requires a gradient, which this kernel lacks", "use `torch.no_grad()` or `.detach()`")
+        refuse(f"`{name}` requires a gradient, which this kernel lacks", "use `torch.no_grad()` or `.detach()`")
     if len(tensor.shape) != _AXES:
-        _refuse(f"`{name}` expects 4 axes, found {len(tensor.shape)}", "pass (batch, heads, rows, head dimension)")
+        refuse(f"`{name}` expects 4 axes, found {len(tensor.shape)}", "pass (batch, heads, rows, head dimension)")
     strides = tensor.stride()
     aligned = strides[-1] == 1 and all(
         each % _CHUNK == 0 or extent == 1 for each, extent in zip(strides[:-1], tensor.shape, strict=False)
     )
     if 0 not in tensor.shape and (not aligned or tensor.data_ptr() % 16):
-        _refuse(
+        refuse(
             f"`{name}` has strides {strides}, expected multiples of {_CHUNK} and 1, and an address that 16 divides",
             "copy it: `.contiguous()`",
         )
 
 
-_refuse = refuser("attention")
-
-
 # -- kernels on the device -----------------------------------------------------------------------------------
 
 
-_READY: dict[tuple[object, ...], tuple[Product, Heads]] = {}
-"""Calls by what equal ones share: all properties of the operands but their addresses; with the scale on the device."""
+_READY: dict[tuple[object, ...], tuple[Product, tuple[Heads, ...]]] = {}
+"""Calls by what equal ones share: all properties of the operands but their addresses; with factors on the device."""
 
 
 def clear_cache() -> None:
     """Drop the loaded kernels and the scales on devices."""
     _READY.clear()
     load_candidate.cache_clear()
-    _scale.cache_clear()
+    _factor.cache_clear()
 
 
 def _call_key(q: Heads, k: Heads, v: Heads, more: tuple[object, ...]) -> tuple[object, ...]:

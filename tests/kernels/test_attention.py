@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from importlib import import_module
 from types import ModuleType
 
 import pytest
@@ -13,10 +11,11 @@ from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted, Unknown
 from argus.kernels.schedules import attention as problem
 from argus.kernels.schedules import attention_hopper as schedule
-from argus.language import Template, sm_90a
+from argus.language import sm_90a
 from argus.ops.attention import FAMILIES as SHIPPED
 from argus.runtime.cpu.validate import validate
 from argus.verifier.kernel import verify
+from tests.kernels.twins import twin
 
 FAMILIES = {
     f"{width}{'' if dtype == 'torch.bfloat16' else ' f16'}": family
@@ -87,25 +86,12 @@ FOUND = {
 which no claim without a formula is violated; of the early release, no run that is tried shows it."""
 
 
-def twin(module: ModuleType, edit: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> Template:
-    """`attention_64` with one edit of a module's text."""
-    text, (old, new) = inspect.getsource(module), edit
-    assert text.count(old) == 1, old
-    made = ModuleType(module.__name__)
-    monkeypatch.setitem(import_module("sys").modules, module.__name__, made)
-    exec(compile(text.replace(old, new), module.__file__ or "", "exec"), made.__dict__)  # noqa: S102 reason: our module
-    family = import_module("argus.kernels.attention")
-    monkeypatch.setattr(family, "Attention", getattr(made, "Attention", family.Attention))
-    monkeypatch.setattr(family, "attention_hopper", getattr(made, "attention_hopper", family.attention_hopper))
-    return family.attention_64
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("solver", ["z3", "cvc5"])
 @pytest.mark.parametrize("name", FOUND)
 def test_a_twin_of_one_edit_is_refuted(name: str, solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config, module, edit = EDITS[name]
-    verdict = verify(twin(module, edit, monkeypatch), config=config, solver=solver).verdict
+    verdict = verify(twin(FAMILIES["64"], module, edit, monkeypatch), config=config, solver=solver).verdict
 
     assert isinstance(verdict, Refuted), verdict
     assert verdict.counterexample.code in FOUND[name]
@@ -116,7 +102,7 @@ def test_a_twin_of_one_edit_is_refuted(name: str, solver: str, monkeypatch: pyte
 def test_another_twin_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config, module, edit = EDITS[name]
     verdict = verify(
-        twin(module, edit, monkeypatch), config=config, solver="z3", budget=evolve(Budget(), runs=0)
+        twin(FAMILIES["64"], module, edit, monkeypatch), config=config, solver="z3", budget=evolve(Budget(), runs=0)
     ).verdict
 
     assert isinstance(verdict, Unknown), verdict

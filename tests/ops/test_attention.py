@@ -78,6 +78,39 @@ def test_the_kernel_of_the_heads_and_the_mask_is_launched(plans: list[tuple[Plan
         assert operands[3].array == pytest.approx([scale / log(2)])
 
 
+WINDOWS: dict[str, tuple[dict[str, Any], tuple[str, str, tuple[int, int] | None]]] = {
+    "a number is both ends": ({"window": 5}, ("windowed_64", "window", (5, 5))),
+    "and causal has no right": ({"window": 5, "causal": True}, ("windowed_64", "window", (5, 0))),
+    "causal wins over the right end": ({"window": (5, 9), "causal": True}, ("windowed_64", "window", (5, 0))),
+    "no left end": ({"window": (None, 2)}, ("windowed_64", "window_wide", (30, 2))),
+    "no right end": ({"window": (2, None)}, ("windowed_64", "window", (2, 20))),
+    "more than all": ({"window": (99, 99)}, ("attention_64", "full", None)),
+    "no ends": ({"window": (None, None)}, ("attention_64", "full", None)),
+    "no left end and causal": ({"window": (None, 0)}, ("attention_64", "causal", None)),
+    "a cap": ({"softcap": 20.0}, ("windowed_64", "capped", (30, 20))),
+    "a cap and causal": ({"softcap": 20.0, "causal": True}, ("windowed_64", "capped_wide", (30, 0))),
+    "a cap in a window": ({"softcap": 20.0, "window": (7, 0)}, ("windowed_64", "capped", (7, 0))),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_window_or_a_cap_has_its_kernel(name: str, plans: list[tuple[Plan, tuple[Any, ...]]]) -> None:
+    more, (family, config, window) = WINDOWS[name]
+    q, k = heads(1, 2, 20, 64), heads(1, 2, 30, 64)
+    attention(q, k, k, **more)
+    (plan, given), *_ = plans
+    assert (plan.candidates[0].family, plan.candidates[0].config.removesuffix("_few")) == (family, config)
+    ends = {} if window is None else {"left": window[0], "right": window[1]}
+    assert dict(plan.sizes) == {"B": 1, "H": 2, "S": 20, "G": 2, "T": 30} | ends
+    assert given[:3] == (q, k, k)
+    inner = [] if window is None else ["inner"]
+    assert list(plan.named(*given, "O", "LSE")) == ["Q", "K", "V", "scale", *inner, "O", "LSE"]
+    scale = 1 / sqrt(64)
+    cap = more.get("softcap")
+    expected = [scale / log(2)] if cap is None else [cap / log(2), scale / cap]
+    assert [each.array.item() for each in given[3:]][: len(expected)] == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("width", [64, 128, 256])
 @pytest.mark.parametrize(("dtype", "suffix"), [("torch.bfloat16", ""), ("torch.float16", "_f16")])
 def test_each_type_and_width_has_its_kernel(
@@ -139,6 +172,14 @@ REFUSED: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "a scale below 0": (lambda: {"scale": -1.0}, "`scale` is -1"),
     "an infinite scale": (lambda: {"scale": inf}, "`scale` is inf"),
     "a scale of no f32": (lambda: {"scale": 1e39}, "`scale` is 1e+39"),
+    "a window below 0": (lambda: {"window": (-1, 0)}, "`window` is (-1, 0), expected (left, right)"),
+    "a window of three numbers": (lambda: {"window": (1, 2, 3)}, "`window` is (1, 2, 3)"),
+    "a window of no number": (lambda: {"window": 1.5}, "`window` is 1.5"),
+    "a window that is true": (lambda: {"window": True}, "`window` is True"),
+    "a window in a list": (lambda: {"window": [1, 2]}, "`window` is [1, 2]"),
+    "a cap of 0": (lambda: {"softcap": 0.0}, "`softcap` is 0"),
+    "a cap of no number": (lambda: {"softcap": nan}, "`softcap` is nan"),
+    "a cap far from the scale": (lambda: {"scale": 2.0**70, "softcap": 2.0**-70}, "`scale / softcap` is"),
     "a scale of no number": (lambda: {"scale": nan}, "`scale` is nan"),
 }
 

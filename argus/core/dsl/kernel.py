@@ -16,7 +16,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
 from argus.core.dsl.faults import exception_diagnostic, fault
 from argus.core.dsl.handles import extents
 from argus.core.dsl.launches import bind_tensors, current_program
-from argus.core.dsl.parameters import parameters, traceable
+from argus.core.dsl.parameters import launch_integers, parameters, traceable
 from argus.core.dsl.roles import split_at_roles
 from argus.core.dsl.source_location import span_of_function
 from argus.core.dsl.tracer import Tracer, tracing
@@ -45,11 +45,13 @@ class Template:
 
         Raises ArgusError for any error in the kernel, and for exceptions of the function itself.
         """
-        return self._trace_with(self.name if config is None else f"{self.name}_{config}", self._config(config), {})
+        return self._trace_with(
+            self.name if config is None else f"{self.name}_{config}", self._config(config), self._integers()
+        )
 
     def instance(self, config: object, name: str) -> Kernel:
         """The kernel of any configuration, shipped or not. Raises ArgusError as `trace`."""
-        return self._trace_with(f"{self.name}_{name}", config, {})
+        return self._trace_with(f"{self.name}_{name}", config, self._integers())
 
     def __call__(self, *tensors: Tensor, **keywords: object) -> None:
         """Launch the kernel in the program being traced, on whole tensors of the program.
@@ -62,6 +64,11 @@ class Template:
         values = dict(keywords)
         chosen = values.pop("cfg", None) if "cfg" in values else self._config(None)
         program.add(self._trace_with(program.kernel_name(self.name), chosen, values), arguments, values)
+
+    def _integers(self) -> dict[str, object]:
+        """The sizes that a launch gives besides those of its tensors, by keyword."""
+        function = traceable(self.function)
+        return {**launch_integers(function, span_of_function(function.__code__), ())}
 
     def _trace_with(self, name: str, chosen: object, keywords: Mapping[str, object]) -> Kernel:
         target: object = getattr(chosen, "target", None) if self.target is None else self.target
@@ -121,6 +128,7 @@ def kernel(
 ) -> Template | Callable[[Callable[..., None]], Template]:
     """Make a function of `Tensor["M K", bf16]` parameters a kernel.
 
+    A keyword parameter annotated `Int` is a size of no tensor, from 0 to 2^30; a launch gives it with the other sizes.
     configs: named values for the keyword parameter `cfg`; a value may carry `target`, `threads` and `cluster`.
     cluster: blocks of a cluster along each axis of the tiles. Raises ArgusError for anything but a plain `def`.
     """

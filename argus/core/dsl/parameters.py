@@ -31,10 +31,7 @@ def traceable(function: Callable[..., None], what: str = "kernel") -> FunctionTy
 
 
 def _tensor_specs(function: FunctionType, span: Span, passed: Collection[str]) -> dict[str, TensorSpec]:
-    try:
-        hints = get_type_hints(function, include_extras=True)
-    except Exception as problem:  # noqa: BLE001 reason: an annotation is the user's code and may raise anything
-        fault("E107", f"an annotation of `{function.__name__}` cannot be read: {problem}", span=span)
+    hints = _hints(function, span)
     specs: dict[str, TensorSpec] = {}
     for name, parameter in signature(function).parameters.items():
         spec: object = hints.get(name)
@@ -58,8 +55,28 @@ def _check_keyword(function: FunctionType, parameter: Parameter, span: Span, pas
             "E107",
             f"keyword parameter `{parameter.name}` of `{function.__name__}` gets no value",
             span=span,
-            help="name it `cfg` to get the configuration, or give it a default",
+            help="name it `cfg` to get the configuration, annotate it `Int` to get a size, or give it a default",
         )
+
+
+def launch_integers(function: FunctionType, span: Span, passed: Collection[str]) -> dict[str, Int]:
+    """The keyword parameters annotated `Int` that have no value, by name: sizes of the kernel, which a launch gives."""
+    hints = _hints(function, span)
+    return {
+        name: Int(algebra.sym(Symbol(name, "size", 0, LARGEST_SIZE)))
+        for name, parameter in signature(function).parameters.items()
+        if parameter.kind is Parameter.KEYWORD_ONLY
+        and hints.get(name) is Int
+        and name not in passed
+        and parameter.default is Parameter.empty
+    }
+
+
+def _hints(function: FunctionType, span: Span) -> Mapping[str, object]:
+    try:
+        return get_type_hints(function, include_extras=True)
+    except Exception as problem:  # noqa: BLE001 reason: an annotation is the user's code and may raise anything
+        fault("E107", f"an annotation of `{function.__name__}` cannot be read: {problem}", span=span)
 
 
 def _parameter_buffer(name: str, spec: TensorSpec, sizes: dict[str, Symbol], span: Span) -> Buffer:

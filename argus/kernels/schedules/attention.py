@@ -8,6 +8,7 @@ from argus.language import (
     Bool,
     Fragment,
     Int,
+    IntLike,
     Tensor,
     assert_covers,
     assert_written_once,
@@ -29,7 +30,9 @@ class Attention:
     LSE[b, h, q] is ln(sum over t of w[t]). Head h of the queries shares keys and values with the others of its group
     g; each group has as many. scale holds s, log2(e) times the scale of the scores. Of S queries and T keys, all keys
     are visible; if `causal`, those with t <= q + T - S, so that the last query sees all. masked_rows: there may be more
-    queries than keys; the first queries then see no key: O is 0 there, and LSE -inf.
+    queries than keys; the first queries then see no key: O is 0 there, and LSE -inf. window: (left, right), query q
+    sees the keys from q + T - S - left to q + T - S + right instead, of those that exist. inner: holds the factor of
+    a score whose tanh is scaled in place of the score.
     """
 
     Q: Tensor
@@ -40,11 +43,15 @@ class Attention:
     scale: Tensor
     causal: bool
     masked_rows: bool = False
+    window: tuple[Int, Int] | None = None
+    inner: Tensor | None = None
 
     def __attrs_post_init__(self) -> None:
         (_, H, S, _), (_, G, T, _) = self.Q.shape, self.K.shape
         assume(G >= 1, H % G == 0, S >= 1, T >= 1, T < 1 << 28)
         assume(S < 1 << 28 if self.masked_rows or not self.causal else S <= T)
+        if self.window is not None:
+            assume(*(each < 1 << 28 for each in self.window))
         group = H // G
         tag(self.Q, lambda b, h, q, d: dict(b=b, g=h // group, h=h, q=q, d=d))  # only this line maps heads to groups
         tag(self.K, lambda b, g, t, d: dict(b=b, g=g, t=t, d=d))
@@ -60,29 +67,44 @@ class Attention:
         """The number of keys that query 0 sees, less 1."""
         return self.K.shape[2] - self.Q.shape[2]
 
+    def first(self, q: Int) -> IntLike:
+        """The first key that a query sees, if it sees any."""
+        return 0 if self.window is None else maximum(0, q + self.offset - self.window[0])
+
     def visible(self, q: Int) -> Int:
-        """The number of keys that a query sees: the first ones."""
+        """The end of the keys that a query sees."""
         keys = self.K.shape[2]
-        seen = minimum(keys, q + self.offset + 1) if self.causal else keys
+        last = self._last(q)
+        seen = keys if last is None else minimum(keys, last + 1)
         return maximum(0, seen) if self.masked_rows else seen
+
+    def _last(self, q: Int) -> Int | None:
+        """The last key that a query may see, if it exists."""
+        if self.window is not None:
+            return q + self.offset + self.window[1]
+        return q + self.offset if self.causal else None
 
     def sees(self, q: Int, t: Int) -> Bool:
         """Whether a query sees a key."""
-        below = t < self.K.shape[2]
-        return (t <= q + self.offset) & below if self.causal else below
+        below, last = t < self.K.shape[2], self._last(q)
+        seen = below if last is None else (t <= last) & below
+        return seen if self.window is None else seen & (t >= q + self.offset - self.window[0])
 
-    def blocks(self, first: Int, queries: int, keys: int) -> tuple[Int, Int]:
-        """The number of key blocks that some query of a tile sees, and how many of them all of its queries see.
+    def blocks(self, first: Int, queries: int, keys: int) -> tuple[IntLike, Int, Int]:
+        """The key blocks that some query of a tile sees, and the end of those that all of its queries see.
 
-        Of a tile that sees none, one block, in which all is masked.
+        As the first block, the end of the blocks, and that end. Of a tile that sees none, one block, in which all is
+        masked.
         """
         last = self.visible(first + queries - 1)
-        return ceil_div(maximum(1, last) if self.masked_rows else last, keys), self.visible(first) // keys
+        start = self.first(first) // keys
+        end = ceil_div(maximum(1, last) if self.masked_rows else last, keys)
+        return start, end, self.visible(first) // keys
 
     def complete(self, of: Fragment, first: Int) -> None:
         """Claim that each row has been summed over the keys that it sees. first: the query of row 0."""
         row = first + of.index[0]
-        assert_covers(of.tag.t, 0, self.visible(row), where=row < self.Q.shape[2])
+        assert_covers(of.tag.t, self.first(row), self.visible(row), where=row < self.Q.shape[2])
 
     def finish(self) -> None:
         """Claim that each element of the outputs is written once."""

@@ -45,6 +45,7 @@ from argus.language import (
     sm_90a,
     stmatrix,
     sync,
+    tanh,
     thread,
     tma,
     warpgroup,
@@ -65,8 +66,9 @@ _WIDTH = 64
 @frozen
 class AttentionHopper:
     """bn keys a block. heads: the heads whose K and V share the L2 cache at a time, if causal; it also decides how
-    evenly work is divided, as CTAs take tiles in rounds. zigzag: every other round in reverse. boxes: the parts of O
-    that are stored at a time. warpgroups: those that compute, two or three.
+    evenly work is divided, as CTAs take tiles in rounds; 0: one, with its tiles in order. zigzag: every other round in
+    reverse. boxes: the parts of O that are stored at a time. warpgroups: those that compute, two or three. capped: the
+    scores have a soft cap.
 
     Techniques that can be switched off: together, exponentials are computed before the products of the block after are
     waited for, which the compiler would otherwise wait for first; skip_mask, blocks that all rows see are not masked.
@@ -80,6 +82,7 @@ class AttentionHopper:
     together: bool = False
     skip_mask: bool = True
     warpgroups: int = 2
+    capped: bool = False
     target = sm_90a
 
     @property
@@ -99,7 +102,7 @@ class AttentionHopper:
 
     @property
     def order(self) -> Order:
-        return longest_first(sections=self.heads) if self.causal else _by_heads
+        return longest_first(sections=self.heads) if self.causal and self.heads else _by_heads
 
 
 def balance(cfg: AttentionHopper, tiles: int, pairs: int) -> float:
@@ -167,10 +170,10 @@ def _load_tile(problem: Attention, cfg: AttentionHopper, rings: _Rings, at: Plac
     """Load Q, and the blocks of K and V from the last on."""
     (b, h, i), width = at, int(problem.Q.shape[3])
     q, k, v = problem.Q[b, h], problem.K[b, h // problem.group], problem.V[b, h // problem.group]
-    count, _ = problem.blocks(i * cfg.bm, cfg.bm, cfg.bn)
+    start, end, _ = problem.blocks(i * cfg.bm, cfg.bm, cfg.bn)
     with rings.q.fill() as slot:
         copy(q.tile((cfg.bm, width), (i, 0)), slot.q, via=tma, edge=0)
-    for n in loop(count - 1, -1, step=-1):
+    for n in loop(end - 1, start - 1, step=-1):
         with rings.k.fill() as slot:
             copy(k.tile((cfg.bn, width), (n, 0)), slot.k, via=tma, edge=0)
         with rings.v.fill() as slot:
@@ -179,11 +182,15 @@ def _load_tile(problem: Attention, cfg: AttentionHopper, rings: _Rings, at: Plac
 
 @frozen
 class _Tile:
-    """What a warpgroup needs of its tile: the first of its queries, the queries, and the scale for each row."""
+    """What a warpgroup needs of its tile: the first of its queries, the queries, and for each row the scale.
+
+    inner: the factor of a score whose tanh is taken before it is scaled, if scores are capped.
+    """
 
     row0: Int
     q: Tensor
     scale: Fragment
+    inner: Fragment | None
 
 
 @frozen
@@ -215,25 +222,28 @@ class _Warpgroup:
         """Compute and store 64 rows."""
         problem, rings, cfg, (b, h, i) = self.problem, self.rings, self.cfg, at
         c = maximum(load(problem.scale.gather((_ROWS,), lambda _: (0,)), self.qk.C.axis(0)), LEAST_SCALE)
-        count, clear = problem.blocks(i * cfg.bm, cfg.bm, cfg.bn)
+        start, end, clear = problem.blocks(i * cfg.bm, cfg.bm, cfg.bn)
         self.high[:], self.sums[:], self.out[:] = -inf, 0.0, 0.0
         width = int(problem.Q.shape[3])
-        own = _Tile(i * cfg.bm + _ROWS * self.number, rings.q.wait().q.tile((_ROWS, width), (self.number, 0)), c)
+        inner = None
+        if problem.inner is not None:
+            inner = load(problem.inner.gather((_ROWS,), lambda _: (0,)), self.qk.C.axis(0))
+        own = _Tile(i * cfg.bm + _ROWS * self.number, rings.q.wait().q.tile((_ROWS, width), (self.number, 0)), c, inner)
 
         mma(self.qk, self.scores, own.q, rings.k.wait().k, init=True)  # the scores of the last block
         wgmma.wait(0)
         rings.k.release()
         assert_covers(self.scores.tag.d, 0, width)  # each score is a whole product
-        weights, _ = self._softmax(own, count - 1, masked=True)
+        weights, _ = self._softmax(own, end - 1, masked=True)
         self.weights[:] = weights.to(problem.Q.dtype)  # C layout to A layout: register for register
         if cfg.causal:
-            for n in loop(count - 2, clear - 1 if cfg.skip_mask else -1, step=-1):
+            for n in loop(end - 2, clear - 1 if cfg.skip_mask else start - 1, step=-1):
                 self._step(own, n, masked=True)
         if cfg.skip_mask:
-            for n in loop((minimum(clear, count - 1) if cfg.causal else count - 1) - 1, -1, step=-1):
+            for n in loop((minimum(clear, end - 1) if cfg.causal else end - 1) - 1, -1, step=-1):
                 self._step(own, n, masked=False)
         rings.q.release()  # the next tile's queries are loaded under the last product
-        mma(self.pv, self.out, self.weights, rings.v.wait().v)  # of block 0
+        mma(self.pv, self.out, self.weights, rings.v.wait().v)  # of the first block
         wgmma.wait(0)
         rings.v.release()
 
@@ -261,7 +271,7 @@ class _Warpgroup:
 
     def _softmax(self, own: _Tile, n: Int, *, masked: bool) -> tuple[Fragment, Fragment]:
         """The weights of a block, relative to the new maximum, and the factor for what was summed before."""
-        x, c = self.scores, own.scale
+        x, c = self.scores if own.inner is None else tanh(self.scores * own.inner), own.scale
         if masked:
             r, j = x.index
             x = where(self.problem.sees(own.row0 + r, n * self.cfg.bn + j), x, -inf)

@@ -14,7 +14,7 @@ import pytest
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.index import Const
 from argus.core.index_text import show
-from argus.language import Template, Tensor, bf16, block_id, f32, gfx942, kernel, loop, sm_90a, sync, vmem
+from argus.language import Int, Template, Tensor, bf16, block_id, f32, gfx942, kernel, loop, sm_90a, sync, vmem
 from tests.core.dsl.tracing import fault_in, marked, template
 
 on_gfx942 = kernel(target=gfx942, threads=256)
@@ -157,6 +157,23 @@ class Callable:
 @pytest.mark.parametrize("function", [lambda A: None, Callable, Callable(), generator, coroutine, len, None])
 def test_only_a_plain_def_is_a_kernel(function: object) -> None:
     assert fault_of_decorating(function).code == "E107"
+
+
+def test_a_keyword_annotated_as_an_integer_is_a_size() -> None:
+    seen: list[object] = []
+
+    def ranged(A: Tensor["M K", bf16], *, first: Int, other: Int, times: Int = 3) -> None:
+        seen.extend((first, other, times))
+        for _ in loop(first, other):
+            sync()
+
+    made = on_gfx942(ranged).trace()
+    assert [size.name for size in made.sizes] == ["M", "K", "first", "other"]
+    assert {(size.kind, size.low, size.high) for size in made.sizes} == {("size", 0, 1 << 30)}
+    first, other, times = seen
+    assert isinstance(first, Int)
+    assert isinstance(other, Int)
+    assert (show(first.node), show(other.node), times) == ("first", "other", 3)
 
 
 def test_a_configuration_is_chosen_by_name() -> None:

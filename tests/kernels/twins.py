@@ -1,0 +1,24 @@
+"""Copies of shipped attention kernels with one edit."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+
+from argus.language import Template
+
+
+def twin(template: Template, module: ModuleType, edit: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> Template:
+    """The template with one edit of the text of a module that its own module imports the problem or schedule from."""
+    text, (old, new) = inspect.getsource(module), edit
+    assert text.count(old) == 1, old
+    made = ModuleType(module.__name__)
+    monkeypatch.setitem(import_module("sys").modules, module.__name__, made)
+    exec(compile(text.replace(old, new), module.__file__ or "", "exec"), made.__dict__)  # noqa: S102 reason: our module
+    family = import_module(template.function.__module__)
+    monkeypatch.setattr(family, "Attention", getattr(made, "Attention", family.Attention))
+    monkeypatch.setattr(family, "attention_hopper", getattr(made, "attention_hopper", family.attention_hopper))
+    return template

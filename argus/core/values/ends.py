@@ -8,7 +8,7 @@ from typing import Literal
 from argus.core import algebra
 from argus.core.algebra import IndexLike
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Bin, Cmp, Cond, Const, Index, Range
+from argus.core.index import Bin, Cmp, Cond, Const, Index
 from argus.core.walk import symbols
 
 Extremum = Literal["min", "max"]
@@ -16,29 +16,26 @@ _QUOTIENTS = 3
 _RESIDUES = 64
 
 
-def range_of(index: Index) -> Range:
-    """The range of an integer; d (x // d) is known to lie within [x - d + 1, x] for d above 0."""
-    return _bounded(index, _QUOTIENTS)
+def most_of(index: Index) -> int | None:
+    """An upper bound of an integer; d (x // d) is known to lie within [x - d + 1, x] for d above 0."""
+    return _most(index, _QUOTIENTS)
 
 
 @lru_cache(maxsize=1 << 14)
-def _bounded(index: Index, depth: int) -> Range:
+def _most(index: Index, depth: int) -> int | None:
     index = _in_first_operands(index)
-    low, high = index.range
+    high = index.range[1]
     if depth == 0:
-        return low, high
+        return high
     for atom, factor in linear_terms(index)[0]:
         found = _divided(atom, factor)
         if found is None:
             continue
         dividend, spread, times = found
-        exact = algebra.add(algebra.sub(index, algebra.mul(atom, factor)), algebra.mul(dividend, times))
-        cut = algebra.sub(exact, algebra.mul(spread, times))
-        least, most = (cut, exact) if times > 0 else (exact, cut)
-        lows, highs = (low, _bounded(least, depth - 1)[0]), (high, _bounded(most, depth - 1)[1])
-        low = max((each for each in lows if each is not None), default=None)
-        high = min((each for each in highs if each is not None), default=None)
-    return low, high
+        whole = algebra.mul(algebra.sub(dividend, spread) if times < 0 else dividend, times)
+        more = _most(algebra.add(index, algebra.mul(atom, -factor), whole), depth - 1)
+        high = more if high is None or (more is not None and more < high) else high
+    return high
 
 
 def _in_first_operands(index: Index) -> Index:
@@ -90,7 +87,7 @@ def _at_most(left: Index, right: Index) -> bool:
 
 def _below(a: Index, b: Index) -> bool:
     difference = algebra.sub(a, b)
-    high = range_of(difference)[1]
+    high = most_of(difference)
     return (high is not None and high <= 0) or _below_by_quotients(difference)
 
 
@@ -111,7 +108,7 @@ def _below_by_quotients(difference: Index) -> bool:
 
 def _most_between(x: Bin, y: Bin) -> int | None:
     """An upper bound of x - y, two quotients by one divisor."""
-    high = range_of(algebra.sub(x.left, y.left))[1]
+    high = most_of(algebra.sub(x.left, y.left))
     if high is not None and isinstance(x.right, Const):
         return -(-high // x.right.value)
     return 0 if at_most(x.left, y.left) else None

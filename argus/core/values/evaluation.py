@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite, prod, sin
 from typing import Any, cast
 
@@ -25,10 +26,11 @@ from argus.core.values.expr import (
     Whole,
 )
 from argus.core.values.operations import CLOSE, OPERATIONS
+from argus.core.values.rewriting import free_symbols
 from argus.core.walk import evaluate as evaluate_index
 
 Numeric = float | Fraction
-_Key = tuple[Expr, tuple[tuple[str, int], ...]]
+_Key = tuple[Expr, tuple[int | None, ...]]
 Elements = Callable[[str, tuple[int, ...]], Fraction]
 
 
@@ -85,6 +87,12 @@ class NoExactValueError(Exception):
     """An operation has no exact value here: a division by 0, a root."""
 
 
+@lru_cache(maxsize=1 << 13)
+def _free(of: Expr) -> tuple[Symbol, ...]:
+    """What the value depends on, besides elements."""
+    return tuple(free_symbols(of))
+
+
 @frozen
 class Evaluation:
     """Values at these sizes. exact: in Fractions; an operation without exact values is then an arbitrary function."""
@@ -101,7 +109,7 @@ class Evaluation:
             return self._value(of, dict(self.sizes))
 
     def _value(self, of: Expr, env: dict[Symbol, int]) -> Numeric:
-        key = (of, tuple(sorted((symbol.name, number) for symbol, number in env.items())))
+        key = (of, tuple(env.get(symbol) for symbol in _free(of)))
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._computed(of, env)

@@ -74,8 +74,14 @@ def _with_literals(root: Expr, by: Callable[[_Literal], Expr]) -> Expr:
 
 def _begins(node: Fn) -> bool:
     """Whether a change of base has factors among the arguments: a power of 2, or a multiple of a logarithm."""
-    logarithms = (isinstance(each, Fn) and each.name in ("log", "log2") for each in node.args)
-    return node.name == "exp2" or (node.name in ("mul", "div") and any(logarithms))
+    return node.name == "exp2" or (node.name in ("mul", "div") and any(map(_has_logarithm, node.args)))
+
+
+def _has_logarithm(of: Expr) -> bool:
+    """Whether the value is a logarithm, or a sum that a logarithm, or a multiple of one, is added to."""
+    if not isinstance(of, Fn):
+        return False
+    return of.name in ("log", "log2") or (of.name in _LINEAR and any(map(_has_logarithm, of.args)))
 
 
 def _named(value: Fraction) -> _Literal | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from attrs import frozen
 
 from argus.language import (
@@ -11,12 +13,17 @@ from argus.language import (
     IntLike,
     Tensor,
     assert_covers,
+    assert_equals,
     assert_written_once,
     assume,
     ceil_div,
+    exp2,
+    log,
     maximum,
     minimum,
     tag,
+    tanh,
+    total,
 )
 
 LEAST_SCALE = 2.0**-100
@@ -107,6 +114,38 @@ class Attention:
         assert_covers(of.tag.t, self.first(row), self.visible(row), where=row < self.Q.shape[2])
 
     def finish(self) -> None:
-        """Claim that each element of the outputs is written once."""
+        """Claim that each element of the outputs is written once, and its value."""
         assert_written_once(self.O, lambda b, h, q, e: dict(b=b, h=h, q=q, e=e))
         assert_written_once(self.LSE, lambda b, h, q: dict(b=b, h=h, q=q))
+        if not self.causal and self.window is None:  # of others, the proof of values takes too long
+            self._equals()
+
+    def _equals(self) -> None:
+        """Claim the values of both outputs."""
+        q_, k_, v_, scale, inner = cast("tuple[Any, ...]", (self.Q, self.K, self.V, self.scale, self.inner))
+
+        def weight(b: Int, h: Int, q: Int, t: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
+            def product(d: Int) -> Any:  # noqa: ANN401 reason: as above
+                return q_[b, h, q, d] * k_[b, h // self.group, t, d]
+
+            score: Any = total(product, over=self.Q.shape[3])
+            score = score if inner is None else tanh(score * inner[0])
+            return exp2(score * maximum(scale[0], LEAST_SCALE))
+
+        def weights(b: Int, h: Int, q: Int) -> Any:  # noqa: ANN401 reason: as above
+            def one(t: Int) -> Any:  # noqa: ANN401 reason: as above
+                return weight(b, h, q, t)
+
+            return total(one, over=(self.first(q), self.visible(q)))
+
+        def mean(b: Int, h: Int, q: Int, e: Int) -> Any:  # noqa: ANN401 reason: as above
+            def one(t: Int) -> Any:  # noqa: ANN401 reason: as above
+                return weight(b, h, q, t) * v_[b, h // self.group, t, e]
+
+            return total(one, over=(self.first(q), self.visible(q))) / weights(b, h, q)
+
+        def logarithm(b: Int, h: Int, q: Int) -> Any:  # noqa: ANN401 reason: as above
+            return log(weights(b, h, q))
+
+        assert_equals(self.O, mean)
+        assert_equals(self.LSE, logarithm)

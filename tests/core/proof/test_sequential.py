@@ -45,11 +45,11 @@ def test_a_sequential_kernel_has_one_agent_and_no_barriers() -> None:
 
 def test_the_grid_of_a_sequential_kernel_counts_tiles_and_agents() -> None:
     shared = read(ROLES["cooperative"]).kernel
-    assert [block.name for block in shared.blocks] == ["tile", "wg"]
+    assert [block.name for block in shared.blocks] == ["tile_quotient", "tile_remainder", "wg"]
     apart = read(ROLES["pingpong"]).kernel
-    assert [block.name for block in apart.blocks] == ["tile"]
+    assert [block.name for block in apart.blocks] == ["tile_quotient", "tile_remainder"]
     inside = read(ROLES["store_under_the_next_tile"]).kernel
-    assert [block.name for block in inside.blocks] == ["block_0", "tile"]
+    assert [block.name for block in inside.blocks] == ["block_0", "tile_quotient", "tile_remainder"]
     assert inside.grid[0] is const(1)
 
 

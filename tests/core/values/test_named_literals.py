@@ -65,3 +65,11 @@ def test_rounding_of_constants_may_not_be_amplified() -> None:
     assert near(rounded_literals(power), named_literals(power)[0])
     assert near(rounded_literals(fn("exp2", gone)), named_literals(fn("exp2", gone))[0])
     assert not near(rounded_literals(large), named_literals(large)[0])
+
+
+def test_a_logarithm_plus_a_number_is_in_another_base_too() -> None:
+    x, y, two = element("X", 0), element("Y", 0), expr(Fraction(log(2)))
+    lse = fn("mul", fn("add", fn("log2", fn("exp", x)), fn("mul", y, 3)), two)
+    assert named_literals(lse)[1]
+    assert near(rounded_literals(lse), named_literals(lse)[0])
+    assert not named_literals(fn("mul", fn("add", fn("exp", fn("log2", x)), y), two))[1]

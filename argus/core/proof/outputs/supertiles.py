@@ -91,6 +91,16 @@ def product_of(factors: Sequence[Index]) -> Index:
     return found
 
 
+def without_factors(count: Index, divisor: Index) -> Index | None:
+    """The product of the factors of a count without those of a divisor; None if it lacks one of them."""
+    rest = factors_of(count)
+    for factor in factors_of(divisor):
+        if factor not in rest:
+            return None
+        rest.remove(factor)
+    return product_of(rest)
+
+
 def multiple_of(divisor: Index, of: Index) -> int | None:
     """h > 0 if a divisor is h times the index; else None."""
     terms, constant = linear_terms(divisor)

@@ -22,10 +22,9 @@ from argus.core.proof.outputs.grid_stride import tile_sequence
 from argus.core.proof.outputs.segments import Segments, row_segments
 from argus.core.proof.outputs.supertiles import (
     factor_pairs,
-    factors_of,
     multiple_of,
-    product_of,
     supertiles,
+    without_factors,
     without_row,
 )
 from argus.core.walk import children, fold, rebuild, symbols, topological
@@ -158,7 +157,7 @@ def _split(block: Symbol, count: Index, bases: Sequence[Index]) -> _Split | None
     if any(base is own for base in bases) or len(divisors) != 1:
         return None
     divisor = divisors.pop()
-    found = (_without(count, divisor), algebra.floordiv(count, divisor))
+    found = (without_factors(count, divisor), algebra.floordiv(count, divisor))
     exact = next((x for x in found if x is not None and algebra.mul(x, divisor) is count), None)
     if exact is not None:
         return _Split(divisor, exact, algebra.TRUE)
@@ -168,16 +167,6 @@ def _split(block: Symbol, count: Index, bases: Sequence[Index]) -> _Split | None
             whole = algebra.eq(algebra.mod(number, height), 0)
             return _Split(divisor, algebra.floordiv(algebra.add(number, height - 1), height), whole)
     return None
-
-
-def _without(count: Index, divisor: Index) -> Index | None:
-    """The product of the factors of a count without those of a divisor; None if it lacks one of them."""
-    rest = factors_of(count)
-    for factor in factors_of(divisor):
-        if factor not in rest:
-            return None
-        rest.remove(factor)
-    return product_of(rest)
 
 
 def _renamed(root: Index, names: Mapping[Node, Index]) -> Index:

@@ -11,7 +11,7 @@ from argus.core import algebra
 from argus.core.check import expressions
 from argus.core.hilbert_order import HilbertTile
 from argus.core.index import Index, Node, Symbol
-from argus.core.ir import For, Stmt, walk
+from argus.core.ir import For, Kernel, Stmt, walk
 from argus.core.ir.rewrite import NodeMap, rewrite_stmt
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.sync.roles.hilbert_squares import squares
@@ -32,8 +32,12 @@ def substitute_coordinates(body: tuple[Stmt, ...], found: HilbertTile) -> tuple[
     return tuple(rewrite_stmt(stmt, NodeMap(names)) for stmt in body)
 
 
-def hilbert_obligations(rows: Index, columns: Index, total: Index, loop: For) -> Iterator[Obligation]:
-    """I28 of the computation that was replaced: it fits 32 bits, and no divisor is zero."""
+def hilbert_obligations(line: Kernel, total: Index, loop: For) -> Iterator[Obligation]:
+    """I28 of the computation that was replaced in the sequential kernel: it fits 32 bits, and no divisor is zero."""
+    counts = dict(zip(line.blocks, line.grid, strict=True))
+    if ROW not in counts:
+        return
+    rows, columns = counts[ROW], counts[COLUMN]
     count = algebra.mul(rows, columns)
     what, help_ = "the Hilbert order of tiles", "`assume` that there are fewer tiles than 2^29"
     yield Obligation("I28", f"{what} is computed in 32 bits", loop, algebra.lt(count, _MOST), (), help=help_)

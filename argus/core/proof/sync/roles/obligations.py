@@ -50,6 +50,7 @@ from argus.core.proof.sync.roles.one_stage import with_stage_axes
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage, find_rings, parse_role
 from argus.core.proof.sync.roles.rounds import enumeration_lemmas, in_plain_rounds
 from argus.core.proof.sync.roles.sequential import TileEnumeration, sequential_kernel, tile_enumeration
+from argus.core.proof.sync.roles.tile_coordinates import Coordinates, coordinate_obligations, with_coordinates
 from argus.core.protocol.graph import check_event_graph
 from argus.core.protocol.lemma import Certified
 from argus.core.protocol.obligations import Question, certify_shape, protocol_obligations
@@ -125,6 +126,7 @@ def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
     consumer = consumers[0]
     tiles = tile_enumeration(kernel, consumer)
     line = sequential_kernel(kernel, consumer, rings, extracted, tiles, exchanged)
+    line, coordinates = (line, ()) if tiles is None else with_coordinates(line, tiles.number)
     conditions = (
         *(each for role in roles for each in in_flight_obligations(role, rings, proof)),
         *_protocol_obligations(extracted, proof),
@@ -132,7 +134,7 @@ def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
         *_enumeration_obligations(tiles, consumer, zigzag=plain is not None),
         *_initialisation_obligation(kernel),
         *_width_obligations(kernel, roles, tiles),
-        *_hilbert_obligations(line, consumer, tiles),
+        *_order_obligations(line, consumer, tiles, coordinates),
         *counter_bound_obligations(kernel, roles, rings, tiles, proof),
         *(_cluster_obligations(kernel, rings, extracted) if kernel.peers > 1 else ()),
         *(() if exchanged is None else cluster_stores.exchange_obligations(kernel, exchanged)),
@@ -327,14 +329,13 @@ def _enumeration_obligations(
         yield Obligation("I4", what, consumer.tile_loop.tiles, goal, hypotheses, premises="nothing")
 
 
-def _hilbert_obligations(line: Kernel, consumer: ParsedRole, tiles: TileEnumeration | None) -> Iterator[Obligation]:
-    """The obligations of a sequential kernel with a tile's row and column in place of its number."""
-    counts = dict(zip(line.blocks, line.grid, strict=True))
-    if tiles is None or consumer.tile_loop.tiles is None or hilbert_tiles.ROW not in counts:
-        return
-    yield from hilbert_tiles.hilbert_obligations(
-        counts[hilbert_tiles.ROW], counts[hilbert_tiles.COLUMN], tiles.total, consumer.tile_loop.tiles
-    )
+def _order_obligations(
+    line: Kernel, consumer: ParsedRole, tiles: TileEnumeration | None, coordinates: Sequence[Coordinates]
+) -> Iterator[Obligation]:
+    """The obligations of a sequential kernel with a tile's coordinates in place of its number."""
+    if tiles is not None and consumer.tile_loop.tiles is not None:
+        yield from hilbert_tiles.hilbert_obligations(line, tiles.total, consumer.tile_loop.tiles)
+        yield from coordinate_obligations(line, coordinates, consumer.tile_loop.tiles)
 
 
 def _initialisation_obligation(kernel: Kernel) -> Iterator[Obligation]:

@@ -9,14 +9,16 @@ from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Sym, Symbol
+from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Symbol
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.conditions_of import conjuncts, free_test, of_sizes, point, tests
+from argus.core.proof.values.held.edges import at_numbers
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
 from argus.core.proof.values.held.joined import zipped
 from argus.core.proof.values.held.questions import Questions
 from argus.core.proof.values.held.references import References
 from argus.core.proof.values.held.relevance import relevant
+from argus.core.proof.values.held.signs import decided_by_sign
 from argus.core.proof.values.held.terms import (
     all_symbols,
     chosen,
@@ -36,6 +38,7 @@ from argus.core.values.expr import (
     Expr,
     Fn,
     Reduce,
+    compare,
     expr,
     fn,
     reduce_,
@@ -130,19 +133,10 @@ class Known:
             return False
         for cond in (test, algebra.negate(test)):
             here = self.within(cond)
-            a, b = here.simplified(one), here.simplified(two)
-            known = here._pinned(a, b)
-            a, b = replaced(a, known), replaced(b, known)
+            a, b = at_numbers(here.holds, cond, here.simplified(one), here.simplified(two))
             if not here._equal(a, b, assumed=True) and not here._equal_by_cases(a, b, left - 1):
                 return False
         return True
-
-    def _pinned(self, *roots: Expr) -> dict[Symbol, Index]:
-        """Ends of ranges that are one of the numbers that other ranges end at."""
-        ends = dict.fromkeys(each.high for root in roots for each in nodes(root) if isinstance(each, Reduce))
-        numbers = [each for each in ends if isinstance(each, Const)]
-        pairs = ((each.symbol, number) for each in ends if isinstance(each, Sym) for number in numbers)
-        return {symbol: number for symbol, number in pairs if self.holds(algebra.eq(algebra.sym(symbol), number))}
 
     def same(self, one: Expr, two: Expr) -> bool:
         """Whether both have a value, and that is one."""
@@ -289,7 +283,7 @@ class _Simplifying:
                 return around.simplified(root)
         match root:
             case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
-                cond = self._known.decided(test)
+                cond = self._cond(test)
                 if cond is algebra.TRUE or cond is algebra.FALSE:
                     return self.of(then if cond is algebra.TRUE else other)
                 yes, no = self._known.within(cond), self._known.within(algebra.negate(cond))
@@ -301,6 +295,8 @@ class _Simplifying:
                 "max"
             ] and is_number(left):
                 return self.of(other)
+            case Choose(test=Compare(op=op, left=left, right=right), then=then, other=other):
+                return self._compared(compare(op, self.of(left), self.of(right)), then, other)
             case Reduce():
                 return self._reduced(root)
             case Fn(name="add", args=(a, b)):
@@ -314,7 +310,20 @@ class _Simplifying:
                 found = self._begun(name, one, two) or self._begun(name, two, one)
                 return extremum(name, one, two) if found is None else found
             case _:
-                return mapped(root, self.of, self._index, self._known.decided)
+                return mapped(root, self.of, self._index, self._cond)
+
+    def _cond(self, of: Cond) -> Cond:
+        """A condition of integers, decided if that is known, with decided extrema in it."""
+        found = self._known.decided(of)
+        return self._within(found) if mentions(found, (Bin,)) else found
+
+    def _within(self, of: Cond) -> Cond:
+        parts = [self._index(each) if isinstance(each, Index) else self._within(each) for each in children(of)]
+        return rebuild(of, parts) if parts else of  # pyright: ignore[reportReturnType]  # a condition stays one
+
+    def _compared(self, test: Compare, then: Expr, other: Expr) -> Expr:
+        holds = decided_by_sign(test, self._known.holds)
+        return chosen(test, self.of(then), self.of(other)) if holds is None else self.of(then if holds else other)
 
     def _begun(self, name: str, rest: Expr, first: Expr) -> Expr | None:
         """An extremum over a range, and the element before it, as one over both."""

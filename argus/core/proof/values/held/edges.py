@@ -1,0 +1,62 @@
+"""Integers that have one value in a case: ends of ranges, and what a bound that is met leaves open no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from argus.core import algebra
+from argus.core.algebra.integers import linear_terms
+from argus.core.index import Cmp, Cond, Const, Index, Node, Sym, Symbol
+from argus.core.proof.values.held.terms import mapped, replaced
+from argus.core.values.expr import Expr, Reduce
+from argus.core.values.rewriting import nodes
+from argus.core.walk import fold, rebuild, within
+
+Holds = Callable[[Cond], bool]
+
+
+def at_numbers(holds: Holds, case: Cond, *roots: Expr) -> tuple[Expr, ...]:
+    """The expressions with such integers as the numbers that they are in this case. holds: what is shown there."""
+    edge = _edge(holds, case)
+    met = tuple(_exchanged(root, *edge) for root in roots) if edge is not None else roots
+    known = _ends(holds, *met)
+    return tuple(replaced(root, known) for root in met)
+
+
+def _ends(holds: Holds, *roots: Expr) -> dict[Symbol, Index]:
+    """Ends of ranges that are one of the numbers that other ranges end at."""
+    ends = dict.fromkeys(each.high for root in roots for each in nodes(root) if isinstance(each, Reduce))
+    numbers = [each for each in ends if isinstance(each, Const)]
+    pairs = ((each.symbol, number) for each in ends if isinstance(each, Sym) for number in numbers)
+    return {symbol: number for symbol, number in pairs if holds(algebra.eq(algebra.sym(symbol), number))}
+
+
+def _edge(holds: Holds, case: Cond) -> tuple[Index, Index] | None:
+    """x and what it is, where x is at most that in this case, and no less elsewhere: `N // 8 <= 1` of N > 0 is 1."""
+    if not isinstance(case, Cmp):
+        return None
+    for atom, factor in linear_terms(algebra.sub(case.left, case.right))[0]:
+        value = algebra.mul(algebra.sub(algebra.sub(case.left, case.right), algebra.mul(atom, factor)), -factor)
+        if abs(factor) == 1 and isinstance(value, Const) and holds(algebra.eq(atom, value)):
+            return atom, value
+    return None
+
+
+def _exchanged(root: Expr, atom: Index, value: Index) -> Expr:
+    def visit(node: Node, parts: Sequence[Node]) -> Node:
+        return value if node is atom else rebuild(node, parts) if parts else node
+
+    def index(of: Index) -> Index:
+        return fold(of, visit) if atom in within(of) else of  # pyright: ignore[reportReturnType]  # it stays one
+
+    def cond(of: Cond) -> Cond:
+        return fold(of, visit) if atom in within(of) else of  # pyright: ignore[reportReturnType]  # it stays one
+
+    done: dict[Expr, Expr] = {}
+
+    def expression(of: Expr) -> Expr:
+        if of not in done:
+            done[of] = mapped(of, expression, index, cond)
+        return done[of]
+
+    return expression(root)

@@ -91,5 +91,5 @@ def equal(*_: object) -> str:
     return ""
 
 
-def itself(value: Expr) -> Expr:
+def itself(value: Expr, _: object) -> Expr:
     return value

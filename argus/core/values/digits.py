@@ -7,7 +7,7 @@ that names `k // m` and `k % m` and a formula over two variables then have one f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import count
 
@@ -21,36 +21,44 @@ _DEPTH = 8
 """Digits of one index, at most."""
 
 
-def by_digits(root: Expr) -> Expr:
-    """The expression with each reduction from 0 over a product of extents, by which its index is divided, as a nest."""
+def _in_range(extent: Index) -> bool:
+    least = extent.range[0]
+    return least is not None and least >= 0
+
+
+def by_digits(root: Expr, at_least_0: Callable[[Index], bool] = _in_range) -> Expr:
+    """The expression with each reduction from 0 over a product of extents, by which its index is divided, as a nest.
+
+    at_least_0: whether an extent is known to be 0 or more.
+    """
     done: dict[Expr, Expr] = {}
 
     def visit(node: Expr) -> Expr:
         if node not in done:
             same = map_parts(node, visit, lambda index: index, lambda cond: cond)
-            done[node] = _nest(same, _DEPTH) if isinstance(same, Reduce) else same
+            done[node] = _nest(same, _DEPTH, at_least_0) if isinstance(same, Reduce) else same
         return done[node]
 
     return visit(root)
 
 
-def _nest(of: Reduce, depth: int) -> Reduce:
+def _nest(of: Reduce, depth: int, at_least_0: Callable[[Index], bool]) -> Reduce:
     if not depth or of.low is not algebra.const(0):
         return of
     for low in _divisors(of):
         high = quotient(of.high, low)
-        if high is not None and high is not algebra.const(1) and _at_least_0(low):
-            return _split(of, high, low, depth)
+        if high is not None and high is not algebra.const(1) and (at_least_0(low) or at_least_0(high)):
+            upper, inner = _split(of, high, low)
+            body = _nest(inner, depth - 1, at_least_0)
+            return _nest(reduce_(of.op, upper, 0, high, body), depth - 1, at_least_0)
     return of
 
 
-def _at_least_0(extent: Index) -> bool:
-    least = extent.range[0]
-    return least is not None and least >= 0
+def _split(of: Reduce, high: Index, low: Index) -> tuple[Symbol, Reduce]:
+    """The digit j and the reduction over i of the body at low * j + i, where low or high is at least 0.
 
-
-def _split(of: Reduce, high: Index, low: Index, depth: int) -> Reduce:
-    """The reduction over low * j + i. Where `low` is 0 there is no element, neither before nor after."""
+    If one is 0 or both differ in sign, there is no element, neither before nor after.
+    """
     upper, lower = _digit(of, "'", high), _digit(of, '"', low)
     j, i = algebra.sym(upper), algebra.sym(lower)
 
@@ -78,8 +86,7 @@ def _split(of: Reduce, high: Index, low: Index, depth: int) -> Reduce:
             done[node] = map_parts(node, inner, index, cond)
         return done[node]
 
-    body = _nest(reduce_(of.op, lower, 0, low, inner(of.body), cond(of.where)), depth - 1)
-    return _nest(reduce_(of.op, upper, 0, high, body), depth - 1)
+    return upper, reduce_(of.op, lower, 0, low, inner(of.body), cond(of.where))
 
 
 def _divisors(of: Reduce) -> Iterator[Index]:
@@ -103,12 +110,27 @@ def _digit(of: Reduce, mark: str, extent: Index) -> Symbol:
 
 
 def quotient(of: Index, by: Index) -> Index | None:
-    """q with q * by = of, for products of numbers and atoms; None if there is none. `by` has a factor above 0."""
+    """q with q * by = of, for products of numbers and atoms, and for sums of such products; None if there is none.
+
+    `by` has a factor above 0, or is a sum.
+    """
+    if isinstance(by, Sum) and isinstance(of, Sum) and len(by.terms) > 1:
+        return _quotient_of_sums(of, by)
     (number, own), (divisor, others) = _factors(of), _factors(by)
     if divisor < 1 or number % divisor or others - own:
         return None
     found = reduce(algebra.mul, (own - others).elements(), algebra.const(number // divisor))
     return found if algebra.mul(found, by) is of else None
+
+
+def _quotient_of_sums(of: Sum, by: Sum) -> Index | None:
+    """The same from the terms that a first term of the sum may be a multiple of."""
+    (first, number), *_ = of.terms
+    tried = (
+        quotient(algebra.mul(first, number if factor > 0 else -number), algebra.mul(atom, abs(factor)))
+        for atom, factor in by.terms
+    )
+    return next((each for each in tried if each is not None and algebra.mul(each, by) is of), None)
 
 
 def _factors(of: Index) -> tuple[int, Counter[Index]]:

@@ -31,6 +31,9 @@ TAKEN_APART: dict[str, Expr] = {
     "under a condition": over(DEPTH, choose(le(COLUMN, 1), element("X", ROW, CHANNEL), expr(0))),
     "a maximum": reduce_("max", Symbol("~1", "fresh", 0), 0, DEPTH, element("X", ROW, COLUMN, CHANNEL)),
     "a range with gaps": reduce_("sum", Symbol("~1", "fresh", 0), 0, DEPTH, element("X", CHANNEL), eq(mod(k, C), 1)),
+    "an extent that is a difference": over(
+        add(mul(R, S), mul(mul(R, C), -1)), element("X", floordiv(k, add(S, mul(C, -1))), mod(k, add(S, mul(C, -1))))
+    ),
     "an outer size": over(DEPTH, fn("add", element("X", floordiv(k, C), CHANNEL), element("Y", floordiv(k, C)))),
 }
 NAMED = over(
@@ -72,6 +75,13 @@ def test_an_extent_that_may_be_negative_is_no_digit() -> None:
     assert by_digits(flat) is flat
 
 
+def test_an_extent_is_a_digit_where_it_is_known_not_to_be_negative() -> None:
+    one, other = sym(Symbol("f", "fresh")), sym(Symbol("g", "fresh"))
+    flat = over(mul(one, other), element("X", floordiv(k, other), mod(k, other)))
+    assert by_digits(flat) is flat
+    assert levels(by_digits(flat, lambda extent: extent is one)) == 2
+
+
 def test_a_shared_part_is_visited_once() -> None:
     value = over(DEPTH, element("X", ROW, COLUMN, CHANNEL))
     for _ in range(60):
@@ -85,3 +95,7 @@ def test_quotients() -> None:
     assert quotient(mul(C, 12), algebra.const(5)) is None
     assert quotient(mul(C, 12), R) is None
     assert quotient(add(C, R), C) is None
+    difference = add(R, mul(S, -1))
+    assert quotient(mul(difference, C), difference) is C
+    assert quotient(mul(difference, -3), difference) is algebra.const(-3)
+    assert quotient(add(mul(difference, C), 1), difference) is None

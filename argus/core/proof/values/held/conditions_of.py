@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from argus.core import algebra
-from argus.core.index import And, Cmp, Cond, Const, Index, Or, Sym, Symbol
+from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Or, Sym, Symbol
 from argus.core.values.expr import Choose, Compare, Expr, Reduce
-from argus.core.values.rewriting import bound_variables, nodes
-from argus.core.walk import symbols
+from argus.core.values.rewriting import bound_variables, integers, nodes
+from argus.core.walk import symbols, topological
 
 
 def of_sizes(cond: Cond) -> bool:
@@ -17,10 +17,22 @@ def of_sizes(cond: Cond) -> bool:
 
 
 def free_test(root: Expr) -> Cond | None:
-    """A test of what is not bound in the expression."""
+    """A test of what is not bound in the expression, or which operand a maximum or minimum of integers is."""
     bound = bound_variables(root)
-    found = (each.test for each in nodes(root) if isinstance(each, Choose) and not isinstance(each.test, Compare))
-    return next((each for each in found if symbols(each).isdisjoint(bound)), None)
+    return next((each for each in (*_tests(root), *_orders(root)) if symbols(each).isdisjoint(bound)), None)
+
+
+def _tests(root: Expr) -> Iterator[Cond]:
+    for each in nodes(root):
+        if isinstance(each, Choose) and not isinstance(each.test, Compare):
+            yield each.test
+
+
+def _orders(root: Expr) -> Iterator[Cond]:
+    """Of each maximum and minimum, whether its first operand is at most its second."""
+    for each in topological(integers(root)):
+        if isinstance(each, Bin) and each.op in ("min", "max"):
+            yield algebra.le(each.left, each.right)
 
 
 def tests(of: Reduce) -> Iterator[Cond]:

@@ -123,8 +123,12 @@ class Known:
         """Whether what is held equals the formula wherever the formula's own conditions hold."""
         if self._equal(held, formula, assumed=True) or self._equal_by_cases(held, formula, _CASES):
             return True
-        ways = ((change(held), change(formula)) for change in (without_remainders, by_digits))
-        return any(others != (held, formula) and self._equal(*others, assumed=True) for others in ways)
+        ways = ((change(held), change(formula)) for change in (without_remainders, self._by_digits))
+        others = (each for each in ways if each != (held, formula))
+        return any(self._equal(*each, assumed=True) or self._equal_by_cases(*each, _CASES) for each in others)
+
+    def _by_digits(self, of: Expr) -> Expr:
+        return by_digits(of, lambda extent: self.holds(algebra.le(0, extent)))
 
     def _equal_by_cases(self, one: Expr, two: Expr, left: int) -> bool:
         """The same where a test of sizes and coordinates holds, and where it does not."""

@@ -143,6 +143,11 @@ def guarded(torch: Any, extents: tuple[int, ...], dtype: Any) -> tuple[Any, Any]
     return inside.view(extents), whole
 
 
+def untouched(whole: Any) -> bool:  # noqa: ANN401 reason: untyped
+    """Whether both guard zones are as they were."""
+    return bool((whole[:GUARD] == 1).all()) and bool((whole[-GUARD:] == 1).all())
+
+
 def exact(torch: Any, shape: Shape, q: Any, k: Any, v: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
     """The outputs in float64."""
     many = shape.H // shape.G
@@ -168,9 +173,8 @@ def errors(torch: Any, kernel: Any, shape: Shape, dtype: Any, *, by_rows: bool) 
     lse, beside = guarded(torch, (shape.B, shape.H, shape.S), torch.float32)
     bound(torch, kernel, shape, (q, k, v, o, lse))()
     torch.cuda.synchronize()
-    for whole in (around, beside):
-        if not bool((whole[:GUARD] == 1).all()) or not bool((whole[-GUARD:] == 1).all()):
-            return float("inf"), float("inf")
+    if not (untouched(around) and untouched(beside)):
+        return float("inf"), float("inf")
     wanted, sums = exact(torch, shape, q, k, v)
     off = torch.where(lse == sums, 0.0, lse.double() - sums)  # both may be -inf
     return (o.double() - wanted).abs().max().item(), off.abs().max().item()

@@ -28,6 +28,7 @@ from argus.kernels.windowed_attention import (
     windowed_256,
     windowed_256_f16,
 )
+from argus.ops.attention_gradient import Gradient, is_wanted, with_gradient
 from argus.ops.attention_options import Window, ends, factors, refuse, seen
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
 from argus.ops.operands import Tensor
@@ -98,8 +99,9 @@ def attention(
 
     q: (B, H, S, D); k and v: (B, G, T, D), where G divides H: head h of q reads head h // (H // G) of k and v. All in
     bf16, or all in f16; D of 64, 128 or 256. Any strides that are multiples of 8 elements, with D contiguous:
-    `x.transpose(1, 2)` of (B, S, H, D) costs nothing, and nothing is copied. The result is row-major. The kernel has no
-    gradient.
+    `x.transpose(1, 2)` of (B, S, H, D) costs nothing, and nothing is copied. The result is row-major. With heads of 64
+    or 128 elements, and neither window nor soft cap, it has a gradient, whose sums are made in a fixed order; the
+    log-sum-exp has none.
 
     causal: query s sees keys t <= s + T - S, the last query all. scale: by default 1 / sqrt(D); above 0. window:
     (left, right), query s sees the keys from s + T - S - left to s + T - S + right, None for no end; if causal, right
@@ -125,7 +127,15 @@ def attention(
             return (out, lse) if return_lse else out
     _check(q, k, v)
     mask = seen(pair, q.shape[2], k.shape[2], causal=causal)
-    out, lse = _launched(q, k, v, _Wanted(mask, factors(scale, softcap, q.shape[3]), unproved), key)
+    wanted = _Wanted(mask, factors(scale, softcap, q.shape[3]), unproved)
+    if is_wanted(q, k, v):
+        if not isinstance(mask, bool) or softcap is not None:
+            refuse("a window and a soft cap have no gradient", "use `torch.no_grad()` or `.detach()`")
+        again = partial(attention, causal=mask, scale=scale, return_lse=True, unproved=unproved)
+        number = partial(_factor, wanted.factors[0], q.device.index)
+        out, lse = with_gradient(Gradient(again, number, mask, unproved), q, k, v)
+    else:
+        out, lse = _launched(q, k, v, wanted, key)
     return (out, lse) if return_lse else out
 
 
@@ -223,8 +233,6 @@ def _check_one(name: str, tensor: Heads, beside: Heads) -> None:
         refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
     if tensor.device != beside.device:
         refuse(f"`q` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
-    if tensor.requires_grad and torch().is_grad_enabled():
-        refuse(f"`{name}` requires a gradient, which this kernel lacks", "use `torch.no_grad()` or `.detach()`")
     if len(tensor.shape) != _AXES:
         refuse(f"`{name}` expects 4 axes, found {len(tensor.shape)}", "pass (batch, heads, rows, head dimension)")
     strides = tensor.stride()

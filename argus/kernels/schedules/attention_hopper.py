@@ -12,6 +12,7 @@ from math import inf, log
 from attrs import frozen
 
 from argus.kernels.schedules.attention import LEAST_SCALE, Attention
+from argus.kernels.schedules.stored_rows import BOX, store_rows
 from argus.language import (
     Fragment,
     Int,
@@ -29,7 +30,6 @@ from argus.language import (
     elected,
     exp2,
     f32,
-    fence,
     fma,
     load,
     log2,
@@ -43,7 +43,6 @@ from argus.language import (
     role,
     shared,
     sm_90a,
-    stmatrix,
     sync,
     tanh,
     thread,
@@ -59,8 +58,6 @@ _ROWS = 64
 """Queries of a warpgroup."""
 _REGISTERS = {2: (24, 240), 3: (32, 160)}
 """Registers a thread of the loading warpgroup and of those that compute, by the number of the latter."""
-_WIDTH = 64
-"""Columns of O that are stored at a time."""
 
 
 @frozen
@@ -147,7 +144,7 @@ def attention_hopper(problem: Attention, cfg: AttentionHopper) -> None:
         Ring(2, k=shared(Q.dtype, (bn, width), swizzle=128)),
         Ring(2, v=shared(Q.dtype, (bn, width), swizzle=128)),
     )
-    boxes = shared(Q.dtype, (cfg.warpgroups, min(cfg.boxes, width // _WIDTH), _ROWS, _WIDTH), swizzle=128)
+    boxes = shared(Q.dtype, (cfg.warpgroups, min(cfg.boxes, width // BOX), _ROWS, BOX), swizzle=128)
     turns = Turns(cfg.warpgroups)
     tiles = persistent(counts, order=cfg.order, zigzag=cfg.zigzag)
     with role("load", warpgroup(0).elected, registers=_REGISTERS[cfg.warpgroups][0]):
@@ -252,7 +249,7 @@ class _Warpgroup:
         problem.complete(z, own.row0)
         rows = cfg.warpgroups * i + self.number
         copy((log2(z) + self.high * c) * _LN_2, problem.LSE[b, h].tile((_ROWS,), (rows,)), edge=0)
-        _store(self.out * (1.0 / where(z == 0, 1.0, z)), problem.O[b, h].tile((_ROWS, width), (rows, 0)), boxes)
+        store_rows(self.out * (1.0 / where(z == 0, 1.0, z)), problem.O[b, h].tile((_ROWS, width), (rows, 0)), boxes)
 
     def _step(self, own: _Tile, n: Int, *, masked: bool) -> None:
         """The scores of block n, while the values of block n + 1 are summed."""
@@ -282,19 +279,3 @@ class _Warpgroup:
         self.sums[:] = self.sums * rescale + weights.sum(1, within=thread)
         self.high[:] = now
         return weights, rescale
-
-
-def _store(rows: Fragment, target: Tensor, boxes: Tensor) -> None:
-    """Store rows by TMA, some columns at a time, through this warpgroup's boxes in turn; all are used equally often."""
-    count = int(boxes.shape[0])
-    for j in range(rows.shape[1] // _WIDTH):
-        box, at = boxes[j % count], target.tile((_ROWS, _WIDTH), (0, j))
-        with elected():
-            bulk.wait(pending=count - 1, of="reads")  # the last store from this box
-        sync()
-        copy(rows.tile((_ROWS, _WIDTH), (0, j)).to(target.dtype), box, via=stmatrix.x4)
-        fence("async proxy")
-        sync()
-        with elected():
-            copy(box, at, via=tma, edge=0)
-            bulk.commit()

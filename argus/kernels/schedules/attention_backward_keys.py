@@ -1,0 +1,196 @@
+"""The gradients of keys and values on Hopper: each warpgroup holds 64 keys and goes through the queries.
+
+One role loads K and V of a tile, and through two rings Q with L, and dO with Delta, for all heads of a group. Scores
+are computed with keys as rows: the weights are then the left factor of the product with dO, register for register.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from argus.kernels.schedules.attention_backward import LN_2, ROWS, AttentionBackward, Place, by_heads, by_tiles
+from argus.kernels.schedules.attention_backward_formulas import claim_keys
+from argus.kernels.schedules.stored_rows import BOX, store_rows
+from argus.language import (
+    Fragment,
+    Int,
+    Ring,
+    Tensor,
+    WarpgroupMma,
+    assume,
+    bulk,
+    ceil_div,
+    copy,
+    elected,
+    exp2,
+    f32,
+    load,
+    loop,
+    mma,
+    persistent,
+    registers,
+    role,
+    shared,
+    sm_90a,
+    tma,
+    warpgroup,
+    warpgroups,
+    wgmma,
+    when,
+    where,
+)
+
+
+@frozen
+class BackwardKeys:
+    """bm queries a block. stages: blocks of queries in shared memory.
+
+    late: the products of a block are waited for after those of the next have begun.
+    """
+
+    bm: int = 64
+    stages: int = 2
+    late: bool = False
+    target = sm_90a
+    warpgroups = 2
+    threads = 384
+
+    @property
+    def bn(self) -> int:
+        """Keys of a tile."""
+        return self.warpgroups * ROWS
+
+
+@frozen
+class _Rings:
+    """K and V of a tile; and by blocks of queries, Q with L, and dO with Delta."""
+
+    held: Ring
+    q: Ring
+    do: Ring
+
+
+def backward_keys(problem: AttentionBackward, dK: Tensor, dV: Tensor, cfg: BackwardKeys) -> None:
+    """The gradients of keys and values."""
+    (batch, groups, keys, depth), kind, bm, bn = problem.K.shape, problem.K.dtype, cfg.bm, cfg.bn
+    width, counts = int(depth), (ceil_div(keys, bn), groups, batch)
+    assume(batch * groups * counts[0] < 1 << 24, problem.group * ceil_div(problem.Q.shape[2], bm) < 1 << 24)
+    rings = _Rings(
+        Ring(1, k=shared(kind, (bn, width), swizzle=128), v=shared(kind, (bn, width), swizzle=128)),
+        Ring(cfg.stages, q=shared(kind, (bm, width), swizzle=128), sums=shared(f32, (1, bm))),
+        Ring(cfg.stages, do=shared(kind, (bm, width), swizzle=128), delta=shared(f32, (1, bm))),
+    )
+    boxes = shared(kind, (cfg.warpgroups, 1, ROWS, BOX), swizzle=128)
+    tiles = persistent(counts, order=by_tiles if problem.causal else by_heads, zigzag=problem.causal)
+    with role("load", warpgroup(0).elected, registers=24):
+        for n, g, b in tiles:
+            _load_tile(problem, cfg, rings, (b, g, n))
+    with role("math", warpgroups(1, 2), registers=240) as wg:
+        own = _Warpgroup.of(problem, cfg, rings, wg)
+        for n, g, b in tiles:
+            own.tile((b, g, n), (dK, dV), boxes[wg])
+        with elected():
+            bulk.wait(0)
+    claim_keys(problem, dK, dV)
+
+
+def _load_tile(problem: AttentionBackward, cfg: BackwardKeys, rings: _Rings, at: Place) -> None:
+    """Load K and V, then the blocks of queries of all heads of the group."""
+    (b, g, n), width, bm = at, int(problem.Q.shape[3]), cfg.bm
+    with rings.held.fill() as slot:
+        copy(problem.K[b, g].tile((cfg.bn, width), (n, 0)), slot.k, via=tma, edge=0)
+        copy(problem.V[b, g].tile((cfg.bn, width), (n, 0)), slot.v, via=tma, edge=0)
+    first, count = problem.query_blocks(n * cfg.bn, bm)
+    for i in loop(problem.group * count):
+        h, m = g * problem.group + i // count, first + i % count
+        with rings.q.fill() as slot:
+            copy(problem.Q[b, h].tile((bm, width), (m, 0)), slot.q, via=tma, edge=0)
+            copy(problem.L[b].tile((1, bm), (h, m)), slot.sums, via=tma, edge=0)
+        with rings.do.fill() as slot:
+            copy(problem.dO[b, h].tile((bm, width), (m, 0)), slot.do, via=tma, edge=0)
+            copy(problem.Delta[b].tile((1, bm), (h, m)), slot.delta, via=tma, edge=0)
+
+
+@frozen
+class _Tile:
+    """What a warpgroup needs of its tile: its first key, keys and values, and the scale for each row."""
+
+    key0: Int
+    k: Tensor
+    v: Tensor
+    scale: Fragment
+
+
+@frozen
+class _Warpgroup:
+    """The registers of a warpgroup: scores and dO . V, both in the type of the operands, and the gradients."""
+
+    problem: AttentionBackward
+    cfg: BackwardKeys
+    rings: _Rings
+    number: Int
+    inner: WarpgroupMma
+    outer: WarpgroupMma
+    scores: Fragment
+    products: Fragment
+    weights: Fragment
+    changes: Fragment
+    of_keys: Fragment
+    of_values: Fragment
+
+    @classmethod
+    def of(cls, problem: AttentionBackward, cfg: BackwardKeys, rings: _Rings, number: Int) -> _Warpgroup:
+        kind, width = problem.Q.dtype, int(problem.Q.shape[3])
+        inner, outer = wgmma(kind, n=cfg.bm), wgmma(kind, n=width, a="registers", b_major="n")
+        scores, products = registers(f32, inner.C), registers(f32, inner.C)
+        weights, changes = registers(kind, outer.A.tiled(k=cfg.bm)), registers(kind, outer.A.tiled(k=cfg.bm))
+        of_keys, of_values = registers(f32, outer.C), registers(f32, outer.C)
+        made = (inner, outer, scores, products, weights, changes, of_keys, of_values)
+        return cls(problem, cfg, rings, number, *made)
+
+    def tile(self, at: Place, gradients: tuple[Tensor, Tensor], boxes: Tensor) -> None:
+        """Compute and store the gradients of 64 keys and their values."""
+        problem, cfg, (b, g, n), (dK, dV) = self.problem, self.cfg, at, gradients
+        width, rows = int(problem.Q.shape[3]), cfg.warpgroups * n + self.number
+        c = load(problem.scale.gather((ROWS,), lambda _: (0,)), self.inner.C.axis(0))
+        self.of_keys[:], self.of_values[:] = 0.0, 0.0
+        held = self.rings.held.wait()
+        k, v = (each.tile((ROWS, width), (self.number, 0)) for each in (held.k, held.v))
+        own = _Tile(n * cfg.bn + ROWS * self.number, k, v, c)
+        first, count = problem.query_blocks(n * cfg.bn, cfg.bm)
+        for i in loop(problem.group * count):
+            self._step(own, first + i % count, i)
+        if cfg.late:
+            wgmma.wait(0)
+            self.rings.do.release()
+            self.rings.q.release()
+        self.rings.held.release()
+        store_rows(self.of_values, dV[b, g].tile((ROWS, width), (rows, 0)), boxes)
+        store_rows(self.of_keys * (c * LN_2), dK[b, g].tile((ROWS, width), (rows, 0)), boxes)
+
+    def _step(self, own: _Tile, m: Int, i: Int) -> None:
+        """Add what block m of queries contributes; i: the number of blocks before it."""
+        kind, columns = self.problem.Q.dtype, self.inner.C.axis(1)
+        q = self.rings.q.wait()
+        mma(self.inner, self.scores, own.k, q.q, init=True)
+        do = self.rings.do.wait()
+        mma(self.inner, self.products, own.v, do.do, init=True)
+        if self.cfg.late:
+            wgmma.wait(2)  # the products of the block before
+            with when(i > 0):
+                self.rings.do.release()
+                self.rings.q.release()
+        wgmma.wait(1)
+        weights = exp2(self.scores * own.scale - load(q.sums[0], columns))
+        if self.problem.causal:
+            t, r = weights.index
+            weights = where(self.problem.sees(m * self.cfg.bm + r, own.key0 + t), weights, 0.0)
+        self.weights[:] = weights.to(kind)  # C layout to A layout: register for register
+        mma(self.outer, self.of_values, self.weights, do.do)
+        wgmma.wait(1)
+        self.changes[:] = (weights * (self.products - load(do.delta[0], columns))).to(kind)
+        mma(self.outer, self.of_keys, self.changes, q.q)
+        if not self.cfg.late:
+            wgmma.wait(0)
+            self.rings.do.release()
+            self.rings.q.release()

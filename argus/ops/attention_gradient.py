@@ -1,0 +1,114 @@
+"""The gradient of `attention` for torch's autograd; torch is imported on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any
+
+from attrs import frozen
+
+from argus.core.dsl.programs import ProgramTemplate
+from argus.kernels.attention_backward import FAMILIES as PROGRAMS
+from argus.language import bf16, f16
+from argus.ops.attention_options import refuse
+from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
+from argus.runtime.launch_gate import Unproved
+
+FAMILIES: Mapping[str, Mapping[int, ProgramTemplate]] = {
+    "torch.bfloat16": PROGRAMS[bf16],
+    "torch.float16": PROGRAMS[f16],
+}
+"""The programs by type and head dimension."""
+_NAMES = ("Q", "K", "V", "O", "dO", "LSE", "scale", "dQ", "dK", "dV")
+
+
+@frozen
+class Gradient:
+    """How attention is computed, and so its gradient.
+
+    forward: (q, k, v) to the output and the log-sum-exp. scale: log2(e) times that of the scores, as a tensor of one
+    number.
+    """
+
+    forward: Callable[[Any, Any, Any], tuple[Any, Any]]
+    scale: Callable[[], Any]
+    causal: bool
+    unproved: Unproved
+
+
+def is_wanted(*operands: Any) -> bool:  # noqa: ANN401 reason: torch's
+    """Whether autograd records a call on these tensors."""
+    return any(each.requires_grad for each in operands) and torch().is_grad_enabled()
+
+
+def with_gradient(how: Gradient, q: Any, k: Any, v: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: torch's
+    """The output and the log-sum-exp; the output has a gradient, the log-sum-exp none.
+
+    Raises ArgusError (E401) for heads that have no program.
+    """
+    if q.shape[-1] not in (widths := FAMILIES[str(q.dtype)]):
+        refuse(
+            f"heads of {q.shape[-1]} elements have no gradient, expected {' or '.join(map(str, widths))}",
+            "use `torch.no_grad()` or `.detach()`",
+        )
+    return _function().apply(q, k, v, how)
+
+
+@cache
+def _function() -> Any:  # noqa: ANN401 reason: a class of torch, an extra
+    """Attention as a function that autograd differentiates once."""
+    function = torch().autograd.Function
+    members = {"forward": staticmethod(_forward), "backward": staticmethod(_once(_backward))}
+    return type("Attention", (function,), members)
+
+
+def _once(backward: Callable[..., Any]) -> Callable[..., Any]:
+    return torch().autograd.function.once_differentiable(backward)
+
+
+def _forward(context: Any, q: Any, k: Any, v: Any, how: Gradient) -> tuple[Any, Any]:  # noqa: ANN401 reason: torch's
+    out, lse = how.forward(q.detach(), k.detach(), v.detach())
+    context.save_for_backward(q, k, v, out, lse)
+    context.how = how
+    context.mark_non_differentiable(lse)
+    return out, lse
+
+
+def _backward(context: Any, given: Any, _of_lse: Any) -> tuple[Any, ...]:  # noqa: ANN401 reason: torch's
+    q, k, v, out, lse = context.saved_tensors
+    return *gradients(context.how, (q, k, v, out, given, lse)), None
+
+
+def gradients(how: Gradient, tensors: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """The gradients of q, k and v, each row-major, from (q, k, v, out, the gradient of out, lse).
+
+    Sums are made in fp32 and in a fixed order: equal operands have equal gradients, to the bit. Raises ArgusError like
+    `launch`.
+    """
+    q, k, v, out, given, lse = tensors
+    (batch, heads, rows, width), (_, groups, keys, _) = q.shape, k.shape
+    results = tuple((tuple(each.shape), each.dtype) for each in (q, k, v))
+    if 0 in (batch, heads, rows, keys):
+        found = (q.new_full(shape, 0.0) for shape, _ in results)
+        return next(found), next(found), next(found)
+    program, config = FAMILIES[str(q.dtype)][width], "causal" if how.causal else "full"
+    sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
+    candidate = Candidate(f"{program.name}_{width}_{q.dtype}", config, partial(_traced, program, config))
+    plan = Plan(results, sizes, (candidate,), _named, ("Q", "K", "V"))
+    found, _ = launch(plan, (q, k, v, out, _rows(given), lse, how.scale()), how.unproved)
+    return found
+
+
+def _rows(given: Any) -> Any:  # noqa: ANN401 reason: torch's
+    """A gradient row-major and aligned, as autograd may pass any strides."""
+    dense = given.contiguous()
+    return dense.clone() if dense.data_ptr() % 16 else dense
+
+
+def _traced(program: ProgramTemplate, config: str) -> Traced:
+    return program.trace(config), program.function.__module__
+
+
+def _named(*tensors: Any) -> Mapping[str, Any]:  # noqa: ANN401 reason: torch's
+    return dict(zip(_NAMES, tensors, strict=True))

@@ -1,0 +1,245 @@
+"""Times attention's gradients vs. cuDNN on an H200: `benchmarks/attention_backward_h200.py build`, then `... run`.
+
+build: traces, verifies and compiles every variant into build/attention_backward_h200; needs no GPU. run: checks each
+variant against float64 on random shapes, with poisoned outputs between guard zones, then times it vs. torch's backward
+of cuDNN's attention: interleaved, in rounds of rotating order, in both regimes. Writes attention_backward.json in
+`--out` and prints a table of ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from attention_h200 import Shape, checked, guarded, operands, untouched
+from attrs import evolve
+
+from argus.core.dsl.programs import ProgramTemplate
+from argus.kernels.attention_backward import CONFIGS, Backward
+from argus.ops.attention_gradient import FAMILIES
+
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "attention_backward_h200"
+ROUNDS, CHECKED = 8, 120
+CLOSE = 2.0**-6
+"""The largest difference from float64, over the largest element of the gradient, or over 1."""
+NAMES = ("dQ", "dK", "dV")
+
+
+def shapes() -> list[Shape]:
+    sizes = [(2, 64, 8, 8192), (2, 16, 16, 8192), (8, 16, 16, 2048), (32, 16, 16, 512)]
+    return [Shape(b, h, g, s, s, 128, causal) for causal in (False, True) for b, h, g, s in sizes]
+
+
+def variants() -> dict[str, tuple[ProgramTemplate, Backward]]:
+    """The family and the configuration of each variant; of bf16, unless its name ends in f16."""
+    found = {
+        f"d{width}_{name}{'_f16' if dtype == 'torch.float16' else ''}": (family, config)
+        for dtype, families in FAMILIES.items()
+        for width, family in families.items()
+        for name, config in CONFIGS.items()
+    }
+    for name, config in CONFIGS.items():
+        deeper = evolve(config, keys=evolve(config.keys, stages=4))
+        found[f"d128_{name}_4"] = FAMILIES["torch.bfloat16"][128], deeper
+    return found
+
+
+def operations(shape: Shape) -> float:
+    """Floating-point operations of the five products; half of them if causal."""
+    return 2.5 * shape.operations
+
+
+def build(names: Sequence[str], *, unproved: bool) -> int:
+    from argus.core.verdict import Proved  # noqa: PLC0415 reason: the GPU's machine has no solver
+    from argus.emit.build_program import build_program  # noqa: PLC0415 reason: as above
+    from argus.verifier.program import verify_program  # noqa: PLC0415 reason: as above
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for name, (family, config) in variants().items():
+        if names and name not in names:
+            continue
+        shutil.rmtree(FOLDER / name, ignore_errors=True)
+        program = evolve(family, configs={name: config}).trace(name)
+        start = time.process_time()
+        verdict = None if unproved else verify_program(program).verdict
+        took = time.process_time() - start
+        if verdict is not None and not isinstance(verdict, Proved):
+            print(f"{name}: skipped: {verdict}", flush=True)
+            failed += 1
+            continue
+        made = build_program(program, FOLDER / name)
+        said = "not verified" if verdict is None else f"verified in {took:.1f} s"
+        print(f"{name}: {said}; {'; '.join(str(each.report) for each in made.kernels)}", flush=True)
+    return int(failed > 0)
+
+
+# -- on the GPU ----------------------------------------------------------------------------------------------
+
+
+def takes(name: str, shape: Shape) -> bool:
+    width, kind = name.split("_")[:2]
+    return width == f"d{shape.D}" and kind == ("causal" if shape.causal else "full") and not name.endswith("f16")
+
+
+def exact(torch: Any, shape: Shape, given: Sequence[Any]) -> tuple[tuple[Any, ...], Any, Any]:  # noqa: ANN401 reason: untyped
+    """The gradients in float64, the output in the type of the operands, and the log-sum-exp of each row."""
+    q, k, v, do = (each.double() for each in given)
+    for each in (q, k, v):
+        each.requires_grad_()
+    many = shape.H // shape.G
+    scores = (q @ k.repeat_interleave(many, dim=1).mT) * shape.D**-0.5
+    if shape.causal:
+        row, key = torch.arange(shape.S, device="cuda"), torch.arange(shape.T, device="cuda")
+        scores = scores.masked_fill(key[None, :] > row[:, None] + shape.T - shape.S, float("-inf"))
+    lse = torch.logsumexp(scores, -1)
+    weights = torch.where(lse[..., None] == float("-inf"), 0.0, torch.exp(scores - lse.detach()[..., None]))
+    weights = weights / torch.where(weights.sum(-1, keepdim=True) == 0, 1.0, weights.sum(-1, keepdim=True))
+    out = weights @ v.repeat_interleave(many, dim=1)
+    found = torch.autograd.grad(out, (q, k, v), do)
+    return found, out.detach().to(given[0].dtype), lse.detach().float()
+
+
+def bound(torch: Any, program: Any, shape: Shape, given: Sequence[Any]) -> Callable[[], None]:  # noqa: ANN401 reason: untyped
+    """Launches on q, k, v, o, do, lse, dq, dk and dv, with workspaces of NaN."""
+    scale = torch.full((1,), shape.D**-0.5 * 1.4426950408889634, device="cuda")
+    names = ("Q", "K", "V", "O", "dO", "LSE", *NAMES, "scale")
+    tensors = dict(zip(names, (*given, scale), strict=True))
+    prepared = program.prepare(shape.sizes)
+    spaces = {each.name: torch.full(each.shape, float("nan"), device="cuda") for each in prepared.workspaces}
+    launch = prepared.bind({**tensors, **spaces}, torch.cuda.current_stream().cuda_stream)
+    return partial(_launched, launch, (tensors, spaces))
+
+
+def _launched(launch: Callable[[], None], _alive: object) -> None:
+    launch()
+
+
+def errors(torch: Any, program: Any, shape: Shape, dtype: Any) -> tuple[float, ...]:  # noqa: ANN401 reason: untyped
+    """The largest errors of the gradients; nan where an element was not written, inf where a guard zone was."""
+    q, k, v = operands(torch, shape, dtype)
+    do = torch.randn_like(q)
+    wanted, o, lse = exact(torch, shape, (q, k, v, do))
+    made = [guarded(torch, tuple(each.shape), dtype) for each in (q, k, v)]
+    bound(torch, program, shape, (q, k, v, o, do, lse, *(each for each, _ in made)))()
+    torch.cuda.synchronize()
+    if not all(untouched(each) for _, each in made):
+        return (float("inf"),) * 3
+    return tuple(
+        (found.double() - right).abs().max().item() / max(1.0, right.abs().max().item())
+        for (found, _), right in zip(made, wanted, strict=True)
+    )
+
+
+def is_right(torch: Any, name: str, program: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
+    width, kind = name.split("_")[:2]
+    dtype = torch.float16 if name.endswith("f16") else torch.bfloat16
+    worst, bad = [0.0] * 3, list[str]()
+    for number, shape in enumerate(checked(int(width[1:]), count, causal=kind == "causal", masked_rows=False)):
+        found = errors(torch, program, shape if number % 4 else evolve(shape, S=shape.T, T=shape.S), dtype)
+        worst = [max(pair) for pair in zip(worst, found, strict=True)]
+        if any(map(isnan, found)) or max(found) > CLOSE:
+            bad.append(f"{shape}: {found}")
+    said = f"WRONG {bad[:4]}" if bad else "worst errors " + ", ".join(f"{each:.1e}" for each in worst)
+    print(f"{name}: {count} shapes, {said}", flush=True)
+    return not bad
+
+
+def peer(torch: Any, shape: Shape, given: Sequence[Any]) -> Callable[[], object]:  # noqa: ANN401 reason: untyped
+    """torch's backward of cuDNN's attention."""
+    attention, functional = import_module("torch.nn.attention"), import_module("torch.nn.functional")
+    q, k, v, do = (each.detach() for each in given)
+    for each in (q, k, v):
+        each.requires_grad_()
+    with attention.sdpa_kernel(attention.SDPBackend.CUDNN_ATTENTION):
+        out = functional.scaled_dot_product_attention(q, k, v, is_causal=shape.causal, enable_gqa=shape.H != shape.G)
+    return lambda: torch.autograd.grad(out, (q, k, v), do, retain_graph=True)
+
+
+def timed(torch: Any, programs: Mapping[str, Any], shape: Shape, rounds: int) -> list[dict[str, Any]]:  # noqa: ANN401 reason: untyped
+    timing = import_module("argus.runtime.cuda.timing")
+    q, k, v = operands(torch, shape, torch.bfloat16)
+    do, o = torch.randn_like(q), torch.randn_like(q)
+    lse = torch.full(q.shape[:3], 10.0, device="cuda")
+    calls: dict[str, Callable[[], object]] = {"cudnn": peer(torch, shape, (q, k, v, do))}
+    held: list[Any] = []
+    for name, program in programs.items():
+        if takes(name, shape):
+            held.append(made := tuple(torch.empty_like(each) for each in (q, k, v)))
+            calls[name] = bound(torch, program, shape, (q, k, v, o, do, lse, *made))
+
+    def hold(seconds: float) -> None:
+        torch.cuda._sleep(int(2e9 * seconds))
+
+    stream = torch.cuda.current_stream().cuda_stream
+    watch = timing.Stopwatch(next(iter(programs.values())).driver, stream, hold)
+    rows: list[dict[str, Any]] = []
+    for regime in timing.REGIMES:
+        times = timing.time_interleaved(watch, calls, regime, rounds)
+        for name in calls:
+            ratio = statistics.median(times.ratios(name, "cudnn"))
+            rate = 1e-9 * operations(shape) / times.median(name)
+            rows.append({"shape": str(shape), "regime": regime.name, "name": name, "rate": rate, "ratio": ratio})
+        said = ", ".join(f"{row['name']} {row['rate']:.0f} ({row['ratio']:.3f})" for row in rows[-len(calls) :])
+        print(f"{shape} {regime.name}: {said}", flush=True)
+    return rows
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The best variant of each shape and its ratio to cuDNN, and their geometric mean."""
+    lines: list[str] = []
+    for regime in dict.fromkeys(row["regime"] for row in rows):
+        best: list[float] = []
+        for shape in dict.fromkeys(row["shape"] for row in rows):
+            own = [r for r in rows if (r["shape"], r["regime"]) == (shape, regime) and r["name"] != "cudnn"]
+            first = max(own, key=lambda row: row["rate"])
+            best.append(first["ratio"])
+            lines.append(f"{regime:12} {shape:34} {first['name']:22} {first['rate']:6.0f} {first['ratio']:.3f}")
+        lines.append(f"{regime:12} geometric mean vs. cudnn {statistics.geometric_mean(best):.3f}")
+    return "\n".join(lines)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    torch: Any = import_module("torch")
+    load = import_module("argus.runtime.programs").load_program
+    torch.cuda.init()
+    torch.zeros(1, device="cuda")
+    programs = {path.parent.name: load(path) for path in sorted(FOLDER.glob("*/*.json"))}
+    programs = {name: program for name, program in programs.items() if not chosen.names or name in chosen.names}
+    print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}), flush=True)
+    good = {name: program for name, program in programs.items() if is_right(torch, name, program, chosen.checked)}
+    rows: list[dict[str, Any]] = []
+    for shape in shapes()[: chosen.most]:
+        if any(takes(name, shape) for name in good):
+            rows += timed(torch, good, shape, chosen.rounds)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    (chosen.out / "attention_backward.json").write_text(json.dumps(rows), "utf-8")
+    print(table(rows) if rows else "", flush=True)
+    return int(len(good) < len(programs))
+
+
+def main() -> int:
+    description, _, _ = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("part", choices=("build", "run"))
+    parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="only these variants")
+    parser.add_argument("--unproved", action="store_true", help="build without verifying, for experiments")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--checked", type=int, default=CHECKED, help="random shapes to check each variant on")
+    parser.add_argument("--most", type=int, default=None, help="time only so many shapes")
+    chosen = parser.parse_args()
+    return build(chosen.names, unproved=chosen.unproved) if chosen.part == "build" else run(chosen)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,185 @@
+"""The gradients of attention: proved, right where they are run, and twins of one edit are not proved."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+from ml_dtypes import bfloat16
+
+from argus.core.ir import Program
+from argus.core.proof.values.held import facts
+from argus.core.query import Budget
+from argus.core.values.expr import Expr
+from argus.core.verdict import Proved, Refuted, Unknown
+from argus.interp.interpret import interpret_program
+from argus.kernels.attention_backward import CONFIGS, FAMILIES
+from argus.kernels.schedules import attention_backward as problem
+from argus.kernels.schedules import attention_backward_keys as of_keys
+from argus.kernels.schedules import attention_backward_queries as of_queries
+from argus.kernels.schedules import attention_backward_rows as of_rows
+from argus.language import bf16, f16
+from argus.runtime.cpu.validate import validate
+from argus.verifier.program import verify_program
+
+Matrix = np.ndarray[Any, Any]
+BRIEF = evolve(Budget(), runs=0)
+EACH = [(dtype, width, config) for dtype in (bf16, f16) for width in (64, 128) for config in CONFIGS]
+SOME = [pytest.param(*each, marks=pytest.mark.share(4) if each[0] is bf16 else pytest.mark.nightly) for each in EACH]
+
+
+@pytest.mark.parametrize(("dtype", "width", "config"), SOME)
+def test_every_configuration_is_proved(dtype: Any, width: int, config: str) -> None:  # noqa: ANN401 reason: a parameter
+    verdict = verify_program(FAMILIES[dtype][width], config=config, solver="z3", budget=BRIEF).verdict
+
+    assert isinstance(verdict, Proved), verdict
+    assert {"I4", "I25", "I34", "I39"} <= dict(verdict.coverage).keys()
+    assert sum("assert_equals" in each for each in verdict.results) == len(("Delta", "L", "dK", "dV", "dQ"))
+
+
+def gradients(given: dict[str, Matrix], *, causal: bool) -> dict[str, Matrix]:
+    """The output, the log-sum-exp and the gradients in float64."""
+    q, k, v, do = (given[name].astype(np.float64) for name in ("Q", "K", "V", "dO"))
+    many, scale = q.shape[1] // k.shape[1], q.shape[-1] ** -0.5
+    wide_k, wide_v = (np.repeat(each, many, 1) for each in (k, v))
+    scores = q @ wide_k.swapaxes(2, 3) * scale
+    row, key = np.ogrid[: q.shape[2], : k.shape[2]]
+    sees = (key <= row + k.shape[2] - q.shape[2]) if causal else np.ones(scores.shape[2:], bool)
+    weights = np.where(sees, np.exp(scores), 0)
+    sums = weights.sum(3)
+    weights /= np.where(sums == 0, 1, sums)[..., None]
+    out = weights @ wide_v
+    changes = weights * (do @ wide_v.swapaxes(2, 3) - (do * out).sum(3)[..., None]) * scale
+    grouped = (k.shape[0], k.shape[1], many, *k.shape[2:])
+    with np.errstate(divide="ignore"):
+        logs = np.log(sums)
+    return {
+        "O": out,
+        "LSE": logs,
+        "dQ": changes @ wide_k,
+        "dK": (changes.swapaxes(2, 3) @ q).reshape(grouped).sum(2),
+        "dV": (weights.swapaxes(2, 3) @ do).reshape(grouped).sum(2),
+    }
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("sizes", [(1, 2, 70, 1, 130), (1, 1, 130, 1, 70), (2, 2, 3, 2, 5)])
+def test_the_interpreter_computes_gradients(sizes: tuple[int, ...], config: str) -> None:
+    (batch, heads, queries, groups, keys), causal = sizes, config == "causal"
+    random = np.random.default_rng(1)
+    shapes = {"Q": (heads, queries), "K": (groups, keys), "V": (groups, keys), "dO": (heads, queries)}
+    given = {name: random.standard_normal((batch, *shape, 64)).astype(bfloat16) for name, shape in shapes.items()}
+    wanted = gradients(given, causal=causal)
+    scale = np.array([64**-0.5 / np.log(2)], np.float32)
+    outputs = [np.full_like(given[name[1]], np.nan) for name in ("dQ", "dK", "dV")]
+    arrays = (given["Q"], given["K"], given["V"], wanted["O"].astype(bfloat16), given["dO"])
+    found = interpret_program(
+        FAMILIES[bf16][64].trace(config), *arrays, wanted["LSE"].astype(np.float32), scale, *outputs
+    )
+
+    for name in ("dQ", "dK", "dV"):
+        worst = np.abs(found[name].astype(np.float64) - wanted[name]).max()
+        assert worst < 2**-6 * max(1, np.abs(wanted[name]).max()), name
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("config", CONFIGS)
+def test_the_text_agrees_with_the_interpreter(config: str) -> None:
+    sizes = {"B": 1, "H": 2, "S": 70, "G": 1, "T": 130, "R": 128}
+    for launch in FAMILIES[bf16][64].trace(config).launches:
+        own = {symbol.name: sizes[symbol.name] for symbol in launch.kernel.sizes}
+        found = validate(launch.kernel, (own,), seeds=1)
+        assert all(each.right and each.elements for each in found.trials), found
+
+
+EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
+    "mask off by one": ("causal", of_keys, ("m * self.cfg.bm + r, own", "m * self.cfg.bm + r + 1, own")),
+    "mask of queries off by one": ("causal", of_queries, ("n * self.cfg.bn + t)", "n * self.cfg.bn + t - 1)")),
+    "sums of another head": (
+        "full",
+        of_keys,
+        ("problem.L[b].tile((1, bm), (h, m))", "problem.L[b].tile((1, bm), (g, m))"),
+    ),
+    "keys of another head": ("full", of_queries, ("problem.K[b, h // problem.group]", "problem.K[b, 0 * h]")),
+    "scale in the wrong place": (
+        "full",
+        of_keys,
+        (
+            "self.scores * own.scale - load(q.sums[0], columns)",
+            "(self.scores - load(q.sums[0], columns)) * own.scale",
+        ),
+    ),
+    "scale of keys left out": ("full", of_keys, ("self.of_keys * (c * LN_2)", "self.of_keys * LN_2")),
+    "scale of queries in other units": ("full", of_queries, ("self.out * (c * LN_2)", "self.out * c")),
+    "products not less their sum": ("full", of_queries, ("(self.products - own.delta)", "self.products")),
+    "sums in other units": ("full", of_rows, ("sums * LOG2_E", "sums * 1.0")),
+    "half of the rows": ("full", of_rows, ("padded // cfg.rows", "padded // cfg.rows // 2")),
+    "values' products of the scores": ("full", of_keys, ("self.changes, q.q)", "self.weights, q.q)")),
+    "one block less": (
+        "full",
+        of_keys,
+        (
+            "for i in loop(problem.group * count):\n            self",
+            "for i in loop(problem.group * count - 1):\n            self",
+        ),
+    ),
+    "first block too late": (
+        "causal",
+        problem,
+        ("first - self.offset) // queries", "first - self.offset + 1) // queries"),
+    ),
+    "early release": (
+        "full",
+        of_queries,
+        (
+            "        wgmma.wait(0)\n        self.rings.k.release()",
+            "        self.rings.k.release()\n        wgmma.wait(0)",
+        ),
+    ),
+}
+"""Twins of one edit."""
+
+
+def twin(config: str, module: ModuleType, edit: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> Program:
+    """The program of 64 elements a head with one edit of a module's text."""
+    text, (old, new) = inspect.getsource(module), edit
+    assert text.count(old) == 1, old
+    made = ModuleType(module.__name__)
+    monkeypatch.setitem(import_module("sys").modules, module.__name__, made)
+    exec(compile(text.replace(old, new), module.__file__ or "", "exec"), made.__dict__)  # noqa: S102 reason: our module
+    family = import_module("argus.kernels.attention_backward")
+    for name in ("AttentionBackward", "backward_keys", "backward_queries", "backward_rows"):
+        monkeypatch.setattr(family, name, getattr(made, name, getattr(family, name)))
+    return family.FAMILIES[bf16][64].trace(config)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", EDITS)
+def test_a_twin_of_one_edit_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, module, edit = EDITS[name]
+    verdict = verify_program(twin(config, module, edit, monkeypatch), solver="z3", budget=BRIEF).verdict
+
+    assert isinstance(verdict, Unknown | Refuted), verdict
+
+
+def itself(value: Expr, *_: object) -> Expr:
+    return value
+
+
+def nothing(_: Expr) -> None:
+    return None
+
+
+@pytest.mark.nightly
+def test_groups_and_first_blocks_each_have_their_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    causal = FAMILIES[bf16][64].trace("causal")
+    for module, name, off in ((facts, "by_digits", itself), (facts, "free_test", nothing)):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, off)
+            assert isinstance(verify_program(causal, solver="z3", budget=BRIEF).verdict, Unknown), name

@@ -1,0 +1,197 @@
+"""The gradient of `argus.attention` without a GPU: what autograd is given, and what is launched."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import define, evolve
+
+import argus
+from argus.core import algebra
+from argus.core.diagnostic import ArgusError
+from argus.ops.call_path import Plan
+from tests.ops.fake_torch import Matrix
+from tests.ops.test_attention import Heads, heads
+
+module = import_module("argus.ops.attention")
+gradient = import_module("argus.ops.attention_gradient")
+attention: Any = argus.attention
+Launched = list[tuple[Plan, tuple[Any, ...]]]
+
+
+class Recorded(Heads):
+    """A tensor that autograd records calls on."""
+
+    def detach(self) -> Heads:
+        return Heads(self.array, self.dtype, shift=self.shift)
+
+
+@define(slots=False)
+class Context:
+    """torch's, of one call."""
+
+    saved_tensors: tuple[Any, ...] = ()
+    without: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *tensors: object) -> None:
+        self.saved_tensors = tensors
+
+    def mark_non_differentiable(self, *tensors: object) -> None:
+        self.without = tensors
+
+
+class Function:
+    """torch's, for one call: keeps what is saved for the backward."""
+
+    kept: Any = None
+
+    @classmethod
+    def apply(cls, *arguments: Any) -> Any:  # noqa: ANN401 reason: torch's
+        context = Context()
+        Function.kept = cls, context
+        return getattr(cls, "forward")(context, *arguments)  # noqa: B009 reason: a subclass has it
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Launched]:
+    """The plans and operands of all launches, of which none is made."""
+    made: Launched = []
+
+    def launch(plan: Plan, operands: tuple[Any, ...], unproved: str) -> tuple[tuple[Heads, ...], None]:
+        assert unproved == "refuse"
+        made.append((plan, operands))
+        return tuple(heads(*shape, dtype=str(dtype)) for shape, dtype in plan.results), None
+
+    def full(shape: tuple[int, ...], value: float, *, dtype: object, device: str) -> Heads:
+        assert (dtype, device) == (np.float32, "cuda:0")
+        return Heads(np.full(shape, value), "torch.float32")
+
+    once = SimpleNamespace(once_differentiable=lambda backward: backward)  # pyright: ignore[reportUnknownLambdaType]  # any
+    fake = SimpleNamespace(
+        cuda=SimpleNamespace(is_current_stream_capturing=lambda: False),
+        autograd=SimpleNamespace(Function=Function, function=once),
+        is_grad_enabled=lambda: True,
+        float32=np.float32,
+        full=full,
+    )
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    monkeypatch.setattr(module, "launch", launch)
+    monkeypatch.setattr(gradient, "launch", launch)
+    clear()
+    yield made
+    clear()
+
+
+def clear() -> None:
+    module.clear_cache()
+    gradient._function.cache_clear()
+
+
+def recorded(*shape: int, dtype: str = "torch.bfloat16") -> Recorded:
+    return Recorded(np.zeros(shape, np.uint16), dtype, requires_grad=True)
+
+
+def backward(given: Matrix) -> tuple[Any, ...]:
+    function, context = Function.kept
+    return function.backward(context, given, None)
+
+
+@pytest.mark.parametrize("width", [64, 128])
+@pytest.mark.parametrize("dtype", ["torch.bfloat16", "torch.float16"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_gradient_is_that_of_the_call(plans: Launched, width: int, dtype: str, *, causal: bool) -> None:
+    q = recorded(2, 8, 30, width, dtype=dtype)
+    k, v = (Recorded(np.zeros((2, 4, 40, width), np.uint16), dtype) for _ in range(2))
+    out, lse = attention(q, k, v, causal=causal, scale=0.25, return_lse=True)
+    context = Function.kept[1]
+    assert context.without == (lse,)
+    assert len(plans) == 1
+    given = heads(2, 8, 30, width, dtype=dtype)
+    found = backward(given)
+    plan, operands = plans[1]
+    assert found[3:] == (None,)
+    assert [each.shape for each in found[:3]] == [q.shape, k.shape, v.shape]
+    assert operands[:6] == (q, k, v, out, given, lse)
+    assert operands[6].array == pytest.approx([0.25 / np.log(2)])
+    assert list(plan.named(*operands, *found[:3])) == ["Q", "K", "V", "O", "dO", "LSE", "scale", "dQ", "dK", "dV"]
+    assert dict(plan.sizes) == {"B": 2, "H": 8, "S": 30, "G": 4, "T": 40}
+    assert plan.strided == ("Q", "K", "V")
+    (candidate,) = plan.candidates
+    assert candidate.config == ("causal" if causal else "full")
+    program, home = candidate.traced()
+    assert home == "argus.kernels.attention_backward"
+    assert program.parameters[0].shape[3] is algebra.const(width)
+    assert f"torch.{ {'bf16': 'bfloat16', 'f16': 'float16'}[program.parameters[0].dtype.name] }" == dtype
+
+
+def test_programs_of_each_type_and_width_have_their_own_name(plans: Launched) -> None:
+    for width in (64, 128):
+        for dtype in ("torch.bfloat16", "torch.float16"):
+            operand = recorded(1, 2, 5, width, dtype=dtype)
+            attention(operand, operand, operand)
+            backward(heads(1, 2, 5, width, dtype=dtype))
+    names = [plan.candidates[0].family for plan, _ in plans[1::2]]
+    assert len(set(names)) == len(names) == 4
+
+
+CHANGES: dict[str, Callable[[Heads], Heads]] = {
+    "turned": lambda given: evolve(given, array=np.zeros((1, 5, 2, 64), np.uint16).transpose(0, 2, 1, 3)),
+    "unaligned": lambda given: evolve(given, shift=2),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_gradient_of_other_strides_is_copied(name: str, plans: Launched) -> None:
+    operand, copies = recorded(1, 2, 5, 64), list[str]()
+    attention(operand, operand, operand)
+    backward(evolve(CHANGES[name](heads(1, 2, 5, 64)), copies=copies))
+    assert plans[1][1][4].is_contiguous()
+    assert copies == [{"turned": "contiguous", "unaligned": "clone"}[name]]
+
+
+def test_without_keys_gradients_are_zero(plans: Launched) -> None:
+    q, k = recorded(1, 2, 3, 64), recorded(1, 2, 0, 64)
+    attention(q, k, k)
+    found = backward(heads(1, 2, 3, 64))
+    assert not plans
+    assert [each.shape for each in found[:3]] == [(1, 2, 3, 64), (1, 2, 0, 64), (1, 2, 0, 64)]
+    assert not found[0].array.any()
+
+
+def test_without_autograd_nothing_is_recorded(plans: Launched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["torch"], "is_grad_enabled", lambda: False)
+    Function.kept = None
+    operand = recorded(1, 2, 5, 256)
+    attention(operand, operand, operand)
+    assert Function.kept is None
+    assert len(plans) == 1
+
+
+def test_wide_heads_have_no_gradient(plans: Launched) -> None:
+    operand = recorded(1, 2, 5, 256)
+    with pytest.raises(ArgusError) as caught:
+        attention(operand, operand, operand)
+    assert caught.value.diagnostic.code == "E401"
+    assert "heads of 256 elements have no gradient" in caught.value.diagnostic.message
+    assert not plans
+
+
+@pytest.mark.parametrize("option", [{"window": 3}, {"softcap": 20.0}, {"window": (3, 0), "softcap": 20.0}])
+def test_windows_and_caps_have_no_gradient(option: dict[str, Any], plans: Launched) -> None:
+    operand = recorded(1, 2, 5, 64)
+    with pytest.raises(ArgusError, match="a window and a soft cap have no gradient"):
+        attention(operand, operand, operand, **option)
+    assert not plans
+
+
+def test_a_window_that_is_the_causal_mask_has_its_gradient(plans: Launched) -> None:
+    operand = recorded(1, 2, 5, 64)
+    attention(operand, operand, operand, window=(None, 0))
+    backward(heads(1, 2, 5, 64))
+    assert plans[1][0].candidates[0].config == "causal"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache, reduce
 from typing import Literal
 
@@ -205,6 +206,18 @@ def _extremum(op: Extremum, parts: tuple[IndexLike, ...]) -> Index:
 def _decides(op: Extremum, a: Index, b: Index) -> bool:
     """Whether b adds nothing beside a."""
     return at_most(a, b) if op == "min" else at_most(b, a)
+
+
+def least_of(index: Index, known: Collection[Cond]) -> Index:
+    """The index; a minimum or a maximum without the operands that are not it by known orders of two of them."""
+    if not isinstance(index, Bin) or index.op not in ("min", "max"):
+        return index
+    kept = sorted(operands(index, index.op), key=lambda one: one.digest)
+    for each in tuple(kept):
+        pairs = ((other, each) if index.op == "min" else (each, other) for other in kept if other is not each)
+        if any(algebra.le(low, high) in known for low, high in pairs):
+            kept.remove(each)
+    return reduce(algebra.minimum if index.op == "min" else algebra.maximum, kept)
 
 
 def clipped(low: Index, high: Index) -> tuple[Index, Index]:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.index import Bin, Cond, Index, Symbol
+from argus.core.index import Cond, Index, Symbol
 from argus.core.values import binding
 from argus.core.values import polynomial as polys
 from argus.core.values.atoms import (
@@ -33,6 +33,7 @@ from argus.core.values.atoms import (
 from argus.core.values.cases import Cases, Infinite, Open, Value, settle, within
 from argus.core.values.conditions import Apart, Certain, Condition, beyond, settled
 from argus.core.values.congruence import has_quotient, proportional, unified
+from argus.core.values.ends import least_of
 from argus.core.values.evaluation import INTEGERS, Evaluation, seeded
 from argus.core.values.expr import Expr
 from argus.core.values.literals import rewritten
@@ -312,16 +313,9 @@ def resolved(value: Poly, facts: tuple[Cond, ...]) -> Poly:
     def index_once(index: Index) -> Index:
         parts = children(index)
         done = [on_index(part) if isinstance(part, Index) else part for part in parts]
-        if isinstance(index, Bin) and index.op in ("min", "max"):
-            left, right = done
-            assert isinstance(left, Index)
-            assert isinstance(right, Index)
-            for low, high in ((left, right), (right, left)):
-                if algebra.le(low, high) in known:
-                    return low if index.op == "min" else high
         result = rebuild(index, done) if parts else index
         assert isinstance(result, Index)
-        return result
+        return least_of(result, known)
 
     @cache
     def on_poly(poly: Poly) -> Poly:

@@ -24,6 +24,7 @@ from argus.language import (
     tag,
     tanh,
     total,
+    where,
 )
 
 LEAST_SCALE = 2.0**-100
@@ -117,7 +118,7 @@ class Attention:
         """Claim that each element of the outputs is written once, and its value."""
         assert_written_once(self.O, lambda b, h, q, e: dict(b=b, h=h, q=q, e=e))
         assert_written_once(self.LSE, lambda b, h, q: dict(b=b, h=h, q=q))
-        if not self.causal and self.window is None:  # of others, the proof of values takes too long
+        if self.window is None and (self.masked_rows or not self.causal):  # of others, no proof of the values is known
             self._equals()
 
     def _equals(self) -> None:
@@ -142,7 +143,9 @@ class Attention:
             def one(t: Int) -> Any:  # noqa: ANN401 reason: as above
                 return weight(b, h, q, t) * v_[b, h // self.group, t, e]
 
-            return total(one, over=(self.first(q), self.visible(q))) / weights(b, h, q)
+            found: Any = total(one, over=(self.first(q), self.visible(q))) / weights(b, h, q)
+            seen = self.first(q) < self.visible(q)
+            return cast("Any", where)(seen, found, 0) if self.masked_rows else found
 
         def logarithm(b: Int, h: Int, q: Int) -> Any:  # noqa: ANN401 reason: as above
             return log(weights(b, h, q))

@@ -156,3 +156,13 @@ def test_even_and_odd_places_are_all_and_twice_the_even_ones_are_not(op: ReduceO
 
     assert isinstance(equal(fn(join, even, odd), every), Equal)
     assert not isinstance(equal(fn(join, even, even), every), Equal)
+
+
+def test_known_orders_leave_the_least_operand_of_a_nested_minimum() -> None:
+    whole = minimum(_A, minimum(mul(_B, 8), _V))
+
+    assert ends.least_of(whole, {algebra.le(_V, _A), algebra.le(_V, mul(_B, 8))}) is _V
+    assert ends.operands(ends.least_of(whole, {algebra.le(_V, _A)}), "min") == {mul(_B, 8), _V}
+    assert ends.operands(ends.least_of(whole, {algebra.le(_A, _B)}), "min") == {_A, mul(_B, 8), _V}
+    assert ends.least_of(maximum(_A, _V), {algebra.le(_V, _A)}) is _A
+    assert ends.least_of(maximum(_A, _V), {algebra.le(_A, _V), algebra.le(_V, _A)}) in (_A, _V)

@@ -115,31 +115,49 @@ def _proof(flow: Flow, stmt: Assert, claim: Equals) -> Held | str:
 
 def difference(flow: Flow, held: Held, claim: Equals, at: Sequence[Sym], order: Sequence[int]) -> str:
     """Why what an output holds at these coordinates is not known to equal the claimed formula; empty if it is."""
-    formula = _over(claim, at, order)
-    meant = substitute_index(claim.where, {}, tuple(at[axis] for axis in order))
+    alike: dict[Expr, list[Stored]] = {}
     for case in held.cases:
-        given = (*case.given, *(() if meant is algebra.TRUE else (meant,)))
-        if meant is not algebra.TRUE and flow.impossible(case.given, meant):
-            continue
-        multiples = _multiples(Known(flow, given), case.value)
-        known = Known(flow, (*given, *(algebra.eq(algebra.sym(s), by) for s, by in multiples.items())))
-        same = {**dict(_equal_places(case.given, at)), **multiples}
-        value, wanted = (
-            substitute(case.value, same),
-            substitute(_in_blocks(substitute(formula, same), known), multiples),
-        )
-        if meant is not algebra.TRUE:
-            value, wanted = known.simplified(value), known.simplified(wanted)
-        if not known.equal(value, wanted) and not _equal_by_names(known, value, wanted):
-            if unnamed := unnamed_reasons(case.value):
-                return unnamed[0]
-            return f"what is stored{_shown(case.value, at, order)} is not known to equal the formula"
+        alike.setdefault(case.value, []).append(case)
+    for value, cases in alike.items():
+        shared = tuple(cond for cond in cases[0].given if all(cond in each.given for each in cases))
+        if len(cases) > 1 and not _difference(flow, Stored(value, shared), claim, at, order):
+            continue  # for all elements of these stores at once
+        reason = next(filter(None, (_difference(flow, case, claim, at, order) for case in cases)), "")
+        if reason:
+            return reason
     return ""
 
 
+def _difference(flow: Flow, case: Stored, claim: Equals, at: Sequence[Sym], order: Sequence[int]) -> str:
+    formula = _over(claim, at, order)
+    meant = substitute_index(claim.where, {}, tuple(at[axis] for axis in order))
+    given = (*case.given, *(() if meant is algebra.TRUE else (meant,)))
+    if meant is not algebra.TRUE and flow.impossible(case.given, meant):
+        return ""
+    multiples = _multiples(Known(flow, given), case.value)
+    known = Known(flow, (*given, *(algebra.eq(algebra.sym(s), by) for s, by in multiples.items())))
+    same = {**dict(_equal_places(case.given, at)), **multiples}
+    value, wanted = (
+        substitute(case.value, same),
+        substitute(_in_blocks(substitute(formula, same), known), multiples),
+    )
+    if meant is not algebra.TRUE:
+        value, wanted = known.simplified(value), known.simplified(wanted)
+    if _equal_by_names(known, value, wanted) or known.equal(value, wanted):
+        return ""
+    if unnamed := unnamed_reasons(case.value):
+        return unnamed[0]
+    return f"what is stored{_shown(case.value, at, order)} is not known to equal the formula"
+
+
 def _equal_by_names(known: Known, value: Expr, wanted: Expr) -> bool:
-    """The same with literals as the irrational numbers that they stand for, if their rounding changes little."""
+    """The same with literals as the irrational numbers that they stand for, if their rounding changes little.
+
+    False where there are none.
+    """
     sides = [(each, named_literals(each)[0]) for each in (value, wanted)]
+    if all(each is named for each, named in sides):
+        return False
     return known.equal(*(named for _, named in sides)) and all(
         each is named or near(rounded_literals(each), named) for each, named in sides
     )

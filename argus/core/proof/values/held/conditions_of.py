@@ -35,6 +35,15 @@ def _orders(root: Expr) -> Iterator[Cond]:
             yield algebra.le(each.left, each.right)
 
 
+def inhabited_tests(root: Expr) -> Iterator[Cond]:
+    """That there is something in the ranges of an expression's reductions, of those that bind nothing around them."""
+    bound = bound_variables(root)
+    for each in nodes(root):
+        some = algebra.lt(each.low, each.high) if isinstance(each, Reduce) else algebra.TRUE
+        if some is not algebra.TRUE and some is not algebra.FALSE and symbols(some).isdisjoint(bound):
+            yield some
+
+
 def tests(of: Reduce) -> Iterator[Cond]:
     """The conditions in the body of a reduction, and its own."""
     for node in nodes(of.body):

@@ -11,7 +11,7 @@ from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Symbol
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.values.held.conditions_of import conjuncts, free_test, of_sizes, point, tests
+from argus.core.proof.values.held.conditions_of import conjuncts, free_test, inhabited_tests, of_sizes, point, tests
 from argus.core.proof.values.held.edges import at_numbers
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
 from argus.core.proof.values.held.joined import zipped
@@ -132,7 +132,8 @@ class Known:
 
     def _equal_by_cases(self, one: Expr, two: Expr, left: int) -> bool:
         """The same where a test of sizes and coordinates holds, and where it does not."""
-        test = next(filter(None, map(free_test, (one, two))), None)
+        some = (each for each in inhabited_tests(two) if self.decided(each) is each)
+        test = next(some, None) or next(filter(None, map(free_test, (one, two))), None)
         if test is None or not left:
             return False
         for cond in (test, algebra.negate(test)):

@@ -31,15 +31,16 @@ def interpret(
     *arrays: Array,
     schedule: Schedule = Schedule("late", 0, "lowest"),  # noqa: B008 reason: frozen
     tags: bool = True,
+    given_sizes: Mapping[str, int] | None = None,
 ) -> dict[str, Array]:
     """Run `kernel` on one array per parameter, in order; returns the outputs, by name, as new arrays.
 
     An output's contents are ignored (unless the kernel also reads them); its shape binds sizes.
-    tags: check tags and the other invariants that a run can violate.
+    tags: check tags and the other invariants that a run can violate. given_sizes: by name, those of no array at least.
     Raises ArgusError: the first violated invariant (I1, ...), E401 for a count, rank, shape or type that does not fit,
     E402 for an assumption that the sizes violate, E501 for a construct that the interpreter does not support.
     """
-    sizes = bind(kernel, arrays)
+    sizes = bind(kernel, arrays, given_sizes)
     given = {buffer.name: array for buffer, array in zip(kernel.parameters, arrays, strict=True)}
     _check_promises(kernel, sizes, given)
     outcome = run_prepared(Prepared(kernel), sizes, given, schedule, tags=tags, values=True)
@@ -100,19 +101,20 @@ def _check_promises(kernel: Kernel, sizes: Mapping[str, int], given: Mapping[str
             _promise_violated(kernel, buffer, element, int(given[buffer.name][at]))
 
 
-def bind(kernel: Kernel | Program, arrays: Sequence[Array]) -> dict[str, int]:
-    """The sizes bound by the arrays' shapes, after checking types, shapes and assumptions."""
+def bind(kernel: Kernel | Program, arrays: Sequence[Array], given: Mapping[str, int] | None = None) -> dict[str, int]:
+    """The sizes bound by the arrays' shapes, after checking types, shapes and assumptions. given: sizes, by name."""
     if len(arrays) != len(kernel.parameters):
         names = ", ".join(buffer.name for buffer in kernel.parameters)
         _mismatch(
             kernel, kernel.span, f"`{kernel.name}` takes {len(kernel.parameters)} arrays ({names}), found {len(arrays)}"
         )
-    sizes: dict[Symbol, int] = {}
+    sizes = {symbol: given[symbol.name] for symbol in kernel.sizes if given and symbol.name in given}
     for buffer, array in zip(kernel.parameters, arrays, strict=True):
         _bind_one(kernel, buffer, array, sizes)
     for symbol in kernel.sizes:
         if symbol not in sizes:
-            _mismatch(kernel, kernel.span, f"no array of `{kernel.name}` has the size {symbol.name} as an extent")
+            text = f"no array of `{kernel.name}` has the size {symbol.name} as an extent"
+            _mismatch(kernel, kernel.span, text, f'pass `given_sizes={{"{symbol.name}": ...}}`')
     for buffer, array in zip(kernel.parameters, arrays, strict=True):
         _check_shape(kernel, buffer, array, sizes)
     if isinstance(kernel, Kernel):

@@ -92,13 +92,13 @@ def run(
     arrays = inputs_of(kernel, chosen, seed)
     if why:
         start = perf_counter()
-        made = interpret(kernel, *arrays.values(), tags=False)
+        made = interpret(kernel, *arrays.values(), tags=False, given_sizes=chosen)
         result = Result("", (1000 * (perf_counter() - start),))
     else:
         made, result = _on_gpu(kernel, chosen, arrays, seconds, launch)
     comparison, uncompared = compare_run(kernel, arrays, made, seed, reference, results, chosen)
     if comparison is None and not why and prod(chosen.values()) <= MOST_WORK:
-        comparison = compare_with_interpreter(made, interpret(kernel, *arrays.values(), tags=False))
+        comparison = compare_with_interpreter(made, interpret(kernel, *arrays.values(), tags=False, given_sizes=chosen))
         uncompared = ()
     return RunResult(
         kernel.name,
@@ -161,7 +161,7 @@ def inputs_of(kernel: Kernel | Program, sizes: Mapping[str, int], seed: int) -> 
     """One array per parameter, by name, in order: random where the kernel reads it. Raises ArgusError E402, E408."""
     random = np.random.default_rng(seed)
     shapes = {buffer: _shape(kernel, buffer, sizes) for buffer in kernel.parameters}
-    bind(kernel, [np.broadcast_to(np.zeros((), buffer.dtype.numpy), shape) for buffer, shape in shapes.items()])
+    bind(kernel, [np.broadcast_to(np.zeros((), buffer.dtype.numpy), shape) for buffer, shape in shapes.items()], sizes)
     read = _initialised(kernel)
     try:
         made = {buffer.name: _contents(buffer, shape, random, buffer in read) for buffer, shape in shapes.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, overload
 
@@ -32,12 +33,14 @@ def interpret(
     config: str | None = None,
     schedule: Schedule = Schedule("late", 0, "lowest"),  # noqa: B008 reason: frozen
     tags: bool = True,
+    given_sizes: Mapping[str, int] | None = None,
 ) -> dict[str, Array]:
     """Run a kernel, or a program's launches, on one array per parameter, in order; returns new arrays by output name.
 
     An output array's contents are ignored (unless the kernel also reads them); its shape binds sizes.
     config: which instance of a family, by default the first. schedule: when asynchronous operations take effect.
-    tags: whether to check tags, and the other invariants that a run can violate.
+    tags: whether to check tags, and the other invariants that a run can violate. given_sizes: of a kernel, by name,
+    those of no array at least.
 
     Raises:
         ArgusError: the first violated invariant (I1, ...) if tags are checked, E401 for an array of the wrong shape or
@@ -48,7 +51,9 @@ def interpret(
         kernel = kernel.trace(config or kernel.instances()[0])
     if isinstance(kernel, Program):
         return interpret_program(kernel, *arrays, schedule=schedule, tags=tags)
-    return interpret_kernel(trace_instance(kernel, config), *arrays, schedule=schedule, tags=tags)
+    return interpret_kernel(
+        trace_instance(kernel, config), *arrays, schedule=schedule, tags=tags, given_sizes=given_sizes
+    )
 
 
 @overload

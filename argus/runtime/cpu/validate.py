@@ -219,7 +219,7 @@ def run_trial(
     exact = is_exact(kernel)
     if answer.ended or not answer.tensors:
         return Trial(sizes, seed, exact, 0, None, answer.findings, answer.ended, answer.limit, text.number)
-    expected = interpret(kernel, *arrays.values(), tags=False)
+    expected = interpret(kernel, *arrays.values(), tags=False, given_sizes=sizes)
     found = {
         buffer.name: view_of(
             answer.tensors[buffer.name].held, arrays[buffer.name].shape, strides_of(kernel, buffer.name, sizes)

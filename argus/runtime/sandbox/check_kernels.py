@@ -146,13 +146,15 @@ def _verify(task: Verify, each: Exported, kernel: Kernel, job: Job) -> Verified:
 
 def _interpret(task: Interpret, kernel: Kernel) -> Interpreted:
     reference = None if task.reference is None else _reference(task.reference)
-    arrays = _inputs(task, kernel if reference is None else reference)
+    trusted = kernel if reference is None else reference
+    sizes = task.sizes if task.arrays else sizes_of(trusted, task.sizes)
+    arrays = _inputs(task, trusted, sizes)
     start = perf_counter()
-    made = _run(kernel, arrays)
+    made = _run(kernel, arrays, sizes if reference is None else task.sizes)
     seconds = perf_counter() - start
     found: Comparison | None = None
     if reference is not None:
-        found = _compare(reference, made, _run(reference, arrays))
+        found = _compare(reference, made, _run(reference, arrays, sizes))
     elif (claimed := claimed_contraction(kernel)) is not None:
         found = compare_with_claims(claimed, arrays, made[claimed.output.name], task.seed)
     outputs = {name: Array.of(values) for name, values in made.items()}
@@ -171,11 +173,10 @@ def _reference(plain: Mapping[str, Any]) -> Kernel:
     return found
 
 
-def _inputs(task: Interpret, kernel: Kernel) -> Mapping[str, Values]:
-    """The input arrays by tensor name. Raises ArgusError: E401, E402, E411, E701."""
+def _inputs(task: Interpret, kernel: Kernel, sizes: Mapping[str, int]) -> Mapping[str, Values]:
+    """The input arrays by tensor name. Raises ArgusError: E401, E402, E411."""
     if task.arrays:
         return {name: _values(name, array) for name, array in task.arrays.items()}
-    sizes = sizes_of(kernel, task.sizes)
     if prod(sizes.values()) > MOST_WORK:
         raise too_large(kernel, sizes, "as asked")
     return inputs_of(kernel, sizes, task.seed)
@@ -188,12 +189,13 @@ def _values(name: str, array: Array) -> Values:
         raise _unfit(f"the array of `{name}` is malformed: {problem}", "pass bytes of its type and shape") from None
 
 
-def _run(kernel: Kernel, arrays: Mapping[str, Values]) -> dict[str, Values]:
+def _run(kernel: Kernel, arrays: Mapping[str, Values], sizes: Mapping[str, int]) -> dict[str, Values]:
     absent = [buffer.name for buffer in kernel.parameters if buffer.name not in arrays]
     if absent:
         given = ", ".join(arrays)
         raise _unfit(f"`{kernel.name}` has a tensor `{absent[0]}`, found arrays for {given}", "use the same names")
-    return interpret(kernel, *(arrays[buffer.name] for buffer in kernel.parameters), tags=False)
+    ordered = (arrays[buffer.name] for buffer in kernel.parameters)
+    return interpret(kernel, *ordered, tags=False, given_sizes=sizes)
 
 
 def _compare(reference: Kernel, made: Mapping[str, Values], wanted: Mapping[str, Values]) -> Comparison:

@@ -39,6 +39,7 @@ from argus.runtime.sandbox.isolation import NAMES, Missing, Name, probe_isolatio
 from argus.runtime.sandbox.request import JUDGING, Task
 from argus.verifier.api import interpret
 from argus.verifier.loader import load
+from property_tests.programs import CORPUS
 from tests.runtime.sandbox.hostile import KERNEL, WRONG, alive, bearing, marked
 
 isolated = pytest.mark.skipif(
@@ -122,6 +123,21 @@ def test_the_callers_arrays_go_in_and_outputs_come_out() -> None:
     for failed, code in ((absent, "E401"), (damaged, "E401"), (unknown, "E701")):
         assert isinstance(failed, Failed)
         assert failed.code == code
+
+
+@pytest.mark.share(4)
+@isolated
+def test_a_size_of_no_array_is_given_by_name() -> None:
+    text = (CORPUS / "proved" / "attention_in_a_window.py").read_text(encoding="utf-8")
+    small = {"S": 16, "T": 16, "E": 16}
+    (kernel,) = answered(
+        text, Interpret({**small, "left": 0, "right": 0}), Interpret({**small, "left": 16, "right": 16})
+    )
+    own, everything = kernel.results
+    assert isinstance(own, Interpreted)
+    assert isinstance(everything, Interpreted)
+    assert kernel.sizes == ("S", "T", "E", "left", "right")
+    assert not np.array_equal(own.outputs["O"].values, everything.outputs["O"].values)
 
 
 @pytest.mark.nightly

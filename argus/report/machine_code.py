@@ -39,7 +39,9 @@ def machine_code_json(code: MachineCode) -> dict[str, object]:
     """The key `machine_code` of a kernel of the schema `argus.build/1`. A location is a list of `FILE:LINE`, the
     statement first, then its callers.
     """
-    return asdict(code, value_serializer=lambda _, __, value: _frames(value) if isinstance(value, Span) else value)
+    data = asdict(code, value_serializer=lambda _, __, value: _frames(value) if isinstance(value, Span) else value)
+    # `asdict` passes the fields of classes to the function, and not the elements of a tuple.
+    return {**data, "added_waits": [_frames(each) for each in code.added_waits]}
 
 
 def _frames(span: Span) -> list[str]:

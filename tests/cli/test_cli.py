@@ -314,6 +314,40 @@ def test_build_writes_the_files_that_it_names(tmp_path: Path, capsys: Captured) 
     assert kernel["report"]["vgpr_spills"] == 0
 
 
+def test_build_reads_the_machine_code_of_sm_90a(capsys: Captured) -> None:
+    """At the lines of the program: the rows of its loop, and what the compiler added."""
+    file = str(ROOT / "tests" / "corpus" / "unknown" / "loops_of_no_trip.py")
+    assert main(["build", file, "--target", "sm_90a", "-o", "out"]) == 0
+
+    out = capsys.readouterr().out
+    assert "warning[E306]" in out
+    assert "loops_of_no_trip.py:36" in out
+    assert "  loop            loops_of_no_trip.py:32: " in out
+    assert main(["build", file, "--target", "sm_90a", "-o", "out", "--json"]) == 0
+    (kernel,) = document(capsys)["kernels"]
+    assert kernel["machine_code"]["loops"][0]["products"] == 1
+    assert kernel["machine_code"]["added_waits"][0][0].endswith("loops_of_no_trip.py:36")
+
+
+def test_build_says_that_no_machine_code_was_read(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setattr("argus.emit.build.disassembler", lambda: None)
+    assert (
+        main(
+            [
+                "build",
+                str(ROOT / "tests" / "corpus" / "unknown" / "loops_of_no_trip.py"),
+                "--target",
+                "sm_90a",
+                "-o",
+                "out",
+            ]
+        )
+        == 0
+    )
+
+    assert "machine code not read: no disassembler (pip install 'argus[sm90a]')" in capsys.readouterr().out
+
+
 def test_the_demo_shows_both_targets(tmp_path: Path, capsys: Captured) -> None:
     code = main(["demo", "-o", "made"])
 

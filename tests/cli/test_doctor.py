@@ -70,3 +70,12 @@ def test_the_document_holds_every_check() -> None:
 
     assert document["schema"] == "argus.doctor/1"
     assert len(list(table(checks))) > len(checks)
+
+
+def test_a_missing_disassembler_is_named_with_its_repair(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert named(examine(), "compilers")["sm_90a disassembler"].found.startswith("nvdisasm 13.")
+
+    monkeypatch.setattr(doctor, "disassembler", lambda: None)
+    missing = named(examine(), "compilers")["sm_90a disassembler"]
+    assert (missing.state, missing.repair) == ("degraded", "pip install 'argus[sm90a]'")
+    assert "argus build" in missing.loses

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from argus.core.ir import Fold, For, Map, Mma, Stmt, Wait, bodies
+from argus.core.ir import Fold, For, Map, Stmt, Wait, bodies
 from argus.core.span import NOWHERE, Span
 from argus.emit.cuda.flow import Flow, Loop, flow_of
 from argus.emit.cuda.opcodes import (
@@ -191,11 +191,10 @@ def _loops(code: _Code, body: Sequence[Stmt]) -> Iterator[LoopCode]:
         products = [place for place in own if is_product(instructions[place])]
         if not products:
             continue
-        stmts = (code.statements[place] for place in own if is_group(instructions[place]))
-        span = next((around[id(stmt)] for stmt in stmts if isinstance(stmt, Mma)), NOWHERE)
+        inside = Counter(around[id(stmt)] for stmt in (code.statements[place] for place in own) if id(stmt) in around)
         made = [instructions[place] for place in own]
         yield LoopCode(
-            loop=span,
+            loop=max(inside, key=lambda span: inside[span], default=NOWHERE),
             instructions=len(made),
             products=len(products),
             exponentials=sum(map(is_exponential, made)),
@@ -206,14 +205,15 @@ def _loops(code: _Code, body: Sequence[Stmt]) -> Iterator[LoopCode]:
         )
 
 
-def _loops_around(body: Sequence[Stmt], loop: Span = NOWHERE) -> dict[int, Span]:
-    """The innermost loop around each matrix product, by the product's `id`."""
+def _loops_around(body: Sequence[Stmt], loop: Span | None = None) -> dict[int, Span]:
+    """The innermost loop around each statement that is in one, by the statement's `id`; a loop's is itself."""
     found: dict[int, Span] = {}
     for stmt in body:
-        if isinstance(stmt, Mma):
-            found[id(stmt)] = loop
+        innermost = stmt.span if isinstance(stmt, For) else loop
+        if innermost is not None:
+            found[id(stmt)] = innermost
         for part in bodies(stmt):
-            found |= _loops_around(part, stmt.span if isinstance(stmt, For) else loop)
+            found |= _loops_around(part, innermost)
     return found
 
 

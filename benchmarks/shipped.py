@@ -1,6 +1,6 @@
 """The shipped configurations: every kernel and program of products in `argus.kernels`, and sizes to run each at.
 
-Attention has other sizes, and checks of its own: `attention_h200.py` and tests/kernels/test_attention.py.
+Attention has other sizes, and checks of its own: `attention_h200.py`, `attention_windows_h200.py` and tests/kernels.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def shipped() -> Iterator[Shipped]:
     """Every configuration of every family; kernels that only programs launch have no configurations of their own."""
     for name, template in families():
         module = template.function.__module__.rpartition(".")[2]
-        if module != "attention":
+        if module not in ("attention", "windowed_attention"):
             yield from (Shipped(module, name, config, template) for config in template.configs)
 
 

@@ -53,6 +53,7 @@ SIZES = {
     "formula_mean_of_at_least_one": {"M": 20, "N": 30},
     "formula_reference_of_a_threshold": {"M": 20, "N": 30},
     "formula_rescaled_rarely": {"M": 20, "N": 30},
+    "formula_groups_from_a_first_block": {"H": 4, "S": 20, "T": 100, "G": 2},
     "mean_of_earlier": {"R": 20},
     "formula_log_softmax": {"R": 3, "N": 100},
     "formula_row_mean": {"R": 3, "N": 300},
@@ -60,6 +61,7 @@ SIZES = {
     "formula_softmax": {"R": 3, "N": 300},
 }
 TWINS = {
+    "formula_groups_without_the_diagonal": {"H": 4, "S": 20, "T": 100, "G": 2},
     "formula_exp_in_another_base": {"R": 300},
     "formula_mean_of_one_more": {"M": 20, "N": 30},
     "formula_any_of_the_last": {"M": 20, "N": 30},

@@ -29,6 +29,7 @@ _ELEMENTS = 1 << 22
 """How many elements of a reduction's body are computed at once."""
 _ABSOLUTE = frozenset(("log", "log2", "sigmoid", "tanh"))
 """Functions whose error is that of numbers about 1, however small the result."""
+_F32_MAX = float(np.finfo(np.float32).max)
 _EXPONENTIAL = frozenset(("exp", "exp2", "sigmoid", "tanh", "pow"))
 _SINGULAR = {"div": 1, "reciprocal": 0, "rsqrt": 0, "log": 0, "log2": 0}
 """The operand at whose zero the operation has no value."""
@@ -147,7 +148,8 @@ class _Level:
         at = _SINGULAR.get(name)
         if at is not None:
             error = np.where(np.abs(args[at].value) <= args[at].error, np.nan, error)
-        return Bounded(value, _where_finite(value, error))
+        known = _where_finite(value, error)
+        return Bounded(value, np.where(_overflows(value, args), np.nan, known) if name in _EXPONENTIAL else known)
 
     def _rounding(self, name: str, value: Exact, args: list[Bounded]) -> Exact:
         """What rounding of the operation itself, and of the arguments of an exponential, may change."""
@@ -287,6 +289,14 @@ def _spread(meaning: Callable[..., np.float64], args: Sequence[Bounded], value: 
         corner = _number(meaning, [x.value + sign * x.error for x, sign in zip(args, signs, strict=True)])
         spread = np.maximum(spread, np.where(corner == value, 0.0, np.abs(corner - value)))
     return spread
+
+
+def _overflows(value: Exact, args: Sequence[Bounded]) -> npt.NDArray[np.bool_]:
+    """Where an operation on numbers leaves the range of f32: products with what it returns may not be numbers."""
+    finite = np.ones(np.shape(value), np.bool_)
+    for each in args:
+        finite &= np.isfinite(each.value)
+    return finite & (np.abs(value) > _F32_MAX)
 
 
 def _where_finite(value: Exact, error: Exact) -> Exact:

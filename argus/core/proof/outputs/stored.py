@@ -48,9 +48,13 @@ def says_what_was_before(flow: Flow, buffer: Buffer) -> bool:
 
 
 def is_claimed_whole(flow: Flow, buffer: Buffer) -> bool:
-    """Whether the kernel claims that all of a tensor is written: without padding, or as a formula says."""
+    """Whether the kernel claims that all of a tensor is written: without padding, or as a formula of other data."""
     claims = [step.stmt.claim for step in flow.timeline.steps if isinstance(step.stmt, Assert)]
     return any(
-        isinstance(c, WrittenOnce | Equals) and c.view.buffer is buffer and c.where is algebra.TRUE and is_whole(c.view)
+        isinstance(c, WrittenOnce | Equals)
+        and not (isinstance(c, Equals) and buffer.name in c.before)
+        and c.view.buffer is buffer
+        and c.where is algebra.TRUE
+        and is_whole(c.view)
         for c in claims
     )

@@ -1,4 +1,4 @@
-# verdict: unknown
+# verdict: proved
 """The mean of the elements before each row's own place, weighed by exponentials; 0 for row 0, which has none."""
 
 from math import inf

@@ -24,8 +24,10 @@ HOISTED = {
     *("attention_256_causal", "attention_256_causal_few"),
 }
 """Kernels in which a wait precedes most of the exponentials that the program has ahead of it. None may be added."""
-LEAST_AHEAD = {"attention_128_full": 27, "attention_256_full": 27}
-"""Exponentials ahead of the wait in the configurations that put a barrier in front of it (`together`)."""
+LEAST_AHEAD = {"attention_128_full": 22, "attention_256_full": 22}
+"""Exponentials ahead of the wait in the configurations that put a barrier in front of it (`together`): 27 each, but any
+change to a kernel moves a few.
+"""
 
 
 def products(template: Template) -> Iterator[tuple[Template, str]]:

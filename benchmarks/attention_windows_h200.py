@@ -199,6 +199,7 @@ def flex(torch: Any, case: Case, q: Any, k: Any, v: Any) -> Callable[[], object]
         return cap * torch.tanh(score / cap)
 
     blocks = module.create_block_mask(sees, None, None, case.shape.S, case.shape.T, device="cuda")
+    import_module("torch._dynamo").reset()  # it stops to compile one function for more than eight windows
     compiled = torch.compile(module.flex_attention, dynamic=False)
     more = {"score_mod": capped} if cap else {}
 

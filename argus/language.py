@@ -35,7 +35,15 @@ from argus.core.dsl.contributions import assert_products, every
 from argus.core.dsl.control import block_id, loop, otherwise, remap_xcd, when
 from argus.core.dsl.copies.choose_atom import global_load, global_store, ld_global_b16, st_global_b16
 from argus.core.dsl.copies.copy import copy, load
-from argus.core.dsl.copies.thread_layouts import all_to_each, first_lane, last_lane, replicated, runs, spread
+from argus.core.dsl.copies.thread_layouts import (
+    all_to_each,
+    first_lane,
+    first_thread,
+    last_lane,
+    replicated,
+    runs,
+    spread,
+)
 from argus.core.dsl.formulas import assert_equals, before, greatest, least, product, total
 from argus.core.dsl.handles import Bool, Int, IntLike, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
@@ -141,6 +149,7 @@ __all__ = [
     "f32",
     "fence",
     "first_lane",
+    "first_thread",
     "fma",
     "gfx942",
     "global_load",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import cache
 from itertools import islice, product
 from math import isfinite, isnan
 from typing import TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
@@ -31,7 +31,7 @@ from argus.core.values.atoms import (
     of_atom,
 )
 from argus.core.values.cases import Cases, Infinite, Open, Value, settle, within
-from argus.core.values.conditions import Apart, Certain, Condition, beyond, settled
+from argus.core.values.conditions import Apart, Certain, Condition, Integers, beyond, settled
 from argus.core.values.congruence import has_quotient, proportional, unified
 from argus.core.values.ends import least_of
 from argus.core.values.evaluation import INTEGERS, Evaluation, seeded
@@ -105,9 +105,19 @@ def by_normal_forms(held: Expr, formula: Expr, facts: tuple[Cond, ...] = ()) -> 
     own = settled(formula_side.conditions, facts)
     shown = {*own, *held_side.shown, *formula_side.shown}
     left_over = beyond(settled({*held_side.conditions, *found}, facts), shown)
+    if left_over:  # the same where the facts decide tests and minima
+        left_over, shown = _decided(left_over, facts), shown | _decided(shown, facts)
+        left_over = beyond(settled(left_over, facts), shown)
     if left_over:  # the same of a quotient that is written otherwise
         left_over = beyond(left_over, shown, lambda x, y: _are_proportional(x, y, shown))
     return Undecided(left_over) if left_over else Equal(own)
+
+
+def _decided(conditions: Iterable[Condition], facts: tuple[Cond, ...]) -> set[Condition]:
+    """The conditions, about values in which tests and minima that the facts decide are replaced."""
+    return {
+        each if isinstance(each, Integers) else evolve(each, of=resolved(each.of, facts)) for each in conditions
+    }
 
 
 def _are_proportional(x: Poly, y: Poly, shown: set[Condition]) -> bool:

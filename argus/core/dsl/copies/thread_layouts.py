@@ -83,15 +83,16 @@ def all_to_each(threads: int) -> AllToEach:
 
 @frozen
 class ElectedLane:
-    """The first or last lane of each warp, for a copy of a value that all lanes hold."""
+    """The first or last lane of each warp, or the first thread alone, for a copy of a value that all of them hold."""
 
     from_end: bool
+    alone: bool = False
 
     def mask(self, target: View) -> View:
         """The target, masked out for all other lanes, so that they write nothing."""
         tracer = current("copy")
-        unit = tracer.target.unit
-        lane = algebra.mod(algebra.sym(tracer.agent.thread), unit)
+        unit, number = tracer.target.unit, algebra.sym(tracer.agent.thread)
+        lane = number if self.alone else algebra.mod(number, unit)
         chosen = algebra.eq(lane, unit - 1 if self.from_end else 0)
         return View(target.buffer, target.shape, target.at, algebra.all_of((target.where, chosen)), target.peer)
 
@@ -99,3 +100,5 @@ class ElectedLane:
 first_lane = ElectedLane(from_end=False)
 last_lane = ElectedLane(from_end=True)
 """`copy(x, box, by=first_lane)`: only the first (last) lane of each warp writes."""
+first_thread = ElectedLane(from_end=False, alone=True)
+"""`copy(x, box, by=first_thread)`: only the first thread of the block, or of the agent, writes."""

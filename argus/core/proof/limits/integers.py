@@ -81,6 +81,8 @@ def _intermediate_results(roots: Sequence[Node]) -> Iterator[Index]:
             case Sum(terms=terms):
                 yield node
                 yield from (algebra.mul(atom, factor) for atom, factor in terms)
+            case Bin(op="min" | "max", left=left, right=right):
+                yield from (part for part in (left, right) if isinstance(part, Const))  # the result is an operand
             case Bin() | Pick():
                 yield node
             case _:

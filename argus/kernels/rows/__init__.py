@@ -1,0 +1,1 @@
+"""Kernels of rows on Hopper: each row of a matrix of any extents is reduced, normalised or summed up."""

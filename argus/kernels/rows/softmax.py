@@ -1,0 +1,99 @@
+"""Softmax and log-softmax of rows."""
+
+# ruff: noqa: UP037
+# Reason: an extent in quotes is an extent.
+
+from __future__ import annotations
+
+from math import inf
+
+from argus.kernels.rows.configs import CONFIGS
+from argus.kernels.schedules.rows import Block, Chunks, Rows
+from argus.language import (
+    Fragment,
+    Tensor,
+    add,
+    assert_equals,
+    bf16,
+    ceil_div,
+    exp,
+    f16,
+    f32,
+    kernel,
+    log,
+    loop,
+    maximum,
+    registers,
+    thread,
+    total,
+    where,
+)
+
+
+def maximum_and_sum(block: Block, x: Chunks) -> tuple[Fragment, Fragment]:
+    """The maximum m of each row, and the sum of exp(x - m), in one pass: a larger maximum rescales a thread's sum."""
+    if block.cfg.held:
+        top = block.across(x(0).max(1, within=thread), maximum)
+        return top, block.sum(lambda chunk: exp(x(chunk) - top))
+    high, sums = registers(f32, block.layout.partial(1)), registers(f32, block.layout.partial(1))
+    high[:], sums[:] = -inf, 0.0
+    for chunk in loop(ceil_div(block.length, block.cfg.width)):
+        v = x(chunk)
+        now = maximum(high, v.max(1, within=thread))
+        guard = where(now == -inf, 0.0, now)  # for the subtraction alone: this thread has seen no element yet
+        sums[:] = sums * exp(high - guard) + exp(v - guard).sum(1, within=thread)
+        high[:] = now
+    top = block.across(high, maximum)
+    return top, block.across(sums * exp(high - top), add)
+
+
+def softmax(X: Tensor, Y: Tensor, cfg: Rows) -> None:
+    """Y[r, n] = exp(X[r, n]) / sum over j of exp(X[r, j])."""
+    R, N = X.shape
+    block = Block(cfg, R, N)
+    x = block.rows(X, -inf)
+    top, sums = maximum_and_sum(block, x)
+    scale = 1.0 / sums
+    block.each(lambda chunk: block.store(exp(x(chunk) - top) * scale, Y, chunk))
+    assert_equals(Y, lambda r, n: exp(X[r, n]) / total(lambda j: exp(X[r, j]), over=N))
+
+
+def log_softmax(X: Tensor, Y: Tensor, cfg: Rows) -> None:
+    """Y[r, n] = X[r, n] - log of the sum over j of exp(X[r, j])."""
+    R, N = X.shape
+    block = Block(cfg, R, N)
+    x = block.rows(X, -inf)
+    top, sums = maximum_and_sum(block, x)
+    below = log(sums)
+    block.each(lambda chunk: block.store(x(chunk) - top - below, Y, chunk))
+    assert_equals(Y, lambda r, n: X[r, n] - log(total(lambda j: exp(X[r, j]), over=N)))
+
+
+@kernel(configs=CONFIGS[2])
+def softmax_bf16(X: Tensor["R N", bf16], Y: Tensor["R N", bf16], *, cfg: Rows) -> None:
+    softmax(X, Y, cfg)
+
+
+@kernel(configs=CONFIGS[2])
+def softmax_f16(X: Tensor["R N", f16], Y: Tensor["R N", f16], *, cfg: Rows) -> None:
+    softmax(X, Y, cfg)
+
+
+@kernel(configs=CONFIGS[4])
+def softmax_f32(X: Tensor["R N", f32], Y: Tensor["R N", f32], *, cfg: Rows) -> None:
+    softmax(X, Y, cfg)
+
+
+@kernel(configs=CONFIGS[2])
+def log_softmax_bf16(X: Tensor["R N", bf16], Y: Tensor["R N", bf16], *, cfg: Rows) -> None:
+    log_softmax(X, Y, cfg)
+
+
+@kernel(configs=CONFIGS[2])
+def log_softmax_f16(X: Tensor["R N", f16], Y: Tensor["R N", f16], *, cfg: Rows) -> None:
+    log_softmax(X, Y, cfg)
+
+
+@kernel(configs=CONFIGS[4])
+def log_softmax_f32(X: Tensor["R N", f32], Y: Tensor["R N", f32], *, cfg: Rows) -> None:
+    log_softmax(X, Y, cfg)

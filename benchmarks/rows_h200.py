@@ -1,0 +1,278 @@
+"""Times row kernels vs. torch and a copy of the same bytes on an H200: `benchmarks/rows_h200.py build`, then `... run`.
+
+build: traces, verifies and compiles every variant into build/rows_h200; needs no GPU. run: checks each variant against
+float64 on random shapes, with poisoned outputs between guard zones; then times, for each length of rows, the variants
+that fit, torch's operator, the same compiled by torch.compile, and torch's copy: interleaved, in rounds of rotating
+order. Writes rows.json in `--out` and prints shares of the copy's bandwidth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from attrs import field, frozen
+
+from argus.kernels.config_names import config_of, name_of
+from argus.kernels.rows import norms, softmax
+from argus.kernels.schedules.rows import Rows
+from argus.language import Template
+
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "rows_h200"
+ROUNDS, CHECKED = 8, 120
+BYTES = 1 << 28
+"""Bytes of a timed input: more than the L2 cache holds."""
+LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768, 65536)
+GUARD = 4096
+"""Elements before and after an output that must stay as they are."""
+CLOSE = {"bf16": 2.0**-7, "f16": 2.0**-10, "f32": 2.0**-17}
+"""The largest error of an element, relative to 1 and its size."""
+NAMES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
+Arrays = dict[str, Any]
+
+
+@frozen
+class Family:
+    """A kernel family. kernels: by element type. operands: makes the inputs by name, of R rows of N elements.
+
+    exact: the outputs by name, in float64, or by torch in the type of the inputs.
+    """
+
+    kernels: Mapping[str, Template]
+    operands: Callable[[Any, int, int, Any], Arrays]
+    outputs: Mapping[str, Callable[[Any, Arrays], Any]]
+    torch: Callable[[Any, Arrays], Any]
+    reduces: bool = field(default=False)
+
+
+def _x(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noqa: ANN401 reason: untyped
+    return {"X": torch.randn((rows, length), device="cuda", dtype=dtype) * 2}
+
+
+def _weighted(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noqa: ANN401 reason: untyped
+    weights = {"G": torch.randn(length, device="cuda", dtype=dtype)}
+    return _x(torch, rows, length, dtype) | weights | {"eps": torch.full((1,), 1e-5, device="cuda")}
+
+
+def _by_type(bf16: Template, f16: Template, f32: Template) -> Mapping[str, Template]:
+    return {"bf16": bf16, "f16": f16, "f32": f32}
+
+
+def _normed(torch: Any, x: Any, g: Any) -> Any:  # noqa: ANN401 reason: untyped
+    return torch.nn.functional.rms_norm(x, x.shape[-1:], g, 1e-5)
+
+
+FAMILIES: Mapping[str, Family] = {
+    "softmax": Family(
+        _by_type(softmax.softmax_bf16, softmax.softmax_f16, softmax.softmax_f32),
+        _x,
+        {"Y": lambda torch, of: torch.softmax(of["X"], -1)},
+        lambda torch, of: torch.softmax(of["X"], -1),
+    ),
+    "rms_norm": Family(
+        _by_type(norms.rms_norm_bf16, norms.rms_norm_f16, norms.rms_norm_f32),
+        _weighted,
+        {"Y": lambda torch, of: _normed(torch, of["X"], of["G"])},
+        lambda torch, of: _normed(torch, of["X"], of["G"]),
+    ),
+}
+
+
+def variants() -> dict[str, tuple[Template, Rows]]:
+    """The family's template and configuration of each variant, by a name `family.type.configuration`."""
+    return {
+        f"{family}.{dtype}.{name}": (template, config)
+        for family, of in FAMILIES.items()
+        for dtype, template in of.kernels.items()
+        for name, config in explored(dtype).items()
+    }
+
+
+def explored(dtype: str) -> dict[str, Rows]:
+    v = 4 if dtype == "f32" else 8
+    found = [
+        *(Rows(threads=t, rows=t // 32, vector=v, steps=s) for t in (128, 256) for s in (1, 2, 4, 8)),
+        *(Rows(threads=128, vector=v, steps=s) for s in (1, 2, 4, 8)),
+        *(Rows(threads=256, vector=v, steps=s) for s in (1, 2, 4, 8)),
+        *(Rows(threads=512, vector=v, steps=s) for s in (1, 2, 4, 8)),
+        *(Rows(threads=1024, vector=v, steps=s) for s in (2, 4, 8)),
+        *(Rows(threads=t, vector=v, steps=s, held=False) for t, s in ((256, 2), (512, 2), (512, 4), (1024, 1), (1024, 2))),
+    ]
+    return {name_of(each): each for each in found} if dtype == "bf16" else {}
+
+
+def build(names: Sequence[str], *, unproved: bool) -> int:
+    from argus.core.verdict import Proved  # noqa: PLC0415 reason: the GPU's machine has no solver
+    from argus.emit.build import build as compiled  # noqa: PLC0415 reason: as above
+    from argus.verifier.kernel import verify  # noqa: PLC0415 reason: as above
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for name, (template, config) in variants().items():
+        if names and not any(name.startswith(each) for each in names):
+            continue
+        shutil.rmtree(FOLDER / name, ignore_errors=True)
+        kernel = template.instance(config, name.rsplit(".", 1)[1])
+        start = time.process_time()
+        verdict = None if unproved else verify(kernel).verdict
+        took = time.process_time() - start
+        if verdict is not None and not isinstance(verdict, Proved):
+            print(f"{name}: skipped: {verdict}", flush=True)
+            failed += 1
+            continue
+        made = compiled(kernel, "sm_90a", FOLDER / name)
+        said = "not verified" if verdict is None else f"verified in {took:.2f} s"
+        print(f"{name}: {said}; {made.report}", flush=True)
+    return int(failed > 0)
+
+
+# -- on the GPU ----------------------------------------------------------------------------------------------
+
+
+def guarded(torch: Any, like: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
+    """A tensor of NaN within guard zones of ones, and all of that memory."""
+    whole = torch.ones(like.numel() + 2 * GUARD, device="cuda", dtype=like.dtype)
+    inside = whole[GUARD : GUARD + like.numel()]
+    inside.fill_(float("nan"))
+    return inside.view(like.shape), whole
+
+
+def bound(torch: Any, kernel: Any, given: Arrays, outs: Arrays) -> Callable[[], None]:  # noqa: ANN401 reason: untyped
+    sizes = dict(zip(("R", "N"), given["X"].shape, strict=True))
+    return kernel.prepare(sizes).bind({**given, **outs}, torch.cuda.current_stream().cuda_stream)
+
+
+def error(torch: Any, family: Family, kernel: Any, shape: tuple[int, int], dtype: str) -> float:  # noqa: ANN401 reason: untyped
+    """The largest error of the outputs; nan where an element was not written, inf where a guard zone was."""
+    given = family.operands(torch, *shape, getattr(torch, NAMES[dtype]))
+    doubled = {name: each.double() if each.is_floating_point() else each for name, each in given.items()}
+    exact = {name: make(torch, doubled) for name, make in family.outputs.items()}
+    held = {name: guarded(torch, make(torch, given)) for name, make in family.outputs.items()}
+    bound(torch, kernel, given, {name: inside for name, (inside, _) in held.items()})()
+    torch.cuda.synchronize()
+    worst = 0.0
+    for name, (inside, whole) in held.items():
+        if not bool((whole[:GUARD] == 1).all()) or not bool((whole[-GUARD:] == 1).all()):
+            return float("inf")
+        off = (inside.double() - exact[name]).abs() / (1 + exact[name].abs())
+        worst = max(worst, off.max().item()) if not bool(off.isnan().any()) else float("nan")
+    return worst
+
+
+def checked(config: Rows, count: int) -> list[tuple[int, int]]:
+    """Random shapes that the configuration takes: short and full rows, few and many."""
+    random = Random(config.width + config.vector)  # noqa: S311 reason: a seed makes the shapes repeatable
+    longest = config.width if config.held else 5 * config.width
+    found: list[tuple[int, int]] = []
+    for number in range(count):
+        most = max(1, longest // config.vector)
+        units = random.choice((1, most, max(1, most - 1), most // 2 + 1)) if number % 3 == 0 else random.randint(1, most)
+        found.append((random.choice((1, 2, 3, 7, config.rows, config.rows + 1, random.randint(1, 700))), units * config.vector))
+    return found
+
+
+def is_right(torch: Any, name: str, kernel: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
+    family, dtype, config = name.split(".")
+    worst, bad = 0.0, list[str]()
+    for shape in checked(config_of(config, (Rows,)), count):
+        found = error(torch, FAMILIES[family], kernel, shape, dtype)
+        worst = max(worst, found)
+        if not found <= CLOSE[dtype]:
+            bad.append(f"{shape}: {found}")
+    print(f"{name}: {count} shapes, {f'WRONG {bad[:4]}' if bad else f'worst error {worst:.1e}'}", flush=True)
+    return not bad
+
+
+def fits(config: Rows, length: int) -> bool:
+    """Whether the configuration is worth timing at this length."""
+    return length % config.vector == 0 and (config.width // 2 < length <= config.width if config.held else length >= 16384)
+
+
+def timed(torch: Any, name: str, kernels: Mapping[str, Any], length: int, chosen: argparse.Namespace) -> list[Arrays]:  # noqa: ANN401 reason: untyped
+    timing = import_module("argus.runtime.cuda.timing")
+    family, dtype = FAMILIES[name.split(".")[0]], name.split(".")[1]
+    kind = getattr(torch, NAMES[dtype])
+    given = family.operands(torch, BYTES // kind.itemsize // length, length, kind)
+    outs = {key: torch.empty_like(make(torch, given)) for key, make in family.outputs.items()}
+    compiled = torch.compile(lambda given: family.torch(torch, given), dynamic=False)
+    copied = torch.empty_like(given["X"])
+    calls: dict[str, Callable[[], object]] = {
+        "copy": lambda: copied.copy_(given["X"]),
+        "torch": lambda: family.torch(torch, given),
+        "compiled": lambda: compiled(given),
+    }
+    if chosen.eager:
+        del calls["compiled"]
+    theirs = tuple(calls)
+    for each, kernel in kernels.items():
+        if each.startswith(f"{name}.") and fits(config_of(each.split(".")[2], (Rows,)), length):
+            calls[each.split(".")[2]] = bound(torch, kernel, given, outs)
+
+    def hold(seconds: float) -> None:
+        torch.cuda._sleep(int(2e9 * seconds))
+
+    watch = timing.Stopwatch(next(iter(kernels.values())).driver, torch.cuda.current_stream().cuda_stream, hold)
+    regime = timing.Regime("sustained", 0.0, chosen.burst, 1)
+    times = timing.time_interleaved(watch, calls, regime, chosen.rounds)
+    moved = 2 * BYTES
+    rows = [
+        {
+            "family": name,
+            "length": length,
+            "name": each,
+            "terabytes": 1e-9 * moved / times.median(each),
+            "ratios": {peer: statistics.median(times.ratios(each, peer)) for peer in theirs},
+        }
+        for each in calls
+    ]
+    said = ", ".join(f"{r['name']} {r['terabytes']:.2f} ({r['ratios']['copy']:.3f})" for r in sorted(rows, key=lambda r: -r["terabytes"]))
+    print(f"{name} {length}: {said}", flush=True)
+    return rows
+
+
+def run(chosen: argparse.Namespace) -> int:
+    torch: Any = import_module("torch")
+    load = import_module("argus.runtime.cuda.launch").load
+    torch.cuda.init()
+    torch.zeros(1, device="cuda")
+    kernels = {path.parent.name: load(path) for path in sorted(FOLDER.glob("*/*.json"))}
+    kernels = {n: k for n, k in kernels.items() if not chosen.names or any(n.startswith(each) for each in chosen.names)}
+    print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}), flush=True)
+    start = time.monotonic()
+    good = {name: kernel for name, kernel in kernels.items() if is_right(torch, name, kernel, chosen.checked)}
+    print(f"checked in {time.monotonic() - start:.1f} s", flush=True)
+    rows: list[Arrays] = []
+    for name in dict.fromkeys(each.rsplit(".", 1)[0] for each in good):
+        for length in LENGTHS:
+            rows += timed(torch, name, good, length, chosen)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    (chosen.out / "rows.json").write_text(json.dumps(rows), "utf-8")
+    print(f"{time.monotonic() - start:.1f} s", flush=True)
+    return int(len(good) < len(kernels))
+
+
+def main() -> int:
+    description, _, _ = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("part", choices=("build", "run"))
+    parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="only variants of these prefixes")
+    parser.add_argument("--unproved", action="store_true", help="build without verifying, for experiments")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--burst", type=float, default=12.0, help="milliseconds of a measurement")
+    parser.add_argument("--checked", type=int, default=CHECKED, help="random shapes to check each variant on")
+    parser.add_argument("--eager", action="store_true", help="leave torch.compile out")
+    chosen = parser.parse_args()
+    return build(chosen.names, unproved=chosen.unproved) if chosen.part == "build" else run(chosen)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

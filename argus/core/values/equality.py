@@ -115,9 +115,7 @@ def by_normal_forms(held: Expr, formula: Expr, facts: tuple[Cond, ...] = ()) -> 
 
 def _decided(conditions: Iterable[Condition], facts: tuple[Cond, ...]) -> set[Condition]:
     """The conditions, about values in which tests and minima that the facts decide are replaced."""
-    return {
-        each if isinstance(each, Integers) else evolve(each, of=resolved(each.of, facts)) for each in conditions
-    }
+    return {each if isinstance(each, Integers) else evolve(each, of=resolved(each.of, facts)) for each in conditions}
 
 
 def _are_proportional(x: Poly, y: Poly, shown: set[Condition]) -> bool:

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from argus.kernels.rows import formulas
 from argus.kernels.rows.configs import CONFIGS
+from argus.kernels.rows.formulas import elements
 from argus.kernels.schedules.rows import Block, Chunks, Rows
 from argus.language import (
     Fragment,
@@ -19,7 +21,6 @@ from argus.language import (
     load,
     replicated,
     rsqrt,
-    total,
     where,
 )
 
@@ -29,9 +30,9 @@ def rms_norm(X: Tensor, G: Tensor, eps: Tensor, Y: Tensor, cfg: Rows) -> None:
     R, N = X.shape
     block = Block(cfg, R, N)
     x, g = block.rows(X), block.columns(G)
-    scale = inverse_deviation(block, lambda chunk: x(chunk) * x(chunk), eps)
+    scale = inverse_root(block, lambda chunk: x(chunk) * x(chunk), eps)
     block.each(lambda chunk: block.store(x(chunk) * scale * g(chunk), Y, chunk))
-    assert_equals(Y, lambda r, n: X[r, n] * G[n] * rsqrt(total(lambda j: X[r, j] ** 2, over=N) / N + eps[0]))
+    assert_equals(Y, formulas.rms_norm(elements(X), G, eps, N))
 
 
 def rms_norm_of_sum(X: Tensor, Z: Tensor, G: Tensor, eps: Tensor, S: Tensor, Y: Tensor, cfg: Rows) -> None:
@@ -39,20 +40,16 @@ def rms_norm_of_sum(X: Tensor, Z: Tensor, G: Tensor, eps: Tensor, S: Tensor, Y: 
     R, N = X.shape
     block = Block(cfg, R, N)
     x, g = block.sums(X, Z), block.columns(G)
-    scale = inverse_deviation(block, lambda chunk: x(chunk) * x(chunk), eps)
+    scale = inverse_root(block, lambda chunk: x(chunk) * x(chunk), eps)
 
     def finish(chunk: IntLike) -> None:
         block.store(x(chunk), S, chunk)
         block.store(x(chunk) * scale * g(chunk), Y, chunk)
 
     block.each(finish)
-    assert_equals(S, lambda r, n: X[r, n] + Z[r, n])
-    assert_equals(
-        Y,
-        lambda r, n: (X[r, n] + Z[r, n])
-        * G[n]
-        * rsqrt(total(lambda j: (X[r, j] + Z[r, j]) ** 2, over=N) / N + eps[0]),
-    )
+    sums = formulas.added(elements(X), elements(Z))
+    assert_equals(S, sums)
+    assert_equals(Y, formulas.rms_norm(sums, G, eps, N))
 
 
 def layer_norm(X: Tensor, G: Tensor, B: Tensor, eps: Tensor, Y: Tensor, cfg: Rows) -> None:
@@ -62,18 +59,10 @@ def layer_norm(X: Tensor, G: Tensor, B: Tensor, eps: Tensor, Y: Tensor, cfg: Row
     x, g, b = block.rows(X), block.columns(G), block.columns(B)
     mean, scale = moments(block, x, eps)
     block.each(lambda chunk: block.store((x(chunk) - mean) * scale * g(chunk) + b(chunk), Y, chunk))
-    assert_equals(
-        Y,
-        lambda r, n: (X[r, n] - total(lambda j: X[r, j], over=N) / N)
-        * rsqrt(total(lambda j: (X[r, j] - total(lambda k: X[r, k], over=N) / N) ** 2, over=N) / N + eps[0])
-        * G[n]
-        + B[n],
-    )
+    assert_equals(Y, formulas.layer_norm(elements(X), G, B, eps, N))
 
 
-def layer_norm_of_sum(
-    X: Tensor, Z: Tensor, G: Tensor, B: Tensor, eps: Tensor, S: Tensor, Y: Tensor, cfg: Rows
-) -> None:
+def layer_norm_of_sum(X: Tensor, Z: Tensor, G: Tensor, B: Tensor, eps: Tensor, S: Tensor, Y: Tensor, cfg: Rows) -> None:
     """S = X + Z, and Y its layer norm: of S as it is stored, rounded to its type."""
     R, N = X.shape
     block = Block(cfg, R, N)
@@ -85,17 +74,9 @@ def layer_norm_of_sum(
         block.store((x(chunk) - mean) * scale * g(chunk) + b(chunk), Y, chunk)
 
     block.each(finish)
-    assert_equals(S, lambda r, n: X[r, n] + Z[r, n])
-    assert_equals(
-        Y,
-        lambda r, n: (X[r, n] + Z[r, n] - total(lambda j: X[r, j] + Z[r, j], over=N) / N)
-        * rsqrt(
-            total(lambda j: (X[r, j] + Z[r, j] - total(lambda k: X[r, k] + Z[r, k], over=N) / N) ** 2, over=N) / N
-            + eps[0]
-        )
-        * G[n]
-        + B[n],
-    )
+    sums = formulas.added(elements(X), elements(Z))
+    assert_equals(S, sums)
+    assert_equals(Y, formulas.layer_norm(sums, G, B, eps, N))
 
 
 def moments(block: Block, x: Chunks, eps: Tensor) -> tuple[Fragment, Fragment]:
@@ -107,10 +88,10 @@ def moments(block: Block, x: Chunks, eps: Tensor) -> tuple[Fragment, Fragment]:
         off = where(block.within(v, chunk), v - mean, 0.0)  # beyond the end of a row, v is 0 and not the mean
         return off * off
 
-    return mean, inverse_deviation(block, squared, eps)
+    return mean, inverse_root(block, squared, eps)
 
 
-def inverse_deviation(block: Block, squared: Chunks, eps: Tensor) -> Fragment:
+def inverse_root(block: Block, squared: Chunks, eps: Tensor) -> Fragment:
     """1 / sqrt(mean + eps) of squares along each row."""
     least = load(eps[0], replicated(block.cfg.threads))
     return rsqrt(block.sum(squared) / block.length + least)

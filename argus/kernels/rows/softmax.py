@@ -1,13 +1,15 @@
 """Softmax and log-softmax of rows."""
 
-# ruff: noqa: UP037
 # Reason: an extent in quotes is an extent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 
+from argus.kernels.rows import formulas
 from argus.kernels.rows.configs import CONFIGS
+from argus.kernels.rows.formulas import LOG2_E, elements
 from argus.kernels.schedules.rows import Block, Chunks, Rows
 from argus.language import (
     Fragment,
@@ -17,6 +19,7 @@ from argus.language import (
     bf16,
     ceil_div,
     exp,
+    exp2,
     f16,
     f32,
     kernel,
@@ -25,37 +28,41 @@ from argus.language import (
     maximum,
     registers,
     thread,
-    total,
     where,
 )
 
 
-def maximum_and_sum(block: Block, x: Chunks) -> tuple[Fragment, Fragment]:
-    """The maximum m of each row, and the sum of exp(x - m), in one pass: a larger maximum rescales a thread's sum."""
+def maximum_and_sum(block: Block, x: Chunks, power: Callable[[Fragment], Fragment]) -> tuple[Fragment, Fragment]:
+    """The maximum m of each row, and the sum of power(x - m), in one pass: a larger maximum rescales a thread's sum."""
     if block.cfg.held:
         top = block.across(x(0).max(1, within=thread), maximum)
-        return top, block.sum(lambda chunk: exp(x(chunk) - top))
+        return top, block.sum(lambda chunk: power(x(chunk) - top))
     high, sums = registers(f32, block.layout.partial(1)), registers(f32, block.layout.partial(1))
     high[:], sums[:] = -inf, 0.0
     for chunk in loop(ceil_div(block.length, block.cfg.width)):
         v = x(chunk)
         now = maximum(high, v.max(1, within=thread))
         guard = where(now == -inf, 0.0, now)  # for the subtraction alone: this thread has seen no element yet
-        sums[:] = sums * exp(high - guard) + exp(v - guard).sum(1, within=thread)
+        sums[:] = sums * power(high - guard) + power(v - guard).sum(1, within=thread)
         high[:] = now
     top = block.across(high, maximum)
-    return top, block.across(sums * exp(high - top), add)
+    return top, block.across(sums * power(high - top), add)
+
+
+def fast_exp(x: Fragment) -> Fragment:
+    """exp(x), of the base 2^LOG2_E."""
+    return exp2(x * LOG2_E)
 
 
 def softmax(X: Tensor, Y: Tensor, cfg: Rows) -> None:
-    """Y[r, n] = exp(X[r, n]) / sum over j of exp(X[r, j])."""
+    """Y[r, n] = exp(X[r, n]) / sum over j of exp(X[r, j]), of the base 2^LOG2_E."""
     R, N = X.shape
     block = Block(cfg, R, N)
     x = block.rows(X, -inf)
-    top, sums = maximum_and_sum(block, x)
+    top, sums = maximum_and_sum(block, x, fast_exp)
     scale = 1.0 / sums
-    block.each(lambda chunk: block.store(exp(x(chunk) - top) * scale, Y, chunk))
-    assert_equals(Y, lambda r, n: exp(X[r, n]) / total(lambda j: exp(X[r, j]), over=N))
+    block.each(lambda chunk: block.store(fast_exp(x(chunk) - top) * scale, Y, chunk))
+    assert_equals(Y, formulas.softmax(elements(X), N))
 
 
 def log_softmax(X: Tensor, Y: Tensor, cfg: Rows) -> None:
@@ -63,10 +70,10 @@ def log_softmax(X: Tensor, Y: Tensor, cfg: Rows) -> None:
     R, N = X.shape
     block = Block(cfg, R, N)
     x = block.rows(X, -inf)
-    top, sums = maximum_and_sum(block, x)
+    top, sums = maximum_and_sum(block, x, exp)
     below = log(sums)
     block.each(lambda chunk: block.store(x(chunk) - top - below, Y, chunk))
-    assert_equals(Y, lambda r, n: X[r, n] - log(total(lambda j: exp(X[r, j]), over=N)))
+    assert_equals(Y, formulas.log_softmax(elements(X), N))
 
 
 @kernel(configs=CONFIGS[2])

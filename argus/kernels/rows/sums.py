@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from math import inf
 
+from argus.kernels.rows import formulas
 from argus.kernels.rows.configs import CONFIGS
+from argus.kernels.rows.formulas import elements
 from argus.kernels.rows.softmax import maximum_and_sum
 from argus.kernels.schedules.rows import Block, Rows
 from argus.language import (
@@ -21,13 +23,10 @@ from argus.language import (
     f32,
     i32,
     kernel,
-    load,
     log,
     maximum,
     minimum,
     scalar,
-    total,
-    where,
 )
 
 
@@ -36,7 +35,7 @@ def row_sum(X: Tensor, Y: Tensor, cfg: Rows) -> None:
     R, N = X.shape
     block = Block(cfg, R, N)
     block.store_one(block.sum(block.rows(X)), Y)
-    assert_equals(Y, lambda r: total(lambda j: X[r, j], over=N))
+    assert_equals(Y, formulas.summed(elements(X), N))
 
 
 def row_mean(X: Tensor, Y: Tensor, cfg: Rows) -> None:
@@ -44,30 +43,25 @@ def row_mean(X: Tensor, Y: Tensor, cfg: Rows) -> None:
     R, N = X.shape
     block = Block(cfg, R, N)
     block.store_one(block.sum(block.rows(X)) / N, Y)
-    assert_equals(Y, lambda r: total(lambda j: X[r, j], over=N) / N)
+    assert_equals(Y, formulas.mean(elements(X), N))
 
 
 def cross_entropy(X: Tensor, target: Tensor, Y: Tensor, cfg: Rows) -> None:
-    """Y[r] = log(sum over j of exp(X[r, j])) - X[r, t], where t = target[r, 0]; 0 where t is no column.
+    """Y[r] = log(sum over j of exp(X[r, j])) - X[r, t], where t is target[r, 0], or the nearest column to it.
 
-    target: 64-bit integers below 2^31 as pairs of 32 bits, low ones first.
+    target: 64-bit integers as pairs of 32 bits, low ones first; only the low ones are read.
     """
     R, N = X.shape
     assume(N >= 1)
     block = Block(cfg, R, N)
-    top, sums = maximum_and_sum(block, block.rows(X, -inf))
+    top, sums = maximum_and_sum(block, block.rows(X, -inf), exp)
 
     def column(r: Int) -> Int:
-        return scalar(target[r, 0])
+        return maximum(0, minimum(scalar(target[r, 0]), N - 1))
 
-    def within(r: Int) -> Int:
-        return maximum(0, minimum(column(minimum(r, R - 1)), N - 1))
-
-    picked = block.of_rows(X.gather((R,), lambda r: (r, within(r))))
+    picked = block.of_rows(X.gather((R,), lambda r: (r, column(minimum(r, R - 1)))))
     block.store_one(log(sums) + (top - picked), Y)
-    assert_equals(
-        Y, lambda r: log(total(lambda j: exp(X[r, j]), over=N)) - X[r, maximum(0, minimum(column(r), N - 1))]
-    )
+    assert_equals(Y, formulas.cross_entropy(elements(X), column, N))
 
 
 @kernel(configs=CONFIGS[2])

@@ -25,7 +25,6 @@ from argus.language import (
     first_thread,
     load,
     loop,
-    maximum,
     registers,
     shared,
     sm_90a,

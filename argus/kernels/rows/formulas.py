@@ -1,0 +1,79 @@
+"""The formulas that row kernels claim of their outputs, as functions of a row r and a column n.
+
+Elements of tensors are values here, of which type checkers know no type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from argus.language import Int, Tensor, exp, exp2, log, rsqrt, total
+
+Element = Callable[[Int, Int], Any]
+OfRow = Callable[[Int], Any]
+LOG2_E = 1.4426950408889634
+"""The nearest number to log2(e): exp(x) is exp2(x log2(e)), and the hardware has powers of 2."""
+
+
+def elements(tensor: Tensor) -> Element:
+    of: Any = tensor
+    return lambda r, n: of[r, n]
+
+
+def added(x: Element, z: Element) -> Element:
+    return lambda r, n: x(r, n) + z(r, n)
+
+
+def summed(x: Element, length: Int) -> OfRow:
+    """The sum of each row."""
+    return lambda r: _over(lambda j: x(r, j), length)
+
+
+def mean(x: Element, length: Int) -> OfRow:
+    return lambda r: summed(x, length)(r) / length
+
+
+def softmax(x: Element, length: Int) -> Element:
+    """exp(x[r, n]) / sum over j of exp(x[r, j]), of the base 2^LOG2_E, which is e to within 1e-16."""
+    return lambda r, n: exp2(x(r, n) * LOG2_E) / _over(lambda j: exp2(x(r, j) * LOG2_E), length)
+
+
+def log_sum_exp(x: Element, length: Int) -> OfRow:
+    return lambda r: log(_over(lambda j: exp(x(r, j)), length))
+
+
+def log_softmax(x: Element, length: Int) -> Element:
+    return lambda r, n: x(r, n) - log_sum_exp(x, length)(r)
+
+
+def rms_norm(x: Element, weight: Tensor, eps: Tensor, length: Int) -> Element:
+    """x / sqrt(mean of x^2 + eps), times the weight of its column."""
+    w: Any = weight
+    return lambda r, n: x(r, n) * w[n] * _inverse_root(lambda j: x(r, j) ** 2, eps, length)
+
+
+def layer_norm(x: Element, weight: Tensor, bias: Tensor, eps: Tensor, length: Int) -> Element:
+    """(x - mean) / sqrt(variance + eps), times the weight of its column, plus its bias."""
+    w: Any = weight
+    b: Any = bias
+
+    def centred(r: Int, n: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
+        return x(r, n) - mean(x, length)(r)
+
+    return lambda r, n: centred(r, n) * _inverse_root(lambda j: centred(r, j) ** 2, eps, length) * w[n] + b[n]
+
+
+def cross_entropy(x: Element, column: Callable[[Int], Int], length: Int) -> OfRow:
+    """log of the sum of exp(x[r]), less the score of the row's column."""
+    return lambda r: log_sum_exp(x, length)(r) - x(r, column(r))
+
+
+def _inverse_root(squares: Callable[[Int], Any], eps: Tensor, length: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
+    e: Any = eps
+    return rsqrt(_over(squares, length) / length + e[0])
+
+
+def _over(term: Callable[[Int], Any], length: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
+    """The sum over the columns of a row."""
+    return total(term, over=length)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from argus.core.verdict import ProgramReport, Proved, Refuted, Report, Unknown, Vacuous
     from argus.ops.attention import attention
     from argus.ops.matmul import matmul
+    from argus.ops.rows import cross_entropy, layer_norm, log_softmax, rms_norm, row_mean, row_sum, softmax
     from argus.ops.scaled_matmul import scaled_matmul
     from argus.search.run import optimize
     from argus.solvers.choice import use_solver
@@ -36,10 +37,17 @@ __all__ = [
     "__version__",
     "attention",
     "build",
+    "cross_entropy",
     "interpret",
+    "layer_norm",
+    "log_softmax",
     "matmul",
     "optimize",
+    "rms_norm",
+    "row_mean",
+    "row_sum",
     "scaled_matmul",
+    "softmax",
     "suggest_invariants",
     "use_solver",
     "verify",
@@ -57,10 +65,17 @@ _HOMES = {
     "Vacuous": "argus.core.verdict",
     "attention": "argus.ops.attention",
     "build": "argus.verifier.api",
+    "cross_entropy": "argus.ops.rows",
     "interpret": "argus.verifier.api",
+    "layer_norm": "argus.ops.rows",
+    "log_softmax": "argus.ops.rows",
     "matmul": "argus.ops.matmul",
     "optimize": "argus.search.run",
+    "rms_norm": "argus.ops.rows",
+    "row_mean": "argus.ops.rows",
+    "row_sum": "argus.ops.rows",
     "scaled_matmul": "argus.ops.scaled_matmul",
+    "softmax": "argus.ops.rows",
     "suggest_invariants": "argus.verifier.suggest",
     "use_solver": "argus.solvers.choice",
     "verify": "argus.verifier.api",

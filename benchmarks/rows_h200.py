@@ -13,16 +13,19 @@ import json
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from argus.kernels.config_names import config_of, name_of
-from argus.kernels.rows import norms, softmax
+from argus.kernels.rows import norms, softmax, sums
+from argus.kernels.rows.configs import CONFIGS, choose
 from argus.kernels.schedules.rows import Rows
 from argus.language import Template
 
@@ -31,92 +34,145 @@ ROUNDS, CHECKED = 8, 120
 BYTES = 1 << 28
 """Bytes of a timed input: more than the L2 cache holds."""
 LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768, 65536)
+OTHERS = (1, 5, 64, 100, 257, 510, 1000, 1025, 4097, 9002, 10001)
+"""Lengths of rows whose configurations are checked too."""
+EPS = 1e-5
+_LONG = 16384
 GUARD = 4096
 """Elements before and after an output that must stay as they are."""
-CLOSE = {"bf16": 2.0**-7, "f16": 2.0**-10, "f32": 2.0**-17}
+CLOSE = {"bf16": 2.0**-7, "f16": 2.0**-10, "f32": 2.0**-15}
 """The largest error of an element, relative to 1 and its size."""
 NAMES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
 Arrays = dict[str, Any]
 
 
+Operands = Callable[[Any, int, int, Any], Arrays]
+"""Makes inputs by name: of torch, R rows, N columns, and a type."""
+
+
 @frozen
 class Family:
-    """A kernel family. kernels: by element type. operands: makes the inputs by name, of R rows of N elements.
+    """A kernel family. kernels: by element type. outputs: computes each by torch, in the type of the inputs.
 
-    exact: the outputs by name, in float64, or by torch in the type of the inputs.
+    single: the kernel's output is in f32. sums: outputs are sums of all elements of a row, with errors in proportion.
     """
 
     kernels: Mapping[str, Template]
-    operands: Callable[[Any, int, int, Any], Arrays]
+    operands: Operands
     outputs: Mapping[str, Callable[[Any, Arrays], Any]]
-    torch: Callable[[Any, Arrays], Any]
-    reduces: bool = field(default=False)
+    single: bool = False
+    sums: bool = False
+
+    def by_torch(self, torch: Any, given: Arrays) -> tuple[Any, ...]:  # noqa: ANN401 reason: untyped
+        return tuple(make(torch, given) for make in self.outputs.values())
+
+    def room(self, torch: Any, given: Arrays) -> Arrays:  # noqa: ANN401 reason: untyped
+        """Outputs of the kernel, by name."""
+        kind = {"dtype": torch.float32} if self.single else {}
+        return {name: torch.empty_like(make(torch, given), **kind) for name, make in self.outputs.items()}
 
 
 def _x(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noqa: ANN401 reason: untyped
     return {"X": torch.randn((rows, length), device="cuda", dtype=dtype) * 2}
 
 
-def _weighted(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noqa: ANN401 reason: untyped
-    weights = {"G": torch.randn(length, device="cuda", dtype=dtype)}
-    return _x(torch, rows, length, dtype) | weights | {"eps": torch.full((1,), 1e-5, device="cuda")}
+def _x_z(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noqa: ANN401 reason: untyped
+    return _x(torch, rows, length, dtype) | {"Z": _x(torch, rows, length, dtype)["X"]}
 
 
-def _by_type(bf16: Template, f16: Template, f32: Template) -> Mapping[str, Template]:
-    return {"bf16": bf16, "f16": f16, "f32": f32}
+def _weighted(of: Operands, *names: str) -> Operands:
+    def operands(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noqa: ANN401 reason: untyped
+        weights = {name: torch.randn(length, device="cuda", dtype=dtype) for name in names}
+        return of(torch, rows, length, dtype) | weights | {"eps": torch.full((1,), EPS, device="cuda")}
+
+    return operands
 
 
-def _normed(torch: Any, x: Any, g: Any) -> Any:  # noqa: ANN401 reason: untyped
-    return torch.nn.functional.rms_norm(x, x.shape[-1:], g, 1e-5)
+def _with_target(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noqa: ANN401 reason: untyped
+    target = torch.randint(length, (rows,), device="cuda")
+    return _x(torch, rows, length, dtype) | {"target": target.view(torch.int32).view(rows, 2)}
+
+
+def _kernels(module: Any, name: str) -> Mapping[str, Template]:  # noqa: ANN401 reason: a module
+    return {dtype: getattr(module, f"{name}_{dtype}") for dtype in NAMES}
+
+
+def _rms_norm(torch: Any, x: Any, of: Arrays) -> Any:  # noqa: ANN401 reason: untyped
+    return torch.nn.functional.rms_norm(x, x.shape[-1:], of["G"], EPS)
+
+
+def _layer_norm(torch: Any, x: Any, of: Arrays) -> Any:  # noqa: ANN401 reason: untyped
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], of["G"], of["B"], EPS)
+
+
+def _stored_sum(of: Arrays) -> Any:  # noqa: ANN401 reason: untyped
+    """X + Z as a kernel stores it: rounded to the type of its inputs, which may be given here in float64."""
+    return (of["X"] + of["Z"]).to(of.get("type", of["X"].dtype)).to(of["X"].dtype)
+
+
+def _cross_entropy(torch: Any, of: Arrays) -> Any:  # noqa: ANN401 reason: untyped
+    return torch.nn.functional.cross_entropy(of["X"], of["target"][:, 0].long(), reduction="none")
 
 
 FAMILIES: Mapping[str, Family] = {
-    "softmax": Family(
-        _by_type(softmax.softmax_bf16, softmax.softmax_f16, softmax.softmax_f32),
-        _x,
-        {"Y": lambda torch, of: torch.softmax(of["X"], -1)},
-        lambda torch, of: torch.softmax(of["X"], -1),
+    "softmax": Family(_kernels(softmax, "softmax"), _x, {"Y": lambda torch, of: torch.softmax(of["X"], -1)}),
+    "log_softmax": Family(
+        _kernels(softmax, "log_softmax"), _x, {"Y": lambda torch, of: torch.log_softmax(of["X"], -1)}
     ),
     "rms_norm": Family(
-        _by_type(norms.rms_norm_bf16, norms.rms_norm_f16, norms.rms_norm_f32),
-        _weighted,
-        {"Y": lambda torch, of: _normed(torch, of["X"], of["G"])},
-        lambda torch, of: _normed(torch, of["X"], of["G"]),
+        _kernels(norms, "rms_norm"), _weighted(_x, "G"), {"Y": lambda torch, of: _rms_norm(torch, of["X"], of)}
     ),
+    "rms_norm_of_sum": Family(
+        _kernels(norms, "rms_norm_of_sum"),
+        _weighted(_x_z, "G"),
+        {"S": lambda _, of: of["X"] + of["Z"], "Y": lambda torch, of: _rms_norm(torch, _stored_sum(of), of)},
+    ),
+    "layer_norm": Family(
+        _kernels(norms, "layer_norm"),
+        _weighted(_x, "G", "B"),
+        {"Y": lambda torch, of: _layer_norm(torch, of["X"], of)},
+    ),
+    "layer_norm_of_sum": Family(
+        _kernels(norms, "layer_norm_of_sum"),
+        _weighted(_x_z, "G", "B"),
+        {"S": lambda _, of: of["X"] + of["Z"], "Y": lambda torch, of: _layer_norm(torch, _stored_sum(of), of)},
+    ),
+    "row_sum": Family(_kernels(sums, "row_sum"), _x, {"Y": lambda _, of: of["X"].sum(-1)}, sums=True),
+    "row_mean": Family(_kernels(sums, "row_mean"), _x, {"Y": lambda _, of: of["X"].mean(-1)}),
+    "cross_entropy": Family(_kernels(sums, "cross_entropy"), _with_target, {"Y": _cross_entropy}, single=True),
 }
 
 
-def variants() -> dict[str, tuple[Template, Rows]]:
-    """The family's template and configuration of each variant, by a name `family.type.configuration`."""
-    return {
-        f"{family}.{dtype}.{name}": (template, config)
-        for family, of in FAMILIES.items()
-        for dtype, template in of.kernels.items()
-        for name, config in explored(dtype).items()
-    }
+def variants(*, explore: bool) -> dict[str, tuple[Template, Rows]]:
+    """The template and configuration of each variant, by a name `family.type.configuration`.
+
+    Those that are chosen for the lengths timed and for those checked; explore: others too.
+    """
+    found: dict[str, tuple[Template, Rows]] = {}
+    for family, of in FAMILIES.items():
+        for dtype, template in of.kernels.items():
+            size = 4 if dtype == "f32" else 2
+            configs = {name: CONFIGS[size][name] for name in (choose(size, each) for each in (*LENGTHS, *OTHERS))}
+            configs |= {name_of(each): each for each in (_explored(16 // size) if explore else ())}
+            found |= {f"{family}.{dtype}.{name}": (template, config) for name, config in configs.items()}
+    return found
 
 
-def explored(dtype: str) -> dict[str, Rows]:
-    v = 4 if dtype == "f32" else 8
-    found = [
-        *(Rows(threads=t, rows=t // 32, vector=v, steps=s) for t in (128, 256) for s in (1, 2, 4, 8)),
-        *(Rows(threads=128, vector=v, steps=s) for s in (1, 2, 4, 8)),
-        *(Rows(threads=256, vector=v, steps=s) for s in (1, 2, 4, 8)),
-        *(Rows(threads=512, vector=v, steps=s) for s in (1, 2, 4, 8)),
-        *(Rows(threads=1024, vector=v, steps=s) for s in (2, 4, 8)),
-        *(Rows(threads=t, vector=v, steps=s, held=False) for t, s in ((256, 2), (512, 2), (512, 4), (1024, 1), (1024, 2))),
-    ]
-    return {name_of(each): each for each in found} if dtype == "bf16" else {}
+def _explored(vector: int) -> Iterator[Rows]:
+    for threads, elements in product((128, 256, 512, 1024), (8, 16, 32)):
+        for held in (True, False):
+            if elements >= vector and (threads > 128 or held):
+                yield Rows(threads, 1, vector, elements // vector, held)
 
 
-def build(names: Sequence[str], *, unproved: bool) -> int:
+def build(names: Sequence[str], *, unproved: bool, explore: bool) -> int:
     from argus.core.verdict import Proved  # noqa: PLC0415 reason: the GPU's machine has no solver
     from argus.emit.build import build as compiled  # noqa: PLC0415 reason: as above
     from argus.verifier.kernel import verify  # noqa: PLC0415 reason: as above
 
     FOLDER.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for name, (template, config) in variants().items():
+    for name, (template, config) in variants(explore=explore).items():
         if names and not any(name.startswith(each) for each in names):
             continue
         shutil.rmtree(FOLDER / name, ignore_errors=True)
@@ -154,15 +210,17 @@ def error(torch: Any, family: Family, kernel: Any, shape: tuple[int, int], dtype
     """The largest error of the outputs; nan where an element was not written, inf where a guard zone was."""
     given = family.operands(torch, *shape, getattr(torch, NAMES[dtype]))
     doubled = {name: each.double() if each.is_floating_point() else each for name, each in given.items()}
+    doubled["type"] = given["X"].dtype
     exact = {name: make(torch, doubled) for name, make in family.outputs.items()}
-    held = {name: guarded(torch, make(torch, given)) for name, make in family.outputs.items()}
+    held = {name: guarded(torch, each) for name, each in family.room(torch, given).items()}
     bound(torch, kernel, given, {name: inside for name, (inside, _) in held.items()})()
     torch.cuda.synchronize()
     worst = 0.0
     for name, (inside, whole) in held.items():
         if not bool((whole[:GUARD] == 1).all()) or not bool((whole[-GUARD:] == 1).all()):
             return float("inf")
-        off = (inside.double() - exact[name]).abs() / (1 + exact[name].abs())
+        least = shape[1] ** 0.5 if family.sums else 1.0
+        off = (inside.double() - exact[name]).abs() / (least + exact[name].abs())
         worst = max(worst, off.max().item()) if not bool(off.isnan().any()) else float("nan")
     return worst
 
@@ -174,8 +232,12 @@ def checked(config: Rows, count: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for number in range(count):
         most = max(1, longest // config.vector)
-        units = random.choice((1, most, max(1, most - 1), most // 2 + 1)) if number % 3 == 0 else random.randint(1, most)
-        found.append((random.choice((1, 2, 3, 7, config.rows, config.rows + 1, random.randint(1, 700))), units * config.vector))
+        units = (
+            random.choice((1, most, max(1, most - 1), most // 2 + 1)) if number % 3 == 0 else random.randint(1, most)
+        )
+        found.append(
+            (random.choice((1, 2, 3, 7, config.rows, config.rows + 1, random.randint(1, 700))), units * config.vector)
+        )
     return found
 
 
@@ -193,20 +255,22 @@ def is_right(torch: Any, name: str, kernel: Any, count: int) -> bool:  # noqa: A
 
 def fits(config: Rows, length: int) -> bool:
     """Whether the configuration is worth timing at this length."""
-    return length % config.vector == 0 and (config.width // 2 < length <= config.width if config.held else length >= 16384)
+    return length % config.vector == 0 and (
+        config.width // 2 < length <= config.width if config.held else length >= 16384
+    )
 
 
 def timed(torch: Any, name: str, kernels: Mapping[str, Any], length: int, chosen: argparse.Namespace) -> list[Arrays]:  # noqa: ANN401 reason: untyped
     timing = import_module("argus.runtime.cuda.timing")
-    family, dtype = FAMILIES[name.split(".")[0]], name.split(".")[1]
+    family, dtype = FAMILIES[name.split(".", maxsplit=1)[0]], name.split(".")[1]
     kind = getattr(torch, NAMES[dtype])
     given = family.operands(torch, BYTES // kind.itemsize // length, length, kind)
-    outs = {key: torch.empty_like(make(torch, given)) for key, make in family.outputs.items()}
-    compiled = torch.compile(lambda given: family.torch(torch, given), dynamic=False)
+    outs = family.room(torch, given)
+    compiled = torch.compile(partial(family.by_torch, torch), dynamic=False)
     copied = torch.empty_like(given["X"])
     calls: dict[str, Callable[[], object]] = {
         "copy": lambda: copied.copy_(given["X"]),
-        "torch": lambda: family.torch(torch, given),
+        "torch": lambda: family.by_torch(torch, given),
         "compiled": lambda: compiled(given),
     }
     if chosen.eager:
@@ -222,19 +286,22 @@ def timed(torch: Any, name: str, kernels: Mapping[str, Any], length: int, chosen
     watch = timing.Stopwatch(next(iter(kernels.values())).driver, torch.cuda.current_stream().cuda_stream, hold)
     regime = timing.Regime("sustained", 0.0, chosen.burst, 1)
     times = timing.time_interleaved(watch, calls, regime, chosen.rounds)
-    moved = 2 * BYTES
-    rows = [
+    moved = sum(each.numel() * each.itemsize for each in (*given.values(), *outs.values()))
+    rows: list[Arrays] = [
         {
             "family": name,
             "length": length,
             "name": each,
             "terabytes": 1e-9 * moved / times.median(each),
+            "share": statistics.median(times.ratios(each, "copy")) * moved / (2 * BYTES),
             "ratios": {peer: statistics.median(times.ratios(each, peer)) for peer in theirs},
         }
         for each in calls
+        if each != "copy"
     ]
-    said = ", ".join(f"{r['name']} {r['terabytes']:.2f} ({r['ratios']['copy']:.3f})" for r in sorted(rows, key=lambda r: -r["terabytes"]))
-    print(f"{name} {length}: {said}", flush=True)
+    best = sorted(rows, key=lambda row: row["share"], reverse=True)
+    said = ", ".join(f"{row['name']} {row['share']:.3f}" for row in best)
+    print(f"{name} {length}: share of a copy's {1e-9 * 2 * BYTES / times.median('copy'):.2f} TB/s: {said}", flush=True)
     return rows
 
 
@@ -263,15 +330,20 @@ def main() -> int:
     description, _, _ = (__doc__ or "").partition("\n")
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("part", choices=("build", "run"))
-    parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="only variants of these prefixes")
+    parser.add_argument(
+        "--names", type=lambda text: text.split(","), default=[], help="only variants of these prefixes"
+    )
     parser.add_argument("--unproved", action="store_true", help="build without verifying, for experiments")
+    parser.add_argument("--explore", action="store_true", help="build other configurations too")
     parser.add_argument("--out", type=Path, default=FOLDER)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--burst", type=float, default=12.0, help="milliseconds of a measurement")
     parser.add_argument("--checked", type=int, default=CHECKED, help="random shapes to check each variant on")
     parser.add_argument("--eager", action="store_true", help="leave torch.compile out")
     chosen = parser.parse_args()
-    return build(chosen.names, unproved=chosen.unproved) if chosen.part == "build" else run(chosen)
+    return (
+        build(chosen.names, unproved=chosen.unproved, explore=chosen.explore) if chosen.part == "build" else run(chosen)
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The shipped configurations: every kernel and program of products in `argus.kernels`, and sizes to run each at.
 
-Attention has other sizes, and checks of its own: `attention_h200.py`, `attention_windows_h200.py` and tests/kernels.
+Attention and the kernels of rows have other sizes, and checks of their own: `attention_h200.py`,
+`attention_windows_h200.py`, `rows_h200.py`, and tests/kernels.
 """
 
 from __future__ import annotations
@@ -74,8 +75,9 @@ def is_traced(value: object) -> bool:
 def shipped() -> Iterator[Shipped]:
     """Every configuration of every family; kernels that only programs launch have no configurations of their own."""
     for name, template in families():
-        module = template.function.__module__.rpartition(".")[2]
-        if module not in ("attention", "windowed_attention"):
+        whole = template.function.__module__
+        module = whole.rpartition(".")[2]
+        if module not in ("attention", "windowed_attention") and not whole.startswith("argus.kernels.rows."):
             yield from (Shipped(module, name, config, template) for config in template.configs)
 
 

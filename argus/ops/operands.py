@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from attrs import frozen
 
@@ -40,6 +40,9 @@ class Tensor(Protocol):
     def clone(self) -> Self: ...
     def zero_(self) -> Self: ...
     def new_empty(self, shape: tuple[int, ...]) -> Self: ...
+
+
+T = TypeVar("T", bound=Tensor)
 
 
 @frozen
@@ -138,7 +141,7 @@ def _is_readable(tensor: Tensor) -> bool:
     return (sizes[-1] == 1 or strides[-1] == 1) and all(step > 0 and step % (_CHUNK // _BYTES) == 0 for step in steps)
 
 
-def copy_aligned(tensor: Tensor) -> Tensor:
+def copy_aligned(tensor: T) -> T:
     """The tensor, row-major and aligned to 16 bytes; copied if it is not."""
     made = tensor.contiguous()
     return made.clone() if made.data_ptr() % _CHUNK else made

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from argus.language import Int, Tensor, exp, exp2, log, rsqrt, total
+from argus.language import Int, Tensor, exp2, log2, rsqrt, total
 
 Element = Callable[[Int, Int], Any]
 OfRow = Callable[[Int], Any]
@@ -40,7 +40,8 @@ def softmax(x: Element, length: Int) -> Element:
 
 
 def log_sum_exp(x: Element, length: Int) -> OfRow:
-    return lambda r: log(_over(lambda j: exp(x(r, j)), length))
+    """log(sum over j of exp(x[r, j])), of the base 2^LOG2_E."""
+    return lambda r: log2(_over(lambda j: exp2(x(r, j) * LOG2_E), length)) / LOG2_E
 
 
 def log_softmax(x: Element, length: Int) -> Element:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 
 from argus.kernels.rows import formulas
@@ -18,12 +17,11 @@ from argus.language import (
     assert_equals,
     bf16,
     ceil_div,
-    exp,
     exp2,
     f16,
     f32,
     kernel,
-    log,
+    log2,
     loop,
     maximum,
     registers,
@@ -32,21 +30,21 @@ from argus.language import (
 )
 
 
-def maximum_and_sum(block: Block, x: Chunks, power: Callable[[Fragment], Fragment]) -> tuple[Fragment, Fragment]:
-    """The maximum m of each row, and the sum of power(x - m), in one pass: a larger maximum rescales a thread's sum."""
+def maximum_and_sum(block: Block, x: Chunks) -> tuple[Fragment, Fragment]:
+    """The maximum m of each row, and the sum of exp(x - m), in one pass: a larger maximum rescales a thread's sum."""
     if block.cfg.held:
         top = block.across(x(0).max(1, within=thread), maximum)
-        return top, block.sum(lambda chunk: power(x(chunk) - top))
+        return top, block.sum(lambda chunk: fast_exp(x(chunk) - top))
     high, sums = registers(f32, block.layout.partial(1)), registers(f32, block.layout.partial(1))
     high[:], sums[:] = -inf, 0.0
     for chunk in loop(ceil_div(block.length, block.cfg.width)):
         v = x(chunk)
         now = maximum(high, v.max(1, within=thread))
         guard = where(now == -inf, 0.0, now)  # for the subtraction alone: this thread has seen no element yet
-        sums[:] = sums * power(high - guard) + power(v - guard).sum(1, within=thread)
+        sums[:] = sums * fast_exp(high - guard) + fast_exp(v - guard).sum(1, within=thread)
         high[:] = now
     top = block.across(high, maximum)
-    return top, block.across(sums * power(high - top), add)
+    return top, block.across(sums * fast_exp(high - top), add)
 
 
 def fast_exp(x: Fragment) -> Fragment:
@@ -59,7 +57,7 @@ def softmax(X: Tensor, Y: Tensor, cfg: Rows) -> None:
     R, N = X.shape
     block = Block(cfg, R, N)
     x = block.rows(X, -inf)
-    top, sums = maximum_and_sum(block, x, fast_exp)
+    top, sums = maximum_and_sum(block, x)
     scale = 1.0 / sums
     block.each(lambda chunk: block.store(fast_exp(x(chunk) - top) * scale, Y, chunk))
     assert_equals(Y, formulas.softmax(elements(X), N))
@@ -70,8 +68,8 @@ def log_softmax(X: Tensor, Y: Tensor, cfg: Rows) -> None:
     R, N = X.shape
     block = Block(cfg, R, N)
     x = block.rows(X, -inf)
-    top, sums = maximum_and_sum(block, x, exp)
-    below = log(sums)
+    top, sums = maximum_and_sum(block, x)
+    below = log2(sums) / LOG2_E
     block.each(lambda chunk: block.store(x(chunk) - top - below, Y, chunk))
     assert_equals(Y, formulas.log_softmax(elements(X), N))
 

@@ -97,8 +97,9 @@ class Block:
         return self._chunks(lambda i: (a(i) + b(i)).to(one.dtype))
 
     def columns(self, source: Tensor) -> Chunks:
-        """The elements of a vector that has one for each column."""
-        return self._chunks(lambda i: load(source.tile((self.cfg.width,), (i,)), self.layout.axis(1), edge=0))
+        """The elements of a vector that has one for each column: loaded where they are used, which saves registers."""
+        by = self.layout.axis(1)
+        return lambda i: load(source.tile((self.cfg.width,), (i,)), by, edge=0).to(f32)
 
     def _chunks(self, loaded: Chunks) -> Chunks:
         if not self.cfg.held:

@@ -1,1 +1,1 @@
-"""Operators on GPU tensors: `matmul` and `scaled_matmul`."""
+"""Operators on GPU tensors: matrix products, attention, and operators along the last axis."""

@@ -23,7 +23,7 @@ from argus.core.values.rewriting import nodes as values_in
 from argus.core.walk import evaluate
 from argus.interp.memory.loading import outputs
 from argus.interp.programs import launch_sizes
-from argus.verifier.reference import F32_ROUNDING, Exact, Rows, rounding_of
+from argus.verifier.reference import F32_ROUNDING, Exact, Rows, rounding_of, when_stored
 
 Array = npt.NDArray[Any]
 MOST_TERMS = 1 << 27
@@ -129,7 +129,7 @@ def _claimed(claim: _Claim, given: Mapping[str, Array], like: Array, seed: int) 
     value, error = made.value.transpose(back), made.error.transpose(back)
     with np.errstate(all="ignore"):
         rounded = value.astype(like.dtype).astype(np.float64)
-        bound = error + rounding_of(like.dtype) * (np.abs(value) + error)
+        bound = when_stored(value, error, like.dtype)
     open_ = np.isnan(bound) | np.isnan(value)
     if where is not TRUE:
         meant = np.asarray(evaluate(where, claim.sizes, list(mesh), integers), np.bool_)

@@ -22,7 +22,7 @@ from argus.core.index import Coord, Read, Symbol
 from argus.core.ir import Assert, Covers, Kernel, Tag, WrittenOnce, walk
 from argus.core.walk import evaluate, mentions, symbols
 from argus.verifier.formula_values import COMPARED, NoValueError, Value, aligned, apply, cast_to, rounded, with_holes
-from argus.verifier.reference import F32_ROUNDING, Exact, rounding_of
+from argus.verifier.reference import F32_ROUNDING, Exact, rounding_of, when_stored
 from argus.verifier.tagged_arrays import Known, Record, record_of
 
 Array = npt.NDArray[Any]
@@ -95,8 +95,7 @@ class Formula:
                 exact, error = self._value(arrays)
         except (NoValueError, ValueError, MemoryError):
             return None
-        unit = rounding_of(dtype.numpy)
-        return exact, error + unit * (np.abs(exact) + error)
+        return exact, when_stored(exact, error, dtype.numpy)
 
     def _value(self, arrays: Mapping[str, Array]) -> tuple[Exact, Exact]:
         claimed, value, shape = self._claimed(), _Parser(self, arrays).value(), arrays[self.output].shape

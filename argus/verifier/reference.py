@@ -44,6 +44,8 @@ MOST_PRODUCTS = 1 << 32
 """The most products that the float64 reference computes; of larger outputs only some rows are compared."""
 _ROUNDINGS = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8, "float8_e4m3fn": 2.0**-4}
 """Largest relative error of rounding to a type; integers are exact."""
+_SUBNORMAL_ROUNDINGS = {"float16": 2.0**-25, "float8_e4m3fn": 2.0**-10}
+"""Largest error of rounding below a type's normal numbers, where it has few exponents."""
 INTERPRETED = 8
 """Allowed difference between GPU and interpreter, in roundings of the output's type at its largest element."""
 
@@ -167,6 +169,11 @@ def _largest(array: Exact) -> float:
 def rounding_of(dtype: np.dtype[Any]) -> float:
     """Largest relative error of rounding to a type."""
     return _ROUNDINGS.get(dtype.name, 0.0)
+
+
+def when_stored(exact: Exact, error: Exact, dtype: np.dtype[Any]) -> Exact:
+    """The error bound of values within this error of exact ones, once they are rounded to a type."""
+    return error + rounding_of(dtype) * (np.abs(exact) + error) + _SUBNORMAL_ROUNDINGS.get(dtype.name, 0.0)
 
 
 def claimed_contraction(kernel: Kernel) -> Contraction | None:

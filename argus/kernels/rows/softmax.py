@@ -56,10 +56,10 @@ def softmax(X: Tensor, Y: Tensor, cfg: Rows) -> None:
     """Y[r, n] = exp(X[r, n]) / sum over j of exp(X[r, j]), of the base 2^LOG2_E."""
     R, N = X.shape
     block = Block(cfg, R, N)
-    x = block.rows(X, -inf)
-    top, sums = maximum_and_sum(block, x)
+    scores = block.rows(X, -inf)
+    top, sums = maximum_and_sum(block, scores)
     scale = 1.0 / sums
-    block.each(lambda chunk: block.store(fast_exp(x(chunk) - top) * scale, Y, chunk))
+    block.each(lambda chunk: block.store(fast_exp(scores(chunk) - top) * scale, Y, chunk))
     assert_equals(Y, formulas.softmax(elements(X), N))
 
 

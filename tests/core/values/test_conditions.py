@@ -3,12 +3,13 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isnan
 
-from argus.core.algebra import le, lt, mul
+from argus.core.algebra import le, lt, minimum, mul
+from argus.core.index import Index
 from argus.core.query import Budget, Sat, Unsat
 from argus.core.values.conditions import Apart, Certain, Integers
 from argus.core.values.equality import Different, Equal, Undecided, equal
 from argus.core.values.evaluation import Evaluation, seeded
-from argus.core.values.expr import choose, compare, element, expr, fn, infinity
+from argus.core.values.expr import Expr, choose, compare, element, expr, fn, infinity
 from argus.core.walk import symbols
 from argus.solvers.z3_backend import Z3
 from tests.core.values.formulas import NONE, B, C, K, N, R, exp, greatest, log, product, size, total, v_c, x
@@ -29,6 +30,17 @@ def test_what_the_formula_divides_by_is_the_formula_s_own_condition() -> None:
 
     assert isinstance(answer, Equal)
     assert [type(each) for each in answer.conditions] == [Apart]
+
+
+def test_conditions_are_compared_where_the_facts_decide_their_minima() -> None:
+    def root(length: Index) -> Expr:
+        return fn("sqrt", S + total(0, length, lambda j: (x(j) + v_c) * (x(j) + v_c)))
+
+    clipped, held = minimum(N, K), (le(N, K),)
+
+    assert isinstance(equal(root(clipped), root(N), held), Equal)
+    assert not isinstance(equal(root(clipped), root(N)), Equal)
+    assert not isinstance(equal(root(clipped), root(K), held), Equal)
 
 
 def test_a_split_needs_its_order_which_a_solver_answers() -> None:

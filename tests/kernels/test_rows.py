@@ -1,0 +1,143 @@
+"""Kernels of rows: proved, their text computes what the interpreter does, and twins of one edit are not proved."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+from attrs import evolve
+
+from argus.core.query import Budget
+from argus.core.verdict import Proved
+from argus.kernels.rows import norms, softmax, sums
+from argus.kernels.rows.configs import CONFIGS, LADDERS, choose
+from argus.kernels.schedules import rows as schedule
+from argus.kernels.schedules.rows import WARP, Rows
+from argus.language import Template
+from argus.runtime.cpu.validate import validate
+from argus.verifier.kernel import verify
+
+FAMILIES = {
+    name: each
+    for module in (norms, softmax, sums)
+    for name, each in vars(module).items()
+    if isinstance(each, Template) and name == each.name
+}
+FEW = (
+    "rows_threads128_rows16_steps1",
+    "rows_threads128_rows4_vector1_steps16",
+    "rows_threads128",
+    "rows_threads512_noheld",
+)
+"""Rows by half a warp, by a warp without vectors, by a block, and of any length."""
+NO_RUNS = evolve(Budget(), runs=0)
+
+
+BFLOATS = [each for each in FAMILIES if each.endswith("bf16")]
+
+
+def is_proved(name: str, config: str, solver: str) -> bool:
+    verdict = verify(FAMILIES[name], config=config, solver=solver, budget=NO_RUNS).verdict
+    return isinstance(verdict, Proved) and {"I4", "I39"} <= dict(verdict.coverage).keys()
+
+
+@pytest.mark.parametrize("config", FEW)
+@pytest.mark.parametrize("name", BFLOATS)
+def test_a_configuration_of_each_kind_is_proved(name: str, config: str) -> None:
+    assert is_proved(name, config, "z3")
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("config", FEW)
+@pytest.mark.parametrize("name", BFLOATS)
+def test_cvc5_proves_them_too(name: str, config: str) -> None:
+    assert is_proved(name, config, "cvc5")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_configuration_is_proved(name: str) -> None:
+    assert [each for each in FAMILIES[name].configs if not is_proved(name, each, "z3")] == []
+
+
+SMALL = (
+    Rows(threads=64, rows=8, vector=4, steps=2),
+    Rows(threads=64, rows=1, vector=4, steps=1),
+    Rows(threads=64, rows=1, vector=1, steps=1, held=False),
+)
+SIZES = ({"R": 1, "N": 4}, {"R": 9, "N": 44}, {"R": 2, "N": 64}, {"R": 3, "N": 0})
+TYPES = ("bf16", "f16", "f32")
+
+
+@pytest.mark.share(9)
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("cfg", SMALL, ids=["several rows", "one row", "any length"])
+def test_the_text_agrees_with_the_interpreter(name: str, cfg: Rows) -> None:
+    sizes = [each for each in SIZES if each["N"] or not name.startswith(("cross", "row_mean"))]
+    found = validate(FAMILIES[name].instance(cfg, "small"), sizes, seeds=1)
+
+    assert all(each.right for each in found.trials), found
+    assert any(each.elements for each in found.trials)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_a_row_of_every_length_has_a_configuration(size: int) -> None:
+    for length in [*range(1, 2100), 4096, 4097, 8192, 8194, 8196, 65536, 1 << 20]:
+        chosen = CONFIGS[size][choose(size, length)]
+        assert length % chosen.vector == 0
+        assert not chosen.held or length <= chosen.width
+        assert chosen.vector == max(v for v in LADDERS[size] if length % v == 0)
+        assert chosen.lanes <= WARP or chosen.rows == 1
+
+
+def test_no_longer_row_is_held_than_registers_allow() -> None:
+    for ladder in (ladder for ladders in LADDERS.values() for ladder in ladders.values()):
+        assert all(each.vector * each.steps <= 32 for each in ladder)
+        assert [each.width for each in ladder if each.held] == sorted({each.width for each in ladder if each.held})
+
+
+EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
+    "squares of what follows the row": (
+        "layer_norm_bf16",
+        norms,
+        ("where(block.within(v, chunk), v - mean, 0.0)", "v - mean"),
+    ),
+    "the bias of another row": ("layer_norm_bf16", norms, ("* g(chunk) + b(chunk), Y", "* g(chunk) + x(chunk), Y")),
+    "the root of the sum": ("rms_norm_bf16", norms, ("(squared) / block.length", "(squared)")),
+    "no epsilon": ("rms_norm_bf16", norms, ("block.length + least", "block.length + least * 0.0")),
+    "zeros beyond the row": ("softmax_bf16", softmax, ("scores = block.rows(X, -inf)", "scores = block.rows(X, 0.0)")),
+    "no maximum": ("log_softmax_bf16", softmax, ("x(chunk) - top - below", "x(chunk) - below")),
+    "the last chunk alone": ("row_sum_bf16", schedule, ("sums += part(chunk)", "sums[:] = part(chunk)")),
+    "a thread's own sum": ("row_sum_bf16", schedule, (".fold(1, op, within=warp)\n", ".fold(1, op, within=thread)\n")),
+    "the sum for the mean": ("row_mean_bf16", sums, ("block.sum(block.rows(X)) / N", "block.sum(block.rows(X))")),
+    "the next score": ("cross_entropy_bf16", sums, ("lambda r: (r, column(", "lambda r: (r, 1 + column(")),
+    "sums without a rescale": ("softmax_bf16", softmax, ("sums * fast_exp(high - guard)", "sums")),
+}
+OF_CHUNKS = {"the last chunk alone", "sums without a rescale"}
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("name", EDITS)
+def test_a_twin_of_one_edit_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    family, module, edit = EDITS[name]
+    template = twin(family, module, edit, monkeypatch)
+    config = "rows_threads512_noheld" if name in OF_CHUNKS else "rows_threads128"
+
+    assert not isinstance(verify(template, config=config, solver="z3", budget=NO_RUNS).verdict, Proved)
+
+
+def twin(family: str, module: ModuleType, edit: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> Template:
+    """The family where one edit is made of a module's text."""
+    text, (old, new) = inspect.getsource(module), edit
+    assert text.count(old) == 1, old
+    made = ModuleType(module.__name__)
+    monkeypatch.setitem(sys.modules, module.__name__, made)
+    exec(compile(text.replace(old, new), module.__file__ or "", "exec"), made.__dict__)  # noqa: S102 reason: our module
+    if module is not schedule:
+        return getattr(made, family)
+    home = import_module(FAMILIES[family].function.__module__)
+    monkeypatch.setattr(home, "Block", made.Block)
+    return getattr(home, family)

@@ -16,7 +16,9 @@ from argus.core.atoms.gfx942 import (
     ds_write_b64,
     ds_write_b128,
     mfma_f32_16x16x16_bf16,
+    mfma_f32_16x16x16_f16,
     mfma_f32_32x32x8_bf16,
+    mfma_f32_32x32x8_f16,
 )
 from argus.core.atoms.sm_90a.warp import mma_m16n8k16_bf16, mma_m16n8k16_f16
 from argus.core.dsl.claims import (
@@ -170,7 +172,9 @@ __all__ = [
     "maximum",
     "mfma",
     "mfma_f32_16x16x16_bf16",
+    "mfma_f32_16x16x16_f16",
     "mfma_f32_32x32x8_bf16",
+    "mfma_f32_32x32x8_f16",
     "minimum",
     "mma",
     "mma_m16n8k16_bf16",

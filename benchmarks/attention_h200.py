@@ -77,7 +77,8 @@ def variants() -> dict[str, tuple[Any, Any]]:
         f"d{width}_{name}{'_f16' if dtype == 'torch.float16' else ''}": (family, family.configs[name])
         for dtype, families in SHIPPED.items()
         for width, family in families.items()
-        for name in family.configs
+        for name, config in family.configs.items()
+        if isinstance(config, AttentionHopper)
     }
     for width, keys in ((128, (112, 144, 176)), (64, (128, 160, 224))):
         for causal, bn, together in product((False, True), keys, (False, True)):

@@ -1,4 +1,4 @@
-"""Attention forward on Hopper, for every number of queries and keys: one claim for all schedules."""
+"""Attention forward for every number of queries and keys: one claim for all schedules."""
 
 # ruff: noqa: UP037
 # Reason: an extent in quotes is an extent.
@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import assert_never
 
 from argus.kernels.schedules.attention import Attention
+from argus.kernels.schedules.attention_cdna3 import AttentionCdna3, attention_cdna3
 from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper, balance
 from argus.language import Tensor, bf16, f16, f32, kernel
 
@@ -30,7 +32,14 @@ CONFIGS = {
         "causal_few": AttentionHopper(bn=64, heads=4, boxes=1, skip_mask=False),
     },
 }
-"""The configurations by head dimension."""
+"""The configurations for Hopper by head dimension."""
+CDNA3 = {
+    64: {"cdna3": AttentionCdna3(bn=128, causal=False), "cdna3_causal": AttentionCdna3(bn=128)},
+    128: {"cdna3": AttentionCdna3(causal=False), "cdna3_causal": AttentionCdna3()},
+    256: {"cdna3": AttentionCdna3(bn=32, causal=False, mfma=16), "cdna3_causal": AttentionCdna3(bn=32, mfma=16)},
+}
+"""The configurations for MI300X by head dimension."""
+Config = AttentionHopper | AttentionCdna3
 
 _TOLERANCE = 0.01
 """A difference in evenness that a better use of the L2 cache outweighs."""
@@ -38,7 +47,7 @@ _TOLERANCE = 0.01
 
 @lru_cache(maxsize=1 << 10)
 def choose(width: int, queries: int, keys: int, pairs: int, *, causal: bool) -> str:
-    """The configuration of a head dimension for pairs of a head and a sequence.
+    """The configuration for Hopper of a head dimension, for pairs of a head and a sequence.
 
     Among those that divide work about as evenly as any: one that skips the mask where it can, which none does that
     takes more queries than keys; then the one with the fewest heads at a time in the L2 cache.
@@ -51,7 +60,18 @@ def choose(width: int, queries: int, keys: int, pairs: int, *, causal: bool) -> 
     return min(even, key=lambda name: (not fit[name].skip_mask, fit[name].heads))
 
 
-@kernel(configs=CONFIGS[64])
+def attend(problem: Attention, cfg: Config) -> None:
+    """Trace the schedule of a configuration."""
+    match cfg:
+        case AttentionHopper():
+            attention_hopper(problem, cfg)
+        case AttentionCdna3():
+            attention_cdna3(problem, cfg)
+        case _:
+            assert_never(cfg)
+
+
+@kernel(configs=CONFIGS[64] | CDNA3[64])
 def attention_64(
     Q: Tensor["B H S 64", bf16],
     K: Tensor["B G T 64", bf16],
@@ -60,12 +80,12 @@ def attention_64(
     LSE: Tensor["B H S", f32],
     scale: Tensor["1", f32],
     *,
-    cfg: AttentionHopper,
+    cfg: Config,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
+    attend(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
 
 
-@kernel(configs=CONFIGS[128])
+@kernel(configs=CONFIGS[128] | CDNA3[128])
 def attention_128(
     Q: Tensor["B H S 128", bf16],
     K: Tensor["B G T 128", bf16],
@@ -74,12 +94,12 @@ def attention_128(
     LSE: Tensor["B H S", f32],
     scale: Tensor["1", f32],
     *,
-    cfg: AttentionHopper,
+    cfg: Config,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
+    attend(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
 
 
-@kernel(configs=CONFIGS[256])
+@kernel(configs=CONFIGS[256] | CDNA3[256])
 def attention_256(
     Q: Tensor["B H S 256", bf16],
     K: Tensor["B G T 256", bf16],
@@ -88,12 +108,12 @@ def attention_256(
     LSE: Tensor["B H S", f32],
     scale: Tensor["1", f32],
     *,
-    cfg: AttentionHopper,
+    cfg: Config,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
+    attend(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
 
 
-@kernel(configs=CONFIGS[64])
+@kernel(configs=CONFIGS[64] | CDNA3[64])
 def attention_64_f16(
     Q: Tensor["B H S 64", f16],
     K: Tensor["B G T 64", f16],
@@ -102,12 +122,12 @@ def attention_64_f16(
     LSE: Tensor["B H S", f32],
     scale: Tensor["1", f32],
     *,
-    cfg: AttentionHopper,
+    cfg: Config,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
+    attend(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
 
 
-@kernel(configs=CONFIGS[128])
+@kernel(configs=CONFIGS[128] | CDNA3[128])
 def attention_128_f16(
     Q: Tensor["B H S 128", f16],
     K: Tensor["B G T 128", f16],
@@ -116,12 +136,12 @@ def attention_128_f16(
     LSE: Tensor["B H S", f32],
     scale: Tensor["1", f32],
     *,
-    cfg: AttentionHopper,
+    cfg: Config,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
+    attend(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
 
 
-@kernel(configs=CONFIGS[256])
+@kernel(configs=CONFIGS[256] | CDNA3[256])
 def attention_256_f16(
     Q: Tensor["B H S 256", f16],
     K: Tensor["B G T 256", f16],
@@ -130,6 +150,6 @@ def attention_256_f16(
     LSE: Tensor["B H S", f32],
     scale: Tensor["1", f32],
     *,
-    cfg: AttentionHopper,
+    cfg: Config,
 ) -> None:
-    attention_hopper(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
+    attend(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)

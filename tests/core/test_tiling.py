@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from argus.core.atom import Atom
-from argus.core.atoms.gfx942 import ATOMS, mfma_f32_16x16x16_bf16, mfma_f32_32x32x8_bf16
+from argus.core.atoms.gfx942 import (
+    ATOMS,
+    mfma_f32_16x16x16_bf16,
+    mfma_f32_16x16x16_f16,
+    mfma_f32_32x32x8_bf16,
+    mfma_f32_32x32x8_f16,
+)
 from argus.core.atoms.sm_90a.warp import mma_m16n8k16_bf16, mma_m16n8k16_f16
 from argus.core.layout import TV
 from argus.core.tiling import TiledMma, operands, smallest_k, spread
@@ -23,29 +29,33 @@ def layout_of(atom: Atom, role: str) -> tuple[IntArray, ...]:
     return tv.coordinates()
 
 
+@pytest.mark.parametrize("atom", [mfma_f32_32x32x8_bf16, mfma_f32_32x32x8_f16], ids=str)
 @pytest.mark.parametrize("role", ["a", "b"])
-def test_operands_of_32x32x8(role: str) -> None:
-    row, k = layout_of(mfma_f32_32x32x8_bf16, role)
+def test_operands_of_32x32x8(atom: Atom, role: str) -> None:
+    row, k = layout_of(atom, role)
     assert np.array_equal(row, LANE % 32)
     assert np.array_equal(k, 4 * (LANE // 32) + REGISTER)
 
 
-def test_accumulator_of_32x32x8() -> None:
+@pytest.mark.parametrize("atom", [mfma_f32_32x32x8_bf16, mfma_f32_32x32x8_f16], ids=str)
+def test_accumulator_of_32x32x8(atom: Atom) -> None:
     lane, register = np.indices((64, 16), dtype=np.int64)
-    row, column = layout_of(mfma_f32_32x32x8_bf16, "c")
+    row, column = layout_of(atom, "c")
     assert np.array_equal(row, 8 * (register // 4) + 4 * (lane // 32) + register % 4)
     assert np.array_equal(column, lane % 32)
 
 
+@pytest.mark.parametrize("atom", [mfma_f32_16x16x16_bf16, mfma_f32_16x16x16_f16], ids=str)
 @pytest.mark.parametrize("role", ["a", "b"])
-def test_operands_of_16x16x16(role: str) -> None:
-    row, k = layout_of(mfma_f32_16x16x16_bf16, role)
+def test_operands_of_16x16x16(atom: Atom, role: str) -> None:
+    row, k = layout_of(atom, role)
     assert np.array_equal(row, LANE % 16)
     assert np.array_equal(k, 4 * (LANE // 16) + REGISTER)
 
 
-def test_accumulator_of_16x16x16() -> None:
-    row, column = layout_of(mfma_f32_16x16x16_bf16, "c")
+@pytest.mark.parametrize("atom", [mfma_f32_16x16x16_bf16, mfma_f32_16x16x16_f16], ids=str)
+def test_accumulator_of_16x16x16(atom: Atom) -> None:
+    row, column = layout_of(atom, "c")
     assert np.array_equal(row, 4 * (LANE // 16) + REGISTER)
     assert np.array_equal(column, LANE % 16)
 

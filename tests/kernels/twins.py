@@ -19,6 +19,7 @@ def twin(template: Template, module: ModuleType, edit: tuple[str, str], monkeypa
     monkeypatch.setitem(import_module("sys").modules, module.__name__, made)
     exec(compile(text.replace(old, new), module.__file__ or "", "exec"), made.__dict__)  # noqa: S102 reason: our module
     family = import_module(template.function.__module__)
-    monkeypatch.setattr(family, "Attention", getattr(made, "Attention", family.Attention))
-    monkeypatch.setattr(family, "attention_hopper", getattr(made, "attention_hopper", family.attention_hopper))
+    for name in {"Attention", "attention_hopper", "attention_cdna3"} & vars(family).keys() & vars(made).keys():
+        if vars(made)[name].__module__ == made.__name__:
+            monkeypatch.setattr(family, name, vars(made)[name])
     return template

@@ -7,21 +7,22 @@ those of `argus.core.phases`.
 from __future__ import annotations
 
 from argus.core.atom import Arithmetic, Atom, Completion, Operand, Space
-from argus.core.dtype import bf16, f32
+from argus.core.dtype import DType, bf16, f16, f32
 from argus.core.layout import TV, Layout
 from argus.core.phases import PHASES
 
 _GFX942 = frozenset({"gfx942"})
 
 
-def _mfma(name: str, mnk: tuple[int, int, int], a: TV, b: TV, c: TV, cycles: float, builtin: str) -> Atom:
+def _mfma(name: str, dtype: DType, mnk: tuple[int, int, int], factor: TV, c: TV, cycles: float, builtin: str) -> Atom:
+    """A matrix product whose two factors have one type and one layout."""
     return Atom(
         name=name,
         targets=_GFX942,
         unit=64,
         operands={
-            "a": Operand("register", bf16, a.tile, a),
-            "b": Operand("register", bf16, b.tile, b),
+            "a": Operand("register", dtype, factor.tile, factor),
+            "b": Operand("register", dtype, factor.tile, factor),
             "c": Operand("register", f32, c.tile, c),
         },
         mnk=mnk,
@@ -32,23 +33,22 @@ def _mfma(name: str, mnk: tuple[int, int, int], a: TV, b: TV, c: TV, cycles: flo
     )
 
 
+_FACTOR_32 = TV(Layout((32, 2), (1, 128)), Layout(4, 32), (32, 8))
+_FACTOR_16 = TV(Layout((16, 4), (1, 64)), Layout(4, 16), (16, 16))
+_SUMS_32 = TV(Layout((32, 2), (32, 4)), Layout((4, 4), (1, 8)), (32, 32))
+_SUMS_16 = TV(Layout((16, 4), (16, 4)), Layout(4, 1), (16, 16))
+
 mfma_f32_32x32x8_bf16 = _mfma(
-    "mfma_f32_32x32x8_bf16",
-    (32, 32, 8),
-    TV(Layout((32, 2), (1, 128)), Layout(4, 32), (32, 8)),
-    TV(Layout((32, 2), (1, 128)), Layout(4, 32), (32, 8)),
-    TV(Layout((32, 2), (32, 4)), Layout((4, 4), (1, 8)), (32, 32)),
-    32,
-    "__builtin_amdgcn_mfma_f32_32x32x8bf16_1k",
+    "mfma_f32_32x32x8_bf16", bf16, (32, 32, 8), _FACTOR_32, _SUMS_32, 32, "__builtin_amdgcn_mfma_f32_32x32x8bf16_1k"
 )
 mfma_f32_16x16x16_bf16 = _mfma(
-    "mfma_f32_16x16x16_bf16",
-    (16, 16, 16),
-    TV(Layout((16, 4), (1, 64)), Layout(4, 16), (16, 16)),
-    TV(Layout((16, 4), (1, 64)), Layout(4, 16), (16, 16)),
-    TV(Layout((16, 4), (16, 4)), Layout(4, 1), (16, 16)),
-    16,
-    "__builtin_amdgcn_mfma_f32_16x16x16bf16_1k",
+    "mfma_f32_16x16x16_bf16", bf16, (16, 16, 16), _FACTOR_16, _SUMS_16, 16, "__builtin_amdgcn_mfma_f32_16x16x16bf16_1k"
+)
+mfma_f32_32x32x8_f16 = _mfma(
+    "mfma_f32_32x32x8_f16", f16, (32, 32, 8), _FACTOR_32, _SUMS_32, 32, "__builtin_amdgcn_mfma_f32_32x32x8f16"
+)
+mfma_f32_16x16x16_f16 = _mfma(
+    "mfma_f32_16x16x16_f16", f16, (16, 16, 16), _FACTOR_16, _SUMS_16, 16, "__builtin_amdgcn_mfma_f32_16x16x16f16"
 )
 
 
@@ -118,6 +118,8 @@ ds_write = (ds_write_b32, ds_write_b64, ds_write_b128)
 ATOMS: tuple[Atom, ...] = (
     mfma_f32_32x32x8_bf16,
     mfma_f32_16x16x16_bf16,
+    mfma_f32_32x32x8_f16,
+    mfma_f32_16x16x16_f16,
     *global_load,
     *global_store,
     *buffer_load,

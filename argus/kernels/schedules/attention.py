@@ -1,7 +1,9 @@
-"""The problem of attention, for any target: names, tags, what is visible, and the claims."""
+"""Attention, for any target: names, tags, what is visible, the softmax of a block of keys, and the claims."""
 
 from __future__ import annotations
 
+from math import inf
+from math import log as log_of
 from typing import Any, cast
 
 from attrs import frozen
@@ -18,17 +20,42 @@ from argus.language import (
     assume,
     ceil_div,
     exp2,
+    fma,
     log,
+    log2,
     maximum,
     minimum,
     tag,
     tanh,
+    thread,
     total,
     where,
 )
 
+_LN_2 = log_of(2.0)
+
 LEAST_SCALE = 2.0**-100
 """Scales are above 0, so that a masked score stays -inf; `argus.attention` refuses lower ones."""
+
+
+@frozen
+class Rows:
+    """For each row of a tile: its greatest score so far, the sum of its weights relative to that, and the scale.
+
+    keys: the axis of the scores along which keys lie; the other one is that of rows.
+    """
+
+    high: Fragment
+    sums: Fragment
+    scale: Fragment
+    keys: int
+
+    def begin(self) -> None:
+        self.high[:], self.sums[:] = -inf, 0.0
+
+    def lse(self, total: Fragment) -> Fragment:
+        """The logarithm of the sum of the weights. total: that sum, relative to the greatest score."""
+        return (log2(total) + self.high * self.scale) * _LN_2
 
 
 @frozen
@@ -109,9 +136,28 @@ class Attention:
         end = ceil_div(maximum(1, last) if self.masked_rows else last, keys)
         return start, end, self.visible(first) // keys
 
-    def complete(self, of: Fragment, first: Int) -> None:
-        """Claim that each row has been summed over the keys that it sees. first: the query of row 0."""
-        row = first + of.index[0]
+    def softmax(
+        self, scores: Fragment, rows: Rows, query: Int, key: IntLike, *, masked: bool
+    ) -> tuple[Fragment, Fragment]:
+        """The weights of a block, relative to the new greatest score, and the factor for what was summed before.
+
+        query, key: the first ones of the block. masked: some query may not see some key.
+        """
+        x, c = scores, rows.scale
+        if masked:
+            at = x.index
+            x = where(self.sees(query + at[1 - rows.keys], key + at[rows.keys]), x, -inf)
+        now = maximum(rows.high, x.max(rows.keys))
+        guard = where(now == -inf, 0.0, now) if masked and self.causal else now  # for subtractions only
+        rescale = exp2((rows.high - guard) * c)
+        weights = exp2(fma(x, c, guard * -c))
+        rows.sums[:] = rows.sums * rescale + weights.sum(rows.keys, within=thread)
+        rows.high[:] = now
+        return weights, rescale
+
+    def complete(self, of: Fragment, first: Int, *, axis: int = 0) -> None:
+        """Claim that each row has been summed over the keys that it sees. axis: that of rows; first: row 0's query."""
+        row = first + of.index[axis]
         assert_covers(of.tag.t, self.first(row), self.visible(row), where=row < self.Q.shape[2])
 
     def finish(self) -> None:

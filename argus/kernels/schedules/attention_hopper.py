@@ -7,15 +7,14 @@ the values of the block after it are summed.
 
 from __future__ import annotations
 
-from math import inf, log
-
 from attrs import frozen
 
-from argus.kernels.schedules.attention import LEAST_SCALE, Attention
+from argus.kernels.schedules.attention import LEAST_SCALE, Attention, Rows
 from argus.kernels.schedules.stored_rows import BOX, store_rows
 from argus.language import (
     Fragment,
     Int,
+    IntLike,
     Order,
     Ring,
     Tensor,
@@ -28,11 +27,8 @@ from argus.language import (
     ceil_div,
     copy,
     elected,
-    exp2,
     f32,
-    fma,
     load,
-    log2,
     longest_first,
     loop,
     maximum,
@@ -45,7 +41,6 @@ from argus.language import (
     sm_90a,
     sync,
     tanh,
-    thread,
     tma,
     warpgroup,
     warpgroups,
@@ -53,7 +48,6 @@ from argus.language import (
     where,
 )
 
-_LN_2 = log(2.0)
 _ROWS = 64
 """Queries of a warpgroup."""
 _REGISTERS = {2: (24, 240), 3: (32, 160)}
@@ -179,14 +173,14 @@ def _load_tile(problem: Attention, cfg: AttentionHopper, rings: _Rings, at: Plac
 
 @frozen
 class _Tile:
-    """What a warpgroup needs of its tile: the first of its queries, the queries, and for each row the scale.
+    """What a warpgroup needs of its tile: the first of its queries, the queries, and what rows carry over blocks.
 
     inner: the factor of a score whose tanh is taken before it is scaled, if scores are capped.
     """
 
     row0: Int
     q: Tensor
-    scale: Fragment
+    rows: Rows
     inner: Fragment | None
 
 
@@ -220,12 +214,15 @@ class _Warpgroup:
         problem, rings, cfg, (b, h, i) = self.problem, self.rings, self.cfg, at
         c = maximum(load(problem.scale.gather((_ROWS,), lambda _: (0,)), self.qk.C.axis(0)), LEAST_SCALE)
         start, end, clear = problem.blocks(i * cfg.bm, cfg.bm, cfg.bn)
-        self.high[:], self.sums[:], self.out[:] = -inf, 0.0, 0.0
+        state = Rows(self.high, self.sums, c, keys=1)
+        state.begin()
+        self.out[:] = 0.0
         width = int(problem.Q.shape[3])
         inner = None
         if problem.inner is not None:
             inner = load(problem.inner.gather((_ROWS,), lambda _: (0,)), self.qk.C.axis(0))
-        own = _Tile(i * cfg.bm + _ROWS * self.number, rings.q.wait().q.tile((_ROWS, width), (self.number, 0)), c, inner)
+        queries = rings.q.wait().q.tile((_ROWS, width), (self.number, 0))
+        own = _Tile(i * cfg.bm + _ROWS * self.number, queries, state, inner)
 
         mma(self.qk, self.scores, own.q, rings.k.wait().k, init=True)  # the scores of the last block
         wgmma.wait(0)
@@ -248,7 +245,7 @@ class _Warpgroup:
         problem.complete(self.out, own.row0)
         problem.complete(z, own.row0)
         rows = cfg.warpgroups * i + self.number
-        copy((log2(z) + self.high * c) * _LN_2, problem.LSE[b, h].tile((_ROWS,), (rows,)), edge=0)
+        copy(state.lse(z), problem.LSE[b, h].tile((_ROWS,), (rows,)), edge=0)
         store_rows(self.out * (1.0 / where(z == 0, 1.0, z)), problem.O[b, h].tile((_ROWS, width), (rows, 0)), boxes)
 
     def _step(self, own: _Tile, n: Int, *, masked: bool) -> None:
@@ -266,16 +263,7 @@ class _Warpgroup:
         self.weights[:] = weights.to(self.problem.Q.dtype)
         self.out[:] = self.out * rescale  # after the product of block n + 1: both cover the same blocks
 
-    def _softmax(self, own: _Tile, n: Int, *, masked: bool) -> tuple[Fragment, Fragment]:
-        """The weights of a block, relative to the new maximum, and the factor for what was summed before."""
-        x, c = self.scores if own.inner is None else tanh(self.scores * own.inner), own.scale
-        if masked:
-            r, j = x.index
-            x = where(self.problem.sees(own.row0 + r, n * self.cfg.bn + j), x, -inf)
-        now = maximum(self.high, x.max(1))
-        guard = where(now == -inf, 0.0, now) if masked and self.cfg.causal else now  # for subtractions only
-        rescale = exp2((self.high - guard) * c)
-        weights = exp2(fma(x, c, guard * -c))
-        self.sums[:] = self.sums * rescale + weights.sum(1, within=thread)
-        self.high[:] = now
-        return weights, rescale
+    def _softmax(self, own: _Tile, n: IntLike, *, masked: bool) -> tuple[Fragment, Fragment]:
+        """The weights of a block, and the factor for what was summed before."""
+        scores = self.scores if own.inner is None else tanh(self.scores * own.inner)
+        return self.problem.softmax(scores, own.rows, own.row0, n * self.cfg.bn, masked=masked)

@@ -20,6 +20,7 @@
      unit_##n::__start_lds_arrays_##n, unit_##n::__stop_lds_arrays_##n}
 #define THREADS(n, waves)
 using s16x4 = short __attribute__((vector_size(8), may_alias));
+struct f16x4 { f16 values[4]; };
 using f32x4 = f32 __attribute__((vector_size(16)));
 using f32x16 = f32 __attribute__((vector_size(64)));
 
@@ -95,4 +96,6 @@ template <class V> inline V cpu_matrix(int rows, int depth, int kind, const void
         return cpu_matrix<V>(rows, depth, kind, &a, &b, c, line); }
 MFMA(__builtin_amdgcn_mfma_f32_32x32x8bf16_1k, f32x16, 32, 8, KIND_BF16)
 MFMA(__builtin_amdgcn_mfma_f32_16x16x16bf16_1k, f32x4, 16, 16, KIND_BF16)
+MFMA(__builtin_amdgcn_mfma_f32_32x32x8f16, f32x16, 32, 8, KIND_F16)
+MFMA(__builtin_amdgcn_mfma_f32_16x16x16f16, f32x4, 16, 16, KIND_F16)
 #undef MFMA

@@ -14,7 +14,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.conditions_of import conjuncts, free_test, inhabited_tests, of_sizes, point, tests
 from argus.core.proof.values.held.edges import at_numbers
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
-from argus.core.proof.values.held.joined import zipped
+from argus.core.proof.values.held.joined import joined_cond, zipped
 from argus.core.proof.values.held.questions import Questions
 from argus.core.proof.values.held.references import References
 from argus.core.proof.values.held.relevance import relevant
@@ -233,10 +233,12 @@ def agrees(known: Known, general: Expr, special: Expr) -> bool:
             for number in _FEW:
                 if replaced(general, {symbol: algebra.const(number)}) is special:
                     return known.holds(algebra.eq(algebra.sym(symbol), number))
+    if _joined(known, general, special):
+        return True
     if isinstance(special, Choose) and not isinstance(special.test, Compare):
         yes, no = known.within(special.test), known.within(algebra.negate(special.test))
         return agrees(yes, general, special.then) and agrees(no, general, special.other)
-    return _joined(known, general, special)
+    return False
 
 
 def _joined(known: Known, one: Expr, two: Expr) -> bool:
@@ -245,7 +247,7 @@ def _joined(known: Known, one: Expr, two: Expr) -> bool:
     def index(a: Index, b: Index) -> Index | None:
         return a if a is b or known.holds(algebra.eq(a, b)) else None
 
-    return zipped(one, two, index, lambda a, b: a if a is b else None) is not None
+    return zipped(one, two, index, lambda a, b: joined_cond(a, b, index)) is not None
 
 
 def _is_of_sums(of: Expr) -> TypeGuard[Fn]:

@@ -147,6 +147,7 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
     "last values left out": ("cdna3", schedule, ("        self._sum_values(count - 1)\n", "")),
     "values not behind": ("cdna3", schedule, ("self._sum_values(n - 1)", "self._sum_values(n)")),
     "keys of the block after": ("cdna3", schedule, ("stage.keys[n % 2]", "stage.keys[(n + 1) % 2]")),
+    "first values of another block": ("cdna3", schedule, ("stage.fetch_values(0)", "stage.fetch_values(1)")),
     "one buffer of values": (
         "cdna3",
         schedule,
@@ -195,7 +196,7 @@ FOUND = {
     "bank conflicts": "I33",
 }
 """The invariant that refutes a twin. Of the others no run that is tried shows a violation: they compute wrong values of
-the right elements, in which no claim without a formula is violated, or need more heads than are tried."""
+the right elements, in which no claim without a formula is violated, or need more heads or keys than are tried."""
 
 
 @pytest.mark.share(8)

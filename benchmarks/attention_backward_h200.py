@@ -48,8 +48,8 @@ def variants() -> dict[str, tuple[ProgramTemplate, Backward]]:
         for name, config in CONFIGS.items()
     }
     for name, config in CONFIGS.items():
-        deeper = evolve(config, keys=evolve(config.keys, stages=4))
-        found[f"d128_{name}_4"] = FAMILIES["torch.bfloat16"][128], deeper
+        turned = evolve(config, keys=evolve(config.keys, early=not config.keys.early))
+        found[f"d128_{name}_{'early' if turned.keys.early else 'late'}"] = FAMILIES["torch.bfloat16"][128], turned
     return found
 
 

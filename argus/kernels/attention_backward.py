@@ -26,7 +26,7 @@ class Backward:
     queries: BackwardQueries = field(factory=BackwardQueries)
 
 
-CONFIGS = {"full": Backward(), "causal": Backward(causal=True)}
+CONFIGS = {"full": Backward(), "causal": Backward(causal=True, keys=BackwardKeys(early=False))}
 
 
 def family(width: int, dtype: DType) -> ProgramTemplate:

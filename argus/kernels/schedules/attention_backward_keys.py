@@ -24,6 +24,7 @@ from argus.language import (
     elected,
     exp2,
     f32,
+    fma,
     load,
     loop,
     mma,
@@ -36,7 +37,6 @@ from argus.language import (
     warpgroup,
     warpgroups,
     wgmma,
-    when,
     where,
 )
 
@@ -45,12 +45,12 @@ from argus.language import (
 class BackwardKeys:
     """bm queries a block. stages: blocks of queries in shared memory.
 
-    late: the products of a block are waited for after those of the next have begun.
+    early: Delta is read before the scores are waited for, which takes registers that a mask needs.
     """
 
     bm: int = 64
     stages: int = 2
-    late: bool = False
+    early: bool = True
     target = sm_90a
     warpgroups = 2
     threads = 384
@@ -159,38 +159,32 @@ class _Warpgroup:
         own = _Tile(n * cfg.bn + ROWS * self.number, k, v, c)
         first, count = problem.query_blocks(n * cfg.bn, cfg.bm)
         for i in loop(problem.group * count):
-            self._step(own, first + i % count, i)
-        if cfg.late:
-            wgmma.wait(0)
-            self.rings.do.release()
-            self.rings.q.release()
+            self._step(own, first + i % count)
         self.rings.held.release()
         store_rows(self.of_values, dV[b, g].tile((ROWS, width), (rows, 0)), boxes)
         store_rows(self.of_keys * (c * LN_2), dK[b, g].tile((ROWS, width), (rows, 0)), boxes)
 
-    def _step(self, own: _Tile, m: Int, i: Int) -> None:
-        """Add what block m of queries contributes; i: the number of blocks before it."""
+    def _step(self, own: _Tile, m: Int) -> None:
+        """Add what block m of queries contributes."""
         kind, columns = self.problem.Q.dtype, self.inner.C.axis(1)
         q = self.rings.q.wait()
         mma(self.inner, self.scores, own.k, q.q, init=True)
         do = self.rings.do.wait()
         mma(self.inner, self.products, own.v, do.do, init=True)
-        if self.cfg.late:
-            wgmma.wait(2)  # the products of the block before
-            with when(i > 0):
-                self.rings.do.release()
-                self.rings.q.release()
+        sums = load(q.sums[0], columns)
+        delta = load(do.delta[0], columns) if self.cfg.early else None
         wgmma.wait(1)
-        weights = exp2(self.scores * own.scale - load(q.sums[0], columns))
+        weights = exp2(fma(self.scores, own.scale, -sums))
         if self.problem.causal:
             t, r = weights.index
             weights = where(self.problem.sees(m * self.cfg.bm + r, own.key0 + t), weights, 0.0)
         self.weights[:] = weights.to(kind)  # C layout to A layout: register for register
         mma(self.outer, self.of_values, self.weights, do.do)
+        if delta is None:
+            delta = load(do.delta[0], columns)
         wgmma.wait(1)
-        self.changes[:] = (weights * (self.products - load(do.delta[0], columns))).to(kind)
+        self.changes[:] = (weights * (self.products - delta)).to(kind)
         mma(self.outer, self.of_keys, self.changes, q.q)
-        if not self.cfg.late:
-            wgmma.wait(0)
-            self.rings.do.release()
-            self.rings.q.release()
+        wgmma.wait(0)
+        self.rings.do.release()
+        self.rings.q.release()

@@ -23,6 +23,7 @@ from argus.language import (
     elected,
     exp2,
     f32,
+    fma,
     load,
     loop,
     mma,
@@ -43,8 +44,8 @@ from argus.language import (
 class BackwardQueries:
     """bn keys a block. stages: blocks of keys in shared memory."""
 
-    bn: int = 128
-    stages: int = 2
+    bn: int = 64
+    stages: int = 4
     target = sm_90a
     warpgroups = 2
     threads = 384
@@ -164,7 +165,7 @@ class _Warpgroup:
         v = self.rings.v.wait().v
         mma(self.inner, self.products, own.do, v, init=True)
         wgmma.wait(1)
-        weights = exp2(self.scores * own.scale - own.sums)
+        weights = exp2(fma(self.scores, own.scale, -own.sums))
         if masked:
             r, t = weights.index
             weights = where(self.problem.sees(own.row0 + r, n * self.cfg.bn + t), weights, 0.0)

@@ -121,11 +121,11 @@ class Known:
 
     def equal(self, held: Expr, formula: Expr) -> bool:
         """Whether what is held equals the formula wherever the formula's own conditions hold."""
-        if self._equal(held, formula, assumed=True) or self._equal_by_cases(held, formula, _CASES):
+        if self._equal(held, formula, assumed=True):
             return True
-        ways = ((change(held), change(formula)) for change in (without_remainders, self._by_digits))
-        others = (each for each in ways if each != (held, formula))
-        return any(self._equal(*each, assumed=True) or self._equal_by_cases(*each, _CASES) for each in others)
+        digits, rest = ((change(held), change(formula)) for change in (self._by_digits, without_remainders))
+        ways = dict.fromkeys((digits, (held, formula), rest))
+        return any(self._equal(*each, assumed=True) or self._equal_by_cases(*each, _CASES) for each in ways)
 
     def _by_digits(self, of: Expr) -> Expr:
         return by_digits(of, lambda extent: self.holds(algebra.le(0, extent)))

@@ -110,8 +110,8 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
         "full",
         of_keys,
         (
-            "self.scores * own.scale - load(q.sums[0], columns)",
-            "(self.scores - load(q.sums[0], columns)) * own.scale",
+            "fma(self.scores, own.scale, -sums)",
+            "(self.scores - sums) * own.scale",
         ),
     ),
     "scale of keys left out": ("full", of_keys, ("self.of_keys * (c * LN_2)", "self.of_keys * LN_2")),

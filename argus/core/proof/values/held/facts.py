@@ -19,30 +19,12 @@ from argus.core.proof.values.held.questions import Questions
 from argus.core.proof.values.held.references import References
 from argus.core.proof.values.held.relevance import relevant
 from argus.core.proof.values.held.signs import decided_by_sign
-from argus.core.proof.values.held.terms import (
-    all_symbols,
-    chosen,
-    extremum,
-    mapped,
-    plus,
-    replaced,
-    without_remainders,
-)
+from argus.core.proof.values.held.terms import all_symbols, chosen, extremum, mapped, plus, replaced, without_remainders
 from argus.core.query import STEPS_PER_SECOND
 from argus.core.values.conditions import Integers
 from argus.core.values.digits import by_digits
 from argus.core.values.equality import Equal, Undecided, by_normal_forms
-from argus.core.values.expr import (
-    Choose,
-    Compare,
-    Expr,
-    Fn,
-    Reduce,
-    compare,
-    expr,
-    fn,
-    reduce_,
-)
+from argus.core.values.expr import Choose, Compare, Expr, Fn, Reduce, compare, expr, fn, reduce_
 from argus.core.values.numbers import is_number
 from argus.core.values.places import limit
 from argus.core.values.rewriting import nodes

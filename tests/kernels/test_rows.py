@@ -105,7 +105,11 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
         norms,
         ("where(block.within(v, chunk), v - mean, 0.0)", "v - mean"),
     ),
-    "the bias of another row": ("layer_norm_bf16", norms, ("* g(chunk) + b(chunk), Y", "* g(chunk) + x(chunk), Y")),
+    "an element for the bias": (
+        "layer_norm_bf16",
+        norms,
+        ("g(chunk) + b(chunk), Y, chunk))", "g(chunk) + x(chunk), Y, chunk))"),
+    ),
     "the root of the sum": ("rms_norm_bf16", norms, ("(squared) / block.length", "(squared)")),
     "no epsilon": ("rms_norm_bf16", norms, ("block.length + least", "block.length + least * 0.0")),
     "zeros beyond the row": ("softmax_bf16", softmax, ("scores = block.rows(X, -inf)", "scores = block.rows(X, 0.0)")),

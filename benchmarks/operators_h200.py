@@ -1,0 +1,143 @@
+"""Checks the operators on torch tensors against float64 on an H200: `benchmarks/operators_h200.py`.
+
+Every call takes the whole path of a user's: the kernel is verified, compiled and launched. Needs torch and a solver.
+Prints a line for each operator, and exits with status 1 if one is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from random import Random
+from typing import Any
+
+import argus
+
+CLOSE = {"bfloat16": 2.0**-6, "float16": 2.0**-9, "float32": 2.0**-14}
+SHAPES = 8
+"""Random shapes for each operator and type."""
+Checks = Iterator[tuple[Any, Any]]
+"""What an operator returns, and the same in float64."""
+
+
+def off(found: Any, wanted: Any) -> float:  # noqa: ANN401 reason: torch's
+    """The largest error, relative for numbers above 1; nan where only one of both is infinite."""
+    same = found.double() == wanted
+    error = (found.double() - wanted).abs() / wanted.abs().clamp(min=1)
+    return error.masked_fill(same, 0.0).max().item() if error.numel() else 0.0
+
+
+def rows(torch: Any, kind: Any, random: Random) -> Iterator[tuple[str, Checks]]:  # noqa: ANN401 reason: untyped
+    functional = import_module("torch.nn.functional")
+
+    def made() -> Any:  # noqa: ANN401 reason: untyped
+        leading = random.choice(((random.randint(1, 300),), (random.randint(1, 9), random.randint(1, 40)), ()))
+        length = random.choice((1, 7, 64, 100, 1024, 4096, random.randint(1, 20000)))
+        return torch.randn((*leading, length), device="cuda", dtype=kind)
+
+    def simple(of: Callable[[Any], Any], exact: Callable[[Any], Any]) -> Checks:
+        for _ in range(SHAPES):
+            x = made()
+            yield of(x), exact(x.double())
+
+    def norms(*, layer: bool) -> Checks:
+        for number in range(SHAPES):
+            x = made()
+            length = x.shape[-1:]
+            weight, bias = (
+                torch.randn(length, device="cuda", dtype=kind),
+                torch.randn(length, device="cuda", dtype=kind),
+            )
+            other = torch.randn_like(x)
+            given = {"residual": other} if number % 2 else {}
+            args = (weight, bias) if layer else (weight,)
+            found = (argus.layer_norm if layer else argus.rms_norm)(x, *args, eps=1e-3, **given)
+            whole = (x + other).double() if number % 2 else x.double()
+            exact = functional.layer_norm if layer else functional.rms_norm
+            wanted = exact(whole, length, *(each.double() for each in args), eps=1e-3)
+            if number % 2:
+                yield found[1], whole
+            yield (found[0] if number % 2 else found), wanted
+
+    def entropies() -> Checks:
+        for _ in range(SHAPES):
+            x = made()
+            target = torch.randint(0, x.shape[-1], x.shape[:-1], device="cuda")
+            scores = x.double()
+            yield argus.cross_entropy(x, target), scores.logsumexp(-1) - scores.gather(-1, target[..., None])[..., 0]
+
+    yield "softmax", simple(argus.softmax, lambda x: x.softmax(-1))
+    yield "log_softmax", simple(argus.log_softmax, lambda x: x.log_softmax(-1))
+    yield "row_mean", simple(argus.row_mean, lambda x: x.mean(-1))
+    yield "row_sum", simple(lambda x: argus.row_sum(x) / x.shape[-1], lambda x: x.mean(-1))
+    yield "rms_norm", norms(layer=False)
+    yield "layer_norm", norms(layer=True)
+    yield "cross_entropy", entropies()
+
+
+def attention(torch: Any, kind: Any, random: Random) -> Iterator[tuple[str, Checks]]:  # noqa: ANN401 reason: untyped
+    def operands(width: int, *, causal: bool) -> list[Any]:
+        group, groups, batch = random.choice((1, 2, 4)), random.randint(1, 3), random.randint(1, 2)
+        queries = random.randint(1, 400)
+        keys = queries + random.randint(0, 200) if causal else random.randint(1, 500)
+        shapes = [(batch, queries, group * groups, width), *[(batch, keys, groups, width)] * 2]
+        return [torch.randn(each, device="cuda", dtype=kind).transpose(1, 2) for each in shapes]
+
+    def exact(q: Any, k: Any, v: Any, seen: Callable[[Any, Any], Any] | None, cap: float | None) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
+        many, (rows, keys) = q.shape[1] // k.shape[1], (q.shape[2], k.shape[2])
+        scores = q @ k.repeat_interleave(many, 1).mT * q.shape[3] ** -0.5
+        scores = scores if cap is None else cap * torch.tanh(scores / cap)
+        own, key = torch.arange(rows, device="cuda")[:, None] + keys - rows, torch.arange(keys, device="cuda")
+        scores = scores if seen is None else scores.masked_fill(~seen(own, key), float("-inf"))
+        return scores.softmax(-1).nan_to_num(0.0) @ v.repeat_interleave(many, 1), scores.logsumexp(-1)
+
+    def forward(*, causal: bool = False, window: Any = None, cap: float | None = None) -> Checks:  # noqa: ANN401 reason: untyped
+        def seen(own: Any, key: Any) -> Any:  # noqa: ANN401 reason: untyped
+            left, right = window or (1 << 20, 0)
+            return (key >= own - left) & (key <= own + right)
+
+        for width in (64, 128, 256):
+            q, k, v = operands(width, causal=causal)
+            found = argus.attention(q, k, v, causal=causal, window=window, softcap=cap, return_lse=True)
+            mask = seen if causal or window else None
+            yield from zip(found, exact(q.double(), k.double(), v.double(), mask, cap), strict=True)
+
+    def gradients(*, causal: bool) -> Checks:
+        def seen(own: Any, key: Any) -> Any:  # noqa: ANN401 reason: untyped
+            return key <= own
+
+        for width in (64, 128):
+            given = [each.detach().requires_grad_() for each in operands(width, causal=causal)]
+            q, k, v = same = [each.detach().double().requires_grad_() for each in given]
+            out = argus.attention(*given, causal=causal)
+            wanted = exact(q, k, v, seen if causal else None, None)[0]
+            weight = torch.randn_like(out)
+            found = torch.autograd.grad(out, given, weight)
+            yield from zip(found, torch.autograd.grad(wanted, same, weight.double()), strict=True)
+
+    for causal in (False, True):
+        said = "causal" if causal else "full"
+        yield f"attention, {said}", forward(causal=causal)
+        yield f"attention's gradients, {said}", gradients(causal=causal)
+    yield "attention in a window", forward(window=(100, 30))
+    yield "attention with a soft cap", forward(causal=True, cap=20.0)
+
+
+def main() -> int:
+    torch: Any = import_module("torch")
+    wrong = 0
+    for name, close in CLOSE.items():
+        kind = getattr(torch, name)
+        cases = [*rows(torch, kind, Random(1))]  # noqa: S311 reason: a seed makes the shapes repeatable
+        if name != "float32":
+            cases += attention(torch, kind, Random(2))  # noqa: S311 reason: as above
+        for case, checks in cases:
+            errors = [off(*pair) for pair in checks]
+            right = all(error <= close for error in errors)  # nan is not
+            wrong += not right
+            print(f"{case}, {name}: {len(errors)} results, {max(errors):.1e}{'' if right else ' WRONG'}", flush=True)
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -120,6 +120,8 @@ def _verify_launch(
         program_tags(site.launches[: site.number + 1]),
         formulas=bool(program_claims(site.program)),
         claimed=claimed_here,
+        renamed=_renamed(own),
+        integers=_integers(site),
     )
     analysis = analyse(own.kernel, session, context)
     claimed = (each for made in _claims(site, values) for each in program_equality_obligations(analysis.flows, made))
@@ -143,7 +145,8 @@ def _formulas(
     """What the launch's tensors hold before it, and those of which the program claims a formula."""
     claimed = {claim.view.buffer for _, claim in program_claims(site.program)}
     own = site.own.arguments
-    before = {buffer: value_before(given, values.get(given)) for buffer, given in own.items()}
+    renamed = _renamed(site.own)
+    before = {buffer: value_before(given, values.get(given), renamed) for buffer, given in own.items()}
     return before, frozenset(buffer for buffer, given in own.items() if given in claimed)
 
 
@@ -153,7 +156,27 @@ def _claims(site: ProgramLaunch, values: Mapping[Buffer, Left | str]) -> Iterato
     roundings = frozenset(each for left in values.values() if isinstance(left, Left) for each in left.roundings)
     for stmt, claim in site.claims:
         output = next(buffer for buffer, given in site.own.arguments.items() if given is claim.view.buffer)
-        yield Claimed(stmt, claim, output, before, roundings)
+        written = (buffer.name for launch in site.launches for buffer in _written_tensors(launch))
+        yield Claimed(stmt, claim, output, before, roundings, _renamed(site.own).union(written))
+
+
+def _renamed(launch: LaunchContext) -> frozenset[str]:
+    """The parameters of a launch whose name is not that of the program's tensor."""
+    return frozenset(buffer.name for buffer, given in launch.arguments.items() if buffer.name != given.name)
+
+
+def _integers(site: ProgramLaunch) -> tuple[Buffer, ...]:
+    """The tensors of integers that earlier launches read and none of them writes, by the program's names for them."""
+    earlier = site.launches[: site.number]
+    written = {buffer for launch in earlier for buffer in _written_tensors(launch)}
+    own = {buffer.name for buffer in site.own.arguments}
+    found: dict[str, Buffer] = {}
+    for launch in earlier:
+        for buffer, given in launch.arguments.items():
+            alike = buffer.name == given.name and buffer.dtype.family == "int"
+            if alike and given not in written and buffer.name not in own:
+                found.setdefault(buffer.name, buffer)
+    return tuple(found.values())
 
 
 def _read_tensors(launch: LaunchContext) -> frozenset[Buffer]:

@@ -45,7 +45,7 @@ def assert_equals(
     _check_tensor(tensor, tracer.parameters, "kernel")
     scope = Scope(tracer.unique, tracer.formula_symbols)
     made = traced_formula(tensor.view, formula, scope)
-    meant = _restriction(tensor.view, where)
+    meant = _restriction(tensor.view, where, scope)
     _check_sizes_only(tensor.view, made, meant)
     tracer.emit(Assert(Equals(tensor.view, made, meant, tuple(sorted(scope.before))), span=tracer.span()))
 
@@ -62,8 +62,9 @@ def _claim_of_program(
             f"a program claims a formula of a view of `{tensor.view.buffer.name}`",
             help="claim it of the tensor",
         )
-    made = traced_formula(tensor.view, formula, Scope(launches.unique, launches.formula_symbols))
-    claim = Equals(tensor.view, made, _restriction(tensor.view, where))
+    scope = Scope(launches.unique, launches.formula_symbols)
+    made = traced_formula(tensor.view, formula, scope)
+    claim = Equals(tensor.view, made, _restriction(tensor.view, where, scope))
     launches.claims.append(Assert(claim, span=launches.span()))
 
 
@@ -93,7 +94,7 @@ def _parameters(function: Callable[..., object], what: str) -> tuple[str, ...]:
         fault("E110", f"{what} is a function of coordinates, found {describe_value(function)}", help="give a `lambda`")
 
 
-def _restriction(view: View, where: CoordinateFunction[Bool] | None) -> Cond:
+def _restriction(view: View, where: CoordinateFunction[Bool] | None, scope: Scope) -> Cond:
     """The condition that the function makes of an element's coordinates. Raises E110, E114 for another function."""
     if where is None:
         return algebra.TRUE
@@ -102,7 +103,8 @@ def _restriction(view: View, where: CoordinateFunction[Bool] | None) -> Cond:
     if len(names) != rank:
         message = f"`{view.buffer.name}` has {rank} axes, `where` takes {len(names)} coordinates"
         fault("E110", message, help="take one coordinate for each axis: `where=lambda r, n: n <= r`")
-    found = cast(Callable[..., object], where)(*(Int(algebra.coord(axis)) for axis in range(rank)))
+    with making_formula(scope):
+        found = cast(Callable[..., object], where)(*(Int(algebra.coord(axis)) for axis in range(rank)))
     if not isinstance(found, Bool | bool):
         what = f"`where` of `{view.buffer.name}` is a condition on coordinates, found {describe_value(found)}"
         fault("E114", what, help="compare coordinates and sizes: `where=lambda r, n: n <= r`")

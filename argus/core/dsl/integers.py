@@ -12,6 +12,7 @@ from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import Bool, Int, IntLike, as_cond, unwrap
 from argus.core.dsl.launches import is_whole
 from argus.core.dsl.tracer import current
+from argus.core.dsl.values import in_formula
 from argus.core.dsl.views import Tensor
 from argus.core.index import Cond, Index, Read
 from argus.core.ir import Buffer, View, ascending_condition, walk, whole
@@ -24,7 +25,8 @@ def scalar(element: Tensor) -> Int:
     It is a term: reads of the same element are equal. Raises E106 for anything but an element of a tensor of integers,
     E501 for memory other than global; the kernel must not write the tensor (E220).
     """
-    current("scalar")
+    if not in_formula():
+        current("scalar")
     return Int(read_term(element))
 
 

@@ -62,7 +62,7 @@ def analyse(kernel: Kernel, prover: Prover, others: ProgramContext = NO_PROGRAM)
 
     others: the launches before and after this one, if the kernel is part of a program.
     """
-    known = promise_prover(kernel, prover)
+    known = promise_prover(kernel, prover, others.integers)
     try:
         return evolve(_analyse(with_supertile_forms(kernel), known or prover, others), promise_prover=known)
     except ZeroDivisionError:

@@ -114,7 +114,8 @@ def _steps(shape: Shape, slot: _State) -> Iterator[_State | Fails]:
         yield window
         return
     for step, use in slot.in_flight:
-        yield _complete_copy(shape, slot, step, use)
+        if not _follows_alike(shape, slot, step, use):
+            yield _complete_copy(shape, slot, step, use)
     name, amount = shape.filling[slot.at[0]]
     if name != "wait" or slot.empty[0] % 2 != (slot.uses[0] - 1) % 2:
         yield _producer_step(shape, slot, name, amount)
@@ -133,6 +134,15 @@ def _window_failure(shape: Shape, slot: _State) -> Fails | None:
     if any(slot.full[0] - use not in {0, 1} for use in slot.uses[1:]):
         return Fails("lemma", "the barrier is two phases off the consumer's wait")
     return None
+
+
+def _follows_alike(shape: Shape, slot: _State, step: int, use: int) -> bool:
+    """Whether the copy before it in the same use, of as many bytes, is in flight too.
+
+    It is enough that the earlier one completes first: exchanging both gives a state that differs in which of them is in
+    flight, and what fails because of one of them fails because of the other, if that is not completed in time.
+    """
+    return step > 0 and shape.filling[step - 1] == shape.filling[step] and (step - 1, use) in slot.in_flight
 
 
 def _advanced(slot: _State, role: int, steps: Steps) -> _State:

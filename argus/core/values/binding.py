@@ -114,7 +114,7 @@ def mapped(
 
 def sum_over(variable: Symbol, low: Index, high: Index, body: Poly) -> Poly:
     """The sum of the body over [low, high); low <= high is the caller's condition."""
-    low, high = clipped(low, high)
+    low, high = clipped(end(low), end(high))
     return polys.sub(prefix(variable, high, body, product=False), prefix(variable, low, body, product=False))
 
 

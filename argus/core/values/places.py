@@ -7,7 +7,7 @@ from itertools import count
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Bin, Cmp, Cond, Const, Index, Sym, Symbol
+from argus.core.index import Bin, Cmp, Cond, Const, Index, Read, Sym, Symbol
 from argus.core.values.atoms import (
     Above,
     Atom,
@@ -104,12 +104,18 @@ def linear_in(index: Index, variable: Symbol) -> Iterator[tuple[Index, Index]]:
     factor = algebra.sub(substitute(index, {variable: algebra.const(1)}), rest)
     if factor is not algebra.const(0) and algebra.add(algebra.mul(factor, algebra.sym(variable)), rest) is index:
         yield factor, rest
-    for atom, _ in linear_terms(index)[0]:
+    for atom, number in linear_terms(index)[0]:
         for part in _operands(atom):
             yield from linear_in(part, variable)
+        if number == 1 and isinstance(atom, Bin) and atom.op == "//" and isinstance(atom.right, Const):
+            # e + x // d is (x + d e) // d
+            rest = algebra.mul(algebra.sub(index, atom), atom.right)
+            yield from linear_in(algebra.add(atom.left, rest), variable)
 
 
 def _operands(index: Index) -> tuple[Index, ...]:
+    if isinstance(index, Read):
+        return index.at
     return (index.left, index.right) if isinstance(index, Bin) and index.op in ("min", "max") else ()
 
 

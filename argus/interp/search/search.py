@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from argus.core.algebra import all_of
-from argus.core.index import And, Cond, Const, Coord, Index, Sym, Symbol
+from argus.core.index import And, Cond, Const, Coord, Index, Read, Sym, Symbol
 from argus.core.ir import Assert, Assume, Copy, Fold, For, Kernel, Products, Stmt, View, bodies, trips, walk
-from argus.core.walk import IntArray, evaluate, symbols, topological
+from argus.core.walk import IntArray, evaluate, mentions, symbols, topological
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import find_violations, uses_agents
 from argus.interp.search.diagnosis import Witness
@@ -207,7 +207,8 @@ def _shapes(kernel: Kernel, sizes: Sequence[Mapping[str, int]]) -> list[tuple[in
     first = {symbol: np.zeros(len(sizes), np.int64) for symbol in _of_agents(kernel)}
     env = _columns(kernel, sizes) | first
     counts = [*kernel.grid, *(trips(stmt) for stmt in walk(kernel.body) if isinstance(stmt, For))]
-    known = [_spread(evaluate(count, env), len(sizes)) for count in counts if symbols(count) <= env.keys()]
+    decided = (count for count in counts if symbols(count) <= env.keys() and not mentions(count, (Read,)))
+    known = [_spread(evaluate(count, env), len(sizes)) for count in decided]
     return [tuple(map(int, row)) for row in np.stack(known, axis=1)]
 
 
@@ -222,7 +223,7 @@ def _steps(body: Sequence[Stmt], env: Mapping[Symbol, int]) -> int:
     for stmt in body:
         inner = sum(_steps(part, env) for part in bodies(stmt))
         count = trips(stmt) if isinstance(stmt, For) else None
-        known = count is not None and symbols(count) <= env.keys()
+        known = count is not None and symbols(count) <= env.keys() and not mentions(count, (Read,))
         total += 1 + inner * (_value(count, env) if count is not None and known else 1)
     return total
 

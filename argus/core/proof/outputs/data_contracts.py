@@ -6,7 +6,7 @@ are equal. Its value is bounded by its type and, where the index lies in the ten
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
 from attrs import define, field
@@ -25,10 +25,10 @@ _ROUNDS = 3
 
 @define(eq=False)
 class PromiseProver:
-    """A prover that adds the promises on one kernel's integers to the hypotheses of each query. Caches instances."""
+    """A prover that adds the promises on tensors of integers to the hypotheses of each query. Caches instances."""
 
     prover: Prover
-    kernel: Kernel
+    tensors: Mapping[str, Buffer]
     _known: dict[Read, Cond] = field(factory=dict[Read, Cond], init=False)
 
     def prove(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
@@ -56,14 +56,15 @@ class PromiseProver:
 
     def _ends(self, terms: Sequence[Read]) -> tuple[Read, ...]:
         """The first and the last element of each ascending tensor."""
-        tensors = dict.fromkeys(buffer for term in terms if is_ascending(buffer := self._buffer(term)))
+        found = (self.tensors.get(term.array) for term in terms)
+        tensors = dict.fromkeys(buffer for buffer in found if buffer is not None and is_ascending(buffer))
         ends = ((buffer, at) for buffer in tensors for at in (algebra.const(0), algebra.sub(buffer.shape[0], 1)))
         return tuple(algebra.read(buffer.name, (at,)) for buffer, at in ends)
 
     def _monotone(self, one: Read, two: Read) -> Iterator[Cond]:
         """Monotonicity for two terms; it follows from the promise on neighbours by induction."""
-        buffer = self._buffer(one)
-        if one.array == two.array and is_ascending(buffer):
+        buffer = self.tensors.get(one.array)
+        if one.array == two.array and buffer is not None and is_ascending(buffer):
             ordered = (
                 algebra.le(0, one.at[0]),
                 algebra.le(one.at[0], two.at[0]),
@@ -71,12 +72,10 @@ class PromiseProver:
             )
             yield algebra.any_of((algebra.negate(algebra.all_of(ordered)), algebra.le(one, two)))
 
-    def _buffer(self, term: Read) -> Buffer:
-        return next(each for each in self.kernel.parameters if each.name == term.array)
-
     def _of(self, term: Read) -> Cond:
         if term not in self._known:
-            self._known[term] = promise_instance(self._buffer(term), term)
+            buffer = self.tensors.get(term.array)
+            self._known[term] = algebra.TRUE if buffer is None else promise_instance(buffer, term)
         return self._known[term]
 
 
@@ -102,10 +101,14 @@ def index_in_bounds(buffer: Buffer, term: Read) -> Cond:
     return algebra.all_of(each for at, extent in pairs for each in (algebra.le(0, at), algebra.lt(at, extent)))
 
 
-def promise_prover(kernel: Kernel, prover: Prover) -> PromiseProver | None:
-    """The prover for a kernel that reads integers from memory; None if it reads none."""
+def promise_prover(kernel: Kernel, prover: Prover, others: Sequence[Buffer] = ()) -> PromiseProver | None:
+    """The prover for a kernel that reads integers from memory; None if it reads none.
+
+    others: tensors that the values of its inputs depend on, by other names than its own.
+    """
     roots = [*kernel.grid, *(root for stmt in walk(kernel.body) for root in expressions(stmt))]
-    return PromiseProver(prover, kernel) if any(mentions(root, (Read,)) for root in roots) else None
+    tensors = {each.name: each for each in (*others, *kernel.parameters)}
+    return PromiseProver(prover, tensors) if others or any(mentions(root, (Read,)) for root in roots) else None
 
 
 def declared_promises(kernel: Kernel) -> Iterator[Cond]:

@@ -7,20 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.index import Read
 from argus.core.ir import Assert, Buffer, Equals, WrittenOnce, whole
 from argus.core.ir.pretty import claim_text
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs.equality_claims import difference, stated, undecided
 from argus.core.proof.outputs.stored import is_claimed_whole, is_reduction_store, stores_of
 from argus.core.proof.outputs.writes import written_once_obligations
-from argus.core.proof.values.held.between import coordinate
+from argus.core.proof.values.held.between import coordinate, renamed_integers
 from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.outputs import interpreted
 from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.values.expr import Expr
-from argus.core.values.rewriting import integers
-from argus.core.walk import mentions
 
 
 @frozen(eq=False)
@@ -28,7 +25,7 @@ class Claimed:
     """A program's claim at the last launch that writes the tensor.
 
     output: the parameter of that launch. before: what its parameters hold before it. roundings: those of earlier
-    launches.
+    launches. renamed: names of tensors of integers that mean others in the launch, or that a launch writes.
     """
 
     stmt: Assert
@@ -36,6 +33,7 @@ class Claimed:
     output: Buffer
     before: Mapping[Buffer, Expr]
     roundings: frozenset[Rounding]
+    renamed: frozenset[str] = frozenset()
 
 
 def program_equality_obligations(flows: Sequence[ValueFlow], claimed: Claimed) -> Iterator[Obligation]:
@@ -57,8 +55,8 @@ def program_equality_obligations(flows: Sequence[ValueFlow], claimed: Claimed) -
 
 def _equality(flow: ValueFlow, claimed: Claimed) -> Obligation:
     claim, at = claimed.claim, tuple(map(coordinate, range(len(claimed.output.shape))))
-    if any(mentions(each, (Read,)) for each in integers(claim.formula)):
-        return undecided(claimed.stmt, claim, "integers from memory in a formula of a program")
+    if reason := renamed_integers(claim.formula, claimed.renamed):
+        return undecided(claimed.stmt, claim, reason)
     held = interpreted(flow, claimed.output, at, claimed.before)
     reason = held if isinstance(held, str) else difference(flow, held, claim, at, range(len(at)))
     if reason or isinstance(held, str):

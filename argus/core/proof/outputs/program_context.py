@@ -21,7 +21,9 @@ class ProgramContext:
     values: what each of its tensors holds before the launch, as elements of the program's tensors; None if the kernel
     is launched by itself. tags: those of the program's tensors, by their names, or why they are not known; likewise.
     formulas: whether the program claims formulas. claimed: the launch's tensors of which it claims one.
-    left: what the launch leaves in those that it writes.
+    left: what the launch leaves in those that it writes. renamed: the launch's parameters whose name is not that of the
+    program's tensor; values from other launches name integers in memory by the program's tensors.
+    integers: the tensors of integers that earlier launches read, with the promises about them.
     """
 
     before: Mapping[Buffer, TensorContent]
@@ -31,6 +33,8 @@ class ProgramContext:
     formulas: bool = False
     claimed: frozenset[Buffer] = frozenset()
     left: Mapping[Buffer, Left | str] = field(factory=dict[Buffer, "Left | str"])
+    renamed: frozenset[str] = frozenset()
+    integers: tuple[Buffer, ...] = ()
 
     @property
     def alone(self) -> bool:

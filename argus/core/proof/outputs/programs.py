@@ -50,7 +50,7 @@ def program_obligations(
             yield from _reduction_obligations(flow, stores, buffer, others, after.get(buffer, _UNKNOWN))
             yield from (each for store in stores for each in _not_padding(flow, store))
         elif buffer in others.read_later and not is_claimed_whole(flow, buffer):
-            yield from _completeness_obligations(flow, stores, buffer, frozenset())
+            yield from _completeness_obligations(flow, stores, buffer, frozenset(), alike=buffer in others.followed)
     for step in flow.timeline.steps:
         if isinstance(step.stmt, Copy) and step.stmt.source.buffer in others.before:
             yield _read_obligation(step, step.stmt.source.buffer, others)
@@ -74,7 +74,7 @@ def values_after(flow: Flow, others: ProgramContext) -> dict[Buffer, Left | str]
     """The value of each tensor that the kernel writes, likewise; of programs that claim formulas only."""
     if others.values is None:
         return {}
-    return {buffer: value_left(flow, buffer, others.values) for buffer in stored_tensors(flow)}
+    return {buffer: value_left(flow, buffer, others.values, others.renamed) for buffer in stored_tensors(flow)}
 
 
 def reads_integer_of_program(kernel: Kernel, others: ProgramContext) -> Stmt | None:
@@ -95,9 +95,12 @@ def _read_obligation(step: Step, buffer: Buffer, others: ProgramContext) -> Obli
 
 
 def _completeness_obligations(
-    flow: ValueFlow, stores: tuple[Access, ...], buffer: Buffer, shared: frozenset[Symbol]
+    flow: ValueFlow, stores: tuple[Access, ...], buffer: Buffer, shared: frozenset[Symbol], *, alike: bool = False
 ) -> Iterator[Obligation]:
-    """Every element is written, by one block (among blocks that agree in the shared symbols)."""
+    """Every element is written, by one block (among blocks that agree in the shared symbols).
+
+    alike: what is stored is known by the element, so that threads that store one element store one value.
+    """
     store = stores[0]
     places = _places(flow, stores)
     what = f"each element of `{buffer.name}` is written before another launch reads it"
@@ -106,7 +109,7 @@ def _completeness_obligations(
         yield Obligation("I34", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=reason)
         return
     obligations = (
-        block_injectivity(store, places, what, once=False),
+        block_injectivity(store, places, what, once=alike),
         disjoint_blocks(flow, store, places, buffer, shared),
         *coverage_obligations(flow, store, places, whole(buffer)),
     )

@@ -23,7 +23,7 @@ from argus.core.proof.values.held.terms import chosen, replaced, unknown
 from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.values.expr import Expr, element
 from argus.core.values.rewriting import free_symbols, integers
-from argus.core.walk import mentions, substitute, symbols
+from argus.core.walk import mentions, substitute, symbols, topological
 
 
 @frozen(eq=False)
@@ -36,17 +36,33 @@ class Left:
     roundings: frozenset[Rounding] = frozenset()
 
 
-def value_before(tensor: Buffer, left: Left | str | None) -> Expr:
-    """What a program's tensor holds before a launch. left: by earlier launches; None if none wrote it."""
+def value_before(tensor: Buffer, left: Left | str | None, renamed: Collection[str] = ()) -> Expr:
+    """What a program's tensor holds before a launch. left: by earlier launches; None if none wrote it.
+
+    renamed: names of tensors of integers that mean others in the launch than in the program.
+    """
     if left is None:
         return element(tensor.name, *map(algebra.coord, range(len(tensor.shape))))
-    return unknown(f"the value of `{tensor.name}` between launches: {left}") if isinstance(left, str) else left.value
+    reason = left if isinstance(left, str) else renamed_integers(left.value, renamed)
+    return unknown(f"the value of `{tensor.name}` between launches: {reason}") if reason else _value_of(left)
 
 
-def value_left(flow: Flow, tensor: Buffer, before: Mapping[Buffer, Expr]) -> Left | str:
+def _value_of(left: Left | str) -> Expr:
+    assert isinstance(left, Left)
+    return left.value
+
+
+def renamed_integers(value: Expr, renamed: Collection[str]) -> str:
+    """Why a value with integers in memory does not mean the same in a launch and in its program; empty if it does."""
+    reads = (node for node in topological(integers(value)) if isinstance(node, Read))
+    name = next((read.array for read in reads if read.array in renamed), "")
+    return f"it depends on integers from `{name}`, which is not the program's name of that tensor" if name else ""
+
+
+def value_left(flow: Flow, tensor: Buffer, before: Mapping[Buffer, Expr], renamed: Collection[str] = ()) -> Left | str:
     """What a launch on one control path leaves in a tensor that it writes completely, or why that is not known.
 
-    before: what its tensors hold before it.
+    before: what its tensors hold before it. renamed: as for `value_before`.
     """
     if len(flow.path_accesses) > 1:
         return "it is stored on several control paths"
@@ -63,8 +79,8 @@ def value_left(flow: Flow, tensor: Buffer, before: Mapping[Buffer, Expr]) -> Lef
         return unnamed[0]
     if foreign:
         return f"it depends on `{min(foreign)}`"
-    if any(mentions(each, (Read,)) for each in integers(joined)):
-        return "it depends on integers from memory"
+    if reason := renamed_integers(joined, renamed):
+        return reason
     over = {each.symbol: algebra.coord(axis) for axis, each in enumerate(at)}
     return Left(replaced(joined, over), held.roundings)
 

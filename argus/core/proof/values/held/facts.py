@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeGuard
 
 from attrs import define, evolve, field
 
@@ -15,6 +14,8 @@ from argus.core.proof.values.held.conditions_of import conjuncts, free_test, inh
 from argus.core.proof.values.held.edges import at_numbers
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
 from argus.core.proof.values.held.joined import joined_cond, zipped
+from argus.core.proof.values.held.kinds_of import is_extremum, is_of_sums, levels
+from argus.core.proof.values.held.named_integers import named, named_in, named_integers
 from argus.core.proof.values.held.questions import Questions
 from argus.core.proof.values.held.references import References
 from argus.core.proof.values.held.relevance import relevant
@@ -24,7 +25,7 @@ from argus.core.query import STEPS_PER_SECOND
 from argus.core.values.conditions import Integers
 from argus.core.values.digits import by_digits
 from argus.core.values.equality import Equal, Undecided, by_normal_forms
-from argus.core.values.expr import Choose, Compare, Expr, Fn, Reduce, compare, expr, fn, reduce_
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, compare, expr, fn, reduce_
 from argus.core.values.numbers import is_number
 from argus.core.values.places import limit
 from argus.core.values.rewriting import nodes
@@ -107,7 +108,11 @@ class Known:
             return True
         digits, rest = ((change(held), change(formula)) for change in (self._by_digits, without_remainders))
         ways = dict.fromkeys((digits, (held, formula), rest))
-        return any(self._equal(*each, assumed=True) or self._equal_by_cases(*each, _CASES) for each in ways)
+        if any(self._equal(*each, assumed=True) or self._equal_by_cases(*each, _CASES) for each in ways):
+            return True
+        names = named_integers((held, formula), self.holds)
+        here = evolve(self, context=tuple(named_in(cond, names) for cond in self.context))
+        return bool(names) and here.equal(named(held, names), named(formula, names))
 
     def _by_digits(self, of: Expr) -> Expr:
         return by_digits(of, lambda extent: self.holds(algebra.le(0, extent)))
@@ -232,26 +237,6 @@ def _joined(known: Known, one: Expr, two: Expr) -> bool:
     return zipped(one, two, index, lambda a, b: joined_cond(a, b, index)) is not None
 
 
-def _is_of_sums(of: Expr) -> TypeGuard[Fn]:
-    """Whether the value is one of two numbers added, of which one is a sum itself."""
-    return (
-        isinstance(of, Fn)
-        and of.name == "add"
-        and any(isinstance(each, Reduce) and each.op == "sum" for each in of.args)
-        and all(map(is_number, of.args))
-    )
-
-
-def _is_extremum(of: Expr) -> bool:
-    """Whether the value is a maximum or a minimum, such as the reference of a sum."""
-    return of.name in ("max", "min") if isinstance(of, Fn) else isinstance(of, Reduce) and of.op in ("max", "min")
-
-
-def _levels(of: Expr) -> int:
-    """The number of reductions around the body of a nested one."""
-    return 1 + _levels(of.body) if isinstance(of, Reduce) else 0
-
-
 class _Simplifying:
     """One simplification; bound variables carry their ranges into what is known."""
 
@@ -266,7 +251,7 @@ class _Simplifying:
         return self._done[root]
 
     def _of(self, root: Expr) -> Expr:
-        if self._known.around is not None and _is_extremum(root):
+        if self._known.around is not None and is_extremum(root):
             around, variable = self._known.around
             if variable not in all_symbols(root):
                 return around.simplified(root)
@@ -291,7 +276,7 @@ class _Simplifying:
             case Fn(name="add", args=(a, b)):
                 return plus(self.of(a), self.of(b))
             case Fn(name="mul", args=(a, b)):
-                one, two = self.of(a), self.of(b)
+                one, two = self._beside(b, a), self._beside(a, b)
                 gone = (one is _ZERO and is_number(two)) or (two is _ZERO and is_number(one))
                 return _ZERO if gone else fn("mul", one, two)
             case Fn(name="max" | "min" as name, args=(a, b)):
@@ -309,6 +294,11 @@ class _Simplifying:
     def _within(self, of: Cond) -> Cond:
         parts = [self._index(each) if isinstance(each, Index) else self._within(each) for each in children(of)]
         return rebuild(of, parts) if parts else of  # pyright: ignore[reportReturnType]  # a condition stays one
+
+    def _beside(self, factor: Expr, of: Expr) -> Expr:
+        """An element as a factor beside another, which may be 0 outside of some conditions."""
+        conds = tuple(relevant("sum", factor)) if isinstance(of, Element) and is_number(factor) else ()
+        return self._known.within(*conds).simplified(of) if conds else self.of(of)
 
     def _compared(self, test: Compare, then: Expr, other: Expr) -> Expr:
         holds = decided_by_sign(test, self._known.holds)
@@ -344,13 +334,13 @@ class _Simplifying:
         body = inside.simplified(of.body)
         if of.where is not algebra.TRUE:
             return reduce_(of.op, of.variable, low, high, body, of.where)
-        if of.op == "sum" and _is_of_sums(body):
+        if of.op == "sum" and is_of_sums(body):
             one, two = (self._reduced(reduce_("sum", of.variable, low, high, each)) for each in body.args)
             return plus(one, two)
         own = Symbol(f"{of.variable.name}*", "fresh", 0)
         body = replaced(body, {of.variable: algebra.add(algebra.sym(own), low)})
         found = reduction(of.op, [Range(own, algebra.sub(high, low))], body)
-        joined = _levels(found) < 1 + _levels(body)
+        joined = levels(found) < 1 + levels(body)
         return self._reduced(found) if joined and isinstance(found, Reduce) else found
 
     def _index(self, index: Index) -> Index:

@@ -36,8 +36,8 @@ class Range:
 
 def bound_variables(root: Expr, count: int) -> list[Symbol]:
     """Names for variables around an expression that no binder within it has."""
-    names = [each.variable.name[1:] for each in nodes(root) if isinstance(each, Reduce)]
-    used = [int(name) for name in names if name.isdecimal()]  # a formula has other names, too
+    names = (each.variable.name for each in nodes(root) if isinstance(each, Reduce))
+    used = [int(name[1:]) for name in names if name[0] == "~" and name[1:].isdigit()]
     return [Symbol(f"~{max(used, default=0) + 1 + number}", "fresh", 0) for number in range(count)]
 
 

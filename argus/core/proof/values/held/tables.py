@@ -18,7 +18,7 @@ from attrs import field, frozen
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Cmp, Cond, Const, Index, Sym, Symbol
+from argus.core.index import Bin, Cmp, Cond, Const, Index, Read, Sym, Symbol
 from argus.core.ir import Buffer
 from argus.core.layout import TV
 from argus.core.proof.dataflow.separable_index import Separable
@@ -26,7 +26,7 @@ from argus.core.proof.values.held.joined import joined_cond, zipped
 from argus.core.proof.values.held.terms import all_symbols, own_symbols, replaced
 from argus.core.values.expr import Choose, Expr, Test
 from argus.core.values.rewriting import parts
-from argus.core.walk import IntArray, evaluate, symbols
+from argus.core.walk import IntArray, apply, evaluate, symbols
 
 BoolArray = npt.NDArray[np.bool_]
 Positions = tuple[IntArray, IntArray]
@@ -121,9 +121,23 @@ class Tables:
         if a is b:
             return a
         (mine, first), (theirs, second) = self.split(a), self.split(b)
-        if mine is not theirs:
-            return None
-        return algebra.add(mine, self.index(np.where(mask, first, second)))
+        whole = mine if mine is theirs else self._joined_atom(mask, mine, theirs)
+        return None if whole is None else algebra.add(whole, self.index(np.where(mask, first, second)))
+
+    def _joined_atom(self, mask: BoolArray, a: Index, b: Index) -> Index | None:
+        """Two integers in memory, or two operations, whose own integers are joined."""
+        match a, b:
+            case Read(array=array, at=one), Read(array=other, at=two) if array == other:
+                parts = [self._joined_index(mask, x, y) for x, y in zip(one, two, strict=True)]
+                known = [part for part in parts if part is not None]
+                return algebra.read(array, known) if len(known) == len(parts) else None
+            case Bin(op=op, left=x, right=y), Bin(op=other, left=left, right=right) if op == other:
+                turned = ((left, right), (right, left)) if op in ("min", "max") else ((left, right),)
+                pairs = ((self._joined_index(mask, x, one), self._joined_index(mask, y, two)) for one, two in turned)
+                found = next(((one, two) for one, two in pairs if one is not None and two is not None), None)
+                return None if found is None else apply(op, *found)
+            case _:
+                return None
 
     def split(self, index: Index) -> tuple[Index, IntArray]:
         """The expression as a part without tables plus a table."""

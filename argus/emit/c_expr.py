@@ -116,6 +116,8 @@ class CText:
                     return f"!({parts[0][0]})", _ATOM
                 case Coord(axis=axis) if self.elements is not None:
                     return self.elements.coordinate(axis), _ATOM
+                case Read() if node in self.known:
+                    return f"{width}{self.known[node]}", _ATOM
                 case Read(array=array, at=at) if self.elements is not None:
                     places = [fold(place, self._visit("(long)"))[0] for place in at]
                     return f"{width}{self.elements.element(array, places)}", _ATOM

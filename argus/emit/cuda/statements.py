@@ -8,7 +8,7 @@ from typing import assert_never
 from attrs import evolve, frozen
 
 from argus.core.check.reads import read_terms
-from argus.core.index import Const, Symbol
+from argus.core.index import Const, Coord, Symbol
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -41,6 +41,7 @@ from argus.core.ir import (
     static,
     walk,
 )
+from argus.core.walk import mentions, symbols
 from argus.emit.cuda.context import Context
 from argus.emit.cuda.copies import copy_lines
 from argus.emit.cuda.hoist import hoistable_divisions
@@ -86,8 +87,10 @@ class Writer:
 
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
         before: Stmt | None = None
+        writer, read = self._hoist_reads(body)
+        yield from read
         for stmt in body:
-            lines = self._stmt(stmt)
+            lines = writer._stmt(stmt)
             if lines:
                 yield f"// {self.mark(stmt)}"
                 if self._needs_cluster_fence(stmt) and not (before is not None and self._needs_cluster_fence(before)):
@@ -273,6 +276,24 @@ class Writer:
             text = evolve(text, known={**text.known, node: name})
             context = evolve(context, scope=evolve(context.scope, text=text))
         return evolve(self, context=context, loops=self.loops | {loop.symbol}), lines
+
+    def _hoist_reads(self, body: tuple[Stmt, ...]) -> tuple[Writer, list[str]]:
+        """A writer of these statements that has read their integers in memory, once each and all at first.
+
+        The compiler would read them again after each instruction that may write memory, as it does not know that none
+        does. Each is in bounds wherever the statement is executed (I37), whether or not the statement uses it.
+        """
+        later = {stmt.symbol for stmt in body if isinstance(stmt, Let)}
+        context, lines = self.context, list[str]()
+        used = (node for stmt in body if not isinstance(stmt, Tag | Assert | Assume) for node in read_terms(stmt))
+        for node in used:
+            text = context.scope.text
+            if node not in text.known and not mentions(node, (Coord,)) and symbols(node).isdisjoint(later):
+                name = f"integer{len(text.known)}"
+                lines.append(f"const int {name} = {text.index(node)};")
+                text = evolve(text, known={**text.known, node: name})
+                context = evolve(context, scope=evolve(context.scope, text=text))
+        return evolve(self, context=context), lines
 
     def _if(self, stmt: If) -> list[str]:
         branch = evolve(self, in_branch=True)

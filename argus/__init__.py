@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from argus.core.query import Budget
     from argus.core.verdict import ProgramReport, Proved, Refuted, Report, Unknown, Vacuous
     from argus.ops.attention import attention
+    from argus.ops.attention_decode import attention_decode
     from argus.ops.matmul import matmul
     from argus.ops.rows import cross_entropy, layer_norm, log_softmax, rms_norm, row_mean, row_sum, softmax
     from argus.ops.scaled_matmul import scaled_matmul
@@ -36,6 +37,7 @@ __all__ = [
     "Vacuous",
     "__version__",
     "attention",
+    "attention_decode",
     "build",
     "cross_entropy",
     "interpret",
@@ -64,6 +66,7 @@ _HOMES = {
     "Unknown": "argus.core.verdict",
     "Vacuous": "argus.core.verdict",
     "attention": "argus.ops.attention",
+    "attention_decode": "argus.ops.attention_decode",
     "build": "argus.verifier.api",
     "cross_entropy": "argus.ops.rows",
     "interpret": "argus.verifier.api",

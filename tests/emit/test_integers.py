@@ -14,6 +14,8 @@ from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.text import hip_text
 from argus.emit.names import assign_names
 from argus.interp.interpret import interpret
+from argus.kernels.decode import parts_bf16
+from argus.kernels.schedules.decode import Decode
 from argus.verifier.loader import load
 from tests.emit import host
 
@@ -101,3 +103,13 @@ def test_the_report_is_that_of_the_kernel_and_not_of_its_guard(tmp_path: Path) -
     assert not artifact.report.spills
     assert [contract.guard for contract in artifact.launch.contracts] == ["grouped_gemm_fp8__guard0"]
     assert [each.name for each in artifact.launch.arguments if each.kind == "pointer"] == ["SA", "SW", "expert"]
+
+
+def test_on_hopper_an_integer_is_read_once_and_before_the_wait_for_what_it_selects() -> None:
+    text = cuda_text(parts_bf16.instance(Decode(page=16, causal=False), "pages")).text
+    role = text.partition("// load")[2]
+    reads, waits = (role.find(each) for each in ("const int integer1 = table_[", "await_parity("))
+
+    assert role.count("table_[") == 4  # a page each
+    assert role.count("tma_load") == 16  # its keys and values, in two boxes each
+    assert 0 < reads < waits

@@ -1,0 +1,86 @@
+"""What decode attention claims: each output as a formula of queries, pages, table and lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import frozen
+
+from argus.kernels.schedules.attention import LEAST_SCALE
+from argus.kernels.schedules.decode import Cache, Decode, seen
+from argus.language import Bool, Int, Tensor, assert_equals, ceil_div, exp2, log, maximum, scalar, total
+
+
+@frozen
+class Claims:
+    """The outputs of sequences with at least one key, and at most as many as the table has slots for.
+
+    Keys are counted in runs of `run` keys of one page: blocks of bn, where a page has more.
+    """
+
+    Q: Any
+    cache: Cache
+    scale: Any
+    cfg: Decode
+
+    @property
+    def run(self) -> int:
+        return min(self.cfg.bn, self.cfg.page)
+
+    def state(self, O: Tensor, LSE: Tensor) -> None:  # noqa: E741 reason: the output's name in every paper
+        """O is the mean of the values of the keys that a token sees, by the exponentials of their scores; LSE is the
+        logarithm of the sum of these.
+        """
+
+        def mean(b: Int, g: Int, r: Int, s: Int, e: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
+            def one(first: Int, m: Int) -> Any:  # noqa: ANN401 reason: as above
+                return self._weight(b, g, r, s, first, m) * self._element(self.cache.V, b, g, first, m, e)
+
+            return self._over_keys(b, s, one) / self._weights(b, g, r, s)
+
+        def logarithm(b: Int, g: Int, r: Int, s: Int) -> Any:  # noqa: ANN401 reason: as above
+            return log(self._weights(b, g, r, s))
+
+        assert_equals(O, mean, where=lambda b, g, r, s, e: self._has_keys(b))  # noqa: ARG005 reason: coordinates
+        assert_equals(LSE, logarithm, where=lambda b, g, r, s: self._has_keys(b))  # noqa: ARG005 reason: as above
+
+    def _has_keys(self, b: Int) -> Bool:
+        length = scalar(self.cache.lengths[b])
+        return (length >= 1) & (length <= self.cache.table.shape[1] * self.cfg.page)
+
+    def _weights(self, b: Int, g: Int, r: Int, s: Int) -> Any:  # noqa: ANN401 reason: as above
+        return self._over_keys(b, s, lambda first, m: self._weight(b, g, r, s, first, m))
+
+    def _weight(self, b: Int, g: Int, r: Int, s: Int, first: Int, m: Int) -> Any:  # noqa: ANN401 reason: as above
+        def product(d: Int) -> Any:  # noqa: ANN401 reason: as above
+            return self.Q[b, g, r, s, d] * self._element(self.cache.K, b, g, first, m, d)
+
+        score: Any = total(product, over=self.Q.shape[4])
+        return exp2(score * maximum(self.scale[0], LEAST_SCALE))
+
+    def _element(self, pages: Any, b: Int, g: Int, first: Int, m: Int, d: Int) -> Any:  # noqa: ANN401 reason: as above
+        """An element of key first + m, in a run that begins with key `first`."""
+        page = self.cfg.page
+        return pages[self.cache.page(b, first // page), g, first % page + m, d]
+
+    def _over_keys(self, b: Int, s: Int, of: Callable[[Int, Int], Any]) -> Any:  # noqa: ANN401 reason: as above
+        """The total over the keys that a token sees, of the first key of each run and the key's number in it."""
+        bn, run, length = self.cfg.bn, self.run, scalar(self.cache.lengths[b])
+        count, blocks = seen(self.cfg, length, self.Q.shape[3], s), ceil_div(length, bn)
+
+        def whole(i: Int, m: Int) -> Any:  # noqa: ANN401 reason: as above
+            return of(i * bn, m)
+
+        def of_run(i: Int, n: Int, m: Int) -> Any:  # noqa: ANN401 reason: as above
+            return of(i * bn + n * run, m)
+
+        def sees(i: Int, m: Int) -> Bool:
+            return i * bn + m < count
+
+        def sees_of_run(i: Int, n: Int, m: Int) -> Bool:
+            return i * bn + n * run + m < count
+
+        if bn == run:
+            return total(whole, over=(blocks, bn), where=sees)
+        return total(of_run, over=(blocks, bn // run, run), where=sees_of_run)

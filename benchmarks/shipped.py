@@ -1,7 +1,7 @@
 """The shipped configurations: every kernel and program of products in `argus.kernels`, and sizes to run each at.
 
 Attention and the kernels of rows have other sizes, and checks of their own: `attention_h200.py`,
-`attention_windows_h200.py`, `rows_h200.py`, and tests/kernels.
+`attention_windows_h200.py`, `decode_h200.py`, `rows_h200.py`, and tests/kernels.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def shipped() -> Iterator[Shipped]:
     for name, template in families():
         whole = template.function.__module__
         module = whole.rpartition(".")[2]
-        if module not in ("attention", "windowed_attention") and not whole.startswith("argus.kernels.rows."):
+        if module not in ("attention", "windowed_attention", "decode") and not whole.startswith("argus.kernels.rows."):
             yield from (Shipped(module, name, config, template) for config in template.configs)
 
 

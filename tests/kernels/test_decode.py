@@ -15,7 +15,6 @@ from argus.kernels.decode import CONFIGS, decode_bf16
 from argus.kernels.schedules import decode as schedule
 from argus.verifier.program import verify_program
 
-EACH_PAGE = [name for name in CONFIGS if name.endswith("_blocks_4")]
 NO_RUNS = evolve(Budget(), runs=0)
 
 
@@ -24,7 +23,8 @@ def verdict(config: str, solver: str = "z3") -> Verdict:
 
 
 @pytest.mark.parametrize(
-    "config", [each if each == EACH_PAGE[0] else pytest.param(each, marks=pytest.mark.nightly) for each in CONFIGS]
+    "config",
+    [each if each == "page_16_blocks_4" else pytest.param(each, marks=pytest.mark.nightly) for each in CONFIGS],
 )
 def test_every_configuration_is_proved(config: str) -> None:
     found = verdict(config)
@@ -49,10 +49,8 @@ TWINS = {
 }
 
 
-@pytest.mark.parametrize(
-    "twin",
-    [each if number == 0 else pytest.param(each, marks=pytest.mark.share(8)) for number, each in enumerate(TWINS)],
-)
+@pytest.mark.share(8)
+@pytest.mark.parametrize("twin", TWINS)
 def test_twins_of_one_edit_are_not_proved(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source = inspect.getsource(schedule)
     assert source.count(twin) == 1

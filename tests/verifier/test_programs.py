@@ -192,7 +192,7 @@ def test_a_kernel_that_adds_is_in_doubt_by_itself() -> None:
 # -- each check earns its place ------------------------------------------------------------------------------
 
 
-def nothing(*_: object) -> Iterator[Obligation]:
+def nothing(*_: object, **__: object) -> Iterator[Obligation]:
     return iter(())
 
 

@@ -30,7 +30,8 @@ from argus.verifier.program import verify_program
 Matrix = np.ndarray[Any, Any]
 BRIEF = evolve(Budget(), runs=0)
 EACH = [(dtype, width, config) for dtype in (bf16, f16) for width in (64, 128) for config in CONFIGS]
-SOME = [pytest.param(*each, marks=pytest.mark.share(4) if each[0] is bf16 else pytest.mark.nightly) for each in EACH]
+SHORT = (bf16, 64)
+SOME = [pytest.param(*each, marks=pytest.mark.share(2) if each[:2] == SHORT else pytest.mark.nightly) for each in EACH]
 
 
 @pytest.mark.parametrize(("dtype", "width", "config"), SOME)

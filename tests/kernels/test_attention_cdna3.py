@@ -199,7 +199,7 @@ FOUND = {
 the right elements, in which no claim without a formula is violated, or need more heads or keys than are tried."""
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(24)
 @pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", FOUND)
 def test_a_twin_of_one_edit_is_refuted(name: str, solver: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ TWINS = {
 }
 
 
-@pytest.mark.share(8)
+@pytest.mark.nightly
 @pytest.mark.parametrize("twin", TWINS)
 def test_twins_of_one_edit_are_not_proved(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source = inspect.getsource(schedule)

@@ -260,7 +260,8 @@ class _Simplifying:
                 cond = self._cond(test)
                 if cond is algebra.TRUE or cond is algebra.FALSE:
                     return self.of(then if cond is algebra.TRUE else other)
-                yes, no = self._known.within(cond), self._known.within(algebra.negate(cond))
+                alike = dict.fromkeys((cond, test))  # solvers that give up on one form may know the other
+                yes, no = self._known.within(*alike), self._known.within(*map(algebra.negate, alike))
                 first, second = yes.simplified(replaced(then, point(cond))), no.simplified(other)
                 if agrees(no, first, second):
                     return first

@@ -115,7 +115,6 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
     "zeros beyond the row": ("softmax_bf16", softmax, ("scores = block.rows(X, -inf)", "scores = block.rows(X, 0.0)")),
     "no maximum": ("log_softmax_bf16", softmax, ("x(chunk) - top - below", "x(chunk) - below")),
     "the last chunk alone": ("row_sum_bf16", schedule, ("sums += part(chunk)", "sums[:] = part(chunk)")),
-    "a thread's own sum": ("row_sum_bf16", schedule, (".fold(1, op, within=warp)\n", ".fold(1, op, within=thread)\n")),
     "the sum for the mean": ("row_mean_bf16", sums, ("block.sum(block.rows(X)) / N", "block.sum(block.rows(X))")),
     "the next score": ("cross_entropy_bf16", sums, ("lambda r: (r, column(", "lambda r: (r, 1 + column(")),
     "sums without a rescale": ("softmax_bf16", softmax, ("sums * fast_exp(high - guard)", "sums")),

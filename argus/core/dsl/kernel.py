@@ -35,10 +35,7 @@ class Template:
     threads: int | None
     cluster: tuple[int, ...] | None
     configs: Mapping[str, Any] = field(converter=dict)
-
-    @property
-    def name(self) -> str:
-        return self.function.__name__
+    name: str
 
     def trace(self, config: str | None = None) -> Kernel:
         """Run the function once and return the kernel that it traces.
@@ -114,6 +111,7 @@ def kernel(
     threads: int | None = None,
     cluster: tuple[int, ...] | None = None,
     configs: Mapping[str, object] | None = None,
+    name: str | None = None,
 ) -> Callable[[Callable[..., None]], Template]: ...
 
 
@@ -125,16 +123,22 @@ def kernel(
     threads: int | None = None,
     cluster: tuple[int, ...] | None = None,
     configs: Mapping[str, object] | None = None,
+    name: str | None = None,
 ) -> Template | Callable[[Callable[..., None]], Template]:
     """Make a function of `Tensor["M K", bf16]` parameters a kernel.
 
     A keyword parameter annotated `Int` is a size of no tensor, from 0 to 2^30; a launch gives it with the other sizes.
     configs: named values for the keyword parameter `cfg`; a value may carry `target`, `threads` and `cluster`.
-    cluster: blocks of a cluster along each axis of the tiles. Raises ArgusError for anything but a plain `def`.
+    cluster: blocks of a cluster along each axis of the tiles. name: by default the function's. Raises ArgusError (E107)
+    for anything but a plain `def`, and for a name that is no identifier.
     """
 
     def decorate(traced: Callable[..., None]) -> Template:
-        return Template(traceable(traced), target, threads, cluster, configs or {})
+        made = traceable(traced)
+        called = made.__name__ if name is None else str(name)
+        if not called.isidentifier():
+            fault("E107", f"`{called}` is not a name for a kernel", help="use letters, digits and underscores")
+        return Template(made, target, threads, cluster, configs or {}, called)
 
     return decorate if function is None else decorate(function)
 

@@ -159,6 +159,20 @@ def test_only_a_plain_def_is_a_kernel(function: object) -> None:
     assert fault_of_decorating(function).code == "E107"
 
 
+def test_a_name_is_given_or_the_functions() -> None:
+    def small(A: Tensor["M K", bf16]) -> None:
+        sync()
+
+    given = kernel(target=gfx942, threads=256, configs={"one": None}, name="small_bf16")(small)
+
+    assert on_gfx942(small).name == "small"
+    assert (given.name, given.trace("one").name) == ("small_bf16", "small_bf16_one")
+    for name in ("", "small-bf16", 5):
+        with pytest.raises(ArgusError) as caught:
+            kernel(target=gfx942, threads=256, name=name)(small)
+        assert caught.value.diagnostic.code == "E107"
+
+
 def test_a_keyword_annotated_as_an_integer_is_a_size() -> None:
     seen: list[object] = []
 

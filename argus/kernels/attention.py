@@ -1,17 +1,15 @@
 """Attention forward for every number of queries and keys: one claim for all schedules."""
 
-# ruff: noqa: UP037
-# Reason: an extent in quotes is an extent.
+# Without `from __future__ import annotations`: those that name a width and a type are evaluated where they stand.
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import assert_never
 
 from argus.kernels.schedules.attention import Attention
 from argus.kernels.schedules.attention_cdna3 import AttentionCdna3, attention_cdna3
 from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper, balance
-from argus.language import Tensor, bf16, f16, f32, kernel
+from argus.language import DType, Template, Tensor, bf16, f16, f32, kernel
 
 CONFIGS = {
     64: {
@@ -71,85 +69,30 @@ def attend(problem: Attention, cfg: Config) -> None:
             assert_never(cfg)
 
 
-@kernel(configs=CONFIGS[64] | CDNA3[64])
-def attention_64(
-    Q: Tensor["B H S 64", bf16],
-    K: Tensor["B G T 64", bf16],
-    V: Tensor["B G T 64", bf16],
-    O: Tensor["B H S 64", bf16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["B H S", f32],
-    scale: Tensor["1", f32],
-    *,
-    cfg: Config,
-) -> None:
-    attend(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
+def family(width: int, dtype: DType, name: str) -> Template:
+    """The kernel for heads of so many elements of this type."""
+
+    @kernel(configs=CONFIGS[width] | CDNA3[width], name=name)
+    def attention(
+        Q: Tensor[f"B H S {width}", dtype],
+        K: Tensor[f"B G T {width}", dtype],
+        V: Tensor[f"B G T {width}", dtype],
+        O: Tensor[f"B H S {width}", dtype],  # noqa: E741 reason: the output's name in every paper
+        LSE: Tensor["B H S", f32],
+        scale: Tensor["1", f32],
+        *,
+        cfg: Config,
+    ) -> None:
+        attend(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
+
+    return attention
 
 
-@kernel(configs=CONFIGS[128] | CDNA3[128])
-def attention_128(
-    Q: Tensor["B H S 128", bf16],
-    K: Tensor["B G T 128", bf16],
-    V: Tensor["B G T 128", bf16],
-    O: Tensor["B H S 128", bf16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["B H S", f32],
-    scale: Tensor["1", f32],
-    *,
-    cfg: Config,
-) -> None:
-    attend(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
-
-
-@kernel(configs=CONFIGS[256] | CDNA3[256])
-def attention_256(
-    Q: Tensor["B H S 256", bf16],
-    K: Tensor["B G T 256", bf16],
-    V: Tensor["B G T 256", bf16],
-    O: Tensor["B H S 256", bf16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["B H S", f32],
-    scale: Tensor["1", f32],
-    *,
-    cfg: Config,
-) -> None:
-    attend(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
-
-
-@kernel(configs=CONFIGS[64] | CDNA3[64])
-def attention_64_f16(
-    Q: Tensor["B H S 64", f16],
-    K: Tensor["B G T 64", f16],
-    V: Tensor["B G T 64", f16],
-    O: Tensor["B H S 64", f16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["B H S", f32],
-    scale: Tensor["1", f32],
-    *,
-    cfg: Config,
-) -> None:
-    attend(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
-
-
-@kernel(configs=CONFIGS[128] | CDNA3[128])
-def attention_128_f16(
-    Q: Tensor["B H S 128", f16],
-    K: Tensor["B G T 128", f16],
-    V: Tensor["B G T 128", f16],
-    O: Tensor["B H S 128", f16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["B H S", f32],
-    scale: Tensor["1", f32],
-    *,
-    cfg: Config,
-) -> None:
-    attend(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
-
-
-@kernel(configs=CONFIGS[256] | CDNA3[256])
-def attention_256_f16(
-    Q: Tensor["B H S 256", f16],
-    K: Tensor["B G T 256", f16],
-    V: Tensor["B G T 256", f16],
-    O: Tensor["B H S 256", f16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["B H S", f32],
-    scale: Tensor["1", f32],
-    *,
-    cfg: Config,
-) -> None:
-    attend(Attention(Q, K, V, O, LSE, scale, cfg.causal, cfg.masked_rows), cfg)
+attention_64, attention_64_f16 = family(64, bf16, "attention_64"), family(64, f16, "attention_64_f16")
+attention_128, attention_128_f16 = family(128, bf16, "attention_128"), family(128, f16, "attention_128_f16")
+attention_256, attention_256_f16 = family(256, bf16, "attention_256"), family(256, f16, "attention_256_f16")
+FAMILIES: Mapping[DType, Mapping[int, Template]] = {
+    bf16: {64: attention_64, 128: attention_128, 256: attention_256},
+    f16: {64: attention_64_f16, 128: attention_128_f16, 256: attention_256_f16},
+}
+"""The kernels by type and head dimension."""

@@ -1,15 +1,14 @@
 """Attention forward on Hopper in a sliding window, and with a soft cap on scores: one proof for all windows."""
 
-# ruff: noqa: UP037
-# Reason: an extent in quotes is an extent.
+# Without `from __future__ import annotations`: those that name a width and a type are evaluated where they stand.
 
-from __future__ import annotations
+from collections.abc import Mapping
 
 from attrs import evolve
 
 from argus.kernels.schedules.attention import Attention
 from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper
-from argus.language import Int, Tensor, bf16, f16, f32, kernel
+from argus.language import DType, Int, Template, Tensor, bf16, f16, f32, kernel
 
 
 def _configs(base: AttentionHopper) -> dict[str, AttentionHopper]:
@@ -38,109 +37,34 @@ def choose(width: int, *, wide: bool, capped: bool) -> str:
     return chosen
 
 
-@kernel(configs=CONFIGS[64])
-def windowed_64(
-    Q: Tensor["B H S 64", bf16],
-    K: Tensor["B G T 64", bf16],
-    V: Tensor["B G T 64", bf16],
-    O: Tensor["B H S 64", bf16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["B H S", f32],
-    scale: Tensor["1", f32],
-    inner: Tensor["1", f32],
-    *,
-    left: Int,
-    right: Int,
-    cfg: AttentionHopper,
-) -> None:
-    problem = Attention(Q, K, V, O, LSE, scale, True, True, (left, right), inner if cfg.capped else None)
-    attention_hopper(problem, cfg)
+def family(width: int, dtype: DType, name: str) -> Template:
+    """The kernel for heads of so many elements of this type."""
+
+    @kernel(configs=CONFIGS[width], name=name)
+    def windowed(
+        Q: Tensor[f"B H S {width}", dtype],
+        K: Tensor[f"B G T {width}", dtype],
+        V: Tensor[f"B G T {width}", dtype],
+        O: Tensor[f"B H S {width}", dtype],  # noqa: E741 reason: the output's name in every paper
+        LSE: Tensor["B H S", f32],
+        scale: Tensor["1", f32],
+        inner: Tensor["1", f32],
+        *,
+        left: Int,
+        right: Int,
+        cfg: AttentionHopper,
+    ) -> None:
+        problem = Attention(Q, K, V, O, LSE, scale, True, True, (left, right), inner if cfg.capped else None)
+        attention_hopper(problem, cfg)
+
+    return windowed
 
 
-@kernel(configs=CONFIGS[128])
-def windowed_128(
-    Q: Tensor["B H S 128", bf16],
-    K: Tensor["B G T 128", bf16],
-    V: Tensor["B G T 128", bf16],
-    O: Tensor["B H S 128", bf16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["B H S", f32],
-    scale: Tensor["1", f32],
-    inner: Tensor["1", f32],
-    *,
-    left: Int,
-    right: Int,
-    cfg: AttentionHopper,
-) -> None:
-    problem = Attention(Q, K, V, O, LSE, scale, True, True, (left, right), inner if cfg.capped else None)
-    attention_hopper(problem, cfg)
-
-
-@kernel(configs=CONFIGS[256])
-def windowed_256(
-    Q: Tensor["B H S 256", bf16],
-    K: Tensor["B G T 256", bf16],
-    V: Tensor["B G T 256", bf16],
-    O: Tensor["B H S 256", bf16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["B H S", f32],
-    scale: Tensor["1", f32],
-    inner: Tensor["1", f32],
-    *,
-    left: Int,
-    right: Int,
-    cfg: AttentionHopper,
-) -> None:
-    problem = Attention(Q, K, V, O, LSE, scale, True, True, (left, right), inner if cfg.capped else None)
-    attention_hopper(problem, cfg)
-
-
-@kernel(configs=CONFIGS[64])
-def windowed_64_f16(
-    Q: Tensor["B H S 64", f16],
-    K: Tensor["B G T 64", f16],
-    V: Tensor["B G T 64", f16],
-    O: Tensor["B H S 64", f16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["B H S", f32],
-    scale: Tensor["1", f32],
-    inner: Tensor["1", f32],
-    *,
-    left: Int,
-    right: Int,
-    cfg: AttentionHopper,
-) -> None:
-    problem = Attention(Q, K, V, O, LSE, scale, True, True, (left, right), inner if cfg.capped else None)
-    attention_hopper(problem, cfg)
-
-
-@kernel(configs=CONFIGS[128])
-def windowed_128_f16(
-    Q: Tensor["B H S 128", f16],
-    K: Tensor["B G T 128", f16],
-    V: Tensor["B G T 128", f16],
-    O: Tensor["B H S 128", f16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["B H S", f32],
-    scale: Tensor["1", f32],
-    inner: Tensor["1", f32],
-    *,
-    left: Int,
-    right: Int,
-    cfg: AttentionHopper,
-) -> None:
-    problem = Attention(Q, K, V, O, LSE, scale, True, True, (left, right), inner if cfg.capped else None)
-    attention_hopper(problem, cfg)
-
-
-@kernel(configs=CONFIGS[256])
-def windowed_256_f16(
-    Q: Tensor["B H S 256", f16],
-    K: Tensor["B G T 256", f16],
-    V: Tensor["B G T 256", f16],
-    O: Tensor["B H S 256", f16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["B H S", f32],
-    scale: Tensor["1", f32],
-    inner: Tensor["1", f32],
-    *,
-    left: Int,
-    right: Int,
-    cfg: AttentionHopper,
-) -> None:
-    problem = Attention(Q, K, V, O, LSE, scale, True, True, (left, right), inner if cfg.capped else None)
-    attention_hopper(problem, cfg)
+windowed_64, windowed_64_f16 = family(64, bf16, "windowed_64"), family(64, f16, "windowed_64_f16")
+windowed_128, windowed_128_f16 = family(128, bf16, "windowed_128"), family(128, f16, "windowed_128_f16")
+windowed_256, windowed_256_f16 = family(256, bf16, "windowed_256"), family(256, f16, "windowed_256_f16")
+FAMILIES: Mapping[DType, Mapping[int, Template]] = {
+    bf16: {64: windowed_64, 128: windowed_128, 256: windowed_256},
+    f16: {64: windowed_64_f16, 128: windowed_128_f16, 256: windowed_256_f16},
+}
+"""The kernels by type and head dimension."""

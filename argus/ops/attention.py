@@ -10,24 +10,11 @@ from typing import Literal, Protocol, Self, overload
 from attrs import frozen
 
 from argus.core.dsl.kernel import Template
-from argus.kernels.attention import (
-    attention_64,
-    attention_64_f16,
-    attention_128,
-    attention_128_f16,
-    attention_256,
-    attention_256_f16,
-    choose,
-)
+from argus.kernels.attention import FAMILIES as KERNELS
+from argus.kernels.attention import choose
+from argus.kernels.windowed_attention import FAMILIES as WINDOWED_KERNELS
 from argus.kernels.windowed_attention import choose as choose_windowed
-from argus.kernels.windowed_attention import (
-    windowed_64,
-    windowed_64_f16,
-    windowed_128,
-    windowed_128_f16,
-    windowed_256,
-    windowed_256_f16,
-)
+from argus.language import bf16, f16
 from argus.ops.attention_gradient import Gradient, is_wanted, with_gradient
 from argus.ops.attention_options import Window, ends, factors, refuse, seen
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
@@ -35,14 +22,11 @@ from argus.ops.operands import Tensor
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
 
-FAMILIES: Mapping[str, Mapping[int, Template]] = {
-    "torch.bfloat16": {64: attention_64, 128: attention_128, 256: attention_256},
-    "torch.float16": {64: attention_64_f16, 128: attention_128_f16, 256: attention_256_f16},
-}
+FAMILIES: Mapping[str, Mapping[int, Template]] = {"torch.bfloat16": KERNELS[bf16], "torch.float16": KERNELS[f16]}
 """The kernel families by type and head dimension."""
 WINDOWED: Mapping[str, Mapping[int, Template]] = {
-    "torch.bfloat16": {64: windowed_64, 128: windowed_128, 256: windowed_256},
-    "torch.float16": {64: windowed_64_f16, 128: windowed_128_f16, 256: windowed_256_f16},
+    "torch.bfloat16": WINDOWED_KERNELS[bf16],
+    "torch.float16": WINDOWED_KERNELS[f16],
 }
 """Those with a sliding window and a soft cap."""
 _NAMES = ("Q", "K", "V", "scale", "O", "LSE")

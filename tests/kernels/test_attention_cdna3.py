@@ -19,30 +19,20 @@ from argus.core.verdict import Proved, Refuted, Unknown
 from argus.emit.build import build
 from argus.emit.hip.resource_report import ResourceReport
 from argus.interp.run import run
-from argus.kernels.attention import (
-    CDNA3,
-    attention_64,
-    attention_64_f16,
-    attention_128,
-    attention_128_f16,
-    attention_256,
-    attention_256_f16,
-)
+from argus.kernels.attention import CDNA3, attention_64
+from argus.kernels.attention import FAMILIES as KERNELS
 from argus.kernels.schedules import attention as problem
 from argus.kernels.schedules import attention_cdna3 as schedule
-from argus.language import Template
+from argus.language import Template, bf16, f16
 from argus.runtime.cpu.validate import validate
 from argus.verifier.kernel import verify
 from tests.kernels.twins import twin
 
 Array = npt.NDArray[Any]
 FAMILIES: dict[str, tuple[int, Template]] = {
-    "64": (64, attention_64),
-    "128": (128, attention_128),
-    "256": (256, attention_256),
-    "64 f16": (64, attention_64_f16),
-    "128 f16": (128, attention_128_f16),
-    "256 f16": (256, attention_256_f16),
+    f"{width}{suffix}": (width, family)
+    for dtype, suffix in ((bf16, ""), (f16, " f16"))
+    for width, family in KERNELS[dtype].items()
 }
 ALL = [(name, config) for name, (width, _) in FAMILIES.items() for config in CDNA3[width]]
 MIXED = [each if each == ("64", "cdna3_causal") else pytest.param(*each, marks=pytest.mark.share(8)) for each in ALL]

@@ -138,7 +138,8 @@ def twin(family: str, module: ModuleType, edit: tuple[str, str], monkeypatch: py
     assert text.count(old) == 1, old
     made = ModuleType(module.__name__)
     monkeypatch.setitem(sys.modules, module.__name__, made)
-    exec(compile(text.replace(old, new), module.__file__ or "", "exec"), made.__dict__)  # noqa: S102 reason: our module
+    edited = compile(text.replace(old, new), module.__file__ or "", "exec", dont_inherit=True)
+    exec(edited, made.__dict__)  # noqa: S102 reason: our module
     if module is not schedule:
         return getattr(made, family)
     home = import_module(FAMILIES[family].function.__module__)

@@ -17,7 +17,8 @@ def twin(template: Template, module: ModuleType, edit: tuple[str, str], monkeypa
     assert text.count(old) == 1, old
     made = ModuleType(module.__name__)
     monkeypatch.setitem(import_module("sys").modules, module.__name__, made)
-    exec(compile(text.replace(old, new), module.__file__ or "", "exec"), made.__dict__)  # noqa: S102 reason: our module
+    edited = compile(text.replace(old, new), module.__file__ or "", "exec", dont_inherit=True)
+    exec(edited, made.__dict__)  # noqa: S102 reason: our module
     family = import_module(template.function.__module__)
     for name in {"Attention", "attention_hopper", "attention_cdna3"} & vars(family).keys() & vars(made).keys():
         if vars(made)[name].__module__ == made.__name__:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import gcd
 
 from argus.kernels.config_names import name_of
 from argus.kernels.schedules.rows import WARP, Rows
+from argus.language import DType, Template, bf16, f16, f32, kernel
 
 _PER_THREAD = 32
 """Elements of a row that a thread holds at most: more leave too few registers to keep the memory busy."""
@@ -35,6 +37,13 @@ CONFIGS = {
     size: {name_of(each): each for ladder in ladders.values() for each in ladder} for size, ladders in LADDERS.items()
 }
 """The configurations by name, for elements of 2 and of 4 bytes."""
+TYPES = (bf16, f16, f32)
+"""The types of elements."""
+
+
+def row_kernel(name: str, dtype: DType) -> Callable[[Callable[..., None]], Template]:
+    """The decorator of a kernel of rows of a type: with the configurations of its size, and the type in its name."""
+    return kernel(configs=CONFIGS[dtype.bits // 8], name=f"{name}_{dtype}")
 
 
 @lru_cache(maxsize=1 << 10)

@@ -1,26 +1,23 @@
 """Softmax and log-softmax of rows."""
 
-# Reason: an extent in quotes is an extent.
-
-from __future__ import annotations
+# Without `from __future__ import annotations`: those that name a type are evaluated where they stand.
 
 from math import inf
 
 from argus.kernels.rows import formulas
-from argus.kernels.rows.configs import CONFIGS
+from argus.kernels.rows.configs import TYPES, row_kernel
 from argus.kernels.rows.formulas import LOG2_E, elements
 from argus.kernels.schedules.rows import Block, Chunks, Rows
 from argus.language import (
+    DType,
     Fragment,
+    Template,
     Tensor,
     add,
     assert_equals,
-    bf16,
     ceil_div,
     exp2,
-    f16,
     f32,
-    kernel,
     log2,
     loop,
     maximum,
@@ -52,53 +49,37 @@ def fast_exp(x: Fragment) -> Fragment:
     return exp2(x * LOG2_E)
 
 
-def softmax(X: Tensor, Y: Tensor, cfg: Rows) -> None:
+def softmax(dtype: DType) -> Template:
     """Y[r, n] = exp(X[r, n]) / sum over j of exp(X[r, j]), of the base 2^LOG2_E."""
-    R, N = X.shape
-    block = Block(cfg, R, N)
-    scores = block.rows(X, -inf)
-    top, sums = maximum_and_sum(block, scores)
-    scale = 1.0 / sums
-    block.each(lambda chunk: block.store(fast_exp(scores(chunk) - top) * scale, Y, chunk))
-    assert_equals(Y, formulas.softmax(elements(X), N))
+
+    @row_kernel("softmax", dtype)
+    def made(X: Tensor["R N", dtype], Y: Tensor["R N", dtype], *, cfg: Rows) -> None:
+        R, N = X.shape
+        block = Block(cfg, R, N)
+        scores = block.rows(X, -inf)
+        top, sums = maximum_and_sum(block, scores)
+        scale = 1.0 / sums
+        block.each(lambda chunk: block.store(fast_exp(scores(chunk) - top) * scale, Y, chunk))
+        assert_equals(Y, formulas.softmax(elements(X), N))
+
+    return made
 
 
-def log_softmax(X: Tensor, Y: Tensor, cfg: Rows) -> None:
+def log_softmax(dtype: DType) -> Template:
     """Y[r, n] = X[r, n] - log of the sum over j of exp(X[r, j])."""
-    R, N = X.shape
-    block = Block(cfg, R, N)
-    x = block.rows(X, -inf)
-    top, sums = maximum_and_sum(block, x)
-    below = log2(sums) / LOG2_E
-    block.each(lambda chunk: block.store(x(chunk) - top - below, Y, chunk))
-    assert_equals(Y, formulas.log_softmax(elements(X), N))
+
+    @row_kernel("log_softmax", dtype)
+    def made(X: Tensor["R N", dtype], Y: Tensor["R N", dtype], *, cfg: Rows) -> None:
+        R, N = X.shape
+        block = Block(cfg, R, N)
+        x = block.rows(X, -inf)
+        top, sums = maximum_and_sum(block, x)
+        below = log2(sums) / LOG2_E
+        block.each(lambda chunk: block.store(x(chunk) - top - below, Y, chunk))
+        assert_equals(Y, formulas.log_softmax(elements(X), N))
+
+    return made
 
 
-@kernel(configs=CONFIGS[2])
-def softmax_bf16(X: Tensor["R N", bf16], Y: Tensor["R N", bf16], *, cfg: Rows) -> None:
-    softmax(X, Y, cfg)
-
-
-@kernel(configs=CONFIGS[2])
-def softmax_f16(X: Tensor["R N", f16], Y: Tensor["R N", f16], *, cfg: Rows) -> None:
-    softmax(X, Y, cfg)
-
-
-@kernel(configs=CONFIGS[4])
-def softmax_f32(X: Tensor["R N", f32], Y: Tensor["R N", f32], *, cfg: Rows) -> None:
-    softmax(X, Y, cfg)
-
-
-@kernel(configs=CONFIGS[2])
-def log_softmax_bf16(X: Tensor["R N", bf16], Y: Tensor["R N", bf16], *, cfg: Rows) -> None:
-    log_softmax(X, Y, cfg)
-
-
-@kernel(configs=CONFIGS[2])
-def log_softmax_f16(X: Tensor["R N", f16], Y: Tensor["R N", f16], *, cfg: Rows) -> None:
-    log_softmax(X, Y, cfg)
-
-
-@kernel(configs=CONFIGS[4])
-def log_softmax_f32(X: Tensor["R N", f32], Y: Tensor["R N", f32], *, cfg: Rows) -> None:
-    log_softmax(X, Y, cfg)
+softmax_bf16, softmax_f16, softmax_f32 = map(softmax, TYPES)
+log_softmax_bf16, log_softmax_f16, log_softmax_f32 = map(log_softmax, TYPES)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from argus.core.dsl.programs import ProgramTemplate
 from argus.kernels.attention_backward import FAMILIES as PROGRAMS
@@ -14,6 +14,8 @@ from argus.language import bf16, f16
 from argus.ops.attention_options import refuse
 from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
 from argus.runtime.launch_gate import Unproved
+from argus.solvers.base import Solver
+from argus.solvers.choice import resolve, use_solver
 
 FAMILIES: Mapping[str, Mapping[int, ProgramTemplate]] = {
     "torch.bfloat16": PROGRAMS[bf16],
@@ -28,13 +30,14 @@ class Gradient:
     """How attention is computed, and so its gradient.
 
     forward: (q, k, v) to the output and the log-sum-exp. scale: log2(e) times that of the scores, as a tensor of one
-    number.
+    number. solver: by which the gradient's kernels are verified, in whatever thread autograd computes it.
     """
 
     forward: Callable[[Any, Any, Any], tuple[Any, Any]]
     scale: Callable[[], Any]
     causal: bool
     unproved: Unproved
+    solver: Solver = field(factory=partial(resolve, None))
 
 
 def is_wanted(*operands: Any) -> bool:  # noqa: ANN401 reason: torch's
@@ -77,7 +80,8 @@ def _forward(context: Any, q: Any, k: Any, v: Any, how: Gradient) -> tuple[Any, 
 
 def _backward(context: Any, given: Any, _of_lse: Any) -> tuple[Any, ...]:  # noqa: ANN401 reason: torch's
     q, k, v, out, lse = context.saved_tensors
-    return *gradients(context.how, (q, k, v, out, given, lse)), None
+    with use_solver(context.how.solver):
+        return *gradients(context.how, (q, k, v, out, given, lse)), None
 
 
 def gradients(how: Gradient, tensors: Sequence[Any]) -> tuple[Any, Any, Any]:

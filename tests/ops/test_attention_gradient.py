@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextvars
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +18,7 @@ import argus
 from argus.core import algebra
 from argus.core.diagnostic import ArgusError
 from argus.ops.call_path import Plan
+from argus.solvers.choice import resolve
 from tests.ops.fake_torch import Matrix
 from tests.ops.test_attention import Heads, heads
 
@@ -128,6 +131,28 @@ def test_the_gradient_is_that_of_the_call(plans: Launched, width: int, dtype: st
     assert home == "argus.kernels.attention_backward"
     assert program.parameters[0].shape[3] is algebra.const(width)
     assert f"torch.{ {'bf16': 'bfloat16', 'f16': 'float16'}[program.parameters[0].dtype.name] }" == dtype
+
+
+@pytest.mark.parametrize("solver", ["z3", "cvc5"])
+def test_the_gradients_solver_is_the_calls_in_any_thread(
+    solver: str, plans: Launched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    launch = gradient.launch
+
+    def noting(*arguments: Any) -> Any:  # noqa: ANN401 reason: what `launch` returns
+        asked.append(resolve(None).name)
+        return launch(*arguments)
+
+    monkeypatch.setattr(gradient, "launch", noting)
+    operand = recorded(1, 2, 5, 64)
+    with argus.use_solver(solver):
+        attention(operand, operand, operand)
+    thread = Thread(target=lambda: contextvars.Context().run(backward, heads(1, 2, 5, 64)))
+    thread.start()
+    thread.join()
+    assert asked == [solver]
+    assert len(plans) == 2
 
 
 def test_programs_of_each_type_and_width_have_their_own_name(plans: Launched) -> None:

@@ -1,14 +1,19 @@
 """Checks the operators on torch tensors against float64 on an H200: `benchmarks/operators_h200.py`.
 
 Every call takes the whole path of a user's: the kernel is verified, compiled and launched. Needs torch and a solver.
-Prints a line for each operator, and exits with status 1 if one is wrong.
+Prints a line for each operator and type, and exits with status 1 if one is wrong or fails. `--jobs 16`: so many
+processes share the GPU, each with an operator; nearly all the time is spent on verifying and compiling.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
+from multiprocessing import get_context
 from random import Random
+from time import perf_counter
 from typing import Any
 
 import argus
@@ -123,19 +128,69 @@ def attention(torch: Any, kind: Any, random: Random) -> Iterator[tuple[str, Chec
     yield "attention with a soft cap", forward(causal=True, cap=20.0)
 
 
-def main() -> int:
+def decoding(torch: Any, kind: Any, random: Random) -> Iterator[tuple[str, Checks]]:  # noqa: ANN401 reason: untyped
+    def exact(q: Any, k: Any, v: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
+        """Of q (H, 1, D), k and v (T, G, D)."""
+        many = q.shape[0] // k.shape[1]
+        scores = q @ k.permute(1, 2, 0).repeat_interleave(many, 0) * q.shape[2] ** -0.5
+        values = v.transpose(0, 1).repeat_interleave(many, 0)
+        return scores.softmax(-1).nan_to_num(0.0) @ values, scores.logsumexp(-1)
+
+    def decoded() -> Checks:
+        for size in (16, 64, 128):
+            batch, groups, group = random.randint(1, 4), random.randint(1, 3), random.choice((1, 4, 8))
+            pages = random.randint(1, 2000 // size)
+            keys, values = torch.randn((2, batch * pages + 3, size, groups, 128), device="cuda", dtype=kind)
+            table = torch.randperm(batch * pages + 3, device="cuda", dtype=torch.int32)[: batch * pages]
+            table = table.reshape(batch, pages)
+            lengths = [random.choice((0, 1, pages * size, random.randint(0, pages * size))) for _ in range(batch)]
+            q = torch.randn((batch, groups * group, 1, 128), device="cuda", dtype=kind)
+            held = torch.tensor(lengths, device="cuda", dtype=torch.int32)
+            out, lse = argus.attention_decode(q, keys, values, table, held, return_lse=True)
+            for number, length in enumerate(lengths):
+                k, v = (each[table[number].long()].flatten(0, 1)[:length].double() for each in (keys, values))
+                yield from zip((out[number], lse[number]), exact(q[number].double(), k, v), strict=True)
+
+    yield "attention of one token", decoded()
+
+
+def cases(kind: str) -> dict[str, Checks]:
+    """The checks of each operator on tensors of a type."""
     torch: Any = import_module("torch")
+    dtype, found = getattr(torch, kind), dict[str, Checks]()
+    if kind != "float32":
+        found |= attention(torch, dtype, Random(2))  # noqa: S311 reason: a seed makes the shapes repeatable
+    if kind == "bfloat16":
+        found |= decoding(torch, dtype, Random(3))  # noqa: S311 reason: as above
+    return found | dict(rows(torch, dtype, Random(1)))  # noqa: S311 reason: as above
+
+
+def check(kind: str, name: str, solver: str) -> tuple[bool, str]:
+    """Whether an operator is right, and a line on it."""
+    began = perf_counter()
+    try:
+        with argus.use_solver(solver):
+            errors = [off(*pair) for pair in cases(kind)[name]]
+    except Exception as problem:  # noqa: BLE001 reason: the other operators are checked all the same
+        return False, f"{name}, {kind}: FAILED, {type(problem).__name__}: {problem}"
+    right = bool(errors) and all(error <= CLOSE[kind] for error in errors)  # nan is not
+    said = f"{len(errors)} results, {max(errors):.1e}{'' if right else ' WRONG'}"
+    return right, f"{name}, {kind}: {said}, {perf_counter() - began:.0f} s"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the GPU")
+    parser.add_argument("--solver", default="portfolio", help="which verifies the kernels")
+    asked = parser.parse_args()
     wrong = 0
-    for name, close in CLOSE.items():
-        kind = getattr(torch, name)
-        cases = [*rows(torch, kind, Random(1))]  # noqa: S311 reason: a seed makes the shapes repeatable
-        if name != "float32":
-            cases += attention(torch, kind, Random(2))  # noqa: S311 reason: as above
-        for case, checks in cases:
-            errors = [off(*pair) for pair in checks]
-            right = all(error <= close for error in errors)  # nan is not
+    with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
+        every = sorted(((kind, name) for kind in CLOSE for name in cases(kind)), key=lambda pair: pair[1])
+        wanted = [pool.submit(check, *pair, asked.solver) for pair in every]  # attention, which takes longest, is first
+        for each in wanted:
+            right, line = each.result()
             wrong += not right
-            print(f"{case}, {name}: {len(errors)} results, {max(errors):.1e}{'' if right else ' WRONG'}", flush=True)
+            print(line, flush=True)
     return int(wrong > 0)
 
 

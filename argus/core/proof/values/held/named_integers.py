@@ -13,13 +13,16 @@ from argus.core.walk import fold, rebuild, symbols, topological
 
 
 def named_integers(roots: Sequence[Expr], holds: Callable[[Cond], bool]) -> Mapping[Node, Index]:
-    """A symbol for each integer in memory that is provably not negative and depends on no bound variable."""
+    """A symbol for each integer in memory that is provably not negative and depends on no bound variable.
+
+    The number is first in a name, as no tensor's name begins with a digit: each name is that of one integer.
+    """
     bound = {node.variable for root in roots for node in nodes(root) if isinstance(node, Reduce)}
     found = {node for root in roots for node in topological(integers(root)) if isinstance(node, Read)}
     least = {each: _least(each, holds) for each in found if symbols(each).isdisjoint(bound)}
     ordered = sorted((each for each, low in least.items() if low is not None), key=lambda each: each.digest)
     return {
-        each: algebra.sym(Symbol(f"~{each.array}{number}", "fresh", least[each])) for number, each in enumerate(ordered)
+        each: algebra.sym(Symbol(f"~{number}{each.array}", "fresh", least[each])) for number, each in enumerate(ordered)
     }
 
 

@@ -48,7 +48,11 @@ def says_what_was_before(flow: Flow, buffer: Buffer) -> bool:
 
 
 def is_claimed_whole(flow: Flow, buffer: Buffer) -> bool:
-    """Whether the kernel claims that all of a tensor is written: without padding, or as a formula of other data."""
+    """Whether the kernel claims that all of a tensor is written: without padding, or as a formula of other data.
+
+    A formula that says what was before has the same obligations, which are of the kernel (I4): with those towards later
+    launches (I34), which are asked here too, a run of the program shows what it lacks.
+    """
     claims = [step.stmt.claim for step in flow.timeline.steps if isinstance(step.stmt, Assert)]
     return any(
         isinstance(c, WrittenOnce | Equals)

@@ -59,6 +59,7 @@ SIZES = {
     "formula_column_nearest_to_an_integer": {"R": 20, "N": 30},
     "formula_layer_norm_of_a_held_row": {"R": 20, "N": 32},
     "formula_of_rows_without_elements": {"M": 20, "N": 30},
+    "formula_guarded_sum_of_empty_rows": {"R": 3, "N": 100},
     "mean_of_earlier": {"R": 20},
     "formula_log_softmax": {"R": 3, "N": 100},
     "formula_row_mean": {"R": 3, "N": 300},
@@ -66,6 +67,7 @@ SIZES = {
     "formula_softmax": {"R": 3, "N": 300},
 }
 TWINS = {
+    "formula_sum_beyond_the_shorter_row": {"R": 3, "N": 100, "K": 70},
     "formula_layer_norm_of_what_follows_the_row": {"R": 20, "N": 32},
     "formula_logarithm_without_the_scale": {"M": 20, "N": 30},
     "formula_of_rows_without_elements_is_one": {"M": 20, "N": 30},

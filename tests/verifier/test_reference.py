@@ -12,6 +12,7 @@ from argus.core import algebra
 from argus.core.ir import Assert, Covers, Kernel, Tag, WrittenOnce
 from argus.kernels.gemm import gemm
 from argus.language import (
+    DType,
     Int,
     Tensor,
     assert_covers,
@@ -20,7 +21,9 @@ from argus.language import (
     block_id,
     ceil_div,
     copy,
+    e4m3,
     eq,
+    f16,
     f32,
     gfx942,
     global_load,
@@ -33,6 +36,7 @@ from argus.language import (
     tag,
     vmem,
 )
+from argus.verifier import reference
 from argus.verifier.reference import claimed_contraction, compare, compare_with_claims, compare_with_interpreter
 
 Array = np.ndarray[Any, Any]
@@ -204,3 +208,20 @@ def test_outputs_are_compared_with_the_interpreter_up_to_some_roundings() -> Non
     assert compare_with_interpreter(near, expected).right
     assert compare_with_interpreter(far, expected).outside == 2
     assert compare_with_interpreter(off, expected).outside == 1
+
+
+@pytest.mark.parametrize(("dtype", "normal"), [(f16, 2.0**-14), (e4m3, 2.0**-6)], ids=str)
+def test_the_bound_of_subnormal_numbers_is_half_of_their_distance(
+    dtype: DType, normal: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all of them, and what lies between two: rounding is within the bound, and the next but one is not."""
+    kind = dtype.numpy
+    least = float(np.nextafter(np.zeros((), kind), np.ones((), kind)))
+    exact = np.arange(0, 2 * round(normal / least) * 8) / 8 * least
+    none = np.zeros_like(exact)
+    errors = np.abs(exact.astype(kind).astype(np.float64) - exact)
+    assert (errors <= reference.when_stored(exact, none, kind)).all()
+    subnormal = exact < normal
+    assert (least > reference.when_stored(exact, none, kind))[subnormal].all()
+    monkeypatch.setattr(reference, "_SUBNORMAL_ROUNDINGS", {})
+    assert not (errors <= reference.when_stored(exact, none, kind)).all()

@@ -12,6 +12,7 @@ import pytest
 
 from argus.core.algebra import IndexLike, add, coord, le, lt, sym
 from argus.core.index import Cond, Symbol
+from argus.core.values import bounds
 from argus.core.values.bounds import Bounded, Inputs, bounded
 from argus.core.values.evaluation import INTEGERS, Evaluation, seeded
 from argus.core.values.expr import Element, Expr, choose, compare, element, expr, fn, infinity, reduce_
@@ -161,3 +162,24 @@ def test_a_test_that_rounding_decides_has_no_bound() -> None:
     clear = drawn(choose(compare("<", 0, fn("mul", x(0, 1), 3) - 1), 1, 0), 1, 1, values)
     assert np.isnan(close.error).all()
     assert (float(clear.value.item()), float(clear.error.item())) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(("name", "factor"), [("exp2", 1.0), ("exp", 0.625)])
+def test_exponentials_beyond_f32_alone_are_not_compared(
+    name: str, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program has infinity there, and what it makes of that may be no number: zero times infinity."""
+    given = np.array([[100.0, 127.0, 128.0, 200.0]]) * factor
+    beyond = fn(name, x(coord(0), coord(1)))
+    powers = np.float64(2.0 if name == "exp2" else np.e) ** given
+    with np.errstate(over="ignore"):
+        of_program = powers.astype(np.float32).astype(np.float64)
+    bound = drawn(beyond, 1, 4, given)
+    assert np.isnan(bound.error).tolist() == np.isinf(of_program).tolist()
+    assert np.isinf(of_program).any()
+    held = np.isfinite(of_program)
+    assert (np.abs(of_program - bound.value) <= bound.error)[held].all()
+    assert (np.abs(1.001 * of_program - bound.value) > bound.error)[held].all()
+    monkeypatch.setattr(bounds, "_overflows", lambda value, _: np.zeros(value.shape, np.bool_))  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType, reportUnknownArgumentType]  # an array
+    right = np.abs(of_program - drawn(beyond, 1, 4, given).value) <= drawn(beyond, 1, 4, given).error
+    assert not right[~held].any()

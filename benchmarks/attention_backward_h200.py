@@ -9,10 +9,7 @@ of cuDNN's attention: interleaved, in rounds of rotating order, in both regimes.
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
 import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -20,10 +17,12 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+import built_variants
 from attention_h200 import Shape, checked, guarded, operands, untouched
 from attrs import evolve
 
 from argus.core.dsl.programs import ProgramTemplate
+from argus.core.ir import Program
 from argus.kernels.attention_backward import CONFIGS, Backward
 from argus.ops.attention_gradient import FAMILIES
 
@@ -58,29 +57,13 @@ def operations(shape: Shape) -> float:
     return 2.5 * shape.operations
 
 
-def build(names: Sequence[str], *, unproved: bool) -> int:
-    from argus.core.verdict import Proved  # noqa: PLC0415 reason: the GPU's machine has no solver
-    from argus.emit.build_program import build_program  # noqa: PLC0415 reason: as above
-    from argus.verifier.program import verify_program  # noqa: PLC0415 reason: as above
+def build(chosen: argparse.Namespace) -> int:
+    return built_variants.build(chosen, FOLDER, {name: partial(_traced, name) for name in variants()})
 
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    failed = 0
-    for name, (family, config) in variants().items():
-        if names and name not in names:
-            continue
-        shutil.rmtree(FOLDER / name, ignore_errors=True)
-        program = evolve(family, configs={name: config}).trace(name)
-        start = time.process_time()
-        verdict = None if unproved else verify_program(program).verdict
-        took = time.process_time() - start
-        if verdict is not None and not isinstance(verdict, Proved):
-            print(f"{name}: skipped: {verdict}", flush=True)
-            failed += 1
-            continue
-        made = build_program(program, FOLDER / name)
-        said = "not verified" if verdict is None else f"verified in {took:.1f} s"
-        print(f"{name}: {said}; {'; '.join(str(each.report) for each in made.kernels)}", flush=True)
-    return int(failed > 0)
+
+def _traced(name: str) -> Program:
+    family, config = variants()[name]
+    return evolve(family, configs={name: config}).trace(name)
 
 
 # -- on the GPU ----------------------------------------------------------------------------------------------
@@ -209,36 +192,21 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    torch: Any = import_module("torch")
+    def all_timed(torch: Any, good: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 reason: untyped
+        rows: list[dict[str, Any]] = []
+        for shape in shapes()[: chosen.most]:
+            if any(takes(name, shape) for name in good):
+                rows += timed(torch, good, shape, chosen.rounds)
+        print(table(rows) if rows else "", flush=True)
+        return rows
+
     load = import_module("argus.runtime.programs").load_program
-    torch.cuda.init()
-    torch.zeros(1, device="cuda")
-    programs = {path.parent.name: load(path) for path in sorted(FOLDER.glob("*/*.json"))}
-    programs = {name: program for name, program in programs.items() if not chosen.names or name in chosen.names}
-    print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}), flush=True)
-    good = {name: program for name, program in programs.items() if is_right(torch, name, program, chosen.checked)}
-    rows: list[dict[str, Any]] = []
-    for shape in shapes()[: chosen.most]:
-        if any(takes(name, shape) for name in good):
-            rows += timed(torch, good, shape, chosen.rounds)
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    (chosen.out / "attention_backward.json").write_text(json.dumps(rows), "utf-8")
-    print(table(rows) if rows else "", flush=True)
-    return int(len(good) < len(programs))
+    return built_variants.run(chosen, FOLDER, load, is_right, all_timed, "attention_backward.json")
 
 
 def main() -> int:
-    description, _, _ = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("part", choices=("build", "run"))
-    parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="only these variants")
-    parser.add_argument("--unproved", action="store_true", help="build without verifying, for experiments")
-    parser.add_argument("--out", type=Path, default=FOLDER)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--checked", type=int, default=CHECKED, help="random shapes to check each variant on")
-    parser.add_argument("--most", type=int, default=None, help="time only so many shapes")
-    chosen = parser.parse_args()
-    return build(chosen.names, unproved=chosen.unproved) if chosen.part == "build" else run(chosen)
+    chosen = built_variants.options(__doc__, FOLDER, ROUNDS, CHECKED).parse_args()
+    return build(chosen) if chosen.part == "build" else run(chosen)
 
 
 if __name__ == "__main__":

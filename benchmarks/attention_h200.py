@@ -9,12 +9,10 @@ built; without it, cuDNN alone is timed. Writes attention.json in `--out` and pr
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
 import statistics
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from itertools import product
 from math import isnan
@@ -22,6 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import built_variants
 from attrs import frozen
 
 from argus.kernels.schedules.attention_hopper import AttentionHopper
@@ -88,30 +87,9 @@ def variants() -> dict[str, tuple[Any, Any]]:
     return found
 
 
-def build(names: Sequence[str], *, unproved: bool) -> int:
-    from argus.core.verdict import Proved  # noqa: PLC0415 reason: the GPU's machine has no solver
-    from argus.emit.build import build as compiled  # noqa: PLC0415 reason: as above
-    from argus.verifier.kernel import verify  # noqa: PLC0415 reason: as above
-
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    failed = 0
-    for name, (family, config) in variants().items():
-        if names and name not in names:
-            continue
-        shutil.rmtree(FOLDER / name, ignore_errors=True)
-        kernel = family.instance(config, name)
-        start = time.process_time()
-        verdict = None if unproved else verify(kernel).verdict
-        took = time.process_time() - start
-        if verdict is not None and not isinstance(verdict, Proved):
-            print(f"{name}: skipped: {verdict}", flush=True)
-            failed += 1
-            continue
-        made = compiled(kernel, "sm_90a", FOLDER / name)
-        print(
-            f"{name}: {'not verified' if verdict is None else f'verified in {took:.1f} s'}; {made.report}", flush=True
-        )
-    return int(failed > 0)
+def build(chosen: argparse.Namespace) -> int:
+    traced = {name: partial(family.instance, config, name) for name, (family, config) in variants().items()}
+    return built_variants.build(chosen, FOLDER, traced)
 
 
 # -- on the GPU ----------------------------------------------------------------------------------------------
@@ -275,36 +253,21 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    torch: Any = import_module("torch")
+    def all_timed(torch: Any, good: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 reason: untyped
+        rows: list[dict[str, Any]] = []
+        for shape in shapes()[: chosen.most]:
+            if any(takes(name, shape) for name in good):
+                rows += timed(torch, good, shape, chosen.rounds)
+        print(table(rows) if rows else "", flush=True)
+        return rows
+
     load = import_module("argus.runtime.cuda.launch").load
-    torch.cuda.init()
-    torch.zeros(1, device="cuda")
-    kernels = {path.parent.name: load(path) for path in sorted(FOLDER.glob("*/*.json"))}
-    kernels = {name: kernel for name, kernel in kernels.items() if not chosen.names or name in chosen.names}
-    print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}), flush=True)
-    good = {name: kernel for name, kernel in kernels.items() if is_right(torch, name, kernel, chosen.checked)}
-    rows: list[dict[str, Any]] = []
-    for shape in shapes()[: chosen.most]:
-        if any(takes(name, shape) for name in good):
-            rows += timed(torch, good, shape, chosen.rounds)
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    (chosen.out / "attention.json").write_text(json.dumps(rows), "utf-8")
-    print(table(rows) if rows else "", flush=True)
-    return int(len(good) < len(kernels))
+    return built_variants.run(chosen, FOLDER, load, is_right, all_timed, "attention.json")
 
 
 def main() -> int:
-    description, _, _ = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("part", choices=("build", "run"))
-    parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="only these variants")
-    parser.add_argument("--unproved", action="store_true", help="build without verifying, for experiments")
-    parser.add_argument("--out", type=Path, default=FOLDER)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--checked", type=int, default=CHECKED, help="random shapes to check each variant on")
-    parser.add_argument("--most", type=int, default=None, help="time only so many shapes")
-    chosen = parser.parse_args()
-    return build(chosen.names, unproved=chosen.unproved) if chosen.part == "build" else run(chosen)
+    chosen = built_variants.options(__doc__, FOLDER, ROUNDS, CHECKED).parse_args()
+    return build(chosen) if chosen.part == "build" else run(chosen)
 
 
 if __name__ == "__main__":

@@ -9,17 +9,15 @@ Operations are those of pairs of a query and a key that it sees. Writes attentio
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
 import statistics
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from math import isnan, log
-from pathlib import Path
 from random import Random
 from typing import Any
 
+import built_variants
 from attention_h200 import CHECKED, CLOSE, CLOSE_F16, CLOSE_LSE, FOLDER, GUARD, Shape, guarded, operands
 from attrs import evolve, frozen
 
@@ -87,28 +85,9 @@ def variants() -> dict[str, tuple[Any, Any]]:
     }
 
 
-def build(names: Sequence[str]) -> int:
-    from argus.core.verdict import Proved  # noqa: PLC0415 reason: the GPU's machine has no solver
-    from argus.emit.build import build as compiled  # noqa: PLC0415 reason: as above
-    from argus.verifier.kernel import verify  # noqa: PLC0415 reason: as above
-
-    HERE.mkdir(parents=True, exist_ok=True)
-    failed = 0
-    for name, (family, config) in variants().items():
-        if names and name not in names:
-            continue
-        shutil.rmtree(HERE / name, ignore_errors=True)
-        kernel = family.instance(config, name)
-        start = time.process_time()
-        verdict = verify(kernel).verdict
-        took = time.process_time() - start
-        if not isinstance(verdict, Proved):
-            print(f"{name}: skipped: {verdict}", flush=True)
-            failed += 1
-            continue
-        made = compiled(kernel, "sm_90a", HERE / name)
-        print(f"{name}: verified in {took:.1f} s; {made.report}", flush=True)
-    return int(failed > 0)
+def build(chosen: argparse.Namespace) -> int:
+    traced = {name: partial(family.instance, config, name) for name, (family, config) in variants().items()}
+    return built_variants.build(chosen, HERE, traced)
 
 
 # -- on the GPU ----------------------------------------------------------------------------------------------
@@ -258,36 +237,20 @@ def _in_short(row: Mapping[str, Any]) -> str:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    torch: Any = import_module("torch")
+    def all_timed(torch: Any, good: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 reason: untyped
+        return [row for case in cases()[: chosen.most] for row in timed(torch, good, case, chosen)]
+
     load = import_module("argus.runtime.cuda.launch").load
-    torch.cuda.init()
-    torch.zeros(1, device="cuda")
-    kernels = {path.parent.name: load(path) for path in sorted(HERE.glob("*/*.json"))}
-    kernels = {name: kernel for name, kernel in kernels.items() if not chosen.names or name in chosen.names}
-    print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}), flush=True)
-    good = {name: kernel for name, kernel in kernels.items() if is_right(torch, name, kernel, chosen.checked)}
-    rows: list[dict[str, Any]] = []
-    for case in cases()[: chosen.most]:
-        rows += timed(torch, good, case, chosen)
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    (chosen.out / "attention_windows.json").write_text(json.dumps(rows), "utf-8")
-    return int(len(good) < len(kernels))
+    return built_variants.run(chosen, HERE, load, is_right, all_timed, "attention_windows.json")
 
 
 def main() -> int:
-    description, _, _ = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("part", choices=("build", "run"))
-    parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="only these variants")
-    parser.add_argument("--out", type=Path, default=HERE)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--checked", type=int, default=CHECKED, help="random shapes to check each variant on")
-    parser.add_argument("--most", type=int, default=None, help="time only so many cases")
+    parser = built_variants.options(__doc__, HERE, ROUNDS, CHECKED)
     parser.add_argument(
         "--no-flex", action="store_true", help="without flex attention, which torch compiles in a minute"
     )
     chosen = parser.parse_args()
-    return build(chosen.names) if chosen.part == "build" else run(chosen)
+    return build(chosen) if chosen.part == "build" else run(chosen)
 
 
 if __name__ == "__main__":

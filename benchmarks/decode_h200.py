@@ -9,18 +9,17 @@ the L2 cache. Prints shares of the memory's 4.8 TB/s and writes decode.json in `
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
 import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from attrs import evolve, frozen
+import built_variants
+from attrs import frozen
 
 from argus.kernels.decode import CONFIGS, FAMILIES
 from argus.kernels.schedules.decode import Decode
@@ -79,29 +78,10 @@ def variants() -> dict[str, Decode]:
     return dict(CONFIGS)
 
 
-def build(names: Sequence[str], *, unproved: bool) -> int:
-    from argus.core.query import Budget  # noqa: PLC0415 reason: the GPU's machine has no solver
-    from argus.core.verdict import Proved  # noqa: PLC0415 reason: as above
-    from argus.emit.build_program import build_program  # noqa: PLC0415 reason: as above
-    from argus.verifier.program import verify_program  # noqa: PLC0415 reason: as above
-
-    failed = 0
-    for name in variants():
-        if names and name not in names:
-            continue
-        shutil.rmtree(FOLDER / name, ignore_errors=True)
-        program = FAMILIES["torch.bfloat16"].trace(name)
-        start = time.process_time()
-        verdict = None if unproved else verify_program(program, solver="z3", budget=evolve(Budget(), runs=0)).verdict
-        took = time.process_time() - start
-        if verdict is not None and not isinstance(verdict, Proved):
-            print(f"{name}: skipped: {str(verdict)[:200]}", flush=True)
-            failed += 1
-            continue
-        made = build_program(program, FOLDER / name)
-        used = ", ".join(f"{each.report.registers} registers" for each in made.kernels)
-        print(f"{name}: {'not verified' if verdict is None else f'verified in {took:.1f} s'}; {used}", flush=True)
-    return int(failed > 0)
+def build(chosen: argparse.Namespace) -> int:
+    return built_variants.build(
+        chosen, FOLDER, {name: partial(FAMILIES["torch.bfloat16"].trace, name) for name in variants()}
+    )
 
 
 # -- on the GPU ----------------------------------------------------------------------------------------------
@@ -324,37 +304,19 @@ def _share(row: Mapping[str, Any]) -> float:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    torch: Any = import_module("torch")
+    def all_timed(torch: Any, good: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 reason: untyped
+        most = max(shape.bytes for shape in shapes()[: chosen.most])
+        pool = [torch.empty(max(most, CACHE) // 4, device="cuda", dtype=torch.bfloat16).normal_() for _ in range(2)]
+        with torch.cuda.stream(torch.cuda.Stream()):
+            return [row for shape in shapes()[: chosen.most] for row in timed(torch, good, shape, pool, chosen.rounds)]
+
     load = import_module("argus.runtime.programs").load_program
-    torch.cuda.init()
-    torch.zeros(1, device="cuda")
-    names = [path.name for path in sorted(FOLDER.iterdir()) if not chosen.names or path.name in chosen.names]
-    programs = {name: load(next((FOLDER / name).glob("*.json"))) for name in names}
-    print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}), flush=True)
-    good = {name: each for name, each in programs.items() if is_right(torch, name, each, chosen.checked)}
-    most = max(shape.bytes for shape in shapes()[: chosen.most])
-    pool = [torch.empty(max(most, CACHE) // 4, device="cuda", dtype=torch.bfloat16).normal_() for _ in range(2)]
-    rows: list[dict[str, Any]] = []
-    with torch.cuda.stream(torch.cuda.Stream()):
-        for shape in shapes()[: chosen.most]:
-            rows += timed(torch, good, shape, pool, chosen.rounds)
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    (chosen.out / "decode.json").write_text(json.dumps(rows), "utf-8")
-    return int(len(good) < len(programs))
+    return built_variants.run(chosen, FOLDER, load, is_right, all_timed, "decode.json")
 
 
 def main() -> int:
-    description, _, _ = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("part", choices=("build", "run"))
-    parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="only these variants")
-    parser.add_argument("--unproved", action="store_true", help="build without verifying, for experiments")
-    parser.add_argument("--out", type=Path, default=FOLDER)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--checked", type=int, default=CHECKED, help="random shapes to check each variant on")
-    parser.add_argument("--most", type=int, default=None, help="time only so many shapes")
-    chosen = parser.parse_args()
-    return build(chosen.names, unproved=chosen.unproved) if chosen.part == "build" else run(chosen)
+    chosen = built_variants.options(__doc__, FOLDER, ROUNDS, CHECKED).parse_args()
+    return build(chosen) if chosen.part == "build" else run(chosen)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ from argus.core.dsl.copies.thread_layouts import (
     runs,
     spread,
 )
-from argus.core.dsl.formulas import assert_equals, before, greatest, least, product, total
+from argus.core.dsl.formulas import assert_equals, before, elements, greatest, least, product, total
 from argus.core.dsl.handles import Bool, Int, IntLike, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
 from argus.core.dsl.kernel import Template, kernel
@@ -72,11 +72,12 @@ from argus.core.dsl.sync.tile_orders import Order, by_columns, by_rows, curved, 
 from argus.core.dsl.sync.turns import Turns
 from argus.core.dsl.sync.waves import wave
 from argus.core.dsl.tensor_maps import TensorMap, tensor_map
-from argus.core.dsl.tiles.arithmetic import exp, exp2, fma, log, log2, reciprocal, rsqrt, sqrt, tanh
-from argus.core.dsl.tiles.fragments import Fragment, add, maximum, minimum, mul, where
+from argus.core.dsl.tiles.arithmetic import exp, exp2, fma, log, log2, reciprocal, rsqrt, sqrt, tanh, where
+from argus.core.dsl.tiles.fragments import Fragment, add, maximum, minimum, mul
 from argus.core.dsl.tiles.masks import Mask
 from argus.core.dsl.tiles.reductions import thread
 from argus.core.dsl.tiles.registers import ones, registers, zeros
+from argus.core.dsl.values import Value
 from argus.core.dsl.views import Tensor, unflatten
 from argus.core.dtype import DType, bf16, e4m3, f16, f32, i32
 from argus.core.ir import File as RegisterFile
@@ -105,6 +106,7 @@ __all__ = [
     "TensorMap",
     "TiledMma",
     "Turns",
+    "Value",
     "WarpgroupMma",
     "add",
     "all_to_each",
@@ -143,6 +145,7 @@ __all__ = [
     "e4m3",
     "earlier",
     "elected",
+    "elements",
     "eq",
     "every",
     "exp",

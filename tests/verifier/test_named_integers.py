@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from attrs import evolve
@@ -21,10 +20,12 @@ from argus.core.walk import symbols
 from argus.language import (
     Int,
     Tensor,
+    Value,
     assert_equals,
     block_id,
     ceil_div,
     copy,
+    elements,
     f32,
     i32,
     kernel,
@@ -61,10 +62,11 @@ def added(X: Tensor["N", f32], a: Tensor["40", i32], a1: Tensor["40", i32], Y: T
         total = total + each
     copy(total, Y.tile((64,), (m,)), edge=0)
 
-    def formula(r: Int) -> Any:  # noqa: ANN401, ARG001 reason: a formula's value; each row is the same
-        value: Any = X[scalar(claimed[0])]
+    def formula(r: Int) -> Value:  # noqa: ARG001 reason: each row is the same
+        x = elements(X)
+        value = x(scalar(claimed[0]))
         for each in claimed[1:]:
-            value = value + X[scalar(each)]
+            value = value + x(scalar(each))
         return value
 
     assert_equals(Y, formula)

@@ -127,16 +127,34 @@ def _check_sizes_only(view: View, made: Expr, where: Cond) -> None:
 def before(tensor: Tensor) -> Tensor:
     """In a formula of a kernel, a tensor that the kernel adds to, as it was before: `before(Y)[r, n]`."""
     scope = formula_scope("before")
-    if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E111", f"`before` takes a tensor, found {describe_value(tensor)}", help="`before(Y)[r, n]`")
+    _check_is_tensor(tensor, "before", "before(Y)[r, n]")
     scope.before.add(tensor.view.buffer.name)
     return tensor
+
+
+def elements(tensor: Tensor) -> Callable[..., Value]:
+    """In a formula, the elements of a tensor by their coordinates, as type checkers know them: `elements(X)(r, n)`.
+
+    It is X[r, n], which outside of formulas is a view. Raises E111 for anything but a tensor.
+    """
+    _check_is_tensor(tensor, "elements", "elements(X)(r, n)")
+
+    def element(*at: IntLike) -> Value:
+        formula_scope("elements")
+        return cast(Value, tensor[at])
+
+    return element
+
+
+def _check_is_tensor(tensor: object, what: str, example: str) -> None:
+    if not isinstance(tensor, Tensor):
+        fault("E111", f"`{what}` takes a tensor, found {describe_value(tensor)}", help=f"`{example}`")
 
 
 # -- reductions ----------------------------------------------------------------------------------------
 
 
-def total(body: Callable[..., Any], *, over: Ranges, where: Callable[..., Bool] | None = None) -> Value:
+def total(body: CoordinateFunction[Operand], *, over: Ranges, where: CoordinateFunction[Bool] | None = None) -> Value:
     """The sum of the body in a formula: `total(lambda j: exp(X[r, j]), over=N)`; 0 where there is nothing to add.
 
     over: one range for each argument of the body: an extent `N` for [0, N), or `(low, high)` for [low, high).
@@ -145,17 +163,19 @@ def total(body: Callable[..., Any], *, over: Ranges, where: Callable[..., Bool] 
     return _reduced("sum", body, over, where)
 
 
-def product(body: Callable[..., Any], *, over: Ranges, where: Callable[..., Bool] | None = None) -> Value:
+def product(body: CoordinateFunction[Operand], *, over: Ranges, where: CoordinateFunction[Bool] | None = None) -> Value:
     """The product of the body in a formula, as `total`; 1 where there is nothing to multiply."""
     return _reduced("product", body, over, where)
 
 
-def greatest(body: Callable[..., Any], *, over: Ranges, where: Callable[..., Bool] | None = None) -> Value:
+def greatest(
+    body: CoordinateFunction[Operand], *, over: Ranges, where: CoordinateFunction[Bool] | None = None
+) -> Value:
     """The greatest value of the body in a formula, as `total`; -inf where there is none."""
     return _reduced("max", body, over, where)
 
 
-def least(body: Callable[..., Any], *, over: Ranges, where: Callable[..., Bool] | None = None) -> Value:
+def least(body: CoordinateFunction[Operand], *, over: Ranges, where: CoordinateFunction[Bool] | None = None) -> Value:
     """The least value of the body in a formula, as `total`; +inf where there is none."""
     return _reduced("min", body, over, where)
 

@@ -13,6 +13,7 @@ from argus.language import (
     assert_equals,
     block_id,
     copy,
+    elements,
     exp,
     f32,
     global_store,
@@ -120,6 +121,21 @@ def formula_of_a_block(A: Tensor, C: Tensor) -> None:
 @faulty("E106", "`total` was called outside a formula")
 def reduction_outside(A: Tensor, C: Tensor) -> None:
     total(lambda k: A[0, k], over=4)  # here
+
+
+@faulty("E106", "`elements` was called outside a formula")
+def elements_outside(A: Tensor, C: Tensor) -> None:
+    elements(A)(0, 0)  # here
+
+
+@faulty("E111", "`elements` takes a tensor, found 5")
+def elements_of_a_number(A: Tensor, C: Tensor) -> None:
+    assert_equals(C, lambda m, n: elements(5)(n, m))  # here
+
+
+@faulty("E113", "`A` has 2 axes, a formula reads it at 1 coordinates")
+def elements_of_a_row(A: Tensor, C: Tensor) -> None:
+    assert_equals(C, lambda m, n: elements(A)(m))  # here
 
 
 @faulty("E101", "a comparison of values of a formula has no truth value")

@@ -73,6 +73,10 @@ def test_operators_and_functions_are_operations() -> None:
     assert formula_of("X[r, n] * 0.1") is fn("mul", READ, Fraction(0.1))
 
 
+def test_elements_are_those_of_the_tensor() -> None:
+    assert formula_of("elements(X)(r, n) * 2") is formula_of("X[r, n] * 2")
+
+
 def test_a_reduction_binds_its_variable() -> None:
     made = formula_of("total(lambda j: X[r, j] + X[r, n], over=(1, n))")
     (j,) = bound_variables(made)

@@ -1,38 +1,51 @@
-"""Elementwise functions of register tiles."""
+"""Elementwise functions of register tiles, and of values in formulas."""
 
 from __future__ import annotations
 
-from argus.core.dsl.tiles.fragments import Fragment, Operand, elementwise
+from typing import TypeVar, cast, overload
+
+from argus.core import algebra
+from argus.core.dsl.handles import Bool, Int, unwrap
+from argus.core.dsl.tiles.fragments import Fragment, Operand, elementwise, select
+from argus.core.dsl.tiles.masks import ElementCondition, Mask
+from argus.core.dsl.values import Operand as ValueOperand
+from argus.core.dsl.values import Value, ValueTest, chosen, in_formula
+
+V = TypeVar("V", Fragment, Value)
 
 
-def exp(x: Fragment) -> Fragment:
+def _function(name: str, x: V) -> V:
+    return cast(V, elementwise(name, cast(Fragment, x)))
+
+
+def exp(x: V) -> V:
     """e to the power of each element."""
-    return elementwise("exp", x)
+    return _function("exp", x)
 
 
-def exp2(x: Fragment) -> Fragment:
+def exp2(x: V) -> V:
     """2 to the power of each element."""
-    return elementwise("exp2", x)
+    return _function("exp2", x)
 
 
-def log(x: Fragment) -> Fragment:
+def log(x: V) -> V:
     """The natural logarithm of each element."""
-    return elementwise("log", x)
+    return _function("log", x)
 
 
-def log2(x: Fragment) -> Fragment:
+def log2(x: V) -> V:
     """The logarithm to base 2 of each element."""
-    return elementwise("log2", x)
+    return _function("log2", x)
 
 
-def sqrt(x: Fragment) -> Fragment:
+def sqrt(x: V) -> V:
     """The square root of each element."""
-    return elementwise("sqrt", x)
+    return _function("sqrt", x)
 
 
-def reciprocal(x: Fragment) -> Fragment:
+def reciprocal(x: V) -> V:
     """1 / x of each element on the special function unit, within one ulp; the operator `1 / x` is correctly rounded."""
-    return elementwise("reciprocal", x)
+    return _function("reciprocal", x)
 
 
 def fma(a: Fragment, b: Operand, c: Operand) -> Fragment:
@@ -40,11 +53,47 @@ def fma(a: Fragment, b: Operand, c: Operand) -> Fragment:
     return elementwise("fma", a, b, c)
 
 
-def tanh(x: Fragment) -> Fragment:
+def tanh(x: V) -> V:
     """The hyperbolic tangent of each element; on sm_90a on the special function unit, with an error of 2^-11."""
-    return elementwise("tanh", x)
+    return _function("tanh", x)
 
 
-def rsqrt(x: Fragment) -> Fragment:
+def rsqrt(x: V) -> V:
     """One over the square root of each element."""
-    return elementwise("rsqrt", x)
+    return _function("rsqrt", x)
+
+
+@overload
+def where(cond: Bool, then: Int | int, other: Int | int) -> Int: ...
+
+
+@overload
+def where(cond: ElementCondition, then: Fragment, other: Operand) -> Fragment: ...
+
+
+@overload
+def where(cond: ElementCondition, then: Operand, other: Fragment) -> Fragment: ...
+
+
+@overload
+def where(cond: Mask, then: Operand, other: Operand) -> Fragment: ...
+
+
+@overload
+def where(cond: ValueTest | Bool, then: Value, other: ValueOperand) -> Value: ...
+
+
+@overload
+def where(cond: ValueTest | Bool, then: ValueOperand, other: Value) -> Value: ...
+
+
+def where(cond: object, then: object, other: object) -> Fragment | Int | Value:
+    """`then` at elements where the condition holds, else `other`; an integer if both are integers.
+
+    The condition is on coordinates (`row < column`, with `row, column = x.index`) or compares elements.
+    """
+    if isinstance(cond, Bool) and isinstance(then, Int | int) and isinstance(other, Int | int):
+        return Int(algebra.pick(cond.node, unwrap(then), unwrap(other)))
+    if in_formula():
+        return chosen(cast(Bool, cond), then, other)
+    return select(cast(ElementCondition, cond), cast(Operand, then), cast(Operand, other))

@@ -7,7 +7,7 @@ from typing import Union, cast, overload
 
 from argus.core import algebra
 from argus.core.dsl.faults import describe_value, fault
-from argus.core.dsl.handles import Bool, ElementWise, Int, axis_values, extents, number, unwrap
+from argus.core.dsl.handles import ElementWise, Int, axis_values, extents, number, unwrap
 from argus.core.dsl.tiles import reductions
 from argus.core.dsl.tiles.masks import ElementCondition, Mask, as_mask, check_axes
 from argus.core.dsl.tiles.reductions import Within
@@ -23,7 +23,6 @@ from argus.core.dsl.tiles.values import (
 from argus.core.dsl.tiles.values import fresh as fresh_registers
 from argus.core.dsl.tracer import current
 from argus.core.dsl.values import applied, in_formula
-from argus.core.dsl.values import chosen as value_where
 from argus.core.dsl.views import TagNames
 from argus.core.dtype import DType
 from argus.core.elementwise import ELEMENT_OPS
@@ -190,7 +189,7 @@ class Fragment(ElementWise):
         must hold. where: the elements to reduce; the others are replaced by the neutral element.
         """
         name = reductions.operation(op, _FOLDS)
-        chosen = self if where is True else _where(where, self, reductions.neutral(name))
+        chosen = self if where is True else select(where, self, reductions.neutral(name))
         return _value(reductions.reduce(chosen.register_tile, axis, name, within))
 
     def sum(self, axis: int, *, within: Within | None = None, where: ElementCondition = True) -> Fragment:
@@ -311,40 +310,13 @@ def _compare(left: Fragment, right: Operand, test: Callable[[Elem, Elem], Test])
     return Mask(tuple(tiles), lambda layout: test(_element_expr(left, layout), _element_expr(right, layout)))
 
 
-def _where(cond: ElementCondition, then: Operand, other: Operand) -> Fragment:
+def select(cond: ElementCondition, then: Operand, other: Operand) -> Fragment:
+    """`then` at elements where the condition holds, else `other`, of which one is a tile."""
     mask = as_mask(cond)
     values = _register_tiles((then, other))
     chosen = covering_tile("where", [*values, *mask.tiles])
     elem = Where(mask.build(chosen.layout), _element_expr(then, chosen.layout), _element_expr(other, chosen.layout))
     return _value(compute_tile(elem, chosen.dtype, chosen.layout, "value"))
-
-
-@overload
-def where(cond: Bool, then: Int | int, other: Int | int) -> Int: ...
-
-
-@overload
-def where(cond: ElementCondition, then: Fragment, other: Operand) -> Fragment: ...
-
-
-@overload
-def where(cond: ElementCondition, then: Operand, other: Fragment) -> Fragment: ...
-
-
-@overload
-def where(cond: Mask, then: Operand, other: Operand) -> Fragment: ...
-
-
-def where(cond: ElementCondition, then: Operand, other: Operand) -> Fragment | Int:
-    """`then` at elements where the condition holds, else `other`; an integer if both are integers.
-
-    The condition is on coordinates (`row < column`, with `row, column = x.index`) or compares elements.
-    """
-    if isinstance(cond, Bool) and isinstance(then, Int | int) and isinstance(other, Int | int):
-        return Int(algebra.pick(cond.node, unwrap(then), unwrap(other)))
-    if in_formula():
-        return cast("Fragment", value_where(cast(Bool, cond), then, other))
-    return _where(cond, then, other)
 
 
 def add(a: Fragment, b: Operand) -> Fragment:

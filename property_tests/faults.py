@@ -32,9 +32,8 @@ def edited(edit: Edit) -> Callable[[Template], Edited]:
     """Decorate a kernel so that its trace is edited."""
 
     def decorate(template: Template) -> Edited:
-        return Edited(
-            template.function, template.target, template.threads, template.cluster, template.configs, edit=edit
-        )
+        own = (template.target, template.threads, template.cluster, template.configs, template.name)
+        return Edited(template.function, *own, edit=edit)
 
     return decorate
 

@@ -30,6 +30,7 @@ SIZES = {
     "formula_doubled": {"R": 300},
     "formula_exp_in_base_2": {"R": 300},
     "formula_sum_from_the_end": {"R": 3, "N": 300},
+    "formula_sum_in_two_loops": {"S": 72, "T": 100},
     "formula_any_and_all": {"M": 20, "N": 30},
     "formula_arg_max_in_two_passes": {"M": 20, "N": 30},
     "formula_arg_max_running": {"M": 20, "N": 30},
@@ -68,6 +69,7 @@ SIZES = {
 }
 TWINS = {
     "formula_sum_beyond_the_shorter_row": {"R": 3, "N": 100, "K": 70},
+    "formula_sum_in_two_loops_too_few_masked": SIZES["formula_sum_in_two_loops"],
     "formula_layer_norm_of_what_follows_the_row": {"R": 20, "N": 32},
     "formula_logarithm_without_the_scale": {"M": 20, "N": 30},
     "formula_of_rows_without_elements_is_one": {"M": 20, "N": 30},

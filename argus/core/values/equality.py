@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice, product
 from math import isfinite, isnan
 from typing import TypeVar
@@ -36,10 +36,11 @@ from argus.core.values.congruence import has_quotient, proportional, unified
 from argus.core.values.ends import least_of
 from argus.core.values.evaluation import INTEGERS, Evaluation, seeded
 from argus.core.values.expr import Expr
-from argus.core.values.literals import rewritten
+from argus.core.values.literals import certain, rewritten
 from argus.core.values.nested_tests import nested, where
 from argus.core.values.normal import Normaliser
 from argus.core.values.rewriting import free_symbols
+from argus.core.values.truth import holds
 from argus.core.walk import children, rebuild, symbols
 from argus.core.walk import evaluate as evaluate_index
 
@@ -304,7 +305,7 @@ def resolved(value: Poly, facts: tuple[Cond, ...]) -> Poly:
     """The polynomial with tests and minima that the facts decide replaced."""
     if not facts:
         return value
-    known = frozenset(facts)
+    known = _known(facts)
 
     def on_cond(cond: Cond) -> Cond:
         if cond in known:
@@ -334,6 +335,12 @@ def resolved(value: Poly, facts: tuple[Cond, ...]) -> Poly:
         return binding.mapped(atom, on_poly, on_index, on_cond)
 
     return on_poly(value)
+
+
+@lru_cache(maxsize=1 << 8)
+def _known(facts: tuple[Cond, ...]) -> frozenset[Cond]:
+    """The facts, and the tests of normal forms that hold where they do."""
+    return frozenset(facts).union(*(certain(holds(fact)) for fact in facts))
 
 
 # -- witnesses -----------------------------------------------------------------------------------------

@@ -37,6 +37,14 @@ def literals(of: Poly, variable: Symbol) -> Iterator[tuple[Cond, Poly, Poly]]:
             yield algebra.negate(atom.cond), values[1], values[0]
 
 
+def certain(of: Poly) -> Iterator[Cond]:
+    """The conditions that hold wherever the polynomial is not 0."""
+    for atom in {each for m, _ in of.terms for each, _ in m if isinstance(each, Holds)}:
+        for value, cond in ((ZERO, atom.cond), (ONE, algebra.negate(atom.cond))):
+            if rewritten(of, lambda each, n=value, a=atom: n if each is a else None) is ZERO:
+                yield cond
+
+
 def remainder(variable: Symbol, where: Poly) -> tuple[Index, int, int, Poly] | None:
     """(t, d, r, rest), of a condition that (variable + t) % d == r and the rest holds."""
     tests = {atom: residue(atom.cond) for m, _ in where.terms for atom, _ in m if isinstance(atom, Holds)}

@@ -7,7 +7,7 @@ import pytest
 from argus.core import algebra
 from argus.core.algebra import add, const, floordiv, le, lt, sym
 from argus.core.index import Cond, Symbol
-from argus.core.proof.values.held.edges import at_numbers
+from argus.core.proof.values.held.edges import at_edges
 from argus.core.proof.values.held.signs import decided_by_sign
 from argus.core.values.expr import Compare, choose, compare, element, fn, infinity, reduce_
 
@@ -62,15 +62,15 @@ def holds(cond: Cond) -> bool:
 def test_a_quotient_is_the_bound_that_it_meets() -> None:
     value = element("X", add(algebra.mul(BLOCKS, 8), sym(V)))
 
-    assert at_numbers(holds, le(BLOCKS, 1), value) == (element("X", add(sym(V), 8)),)
-    assert at_numbers(holds, le(BLOCKS, 2), value) == (value,)
-    assert at_numbers(lambda _: False, le(BLOCKS, 1), value) == (value,)
+    assert at_edges(holds, (le(BLOCKS, 1),), value) == (element("X", add(sym(V), 8)),)
+    assert at_edges(holds, (le(BLOCKS, 2),), value) == (value,)
+    assert at_edges(lambda _: False, (le(BLOCKS, 1),), value) == (value,)
 
 
 def test_conditions_and_ends_of_ranges_are_at_the_bound_too() -> None:
     value = reduce_("sum", V, 0, sym(N), choose(lt(sym(V), BLOCKS), X, 0))
     five = reduce_("sum", V, 0, const(5), X)
-    here, other = at_numbers(holds, le(BLOCKS, 1), value, five)
+    here, other = at_edges(holds, (le(BLOCKS, 1),), value, five)
 
     assert here is reduce_("sum", V, 0, const(5), choose(lt(sym(V), 1), X, 0))
     assert other is five

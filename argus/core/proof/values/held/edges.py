@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Cmp, Cond, Const, Index, Node, Sym, Symbol
+from argus.core.index import Bin, Cmp, Cond, Const, Index, Node, Sym, Symbol
 from argus.core.proof.values.held.terms import mapped, replaced
 from argus.core.values.expr import Expr, Reduce
 from argus.core.values.rewriting import nodes
@@ -15,12 +15,13 @@ from argus.core.walk import fold, rebuild, within
 Holds = Callable[[Cond], bool]
 
 
-def at_numbers(holds: Holds, case: Cond, *roots: Expr) -> tuple[Expr, ...]:
-    """The expressions with such integers as the numbers that they are in this case. holds: what is shown there."""
-    edge = _edge(holds, case)
-    met = tuple(_exchanged(root, *edge) for root in roots) if edge is not None else roots
-    known = _ends(holds, *met)
-    return tuple(replaced(root, known) for root in met)
+def at_edges(holds: Holds, cases: Iterable[Cond], *roots: Expr) -> tuple[Expr, ...]:
+    """The expressions with such integers as what they are where all of these hold. holds: what is shown there."""
+    for case in cases:
+        edge = _edge(holds, case)
+        roots = tuple(_exchanged(root, *edge) for root in roots) if edge is not None else roots
+    known = _ends(holds, *roots)
+    return tuple(replaced(root, known) for root in roots)
 
 
 def _ends(holds: Holds, *roots: Expr) -> dict[Symbol, Index]:
@@ -32,14 +33,23 @@ def _ends(holds: Holds, *roots: Expr) -> dict[Symbol, Index]:
 
 
 def _edge(holds: Holds, case: Cond) -> tuple[Index, Index] | None:
-    """x and what it is, where x is at most that in this case, and no less elsewhere: `N // 8 <= 1` of N > 0 is 1."""
+    """x and what it is, where x is at most that in this case, and no less elsewhere: `N // 8 <= 1` of N > 0 is 1.
+
+    A quotient, or an extremum, may also be a sum of symbols.
+    """
     if not isinstance(case, Cmp):
         return None
-    for atom, factor in linear_terms(algebra.sub(case.left, case.right))[0]:
-        value = algebra.mul(algebra.sub(algebra.sub(case.left, case.right), algebra.mul(atom, factor)), -factor)
-        if abs(factor) == 1 and isinstance(value, Const) and holds(algebra.eq(atom, value)):
+    difference = algebra.sub(case.left, case.right)
+    for atom, factor in linear_terms(difference)[0]:
+        value = algebra.mul(algebra.sub(difference, algebra.mul(atom, factor)), -factor)
+        fits = isinstance(value, Const) or (isinstance(atom, Bin) and _is_of_symbols(value))
+        if abs(factor) == 1 and fits and holds(algebra.eq(atom, value)):
             return atom, value
     return None
+
+
+def _is_of_symbols(index: Index) -> bool:
+    return all(isinstance(atom, Sym) for atom, _ in linear_terms(index)[0])
 
 
 def _exchanged(root: Expr, atom: Index, value: Index) -> Expr:

@@ -11,7 +11,7 @@ from argus.core.algebra.integers import linear_terms
 from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Symbol
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.conditions_of import conjuncts, free_test, inhabited_tests, of_sizes, point, tests
-from argus.core.proof.values.held.edges import at_numbers
+from argus.core.proof.values.held.edges import at_edges
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
 from argus.core.proof.values.held.joined import joined_cond, zipped
 from argus.core.proof.values.held.kinds_of import is_extremum, is_of_sums, levels
@@ -117,16 +117,17 @@ class Known:
     def _by_digits(self, of: Expr) -> Expr:
         return by_digits(of, lambda extent: self.holds(algebra.le(0, extent)))
 
-    def _equal_by_cases(self, one: Expr, two: Expr, left: int) -> bool:
-        """The same where a test of sizes and coordinates holds, and where it does not."""
+    def _equal_by_cases(self, one: Expr, two: Expr, left: int, cases: tuple[Cond, ...] = ()) -> bool:
+        """The same where a test of sizes and coordinates holds, and where it does not. cases: those around."""
         some = (each for each in inhabited_tests(two) if self.decided(each) is each)
         test = next(some, None) or next(filter(None, map(free_test, (one, two))), None)
         if test is None or not left:
             return False
         for cond in (test, algebra.negate(test)):
-            here = self.within(cond)
-            a, b = at_numbers(here.holds, cond, here.simplified(one), here.simplified(two))
-            if not here._equal(a, b, assumed=True) and not here._equal_by_cases(a, b, left - 1):
+            here, every = self.within(cond), (*cases, cond)
+            told = map(_Simplifying(here).told, every)
+            a, b = at_edges(here.holds, told, here.simplified(one), here.simplified(two))
+            if not here._equal(a, b, assumed=True) and not here._equal_by_cases(a, b, left - 1, every):
                 return False
         return True
 
@@ -290,10 +291,11 @@ class _Simplifying:
     def _cond(self, of: Cond) -> Cond:
         """A condition of integers, decided if that is known, with decided extrema in it."""
         found = self._known.decided(of)
-        return self._within(found) if mentions(found, (Bin,)) else found
+        return self.told(found) if mentions(found, (Bin,)) else found
 
-    def _within(self, of: Cond) -> Cond:
-        parts = [self._index(each) if isinstance(each, Index) else self._within(each) for each in children(of)]
+    def told(self, of: Cond) -> Cond:
+        """The condition with decided extrema in it."""
+        parts = [self._index(each) if isinstance(each, Index) else self.told(each) for each in children(of)]
         return rebuild(of, parts) if parts else of  # pyright: ignore[reportReturnType]  # a condition stays one
 
     def _beside(self, factor: Expr, of: Expr) -> Expr:

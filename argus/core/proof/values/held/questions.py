@@ -15,7 +15,7 @@ class Questions:
     answers, simplified: what has been found about the same flow.
     """
 
-    left: int = 2000
+    left: int = 4000
     answers: dict[tuple[tuple[Cond, ...], Cond], bool] = field(factory=dict["tuple[tuple[Cond, ...], Cond]", bool])
     simplified: dict[tuple[tuple[Cond, ...], Expr], Expr] = field(factory=dict["tuple[tuple[Cond, ...], Expr]", Expr])
 

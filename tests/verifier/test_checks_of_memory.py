@@ -12,6 +12,7 @@ from argus.core.proof.dataflow import reads, timeline
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.limits import boxes, budgets, indirect_index, integers, memory, vectors
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.sync.roles import obligations
 from argus.testing.mutation import named
 from property_tests.programs import KERNELS
 from property_tests.role_programs import ROLES
@@ -79,6 +80,7 @@ CASES: tuple[Case, ...] = (
     ("box_that_begins_anywhere", "I19", without_obligations(boxes, "box_start_obligations")),
     ("box_that_begins_within_a_chunk", "I19", without_obligations(boxes, "box_start_obligations")),
     ("descriptor_too_large", "I28", without_obligations(integers, "_byte_offset_obligation")),
+    ("branch_on_the_rows_after_a_tile", "I28", without_obligations(obligations, "divisor_obligations")),
     ("table_beyond_64_bits", "I28", without_obligations(indirect_index, "read_width_obligations")),
     ("registers_over_the_file", "I21", without_obligations(budgets, "role_register_obligations")),
     ("sentinel_prefetched", "I27", without_obligations(indirect_index, "_coordinate_obligations")),

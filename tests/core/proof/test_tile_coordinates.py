@@ -11,7 +11,12 @@ from argus.core import algebra
 from argus.core.index import Index, Symbol
 from argus.core.ir import Copy, For, Kernel, walk
 from argus.core.ir.rewrite import NodeMap
-from argus.core.proof.sync.roles.tile_coordinates import Coordinates, coordinate_obligations, with_coordinates
+from argus.core.proof.sync.roles.tile_coordinates import (
+    Coordinates,
+    by_coordinates,
+    coordinate_obligations,
+    with_coordinates,
+)
 from argus.core.walk import evaluate, symbols
 from argus.language import (
     Order,
@@ -86,7 +91,9 @@ def test_symbols_are_one_to_one_to_the_number_and_tiles_stay_where_they_are(name
                 known |= symbols_of(step, known[step.number], sizes)
             found.append(tuple(known[each] for each in after.blocks))
             for one, two in zip(there, here, strict=True):
-                assert evaluate(one, known, (1, 2)) == evaluate(two, known, (1, 2))
+                named = by_coordinates(one, steps)
+                assert number not in symbols(named)
+                assert evaluate(one, known, (1, 2)) == evaluate(two, known, (1, 2)) == evaluate(named, known, (1, 2))
         assert sorted(found) == list(product(*(range(value(count, sizes)) for count in after.grid)))
 
 

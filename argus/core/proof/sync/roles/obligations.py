@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.check.parts import expressions, views
+from argus.core.check.parts import views
 from argus.core.index import Cond, Index
 from argus.core.ir import (
     Advance,
@@ -34,8 +34,6 @@ from argus.core.ir import (
     Sync,
     walk,
 )
-from argus.core.proof.limits.divisors import expression_divisor_obligations
-from argus.core.proof.limits.integers import loop_width_obligations, width_obligations
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync.roles import cluster_stores, clusters, hilbert_tiles
@@ -46,6 +44,7 @@ from argus.core.proof.sync.roles.counter_bounds import counter_bound_obligations
 from argus.core.proof.sync.roles.events import MmaEvent, ReadEvent
 from argus.core.proof.sync.roles.extract_protocol import ExtractedProtocol, extract_protocol, protocol_name
 from argus.core.proof.sync.roles.in_flight_mma import in_flight_obligations
+from argus.core.proof.sync.roles.omitted_integers import divisor_obligations, width_obligations
 from argus.core.proof.sync.roles.one_stage import with_stage_axes
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage, find_rings, parse_role
 from argus.core.proof.sync.roles.rounds import enumeration_lemmas, in_plain_rounds
@@ -133,7 +132,8 @@ def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
         *_same_tiles_obligations(roles, consumer),
         *_enumeration_obligations(tiles, consumer, zigzag=plain is not None),
         *_initialisation_obligation(kernel),
-        *_width_obligations(kernel, roles, tiles),
+        *width_obligations(roles),
+        *divisor_obligations(kernel, roles, tiles, line, coordinates),
         *_order_obligations(line, consumer, tiles, coordinates),
         *counter_bound_obligations(kernel, roles, rings, tiles, proof),
         *(_cluster_obligations(kernel, rings, extracted) if kernel.peers > 1 else ()),
@@ -364,33 +364,6 @@ def _initialisation_obligation(kernel: Kernel) -> Iterator[Obligation]:
 
 _PUBLISH = 'put `fence("barrier_init")` and `sync()` after the last barrier is created'
 _PUBLISH_TO_CLUSTER = 'put `fence("barrier init")` and then `cluster.sync()` after the last barrier is created'
-
-
-def _width_obligations(
-    kernel: Kernel, roles: Sequence[ParsedRole], tiles: TileEnumeration | None
-) -> Iterator[Obligation]:
-    """I28 of what the sequential kernel omits: loops over tiles, and the control flow and barriers of all roles.
-
-    A tile's number is block + i * blocks there and one symbol here: if a multiple of it fits, so do its parts.
-    """
-    pairs = zip(kernel.blocks, kernel.grid, strict=True)
-    assumed = tuple(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume))
-    known = (*assumed, *(algebra.lt(algebra.sym(block), count) for block, count in pairs))
-    for role in roles:
-        inside = set(walk(role.tile_loop.tile))
-        for stmt in walk(role.statements):
-            roots = expressions(stmt) if isinstance(stmt, For | If | Await | Arrive) else ()
-            facts = (*known, *_runs(role, tiles)) if stmt in inside else known
-            yield from expression_divisor_obligations(stmt, roots, facts)
-            if isinstance(stmt, For):
-                yield from loop_width_obligations(stmt, role.facts if stmt in inside else ())
-            elif isinstance(stmt, If):
-                yield from width_obligations((stmt.cond,), stmt, role.inside, "a condition")
-
-
-def _runs(role: ParsedRole, tiles: TileEnumeration | None) -> tuple[Cond, ...]:
-    """The facts in a tile: it is one of the role's, and there is at least one tile."""
-    return role.facts if tiles is None else (*role.facts, algebra.le(1, tiles.total))
 
 
 def _is_barrier(stmt: Stmt) -> bool:

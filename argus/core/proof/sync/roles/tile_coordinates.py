@@ -76,6 +76,13 @@ def coordinate_obligations(kernel: Kernel, found: Sequence[Coordinates], loop: F
         yield from width_obligations(each.computed, loop, (*known, *each.known), "the order of tiles")
 
 
+def by_coordinates(root: Node, found: Sequence[Coordinates]) -> Node:
+    """An expression over a tile's number as one over its coordinates, if it depends on these alone."""
+    for each in found:
+        root = _renamed(root, each.names)
+    return root
+
+
 def _roots(kernel: Kernel, block: Symbol) -> list[Node]:
     found = (root for stmt in walk(kernel.body) for root in expressions(stmt))
     return [root for root in dict.fromkeys(found) if block in symbols(root)]

@@ -266,7 +266,10 @@ class _Simplifying:
                 first, second = yes.simplified(replaced(then, point(cond))), no.simplified(other)
                 if agrees(no, first, second):
                     return first
-                return second if agrees(yes, second, first) else chosen(cond, first, second)
+                if agrees(yes, second, first):
+                    return second
+                masked = isinstance(first, Choose) and second in (first.then, first.other)
+                return first if masked and no.simplified(first) is second else chosen(cond, first, second)
             case Choose(test=Compare(op="==", left=left, right=right), other=other) if right is NEUTRAL[
                 "max"
             ] and is_number(left):

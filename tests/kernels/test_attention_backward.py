@@ -15,7 +15,6 @@ from ml_dtypes import bfloat16
 from argus.core.ir import Program
 from argus.core.proof.values.held import facts
 from argus.core.query import Budget
-from argus.core.values.expr import Expr
 from argus.core.verdict import Proved, Refuted, Unknown
 from argus.interp.interpret import interpret_program
 from argus.kernels.attention_backward import CONFIGS, FAMILIES
@@ -111,8 +110,8 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
         "full",
         of_keys,
         (
-            "fma(self.scores, own.scale, -sums)",
-            "(self.scores - sums) * own.scale",
+            "fma(weights, own.scale, -sums)",
+            "(weights - sums) * own.scale",
         ),
     ),
     "scale of keys left out": ("full", of_keys, ("self.of_keys * (c * LN_2)", "self.of_keys * LN_2")),
@@ -134,6 +133,8 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
         problem,
         ("first - self.offset) // queries", "first - self.offset + 1) // queries"),
     ),
+    "a masked block too few": ("causal", problem, ("+ keys - 1, queries)", "+ keys - 1 - queries, queries)")),
+    "no mask": ("causal", of_keys, ("m < own.clear", "m < 0 * own.clear")),
     "early release": (
         "full",
         of_queries,
@@ -168,11 +169,11 @@ def test_a_twin_of_one_edit_is_not_proved(name: str, monkeypatch: pytest.MonkeyP
     assert isinstance(verdict, Unknown | Refuted), verdict
 
 
-def itself(value: Expr, *_: object) -> Expr:
+def itself(value: object, *_: object) -> object:
     return value
 
 
-def nothing(_: Expr) -> None:
+def nothing(_: object) -> None:
     return None
 
 

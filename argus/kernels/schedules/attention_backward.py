@@ -97,3 +97,7 @@ class AttentionBackward:
         end = ceil_div(self.Q.shape[2], queries)
         start = maximum(0, first - self.offset) // queries if self.causal else 0 * first
         return start, end - start
+
+    def clear_queries(self, first: Int, keys: int, queries: int) -> Int:
+        """A number of blocks of queries, from which on all see all keys of a tile, if causal."""
+        return ceil_div(maximum(0, first - self.offset) + keys - 1, queries)

@@ -37,6 +37,7 @@ from argus.language import (
     warpgroup,
     warpgroups,
     wgmma,
+    when,
     where,
 )
 
@@ -116,6 +117,7 @@ class _Tile:
     """What a warpgroup needs of its tile: its first key, keys and values, and the scale for each row."""
 
     key0: Int
+    clear: Int
     k: Tensor
     v: Tensor
     scale: Fragment
@@ -156,7 +158,8 @@ class _Warpgroup:
         self.of_keys[:], self.of_values[:] = 0.0, 0.0
         held = self.rings.held.wait()
         k, v = (each.tile((ROWS, width), (self.number, 0)) for each in (held.k, held.v))
-        own = _Tile(n * cfg.bn + ROWS * self.number, k, v, c)
+        clear = problem.clear_queries(n * cfg.bn, cfg.bn, cfg.bm)
+        own = _Tile(n * cfg.bn + ROWS * self.number, clear, k, v, c)
         first, count = problem.query_blocks(n * cfg.bn, cfg.bm)
         for i in loop(problem.group * count):
             self._step(own, first + i % count)
@@ -174,10 +177,12 @@ class _Warpgroup:
         sums = load(q.sums[0], columns)
         delta = load(do.delta[0], columns) if self.cfg.early else None
         wgmma.wait(1)
-        weights = exp2(fma(self.scores, own.scale, -sums))
+        weights = self.scores
+        weights[:] = exp2(fma(weights, own.scale, -sums))
         if self.problem.causal:
-            t, r = weights.index
-            weights = where(self.problem.sees(m * self.cfg.bm + r, own.key0 + t), weights, 0.0)
+            with when(m < own.clear):
+                t, r = weights.index
+                weights[:] = where(self.problem.sees(m * self.cfg.bm + r, own.key0 + t), weights, 0.0)
         self.weights[:] = weights.to(kind)  # C layout to A layout: register for register
         mma(self.outer, self.of_values, self.weights, do.do)
         if delta is None:

@@ -46,9 +46,6 @@ def variants() -> dict[str, tuple[ProgramTemplate, Backward]]:
         for width, family in families.items()
         for name, config in CONFIGS.items()
     }
-    for name, config in CONFIGS.items():
-        turned = evolve(config, keys=evolve(config.keys, early=not config.keys.early))
-        found[f"d128_{name}_{'early' if turned.keys.early else 'late'}"] = FAMILIES["torch.bfloat16"][128], turned
     return found
 
 

@@ -26,7 +26,7 @@ class Backward:
     queries: BackwardQueries = field(factory=BackwardQueries)
 
 
-CONFIGS = {"full": Backward(), "causal": Backward(causal=True, keys=BackwardKeys(early=False))}
+CONFIGS = {"full": Backward(), "causal": Backward(causal=True)}
 
 
 def family(width: int, dtype: DType) -> ProgramTemplate:

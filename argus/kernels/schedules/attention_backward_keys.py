@@ -44,14 +44,10 @@ from argus.language import (
 
 @frozen
 class BackwardKeys:
-    """bm queries a block. stages: blocks of queries in shared memory.
-
-    early: Delta is read before the scores are waited for, which takes registers that a mask needs.
-    """
+    """bm queries a block. stages: blocks of queries in shared memory."""
 
     bm: int = 64
     stages: int = 2
-    early: bool = True
     target = sm_90a
     warpgroups = 2
     threads = 384
@@ -174,8 +170,7 @@ class _Warpgroup:
         mma(self.inner, self.scores, own.k, q.q, init=True)
         do = self.rings.do.wait()
         mma(self.inner, self.products, own.v, do.do, init=True)
-        sums = load(q.sums[0], columns)
-        delta = load(do.delta[0], columns) if self.cfg.early else None
+        sums, delta = load(q.sums[0], columns), load(do.delta[0], columns)
         wgmma.wait(1)
         weights = self.scores
         weights[:] = exp2(fma(weights, own.scale, -sums))
@@ -185,8 +180,6 @@ class _Warpgroup:
                 weights[:] = where(self.problem.sees(m * self.cfg.bm + r, own.key0 + t), weights, 0.0)
         self.weights[:] = weights.to(kind)  # C layout to A layout: register for register
         mma(self.outer, self.of_values, self.weights, do.do)
-        if delta is None:
-            delta = load(do.delta[0], columns)
         wgmma.wait(1)
         self.changes[:] = (weights * (self.products - delta)).to(kind)
         mma(self.outer, self.of_keys, self.changes, q.q)

@@ -2,8 +2,8 @@
 
 build: traces, verifies and compiles every variant into build/attention_backward_h200; needs no GPU. run: checks each
 variant against float64 on random shapes, with poisoned outputs between guard zones, then times it vs. torch's backward
-of cuDNN's attention: interleaved, in rounds of rotating order, in both regimes. Writes attention_backward.json in
-`--out` and prints a table of ratios.
+of cuDNN's attention, or of FlashAttention-2 where cuDNN has none: interleaved, in rounds of rotating order, in both
+regimes. Writes attention_backward.json in `--out` and prints a table of ratios.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from attrs import evolve
 
 from argus.core.dsl.programs import ProgramTemplate
 from argus.core.ir import Program
-from argus.kernels.attention_backward import CONFIGS, Backward
+from argus.kernels.attention_backward import Backward, configs
 from argus.ops.attention_gradient import FAMILIES
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "attention_backward_h200"
@@ -35,18 +35,19 @@ NAMES = ("dQ", "dK", "dV")
 
 def shapes() -> list[Shape]:
     sizes = [(2, 64, 8, 8192), (2, 16, 16, 8192), (8, 16, 16, 2048), (32, 16, 16, 512)]
-    return [Shape(b, h, g, s, s, 128, causal) for causal in (False, True) for b, h, g, s in sizes]
+    wide = [(2, 8, 8, 8192), (8, 8, 8, 2048)]
+    each = [*((128, *size) for size in sizes), *((256, *size) for size in wide)]
+    return [Shape(b, h, g, s, s, width, causal) for causal in (False, True) for width, b, h, g, s in each]
 
 
 def variants() -> dict[str, tuple[ProgramTemplate, Backward]]:
     """The family and the configuration of each variant; of bf16, unless its name ends in f16."""
-    found = {
+    return {
         f"d{width}_{name}{'_f16' if dtype == 'torch.float16' else ''}": (family, config)
         for dtype, families in FAMILIES.items()
         for width, family in families.items()
-        for name, config in CONFIGS.items()
+        for name, config in configs(width).items()
     }
-    return found
 
 
 def operations(shape: Shape) -> float:
@@ -134,15 +135,26 @@ def is_right(torch: Any, name: str, program: Any, count: int) -> bool:  # noqa: 
     return not bad
 
 
-def peer(torch: Any, shape: Shape, given: Sequence[Any]) -> Callable[[], object]:  # noqa: ANN401 reason: untyped
-    """torch's backward of cuDNN's attention."""
+def peer(torch: Any, shape: Shape, given: Sequence[Any]) -> tuple[str, Callable[[], object]]:  # noqa: ANN401 reason: untyped
+    """The name and torch's backward of the first peer that takes the shape: cuDNN's attention, or FlashAttention-2."""
     attention, functional = import_module("torch.nn.attention"), import_module("torch.nn.functional")
     q, k, v, do = (each.detach() for each in given)
     for each in (q, k, v):
         each.requires_grad_()
-    with attention.sdpa_kernel(attention.SDPBackend.CUDNN_ATTENTION):
-        out = functional.scaled_dot_product_attention(q, k, v, is_causal=shape.causal, enable_gqa=shape.H != shape.G)
-    return lambda: torch.autograd.grad(out, (q, k, v), do, retain_graph=True)
+    backends = attention.SDPBackend
+    for name, backend in (("cudnn", backends.CUDNN_ATTENTION), ("flash-2", backends.FLASH_ATTENTION)):
+        try:
+            with attention.sdpa_kernel(backend):
+                many = shape.H != shape.G
+                out = functional.scaled_dot_product_attention(q, k, v, is_causal=shape.causal, enable_gqa=many)
+            call = partial(torch.autograd.grad, out, (q, k, v), do, retain_graph=True)
+            call()
+            torch.cuda.synchronize()
+        except RuntimeError as problem:
+            print(f"{shape}: {name}: {str(problem).splitlines()[0]}", flush=True)
+        else:
+            return name, call
+    raise SystemExit(f"{shape}: no peer")
 
 
 def timed(torch: Any, programs: Mapping[str, Any], shape: Shape, rounds: int) -> list[dict[str, Any]]:  # noqa: ANN401 reason: untyped
@@ -150,7 +162,8 @@ def timed(torch: Any, programs: Mapping[str, Any], shape: Shape, rounds: int) ->
     q, k, v = operands(torch, shape, torch.bfloat16)
     do, o = torch.randn_like(q), torch.randn_like(q)
     lse = torch.full(q.shape[:3], 10.0, device="cuda")
-    calls: dict[str, Callable[[], object]] = {"cudnn": peer(torch, shape, (q, k, v, do))}
+    other, call = peer(torch, shape, (q, k, v, do))
+    calls: dict[str, Callable[[], object]] = {other: call}
     held: list[Any] = []
     for name, program in programs.items():
         if takes(name, shape):
@@ -166,25 +179,28 @@ def timed(torch: Any, programs: Mapping[str, Any], shape: Shape, rounds: int) ->
     for regime in timing.REGIMES:
         times = timing.time_interleaved(watch, calls, regime, rounds)
         for name in calls:
-            ratio = statistics.median(times.ratios(name, "cudnn"))
+            ratio = statistics.median(times.ratios(name, other))
             rate = 1e-9 * operations(shape) / times.median(name)
-            rows.append({"shape": str(shape), "regime": regime.name, "name": name, "rate": rate, "ratio": ratio})
+            rows.append(
+                {"shape": str(shape), "regime": regime.name, "name": name, "rate": rate, "ratio": ratio, "peer": other}
+            )
         said = ", ".join(f"{row['name']} {row['rate']:.0f} ({row['ratio']:.3f})" for row in rows[-len(calls) :])
         print(f"{shape} {regime.name}: {said}", flush=True)
     return rows
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The best variant of each shape and its ratio to cuDNN, and their geometric mean."""
+    """The best variant of each shape and its ratio to the peer, and their geometric mean."""
     lines: list[str] = []
     for regime in dict.fromkeys(row["regime"] for row in rows):
         best: list[float] = []
         for shape in dict.fromkeys(row["shape"] for row in rows):
-            own = [r for r in rows if (r["shape"], r["regime"]) == (shape, regime) and r["name"] != "cudnn"]
+            own = [r for r in rows if (r["shape"], r["regime"]) == (shape, regime) and r["name"] != r["peer"]]
             first = max(own, key=lambda row: row["rate"])
             best.append(first["ratio"])
-            lines.append(f"{regime:12} {shape:34} {first['name']:22} {first['rate']:6.0f} {first['ratio']:.3f}")
-        lines.append(f"{regime:12} geometric mean vs. cudnn {statistics.geometric_mean(best):.3f}")
+            said = f"{first['name']:22} {first['rate']:6.0f} {first['ratio']:.3f} of {first['peer']}"
+            lines.append(f"{regime:12} {shape:34} {said}")
+        lines.append(f"{regime:12} geometric mean vs. peers {statistics.geometric_mean(best):.3f}")
     return "\n".join(lines)
 
 

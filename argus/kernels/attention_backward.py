@@ -1,4 +1,4 @@
-"""Attention's gradients on Hopper: a program of three launches for each head dimension and type."""
+"""Attention's gradients on Hopper: a program for each head dimension and type."""
 
 # pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
@@ -7,7 +7,7 @@
 
 from collections.abc import Mapping
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from argus.kernels.schedules.attention_backward import AttentionBackward
 from argus.kernels.schedules.attention_backward_keys import BackwardKeys, backward_keys
@@ -18,15 +18,25 @@ from argus.language import DType, ProgramTemplate, Tensor, bf16, ceil_div, f16, 
 
 @frozen
 class Backward:
-    """The configurations of the three launches."""
+    """The configurations of the launches. values: of those of values; None where `keys` computes both."""
 
     causal: bool = False
     rows: BackwardRows = field(factory=BackwardRows)
+    values: BackwardKeys | None = None
     keys: BackwardKeys = field(factory=BackwardKeys)
     queries: BackwardQueries = field(factory=BackwardQueries)
 
 
 CONFIGS = {"full": Backward(), "causal": Backward(causal=True)}
+_WIDE = Backward(
+    values=BackwardKeys(of="values"), keys=BackwardKeys(bm=32, of="keys"), queries=BackwardQueries(bn=32, stages=2)
+)
+"""For 256 elements a head, of which the gradients of keys and values do not fit the registers together."""
+
+
+def configs(width: int) -> Mapping[str, Backward]:
+    """The configurations for heads of so many elements."""
+    return CONFIGS if width <= 128 else {name: evolve(_WIDE, causal=each.causal) for name, each in CONFIGS.items()}
 
 
 def family(width: int, dtype: DType) -> ProgramTemplate:
@@ -64,6 +74,38 @@ def family(width: int, dtype: DType) -> ProgramTemplate:
         backward_keys(AttentionBackward(Q, K, V, dO, L, Delta, scale, causal), dK, dV, cfg)
 
     @kernel
+    def attention_backward_values(
+        Q: of_queries,
+        K: of_keys,
+        V: of_keys,
+        dO: of_queries,
+        L: padded,
+        Delta: padded,
+        scale: number,
+        dV: of_keys,
+        *,
+        cfg: BackwardKeys,
+        causal: bool,
+    ) -> None:
+        backward_keys(AttentionBackward(Q, K, V, dO, L, Delta, scale, causal), None, dV, cfg)
+
+    @kernel
+    def attention_backward_keys_alone(
+        Q: of_queries,
+        K: of_keys,
+        V: of_keys,
+        dO: of_queries,
+        L: padded,
+        Delta: padded,
+        scale: number,
+        dK: of_keys,
+        *,
+        cfg: BackwardKeys,
+        causal: bool,
+    ) -> None:
+        backward_keys(AttentionBackward(Q, K, V, dO, L, Delta, scale, causal), dK, None, cfg)
+
+    @kernel
     def attention_backward_queries(
         Q: of_queries,
         K: of_keys,
@@ -79,7 +121,7 @@ def family(width: int, dtype: DType) -> ProgramTemplate:
     ) -> None:
         backward_queries(AttentionBackward(Q, K, V, dO, L, Delta, scale, causal), dQ, cfg)
 
-    @program(configs=CONFIGS)
+    @program(configs=configs(width))
     def attention_backward(
         Q: of_queries,
         K: of_keys,
@@ -98,13 +140,17 @@ def family(width: int, dtype: DType) -> ProgramTemplate:
         R = ceil_div(S, cfg.rows.rows) * cfg.rows.rows
         L, Delta = workspace(f32, (B, H, R)), workspace(f32, (B, H, R))
         attention_backward_rows(O, dO, LSE, L, Delta, cfg=cfg.rows)
-        attention_backward_keys(Q, K, V, dO, L, Delta, scale, dK, dV, cfg=cfg.keys, causal=cfg.causal)
+        if cfg.values is None:
+            attention_backward_keys(Q, K, V, dO, L, Delta, scale, dK, dV, cfg=cfg.keys, causal=cfg.causal)
+        else:
+            attention_backward_values(Q, K, V, dO, L, Delta, scale, dV, cfg=cfg.values, causal=cfg.causal)
+            attention_backward_keys_alone(Q, K, V, dO, L, Delta, scale, dK, cfg=cfg.keys, causal=cfg.causal)
         attention_backward_queries(Q, K, V, dO, L, Delta, scale, dQ, cfg=cfg.queries, causal=cfg.causal)
 
     return attention_backward
 
 
 FAMILIES: Mapping[DType, Mapping[int, ProgramTemplate]] = {
-    dtype: {width: family(width, dtype) for width in (64, 128)} for dtype in (bf16, f16)
+    dtype: {width: family(width, dtype) for width in (64, 128, 256)} for dtype in (bf16, f16)
 }
 """The programs by type and head dimension."""

@@ -11,7 +11,6 @@ from attrs import field, frozen
 from argus.core.dsl.programs import ProgramTemplate
 from argus.kernels.attention_backward import FAMILIES as PROGRAMS
 from argus.language import bf16, f16
-from argus.ops.attention_options import refuse
 from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
 from argus.runtime.launch_gate import Unproved
 from argus.solvers.base import Solver
@@ -46,15 +45,7 @@ def is_wanted(*operands: Any) -> bool:  # noqa: ANN401 reason: torch's
 
 
 def with_gradient(how: Gradient, q: Any, k: Any, v: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: torch's
-    """The output and the log-sum-exp; the output has a gradient, the log-sum-exp none.
-
-    Raises ArgusError (E401) for heads that have no program.
-    """
-    if q.shape[-1] not in (widths := FAMILIES[str(q.dtype)]):
-        refuse(
-            f"heads of {q.shape[-1]} elements have no gradient, expected {' or '.join(map(str, widths))}",
-            "use `torch.no_grad()` or `.detach()`",
-        )
+    """The output and the log-sum-exp; the output has a gradient, the log-sum-exp none."""
     return _function().apply(q, k, v, how)
 
 

@@ -157,10 +157,6 @@ REFUSED: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     ),
     "on the host": (lambda: {"v": evolve(heads(*GOOD), is_cuda=False, device="cpu")}, "`v` is on cpu"),
     "on another device": (lambda: {"v": evolve(heads(*GOOD), device=Card(1))}, "`v` on Card(index=1)"),
-    "a gradient of wide heads": (
-        lambda: {each: evolve(heads(1, 4, 10, 256), requires_grad=True) for each in "qkv"},
-        "heads of 256 elements have no gradient, expected 64 or 128",
-    ),
     "three axes": (lambda: {"q": heads(4, 10, 64)}, "`q` expects 4 axes, found 3"),
     "unaligned": (lambda: {"q": evolve(heads(*GOOD), shift=8)}, "`q` has strides (2560, 640, 64, 1)"),
     "odd strides": (

@@ -30,6 +30,14 @@ class PromiseProver:
     prover: Prover
     tensors: Mapping[str, Buffer]
     _known: dict[Read, Cond] = field(factory=dict[Read, Cond], init=False)
+    _read: dict[Cond, tuple[Read, ...]] = field(factory=dict[Cond, "tuple[Read, ...]"], init=False)
+    _found: dict[tuple[Read, ...], tuple[Cond, ...]] = field(
+        factory=dict["tuple[Read, ...]", "tuple[Cond, ...]"], init=False
+    )
+    _ascending: frozenset[str] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._ascending = frozenset(name for name, buffer in self.tensors.items() if is_ascending(buffer))
 
     def prove(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
         return self.prover.prove([*hypotheses, *self.instances((*hypotheses, goal))], goal)
@@ -42,35 +50,47 @@ class PromiseProver:
 
     def instances(self, conditions: Sequence[Cond]) -> tuple[Cond, ...]:
         """The instances for every term in the conditions, and for the terms in those instances."""
+        terms = tuple(dict.fromkeys(term for cond in conditions for term in self._reads(cond)))
+        if terms not in self._found:
+            self._found[terms] = tuple(cond for cond in self._instances(terms) if cond is not algebra.TRUE)
+        return self._found[terms]
+
+    def _reads(self, cond: Cond) -> tuple[Read, ...]:
+        if cond not in self._read:
+            self._read[cond] = tuple(node for node in topological([cond]) if isinstance(node, Read))
+        return self._read[cond]
+
+    def _instances(self, terms: Sequence[Read]) -> tuple[Cond, ...]:
         found: dict[Cond, None] = {}
         seen: dict[Read, None] = {}
-        roots = tuple(conditions)
+        new = list(terms)
         for _ in range(_ROUNDS):
-            new = [node for node in topological(roots) if isinstance(node, Read) and node not in seen]
             new += [end for end in self._ends(new) if end not in seen and end not in new]
             seen |= dict.fromkeys(new)
-            roots = tuple(self._of(term) for term in new)
+            roots = tuple(dict.fromkeys(self._of(term) for term in new))
             found |= dict.fromkeys(roots)
-        found |= dict.fromkeys(cond for one, two in permutations(seen, 2) for cond in self._monotone(one, two))
-        return tuple(cond for cond in found if cond is not algebra.TRUE)
+            # What a neighbour's neighbour is says nothing that the order of all terms does not.
+            new = [term for term in self._reads_of(roots) if term not in seen and term.array not in self._ascending]
+        pairs = (pair for name in self._ascending for pair in permutations([t for t in seen if t.array == name], 2))
+        found |= dict.fromkeys(self._monotone(*pair) for pair in pairs)
+        return tuple(found)
+
+    def _reads_of(self, conditions: Sequence[Cond]) -> Iterator[Read]:
+        return iter(dict.fromkeys(term for cond in conditions for term in self._reads(cond)))
 
     def _ends(self, terms: Sequence[Read]) -> tuple[Read, ...]:
         """The first and the last element of each ascending tensor."""
-        found = (self.tensors.get(term.array) for term in terms)
-        tensors = dict.fromkeys(buffer for buffer in found if buffer is not None and is_ascending(buffer))
+        tensors = [
+            self.tensors[name] for name in dict.fromkeys(term.array for term in terms) if name in self._ascending
+        ]
         ends = ((buffer, at) for buffer in tensors for at in (algebra.const(0), algebra.sub(buffer.shape[0], 1)))
         return tuple(algebra.read(buffer.name, (at,)) for buffer, at in ends)
 
-    def _monotone(self, one: Read, two: Read) -> Iterator[Cond]:
-        """Monotonicity for two terms; it follows from the promise on neighbours by induction."""
-        buffer = self.tensors.get(one.array)
-        if one.array == two.array and buffer is not None and is_ascending(buffer):
-            ordered = (
-                algebra.le(0, one.at[0]),
-                algebra.le(one.at[0], two.at[0]),
-                algebra.lt(two.at[0], buffer.shape[0]),
-            )
-            yield algebra.any_of((algebra.negate(algebra.all_of(ordered)), algebra.le(one, two)))
+    def _monotone(self, one: Read, two: Read) -> Cond:
+        """Monotonicity for two terms of an ascending tensor; it follows from that of neighbours by induction."""
+        extent = self.tensors[one.array].shape[0]
+        ordered = (algebra.le(0, one.at[0]), algebra.le(one.at[0], two.at[0]), algebra.lt(two.at[0], extent))
+        return algebra.any_of((algebra.negate(algebra.all_of(ordered)), algebra.le(one, two)))
 
     def _of(self, term: Read) -> Cond:
         if term not in self._known:

@@ -109,6 +109,8 @@ ROWS = [
     ("proved/rows_of_sequences.py", [1, 3, 2, 9], {"S": 4, "T": 10}),
     ("proved/rows_of_sequences.py", [0], {"S": 1, "T": 0}),
     ("proved/rows_of_sequences.py", [MOST, LEAST], {"S": 2, "T": 5}),
+    ("proved/tiles_of_sequences.py", [0, 3, 7, 10], {"S": 4, "T": 10, "most": 4}),
+    ("proved/tiles_of_sequences.py", [0, 3, 8, 10], {"S": 4, "T": 10, "most": 4}),
 ]
 
 

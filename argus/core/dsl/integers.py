@@ -50,11 +50,13 @@ def promise(
     ascending: bool = False,
     first: IntLike | None = None,
     last: IntLike | None = None,
+    most: IntLike | None = None,
 ) -> None:
     """A data contract on every element of a tensor of integers: the proof may use it, and the launcher checks it.
 
     ascending: the elements of a one-dimensional tensor are nondecreasing. first, last: the values of its first and last
-    element. Offsets of packed sequences are `promise(starts, ascending=True, first=0, last=T)`.
+    element. most: the greatest difference of an element and the one before. Offsets of packed sequences of at most M
+    rows are `promise(starts, ascending=True, first=0, last=T, most=M)`.
     Raises E106 unless the tensor is a whole parameter, or after a statement that uses it.
     """
     tracer = current("promise")
@@ -69,8 +71,8 @@ def promise(
         )
     element = algebra.read(buffer.name, tensor.view.at)
     conds = [] if of is None else [as_cond(of(Int(element)))]
-    if ascending or first is not None or last is not None:
-        conds += _order_conditions(buffer, ascending=ascending, first=first, last=last)
+    if ascending or any(each is not None for each in (first, last, most)):
+        conds += _order_conditions(buffer, ascending=ascending, first=first, last=last, most=most)
     if any(isinstance(node, Read) and node.array != buffer.name for node in topological(conds)):
         fault("E106", f"a promise about `{buffer.name}` reads another tensor", help="compare its elements with sizes")
     made = evolve(buffer, promise=algebra.all_of((buffer.promise, *conds)))
@@ -78,7 +80,9 @@ def promise(
     tensor.view = whole(made)
 
 
-def _order_conditions(buffer: Buffer, *, ascending: bool, first: IntLike | None, last: IntLike | None) -> list[Cond]:
+def _order_conditions(
+    buffer: Buffer, *, ascending: bool, first: IntLike | None, last: IntLike | None, most: IntLike | None
+) -> list[Cond]:
     if len(buffer.shape) != 1:
         fault(
             "E106",
@@ -92,6 +96,10 @@ def _order_conditions(buffer: Buffer, *, ascending: bool, first: IntLike | None,
     if last is not None:
         inner = algebra.lt(algebra.add(at, 1), buffer.shape[0])
         conds.append(algebra.any_of((inner, algebra.eq(element, unwrap(last)))))
+    if most is not None:
+        after = algebra.add(at, 1)
+        apart = algebra.sub(algebra.read(buffer.name, (after,)), element)
+        conds.append(algebra.any_of((algebra.le(buffer.shape[0], after), algebra.le(apart, unwrap(most)))))
     return conds
 
 

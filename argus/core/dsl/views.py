@@ -130,6 +130,19 @@ class Tensor:
         ]
         return self._view(tuple(algebra.const(size) for size in sizes), coords)
 
+    def rows(self, start: IntLike, stop: IntLike | None = None) -> Tensor:
+        """The rows from `start` on along the first axis, as a view whose row 0 is `start`.
+
+        stop: the end of the rows; a tile may extend beyond it, and a store with `edge` then writes nothing there.
+        Without it, a tile reaches into the rows that follow, up to the end of the tensor.
+        """
+        first, rest = uniform_index(start), self.view.shape[1:]
+        end = self.view.shape[0] if stop is None else uniform_index(stop)
+        axes = [algebra.coord(axis) for axis in range(len(self.view.shape))]
+        made = self._view((algebra.sub(end, first), *rest), [algebra.add(first, axes[0]), *axes[1:]])
+        clipped = frozenset[int]() if stop is None else frozenset((0,))
+        return Tensor(made.view, made.outside, made.computed | clipped)
+
     def of(self, rank: IntLike) -> Tensor:
         """The same tile in the shared memory of the block with this rank in the cluster, as the target of a copy from
         registers.

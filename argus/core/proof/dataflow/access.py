@@ -23,6 +23,7 @@ from argus.core.layout import TV, Layout
 from argus.core.proof.dataflow.footprints import AxisRange, AxisRanges, CellTables
 from argus.core.proof.dataflow.piecewise_index import evaluate_piecewise
 from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable, evaluate_separable, frozen_copy, numeric
+from argus.core.proof.dataflow.store_ends import StoreEnd, ends_stores, store_ends
 from argus.core.proof.dataflow.timeline import Shift, Step, Timeline, is_gathered, is_shuffle, is_whole
 from argus.core.walk import IntArray, substitute
 from argus.core.walk import evaluate as valued
@@ -54,6 +55,13 @@ class Access:
     _cell_tables: dict[tuple[Access, AxisRanges], CellTables] = field(
         factory=dict["tuple[Access, AxisRanges]", CellTables], init=False, repr=False
     )
+
+    @property
+    def ends(self) -> tuple[StoreEnd, ...]:
+        """Where a store ends within its tile: an element is stored if it satisfies all of them."""
+        stmt = self.step.stmt
+        ended = self.mode == "write" and isinstance(stmt, Copy) and ends_stores(stmt)
+        return (store_ends(self.view) or ()) if ended else ()
 
     @property
     def active(self) -> npt.NDArray[np.bool_]:
@@ -111,6 +119,10 @@ def overlap(first: Access, second: Access, shift: Shift) -> Overlap | None:
         own.append((axis, low, size))
         others.append((axis, low - (shifted.low - theirs.low), size))
     return Overlap(algebra.all_of(slots), first.cells_with(second, tuple(own), tuple(others)))
+
+
+def _has_ends(step: Step, side: ViewAccess) -> bool:
+    return side.mode == "write" and isinstance(step.stmt, Copy) and ends_stores(step.stmt)
 
 
 def _separate_inactive(cells: IntArray, mask: npt.NDArray[np.bool_] | None, beyond: int) -> IntArray:
@@ -266,12 +278,15 @@ class Accesses:
     def _active_elements(self, step: Step, side: ViewAccess, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
         """Mask of the elements whose thread satisfies the view's condition and whose wave executes the step.
 
+        Of a store that ends within its tile, the whole tile: `ends` of the access says which elements are stored.
         `timeline` refuses views with other conditions. None if all elements are accessed.
         """
-        if side.view.where is algebra.TRUE and step.waves is None:
+        whole = side.view.where is algebra.TRUE or _has_ends(step, side)
+        if whole and step.waves is None:
             return None
         thread = np.arange(shape[0], dtype=np.int64)[:, None]
-        chosen = np.asarray(valued(side.view.where, {self.timeline.kernel.thread: thread}))
+        where = algebra.TRUE if whole else side.view.where
+        chosen = np.asarray(valued(where, {self.timeline.kernel.thread: thread}))
         if step.waves is not None:
             chosen = chosen & (step.waves >> thread // self.timeline.kernel.target.unit & 1).astype(np.bool_)
         return np.array(np.broadcast_to(chosen, shape), np.bool_)

@@ -23,6 +23,7 @@ from argus.core.ir import (
     Assert,
     Assume,
     Await,
+    Buffer,
     Commit,
     Copy,
     Edit,
@@ -47,6 +48,7 @@ from argus.core.ir import (
     walk,
 )
 from argus.core.ir.rewrite import rewrite_stmt
+from argus.core.proof.dataflow.store_ends import ends_stores
 from argus.core.proof.outputs.supertiles import supertile_lemmas
 from argus.core.walk import fold, mentions, rebuild, substitute, symbols, within
 
@@ -192,9 +194,9 @@ class Timeline:
 
 
 class _Builder:
-    """Collects steps and segments. names: names of the kernel's loop variables."""
+    """Collects steps and segments. names: names of the kernel's loop variables. read: the tensors that copies read."""
 
-    def __init__(self, names: Collection[str]) -> None:
+    def __init__(self, names: Collection[str], read: Collection[Buffer]) -> None:
         self.names = names
         self.segments: list[Segment] = []
         self.pending: list[Step] = []
@@ -203,6 +205,7 @@ class _Builder:
         self.computed: list[EvaluatedExprs] = []
         self.copies = 0
         self.assumed: set[Cond] = set()
+        self.read = read
 
     def close_segment(self, loop: Loop | None) -> None:
         if self.pending or loop is not None:
@@ -232,7 +235,8 @@ def _substitute_node(node: Node, parts: Sequence[Node], at: Shift) -> Node:
 
 def timeline(kernel: Kernel, path_condition: tuple[Cond, ...] = ()) -> Timeline:
     """Linearise a kernel. Constructs that are not modelled are listed in `unmodelled`, never dropped silently."""
-    builder = _Builder({stmt.symbol.name for stmt in walk(kernel.body) if isinstance(stmt, For)})
+    read = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
+    builder = _Builder({stmt.symbol.name for stmt in walk(kernel.body) if isinstance(stmt, For)}, read)
     _append_statements(builder, kernel.body, algebra.TRUE, None, {})
     builder.close_segment(None)
     return Timeline(kernel, tuple(builder.segments), tuple(builder.unmodelled), path_condition, tuple(builder.computed))
@@ -267,6 +271,8 @@ def _append_simple(builder: _Builder, stmt: Stmt, guard: Cond, loop: Loop | None
             builder.position += 1
         return
     unsupported = _unsupported_reason(stmt, plain=guard is algebra.TRUE and loop is None, assumed=builder.assumed)
+    if isinstance(stmt, Copy) and ends_stores(stmt) and stmt.target.buffer in builder.read:
+        unsupported = unsupported or "a tensor that is read, where a store to part of a tile ends"
     if unsupported:
         builder.refuse(stmt, unsupported)
         return
@@ -289,7 +295,7 @@ def _unsupported_reason(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -
         case Copy(signal=None, peers=None, combine=None | "add", source=source, target=target):
             partial = target.peer is not None or (source.peer is not None and source.buffer.space != "register")
             partial |= source.where is not algebra.TRUE and not (is_gathered(stmt, source) or is_shuffle(stmt))
-            partial |= target.where is not algebra.TRUE and not _depends_on_thread_only(stmt)
+            partial |= target.where is not algebra.TRUE and not (_depends_on_thread_only(stmt) or ends_stores(stmt))
             if partial:
                 return "a view of a peer, or with a condition, is not supported by the verifier yet"
             if stmt.combine and (source.buffer.space != "register" or target.buffer.space != "global"):

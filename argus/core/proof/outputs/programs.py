@@ -118,8 +118,10 @@ def _completeness_obligations(
 
 
 def _places(flow: ValueFlow, stores: Sequence[Access]) -> tuple[Separable, ...] | None:
-    """Where all blocks store; None if there are several control paths, or blocks store the rows of a segment each."""
+    """Where all blocks store; None if there are several control paths, or blocks store parts of a segment each."""
     loop = stores[0].step.loop
+    if any(store.ends for store in stores):
+        return None
     if len(flow.path_accesses) > 1 or row_segments(flow.timeline.kernel, loop) is not None:
         return None
     return merged_store(flow.timeline.kernel, stores)

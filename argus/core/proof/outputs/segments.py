@@ -1,4 +1,4 @@
-"""Recognises loops over the rows of one segment of a ragged batch: starts[b] <= r < starts[b + 1].
+"""Recognises segments of a ragged batch: loops over rows starts[b] <= r < starts[b + 1], or tiles from starts[b] on.
 
 Rows of different segments differ because the starts ascend. That every row between the first and the last start lies
 in some segment follows without search: if starts[0] <= r < starts[n], there are neighbours with the same property.
@@ -6,10 +6,12 @@ in some segment follows without search: if starts[0] <= r < starts[n], there are
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.index import Index, Read, Sym, Symbol
+from argus.core.index import Index, Read, Sum, Sym, Symbol
 from argus.core.ir import Buffer, Kernel
 from argus.core.proof.dataflow.timeline import Loop
 from argus.core.proof.outputs.data_contracts import is_ascending
@@ -17,9 +19,8 @@ from argus.core.proof.outputs.data_contracts import is_ascending
 
 @frozen(eq=False)
 class Segments:
-    """row: the loop variable. segment: the grid coordinate that numbers segments. starts: each segment's first row."""
+    """segment: the coordinate that numbers segments. starts: each segment's first row, and the end of the last one."""
 
-    row: Symbol
     segment: Symbol
     starts: Buffer
 
@@ -50,4 +51,18 @@ def row_segments(kernel: Kernel, loop: Loop | None) -> Segments | None:
         return None
     if not isinstance(number, Sym) or number.symbol not in kernel.blocks:
         return None
-    return Segments(loop.symbol, number.symbol, starts)
+    return Segments(number.symbol, starts)
+
+
+def tile_segments(kernel: Kernel, base: Index, counts: Mapping[Symbol, Index]) -> tuple[Segments | None, Index]:
+    """The segments in which tiles lie that begin at `base` = starts[b] + rest, for a grid coordinate b, and that rest.
+
+    Which of their rows are stored is not said here. None, and `base`, if it has no such form.
+    """
+    for term, factor in base.terms if isinstance(base, Sum) else ((base, 1),):
+        if not isinstance(term, Read) or len(term.at) != 1 or factor != 1:
+            continue
+        number, starts = term.at[0], next(buffer for buffer in kernel.parameters if buffer.name == term.array)
+        if isinstance(number, Sym) and number.symbol in counts and is_ascending(starts):
+            return Segments(number.symbol, starts), algebra.sub(base, term)
+    return None, base

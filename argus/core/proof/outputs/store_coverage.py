@@ -15,9 +15,10 @@ from argus.core.ir import Buffer, Kernel, View
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable, distinct_count
+from argus.core.proof.dataflow.store_ends import element_conditions
 from argus.core.proof.dataflow.timeline import Loop
 from argus.core.proof.obligation import Obligation, minimisation_order
-from argus.core.proof.outputs.segments import Segments, row_segments
+from argus.core.proof.outputs.segments import Segments, row_segments, tile_segments
 from argus.core.proof.outputs.tile_index import TileGrid, coordinate_terms, tile_grid
 from argus.core.walk import IntArray, mentions, substitute, symbols
 
@@ -43,6 +44,8 @@ def merged_store(kernel: Kernel, stores: Sequence[Access], *, guarded: bool = Fa
     unmasked = stores[0].mask is None
     for store in stores:
         if store.places is None or store.shape[0] != stores[0].shape[0] or (store.mask is None) != unmasked:
+            return None
+        if store.ends != stores[0].ends:
             return None
         for axis, (place, known) in enumerate(zip(store.places, first, strict=True)):
             if place.base is not known.base:
@@ -85,23 +88,25 @@ def disjoint_blocks(
     flow: Flow, store: Access, places: tuple[Separable, ...], buffer: Buffer, shared: Collection[Symbol] = ()
 ) -> Obligation:
     """No two blocks (that agree in the `shared` symbols) store to one element of the tensor."""
-    grid = tile_grid(flow.timeline.kernel, places, store.step.loop, store.step.guard)
+    grid = _grid_of(flow, store, places)
     named = {s for place in grid.places for s in symbols(place.base) if s.kind != "size"}
-    named |= set() if grid.ragged is None else {grid.ragged.row}
+    named |= set() if grid.row is None else {grid.row}
     renamed = [s for s in (*grid.counts, *sorted(named, key=str)) if s not in shared]
     other: dict[Symbol, Index] = {s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in renamed}
     overlap: list[Cond] = []
+    stored: dict[Symbol, Index] = {}
     for axis, (place, extent) in enumerate(zip(grid.places, buffer.shape, strict=True)):
         mine = algebra.add(place.base, table_offset(axis, place, ""))
         theirs = algebra.add(substitute(place.base, other), table_offset(axis, place, "'"))
         overlap += [algebra.eq(mine, theirs), algebra.le(0, mine), algebra.lt(mine, extent)]
+        stored[_element(axis)] = mine
     for symbol, count in grid.counts.items():
         overlap += [algebra.lt(algebra.sym(symbol), count)]
         overlap += [algebra.lt(other.get(symbol, algebra.sym(symbol)), substitute(count, other))]
-    overlap += [grid.guard, substitute(grid.guard, other)]
-    if grid.ragged is not None:
-        overlap += [each for names in ({}, other) for each in _in_segment(grid.ragged, names)]
-    identity = (*grid.counts, *(() if grid.ragged is None else (grid.ragged.row,)))
+    overlap += [substitute(each, stored) for each in (grid.guard, substitute(grid.guard, other))]
+    if grid.row is not None and grid.ragged is not None:
+        overlap += [each for names in ({}, other) for each in _in_segment(grid.ragged, grid.row, names)]
+    identity = (*grid.counts, *(() if grid.row is None else (grid.row,)))
     return Obligation(
         "I4",
         f"no two blocks write one element of `{buffer.name}`",
@@ -115,11 +120,23 @@ def disjoint_blocks(
     )
 
 
-def _in_segment(found: Segments, names: Mapping[Symbol, Index]) -> tuple[Cond, ...]:
+def _grid_of(flow: Flow, store: Access, places: tuple[Separable, ...]) -> TileGrid:
+    """The grid of the tiles of a store, under the condition that it stores the element of these coordinates."""
+    at = [algebra.sym(_element(axis)) for axis in range(len(places))]
+    guard = algebra.all_of((store.step.guard, *element_conditions(store.ends, at)))
+    return tile_grid(flow.timeline.kernel, places, store.step.loop, guard)
+
+
+def _element(axis: int) -> Symbol:
+    """A coordinate of an element of the tensor."""
+    return Symbol(f"element_{axis}", "fresh", 0)
+
+
+def _in_segment(found: Segments, row: Symbol, names: Mapping[Symbol, Index]) -> tuple[Cond, ...]:
     """A row lies in its block's segment."""
-    row = names.get(found.row, algebra.sym(found.row))
+    at = names.get(row, algebra.sym(row))
     number = names.get(found.segment, algebra.sym(found.segment))
-    return algebra.le(found.start(number), row), algebra.lt(row, found.start(algebra.add(number, 1)))
+    return algebra.le(found.start(number), at), algebra.lt(at, found.start(algebra.add(number, 1)))
 
 
 def table_offset(axis: int, place: Separable, mark: str) -> Index:
@@ -139,17 +156,22 @@ def coverage_obligations(
     where: the claimed elements, as a condition on the view's coordinates.
     ways: the path condition of each control path that stores.
     """
-    grid = tile_grid(flow.timeline.kernel, places, store.step.loop, store.step.guard)
+    kernel, grid = flow.timeline.kernel, _grid_of(flow, store, places)
     what = f"each element of `{view.buffer.name}` is written by some block"
     hypotheses: list[Cond] = []
     chosen: dict[Symbol, Index] = {}
     for axis, (place, extent) in enumerate(zip(grid.places, view.shape, strict=True)):
-        element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))
+        element = algebra.sym(_element(axis))
         hypotheses.append(algebra.lt(element, extent))
         if isinstance(place.base, Const):
             continue
-        row = None if grid.ragged is None else grid.ragged.row
-        blocks = coordinate_terms(place.base, grid.counts if row is None else {**grid.counts, row: algebra.const(0)})
+        ragged, base = tile_segments(kernel, place.base, grid.counts)
+        if ragged is not None and ragged.segment not in chosen:
+            yield _segment_obligation(store, ragged, hypotheses, element)
+            hypotheses += _choose_segment(ragged, element, chosen)
+            element = algebra.sub(element, ragged.start(chosen[ragged.segment]))
+        row = grid.row
+        blocks = coordinate_terms(base, grid.counts if row is None else {**grid.counts, row: algebra.const(0)})
         if blocks is None or any(block in chosen for block, _ in blocks):
             reason = f"coordinate {axis} of the store is {show(place.base)}, not a sum of grid coordinates of its own"
             yield Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason, instead=_ORDERS)
@@ -163,14 +185,15 @@ def coverage_obligations(
             before = algebra.mul(algebra.floordiv(rest, above), above // factor) if above else algebra.const(0)
             chosen[block] = algebra.sub(number, before)
             above = factor
-    elements = [algebra.sym(Symbol(f"element_{axis}", "fresh", 0)) for axis in range(len(view.shape))]
+    elements = [algebra.sym(_element(axis)) for axis in range(len(view.shape))]
     hypotheses.append(substitute(where, {}, elements))
-    if grid.ragged is not None:
-        yield from _segment_obligation(store, grid.ragged, hypotheses, chosen)
-        hypotheses += _choose_segment(grid.ragged, chosen)
+    if grid.ragged is not None and grid.row is not None:
+        row = chosen.get(grid.row)
+        yield _segment_obligation(store, grid.ragged, hypotheses, row)
+        hypotheses += _choose_segment(grid.ragged, algebra.const(0) if row is None else row, chosen)
     chosen.update(_fixed_by(grid, chosen))
     decided = algebra.all_of((grid.guard, grid.translate(algebra.any_of(algebra.all_of(given) for given in ways))))
-    blocks_named = {symbol for symbol in symbols(decided) if symbol.kind != "size"}
+    blocks_named = {s for s in symbols(decided) if s.kind != "size"} - {_element(axis) for axis in range(len(places))}
     if not blocks_named <= chosen.keys():
         reason = "which blocks store depends on more than the tile coordinates"
         yield Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
@@ -213,14 +236,11 @@ def _fixed_by(grid: TileGrid, chosen: Mapping[Symbol, Index]) -> Iterator[tuple[
             yield atom.symbol, substitute(algebra.mul(rest, -factor), chosen)
 
 
-def _segment_obligation(
-    store: Access, found: Segments, hypotheses: Sequence[Cond], chosen: Mapping[Symbol, Index]
-) -> Iterator[Obligation]:
+def _segment_obligation(store: Access, found: Segments, hypotheses: Sequence[Cond], row: Index | None) -> Obligation:
     """Every element's row lies between the first and the last start, so that it lies in some segment."""
-    row = chosen.get(found.row)
     ends = () if row is None else (algebra.le(found.begin, row), algebra.lt(row, found.end))
     inside = algebra.all_of(ends)
-    yield Obligation(
+    return Obligation(
         "I4",
         f"each row lies in one of the segments that start at `{found.starts.name}`",
         store.step.stmt,
@@ -233,20 +253,19 @@ def _segment_obligation(
     )
 
 
-def _choose_segment(found: Segments, chosen: dict[Symbol, Index]) -> tuple[Cond, ...]:
-    """Adds the segment of the chosen row to `chosen` and returns that it contains the row (which has a segment)."""
-    row = chosen.get(found.row, algebra.const(0))
+def _choose_segment(found: Segments, row: Index, chosen: dict[Symbol, Index]) -> tuple[Cond, ...]:
+    """Adds the segment of a row to `chosen` and returns that it contains the row (which has a segment)."""
     number = algebra.sym(Symbol("sequence", "fresh", 0))
     chosen[found.segment] = number
     inside = algebra.lt(algebra.add(number, 1), found.starts.shape[0])
-    return inside, *_in_segment(found, {found.row: row, found.segment: number})
+    return inside, algebra.le(found.start(number), row), algebra.lt(row, found.start(algebra.add(number, 1)))
 
 
 def _stored_by(grid: TileGrid, chosen: dict[Symbol, Index]) -> Cond:
     """The chosen block exists, and its tile contains the element."""
     goals: list[Cond] = []
     for axis, place in enumerate(grid.places):
-        element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))
+        element = algebra.sym(_element(axis))
         start = substitute(place.base, chosen)
         goals += [algebra.le(algebra.add(start, place.low), element)]
         goals += [algebra.le(element, algebra.add(start, place.high))]

@@ -32,8 +32,13 @@ def coordinates_of(store: Access, held: TV | None) -> tuple[Index | None, ...]:
 
 
 def inside_tensor(store: Access, held: TV | None) -> tuple[Cond, ...]:
-    """That an arbitrary stored element lies in the tensor."""
+    """That an arbitrary stored element lies in the tensor, and before the ends of the store."""
     if held is None or store.places is None:
         return ()
-    pairs = zip(coordinates_of(store, held), store.view.buffer.shape, strict=True)
-    return tuple(at_any_element(algebra.lt(at, extent), held) for at, extent in pairs if at is not None)
+    places = coordinates_of(store, held)
+    pairs = zip(places, store.view.buffer.shape, strict=True)
+    inside = [algebra.lt(at, extent) for at, extent in pairs if at is not None]
+    for each in store.ends:
+        at = places[each.axis]
+        inside += [] if at is None else [each.holds(at)]
+    return tuple(at_any_element(cond, held) for cond in inside)

@@ -34,13 +34,15 @@ from argus.core.walk import children, fold, rebuild, symbols, topological
 class TileGrid:
     """The coordinates that identify a block, each with its count, and the store's indices in terms of them.
 
-    ragged: the segments whose rows blocks store, if any; the row then has no count. names: the symbols that replaced
+    ragged: the segments whose rows blocks store one by one, if any, and row: the variable of that loop, which has no
+    count. names: the symbols that replaced
     quotients and remainders, in the order of the splits. guard: the condition of the stores.
     """
 
     counts: Mapping[Symbol, Index]
     places: tuple[Separable, ...]
     ragged: Segments | None = None
+    row: Symbol | None = None
     names: tuple[Mapping[Node, Index], ...] = ()
     guard: Cond = algebra.TRUE
 
@@ -101,7 +103,8 @@ def tile_grid(
         guard = algebra.all_of((guard, algebra.any_of((split.whole, algebra.lt(number, count)))))
         left += [(quotient, split.quotients), (remainder, split.divisor)]
     named = tuple(separable(base, place.table) for base, place in zip(bases, places, strict=True))
-    return TileGrid(counts, named, sequences, tuple(called), _translated(guard, called))
+    row = None if loop is None or sequences is None else loop.symbol
+    return TileGrid(counts, named, sequences, row, tuple(called), _translated(guard, called))
 
 
 def _banded(

@@ -15,6 +15,7 @@ from argus.core.ir import Buffer, Copy
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable
+from argus.core.proof.dataflow.store_ends import element_conditions
 from argus.core.proof.values.held import fractions
 from argus.core.proof.values.held.cells import Cells, Rounding
 from argus.core.proof.values.held.facts import Known
@@ -157,6 +158,7 @@ def _given(cells: Cells, store: Access, places: Sequence[Separable], coordinates
         conds += [algebra.le(0, at), algebra.lt(at, extent)]
         if place.uniform:
             conds.append(algebra.eq(at, place.least))
+    conds += element_conditions(store.ends, coordinates)
     return tuple(dict.fromkeys(cond for cond in conds if cond is not algebra.TRUE))
 
 

@@ -65,11 +65,13 @@ SIZES = {
     "formula_log_softmax": {"R": 3, "N": 100},
     "formula_row_mean": {"R": 3, "N": 300},
     "formula_row_range": {"R": 3, "N": 100},
+    "formula_scaled_by_sequence": {"T": 100, "B": 3, "S": 4, "most": 100},
     "formula_softmax": {"R": 3, "N": 300},
 }
 TWINS = {
     "formula_sum_beyond_the_shorter_row": {"R": 3, "N": 100, "K": 70},
     "formula_sum_in_two_loops_too_few_masked": SIZES["formula_sum_in_two_loops"],
+    "formula_scaled_by_the_sequence_before": {"T": 100, "B": 3, "S": 4, "most": 100},
     "formula_layer_norm_of_what_follows_the_row": {"R": 20, "N": 32},
     "formula_logarithm_without_the_scale": {"M": 20, "N": 30},
     "formula_of_rows_without_elements_is_one": {"M": 20, "N": 30},

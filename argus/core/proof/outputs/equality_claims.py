@@ -21,6 +21,7 @@ from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Held, Stored, interpreted
 from argus.core.proof.values.held.roundings import in_words
+from argus.core.proof.values.held.single_terms import with_single_terms
 from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.values.equality import near
@@ -139,7 +140,7 @@ def _difference(flow: Flow, case: Stored, claim: Equals, at: Sequence[Sym], orde
     same = {**dict(_equal_places(case.given, at)), **multiples}
     value, wanted = (
         substitute(case.value, same),
-        substitute(_in_blocks(substitute(formula, same), known), multiples),
+        substitute(_in_blocks(with_single_terms(substitute(formula, same), known), known), multiples),
     )
     if meant is not algebra.TRUE:
         value, wanted = known.simplified(value), known.simplified(wanted)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Symbol
+from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Read, Symbol
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.conditions_of import conjuncts, free_test, inhabited_tests, of_sizes, point, tests
 from argus.core.proof.values.held.edges import at_edges
@@ -200,6 +201,19 @@ class Known:
                 for atom, factor in terms:
                     if atom in ends:
                         yield from self._ordered(rest, algebra.mul(ends[atom], abs(factor)))
+        for node in reductions:
+            yield from self._ordered_ends(node, asked)
+
+    def _ordered_ends(self, of: Reduce, asked: Iterable[Cond]) -> Iterator[Cond]:
+        """The order of the ends that tests set to a variable, of those that depend on integers from memory.
+
+        What is promised of these only the solver knows, not the normal forms.
+        """
+        limits = (limit(cond, of.variable) for cond in sorted(asked, key=lambda each: each.digest))
+        ends = dict.fromkeys(found[1] for found in limits if found is not None and found[0])
+        for one, two in combinations(ends, 2):
+            if mentions(one, (Read,)) or mentions(two, (Read,)):
+                yield from self._ordered(one, two)
 
     def _ordered(self, a: Index, b: Index) -> Iterator[Cond]:
         for goal in (algebra.le(a, b), algebra.le(b, a)):

@@ -61,14 +61,14 @@ def test_the_text_agrees_with_the_interpreter(width: str, config: str) -> None:
 
 EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
     "mask off by one": ("causal", problem, ("(t <= last) & below", "(t <= last + 1) & below")),
-    "mask without the end": ("full", problem, ("below, last = t < self.K.shape[2]", "below, last = t >= 0")),
+    "mask without the end": ("full", problem, ("below, last = t < self.keys", "below, last = t >= 0")),
     "a block too few is masked": (
         "causal",
         problem,
         ("self.visible(first) // keys", "ceil_div(self.visible(first), keys)"),
     ),
-    "another head": ("full", schedule, ("problem.K[b, h // problem.group]", "problem.K[b, h % problem.K.shape[1]]")),
-    "values of another head": ("full", schedule, ("problem.V[b, h // problem.group]", "problem.V[b, 0 * h]")),
+    "another head": ("full", problem, ("self.K[b, g]", "self.K[b, h % self.K.shape[1]]")),
+    "values of another head": ("full", problem, ("self.V[b, g]", "self.V[b, 0 * h]")),
     "no rescale": ("full", schedule, ("self.out[:] = self.out * rescale", "self.out[:] = self.out * 1.0")),
     "sum without its rescale": ("full", problem, ("rows.sums * rescale + weights", "rows.sums + weights")),
     "one block less": ("full", schedule, ("else end - 1) - 1, -1", "else end - 1) - 1, 0")),

@@ -162,7 +162,7 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
         ("        with when(eq(self.group, 0)):\n            sync()\n", ""),
     ),
     "bank conflicts": ("cdna3", schedule, ("Swizzle(4, 2, max", "Swizzle(3, 2, max")),
-    "mask without the end": ("cdna3", problem, ("below, last = t < self.K.shape[2]", "below, last = t >= 0")),
+    "mask without the end": ("cdna3", problem, ("below, last = t < self.keys", "below, last = t >= 0")),
     "another head": ("cdna3", schedule, ("b, h // problem.group)", "b, h % problem.K.shape[1])")),
     "no rescale": ("cdna3", schedule, ("self.out[:] = self.out * rescale", "self.out[:] = self.out * 1.0")),
     "sum without its rescale": ("cdna3", problem, ("rows.sums * rescale + weights", "rows.sums + weights")),

@@ -73,13 +73,13 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str], set[str]]] = {
     "keys from the first block": (
         "window",
         schedule,
-        ("copy(k.tile((cfg.bn, width), (n, 0))", "copy(k.tile((cfg.bn, width), (n - start, 0))"),
+        ("copy(head.K.tile((cfg.bn, width), (n, 0))", "copy(head.K.tile((cfg.bn, width), (n - start, 0))"),
         {"I1", "I2", "I3", "I24", "I25", "I26"},
     ),
     "values from the first block": (
         "capped",
         schedule,
-        ("copy(v.tile((cfg.bn, width), (n, 0))", "copy(v.tile((cfg.bn, width), (n - start, 0))"),
+        ("copy(head.V.tile((cfg.bn, width), (n, 0))", "copy(head.V.tile((cfg.bn, width), (n - start, 0))"),
         {"I1", "I2", "I3", "I24", "I25", "I26"},
     ),
 }

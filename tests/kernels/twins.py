@@ -20,7 +20,8 @@ def twin(template: Template, module: ModuleType, edit: tuple[str, str], monkeypa
     edited = compile(text.replace(old, new), module.__file__ or "", "exec", dont_inherit=True)
     exec(edited, made.__dict__)  # noqa: S102 reason: our module
     family = import_module(template.function.__module__)
-    for name in {"Attention", "attention_hopper", "attention_cdna3"} & vars(family).keys() & vars(made).keys():
+    named = {"Attention", "PackedAttention", "attention_hopper", "attention_cdna3"}
+    for name in named & vars(family).keys() & vars(made).keys():
         if vars(made)[name].__module__ == made.__name__:
             monkeypatch.setattr(family, name, vars(made)[name])
     return template

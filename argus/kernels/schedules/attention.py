@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from math import inf
 from math import log as log_of
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from attrs import frozen
 
@@ -59,48 +60,19 @@ class Rows:
 
 
 @frozen
-class Attention:
-    """O[b, h, q] = sum over t of w[t] V[b, g, t] / sum over t of w[t], where w[t] = exp2(s Q[b, h, q] . K[b, g, t]).
+class Seen:
+    """Which keys each query of a sequence sees, of so many queries and keys: all, or as `Attention` says."""
 
-    LSE[b, h, q] is ln(sum over t of w[t]). Head h of the queries shares keys and values with the others of its group
-    g; each group has as many. scale holds s, log2(e) times the scale of the scores. Of S queries and T keys, all keys
-    are visible; if `causal`, those with t <= q + T - S, so that the last query sees all. masked_rows: there may be more
-    queries than keys; the first queries then see no key: O is 0 there, and LSE -inf. window: (left, right), query q
-    sees the keys from q + T - S - left to q + T - S + right instead, of those that exist. inner: holds the factor of
-    a score whose tanh is scaled in place of the score.
-    """
-
-    Q: Tensor
-    K: Tensor
-    V: Tensor
-    O: Tensor  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor
-    scale: Tensor
+    queries: Int
+    keys: Int
     causal: bool
     masked_rows: bool = False
     window: tuple[Int, Int] | None = None
-    inner: Tensor | None = None
-
-    def __attrs_post_init__(self) -> None:
-        (_, H, S, _), (_, G, T, _) = self.Q.shape, self.K.shape
-        assume(G >= 1, H % G == 0, S >= 1, T >= 1, T < 1 << 28)
-        assume(S < 1 << 28 if self.masked_rows or not self.causal else S <= T)
-        if self.window is not None:
-            assume(*(each < 1 << 28 for each in self.window))
-        group = H // G
-        tag(self.Q, lambda b, h, q, d: dict(b=b, g=h // group, h=h, q=q, d=d))  # only this line maps heads to groups
-        tag(self.K, lambda b, g, t, d: dict(b=b, g=g, t=t, d=d))
-        tag(self.V, lambda b, g, t, e: dict(b=b, g=g, t=t, e=e))  # a product must agree on every shared name
-
-    @property
-    def group(self) -> Int:
-        """The number of query heads for each head of keys and values."""
-        return self.Q.shape[1] // self.K.shape[1]
 
     @property
     def offset(self) -> Int:
         """The number of keys that query 0 sees, less 1."""
-        return self.K.shape[2] - self.Q.shape[2]
+        return self.keys - self.queries
 
     def first(self, q: Int) -> IntLike:
         """The first key that a query sees, if it sees any."""
@@ -108,9 +80,10 @@ class Attention:
 
     def visible(self, q: Int) -> Int:
         """The end of the keys that a query sees."""
-        keys = self.K.shape[2]
         last = self._last(q)
-        seen = keys if last is None else minimum(keys, last + 1)
+        if last is None:
+            return self.keys
+        seen = minimum(self.keys, last + 1)
         return maximum(0, seen) if self.masked_rows else seen
 
     def _last(self, q: Int) -> Int | None:
@@ -121,7 +94,7 @@ class Attention:
 
     def sees(self, q: Int, t: Int) -> Bool:
         """Whether a query sees a key."""
-        below, last = t < self.K.shape[2], self._last(q)
+        below, last = t < self.keys, self._last(q)
         seen = below if last is None else (t <= last) & below
         return seen if self.window is None else seen & (t >= q + self.offset - self.window[0])
 
@@ -148,17 +121,92 @@ class Attention:
             at = x.index
             x = where(self.sees(query + at[1 - rows.keys], key + at[rows.keys]), x, -inf)
         now = maximum(rows.high, x.max(rows.keys))
-        guard = where(now == -inf, 0.0, now) if masked and self.causal else now  # for subtractions only
+        unseen = self.causal or self.masked_rows
+        guard = where(now == -inf, 0.0, now) if masked and unseen else now  # for subtractions only
         rescale = exp2((rows.high - guard) * c)
         weights = exp2(fma(x, c, guard * -c))
         rows.sums[:] = rows.sums * rescale + weights.sum(rows.keys, within=thread)
         rows.high[:] = now
         return weights, rescale
 
+
+@frozen
+class Head:
+    """One head of one sequence: a row of each tensor for each query or key. origin: the tag `t` of key 0."""
+
+    Q: Tensor
+    K: Tensor
+    V: Tensor
+    O: Tensor  # noqa: E741 reason: the output's name in every paper
+    LSE: Tensor
+    seen: Seen
+    origin: IntLike = 0
+
     def complete(self, of: Fragment, first: Int, *, axis: int = 0) -> None:
         """Claim that each row has been summed over the keys that it sees. axis: that of rows; first: row 0's query."""
-        row = first + of.index[axis]
-        assert_covers(of.tag.t, self.first(row), self.visible(row), where=row < self.Q.shape[2])
+        row, seen = first + of.index[axis], self.seen
+        low, high = self.origin + seen.first(row), self.origin + seen.visible(row)
+        assert_covers(of.tag.t, low, high, where=row < seen.queries)
+
+
+@frozen
+class Attention:
+    """O[b, h, q] = sum over t of w[t] V[b, g, t] / sum over t of w[t], where w[t] = exp2(s Q[b, h, q] . K[b, g, t]).
+
+    LSE[b, h, q] is ln(sum over t of w[t]). Head h of the queries shares keys and values with the others of its group
+    g; each group has as many. scale holds s, log2(e) times the scale of the scores. Of S queries and T keys, all keys
+    are visible; if `causal`, those with t <= q + T - S, so that the last query sees all. masked_rows: there may be more
+    queries than keys; the first queries then see no key: O is 0 there, and LSE -inf. window: (left, right), query q
+    sees the keys from q + T - S - left to q + T - S + right instead, of those that exist. inner: holds the factor of
+    a score whose tanh is scaled in place of the score.
+    """
+
+    Q: Tensor
+    K: Tensor
+    V: Tensor
+    O: Tensor  # noqa: E741 reason: the output's name in every paper
+    LSE: Tensor
+    scale: Tensor
+    causal: bool
+    masked_rows: bool = False
+    window: tuple[Int, Int] | None = None
+    inner: Tensor | None = None
+    packed = False
+
+    def __attrs_post_init__(self) -> None:
+        (_, H, S, _), (_, G, T, _) = self.Q.shape, self.K.shape
+        assume(G >= 1, H % G == 0, S >= 1, T >= 1, T < 1 << 28)
+        assume(S < 1 << 28 if self.masked_rows or not self.causal else S <= T)
+        if self.window is not None:
+            assume(*(each < 1 << 28 for each in self.window))
+        group = H // G
+        tag(self.Q, lambda b, h, q, d: dict(b=b, g=h // group, h=h, q=q, d=d))  # only this line maps heads to groups
+        tag(self.K, lambda b, g, t, d: dict(b=b, g=g, t=t, d=d))
+        tag(self.V, lambda b, g, t, e: dict(b=b, g=g, t=t, e=e))  # a product must agree on every shared name
+
+    @property
+    def group(self) -> Int:
+        """The number of query heads for each head of keys and values."""
+        return self.Q.shape[1] // self.K.shape[1]
+
+    @property
+    def seen(self) -> Seen:
+        """Which keys a query sees, in each head."""
+        return Seen(self.Q.shape[2], self.K.shape[2], self.causal, self.masked_rows, self.window)
+
+    def tiles(self, rows: int) -> tuple[Int, Int, Int]:
+        """The number of tiles of so many queries, of heads, and of sequences."""
+        batch, heads, queries, _ = self.Q.shape
+        return ceil_div(queries, rows), heads, batch
+
+    def where_rows(self, _b: Int, _first: Int) -> AbstractContextManager[None]:
+        """The body for tiles that hold a query: all."""
+        return nullcontext()
+
+    def head(self, b: Int, h: Int) -> Head:
+        """Head h of sequence b."""
+        g = h // self.group
+        return Head(self.Q[b, h], self.K[b, g], self.V[b, g], self.O[b, h], self.LSE[b, h], self.seen)
 
     def finish(self) -> None:
         """Claim that each element of the outputs is written once, and its value."""
@@ -169,32 +217,72 @@ class Attention:
 
     def _equals(self) -> None:
         """Claim the values of both outputs."""
-        q_, k_, v_, scale, inner = cast("tuple[Any, ...]", (self.Q, self.K, self.V, self.scale, self.inner))
 
-        def weight(b: Int, h: Int, q: Int, t: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
-            def product(d: Int) -> Any:  # noqa: ANN401 reason: as above
-                return q_[b, h, q, d] * k_[b, h // self.group, t, d]
+        def of(b: Int, h: Int) -> Formulas:
+            return Formulas(self, (b, h), (b, h // self.group), self.seen)
 
-            score: Any = total(product, over=self.Q.shape[3])
-            score = score if inner is None else tanh(score * inner[0])
-            return exp2(score * maximum(scale[0], LEAST_SCALE))
+        assert_equals(self.O, lambda b, h, q, e: of(b, h).mean(q, e))
+        assert_equals(self.LSE, lambda b, h, q: of(b, h).logarithm(q))
 
-        def weights(b: Int, h: Int, q: Int) -> Any:  # noqa: ANN401 reason: as above
-            def one(t: Int) -> Any:  # noqa: ANN401 reason: as above
-                return weight(b, h, q, t)
 
-            return total(one, over=(self.first(q), self.visible(q)))
+class Operands(Protocol):
+    """The tensors that formulas are of, and whether queries may see no key."""
 
-        def mean(b: Int, h: Int, q: Int, e: Int) -> Any:  # noqa: ANN401 reason: as above
-            def one(t: Int) -> Any:  # noqa: ANN401 reason: as above
-                return weight(b, h, q, t) * v_[b, h // self.group, t, e]
+    @property
+    def Q(self) -> Tensor: ...  # noqa: N802 reason: the name in every paper
+    @property
+    def K(self) -> Tensor: ...  # noqa: N802 reason: as above
+    @property
+    def V(self) -> Tensor: ...  # noqa: N802 reason: as above
+    @property
+    def scale(self) -> Tensor: ...
+    @property
+    def inner(self) -> Tensor | None: ...
 
-            found: Any = total(one, over=(self.first(q), self.visible(q))) / weights(b, h, q)
-            seen = self.first(q) < self.visible(q)
-            return cast("Any", where)(seen, found, 0) if self.masked_rows else found
 
-        def logarithm(b: Int, h: Int, q: Int) -> Any:  # noqa: ANN401 reason: as above
-            return log(weights(b, h, q))
+@frozen
+class Formulas:
+    """The values of one head of one sequence. query, key: the leading coordinates of its queries, and of its keys.
 
-        assert_equals(self.O, mean)
-        assert_equals(self.LSE, logarithm)
+    seen: which keys it sees. origin: the rows of query 0 and of key 0.
+    """
+
+    of: Operands
+    query: tuple[Int, ...]
+    key: tuple[Int, ...]
+    seen: Seen
+    origin: tuple[IntLike, IntLike] = (0, 0)
+
+    def mean(self, q: Int, e: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
+        """The mean of the values that a query sees, by their weights; 0 where it sees none."""
+        v = cast("Any", self.of.V)
+
+        def one(t: Int) -> Any:  # noqa: ANN401 reason: as above
+            return self._weight(q, t) * v[(*self.key, self.origin[1] + t, e)]
+
+        found: Any = total(one, over=self._range(q)) / self._weights(q)
+        low, high = self._range(q)
+        return cast("Any", where)(low < high, found, 0) if self.seen.masked_rows else found
+
+    def logarithm(self, q: Int) -> Any:  # noqa: ANN401 reason: as above
+        """The logarithm of the sum of the weights that a query sees."""
+        return log(self._weights(q))
+
+    def _range(self, q: Int) -> tuple[IntLike, Int]:
+        return self.seen.first(q), self.seen.visible(q)
+
+    def _weights(self, q: Int) -> Any:  # noqa: ANN401 reason: as above
+        def one(t: Int) -> Any:  # noqa: ANN401 reason: as above
+            return self._weight(q, t)
+
+        return total(one, over=self._range(q))
+
+    def _weight(self, q: Int, t: Int) -> Any:  # noqa: ANN401 reason: as above
+        q_, k_, scale, inner = cast("tuple[Any, ...]", (self.of.Q, self.of.K, self.of.scale, self.of.inner))
+
+        def product(d: Int) -> Any:  # noqa: ANN401 reason: as above
+            return q_[(*self.query, self.origin[0] + q, d)] * k_[(*self.key, self.origin[1] + t, d)]
+
+        score: Any = total(product, over=self.of.Q.shape[-1])
+        score = score if inner is None else tanh(score * inner[0])
+        return exp2(score * maximum(scale[0], LEAST_SCALE))

@@ -190,7 +190,7 @@ class _Block:
         """Compute and store one tile. The second group runs one barrier behind."""
         problem, cfg, (b, h, i) = self.problem, self.cfg, self.at
         first, width = i * cfg.bm, int(problem.Q.shape[3])
-        _, count, _ = problem.blocks(first, cfg.bm, cfg.bn)
+        _, count, _ = problem.seen.blocks(first, cfg.bm, cfg.bn)
         self.rows.begin()
         self.out[:] = 0.0
         self._begin()
@@ -202,11 +202,12 @@ class _Block:
         with when(eq(self.group, 0)):
             sync()
         z = self.rows.sums.sum(0)  # over the lanes that share a row, once
-        problem.complete(self.out, first, axis=1)
-        problem.complete(z, first)
-        copy(self.rows.lse(z), problem.LSE[b, h].tile((cfg.bm,), (i,)), edge=0)
+        head = problem.head(b, h)
+        head.complete(self.out, first, axis=1)
+        head.complete(z, first)
+        copy(self.rows.lse(z), head.LSE.tile((cfg.bm,), (i,)), edge=0)
         out = (self.out * (1.0 / where(z == 0, 1.0, z))).T
-        copy(out.to(problem.O.dtype), problem.O[b, h].tile((cfg.bm, width), (i, 0)), edge=0)
+        copy(out.to(problem.O.dtype), head.O.tile((cfg.bm, width), (i, 0)), edge=0)
 
     def _begin(self) -> None:
         """Store what `_step` presumes: the first keys, and what the second group stores a step ahead of the first."""
@@ -240,7 +241,7 @@ class _Block:
             mma(self.qk, self.scores, keys, self.queries, init=True)
         assert_covers(self.scores.tag.d, 0, int(self.problem.Q.shape[3]))  # each score is a whole product
         sync()
-        weights, rescale = self.problem.softmax(self.scores, self.rows, first, n * self.cfg.bn, masked=True)
+        weights, rescale = self.problem.seen.softmax(self.scores, self.rows, first, n * self.cfg.bn, masked=True)
         self.weights[:] = weights.T.to(self.problem.Q.dtype)  # C layout to B layout: register for register
         self.out[:] = self.out * rescale
         stage.arrive()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from argus.kernels.schedules.attention import LEAST_SCALE, Attention, Rows
+from argus.kernels.schedules.attention import LEAST_SCALE, Attention, Rows, Seen
+from argus.kernels.schedules.attention_packed import PackedAttention
 from argus.kernels.schedules.stored_rows import BOX, store_rows
 from argus.language import (
     Fragment,
@@ -24,7 +25,6 @@ from argus.language import (
     assume,
     bulk,
     by_rows,
-    ceil_div,
     copy,
     elected,
     f32,
@@ -48,6 +48,7 @@ from argus.language import (
     where,
 )
 
+Problem = Attention | PackedAttention
 _ROWS = 64
 """Queries of a warpgroup."""
 _REGISTERS = {2: (24, 240), 3: (32, 160)}
@@ -128,28 +129,33 @@ class _Rings:
     v: Ring
 
 
-def attention_hopper(problem: Attention, cfg: AttentionHopper) -> None:
+def attention_hopper(problem: Problem, cfg: AttentionHopper) -> None:
     Q, bm, bn = problem.Q, cfg.bm, cfg.bn
-    (batch, H, S, D) = Q.shape
-    width, counts = int(D), (ceil_div(S, bm), H, batch)
-    assume(batch * H < 1 << 24, batch * H * counts[0] < 1 << 24)  # indices then fit 32 bits
+    width, counts = int(Q.shape[-1]), problem.tiles(bm)
+    number, H, batch = counts
+    assume(batch * H < 1 << 24, batch * H * number < 1 << 24)  # indices then fit 32 bits
     rings = _Rings(
         Ring(1, q=shared(Q.dtype, (bm, width), swizzle=128)),
         Ring(2, k=shared(Q.dtype, (bn, width), swizzle=128)),
         Ring(2, v=shared(Q.dtype, (bn, width), swizzle=128)),
     )
-    boxes = shared(Q.dtype, (cfg.warpgroups, min(cfg.boxes, width // BOX), _ROWS, BOX), swizzle=128)
+    boxes = None
+    if not problem.packed:
+        boxes = shared(Q.dtype, (cfg.warpgroups, min(cfg.boxes, width // BOX), _ROWS, BOX), swizzle=128)
     turns = Turns(cfg.warpgroups)
     tiles = persistent(counts, order=cfg.order, zigzag=cfg.zigzag)
     with role("load", warpgroup(0).elected, registers=_REGISTERS[cfg.warpgroups][0]):
         for i, h, b in tiles:
-            _load_tile(problem, cfg, rings, (b, h, i))
+            with problem.where_rows(b, i * bm):
+                _load_tile(problem, cfg, rings, (b, h, i))
     with role("math", warpgroups(*range(1, 1 + cfg.warpgroups)), registers=_REGISTERS[cfg.warpgroups][1]) as wg:
         own = _Warpgroup.of(problem, cfg, rings, turns, wg)
         for i, h, b in tiles:
-            own.tile((b, h, i), boxes[wg])
-        with elected():
-            bulk.wait(0)
+            with problem.where_rows(b, i * bm):
+                own.tile((b, h, i), None if boxes is None else boxes[wg])
+        if boxes is not None:
+            with elected():
+                bulk.wait(0)
     problem.finish()
 
 
@@ -157,27 +163,28 @@ Place = tuple[Int, Int, Int]
 """Batch, head, and tile of queries."""
 
 
-def _load_tile(problem: Attention, cfg: AttentionHopper, rings: _Rings, at: Place) -> None:
+def _load_tile(problem: Problem, cfg: AttentionHopper, rings: _Rings, at: Place) -> None:
     """Load Q, and the blocks of K and V from the last on."""
-    (b, h, i), width = at, int(problem.Q.shape[3])
-    q, k, v = problem.Q[b, h], problem.K[b, h // problem.group], problem.V[b, h // problem.group]
-    start, end, _ = problem.blocks(i * cfg.bm, cfg.bm, cfg.bn)
+    (b, h, i), width = at, int(problem.Q.shape[-1])
+    head = problem.head(b, h)
+    start, end, _ = head.seen.blocks(i * cfg.bm, cfg.bm, cfg.bn)
     with rings.q.fill() as slot:
-        copy(q.tile((cfg.bm, width), (i, 0)), slot.q, via=tma, edge=0)
+        copy(head.Q.tile((cfg.bm, width), (i, 0)), slot.q, via=tma, edge=0)
     for n in loop(end - 1, start - 1, step=-1):
         with rings.k.fill() as slot:
-            copy(k.tile((cfg.bn, width), (n, 0)), slot.k, via=tma, edge=0)
+            copy(head.K.tile((cfg.bn, width), (n, 0)), slot.k, via=tma, edge=0)
         with rings.v.fill() as slot:
-            copy(v.tile((cfg.bn, width), (n, 0)), slot.v, via=tma, edge=0)
+            copy(head.V.tile((cfg.bn, width), (n, 0)), slot.v, via=tma, edge=0)
 
 
 @frozen
 class _Tile:
-    """What a warpgroup needs of its tile: the first of its queries, the queries, and what rows carry over blocks.
+    """What a warpgroup needs of its tile: what its queries see, the first one, the queries, and what rows carry.
 
     inner: the factor of a score whose tanh is taken before it is scaled, if scores are capped.
     """
 
+    seen: Seen
     row0: Int
     q: Tensor
     rows: Rows
@@ -188,7 +195,7 @@ class _Tile:
 class _Warpgroup:
     """The registers of a warpgroup: scores, weights, and for each row the sum of values, maximum and sum of weights."""
 
-    problem: Attention
+    problem: Problem
     cfg: AttentionHopper
     rings: _Rings
     turns: Turns
@@ -202,27 +209,28 @@ class _Warpgroup:
     sums: Fragment
 
     @classmethod
-    def of(cls, problem: Attention, cfg: AttentionHopper, rings: _Rings, turns: Turns, number: Int) -> _Warpgroup:
+    def of(cls, problem: Problem, cfg: AttentionHopper, rings: _Rings, turns: Turns, number: Int) -> _Warpgroup:
         kind = problem.Q.dtype
-        qk, pv = wgmma(kind, n=cfg.bn), wgmma(kind, n=int(problem.Q.shape[3]), a="registers", b_major="n")
+        qk, pv = wgmma(kind, n=cfg.bn), wgmma(kind, n=int(problem.Q.shape[-1]), a="registers", b_major="n")
         scores, weights, out = registers(f32, qk.C), registers(kind, pv.A.tiled(k=cfg.bn)), registers(f32, pv.C)
         high, sums = registers(f32, qk.C.axis(0)), registers(f32, qk.C.partial(1))  # one partial sum per lane
         return cls(problem, cfg, rings, turns, number, qk, pv, scores, weights, out, high, sums)
 
-    def tile(self, at: Place, boxes: Tensor) -> None:
+    def tile(self, at: Place, boxes: Tensor | None) -> None:
         """Compute and store 64 rows."""
         problem, rings, cfg, (b, h, i) = self.problem, self.rings, self.cfg, at
         c = maximum(load(problem.scale.gather((_ROWS,), lambda _: (0,)), self.qk.C.axis(0)), LEAST_SCALE)
-        start, end, clear = problem.blocks(i * cfg.bm, cfg.bm, cfg.bn)
+        head = problem.head(b, h)
+        start, end, clear = head.seen.blocks(i * cfg.bm, cfg.bm, cfg.bn)
         state = Rows(self.high, self.sums, c, keys=1)
         state.begin()
         self.out[:] = 0.0
-        width = int(problem.Q.shape[3])
+        width = int(problem.Q.shape[-1])
         inner = None
         if problem.inner is not None:
             inner = load(problem.inner.gather((_ROWS,), lambda _: (0,)), self.qk.C.axis(0))
         queries = rings.q.wait().q.tile((_ROWS, width), (self.number, 0))
-        own = _Tile(i * cfg.bm + _ROWS * self.number, queries, state, inner)
+        own = _Tile(head.seen, i * cfg.bm + _ROWS * self.number, queries, state, inner)
 
         mma(self.qk, self.scores, own.q, rings.k.wait().k, init=True)  # the scores of the last block
         wgmma.wait(0)
@@ -230,7 +238,7 @@ class _Warpgroup:
         assert_covers(self.scores.tag.d, 0, width)  # each score is a whole product
         weights, _ = self._softmax(own, end - 1, masked=True)
         self.weights[:] = weights.to(problem.Q.dtype)  # C layout to A layout: register for register
-        if cfg.causal:
+        if cfg.causal or not cfg.skip_mask:
             for n in loop(end - 2, clear - 1 if cfg.skip_mask else start - 1, step=-1):
                 self._step(own, n, masked=True)
         if cfg.skip_mask:
@@ -242,11 +250,15 @@ class _Warpgroup:
         rings.v.release()
 
         z = self.sums.sum(1)  # over the lanes that share a row, once
-        problem.complete(self.out, own.row0)
-        problem.complete(z, own.row0)
+        head.complete(self.out, own.row0)
+        head.complete(z, own.row0)
         rows = cfg.warpgroups * i + self.number
-        copy(state.lse(z), problem.LSE[b, h].tile((_ROWS,), (rows,)), edge=0)
-        store_rows(self.out * (1.0 / where(z == 0, 1.0, z)), problem.O[b, h].tile((_ROWS, width), (rows, 0)), boxes)
+        copy(state.lse(z), head.LSE.tile((_ROWS,), (rows,)), edge=0)
+        out, target = self.out * (1.0 / where(z == 0, 1.0, z)), head.O.tile((_ROWS, width), (rows, 0))
+        if boxes is None:
+            copy(out.to(target.dtype), target, edge=0)
+        else:
+            store_rows(out, target, boxes)
 
     def _step(self, own: _Tile, n: Int, *, masked: bool) -> None:
         """The scores of block n, while the values of block n + 1 are summed."""
@@ -266,4 +278,4 @@ class _Warpgroup:
     def _softmax(self, own: _Tile, n: IntLike, *, masked: bool) -> tuple[Fragment, Fragment]:
         """The weights of a block, and the factor for what was summed before."""
         scores = self.scores if own.inner is None else tanh(self.scores * own.inner)
-        return self.problem.softmax(scores, own.rows, own.row0, n * self.cfg.bn, masked=masked)
+        return own.seen.softmax(scores, own.rows, own.row0, n * self.cfg.bn, masked=masked)

@@ -1,0 +1,97 @@
+"""Attention of sequences of any lengths, stored back to back: the rows of each are those between two offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from attrs import frozen
+
+from argus.kernels.schedules.attention import Formulas, Head, Seen
+from argus.language import Bool, Int, Tensor, assert_equals, assume, ceil_div, eq, promise, scalar, tag, total, when
+
+
+@frozen
+class PackedAttention:
+    """`Attention` of each sequence b: queries starts_q[b] to starts_q[b + 1] see keys starts_k[b] to starts_k[b + 1].
+
+    Q: (heads, rows, elements). K, V: (groups, rows, elements). O: (rows, heads, elements). LSE: (heads, rows).
+    sequences: how many there are; longest: an upper bound of the number of queries of one. Sequences may be empty, and
+    have more queries than keys: O is 0, and LSE -inf, where a query sees no key.
+    """
+
+    Q: Tensor
+    K: Tensor
+    V: Tensor
+    O: Tensor  # noqa: E741 reason: the output's name in every paper
+    LSE: Tensor
+    scale: Tensor
+    starts_q: Tensor
+    starts_k: Tensor
+    sequences: Int
+    longest: Int
+    causal: bool
+    inner = None
+    packed = True
+
+    def __attrs_post_init__(self) -> None:
+        (H, S, _), (G, T, _) = self.Q.shape, self.K.shape
+        promise(self.starts_q, ascending=True, first=0, last=S, most=self.longest)
+        promise(self.starts_k, ascending=True, first=0, last=T)
+        assume(G >= 1, H % G == 0, T >= 1, T < 1 << 28, S < 1 << 28, self.longest < 1 << 28)
+        assume(eq(self.starts_q.shape[0], self.sequences + 1))
+        group = H // G
+        tag(self.Q, lambda h, q, d: dict(g=h // group, h=h, q=q, d=d))  # only this line maps heads to groups
+        tag(self.K, lambda g, t, d: dict(g=g, t=t, d=d))
+        tag(self.V, lambda g, t, e: dict(g=g, t=t, e=e))  # a product must agree on every shared name
+
+    @property
+    def group(self) -> Int:
+        """The number of query heads for each head of keys and values."""
+        return self.Q.shape[0] // self.K.shape[0]
+
+    def tiles(self, rows: int) -> tuple[Int, Int, Int]:
+        """The number of tiles of so many queries in the longest sequence, of heads, and of sequences."""
+        return ceil_div(self.longest, rows), self.Q.shape[0], self.sequences
+
+    def where_rows(self, b: Int, first: Int) -> AbstractContextManager[None]:
+        """The body for tiles that hold a query of the sequence. first: the tile's first one."""
+        return when(first < scalar(self.starts_q[b + 1]) - scalar(self.starts_q[b]))
+
+    def head(self, b: Int, h: Int) -> Head:
+        """Head h of sequence b."""
+        g, (q, q_end), (k, k_end) = h // self.group, _ends(self.starts_q, b), _ends(self.starts_k, b)
+        return Head(
+            self.Q[h].rows(q),
+            self.K[g].rows(k),
+            self.V[g].rows(k),
+            self.O[:, h].rows(q, q_end),
+            self.LSE[h].rows(q, q_end),
+            Seen(q_end - q, k_end - k, self.causal, masked_rows=True),
+            origin=k,
+        )
+
+    def finish(self) -> None:
+        """Claim the values of both outputs: those of the sequence that holds the row."""
+        seen_by = self._of_row
+        assert_equals(self.O, lambda q, h, e: seen_by(q, h, lambda of, row: of.mean(row, e)))
+        assert_equals(self.LSE, lambda h, q: seen_by(q, h, lambda of, row: of.logarithm(row)))
+
+    def _of_row(self, q: Int, h: Int, of: Callable[[Formulas, Int], Any]) -> Any:  # noqa: ANN401 reason: in a formula
+        """A formula of the sequence that holds a row: the total over sequences of which only that one counts."""
+
+        def one(b: Int) -> Any:  # noqa: ANN401 reason: as above
+            (first, end), (k, k_end) = _ends(self.starts_q, b), _ends(self.starts_k, b)
+            seen = Seen(end - first, k_end - k, self.causal, masked_rows=True)
+            return of(Formulas(self, (h,), (h // self.group,), seen, (first, k)), q - first)
+
+        def holds(b: Int) -> Bool:
+            first, end = _ends(self.starts_q, b)
+            return (first <= q) & (q < end)
+
+        return total(one, over=self.sequences, where=holds)
+
+
+def _ends(starts: Tensor, b: Int) -> tuple[Int, Int]:
+    return scalar(starts[b]), scalar(starts[b + 1])

@@ -1,0 +1,89 @@
+"""Attention of packed sequences: proved for all lengths, its text computes what the interpreter does, twins are not."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+from attrs import evolve
+
+from argus.core.query import Budget
+from argus.core.verdict import Proved
+from argus.kernels.packed_attention import CONFIGS, FAMILIES
+from argus.kernels.schedules import attention as problem
+from argus.kernels.schedules import attention_packed as packed
+from argus.language import sm_90a
+from argus.runtime.cpu.validate import validate
+from argus.verifier.kernel import verify
+from tests.kernels.twins import twin
+
+OF_NAME = {family.name: family for families in FAMILIES.values() for family in families.values()}
+ALL = [(name, config) for name in OF_NAME for config in CONFIGS[64]]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "config"), ALL)
+def test_every_configuration_is_proved(name: str, config: str) -> None:
+    verdict = verify(OF_NAME[name], config=config, solver="z3").verdict
+
+    assert isinstance(verdict, Proved), verdict
+    assert {"I4", "I37", "I39"} <= dict(verdict.coverage).keys()
+    assert any("starts_q[i0 + 1] <= longest + starts_q[i0]" in each for each in verdict.assumptions)
+
+
+SIZES = (
+    {"H": 2, "G": 1, "S": 150, "T": 300, "N": 4, "sequences": 3, "longest": 150},
+    {"H": 1, "G": 1, "S": 130, "T": 20, "N": 3, "sequences": 2, "longest": 130},
+    {"H": 1, "G": 1, "S": 1, "T": 1, "N": 2, "sequences": 1, "longest": 1},
+)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "config"), ALL)
+def test_the_text_agrees_with_the_interpreter(name: str, config: str) -> None:
+    few = evolve(OF_NAME[name], target=evolve(sm_90a, processors=2))  # each block takes several tiles
+    found = validate(few.trace(config), SIZES, seeds=1)
+    assert all(each.right and each.elements for each in found.trials), found
+
+
+EDITS: dict[str, tuple[ModuleType, tuple[str, str]]] = {
+    "queries from one row further": (packed, ("self.Q[h].rows(q)", "self.Q[h].rows(q + 1)")),
+    "keys from one row further": (packed, ("self.K[g].rows(k)", "self.K[g].rows(k + 1)")),
+    "values of the sequence after": (packed, ("self.V[g].rows(k)", "self.V[g].rows(k_end)")),
+    "keys of the sequence before its own": (
+        packed,
+        (
+            "g, (q, q_end), (k, k_end) = h // self.group, _ends(self.starts_q, b), _ends(self.starts_k, b)",
+            "g, (q, q_end), (k, k_end) = h // self.group, _ends(self.starts_q, b), _ends(self.starts_k, b - 1)",
+        ),
+    ),
+    "keys to the end of all": (
+        packed,
+        (
+            "Seen(q_end - q, k_end - k, self.causal, masked_rows=True),",
+            "Seen(q_end - q, self.K.shape[1] - k, self.causal, masked_rows=True),",
+        ),
+    ),
+    "a key more than a query sees": (problem, ("(t <= last) & below", "(t <= last + 1) & below")),
+    "a causal mask by the lengths of all": (
+        problem,
+        ("return q + self.offset if self.causal else None", "return q + 1 if self.causal else None"),
+    ),
+    "a tile of O that is stored whole": (packed, ("self.O[:, h].rows(q, q_end)", "self.O[:, h].rows(q)")),
+    "a tile of LSE that is stored whole": (packed, ("self.LSE[h].rows(q, q_end)", "self.LSE[h].rows(q)")),
+    "LSE in the rows of the keys": (packed, ("self.LSE[h].rows(q, q_end)", "self.LSE[h].rows(k, k_end)")),
+    "a bound on no length": (packed, (", first=0, last=S, most=self.longest", ", first=0, last=S")),
+    "offsets in any order": (packed, ("ascending=True, first=0, last=T", "first=0, last=T")),
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", EDITS)
+def test_a_twin_of_one_edit_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, edit = EDITS[name]
+    made = twin(OF_NAME["packed_128"], module, edit, monkeypatch)
+    if module is problem:
+        monkeypatch.setattr(packed, "Seen", sys.modules[problem.__name__].Seen)
+    verdict = verify(made, config="causal", solver="z3", budget=evolve(Budget(), runs=0)).verdict
+    assert not isinstance(verdict, Proved)

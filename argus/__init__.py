@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from argus.core.verdict import ProgramReport, Proved, Refuted, Report, Unknown, Vacuous
     from argus.ops.attention import attention
     from argus.ops.attention_decode import attention_decode
+    from argus.ops.attention_varlen import attention_varlen
     from argus.ops.matmul import matmul
     from argus.ops.rows import cross_entropy, layer_norm, log_softmax, rms_norm, row_mean, row_sum, softmax
     from argus.ops.scaled_matmul import scaled_matmul
@@ -38,6 +39,7 @@ __all__ = [
     "__version__",
     "attention",
     "attention_decode",
+    "attention_varlen",
     "build",
     "cross_entropy",
     "interpret",
@@ -67,6 +69,7 @@ _HOMES = {
     "Vacuous": "argus.core.verdict",
     "attention": "argus.ops.attention",
     "attention_decode": "argus.ops.attention_decode",
+    "attention_varlen": "argus.ops.attention_varlen",
     "build": "argus.verifier.api",
     "cross_entropy": "argus.ops.rows",
     "interpret": "argus.verifier.api",

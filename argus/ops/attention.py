@@ -16,7 +16,7 @@ from argus.kernels.windowed_attention import FAMILIES as WINDOWED_KERNELS
 from argus.kernels.windowed_attention import choose as choose_windowed
 from argus.language import bf16, f16
 from argus.ops.attention_gradient import Gradient, is_wanted, with_gradient
-from argus.ops.attention_options import Window, ends, factors, refuse, seen
+from argus.ops.attention_options import Window, check_operand, ends, factors, refuse, seen
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
 from argus.ops.operands import Tensor
 from argus.runtime.launch_gate import Unproved
@@ -31,8 +31,6 @@ WINDOWED: Mapping[str, Mapping[int, Template]] = {
 """Those with a sliding window and a soft cap."""
 _NAMES = ("Q", "K", "V", "scale", "O", "LSE")
 _WINDOWED_NAMES = ("Q", "K", "V", "scale", "inner", "O", "LSE")
-_AXES, _CHUNK = 4, 8
-"""The axes of an operand, and the elements between which rows begin."""
 
 
 class Heads(Tensor, Protocol):
@@ -192,7 +190,7 @@ def _factor(factor: float, device: int) -> Heads:
 
 def _check(q: Heads, k: Heads, v: Heads) -> None:
     for name, tensor in (("q", q), ("k", k), ("v", v)):
-        _check_one(name, tensor, q)
+        check_operand(name, tensor, q, ("batch", "heads", "rows", "head dimension"))
     if tuple(k.shape) != tuple(v.shape):
         refuse(
             f"`k` is {tuple(k.shape)} and `v` {tuple(v.shape)}, expected equal shapes", "pass keys with their values"
@@ -204,30 +202,6 @@ def _check(q: Heads, k: Heads, v: Heads) -> None:
         refuse(f"heads of {width} elements, expected {' or '.join(map(str, widths))}", "pad the heads with zeros")
     if groups < 1 or heads % groups:
         refuse(f"{heads} heads of `q` for {groups} of `k`", "pass heads of `q` that are a multiple of those of `k`")
-
-
-def _check_one(name: str, tensor: Heads, beside: Heads) -> None:
-    if not hasattr(tensor, "data_ptr"):
-        refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
-    if str(tensor.dtype) not in FAMILIES:
-        refuse(f"`{name}` expects torch.bfloat16 or torch.float16, found {tensor.dtype}", "convert it: `.bfloat16()`")
-    if tensor.dtype != beside.dtype:
-        refuse(f"`q` is {beside.dtype} and `{name}` {tensor.dtype}", "convert one to the type of the other")
-    if not tensor.is_cuda:
-        refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
-    if tensor.device != beside.device:
-        refuse(f"`q` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
-    if len(tensor.shape) != _AXES:
-        refuse(f"`{name}` expects 4 axes, found {len(tensor.shape)}", "pass (batch, heads, rows, head dimension)")
-    strides = tensor.stride()
-    aligned = strides[-1] == 1 and all(
-        each % _CHUNK == 0 or extent == 1 for each, extent in zip(strides[:-1], tensor.shape, strict=False)
-    )
-    if 0 not in tensor.shape and (not aligned or tensor.data_ptr() % 16):
-        refuse(
-            f"`{name}` has strides {strides}, expected multiples of {_CHUNK} and 1, and an address that 16 divides",
-            "copy it: `.contiguous()`",
-        )
 
 
 # -- kernels on the device -----------------------------------------------------------------------------------

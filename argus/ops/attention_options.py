@@ -1,15 +1,22 @@
-"""The options of `argus.attention`: sliding windows, the scale of scores, and their soft cap."""
+"""The options of `argus.attention`: windows, the scale of scores, their soft cap; and the operands it takes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log, sqrt
 
 from argus.kernels.schedules.attention import LEAST_SCALE
 from argus.ops.call_path import refuser
+from argus.ops.operands import Tensor
 
 Window = int | tuple[int | None, int | None] | None
 """Keys to the left and right of a query's own that it sees, None for all; one number for both."""
 Ends = tuple[int | None, int | None]
+
+TYPES = ("torch.bfloat16", "torch.float16")
+"""The element types of operands, by torch's names."""
+_CHUNK = 8
+"""The elements between which rows begin."""
 
 refuse = refuser("attention")
 
@@ -57,3 +64,28 @@ def factors(scale: float | None, softcap: float | None, width: int) -> tuple[flo
 def _bounded(name: str, number: float, repair: str) -> None:
     if not LEAST_SCALE < number < 1 / LEAST_SCALE:
         refuse(f"`{name}` is {number:g}, expected between 2^-100 and 2^100", repair)
+
+
+def check_operand(name: str, tensor: Tensor, beside: Tensor, axes: Sequence[str]) -> None:
+    """Raises ArgusError (E401) for an operand of another type, device, rank or layout. axes: what its axes are of."""
+    if not hasattr(tensor, "data_ptr"):
+        refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
+    if str(tensor.dtype) not in TYPES:
+        refuse(f"`{name}` expects torch.bfloat16 or torch.float16, found {tensor.dtype}", "convert it: `.bfloat16()`")
+    if tensor.dtype != beside.dtype:
+        refuse(f"`q` is {beside.dtype} and `{name}` {tensor.dtype}", "convert one to the type of the other")
+    if not tensor.is_cuda:
+        refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
+    if tensor.device != beside.device:
+        refuse(f"`q` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
+    if len(tensor.shape) != len(axes):
+        refuse(f"`{name}` expects {len(axes)} axes, found {len(tensor.shape)}", f"pass ({', '.join(axes)})")
+    strides = tensor.stride()
+    aligned = strides[-1] == 1 and all(
+        each % _CHUNK == 0 or extent == 1 for each, extent in zip(strides[:-1], tensor.shape, strict=False)
+    )
+    if 0 not in tensor.shape and (not aligned or tensor.data_ptr() % 16):
+        refuse(
+            f"`{name}` has strides {strides}, expected multiples of {_CHUNK} and 1, and an address that 16 divides",
+            "copy it: `.contiguous()`",
+        )

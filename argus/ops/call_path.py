@@ -16,6 +16,7 @@ from attrs import field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel, Program
+from argus.runtime.cuda.guards import Promises
 from argus.runtime.launch_gate import Unproved, load_verified
 from argus.runtime.launches import Call, Product, Result, Schedule, bind_product, one_or_all, torch_device
 from argus.runtime.programs import Workspace
@@ -44,7 +45,8 @@ class Plan:
 
     results: shape and dtype of each. sizes: of the kernel, by name. candidates: tried in order; a failure of the last
     is raised. named: maps operands and results, in order, to the kernel's tensors by name, operands first. strided:
-    names of the tensors that need not be row-major.
+    names of the tensors that need not be row-major. promises: how integers with a data contract are checked, of a
+    kernel that takes such.
     """
 
     results: Sequence[Result]
@@ -52,11 +54,12 @@ class Plan:
     candidates: Sequence[Candidate]
     named: Callable[..., Arrays]
     strided: tuple[str, ...] = ()
+    promises: Promises | None = None
 
 
 def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[Any, Product | None]:
     """The result (a tuple, of several), and a function for later calls with equal shapes and strides; None where
-    operands had to be copied.
+    operands had to be copied, or integers are checked.
 
     Raises ArgusError: E405 if no candidate supports the sizes, E406 to E409 for errors on the GPU, E413 for a kernel
     without a proof, E303 without a compiler.
@@ -66,14 +69,15 @@ def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[A
     with nullcontext() if used.current() == index else used.on(index):
         outs = tuple(used.result(first, *each) for each in plan.results)
         arrays = plan.named(*operands, *outs)
-        call = Call(plan.sizes, tuple(arrays[name].stride() for name in plan.strided))
+        call = Call(plan.sizes, tuple(arrays[name].stride() for name in plan.strided), plan.promises)
 
         def launched(schedule: Schedule) -> None:
             given = {**arrays, **used.room(first, _typed(schedule.spaces(call)))}
             schedule.launch(call, tuple(each.data_ptr() for each in given.values()), lambda: given, used.stream(index))
 
         schedule = _first(plan.candidates, index, unproved, launched)
-    if any(used_.data_ptr() != own.data_ptr() for used_, own in zip(arrays.values(), operands, strict=False)):
+    copied = any(used_.data_ptr() != own.data_ptr() for used_, own in zip(arrays.values(), operands, strict=False))
+    if copied or plan.promises is not None:
         return one_or_all(outs), None
     spaces = _typed(schedule.spaces(call))
     return one_or_all(outs), bind_product(schedule, call, used, plan.results, plan.named, spaces)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from argus.runtime.cuda.arguments import Array
+from argus.runtime.cuda.guards import Promises
 from argus.runtime.cuda.launch import LoadedKernel, row_major
 from argus.runtime.programs import LoadedProgram, Workspace
 
@@ -29,11 +30,13 @@ V = TypeVar("V")
 class Call:
     """What a launch depends on besides addresses and stream.
 
-    sizes: of the kernel, by name. strides: of the operands that need not be row-major.
+    sizes: of the kernel, by name. strides: of the operands that need not be row-major. promises: how integers with a
+    data contract are checked; None where the kernel takes none.
     """
 
     sizes: tuple[tuple[str, int], ...]
     strides: tuple[Extents, ...] = ()
+    promises: Promises | None = None
 
 
 @define
@@ -59,15 +62,22 @@ class Schedule:
         places: the addresses of operands, result and workspaces. tensors: returns these by name; called only for new
         addresses.
 
-        Raises ArgusError (E405) if the kernel does not support the shape.
+        Raises ArgusError: E405 if the kernel does not support the shape, E402 for integers that violate a contract.
         """
         key = call, places, stream
         launch = self.prepared.get(key)
         if launch is None:
-            launch = self.kernel.bind(tensors(), dict(call.sizes), stream)
-            _put(self.prepared, key, launch, _MOST_BOUND)
+            launch = self._bound(call, tensors(), stream)
+            if call.promises != "fetch":  # that reads the integers when it binds, and they may change
+                _put(self.prepared, key, launch, _MOST_BOUND)
         launch()
         return launch
+
+    def _bound(self, call: Call, tensors: Named, stream: int) -> Launch:
+        sizes = dict(call.sizes)
+        if call.promises is None or isinstance(self.kernel, LoadedProgram):
+            return self.kernel.bind(tensors, sizes, stream)
+        return self.kernel.bind(tensors, sizes, stream, call.promises)
 
 
 @frozen

@@ -1,0 +1,170 @@
+"""`attention_varlen`: attention of packed sequences of any lengths; each kernel is built and verified on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, partial
+from math import inf
+from typing import Literal, Protocol, Self, overload
+
+from argus.core.dsl.kernel import Template
+from argus.kernels.packed_attention import FAMILIES
+from argus.ops.attention_options import check_operand, factors, refuse
+from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
+from argus.ops.operands import Tensor
+from argus.runtime.cuda.guards import Promises
+from argus.runtime.launch_gate import Unproved
+
+
+class Rows(Tensor, Protocol):
+    """The part of torch.Tensor that is used here."""
+
+    def new_full(self, shape: tuple[int, ...], value: float, *, dtype: object = None) -> Self: ...
+    def transpose(self, first: int, second: int, /) -> Self: ...
+    def is_contiguous(self) -> bool: ...
+
+
+@overload
+def attention_varlen(
+    q: Rows,
+    k: Rows,
+    v: Rows,
+    cu_seqlens_q: Rows,
+    cu_seqlens_k: Rows,
+    *,
+    max_seqlen_q: int,
+    causal: bool = False,
+    scale: float | None = None,
+    return_lse: Literal[False] = False,
+    promises: Promises = "stop",
+    unproved: Unproved = "refuse",
+) -> Rows: ...
+@overload
+def attention_varlen(
+    q: Rows,
+    k: Rows,
+    v: Rows,
+    cu_seqlens_q: Rows,
+    cu_seqlens_k: Rows,
+    *,
+    max_seqlen_q: int,
+    causal: bool = False,
+    scale: float | None = None,
+    return_lse: Literal[True],
+    promises: Promises = "stop",
+    unproved: Unproved = "refuse",
+) -> tuple[Rows, Rows]: ...
+def attention_varlen(
+    q: Rows,
+    k: Rows,
+    v: Rows,
+    cu_seqlens_q: Rows,
+    cu_seqlens_k: Rows,
+    *,
+    max_seqlen_q: int,
+    causal: bool = False,
+    scale: float | None = None,
+    return_lse: bool = False,
+    promises: Promises = "stop",
+    unproved: Unproved = "refuse",
+) -> Rows | tuple[Rows, Rows]:
+    """`argus.attention` of each of several sequences stored back to back, on an H100 or H200; sums in fp32.
+
+    q: (S, H, D); k and v: (T, G, D), where G divides H: head h of q reads head h // (H // G) of k and v. All in bf16,
+    or all in f16; D of 64 or 128; strides that are multiples of 8 elements, with D contiguous. Sequence b has the rows
+    cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of q, and likewise of k and v; both are int32, of one element more than
+    there are sequences, from 0 to S and to T. No sequence has more than max_seqlen_q queries. Sequences may be empty.
+    The result is row-major, (S, H, D).
+
+    causal: query s of a sequence sees its keys t <= s + T_b - S_b, the last query all. Where a query sees no key the
+    result is 0 and the log-sum-exp -inf. scale, return_lse (here (H, S)) and unproved: as for `argus.attention`. What
+    rows of v hold beyond a sequence's own, up to 127 of them, has to be finite: it is multiplied by 0. There is no
+    gradient.
+
+    promises: how offsets are checked before they are used. "stop": on the GPU, ahead of the launch; wrong ones end the
+    CUDA context, as an index out of bounds does in torch, and the next call raises E402. "fetch": on the host, which
+    waits for the GPU. "tell": as "stop", but the kernel then runs on offsets that its proof does not cover.
+
+    It runs on the current stream.
+
+    Raises:
+        ArgusError: E401 for operands that are not such tensors, E402 for wrong offsets, E405 for sizes beyond those
+            that the kernel's proof assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E303
+            without a compiler.
+    """
+    _check(q, k, v, (cu_seqlens_q, cu_seqlens_k), max_seqlen_q)
+    (factor,) = factors(scale, None, q.shape[2])
+    (rows, heads, width), (keys, groups, _), count = q.shape, k.shape, cu_seqlens_q.shape[0]
+    results = (((rows, heads, width), q.dtype), ((heads, rows), torch().float32))
+    if 0 in (rows, heads, keys):
+        out, lse = q.new_full(results[0][0], 0.0), q.new_full(results[1][0], -inf, dtype=results[1][1])
+        return (out, lse) if return_lse else out
+    template, config = FAMILIES[str(q.dtype)][width], "causal" if causal else "full"
+    sizes = {"H": heads, "S": rows, "G": groups, "T": keys, "N": count, "sequences": count - 1, "longest": max_seqlen_q}
+    candidate = Candidate(template.name, config, partial(_traced, template, config))
+    plan = Plan(results, tuple(sizes.items()), (candidate,), _named, ("Q", "K", "V"), promises)
+    turned = (each.transpose(0, 1) for each in (q, k, v))
+    given = (*turned, cu_seqlens_q, cu_seqlens_k, _factor(factor, q.device.index))
+    (out, lse), _ = launch(plan, given, unproved)
+    return (out, lse) if return_lse else out
+
+
+def _traced(template: Template, config: str) -> Traced:
+    return template.trace(config), template.function.__module__
+
+
+def _named(*tensors: Rows) -> Mapping[str, Rows]:
+    return dict(zip(("Q", "K", "V", "starts_q", "starts_k", "scale", "O", "LSE"), tensors, strict=True))
+
+
+@cache
+def _factor(factor: float, device: int) -> Rows:
+    """The factor as a tensor of one number on a device. Raises ArgusError (E401) within the capture of a graph."""
+    if torch().cuda.is_current_stream_capturing():
+        refuse("the first call with a scale is captured", "call it once before `torch.cuda.graph`")
+    return torch().full((1,), factor, dtype=torch().float32, device=f"cuda:{device}")
+
+
+# -- operands ------------------------------------------------------------------------------------------------
+
+
+def _check(q: Rows, k: Rows, v: Rows, offsets: tuple[Rows, Rows], longest: int) -> None:
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        check_operand(name, tensor, q, ("rows", "heads", "head dimension"))
+        if tensor.requires_grad and torch().is_grad_enabled():
+            refuse(f"`{name}` requires a gradient, which this kernel lacks", "use `torch.no_grad()` or `.detach()`")
+    if tuple(k.shape) != tuple(v.shape):
+        refuse(
+            f"`k` is {tuple(k.shape)} and `v` {tuple(v.shape)}, expected equal shapes", "pass keys with their values"
+        )
+    (_, heads, width), groups = q.shape, k.shape[1]
+    if k.shape[2] != width or width not in FAMILIES[str(q.dtype)]:
+        told = " or ".join(map(str, FAMILIES[str(q.dtype)]))
+        refuse(f"heads of {width} elements of `q` and {k.shape[2]} of `k`, expected {told}", "pad the heads with zeros")
+    if groups < 1 or heads % groups:
+        refuse(f"{heads} heads of `q` for {groups} of `k`", "pass heads of `q` that are a multiple of those of `k`")
+    for name, tensor in zip(("cu_seqlens_q", "cu_seqlens_k"), offsets, strict=True):
+        _check_offsets(name, tensor, q)
+    counts = offsets[0].shape[0], offsets[1].shape[0]
+    if counts[0] != counts[1]:
+        refuse(f"{counts[0]} offsets of queries and {counts[1]} of keys", "pass one more than there are sequences")
+    if not _is_number(longest) or longest < 1:
+        refuse(f"`max_seqlen_q` is {longest!r}, expected a number from 1 on", "pass that of the longest sequence")
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool)
+
+
+def _check_offsets(name: str, tensor: Rows, beside: Rows) -> None:
+    if not hasattr(tensor, "data_ptr"):
+        refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
+    if str(tensor.dtype) != "torch.int32":
+        refuse(f"`{name}` expects torch.int32, found {tensor.dtype}", "convert it: `.int()`")
+    if not tensor.is_cuda or tensor.device != beside.device:
+        refuse(f"`{name}` is on {tensor.device}, `q` on {beside.device}", "move all to one CUDA device: `.cuda()`")
+    if len(tensor.shape) != 1 or tensor.shape[0] < 2 or not tensor.is_contiguous() or tensor.data_ptr() % 16:
+        refuse(
+            f"`{name}` has shape {tuple(tensor.shape)}, expected one axis of at least 2, contiguous and aligned",
+            "pass the offsets of sequences from 0 on, `.clone()` of a part",
+        )

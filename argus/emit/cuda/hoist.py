@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argus.core.check.parts import expressions
-from argus.core.index import Bin, Const, Index, Read, Symbol
+from argus.core.index import Bin, Const, Coord, Index, Read, Symbol
 from argus.core.ir import For, walk
 from argus.core.walk import mentions, symbols, topological
 
@@ -23,7 +23,7 @@ def hoistable_divisions(loop: For, known: frozenset[Symbol]) -> Iterator[Index]:
     for node in dict.fromkeys(found):
         if isinstance(node, Bin) and node.op in ("//", "%") and not isinstance(node.right, Const):
             used = symbols(node)
-            if mentions(node, (Read,)):
-                continue  # the load is in bounds only where the program executes it
+            if mentions(node, (Read, Coord)):
+                continue  # a load is in bounds only where the program executes it; elements have each their own
             if loop.symbol in used and used <= known | {loop.symbol}:
                 yield node

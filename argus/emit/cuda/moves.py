@@ -18,7 +18,10 @@ def agent_scope(context: Context) -> Scope:
 
 
 def load_store_lines(copy: Copy, context: Context) -> list[str]:
-    """One load or store per vector. Raises ArgusError (E501) if registers do not form whole vectors."""
+    """One load or store per vector; a vector that a thread reads several times is loaded once.
+
+    Raises ArgusError (E501) if registers do not form whole vectors.
+    """
     loads = copy.target.buffer.space == "register"
     memory, registers = (copy.source, copy.target) if loads else (copy.target, copy.source)
     first = vector_starts(copy)
@@ -26,10 +29,16 @@ def load_store_lines(copy: Copy, context: Context) -> list[str]:
     store = f"store_b{copy.atom.vector_bits}" if copy.combine is None else copy.atom.name
     bits, word = copy.atom.vector_bits, fill_word(copy.edge or 0.0, registers.buffer.dtype)
     body: list[str] = []
+    loaded: dict[VectorAddress, str] = {}
     for run, place in zip(vector_runs(copy, registers, first), found, strict=True):
         there = _address(memory, place, context)
         vector = vector_in_registers(registers.buffer, run, context.scope, loads=loads)
         here = vector.pointer
+        if loads and place in loaded:
+            body += vector.around(f"load_b{bits}({here}, {loaded[place]});")
+            continue
+        if not vector.after:
+            loaded[place] = here
         text = f"load_b{bits}({here}, {there});" if loads else f"{store}({there}, {here});"
         if place.inside and loads:
             text = f"if ({place.inside}) {text} else fill_b{bits}({here}, {word});"

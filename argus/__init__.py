@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from argus.ops.attention_decode import attention_decode
     from argus.ops.attention_varlen import attention_varlen
     from argus.ops.matmul import matmul
-    from argus.ops.rows import cross_entropy, layer_norm, log_softmax, rms_norm, row_mean, row_sum, softmax
+    from argus.ops.rows import (
+        cross_entropy,
+        cumsum,
+        group_norm,
+        layer_norm,
+        log_softmax,
+        rms_norm,
+        row_mean,
+        row_sum,
+        softmax,
+    )
     from argus.ops.scaled_matmul import scaled_matmul
     from argus.search.run import optimize
     from argus.solvers.choice import use_solver
@@ -42,6 +52,8 @@ __all__ = [
     "attention_varlen",
     "build",
     "cross_entropy",
+    "cumsum",
+    "group_norm",
     "interpret",
     "layer_norm",
     "log_softmax",
@@ -72,6 +84,8 @@ _HOMES = {
     "attention_varlen": "argus.ops.attention_varlen",
     "build": "argus.verifier.api",
     "cross_entropy": "argus.ops.rows",
+    "cumsum": "argus.ops.rows",
+    "group_norm": "argus.ops.rows",
     "interpret": "argus.verifier.api",
     "layer_norm": "argus.ops.rows",
     "log_softmax": "argus.ops.rows",

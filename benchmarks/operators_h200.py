@@ -71,10 +71,20 @@ def rows(torch: Any, kind: Any, random: Random) -> Iterator[tuple[str, Checks]]:
             scores = x.double()
             yield argus.cross_entropy(x, target), scores.logsumexp(-1) - scores.gather(-1, target[..., None])[..., 0]
 
+    def in_groups() -> Checks:
+        for _ in range(SHAPES):
+            groups, own, places = random.randint(1, 8), random.randint(1, 6), random.choice((1, 49, 64, 1000, 4096))
+            x = torch.randn((random.randint(1, 5), groups * own, places), device="cuda", dtype=kind)
+            args = [torch.randn(groups * own, device="cuda", dtype=kind) for _ in range(2)]
+            wanted = functional.group_norm(x.double(), groups, *(each.double() for each in args), eps=1e-3)
+            yield argus.group_norm(x, groups, *args, eps=1e-3), wanted
+
     yield "softmax", simple(argus.softmax, lambda x: x.softmax(-1))
     yield "log_softmax", simple(argus.log_softmax, lambda x: x.log_softmax(-1))
     yield "row_mean", simple(argus.row_mean, lambda x: x.mean(-1))
     yield "row_sum", simple(lambda x: argus.row_sum(x) / x.shape[-1], lambda x: x.mean(-1))
+    yield "cumsum", simple(lambda x: argus.cumsum(x) / x.shape[-1], lambda x: x.cumsum(-1) / x.shape[-1])
+    yield "group_norm", in_groups()
     yield "rms_norm", norms(layer=False)
     yield "layer_norm", norms(layer=True)
     yield "cross_entropy", entropies()

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from itertools import product
+from math import gcd
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,7 +25,7 @@ from typing import Any
 from attrs import frozen
 
 from argus.kernels.config_names import config_of, name_of
-from argus.kernels.rows import norms, softmax, sums
+from argus.kernels.rows import group_norm, norms, scans, softmax, sums
 from argus.kernels.rows.configs import CONFIGS, choose
 from argus.kernels.schedules.rows import Rows
 from argus.language import Template
@@ -93,12 +94,28 @@ def _with_target(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # n
     return _x(torch, rows, length, dtype) | {"target": target.view(torch.int32).view(rows, 2)}
 
 
+def _in_groups(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noqa: ANN401 reason: untyped
+    """Rows of as many channels as make whole vectors, at most 16, in as many groups as divide the rows, at most 32."""
+    groups = max(each for each in range(1, 33) if rows % each == 0)
+    widest = gcd(length, 16 // dtype.itemsize)
+    channels = max(each for each in range(1, 17) if length % (each * widest) == 0)
+    weights = {name: torch.randn((groups, channels), device="cuda", dtype=dtype) for name in ("W", "B")}
+    return _x(torch, rows, length, dtype) | weights | {"eps": torch.full((1,), EPS, device="cuda")}
+
+
 def _kernels(module: Any, name: str) -> Mapping[str, Template]:  # noqa: ANN401 reason: a module
     return {dtype: getattr(module, f"{name}_{dtype}") for dtype in NAMES}
 
 
 def _rms_norm(torch: Any, x: Any, of: Arrays) -> Any:  # noqa: ANN401 reason: untyped
     return torch.nn.functional.rms_norm(x, x.shape[-1:], of["G"], EPS)
+
+
+def _group_norm(torch: Any, of: Arrays) -> Any:  # noqa: ANN401 reason: untyped
+    groups, channels = of["W"].shape
+    samples = of["X"].shape[0] // groups
+    x = of["X"].view(samples, groups * channels, -1)
+    return torch.nn.functional.group_norm(x, groups, of["W"].flatten(), of["B"].flatten(), EPS).view(of["X"].shape)
 
 
 def _layer_norm(torch: Any, x: Any, of: Arrays) -> Any:  # noqa: ANN401 reason: untyped
@@ -137,8 +154,10 @@ FAMILIES: Mapping[str, Family] = {
         _weighted(_x_z, "G", "B"),
         {"S": lambda _, of: of["X"] + of["Z"], "Y": lambda torch, of: _layer_norm(torch, _stored_sum(of), of)},
     ),
+    "group_norm": Family(_kernels(group_norm, "group_norm"), _in_groups, {"Y": _group_norm}),
     "row_sum": Family(_kernels(sums, "row_sum"), _x, {"Y": lambda _, of: of["X"].sum(-1)}, sums=True),
     "row_mean": Family(_kernels(sums, "row_mean"), _x, {"Y": lambda _, of: of["X"].mean(-1)}),
+    "cumsum": Family(_kernels(scans, "cumsum"), _x, {"Y": lambda _, of: of["X"].cumsum(-1)}, sums=True),
     "cross_entropy": Family(_kernels(sums, "cross_entropy"), _with_target, {"Y": _cross_entropy}, single=True),
 }
 
@@ -202,7 +221,10 @@ def guarded(torch: Any, like: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: u
 
 
 def bound(torch: Any, kernel: Any, given: Arrays, outs: Arrays) -> Callable[[], None]:  # noqa: ANN401 reason: untyped
-    sizes = dict(zip(("R", "N"), given["X"].shape, strict=True))
+    sizes: dict[str, int] = dict(zip(("R", "N"), given["X"].shape, strict=True))
+    if "W" in given:
+        sizes |= dict(zip(("G", "K"), given["W"].shape, strict=True))
+        sizes["S"] = sizes["N"] // sizes["K"]
     return kernel.prepare(sizes).bind({**given, **outs}, torch.cuda.current_stream().cuda_stream)
 
 

@@ -19,7 +19,7 @@ from argus.runtime.launches import Product, Result, store
 
 TYPES: Mapping[str, str] = {"torch.bfloat16": "bf16", "torch.float16": "f16", "torch.float32": "f32"}
 _SIZES = {"bf16": 2, "f16": 2, "f32": 4}
-_NAMES = {"X": "x", "Z": "residual", "G": "weight", "B": "bias"}
+_NAMES = {"X": "x", "Z": "residual", "G": "weight", "W": "weight", "B": "bias"}
 """The names of operands by those of the kernel's tensors, where they differ."""
 _ALIGNMENT = 16
 
@@ -35,8 +35,8 @@ class Array(Tensor, Protocol):
 class Operator:
     """An operator. operands, results: its kernel's tensors; first the rows. single: results in fp32.
 
-    A tensor is of "rows" of x, of "columns" (one number for each), of "each row" (one number for each), of pairs of
-    32 bits for each row ("pairs"), or "one" number.
+    A tensor is of "rows" of x, of "columns" (one number for each), of "channels" (one number for each, of each group),
+    of "each row" (one number for each), of pairs of 32 bits for each row ("pairs"), or "one" number.
     """
 
     name: str
@@ -52,8 +52,42 @@ class Operator:
         return found
 
 
-def launched(of: Operator, given: tuple[Any, ...], unproved: Unproved) -> Any:  # noqa: ANN401 reason: one or two results
-    key = _call_key(of, given, unproved)
+@frozen
+class Groups:
+    """The rows of an operand (N, C, ...) whose channels are of so many groups: one for each group of each sample."""
+
+    count: int
+
+    def rows(self, shape: Sequence[int]) -> Matrix:
+        samples, channels, *places = shape
+        own, places_of_one = channels // self.count, prod(places)
+        return Matrix(
+            samples * self.count,
+            own * places_of_one,
+            places_of_one,
+            (("G", self.count), ("K", own), ("S", places_of_one)),
+        )
+
+
+@frozen
+class Matrix:
+    """An operand as rows of a length. whole: vectors of elements divide this number. sizes: others of the kernel."""
+
+    rows: int
+    length: int
+    whole: int
+    sizes: tuple[tuple[str, int], ...] = ()
+
+
+def _matrix(shape: Sequence[int], groups: Groups | None) -> Matrix:
+    """Rows along the last axis, or of groups."""
+    if groups is not None:
+        return groups.rows(shape)
+    return Matrix(prod(shape[:-1]), shape[-1], shape[-1])
+
+
+def launched(of: Operator, given: tuple[Any, ...], unproved: Unproved, groups: Groups | None = None) -> Any:  # noqa: ANN401 reason: one or two results
+    key = _call_key(of, given, unproved, groups)
     ready = _READY.get(key)
     if ready is not None:
         places = tuple([each.data_ptr() for each in given])
@@ -61,14 +95,15 @@ def launched(of: Operator, given: tuple[Any, ...], unproved: Unproved) -> Any:  
             return _in_order(of, ready(given, places))
     _check(of, given)
     x = given[0]
-    *leading, length = x.shape
+    matrix = _matrix(x.shape, groups)
     kind = TYPES[str(x.dtype)]
     dtype = torch().float32 if of.single else x.dtype
-    shapes = [x.shape if place == "rows" else tuple(leading) for place in of.results.values()]
+    shapes = [x.shape if place == "rows" else x.shape[:-1] for place in of.results.values()]
     results: list[Result] = [(tuple(shape), dtype) for shape in shapes]
-    template, config = of.template(kind), choose(_SIZES[kind], length)
+    template, config = of.template(kind), choose(_SIZES[kind], matrix.length, matrix.whole)
     candidate = Candidate(template.name, config, partial(_traced, template, config))
-    plan = Plan(results, (("R", prod(leading)), ("N", length)), (candidate,), partial(_named, of))
+    sizes = (("R", matrix.rows), ("N", matrix.length), *matrix.sizes)
+    plan = Plan(results, sizes, (candidate,), partial(_named, of, matrix))
     found, product = launch(plan, given, unproved)
     if key and product is not None:
         store(_READY, key, product)
@@ -84,22 +119,24 @@ def _traced(template: Template, config: str) -> Traced:
     return template.trace(config), template.function.__module__
 
 
-def _named(of: Operator, *tensors: Array) -> Mapping[str, Array]:
+def _named(of: Operator, matrix: Matrix, *tensors: Array) -> Mapping[str, Array]:
     """The kernel's tensors by name, of the shapes that it takes."""
     places = {**of.operands, **of.results}
-    rows = prod(tensors[0].shape[:-1])
-    return {name: _as(place, each, rows) for (name, place), each in zip(places.items(), tensors, strict=True)}
+    return {name: _as(place, each, matrix) for (name, place), each in zip(places.items(), tensors, strict=True)}
 
 
-def _as(place: str, tensor: Array, rows: int) -> Array:
+def _as(place: str, tensor: Array, matrix: Matrix) -> Array:
     dense = copy_aligned(tensor)
     match place:
         case "rows":
-            return dense.reshape(rows, tensor.shape[-1])
+            return dense.reshape(matrix.rows, matrix.length)
         case "each row":
-            return dense.reshape(rows)
+            return dense.reshape(matrix.rows)
         case "pairs":
-            return dense.reshape(rows, 1).view(torch().int32)
+            return dense.reshape(matrix.rows, 1).view(torch().int32)
+        case "channels":
+            groups = dict(matrix.sizes)
+            return dense.reshape(groups["G"], groups["K"])
         case _:
             return dense
 
@@ -114,11 +151,19 @@ def _check(of: Operator, given: Sequence[Any]) -> None:
         _check_one(of, _NAMES.get(name, name), each, x)
     if not len(x.shape):
         refuser(of.name)("`x` has no axis", "pass a tensor of rows")
-    wanted = {"rows": tuple(x.shape), "columns": tuple(x.shape[-1:]), "pairs": tuple(x.shape[:-1]), "one": (1,)}
+    wanted = {
+        "rows": tuple(x.shape),
+        "channels": tuple(x.shape[1:2]),
+        "columns": tuple(x.shape[-1:]),
+        "pairs": tuple(x.shape[:-1]),
+        "one": (1,),
+    }
     for (name, place), each in zip(of.operands.items(), given, strict=True):
         if tuple(each.shape) != wanted[place]:
             said = f"`{_NAMES.get(name, name)}` is {tuple(each.shape)}, expected {wanted[place]}"
-            refuser(of.name)(f"`x` is {tuple(x.shape)} and {said}", "pass one with the rows, or the columns, of `x`")
+            refuser(of.name)(
+                f"`x` is {tuple(x.shape)} and {said}", "pass one with the rows, the columns or the channels of `x`"
+            )
         kind = {"pairs": "torch.int64", "one": "torch.float32"}.get(place, str(x.dtype))
         if str(each.dtype) != kind:
             refuser(of.name)(
@@ -151,12 +196,24 @@ def on_device(name: str, x: Any) -> int:  # noqa: ANN401 reason: a user's
     return x.device.index
 
 
-def weights_of(name: str, x: Any, given: Any, value: float) -> Any:  # noqa: ANN401 reason: a user's
-    """The numbers of the columns: those given, or equal ones. Raises ArgusError as `constant`."""
+def weights_of(name: str, x: Any, given: Any, value: float, axis: int = -1) -> Any:  # noqa: ANN401 reason: a user's
+    """The numbers of an axis: those given, or equal ones. Raises ArgusError as `constant`."""
     device = on_device(name, x)
     if given is not None or not len(x.shape):
         return given
-    return constant(name, value, x.shape[-1], str(x.dtype).rpartition(".")[2], device)
+    return constant(name, value, x.shape[axis], str(x.dtype).rpartition(".")[2], device)
+
+
+def groups_of(name: str, x: Any, count: object) -> Groups:  # noqa: ANN401 reason: a user's
+    """The rows of groups of channels. Raises ArgusError (E401) unless there are channels, in so many equal groups."""
+    on_device(name, x)
+    refuse = refuser(name)
+    if len(x.shape) < 2:
+        refuse(f"`x` has {len(x.shape)} axes, expected samples, channels and any others", "pass (N, C, ...)")
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1 or x.shape[1] % count:
+        refuse(f"`groups` is {count!r}, expected a divisor of {x.shape[1]} channels", "pass a number of equal groups")
+    assert isinstance(count, int)
+    return Groups(count)
 
 
 def epsilon(name: str, x: Any, value: float) -> Any:  # noqa: ANN401 reason: a user's
@@ -189,10 +246,10 @@ def clear_cache() -> None:
     constant.cache_clear()
 
 
-def _call_key(of: Operator, given: Sequence[Any], unproved: str) -> tuple[object, ...]:
+def _call_key(of: Operator, given: Sequence[Any], unproved: str, groups: Groups | None) -> tuple[object, ...]:
     """All properties of a call but the operands' addresses, as a key; empty where an operand is not a tensor."""
     try:
         parts = [part for each in given for part in (each.shape, each.stride(), each.dtype, each.device)]
     except (AttributeError, RuntimeError):
         return ()
-    return (of.family or of.name, *parts, unproved)
+    return (of.family or of.name, *parts, unproved, groups)

@@ -1,4 +1,4 @@
-"""Operators along the last axis of torch tensors: softmax, norms, sums, cross entropy.
+"""Operators along the last axis of torch tensors: softmax, norms, sums, cumulative sums, cross entropy.
 
 Each kernel is built and verified on first use.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TypeVar, overload
 
-from argus.kernels.rows import norms, sums
+from argus.kernels.rows import group_norm as group_norms
+from argus.kernels.rows import norms, scans, sums
 from argus.kernels.rows import softmax as softmaxes
-from argus.ops.row_calls import Array, Operator, epsilon, launched, weights_of
+from argus.ops.row_calls import Array, Operator, epsilon, groups_of, launched, weights_of
 from argus.runtime.launch_gate import Unproved
 
 T = TypeVar("T", bound=Array)
@@ -22,8 +23,11 @@ _RMS_NORM = Operator("rms_norm", norms, _ROWS | _RMS, {"Y": "rows"})
 _RMS_NORM_OF_SUM = Operator("rms_norm", norms, _SUMS | _RMS, _BOTH, family="rms_norm_of_sum")
 _LAYER_NORM = Operator("layer_norm", norms, _ROWS | _LAYER, {"Y": "rows"})
 _LAYER_NORM_OF_SUM = Operator("layer_norm", norms, _SUMS | _LAYER, _BOTH, family="layer_norm_of_sum")
+_GROUP = {"W": "channels", "B": "channels", "eps": "one"}
+_GROUP_NORM = Operator("group_norm", group_norms, _ROWS | _GROUP, {"Y": "rows"})
 _SUM = Operator("row_sum", sums, _ROWS, {"Y": "each row"})
 _MEAN = Operator("row_mean", sums, _ROWS, {"Y": "each row"})
+_CUMSUM = Operator("cumsum", scans, _ROWS, {"Y": "rows"})
 _CROSS_ENTROPY = Operator("cross_entropy", sums, _ROWS | {"target": "pairs"}, {"Y": "each row"}, single=True)
 
 
@@ -115,6 +119,29 @@ def layer_norm(
     return launched(_LAYER_NORM_OF_SUM, (x, residual, *weights, least), unproved)
 
 
+def group_norm(
+    x: T,
+    groups: int,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    eps: float = 1e-5,
+    unproved: Unproved = "refuse",
+) -> T:
+    """(x - mean) / sqrt(variance + eps) over each group of channels, times `weight`, plus `bias`; else as `layer_norm`.
+
+    x: (N, C, ...), where `groups` divides C: channel c is of group c // (C / groups), and mean and variance are of all
+    elements of a group in one sample. weight, bias: one number for each channel.
+
+    Raises:
+        ArgusError: as `softmax`, and E401 for `x` without channels, or groups that do not divide them.
+    """
+    rows = groups_of("group_norm", x, groups)
+    least = epsilon("group_norm", x, eps)
+    weights = (weights_of("group_norm", x, weight, 1.0, axis=1), weights_of("group_norm", x, bias, 0.0, axis=1))
+    return launched(_GROUP_NORM, (x, *weights, least), unproved, rows)
+
+
 def row_sum(x: T, *, unproved: Unproved = "refuse") -> T:
     """The sums along the last axis; operands and errors as `softmax`."""
     return launched(_SUM, (x,), unproved)
@@ -123,6 +150,11 @@ def row_sum(x: T, *, unproved: Unproved = "refuse") -> T:
 def row_mean(x: T, *, unproved: Unproved = "refuse") -> T:
     """The means along the last axis; operands and errors as `softmax`."""
     return launched(_MEAN, (x,), unproved)
+
+
+def cumsum(x: T, *, unproved: Unproved = "refuse") -> T:
+    """The sum of the elements up to each, itself included, along the last axis; operands and errors as `softmax`."""
+    return launched(_CUMSUM, (x,), unproved)
 
 
 def cross_entropy(x: T, target: Array, *, unproved: Unproved = "refuse") -> T:

@@ -12,7 +12,7 @@ from attrs import evolve
 
 from argus.core.query import Budget
 from argus.core.verdict import Proved
-from argus.kernels.rows import norms, softmax, sums
+from argus.kernels.rows import group_norm, norms, scans, softmax, sums
 from argus.kernels.rows.configs import CONFIGS, LADDERS, choose
 from argus.kernels.schedules import rows as schedule
 from argus.kernels.schedules.rows import WARP, Rows
@@ -22,7 +22,7 @@ from argus.verifier.kernel import verify
 
 FAMILIES = {
     name: each
-    for module in (norms, softmax, sums)
+    for module in (group_norm, norms, scans, softmax, sums)
     for name, each in vars(module).items()
     if isinstance(each, Template) and name == each.name
 }
@@ -44,6 +44,7 @@ def is_proved(name: str, config: str, solver: str) -> bool:
     return isinstance(verdict, Proved) and {"I4", "I39"} <= dict(verdict.coverage).keys()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("config", FEW)
 @pytest.mark.parametrize("name", BFLOATS)
 def test_a_configuration_of_each_kind_is_proved(name: str, config: str) -> None:
@@ -76,7 +77,9 @@ TYPES = ("bf16", "f16", "f32")
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("cfg", SMALL, ids=["several rows", "one row", "any length"])
 def test_the_text_agrees_with_the_interpreter(name: str, cfg: Rows) -> None:
-    sizes = [each for each in SIZES if each["N"] or not name.startswith(("cross", "row_mean"))]
+    sizes = [each for each in SIZES if each["N"] or not name.startswith(("cross", "row_mean", "group"))]
+    if name.startswith("group"):
+        sizes = [each | {"G": min(2, each["R"]), "K": each["N"] // 4, "S": 4} for each in sizes]
     found = validate(FAMILIES[name].instance(cfg, "small"), sizes, seeds=1)
 
     assert all(each.right for each in found.trials), found
@@ -117,9 +120,31 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
     "the last chunk alone": ("row_sum_bf16", schedule, ("sums += part(chunk)", "sums[:] = part(chunk)")),
     "the sum for the mean": ("row_mean_bf16", sums, ("block.sum(block.rows(X)) / N", "block.sum(block.rows(X))")),
     "the next score": ("cross_entropy_bf16", sums, ("lambda r: (r, column(", "lambda r: (r, 1 + column(")),
+    "chunks without a carry": (
+        "cumsum_bf16",
+        schedule,
+        ("before[:] = before + sums.sum(1)", "before[:] = sums.sum(1)"),
+    ),
+    "sums up to what is before": (
+        "cumsum_bf16",
+        scans,
+        ("lambda chunk, sums: block.store(sums", "lambda chunk, sums: block.store(sums - x(chunk)"),
+    ),
+    "the weight of the next group": ("group_norm_bf16", group_norm, ("return r % G", "return (r + 1) % G")),
+    "weights by the row's sample": (
+        "group_norm_bf16",
+        group_norm,
+        ("block.chosen(W, channel)", "block.chosen(W, lambda r, n: (r // G, channel(r, n)[1]))"),
+    ),
+    "biases of the wrong channels": (
+        "group_norm_bf16",
+        group_norm,
+        ("block.chosen(B, channel)", "block.chosen(B, lambda r, n: (r % G, n % K))"),
+    ),
+    "channels of any number of elements": ("group_norm_bf16", group_norm, ("assume(N == K * S)", "assume(K >= 1)")),
     "sums without a rescale": ("softmax_bf16", softmax, ("sums * fast_exp(high - guard)", "sums")),
 }
-OF_CHUNKS = {"the last chunk alone", "sums without a rescale"}
+OF_CHUNKS = {"the last chunk alone", "chunks without a carry", "sums without a rescale"}
 
 
 @pytest.mark.share(3)

@@ -15,7 +15,7 @@ from attrs import define, evolve
 
 import argus
 from argus.core.diagnostic import ArgusError
-from argus.kernels.rows.configs import choose
+from argus.kernels.rows.configs import CONFIGS, choose
 from argus.ops.call_path import Plan
 from tests.ops.fake_torch import Card, Matrix
 
@@ -74,7 +74,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[Launches]:
     module.clear_cache()
 
 
-@pytest.mark.parametrize("name", ["softmax", "log_softmax", "row_sum", "row_mean"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "row_sum", "row_mean", "cumsum"])
 @pytest.mark.parametrize(
     ("dtype", "kind", "size"), [("bfloat16", "bf16", 2), ("float16", "f16", 2), ("float32", "f32", 4)]
 )
@@ -120,6 +120,32 @@ def test_norms_take_weights_or_ones_and_the_sum_with_a_residual(launches: Launch
     ]
 
 
+@pytest.mark.parametrize(("dtype", "kind", "size"), TYPES)
+def test_groups_of_channels_are_rows(launches: Launches, dtype: str, kind: str, size: int) -> None:
+    x, weight = rows(2, 12, 7, 6, dtype=dtype), rows(12, dtype=dtype)
+    assert operators.group_norm(x, 4, weight) == "Y"
+    ((plan, given),) = launches
+    assert dict(plan.sizes) == {"R": 8, "N": 126, "G": 4, "K": 3, "S": 42}
+    assert [(each.family, each.config) for each in plan.candidates] == [(f"group_norm_{kind}", choose(size, 126, 42))]
+    assert plan.results == [((2, 12, 7, 6), x.dtype)]
+    named = plan.named(*given, rows(2, 12, 7, 6, dtype=dtype))
+    assert list(named) == ["X", "W", "B", "eps", "Y"]
+    assert [each.shape for each in named.values()] == [(8, 126), (4, 3), (4, 3), (1,), (8, 126)]
+
+
+def test_an_access_lies_in_one_channel() -> None:
+    assert CONFIGS[2][choose(2, 8 * 49, 49)].vector == 1
+    assert CONFIGS[2][choose(2, 8 * 48, 48)].vector == 8
+    assert CONFIGS[4][choose(4, 6 * 2, 2)].vector == 2
+
+
+def test_a_repeated_call_with_other_groups_is_another(launches: Launches, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, taken = rows(2, 12, 8), module.launch
+    monkeypatch.setattr(module, "launch", lambda *given: (taken(*given)[0], lambda *_: "again"))
+    assert [operators.group_norm(x, each) for each in (4, 4, 3)] == ["Y", "again", "Y"]
+    assert [dict(plan.sizes)["G"] for plan, _ in launches] == [4, 3]
+
+
 def test_columns_of_64_bits_are_read_as_pairs(launches: Launches) -> None:
     x, target = rows(2, 3, 10), rows(2, 3, dtype="int64")
     assert operators.cross_entropy(x, target) == "Y"
@@ -162,6 +188,16 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "`target` expects elements of type torch.int64, found torch.float32",
     ),
     "targets of other rows": (lambda: operators.cross_entropy(rows(2, 3), rows(3, dtype="int64")), "expected (2,)"),
+    "no channels": (lambda: operators.group_norm(rows(4), 2), "`x` has 1 axes, expected samples, channels"),
+    "groups of unequal channels": (
+        lambda: operators.group_norm(rows(2, 6, 4), 4),
+        "`groups` is 4, expected a divisor of 6",
+    ),
+    "no groups": (lambda: operators.group_norm(rows(2, 6, 4), 0), "`groups` is 0, expected a divisor"),
+    "weights of other channels": (
+        lambda: operators.group_norm(rows(2, 6, 4), 2, rows(4)),
+        "`weight` is (4,), expected (6,)",
+    ),
     "an epsilon below 0": (lambda: operators.rms_norm(rows(2, 3), eps=-1.0), "`eps` is -1"),
     "an infinite epsilon": (lambda: operators.layer_norm(rows(2, 3), eps=inf), "`eps` is inf"),
 }

@@ -47,9 +47,11 @@ def row_kernel(name: str, dtype: DType) -> Callable[[Callable[..., None]], Templ
 
 
 @lru_cache(maxsize=1 << 10)
-def choose(size: int, length: int) -> str:
+def choose(size: int, length: int, whole: int | None = None) -> str:
     """The configuration for rows of a length, of elements of `size` bytes: the widest access, then the first that holds
     a row; very long rows are read again for each pass.
+
+    whole: a number of elements that accesses divide; by default the length.
     """
-    ladder = LADDERS[size][gcd(length, 16 // size)]
+    ladder = LADDERS[size][gcd(length if whole is None else whole, 16 // size)]
     return name_of(next(each for each in ladder if not each.held or length <= each.width))

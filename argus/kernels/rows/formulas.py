@@ -34,6 +34,11 @@ def mean(x: Element, length: Int) -> OfRow:
     return lambda r: summed(x, length)(r) / length
 
 
+def cumulative_sum(x: Element) -> Element:
+    """The sum of a row's elements up to each, itself included."""
+    return lambda r, n: _over(lambda j: x(r, j), n + 1)
+
+
 def softmax(x: Element, length: Int) -> Element:
     """exp(x[r, n]) / sum over j of exp(x[r, j]), of the base 2^LOG2_E, which is e to within 1e-16."""
     return lambda r, n: exp2(x(r, n) * LOG2_E) / _over(lambda j: exp2(x(r, j) * LOG2_E), length)
@@ -58,11 +63,34 @@ def layer_norm(x: Element, weight: Tensor, bias: Tensor, eps: Tensor, length: In
     """(x - mean) / sqrt(variance + eps), times the weight of its column, plus its bias."""
     w: Any = weight
     b: Any = bias
+    norm = _norm(x, eps, length)
+    return lambda r, n: norm(r, n) * w[n] + b[n]
+
+
+def group_norm(
+    x: Element, weight: Tensor, bias: Tensor, eps: Tensor, length: Int, vector: int, vectors: Int
+) -> Element:
+    """(x - mean) / sqrt(variance + eps), times the weight of its channel, plus its bias.
+
+    A row is of a group of channels, of so many vectors each; weight and bias have one row for each group.
+    """
+    w: Any = weight
+    b: Any = bias
+    norm = _norm(x, eps, length)
+
+    def of_channel(numbers: Any, r: Int, n: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
+        return numbers[r % weight.shape[0], n // vector // vectors]
+
+    return lambda r, n: norm(r, n) * of_channel(w, r, n) + of_channel(b, r, n)
+
+
+def _norm(x: Element, eps: Tensor, length: Int) -> Element:
+    """(x - mean) / sqrt(variance + eps)."""
 
     def centred(r: Int, n: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
         return x(r, n) - mean(x, length)(r)
 
-    return lambda r, n: centred(r, n) * _inverse_root(lambda j: centred(r, j) ** 2, eps, length) * w[n] + b[n]
+    return lambda r, n: centred(r, n) * _inverse_root(lambda j: centred(r, j) ** 2, eps, length)
 
 
 def cross_entropy(x: Element, column: Callable[[Int], Int], length: Int) -> OfRow:
@@ -76,5 +104,5 @@ def _inverse_root(squares: Callable[[Int], Any], eps: Tensor, length: Int) -> An
 
 
 def _over(term: Callable[[Int], Any], length: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
-    """The sum over the columns of a row."""
+    """The sum over the first columns of a row."""
     return total(term, over=length)

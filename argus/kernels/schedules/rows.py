@@ -23,6 +23,7 @@ from argus.language import (
     f32,
     first_lane,
     first_thread,
+    last_lane,
     load,
     loop,
     registers,
@@ -31,6 +32,7 @@ from argus.language import (
     sync,
     thread,
     warp,
+    wave,
 )
 
 WARP = 32
@@ -72,6 +74,18 @@ class Rows:
             (self.rows, self.width),
         )
 
+    @property
+    def in_order(self) -> TV:
+        """The elements (row, column) of a tile, where each warp holds consecutive columns of its rows."""
+        if self.lanes <= WARP:
+            return self.layout
+        across = WARP * self.vector
+        return TV(
+            Layout((WARP, self.threads // WARP), (self.vector, across * self.steps)),
+            Layout((self.vector, self.steps), (1, across)),
+            (1, self.width),
+        )
+
 
 Chunks = Callable[[IntLike], Fragment]
 """The elements of a chunk of rows, in f32: loaded for each call, or held."""
@@ -80,11 +94,11 @@ Chunks = Callable[[IntLike], Fragment]
 class Block:
     """The rows of a block: loads and stores of their elements, and reductions along them."""
 
-    def __init__(self, cfg: Rows, rows: Int, length: Int) -> None:
+    def __init__(self, cfg: Rows, rows: Int, length: Int, layout: TV | None = None) -> None:
         assume(length % cfg.vector == 0)
         if cfg.held:
             assume(length <= cfg.width)
-        self.cfg, self.length, self.layout = cfg, length, cfg.layout
+        self.cfg, self.length, self.layout = cfg, length, layout or cfg.layout
         (self.at,) = block_id((ceil_div(rows, cfg.rows),))
 
     def rows(self, source: Tensor, edge: float = 0.0) -> Chunks:
@@ -100,6 +114,15 @@ class Block:
         """The elements of a vector that has one for each column: loaded where they are used, which saves registers."""
         by = self.layout.axis(1)
         return lambda i: load(source.tile((self.cfg.width,), (i,)), by, edge=0).to(f32)
+
+    def chosen(self, source: Tensor, place: Callable[[Int, Int], tuple[IntLike, ...]]) -> Chunks:
+        """The element of `source` at the place that a row and a column have: loaded where it is used."""
+
+        def part(chunk: IntLike) -> Tensor:
+            row, column = self.at * self.cfg.rows, chunk * self.cfg.width
+            return source.gather(self.layout.tile, lambda r, n: place(row + r, column + n), outside=0.0)
+
+        return lambda chunk: load(part(chunk), self.layout, edge=0.0).to(f32)
 
     def _chunks(self, loaded: Chunks) -> Chunks:
         if not self.cfg.held:
@@ -154,3 +177,25 @@ class Block:
         copy(of_warps, box, by=first_lane)
         sync()
         return load(box, all_to_each(self.cfg.threads)).fold(1, op, within=thread)
+
+    def each_prefix(self, x: Chunks, step: Callable[[IntLike, Fragment], None]) -> None:
+        """Execute a step for each chunk of a row with the sums of the row's elements up to each, itself included.
+
+        The layout is `cfg.in_order`, so that a warp's elements follow those of the warp before.
+        """
+        if self.cfg.lanes <= WARP:
+            step(0, x(0).scan(1, add, within=warp))
+            return
+        box, before = shared(f32, (1, self.cfg.threads // WARP)), registers(f32, self.layout.partial(1))
+        before[:] = 0.0
+
+        def of_chunk(chunk: IntLike) -> None:
+            run = x(chunk).scan(1, add, within=warp)
+            copy(run.last(1, within=warp), box, by=last_lane)
+            sync()
+            sums = load(box, all_to_each(self.cfg.threads))
+            step(chunk, run + (before + sums.sum(1, where=sums.index[1] < wave)))
+            before[:] = before + sums.sum(1)
+            sync()  # the next chunk's sums replace these
+
+        self.each(of_chunk)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import inf, nan
 
 import numpy as np
@@ -122,7 +123,8 @@ class Contents:
         held = self.loops.resolved(self.cells, self.cells.read(access))
         held = self._of_agents(held)
         held = settled(self.cells.tables, held, Known(self.flow, access.step.context, questions))
-        lost = (*reasons(held), *unnamed_reasons(held))
+        infinite = self.cells.casts.infinite(self.flow, questions, partial(self.loops.solved, self.cells))
+        lost = (*reasons(held), *unnamed_reasons(held), *filter(None, (infinite,)))
         if lost or heads(held):
             return lost[0] if lost else "a tile that a loop carries"
         return self._over_coordinates(held, by, access.shape)

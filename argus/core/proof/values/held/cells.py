@@ -27,6 +27,7 @@ from argus.core.proof.dataflow.timeline import Loop, Segment, Step, is_shuffle, 
 from argus.core.proof.values.held import fractions
 from argus.core.proof.values.held.elements import Elements, element_in_views, not_of_reals
 from argus.core.proof.values.held.facts import Known, Questions
+from argus.core.proof.values.held.finite_casts import Casts
 from argus.core.proof.values.held.folds import before, reduced
 from argus.core.proof.values.held.instructions import multiplied
 from argus.core.proof.values.held.joined import of_numbers
@@ -71,6 +72,7 @@ class Cells:
     questions: Questions = field(factory=Questions)
     roundings: dict[Step, set[Rounding]] = field(factory=dict[Step, "set[Rounding]"])
     sources: dict[Step, set[Step]] = field(factory=dict[Step, "set[Step]"])
+    casts: Casts = field(factory=Casts)
     _written: dict[Step, Expr] = field(factory=dict[Step, Expr], init=False)
     _after: dict[tuple[Buffer, Step], Expr] = field(factory=dict["tuple[Buffer, Step]", Expr], init=False)
     _opaque: dict[Segment, _Kept] = field(factory=dict["Segment", "_Kept"], init=False)
@@ -149,6 +151,7 @@ class Cells:
 
     def _rounds(self, step: Step, dtype: DType, value: Expr) -> None:
         self.roundings.setdefault(step, set()).add(Rounding(dtype, step.stmt, operation_of(value)))
+        self.casts.add(step, dtype, value)
 
     def _mapped(self, step: Step, stmt: Map) -> Expr:
         reason = not_of_reals(stmt)

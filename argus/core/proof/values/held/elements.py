@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, isnan
+from math import isnan
 from typing import assert_never
 
 from attrs import frozen
@@ -31,8 +31,7 @@ from argus.core.ir import (
 from argus.core.ir.element_walk import children, dtype_of, nodes
 from argus.core.proof.dataflow.flattened_views import FlattenedView
 from argus.core.proof.values.held.terms import chosen, extremum, number, unknown
-from argus.core.values.expr import Expr, Infinity, compare, element, expr, fn
-from argus.core.values.rewriting import nodes as values_in
+from argus.core.values.expr import Expr, compare, element, expr, fn
 from argus.core.walk import mentions, substitute
 
 _EXACT = ("max", "min")
@@ -66,8 +65,6 @@ class Elements:
                 found = self.of(arg)
                 if dtype.family != "float":
                     return fn(f"to {dtype}", found)
-                if not dtype.holds(inf) and any(isinstance(each, Infinity) for each in values_in(found)):
-                    return unknown(f"an infinite number as {dtype}")
                 if dtype_of(arg) != dtype:
                     self.rounds(dtype, found)
                 return found

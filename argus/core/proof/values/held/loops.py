@@ -78,6 +78,14 @@ class Loops:
                 table[each] = replaced(form, {tile.segment.loop.symbol: each.at[1]})
         return exchanged(root, table) if table else root
 
+    def solved(self, cells: Cells, root: Expr) -> Expr:
+        """The same, of tiles that nothing else has asked for as well."""
+        for each in heads(root):
+            tile = self._names[each.tensor]
+            if tile.segment.loop is not None:
+                self._solved(cells, tile, tile.segment.loop)
+        return self.resolved(cells, root)
+
     # -- opaque tiles ------------------------------------------------------------------------------------
 
     def _opaque(self, cells: Cells, tile: Tile, loop: Loop) -> Element:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import product
 
 import numpy as np
@@ -92,6 +92,9 @@ def interpreted(
         if isinstance(found, str):
             return found
         cases += found
+    infinite = cells.casts.infinite(flow, cells.questions, partial(loops.solved, cells))
+    if infinite:
+        return infinite
     if adds == {True}:
         if len(stores) != 1:
             return "several additions to one tensor"

@@ -63,6 +63,16 @@ def layouts_differ_assigned(A: Tensor, C: Tensor) -> None:
     x[:] = zeros(f32, OTHER)  # here
 
 
+@faulty("E205", "`gather` combines elements that different threads hold")
+def elements_of_other_threads(A: Tensor, C: Tensor) -> None:
+    zeros(f32, BY).gather(BY, lambda row, column: (63 - row, column))  # here
+
+
+@faulty("E106", "`gather` gives 1 coordinates for 2 axes")
+def a_gather_of_rows_alone(A: Tensor, C: Tensor) -> None:
+    zeros(f32, BY).gather(BY, lambda row, _: (row,))  # here
+
+
 @faulty("E106", "`add` combines f32 and bf16")
 def types_differ(A: Tensor, C: Tensor) -> None:
     zeros(f32, BY) + zeros(bf16, BY)  # here

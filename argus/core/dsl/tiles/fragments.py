@@ -12,12 +12,14 @@ from argus.core.dsl.tiles import reductions
 from argus.core.dsl.tiles.masks import ElementCondition, Mask, as_mask, check_axes
 from argus.core.dsl.tiles.reductions import Within
 from argus.core.dsl.tiles.values import (
+    Places,
     RegisterTile,
     check_dtype,
     check_operation,
     check_types,
     compute_tile,
     covering_tile,
+    gathered,
     layout_mismatch,
 )
 from argus.core.dsl.tiles.values import fresh as fresh_registers
@@ -62,18 +64,15 @@ class Fragment(ElementWise):
         Raises E101 for a symbolic `at`, E109 unless every thread holds elements of each subtile.
         """
         sizes = extents(shape, "a tile")
-        numbers = tuple(
-            number(part, "the number of a tile of registers") for part in axis_values(at, "the number of a tile")
-        )
+        what = "the number of a tile of registers"
+        numbers = tuple(number(part, what) for part in axis_values(at, "the number of a tile"))
         layout = _subtile_layout(self.layout, sizes)
         if len(numbers) != len(sizes) or not all(
             0 <= part < whole // size for part, whole, size in zip(numbers, self.shape, sizes, strict=True)
         ):
             fault("E106", f"a fragment of {self.shape} has no part {numbers} of {sizes}", help="parts count from 0")
-        inner = tuple(
-            algebra.add(algebra.coord(axis), part * size)
-            for axis, (part, size) in enumerate(zip(numbers, sizes, strict=True))
-        )
+        starts = enumerate(zip(numbers, sizes, strict=True))
+        inner = tuple(algebra.add(algebra.coord(axis), part * size) for axis, (part, size) in starts)
         moved = tuple(substitute(expression, {}, inner) for expression in self.view.at)
         shape_ = tuple(algebra.const(size) for size in sizes)
         return Fragment(View(self.view.buffer, shape_, moved), mutable=False, layout=layout)
@@ -178,6 +177,10 @@ class Fragment(ElementWise):
         at = tuple(substitute(expression, {}, order) for expression in self.view.at)
         view = View(self.view.buffer, tuple(reversed(self.view.shape)), at)
         return Fragment(view, mutable=False, layout=self.layout.T)
+
+    def gather(self, layout: TV, place: Places) -> Fragment:
+        """The elements at `place(*coordinates)` for those of `layout`; E205 unless each thread holds what it takes."""
+        return _value(gathered(self.register_tile, layout, place))
 
     def fold(
         self, axis: int, op: Combiner, *, within: Within | None = None, where: ElementCondition = True
@@ -299,9 +302,8 @@ def elementwise(name: str, *operands: Operand) -> Fragment:
 def _comparable(value: object) -> Operand:
     if isinstance(value, Fragment | Int | int | float):
         return value
-    fault(
-        "E106", f"a register tile is compared with {describe_value(value)}", help="compare it with a tile or a number"
-    )
+    said = f"a register tile is compared with {describe_value(value)}"
+    fault("E106", said, help="compare it with a tile or a number")
 
 
 def _compare(left: Fragment, right: Operand, test: Callable[[Elem, Elem], Test]) -> Mask:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NoReturn, get_args
+from collections.abc import Callable, Sequence
+from typing import NoReturn, cast, get_args
 
 from attrs import frozen
 
 from argus.core import algebra
 from argus.core.check.register_operands import threads_hold
 from argus.core.dsl.faults import describe_value, fault
+from argus.core.dsl.handles import CoordinateFunction, Int, IntLike, axis_values, unwrap
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.dtype import DType
 from argus.core.elementwise import INTEGER_OPS
@@ -18,6 +19,8 @@ from argus.core.layout import TV
 from argus.core.layout.thread_value.facets import coordinates_from_finer
 from argus.core.target import Target
 
+Places = CoordinateFunction[tuple[IntLike, ...]]
+"""The coordinates of an element, for each element of another layout."""
 _ACCUMULATOR_BITS = 32
 """The bits of an accumulation register."""
 
@@ -110,6 +113,20 @@ def compute_tile(elem: Elem, dtype: DType, layout: TV, kind: str) -> RegisterTil
     tracer = current(kind)
     tracer.emit(Map(value.view, elem, span=tracer.span()))
     return value
+
+
+def gathered(tile: RegisterTile, layout: TV, places: Places) -> RegisterTile:
+    """A new tile of the elements at the places of those of a layout. Raises E205 unless each thread holds them."""
+    check_layout(layout)
+    coordinates = (Int(algebra.coord(axis)) for axis in range(len(layout.tile)))
+    given = cast(Callable[..., tuple[IntLike, ...]], places)(*coordinates)
+    at = tuple(unwrap(each) for each in axis_values(given, "the place of an element"))
+    if len(at) != len(tile.layout.tile):
+        said = f"`gather` gives {len(at)} coordinates for {len(tile.layout.tile)} axes"
+        fault("E106", said, help="give one coordinate for each axis")
+    if not threads_hold(tile.view, at, layout):
+        layout_mismatch("gather", layout, tile.layout)
+    return compute_tile(Get(tile.view, at), tile.dtype, layout, "value")
 
 
 def check_dtype(dtype: DType) -> None:

@@ -14,9 +14,9 @@ from math import nan
 from attrs import evolve, field, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Index, Symbol
+from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.proof.values.bound_parts import bound, complete_for_each, varies
-from argus.core.proof.values.held.terms import all_symbols
+from argus.core.proof.values.held.terms import all_symbols, replaced
 from argus.core.proof.values.named_parts import Agree, Binder, Closed, Part, Parts, Tags, distinct
 from argus.core.proof.values.padding import NEUTRAL, Pads, either, number, operated, outside, positively_scaled
 from argus.core.proof.values.ties import Tie, for_each, joined, tied
@@ -31,6 +31,7 @@ from argus.core.values.expr import (
     Reduce,
     ReduceOp,
     Whole,
+    reduce_,
 )
 from argus.core.values.numbers import unscaled
 from argus.core.values.rewriting import parts as parts_of
@@ -96,15 +97,18 @@ class Reading:
     def of(self, root: Expr) -> MadeOf:
         """What the value of an expression is made of."""
         if root not in self._done:
-            below = [self.of(each) for each in parts_of(root)]
-            lost = next((each.lost for each in below if each.lost), "")
-            found = self._of(root)
-            if any(len(each) > _MOST for each in (*found.names.values(), found.closed)):
-                found = MadeOf(lost=f"more than {_MOST} elements or collections are added up one by one")
-            unpaired = found.unpaired.union(*(each.unpaired for each in below))
-            found = evolve(found, symbols=all_symbols(root), pads=self._pads(root), lost=found.lost or lost)
-            self._done[root] = evolve(found, unpaired=unpaired)
+            self._done[root] = self._read(_in_its_range(root))
         return self._done[root]
+
+    def _read(self, root: Expr) -> MadeOf:
+        below = [self.of(each) for each in parts_of(root)]
+        lost = next((each.lost for each in below if each.lost), "")
+        found = self._of(root)
+        if any(len(each) > _MOST for each in (*found.names.values(), found.closed)):
+            found = MadeOf(lost=f"more than {_MOST} elements or collections are added up one by one")
+        unpaired = found.unpaired.union(*(each.unpaired for each in below))
+        found = evolve(found, symbols=all_symbols(root), pads=self._pads(root), lost=found.lost or lost)
+        return evolve(found, unpaired=unpaired)
 
     def _pads(self, root: Expr) -> Pads:
         match root:
@@ -211,6 +215,17 @@ class Reading:
                     alone = False
             found += [one] if alone and not all(_exclude(one, two) for two in twos) else []
         return (*found, *(two for two in twos if two not in met))
+
+
+def _in_its_range(root: Expr) -> Expr:
+    """A reduction with its range as that of its variable, so that digits of one number divide as that number does."""
+    if not isinstance(root, Reduce) or not isinstance(root.low, Const) or not isinstance(root.high, Const):
+        return root
+    own = Symbol(root.variable.name, "fresh", root.low.value, root.high.value - 1)
+    if own == root.variable or root.high.value <= root.low.value:
+        return root
+    names = {root.variable: algebra.sym(own)}
+    return reduce_(root.op, own, root.low, root.high, replaced(root.body, names), substitute(root.where, names))
 
 
 def _alone(names: Mapping[str, Parts], others: Mapping[str, Parts]) -> list[str]:

@@ -20,6 +20,7 @@ from argus.core.walk import substitute
 from argus.emit.arithmetic import Typed, compared, converted, literal, number_as, operation, widened
 from argus.emit.bits import linear_in_bits
 from argus.emit.faults import not_built
+from argus.emit.fp8 import conversion_lines
 from argus.emit.loops import unrolled_loops
 from argus.emit.registers import register_table
 from argus.emit.scope import Scope, is_whole, layout_of, whole_register_buffer
@@ -49,6 +50,9 @@ def map_lines(stmt: Map, scope: Scope) -> list[str]:
     target = whole_register_buffer(stmt.target, None, stmt.span)
     layout = layout_of(target)
     count = layout.values.size()
+    converted_at_once = conversion_lines(stmt, scope)
+    if converted_at_once is not None:
+        return converted_at_once
     if not _depends_on_coordinates(stmt.elem) and all(
         _register_distance(get, layout, stmt.span) is not None for get in gets(stmt.elem)
     ):

@@ -6,9 +6,15 @@ become NaN, as in NumPy with `ml_dtypes` [OCP 8-bit floating point specification
 
 from __future__ import annotations
 
-from argus.core.dtype import e4m3
-from argus.core.ir import Cast, Kernel, Map, walk
+from collections.abc import Iterator, Sequence
+
+from argus.core.dtype import e4m3, f32
+from argus.core.ir import Cast, Get, Kernel, Map, walk, whole
 from argus.core.ir.element_walk import gets, nodes
+from argus.emit.scope import Scope, is_whole, layout_of
+
+_AT_ONCE = 4
+"""Registers that are converted together."""
 
 CONVERSIONS = """\
 HELPER f32 of_e4m3(unsigned char x) {
@@ -38,6 +44,48 @@ HELPER unsigned char to_e4m3(f32 x) {
 """
 
 
+IN_HARDWARE = """\
+// Two numbers as e4m3, the first in the low byte; what lies beyond 448 is 448.
+HELPER unsigned e4m3_pair(f32 low, f32 high) {
+    unsigned short pair;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+template <int N> HELPER void to_e4m3_all(unsigned char (&to)[N], const f32 (&from)[N]) {
+    unsigned fours[N / 4], beyond = 0;
+    #pragma unroll
+    for (int n = 0; n < N; n += 4) {
+        fours[n / 4] = e4m3_pair(from[n], from[n + 1]) | e4m3_pair(from[n + 2], from[n + 3]) << 16;
+        beyond |= (fours[n / 4] & 0x7F7F7F7Fu) + 0x02020202u;  // bit 7 of a byte: of 448 and NaN
+    }
+    if (beyond & 0x80808080u) {
+        #pragma unroll
+        for (int n = 0; n < N; ++n)
+            if (!(fabsf(from[n]) <= 464.0f)) {
+                const unsigned nan = __float_as_uint(from[n]) >> 24 & 0x80u | 0x7Fu;
+                fours[n / 4] = fours[n / 4] & ~(0xFFu << n % 4 * 8) | nan << n % 4 * 8;
+            }
+    }
+    #pragma unroll
+    for (int n = 0; n < N; ++n) to[n] = (unsigned char)(fours[n / 4] >> n % 4 * 8);
+}
+"""
+"""Hopper's conversion of all registers of a thread, a multiple of 4, with the meaning of `to_e4m3`."""
+
+
+def conversion_lines(stmt: Map, scope: Scope) -> list[str] | None:
+    """Lines for a statement that only rounds an f32 tile to e4m3, where the target does so in hardware; else None."""
+    match stmt.elem:
+        case Cast(dtype=dtype, arg=Get(view=view) as get) if dtype == e4m3 and view.buffer.dtype == f32:
+            layout, target = layout_of(stmt.target.buffer), stmt.target.buffer
+            alike = is_whole(view, layout) and get.at == whole(view.buffer).at
+            if scope.target != "sm_90a" or not alike or layout.values.size() % _AT_ONCE:
+                return None
+            return [f"to_e4m3_all({scope.names.buffers[target]}, {scope.names.buffers[view.buffer]});"]
+        case _:
+            return None
+
+
 def converts_fp8(kernel: Kernel) -> bool:
     """Whether element-wise statements of the kernel compute with 8-bit floats."""
     maps = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Map)]
@@ -47,3 +95,11 @@ def converts_fp8(kernel: Kernel) -> bool:
         or any(isinstance(node, Cast) and node.dtype == e4m3 for node in nodes(stmt.elem))
         for stmt in maps
     )
+
+
+def cuda_helpers(kernel: Kernel, lines: Sequence[str]) -> Iterator[str]:
+    """The helpers that lines of a kernel for sm_90a use."""
+    if converts_fp8(kernel):
+        yield CONVERSIONS.replace("__builtin_memcpy", "memcpy")  # NVRTC has no such builtin
+    if any("to_e4m3_all(" in line for line in lines):
+        yield IN_HARDWARE

@@ -21,7 +21,7 @@ from argus.emit.cuda.prelude import PRELUDE
 from argus.emit.cuda.statements import Writer
 from argus.emit.elements import CHOSEN, chooses_registers
 from argus.emit.faults import not_built
-from argus.emit.fp8 import CONVERSIONS, converts_fp8
+from argus.emit.fp8 import cuda_helpers
 from argus.emit.hip.text import source_line
 from argus.emit.integers import element_reads
 from argus.emit.names import assign_names
@@ -65,8 +65,7 @@ def cuda_text(kernel: Kernel, mark: Callable[[Stmt], str] = source_line) -> Cuda
 
 
 def _helpers(kernel: Kernel, lines: Sequence[str]) -> Iterator[str]:
-    if converts_fp8(kernel):
-        yield CONVERSIONS.replace("__builtin_memcpy", "memcpy")  # NVRTC has no such builtin
+    yield from cuda_helpers(kernel, lines)
     if chooses_registers(lines):
         yield CHOSEN
     yield from reductions.helpers(kernel)

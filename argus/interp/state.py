@@ -146,6 +146,7 @@ class Block:
     local: dict[Buffer, Cells] = field(factory=dict[Buffer, Cells])
     accesses: list[SharedAccess] = field(factory=list[SharedAccess])
     sums: dict[Held, Sum] = field(factory=dict[Held, Sum])
+    above: set[Held] = field(factory=set[Held])
     products: dict[Held, Factors] = field(factory=dict["Held", "Factors"])
     base: int = 0
     past: dict[Past, IntArray] = field(factory=dict["Past", IntArray])
@@ -209,9 +210,10 @@ class Block:
         return found
 
     def drop_sums(self, wave: Wave, buffer: Buffer) -> None:
-        """Discard the known sums of this wave's registers of `buffer`, which are overwritten."""
+        """Discard what is known of the sums and signs in this wave's registers of `buffer`, which are overwritten."""
         self.sums.pop((buffer, wave.number), None)
         self.products.pop((buffer, wave.number), None)
+        self.above.discard((buffer, wave.number))
 
     def check_in_flight(self, wave: Wave, buffer: Buffer, event: Event, use: str) -> bool:
         """Report a `use` (read, written) of registers that a pending copy writes (I31); returns whether there is one.

@@ -45,6 +45,7 @@ class _Lane:
 
     weak: values take the type of the other operand. literal: the constant that all elements equal, if any. sum: None if
     unknown. products: the products of loaded elements that each element sums, if a claim needs them; None if unknown.
+    above: whether all elements are above 0, whatever they are made of.
     """
 
     values: AnyArray | None
@@ -53,6 +54,7 @@ class _Lane:
     sum: Sum | None = None
     literal: float | None = None
     products: Factors | None = None
+    above: bool = False
 
 
 def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
@@ -78,6 +80,8 @@ def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
         target = SourceCells(buffer, cells, at, block.launch.moment)
         block.launch.journal.record_elementwise(event, block.base + wave.first, target, evaluation.taken)
     block.drop_sums(wave, buffer)
+    if result.above:
+        block.above.add((buffer, wave.number))
     if result.products is not None:
         block.products[buffer, wave.number] = result.products
     if result.sum is not None:
@@ -175,7 +179,9 @@ class _Evaluation:
         whole = is_whole(get.view) and buffer.layout == self.layout
         known = self.block.sums.get((buffer, self.wave.number)) if whole else None
         products = self.block.products.get((buffer, self.wave.number)) if whole else None
-        return _Lane(None if cells.values is None else cells.values[at], marks, sum=known, products=products)
+        above = (buffer, self.wave.number) in self.block.above
+        values = None if cells.values is None else cells.values[at]
+        return _Lane(values, marks, sum=known, products=products, above=above)
 
     def _check_initialised(self, buffer: Buffer, marks: IntArray) -> None:
         bottom = marks == BOTTOM
@@ -208,7 +214,8 @@ class _Evaluation:
             return _Lane(values, states.mapped(name, records.completed(lanes[0].marks)), weak=weak)
         marks = self._combine(name, lanes)
         products = _products_of(name, lanes) if self.block.launch.prepared.product_claims else None
-        return _Lane(values, marks, weak=weak, sum=_sum_of(name, lanes), products=products)
+        above = name == "max" and any(lane.literal is not None and lane.literal > 0 for lane in lanes)
+        return _Lane(values, marks, weak=weak, sum=_sum_of(name, lanes), products=products, above=above)
 
     def _where(self, condition: Test, then: _Lane, other: _Lane) -> _Lane:
         test = self.tests[condition]
@@ -237,7 +244,12 @@ class _Evaluation:
         combine contributions.
         """
         records = self.block.launch.records
-        left, right = lanes[0].marks, lanes[1].marks
+        left, right = (
+            np.where((lane.marks >= PLAIN) & (other.marks < OPAQUE), ABOVE, lane.marks)
+            if lane.above and name == "mul"  # an infinite number times data that is above 0 is that number
+            else lane.marks
+            for lane, other in (lanes, lanes[::-1])
+        )
         if name == "div":
             right = records.completed(right)
         kinds = states.outcomes(name, left, right)

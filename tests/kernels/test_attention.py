@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import pytest
 from attrs import evolve
 
-from argus.core.ir import Assert, Equals, Stmt
+from argus.core.ir import Assert, Equals, Kernel, Stmt
 from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted, Unknown
 from argus.kernels.attention import CONFIGS
-from argus.kernels.schedules import attention as problem
-from argus.kernels.schedules import attention_hopper as schedule
-from argus.language import sm_90a
+from argus.language import Template, sm_90a
 from argus.ops.attention import FAMILIES as SHIPPED
 from argus.runtime.cpu.validate import validate
 from argus.verifier.kernel import verify
-from tests.kernels.twins import twin
+from tests.kernels.attention_twins import FORWARD, Twin
+from tests.kernels.twins import edited
 
+NO_RUNS = evolve(Budget(), runs=0)
 FAMILIES = {
     f"{width}{'' if dtype == 'torch.bfloat16' else ' f16'}": family
     for dtype, families in SHIPPED.items()
@@ -59,74 +57,54 @@ def test_the_text_agrees_with_the_interpreter(width: str, config: str) -> None:
         assert all(each.right and each.elements for each in found.trials), found
 
 
-EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
-    "mask off by one": ("causal", problem, ("(t <= last) & below", "(t <= last + 1) & below")),
-    "mask without the end": ("full", problem, ("below, last = t < self.keys", "below, last = t >= 0")),
-    "a block too few is masked": (
-        "causal",
-        problem,
-        ("self.visible(first) // keys", "ceil_div(self.visible(first), keys)"),
-    ),
-    "another head": ("full", problem, ("self.K[b, g]", "self.K[b, h % self.K.shape[1]]")),
-    "values of another head": ("full", problem, ("self.V[b, g]", "self.V[b, 0 * h]")),
-    "no rescale": ("full", schedule, ("self.out[:] = self.out * rescale", "self.out[:] = self.out * 1.0")),
-    "sum without its rescale": ("full", problem, ("rows.sums * rescale + weights", "rows.sums + weights")),
-    "one block less": ("full", schedule, ("else end - 1) - 1, -1", "else end - 1) - 1, 0")),
-    "early release": (
-        "full",
-        schedule,
-        (
-            "        wgmma.wait(0)\n        self.rings.v.release()\n",
-            "        self.rings.v.release()\n        wgmma.wait(0)\n",
-        ),
-    ),
-    "twice the values": ("full", schedule, ("self.out * (1.0 / where", "self.out * (2.0 / where")),
-    "scale of the maximum left out": ("full", problem, ("fma(x, c, guard * -c)", "fma(x, c, -guard)")),
+TWINS = {name: each for name, each in FORWARD.items() if isinstance(each.kernel, Template)}
+REFUTED = [
+    (name, solver)
+    for name, each in TWINS.items()
+    for solver in ("z3", "cvc5")
+    if each.found and (solver == "z3" or each.config == "full")
+]
+VALUES = {
+    *("no rescale", "sum without its rescale", "rescaled the other way", "rescaled without the scale"),
+    *("scale of the maximum left out", "scale squared", "maximum not kept", "masked scores of 0"),
+    *("log-sum-exp without the maximum", "log-sum-exp in base 2", "twice the values"),
 }
-FOUND = {
-    "mask off by one": {"I3", "I25"},
-    "mask without the end": {"I3", "I25"},
-    "a block too few is masked": {"I3", "I25"},
-    "another head": {"I1", "I2", "I4", "I26"},
-    "values of another head": {"I1", "I2", "I4", "I26"},
-    "no rescale": {"I23", "I39"},
-    "sum without its rescale": {"I23", "I39"},
-    "one block less": {"I3", "I25"},
-    "early release": {"I10"},
-    "twice the values": {"I39"},
-    "scale of the maximum left out": {"I39"},
-}
-"""The invariants of which one refutes a twin."""
-VALUES = ("no rescale", "sum without its rescale", "twice the values", "scale of the maximum left out")
 """Twins that compute wrong values of the right elements."""
 
 
+def traced(of: Twin) -> Kernel:
+    with edited(of.kernel, of.module, of.edit):
+        found = of.kernel.trace(of.config)
+    assert isinstance(found, Kernel)
+    return found
+
+
 @pytest.mark.nightly
-@pytest.mark.parametrize("solver", ["z3", "cvc5"])
-@pytest.mark.parametrize("name", FOUND)
-def test_a_twin_of_one_edit_is_refuted(name: str, solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    config, module, edit = EDITS[name]
-    verdict = verify(twin(FAMILIES["64"], module, edit, monkeypatch), config=config, solver=solver).verdict
+@pytest.mark.parametrize(("name", "solver"), REFUTED)
+def test_a_twin_of_one_edit_is_refuted(name: str, solver: str) -> None:
+    verdict = verify(traced(TWINS[name]), solver=solver).verdict
 
     assert isinstance(verdict, Refuted), verdict
-    assert verdict.counterexample.code in FOUND[name]
+    assert verdict.counterexample.code in TWINS[name].found
 
 
-@pytest.mark.share(4)
-@pytest.mark.parametrize("name", VALUES)
-def test_a_twin_of_wrong_values_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    config, module, edit = EDITS[name]
-    verdict = verify(
-        twin(FAMILIES["64"], module, edit, monkeypatch), config=config, solver="z3", budget=evolve(Budget(), runs=0)
-    ).verdict
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [name for name, each in TWINS.items() if not each.found])
+def test_another_twin_is_not_proved(name: str) -> None:
+    assert not isinstance(verify(traced(TWINS[name]), solver="z3", budget=NO_RUNS).verdict, Proved)
+
+
+@pytest.mark.share(11)
+@pytest.mark.parametrize("name", sorted(VALUES))
+def test_a_twin_of_wrong_values_is_not_proved(name: str) -> None:
+    verdict = verify(traced(TWINS[name]), solver="z3", budget=NO_RUNS).verdict
 
     assert isinstance(verdict, Unknown), verdict
 
 
-def test_without_formulas_twice_the_values_are_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_formulas_twice_the_values_are_proved() -> None:
     """What tags say of each output is met: each element of a row is counted once."""
-    config, module, edit = EDITS["twice the values"]
-    claimed = twin(FAMILIES["64"], module, edit, monkeypatch).trace(config)
+    claimed = traced(TWINS["twice the values"])
     tags = evolve(claimed, epilogue=tuple(each for each in claimed.epilogue if not _is_formula(each)))
 
     assert isinstance(verify(tags, solver="z3").verdict, Proved)

@@ -1,27 +1,47 @@
-"""Copies of shipped attention kernels with one edit."""
+"""Copies of shipped kernels with one edit of the text of a module that their own module takes functions from."""
 
 from __future__ import annotations
 
 import inspect
-from importlib import import_module
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import ModuleType
 
 import pytest
 
-from argus.language import Template
+from argus.language import ProgramTemplate, Template
+
+Edit = tuple[str, str]
+"""Text of a module that occurs once, and what replaces it."""
 
 
-def twin(template: Template, module: ModuleType, edit: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> Template:
-    """The template with one edit of the text of a module that its own module imports the problem or schedule from."""
+def twin(template: Template, module: ModuleType, edit: Edit, monkeypatch: pytest.MonkeyPatch) -> Template:
+    """The template with one edit of a module, until the test ends."""
+    _edit(template, module, edit, monkeypatch)
+    return template
+
+
+@contextmanager
+def edited(of: Template | ProgramTemplate, module: ModuleType, edit: Edit) -> Generator[None]:
+    """Traces of the kernel or program have one edit of a module, within the context."""
+    with pytest.MonkeyPatch.context() as patch:
+        _edit(of, module, edit, patch)
+        yield
+
+
+def _edit(of: Template | ProgramTemplate, module: ModuleType, edit: Edit, patch: pytest.MonkeyPatch) -> None:
+    """Put what the edited module defines in place of the same in every module that has taken it from there."""
     text, (old, new) = inspect.getsource(module), edit
     assert text.count(old) == 1, old
     made = ModuleType(module.__name__)
-    monkeypatch.setitem(import_module("sys").modules, module.__name__, made)
-    edited = compile(text.replace(old, new), module.__file__ or "", "exec", dont_inherit=True)
-    exec(edited, made.__dict__)  # noqa: S102 reason: our module
-    family = import_module(template.function.__module__)
-    named = {"Attention", "PackedAttention", "attention_hopper", "attention_cdna3"}
-    for name in named & vars(family).keys() & vars(made).keys():
-        if vars(made)[name].__module__ == made.__name__:
-            monkeypatch.setattr(family, name, vars(made)[name])
-    return template
+    patch.setitem(sys.modules, module.__name__, made)
+    compiled = compile(text.replace(old, new), module.__file__ or "", "exec", dont_inherit=True)
+    exec(compiled, made.__dict__)  # noqa: S102 reason: our module
+    kept = {type(each).__name__ for each in of.configs.values()}  # configurations are instances of the class as it was
+    own = {name for name, each in vars(made).items() if getattr(each, "__module__", "") == made.__name__} - kept
+    users = [each for name, each in sys.modules.items() if name.startswith("argus.kernels") and each is not made]
+    for user in users:
+        for name in own & vars(user).keys():
+            if vars(user)[name] is vars(module)[name]:
+                patch.setattr(user, name, vars(made)[name])

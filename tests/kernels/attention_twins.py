@@ -1,0 +1,140 @@
+"""Wrong attention: forward kernels with one edit, by what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+
+from attrs import frozen
+
+from argus.kernels.attention import attention_64
+from argus.kernels.decode import decode_bf16
+from argus.kernels.schedules import attention as problem
+from argus.kernels.schedules import attention_hopper as schedule
+from argus.kernels.schedules import decode
+from argus.kernels.windowed_attention import windowed_64
+from argus.language import ProgramTemplate, Template
+from tests.kernels.test_decode import TWINS as OF_DECODE
+from tests.kernels.twins import Edit
+
+
+@frozen
+class Twin:
+    """A kernel with one edit of a module's text. found: the invariants of which one refutes it.
+
+    Without any, none is known to: it is not proved.
+    """
+
+    kernel: Template | ProgramTemplate
+    config: str
+    module: ModuleType
+    edit: Edit
+    found: frozenset[str] = frozenset()
+
+
+def _problem(config: str, old: str, new: str, *found: str) -> Twin:
+    return Twin(attention_64, config, problem, (old, new), frozenset(found))
+
+
+def _schedule(config: str, old: str, new: str, *found: str) -> Twin:
+    return Twin(attention_64, config, schedule, (old, new), frozenset(found))
+
+
+def _window(module: ModuleType, config: str, old: str, new: str, *found: str) -> Twin:
+    return Twin(windowed_64, config, module, (old, new), frozenset(found))
+
+
+def _decode(old: str, new: str) -> Twin:
+    return Twin(decode_bf16, "page_16_blocks_4", decode, (old, new))
+
+
+_HEADS, _SUMS = ("I1", "I2", "I4", "I26", "I39"), ("I3", "I25", "I39")
+
+FORWARD: Mapping[str, Twin] = {
+    "mask off by one": _problem("causal", "(t <= last) & below", "(t <= last + 1) & below", *_SUMS),
+    "mask of one key more": _problem("causal", "(t <= last) & below", "(t < last) & below", *_SUMS),
+    "mask without the end": _problem("full", "below, last = t < self.keys", "below, last = t >= 0", *_SUMS),
+    "masked scores of 0": _problem("full", ", x, -inf)", ", x, 0.0)"),
+    "a block too few is masked": _problem(
+        "causal", "self.visible(first) // keys", "ceil_div(self.visible(first), keys)", *_SUMS
+    ),
+    "the last block is not masked": _schedule("full", "end - 1, masked=True", "end - 1, masked=False"),
+    "another head": _problem("full", "self.K[b, g]", "self.K[b, h % self.K.shape[1]]", *_HEADS),
+    "values of another head": _problem("full", "self.V[b, g]", "self.V[b, 0 * h]", *_HEADS),
+    "values of another sequence": _problem("full", "self.V[b, g]", "self.V[0 * b, g]"),
+    "values from the other end": _schedule(
+        "full", "copy(head.V.tile((cfg.bn, width), (n, 0))", "copy(head.V.tile((cfg.bn, width), (end - 1 - n, 0))"
+    ),
+    "keys of the next block": _schedule(
+        "full", "copy(head.K.tile((cfg.bn, width), (n, 0))", "copy(head.K.tile((cfg.bn, width), (n + 1, 0))"
+    ),
+    "queries of the first tile": _schedule("full", "(i, 0)), slot.q", "(0 * i, 0)), slot.q"),
+    "queries of another warpgroup": _schedule("full", "(self.number, 0))", "(cfg.warpgroups - 1 - self.number, 0))"),
+    "stored in rows of another warpgroup": _schedule(
+        "full", "cfg.warpgroups * i + self.number", "cfg.warpgroups * (i + 1) - 1 - self.number"
+    ),
+    "log-sum-exp of the first head": _problem("full", "self.LSE[b, h]", "self.LSE[b, 0 * h]"),
+    "output of the first sequence": _problem("full", "self.O[b, h]", "self.O[0 * b, h]"),
+    "the last tile left out": _problem(
+        "full", "return ceil_div(queries, rows), heads", "return queries // rows, heads"
+    ),
+    "no rescale": _schedule("full", "self.out[:] = self.out * rescale", "self.out[:] = self.out * 1.0", "I23", "I39"),
+    "sum without its rescale": _problem("full", "rows.sums * rescale + weights", "rows.sums + weights", "I23", "I39"),
+    "rescaled the other way": _problem("full", "(rows.high - guard) * c", "(guard - rows.high) * c", "I23", "I39"),
+    "rescaled without the scale": _problem("full", "exp2((rows.high - guard) * c)", "exp2(rows.high - guard)", "I39"),
+    "scale of the maximum left out": _problem("full", "fma(x, c, guard * -c)", "fma(x, c, -guard)", "I39"),
+    "scale squared": _problem("full", "fma(x, c, guard * -c)", "fma(x, c * c, guard * -c)", "I39"),
+    "maximum not kept": _problem("full", "        rows.high[:] = now\n", "", "I23", "I39"),
+    "log-sum-exp without the maximum": _problem("full", "log2(total) + self.high * self.scale", "log2(total)", "I39"),
+    "log-sum-exp in base 2": _problem("full", "self.high * self.scale) * _LN_2", "self.high * self.scale)", "I39"),
+    "twice the values": _schedule("full", "self.out * (1.0 / where", "self.out * (2.0 / where", "I39"),
+    "one block less": _schedule("full", "else end - 1) - 1, -1", "else end - 1) - 1, 0", *_SUMS),
+    "one block less is loaded": _schedule("full", "loop(end - 1, start - 1, step=-1)", "loop(end - 1, start, step=-1)"),
+    "early release": _schedule(
+        "full",
+        "        wgmma.wait(0)\n        self.rings.v.release()\n",
+        "        self.rings.v.release()\n        wgmma.wait(0)\n",
+        "I10",
+    ),
+    "early release of keys": _schedule(
+        "full",
+        "        wgmma.wait(1)  # the scores are ready; the other product still reads the weights\n"
+        "        self.rings.k.release()\n",
+        "        self.rings.k.release()\n        wgmma.wait(1)\n",
+    ),
+    "weights replaced while they are read": _schedule(
+        "full", "            sync()\n        wgmma.wait(0)\n", "            sync()\n        wgmma.wait(1)\n", "I11"
+    ),
+    "the last values left out": _schedule(
+        "full",
+        "        mma(self.pv, self.out, self.weights, rings.v.wait().v)  # of the first block\n",
+        "        rings.v.wait()\n",
+    ),
+    "a key more to the left": _window(
+        problem,
+        "window",
+        "(t >= q + self.offset - self.window[0])",
+        "(t >= q + self.offset - self.window[0] - 1)",
+        *_SUMS,
+    ),
+    "a key more to the right": _window(problem, "window", "else (t <= last)", "else (t <= last + 1)", *_SUMS),
+    "keys from the first block": _window(
+        schedule,
+        "window",
+        "copy(head.K.tile((cfg.bn, width), (n, 0))",
+        "copy(head.K.tile((cfg.bn, width), (n - start, 0))",
+        *_HEADS,
+    ),
+    "values from the first block": _window(
+        schedule,
+        "capped",
+        "copy(head.V.tile((cfg.bn, width), (n, 0))",
+        "copy(head.V.tile((cfg.bn, width), (n - start, 0))",
+        *_HEADS,
+    ),
+    "blocks from the last row's first key": _window(
+        problem, "window", "self.first(first) // keys", "self.first(first + queries - 1) // keys"
+    ),
+    **{f"decoding, `{old.strip()}`": _decode(old, new) for old, new in OF_DECODE.items()},
+}
+"""Each is refuted by one of the invariants that it names, or not proved."""

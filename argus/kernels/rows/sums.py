@@ -62,12 +62,13 @@ def cross_entropy(dtype: DType) -> Template:
         R, N = X.shape
         assume(N >= 1)
         block = Block(cfg, R, N)
-        top, sums = maximum_and_sum(block, block.rows(X, -inf))
+        scores = block.rows(X, -inf)
 
         def column(r: Int) -> Int:
             return maximum(0, minimum(scalar(target[r, 0]), N - 1))
 
         picked = block.of_rows(X.gather((R,), lambda r: (r, column(minimum(r, R - 1)))))
+        top, sums = maximum_and_sum(block, scores)
         block.store_one(log2(sums) / LOG2_E + (top - picked), Y)
         assert_equals(Y, formulas.cross_entropy(elements(X), column, N))
 

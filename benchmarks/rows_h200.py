@@ -26,7 +26,7 @@ from attrs import frozen
 
 from argus.kernels.config_names import config_of, name_of
 from argus.kernels.rows import group_norm, norms, scans, softmax, sums
-from argus.kernels.rows.configs import CONFIGS, choose
+from argus.kernels.rows.configs import CONFIGS, Reads, choose
 from argus.kernels.schedules.rows import Rows
 from argus.language import Template
 
@@ -56,6 +56,7 @@ class Family:
     """A kernel family. kernels: by element type. outputs: computes each by torch, in the type of the inputs.
 
     single: the kernel's output is in f32. sums: outputs are sums of all elements of a row, with errors in proportion.
+    reads: how it reads long rows.
     """
 
     kernels: Mapping[str, Template]
@@ -63,6 +64,7 @@ class Family:
     outputs: Mapping[str, Callable[[Any, Arrays], Any]]
     single: bool = False
     sums: bool = False
+    reads: Reads = "twice"
 
     def by_torch(self, torch: Any, given: Arrays) -> tuple[Any, ...]:  # noqa: ANN401 reason: untyped
         return tuple(make(torch, given) for make in self.outputs.values())
@@ -148,17 +150,23 @@ FAMILIES: Mapping[str, Family] = {
         _kernels(norms, "layer_norm"),
         _weighted(_x, "G", "B"),
         {"Y": lambda torch, of: _layer_norm(torch, of["X"], of)},
+        reads="thrice",
     ),
     "layer_norm_of_sum": Family(
         _kernels(norms, "layer_norm_of_sum"),
         _weighted(_x_z, "G", "B"),
         {"S": lambda _, of: of["X"] + of["Z"], "Y": lambda torch, of: _layer_norm(torch, _stored_sum(of), of)},
+        reads="thrice",
     ),
-    "group_norm": Family(_kernels(group_norm, "group_norm"), _in_groups, {"Y": _group_norm}),
-    "row_sum": Family(_kernels(sums, "row_sum"), _x, {"Y": lambda _, of: of["X"].sum(-1)}, sums=True),
-    "row_mean": Family(_kernels(sums, "row_mean"), _x, {"Y": lambda _, of: of["X"].mean(-1)}),
-    "cumsum": Family(_kernels(scans, "cumsum"), _x, {"Y": lambda _, of: of["X"].cumsum(-1)}, sums=True),
-    "cross_entropy": Family(_kernels(sums, "cross_entropy"), _with_target, {"Y": _cross_entropy}, single=True),
+    "group_norm": Family(_kernels(group_norm, "group_norm"), _in_groups, {"Y": _group_norm}, reads="thrice"),
+    "row_sum": Family(_kernels(sums, "row_sum"), _x, {"Y": lambda _, of: of["X"].sum(-1)}, sums=True, reads="summed"),
+    "row_mean": Family(_kernels(sums, "row_mean"), _x, {"Y": lambda _, of: of["X"].mean(-1)}, reads="summed"),
+    "cumsum": Family(
+        _kernels(scans, "cumsum"), _x, {"Y": lambda _, of: of["X"].cumsum(-1)}, sums=True, reads="in order"
+    ),
+    "cross_entropy": Family(
+        _kernels(sums, "cross_entropy"), _with_target, {"Y": _cross_entropy}, single=True, reads="once"
+    ),
 }
 
 
@@ -171,7 +179,10 @@ def variants(*, explore: bool) -> dict[str, tuple[Template, Rows]]:
     for family, of in FAMILIES.items():
         for dtype, template in of.kernels.items():
             size = 4 if dtype == "f32" else 2
-            configs = {name: CONFIGS[size][name] for name in (choose(size, each) for each in (*LENGTHS, *OTHERS))}
+            configs = {
+                name: CONFIGS[size][name]
+                for name in (choose(size, each, reads=of.reads) for each in (*LENGTHS, *OTHERS))
+            }
             configs |= {name_of(each): each for each in (_explored(16 // size) if explore else ())}
             found |= {f"{family}.{dtype}.{name}": (template, config) for name, config in configs.items()}
     return found
@@ -278,7 +289,7 @@ def is_right(torch: Any, name: str, kernel: Any, count: int) -> bool:  # noqa: A
 def fits(config: Rows, length: int) -> bool:
     """Whether the configuration is worth timing at this length."""
     return length % config.vector == 0 and (
-        config.width // 2 < length <= config.width if config.held else length >= 16384
+        config.width // 2 < length <= config.width if config.held else length >= 4096
     )
 
 

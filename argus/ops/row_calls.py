@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self
 from attrs import frozen
 
 from argus.core.dsl.kernel import Template
-from argus.kernels.rows.configs import choose
+from argus.kernels.rows.configs import Reads, choose
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
 from argus.ops.operands import Tensor, copy_aligned
 from argus.runtime.launch_gate import Unproved
@@ -35,6 +35,8 @@ class Array(Tensor, Protocol):
 class Operator:
     """An operator. operands, results: its kernel's tensors; first the rows. single: results in fp32.
 
+    reads: how its kernel reads long rows.
+
     A tensor is of "rows" of x, of "columns" (one number for each), of "channels" (one number for each, of each group),
     of "each row" (one number for each), of pairs of 32 bits for each row ("pairs"), or "one" number.
     """
@@ -45,6 +47,7 @@ class Operator:
     results: Mapping[str, str]
     single: bool = False
     family: str = ""
+    reads: Reads = "twice"
 
     def template(self, kind: str) -> Template:
         found = getattr(self.module, f"{self.family or self.name}_{kind}")
@@ -100,7 +103,7 @@ def launched(of: Operator, given: tuple[Any, ...], unproved: Unproved, groups: G
     dtype = torch().float32 if of.single else x.dtype
     shapes = [x.shape if place == "rows" else x.shape[:-1] for place in of.results.values()]
     results: list[Result] = [(tuple(shape), dtype) for shape in shapes]
-    template, config = of.template(kind), choose(_SIZES[kind], matrix.length, matrix.whole)
+    template, config = of.template(kind), choose(_SIZES[kind], matrix.length, matrix.whole, of.reads)
     candidate = Candidate(template.name, config, partial(_traced, template, config))
     sizes = (("R", matrix.rows), ("N", matrix.length), *matrix.sizes)
     plan = Plan(results, sizes, (candidate,), partial(_named, of, matrix))

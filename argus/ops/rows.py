@@ -21,14 +21,16 @@ _SOFTMAX = Operator("softmax", softmaxes, _ROWS, {"Y": "rows"})
 _LOG_SOFTMAX = Operator("log_softmax", softmaxes, _ROWS, {"Y": "rows"})
 _RMS_NORM = Operator("rms_norm", norms, _ROWS | _RMS, {"Y": "rows"})
 _RMS_NORM_OF_SUM = Operator("rms_norm", norms, _SUMS | _RMS, _BOTH, family="rms_norm_of_sum")
-_LAYER_NORM = Operator("layer_norm", norms, _ROWS | _LAYER, {"Y": "rows"})
-_LAYER_NORM_OF_SUM = Operator("layer_norm", norms, _SUMS | _LAYER, _BOTH, family="layer_norm_of_sum")
+_LAYER_NORM = Operator("layer_norm", norms, _ROWS | _LAYER, {"Y": "rows"}, reads="thrice")
+_LAYER_NORM_OF_SUM = Operator("layer_norm", norms, _SUMS | _LAYER, _BOTH, family="layer_norm_of_sum", reads="thrice")
 _GROUP = {"W": "channels", "B": "channels", "eps": "one"}
-_GROUP_NORM = Operator("group_norm", group_norms, _ROWS | _GROUP, {"Y": "rows"})
-_SUM = Operator("row_sum", sums, _ROWS, {"Y": "each row"})
-_MEAN = Operator("row_mean", sums, _ROWS, {"Y": "each row"})
-_CUMSUM = Operator("cumsum", scans, _ROWS, {"Y": "rows"})
-_CROSS_ENTROPY = Operator("cross_entropy", sums, _ROWS | {"target": "pairs"}, {"Y": "each row"}, single=True)
+_GROUP_NORM = Operator("group_norm", group_norms, _ROWS | _GROUP, {"Y": "rows"}, reads="thrice")
+_SUM = Operator("row_sum", sums, _ROWS, {"Y": "each row"}, reads="summed")
+_MEAN = Operator("row_mean", sums, _ROWS, {"Y": "each row"}, reads="summed")
+_CUMSUM = Operator("cumsum", scans, _ROWS, {"Y": "rows"}, reads="in order")
+_CROSS_ENTROPY = Operator(
+    "cross_entropy", sums, _ROWS | {"target": "pairs"}, {"Y": "each row"}, single=True, reads="once"
+)
 
 
 def softmax(x: T, *, unproved: Unproved = "refuse") -> T:

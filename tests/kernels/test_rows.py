@@ -13,7 +13,7 @@ from attrs import evolve
 from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.kernels.rows import group_norm, norms, scans, softmax, sums
-from argus.kernels.rows.configs import CONFIGS, LADDERS, choose
+from argus.kernels.rows.configs import CONFIGS, LADDERS, Reads, choose
 from argus.kernels.schedules import rows as schedule
 from argus.kernels.schedules.rows import WARP, Rows
 from argus.language import Template
@@ -87,19 +87,23 @@ def test_the_text_agrees_with_the_interpreter(name: str, cfg: Rows) -> None:
 
 
 @pytest.mark.parametrize("size", [2, 4])
-def test_a_row_of_every_length_has_a_configuration(size: int) -> None:
+@pytest.mark.parametrize("reads", LADDERS)
+def test_a_row_of_every_length_has_a_configuration(size: int, reads: Reads) -> None:
     for length in [*range(1, 2100), 4096, 4097, 8192, 8194, 8196, 65536, 1 << 20]:
-        chosen = CONFIGS[size][choose(size, length)]
+        chosen = CONFIGS[size][choose(size, length, reads=reads)]
         assert length % chosen.vector == 0
         assert not chosen.held or length <= chosen.width
-        assert chosen.vector == max(v for v in LADDERS[size] if length % v == 0)
+        assert chosen.vector == max(v for v in LADDERS[reads][size] if length % v == 0)
         assert chosen.lanes <= WARP or chosen.rows == 1
 
 
 def test_no_longer_row_is_held_than_registers_allow() -> None:
-    for ladder in (ladder for ladders in LADDERS.values() for ladder in ladders.values()):
-        assert all(each.vector * each.steps <= 32 for each in ladder)
-        assert [each.width for each in ladder if each.held] == sorted({each.width for each in ladder if each.held})
+    for ladder in (each for kind in LADDERS.values() for ladders in kind.values() for each in ladders.values()):
+        assert all(each.vector * each.steps <= 32 for _, each in ladder)
+        assert [each.width for _, each in ladder if each.held] == sorted(
+            {each.width for _, each in ladder if each.held}
+        )
+        assert [longest for longest, _ in ladder] == sorted({longest for longest, _ in ladder})
 
 
 EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {

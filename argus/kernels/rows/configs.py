@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import gcd
+from math import gcd, inf
+from typing import Literal
 
 from argus.kernels.config_names import name_of
 from argus.kernels.schedules.rows import WARP, Rows
@@ -15,16 +16,38 @@ _PER_THREAD = 32
 _FEW = 8
 """Elements of a thread, below which more threads share a row."""
 _BLOCK = 4 * WARP
+_MEASURED = 2
+"""The size of elements in bytes for which streams were measured to be better than blocks that hold a row."""
 
 
-def _ladder(vector: int) -> list[Rows]:
-    """The configurations of a vector width, in ascending order of the longest row."""
+Reads = Literal["twice", "thrice", "once", "summed", "in order"]
+"""How often a kernel reads the rows that registers do not hold, or what it reads them once for: a maximum and a sum
+("once"), a sum, or cumulative sums.
+"""
+_STREAMS: dict[Reads, tuple[tuple[int, int, float], ...]] = {
+    "twice": ((4 * _BLOCK, 16, 1 << 14), (4 * _BLOCK, _PER_THREAD, 1 << 15), (8 * _BLOCK, _PER_THREAD, inf)),
+    "thrice": ((4 * _BLOCK, 16, 1 << 15), (8 * _BLOCK, _PER_THREAD, inf)),
+    "once": ((2 * WARP, 16, 1 << 13), (_BLOCK, 16, 1 << 15), (2 * _BLOCK, 16, inf)),
+    "summed": ((4 * _BLOCK, 16, inf),),
+    "in order": ((2 * _BLOCK, _PER_THREAD, inf),),
+}
+"""Threads, elements of a thread at a time, and the longest rows that are read so."""
+
+
+def _ladder(vector: int, reads: Reads, streams: tuple[tuple[int, int, float], ...]) -> list[tuple[float, Rows]]:
+    """The configurations of a vector width with the longest row of each, in ascending order of these."""
     few = max(1, _FEW // vector)
     short = [Rows(_BLOCK, _BLOCK // lanes, vector, few) for lanes in (2, 4, 8, 16, WARP)]
     warps = [Rows(_BLOCK, _BLOCK // WARP, vector, elements // vector) for elements in (16, _PER_THREAD)]
     blocks = [(_BLOCK, 16), (_BLOCK, _PER_THREAD), (2 * _BLOCK, _PER_THREAD)]
     held = [Rows(threads, 1, vector, elements // vector) for threads, elements in blocks]
-    return [*short, *warps, *held, Rows(4 * _BLOCK, 1, vector, max(1, 16 // vector), held=False)]
+    if reads == "once":
+        held = []
+    of_any_length = [
+        (longest, Rows(threads, 1, vector, max(1, elements // vector), held=False))
+        for threads, elements, longest in streams
+    ]
+    return [*((each.width, each) for each in (*short, *warps, *held)), *of_any_length]
 
 
 def _vectors(size: int) -> tuple[int, ...]:
@@ -32,9 +55,15 @@ def _vectors(size: int) -> tuple[int, ...]:
     return tuple(16 // size >> halved for halved in range((16 // size).bit_length()))
 
 
-LADDERS = {size: {vector: _ladder(vector) for vector in _vectors(size)} for size in (2, 4)}
+def _ladders(size: int, reads: Reads) -> dict[int, list[tuple[float, Rows]]]:
+    own: Reads = reads if size == _MEASURED else "summed"
+    return {vector: _ladder(vector, own, _STREAMS[own]) for vector in _vectors(size)}
+
+
+LADDERS = {reads: {size: _ladders(size, reads) for size in (2, 4)} for reads in _STREAMS}
 CONFIGS = {
-    size: {name_of(each): each for ladder in ladders.values() for each in ladder} for size, ladders in LADDERS.items()
+    size: {name_of(each): each for kind in LADDERS.values() for ladder in kind[size].values() for _, each in ladder}
+    for size in (2, 4)
 }
 """The configurations by name, for elements of 2 and of 4 bytes."""
 TYPES = (bf16, f16, f32)
@@ -47,11 +76,11 @@ def row_kernel(name: str, dtype: DType) -> Callable[[Callable[..., None]], Templ
 
 
 @lru_cache(maxsize=1 << 10)
-def choose(size: int, length: int, whole: int | None = None) -> str:
+def choose(size: int, length: int, whole: int | None = None, reads: Reads = "twice") -> str:
     """The configuration for rows of a length, of elements of `size` bytes: the widest access, then the first that holds
-    a row; very long rows are read again for each pass.
+    a row, or is for rows of that length.
 
     whole: a number of elements that accesses divide; by default the length.
     """
-    ladder = LADDERS[size][gcd(length if whole is None else whole, 16 // size)]
-    return name_of(next(each for each in ladder if not each.held or length <= each.width))
+    ladder = LADDERS[reads][size][gcd(length if whole is None else whole, 16 // size)]
+    return name_of(next(each for longest, each in ladder if length <= longest))

@@ -117,7 +117,7 @@ def _group_norm(torch: Any, of: Arrays) -> Any:  # noqa: ANN401 reason: untyped
     groups, channels = of["W"].shape
     samples = of["X"].shape[0] // groups
     x = of["X"].view(samples, groups * channels, -1)
-    return torch.nn.functional.group_norm(x, groups, of["W"].flatten(), of["B"].flatten(), EPS).view(of["X"].shape)
+    return torch.group_norm(x, groups, of["W"].flatten(), of["B"].flatten(), EPS).view(of["X"].shape)
 
 
 def _layer_norm(torch: Any, x: Any, of: Arrays) -> Any:  # noqa: ANN401 reason: untyped

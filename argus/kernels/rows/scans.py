@@ -1,35 +1,26 @@
 """Cumulative sums of rows."""
 
-# Reason: an extent in quotes is an extent.
-
-from __future__ import annotations
+# Without `from __future__ import annotations`: those that name a type are evaluated where they stand.
 
 from argus.kernels.rows import formulas
-from argus.kernels.rows.configs import CONFIGS
+from argus.kernels.rows.configs import TYPES, row_kernel
 from argus.kernels.rows.formulas import elements
 from argus.kernels.schedules.rows import Block, Rows
-from argus.language import Tensor, assert_equals, bf16, f16, f32, kernel
+from argus.language import DType, Template, Tensor, assert_equals
 
 
-def cumsum(X: Tensor, Y: Tensor, cfg: Rows) -> None:
+def cumsum(dtype: DType) -> Template:
     """Y[r, n] = the sum of X[r, j] over j <= n, in f32 before it is stored."""
-    R, N = X.shape
-    block = Block(cfg, R, N, cfg.in_order)
-    x = block.rows(X)
-    block.each_prefix(x, lambda chunk, sums: block.store(sums, Y, chunk))
-    assert_equals(Y, formulas.cumulative_sum(elements(X)))
+
+    @row_kernel("cumsum", dtype)
+    def made(X: Tensor["R N", dtype], Y: Tensor["R N", dtype], *, cfg: Rows) -> None:
+        R, N = X.shape
+        block = Block(cfg, R, N, cfg.in_order)
+        x = block.rows(X)
+        block.each_prefix(x, lambda chunk, sums: block.store(sums, Y, chunk))
+        assert_equals(Y, formulas.cumulative_sum(elements(X)))
+
+    return made
 
 
-@kernel(configs=CONFIGS[2])
-def cumsum_bf16(X: Tensor["R N", bf16], Y: Tensor["R N", bf16], *, cfg: Rows) -> None:
-    cumsum(X, Y, cfg)
-
-
-@kernel(configs=CONFIGS[2])
-def cumsum_f16(X: Tensor["R N", f16], Y: Tensor["R N", f16], *, cfg: Rows) -> None:
-    cumsum(X, Y, cfg)
-
-
-@kernel(configs=CONFIGS[4])
-def cumsum_f32(X: Tensor["R N", f32], Y: Tensor["R N", f32], *, cfg: Rows) -> None:
-    cumsum(X, Y, cfg)
+cumsum_bf16, cumsum_f16, cumsum_f32 = map(cumsum, TYPES)

@@ -141,7 +141,14 @@ def test_an_access_lies_in_one_channel() -> None:
 
 def test_a_repeated_call_with_other_groups_is_another(launches: Launches, monkeypatch: pytest.MonkeyPatch) -> None:
     x, taken = rows(2, 12, 8), module.launch
-    monkeypatch.setattr(module, "launch", lambda *given: (taken(*given)[0], lambda *_: "again"))
+
+    def again(*_: object) -> str:
+        return "again"
+
+    def launch(*given: Any) -> tuple[Any, Callable[..., str]]:  # noqa: ANN401 reason: as the operator gives them
+        return taken(*given)[0], again
+
+    monkeypatch.setattr(module, "launch", launch)
     assert [operators.group_norm(x, each) for each in (4, 4, 3)] == ["Y", "again", "Y"]
     assert [dict(plan.sizes)["G"] for plan, _ in launches] == [4, 3]
 

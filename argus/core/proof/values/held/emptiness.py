@@ -9,7 +9,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Cond, Index, Sym, Symbol
+from argus.core.index import Cmp, Cond, Index, Sym, Symbol
 from argus.core.proof.values.held.terms import replaced
 from argus.core.values.expr import (
     Choose,
@@ -214,7 +214,9 @@ def _places(pattern: Expr, of: Expr) -> Iterator[tuple[Index, Index]]:
         case Fn(name=one, args=a), Fn(name=other, args=b) if one == other:
             for x, y in zip(a, b, strict=True):
                 yield from _places(x, y)
-        case Choose(then=a, other=b), Choose(then=c, other=d):
+        case Choose(test=one, then=a, other=b), Choose(test=other, then=c, other=d):
+            if isinstance(one, Cmp) and isinstance(other, Cmp):
+                yield algebra.sub(one.right, one.left), algebra.sub(other.right, other.left)
             yield from _places(a, c)
             yield from _places(b, d)
         case Reduce(body=a), Reduce(body=b):

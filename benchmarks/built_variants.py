@@ -7,6 +7,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,19 @@ def options(description: str | None, folder: Path, rounds: int, checked: int) ->
     first, _, _ = (description or "").partition("\n")
     parser = argparse.ArgumentParser(description=first)
     parser.add_argument("part", choices=("build", "run"))
-    parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="only these variants")
+    parser.add_argument(
+        "--names", type=lambda text: text.split(","), default=[], help="only these variants; * stands for any text"
+    )
     parser.add_argument("--unproved", action="store_true", help="build without verifying, for experiments")
     parser.add_argument("--out", type=Path, default=folder)
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--checked", type=int, default=checked, help="random shapes to check each variant on")
     parser.add_argument("--most", type=int, default=None, help="time only so many shapes")
     return parser
+
+
+def _is_chosen(name: str, chosen: argparse.Namespace) -> bool:
+    return not chosen.names or any(fnmatch(name, each) for each in chosen.names)
 
 
 def build(chosen: argparse.Namespace, folder: Path, variants: Mapping[str, Traced]) -> int:
@@ -47,7 +54,7 @@ def build(chosen: argparse.Namespace, folder: Path, variants: Mapping[str, Trace
 
     failed = 0
     for name, traced in variants.items():
-        if chosen.names and name not in chosen.names:
+        if not _is_chosen(name, chosen):
             continue
         shutil.rmtree(folder / name, ignore_errors=True)
         made, said = traced(), "not verified"
@@ -84,7 +91,7 @@ def run(
     torch.cuda.init()
     torch.zeros(1, device="cuda")
     places = {path.parent.name: path for path in sorted(folder.glob("*/*.json"))}
-    loaded = {name: load(path) for name, path in places.items() if not chosen.names or name in chosen.names}
+    loaded = {name: load(path) for name, path in places.items() if _is_chosen(name, chosen)}
     print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}), flush=True)
     good = {name: each for name, each in loaded.items() if is_right(torch, name, each, chosen.checked)}
     rows = timed(torch, good)

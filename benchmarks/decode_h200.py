@@ -21,7 +21,7 @@ from typing import Any
 import built_variants
 from attrs import frozen
 
-from argus.kernels.decode import CONFIGS, FAMILIES
+from argus.kernels.decode import FAMILIES
 from argus.kernels.schedules.decode import Decode
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "decode_h200"
@@ -69,19 +69,26 @@ class Shape:
 
 
 def shapes() -> list[Shape]:
+    one = [Shape(b, t << 10) for t in (2, 8, 32, 128) for b in (1, 8, 32, 128)]
+    tokens = [Shape(b, t << 10, s) for b, t in ((8, 8), (32, 8), (8, 32)) for s in (2, 4, 8, 16)]
     pages = [Shape(b, t << 10, page=page) for page in (64, 128) for b, t in ((1, 8), (8, 32), (32, 8))]
-    return [Shape(b, t << 10) for t in (2, 8, 32, 128) for b in (1, 8, 32, 128)] + pages
+    return one + tokens + pages + [Shape(8, 8 << 10, H=128), Shape(8, 8 << 10, D=64)]
 
 
-def variants() -> dict[str, Decode]:
-    """The shipped configurations, by name."""
-    return dict(CONFIGS)
+def variants() -> dict[str, tuple[str, Decode]]:
+    """The type and the configuration of each that is shipped, by a name of both."""
+    return {
+        f"{dtype.removeprefix('torch.')}_{width}_{name}": (dtype, config)
+        for dtype, widths in FAMILIES.items()
+        for width, template in widths.items()
+        for name, config in template.configs.items()
+    }
 
 
 def build(chosen: argparse.Namespace) -> int:
-    return built_variants.build(
-        chosen, FOLDER, {name: partial(FAMILIES["torch.bfloat16"].trace, name) for name in variants()}
-    )
+    every = variants().items()
+    made = {name: partial(FAMILIES[dtype][config.width].instance, config, name) for name, (dtype, config) in every}
+    return built_variants.build(chosen, FOLDER, made)
 
 
 # -- on the GPU ----------------------------------------------------------------------------------------------
@@ -98,11 +105,12 @@ class Operands:
     lengths: Any
 
 
-def takes(config: Decode, shape: Shape) -> bool:
+def takes(dtype: str, config: Decode, shape: Shape) -> bool:
     heads = shape.H // shape.G
-    right = (config.page, config.width) == (shape.page, shape.D)
+    right = dtype == "torch.bfloat16" and (config.page, config.width) == (shape.page, shape.D)
     fits = config.heads >= heads > config.heads // 2 and config.tokens >= shape.S
-    return right and fits and config.causal == (shape.S > 1)
+    enough = 64 <= shape.B * shape.G * -(-shape.T // (config.bn * config.blocks)) <= 1 << 12
+    return right and fits and enough and config.causal == (shape.S > 1)
 
 
 def guarded(torch: Any, extents: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
@@ -174,11 +182,12 @@ def errors(torch: Any, program: Any, shape: Shape, given: Operands, *, causal: b
     return (o.double() - wanted).abs().max().item(), off.abs().max().item()
 
 
-def random_operands(torch: Any, shape: Shape, random: Random) -> Operands:  # noqa: ANN401 reason: untyped
+def random_operands(torch: Any, dtype: str, shape: Shape, random: Random) -> Operands:  # noqa: ANN401 reason: untyped
     """Random lengths, some of them 0 or too long, and random pages, some of them out of bounds."""
     pool = random.randint(1, 3 * shape.pages)
-    q = torch.randn((shape.B, shape.H, shape.S, shape.D), device="cuda", dtype=torch.bfloat16)
-    k, v = (torch.randn((pool, shape.page, shape.G, shape.D), device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    kind = getattr(torch, dtype.removeprefix("torch."))
+    q = torch.randn((shape.B, shape.H, shape.S, shape.D), device="cuda", dtype=kind)
+    k, v = (torch.randn((pool, shape.page, shape.G, shape.D), device="cuda", dtype=kind) for _ in range(2))
     table = torch.randint(-1, pool + 1, (shape.B, shape.pages), device="cuda", dtype=torch.int32)
     most = shape.pages * shape.page
     lengths = [random.choice((0, 1, most, most + 5, random.randint(1, most))) for _ in range(shape.B)]
@@ -186,14 +195,14 @@ def random_operands(torch: Any, shape: Shape, random: Random) -> Operands:  # no
 
 
 def is_right(torch: Any, name: str, program: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
-    config, random = variants()[name], Random(name)  # noqa: S311 reason: a seed makes the shapes repeatable
+    (dtype, config), random = variants()[name], Random(name)  # noqa: S311 reason: a seed makes the shapes repeatable
     worst, bad = [0.0, 0.0], list[str]()
     for _ in range(count):
         heads, groups = random.randint(config.heads // 2 + 1, config.heads), random.randint(1, 4)
         tokens = random.randint(1, config.tokens) if config.causal else 1
         keys = random.choice((1, config.page, 1000, random.randint(1, 4000)))
         shape = Shape(random.randint(1, 4), keys, tokens, heads * groups, groups, config.width, config.page)
-        found = errors(torch, program, shape, random_operands(torch, shape, random), causal=config.causal)
+        found = errors(torch, program, shape, random_operands(torch, dtype, shape, random), causal=config.causal)
         worst = [max(pair) for pair in zip(worst, found, strict=True)]
         if not (found[0] <= CLOSE and found[1] <= CLOSE_LSE):
             bad.append(f"{shape}: {found}")
@@ -267,12 +276,13 @@ def timed(
     lists: dict[str, Sequence[Callable[[], object]]] = {
         name: bound(torch, program, shape, given, (o, lse))
         for name, program in programs.items()
-        if takes(variants()[name], shape)
+        if takes(*variants()[name], shape)
     }
     if not lists:
         return []
     own = tuple(lists)
-    lists |= peers(shape, given)
+    if shape.S == 1:  # peers lack this mask
+        lists |= peers(shape, given)
     graphs = {name: graph_of(torch, calls, shape.calls) for name, calls in lists.items()}
     ready = {name: graph for name, graph in graphs.items() if not isinstance(graph, str)}
     times: dict[str, list[float]] = {name: [] for name in ready}

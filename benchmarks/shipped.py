@@ -77,9 +77,8 @@ def shipped() -> Iterator[Shipped]:
     for name, template in families():
         whole = template.function.__module__
         module = whole.rpartition(".")[2]
-        if module not in ("attention", "windowed_attention", "packed_attention", "decode") and not whole.startswith(
-            "argus.kernels.rows."
-        ):
+        apart = ("attention", "windowed_attention", "packed_attention")
+        if module not in apart and not whole.startswith("argus.kernels.rows."):
             yield from (Shipped(module, name, config, template) for config in template.configs)
 
 

@@ -14,7 +14,7 @@ from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.text import hip_text
 from argus.emit.names import assign_names
 from argus.interp.interpret import interpret
-from argus.kernels.decode import parts_bf16
+from argus.kernels.decode import FAMILIES
 from argus.kernels.schedules.decode import Decode
 from argus.verifier.loader import load
 from tests.emit import host
@@ -106,7 +106,9 @@ def test_the_report_is_that_of_the_kernel_and_not_of_its_guard(tmp_path: Path) -
 
 
 def test_on_hopper_an_integer_is_read_once_and_before_the_wait_for_what_it_selects() -> None:
-    text = cuda_text(parts_bf16.instance(Decode(page=16, causal=False), "pages")).text
+    text = cuda_text(
+        FAMILIES["torch.bfloat16"][128].instance(Decode(page=16, causal=False), "pages").launches[0].kernel
+    ).text
     role = text.partition("// load")[2]
     reads, waits = (role.find(each) for each in ("const int integer1 = table_[", "await_parity("))
 

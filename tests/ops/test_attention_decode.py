@@ -39,11 +39,13 @@ def tensor(*shape: int, dtype: str = "torch.bfloat16") -> Pages:
     return Pages(np.zeros(shape, np.int32 if dtype == "torch.int32" else np.uint16), dtype)
 
 
-def operands(size: int = 16, heads: int = 8, groups: int = 2) -> dict[str, Pages]:
-    pages = [tensor(9, size, groups, WIDTH) for _ in range(2)]
+def operands(
+    size: int = 16, heads: int = 8, groups: int = 2, tokens: int = 1, width: int = WIDTH, dtype: str = "torch.bfloat16"
+) -> dict[str, Pages]:
+    pages = [tensor(9, size, groups, width, dtype=dtype) for _ in range(2)]
     integers = tensor(3, 40, dtype="torch.int32"), tensor(3, dtype="torch.int32")
     names = ("q", "k_pages", "v_pages", "page_table", "lengths")
-    return dict(zip(names, (tensor(3, heads, 1, WIDTH), *pages, *integers), strict=True))
+    return dict(zip(names, (tensor(3, heads, tokens, width, dtype=dtype), *pages, *integers), strict=True))
 
 
 @pytest.fixture
@@ -76,8 +78,8 @@ def test_groups_of_heads_and_pages_are_views(plans: list[tuple[Plan, tuple[Any, 
     assert [each.shape for each in decode(**given, return_lse=True, scale=0.5)] == [(3, 8, 1, WIDTH), (3, 8, 1)]
 
     (plan, passed), (_, others) = plans
-    assert dict(plan.sizes) == {"B": 3, "G": 2, "R": 4, "S": 1, "D": WIDTH, "P": 9, "C": 16, "N": 40}
-    assert [each.config for each in plan.candidates] == [choose(16, 640, 6)]
+    assert dict(plan.sizes) == {"B": 3, "G": 2, "R": 4, "S": 1, "P": 9, "C": 16, "N": 40}
+    assert [each.config for each in plan.candidates] == [choose(16, 640, 6, 4, 1)]
     assert plan.strided == ("K", "V")
     assert [each.shape for each in passed[:3]] == [(3, 2, 4, 1, WIDTH), (9, 2, 16, WIDTH), (9, 2, 16, WIDTH)]
     assert all(np.shares_memory(made.array, given[name].array) for name, made in zip(given, passed, strict=False))
@@ -86,10 +88,39 @@ def test_groups_of_heads_and_pages_are_views(plans: list[tuple[Plan, tuple[Any, 
         assert operand.array == pytest.approx([scale / log(2)])
 
 
+@pytest.mark.parametrize(
+    ("tokens", "heads", "width", "dtype", "config"),
+    [
+        (2, 8, 64, "torch.bfloat16", "page_16_blocks_2_tokens_8"),
+        (9, 16, 128, "torch.float16", "page_16_blocks_2_tokens_16"),
+        (1, 32, 128, "torch.bfloat16", "page_16_blocks_2_heads_16"),
+        (4, 18, 128, "torch.bfloat16", "page_16_blocks_2_heads_16_tokens_4"),
+        (5, 32, 64, "torch.float16", "page_16_blocks_2_heads_16_tokens_8"),
+    ],
+)
+def test_tokens_heads_and_types_choose_the_kernel(
+    tokens: int, heads: int, width: int, dtype: str, config: str, plans: list[tuple[Plan, tuple[Any, ...]]]
+) -> None:
+    given = operands(heads=heads, tokens=tokens, width=width, dtype=dtype)
+
+    assert [each.shape for each in decode(**given, return_lse=True)] == [(3, heads, tokens, width), (3, heads, tokens)]
+
+    ((plan, passed),) = plans
+    assert [(each.family, each.config) for each in plan.candidates] == [(f"decode_{width}_{dtype}", config)]
+    assert passed[0].shape == (3, 2, heads // 2, tokens, width)
+    assert passed[5].array == pytest.approx([1 / sqrt(width) / log(2)])
+    traced, module_name = plan.candidates[0].traced()
+    assert traced.name == f"decode_{config}"
+    assert module_name == "argus.kernels.decode"
+    assert {each.dtype.name for each in traced.parameters if each.name in "QKVO"} == {
+        {"torch.bfloat16": "bf16", "torch.float16": "f16"}[dtype]
+    }
+
+
 @pytest.mark.parametrize(("pairs", "keys", "blocks"), [(8, 2048, 2), (8, 8192, 8), (64, 8192, 64), (1024, 2048, 64)])
 def test_parts_are_as_long_as_the_processors_allow(pairs: int, keys: int, blocks: int) -> None:
-    assert choose(64, keys, pairs) == f"page_64_blocks_{blocks}"
-    assert choose(64, keys, pairs) in CONFIGS
+    assert choose(64, keys, pairs, 8, 1) == f"page_64_blocks_{blocks}"
+    assert {choose(64, keys, pairs, heads, 1) for heads in (8, 16)} <= CONFIGS[WIDTH].keys()
 
 
 def test_a_scale_is_made_before_a_graph_is_captured(plans: list[tuple[Plan, tuple[Any, ...]]]) -> None:
@@ -107,14 +138,18 @@ Change = Callable[[dict[str, Pages]], dict[str, Any]]
 CASES: list[tuple[Change, str]] = [
     (lambda _: {"q": np.zeros(3)}, "`q` is not a torch tensor"),
     (lambda of: {"v_pages": evolve(of["v_pages"], dtype="torch.float16")}, "`v_pages` expects torch.bfloat16"),
+    (lambda of: {"q": evolve(of["q"], dtype="torch.float32")}, "`q` expects torch.bfloat16 or torch.float16"),
     (lambda of: {"lengths": evolve(of["lengths"], dtype="torch.int64")}, "`lengths` expects torch.int32"),
     (lambda of: {"lengths": evolve(of["lengths"], device=Card(1))}, "`lengths` is on"),
     (lambda of: {"k_pages": evolve(of["k_pages"], requires_grad=True)}, "`k_pages` requires a gradient"),
     (lambda _: {"q": tensor(3, 8, WIDTH)}, "`q` expects 4 axes, found 3"),
-    (lambda _: {"q": tensor(3, 8, 2, WIDTH)}, r"expected \(B, H, 1, 128\)"),
-    (lambda _: {"q": tensor(3, 8, 1, 64)}, r"expected \(B, H, 1, 128\)"),
+    (lambda _: {"q": tensor(3, 8, 17, WIDTH)}, "17 tokens of `q`"),
+    (lambda _: {"q": tensor(3, 18, 9, WIDTH)}, "9 tokens of `q`"),
+    (lambda _: {"q": tensor(3, 8, 0, WIDTH)}, r"expected \(B, H, S, 64 or 128\)"),
+    (lambda _: {"q": tensor(3, 8, 1, 96)}, r"expected \(B, H, S, 64 or 128\)"),
+    (lambda _: {"q": tensor(3, 8, 1, 64)}, r"`k_pages` is \(9, 16, 2, 128\)"),
     (lambda _: {"q": tensor(3, 7, 1, WIDTH)}, "7 heads of `q` for 2 of `k_pages`"),
-    (lambda _: {"q": tensor(3, 18, 1, WIDTH)}, "18 heads of `q` for 2 of `k_pages`"),
+    (lambda _: {"q": tensor(3, 34, 1, WIDTH)}, "34 heads of `q` for 2 of `k_pages`"),
     (lambda of: {"q": of["q"].transpose(0, 1)}, "`q` has strides"),
     (lambda of: {"k_pages": evolve(of["k_pages"], shift=2)}, "`k_pages` has strides"),
     (lambda _: {"k_pages": tensor(9, 16, 2, WIDTH).transpose(1, 3)}, "`k_pages` has strides"),

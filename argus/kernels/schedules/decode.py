@@ -47,12 +47,8 @@ from argus.language import (
 _LN_2 = log(2.0)
 _ROWS = 64
 """Rows of a warpgroup."""
-_FLOOR = -(2.0**96)
-"""A lower bound of the maxima that sums are relative to: a finite one, as a token may see no key of a part."""
 _UNROLLED = 8
 """Parts whose loads the merge issues at a time."""
-LARGEST_SCALE = 2.0**30
-"""Below it, the floor times log2(e) times the scale is finite."""
 
 
 @frozen
@@ -82,11 +78,6 @@ class Decode:
     def tokens(self) -> int:
         """Tokens of a sequence, at most."""
         return _ROWS * self.warpgroups // self.heads
-
-    @property
-    def floor(self) -> float:
-        """What maxima begin with: a finite number where a token may see no key of a part."""
-        return _FLOOR if self.causal else -inf
 
     def parts(self, pages: Int) -> Int:
         """The number of parts that so many pages are."""
@@ -150,9 +141,9 @@ def decode_parts(Q: Tensor, cache: Cache, scale: Tensor, results: tuple[Tensor, 
     Q: (sequences, groups, heads, tokens, elements). results: (sequences, groups, tokens, parts, heads), the first with
     elements.
     """
-    (B, G, R, S, D), (P, _, C, _), N = Q.shape, cache.K.shape, cache.table.shape[1]
+    (B, G, R, S, _), (P, _, C, _), N = Q.shape, cache.K.shape, cache.table.shape[1]
     width, bn, kind, Z = cfg.width, cfg.bn, Q.dtype, results[0].shape[3]
-    assume(R >= 1, cfg.heads >= R, S >= 1, cfg.tokens >= S, N >= 1, P >= 1, eq(C, cfg.page), eq(D, width))
+    assume(R >= 1, cfg.heads >= R, S >= 1, cfg.tokens >= S, N >= 1, P >= 1, eq(C, cfg.page))
     assume(eq(results[0].shape[4], cfg.heads))
     assume(N < 1 << 20, G < 1 << 16, B < 1 << 16, P * G < 1 << 40, cfg.parts(N) <= Z)
     ring = Ring(cfg.stages, k=shared(kind, (bn, width), swizzle=128), v=shared(kind, (bn, width), swizzle=128))
@@ -168,7 +159,7 @@ def decode_parts(Q: Tensor, cache: Cache, scale: Tensor, results: tuple[Tensor, 
         token = _ROWS // cfg.heads * wg  # the first of this warpgroup
         rows = Q[b, g].gather((_ROWS, width), lambda r, d: (r % cfg.heads, token + r // cfg.heads, d))
         q = load(rows, qk.A.tiled(k=width), edge=0)
-        top[:], sums[:], out[:] = cfg.floor, 0.0, 0.0
+        top[:], sums[:], out[:] = -inf, 0.0, 0.0
         for i in loop(low, high):
             slot = ring.wait()
             mma(qk, scores, q, slot.k, init=True)
@@ -176,8 +167,9 @@ def decode_parts(Q: Tensor, cache: Cache, scale: Tensor, results: tuple[Tensor, 
             r, j = scores.index
             x = where(i * bn + j < seen(cfg, length, S, token + r // cfg.heads), scores, -inf)
             now = maximum(top, x.max(1))
-            rescale = exp2((top - now) * c)
-            e = exp2(fma(x, c, now * -c))
+            guard = where(now == -inf, 0.0, now) if cfg.causal else now  # for subtractions only
+            rescale = exp2((top - guard) * c)
+            e = exp2(fma(x, c, guard * -c))
             sums[:] = sums * rescale + e.sum(1, within=thread)
             top[:] = now
             weights[:] = e.to(kind)
@@ -215,18 +207,19 @@ def decode_merge(
     (values, tops, sums), (O, LSE) = parts, results  # noqa: E741 reason: the output's name in every paper
     (B, G, R, S, _), Z, of = O.shape, values.shape[3], cfg.of
     assume(R >= 1, of.heads >= R, S >= 1, of.tokens >= S, G < 1 << 16, B < 1 << 16, B * G < 1 << 24)
-    assume(Z < 1 << 16, eq(values.shape[4], of.heads), eq(values.shape[5], of.width))
+    assume(Z < 1 << 16, eq(values.shape[4], of.heads))
     s, g, b = block_id((S, G, B))
     by = spread((of.heads, of.width), threads=cfg.threads, vector=4)
     rows, row, tile = by.axis(0), ((of.heads,), (0,)), ((of.heads, of.width), (0, 0))
     top, weights, out = registers(f32, rows), registers(f32, rows), registers(f32, by)
     c = maximum(load(scale.gather((of.heads,), lambda _: (0,)), rows), LEAST_SCALE)
     count = ceil_div(ceil_div(length_of(lengths, b, Z * of.blocks * of.bn), of.bn), of.blocks)
-    top[:], weights[:], out[:] = of.floor, 0.0, 0.0
+    top[:], weights[:], out[:] = -inf, 0.0, 0.0
     for z in loop(count, unroll=_UNROLLED):
         top[:] = maximum(top, load(tops[b, g, s, z].tile(*row), rows))
+    guard = where(top == -inf, 0.0, top) if of.causal else top
     for z in loop(count, unroll=_UNROLLED):
-        w = exp2((load(tops[b, g, s, z].tile(*row), rows) - top) * c)
+        w = exp2((load(tops[b, g, s, z].tile(*row), rows) - guard) * c)
         weights[:] = weights + w * load(sums[b, g, s, z].tile(*row), rows)
         out[:] = out + w * load(values[b, g, s, z].tile(*tile), by)
     copy((log2(weights) + top * c) * _LN_2, LSE[b, g, :, s].tile(*row), edge=0)

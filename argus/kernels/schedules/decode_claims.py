@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from attrs import frozen
@@ -14,7 +15,7 @@ from argus.language import Bool, Int, Tensor, assert_equals, ceil_div, exp2, log
 
 @frozen
 class Claims:
-    """The outputs of sequences with at least one key, and at most as many as the table has slots for.
+    """The outputs of sequences of at most as many keys as the table has slots for.
 
     Keys are counted in runs of `run` keys of one page: blocks of bn, where a page has more.
     """
@@ -30,7 +31,7 @@ class Claims:
 
     def state(self, O: Tensor, LSE: Tensor) -> None:  # noqa: E741 reason: the output's name in every paper
         """O is the mean of the values of the keys that a token sees, by the exponentials of their scores; LSE is the
-        logarithm of the sum of these.
+        logarithm of the sum of these. Of a token that sees no key, 0 and -inf.
         """
 
         def mean(b: Int, g: Int, r: Int, s: Int, e: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
@@ -42,12 +43,21 @@ class Claims:
         def logarithm(b: Int, g: Int, r: Int, s: Int) -> Any:  # noqa: ANN401 reason: as above
             return log(self._weights(b, g, r, s))
 
-        assert_equals(O, mean, where=lambda b, g, r, s, e: self._has_keys(b))  # noqa: ARG005 reason: coordinates
-        assert_equals(LSE, logarithm, where=lambda b, g, r, s: self._has_keys(b))  # noqa: ARG005 reason: as above
+        # ruff: noqa: ARG005 reason: coordinates
+        assert_equals(O, mean, where=lambda b, g, r, s, e: self._sees(b, s))
+        assert_equals(LSE, logarithm, where=lambda b, g, r, s: self._sees(b, s))
+        assert_equals(O, lambda b, g, r, s, e: 0, where=lambda b, g, r, s, e: self._sees_none(b, s))
+        assert_equals(LSE, lambda b, g, r, s: -inf, where=lambda b, g, r, s: self._sees_none(b, s))
 
-    def _has_keys(self, b: Int) -> Bool:
-        length = scalar(self.cache.lengths[b])
-        return (length >= 1) & (length <= self.cache.table.shape[1] * self.cfg.page)
+    def _sees(self, b: Int, s: Int) -> Bool:
+        """Whether a token sees keys, of a sequence that the table has slots for."""
+        return (self._seen(b, s) >= 1) & (scalar(self.cache.lengths[b]) <= self.cache.table.shape[1] * self.cfg.page)
+
+    def _sees_none(self, b: Int, s: Int) -> Bool:
+        return (self._seen(b, s) <= 0) & (scalar(self.cache.lengths[b]) <= self.cache.table.shape[1] * self.cfg.page)
+
+    def _seen(self, b: Int, s: Int) -> Int:
+        return seen(self.cfg, scalar(self.cache.lengths[b]), self.Q.shape[3], s)
 
     def _weights(self, b: Int, g: Int, r: Int, s: Int) -> Any:  # noqa: ANN401 reason: as above
         return self._over_keys(b, s, lambda first, m: self._weight(b, g, r, s, first, m))
@@ -66,8 +76,8 @@ class Claims:
 
     def _over_keys(self, b: Int, s: Int, of: Callable[[Int, Int], Any]) -> Any:  # noqa: ANN401 reason: as above
         """The total over the keys that a token sees, of the first key of each run and the key's number in it."""
-        bn, run, length = self.cfg.bn, self.run, scalar(self.cache.lengths[b])
-        count, blocks = seen(self.cfg, length, self.Q.shape[3], s), ceil_div(length, bn)
+        bn, run = self.cfg.bn, self.run
+        count, blocks = self._seen(b, s), ceil_div(scalar(self.cache.lengths[b]), bn)
 
         def whole(i: Int, m: Int) -> Any:  # noqa: ANN401 reason: as above
             return of(i * bn, m)

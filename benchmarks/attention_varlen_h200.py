@@ -22,7 +22,8 @@ from typing import Any
 
 from attrs import frozen
 
-from argus.kernels.packed_attention import CONFIGS, FAMILIES
+from argus.kernels.packed_attention import CONFIGS
+from argus.ops.attention_varlen import FAMILIES
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "attention_varlen_h200"
 ROUNDS, CHECKED = 7, 120

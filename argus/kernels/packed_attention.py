@@ -1,13 +1,12 @@
 """Attention forward on Hopper of sequences of any lengths, stored back to back."""
 
-# ruff: noqa: UP037
-# Reason: an extent in quotes is an extent.
+# Without `from __future__ import annotations`: those that name a width and a type are evaluated where they stand.
 
-from __future__ import annotations
+from collections.abc import Mapping
 
 from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper
 from argus.kernels.schedules.attention_packed import PackedAttention
-from argus.language import Int, Tensor, bf16, f16, f32, i32, kernel
+from argus.language import DType, Int, Template, Tensor, bf16, f16, f32, i32, kernel
 
 CONFIGS = {
     64: {
@@ -22,84 +21,34 @@ CONFIGS = {
 """The configurations by head dimension."""
 
 
-@kernel(configs=CONFIGS[64])
-def packed_64(
-    Q: Tensor["H S 64", bf16],
-    K: Tensor["G T 64", bf16],
-    V: Tensor["G T 64", bf16],
-    O: Tensor["S H 64", bf16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["H S", f32],
-    scale: Tensor["1", f32],
-    starts_q: Tensor["N", i32],
-    starts_k: Tensor["N", i32],
-    *,
-    sequences: Int,
-    longest: Int,
-    cfg: AttentionHopper,
-) -> None:
-    problem = PackedAttention(Q, K, V, O, LSE, scale, starts_q, starts_k, sequences, longest, cfg.causal)
-    attention_hopper(problem, cfg)
+def family(width: int, dtype: DType, name: str) -> Template:
+    """The kernel for heads of so many elements of this type."""
+
+    @kernel(configs=CONFIGS[width], name=name)
+    def packed(
+        Q: Tensor[f"H S {width}", dtype],
+        K: Tensor[f"G T {width}", dtype],
+        V: Tensor[f"G T {width}", dtype],
+        O: Tensor[f"S H {width}", dtype],  # noqa: E741 reason: the output's name in every paper
+        LSE: Tensor["H S", f32],
+        scale: Tensor["1", f32],
+        starts_q: Tensor["N", i32],
+        starts_k: Tensor["N", i32],
+        *,
+        sequences: Int,
+        longest: Int,
+        cfg: AttentionHopper,
+    ) -> None:
+        problem = PackedAttention(Q, K, V, O, LSE, scale, starts_q, starts_k, sequences, longest, cfg.causal)
+        attention_hopper(problem, cfg)
+
+    return packed
 
 
-@kernel(configs=CONFIGS[128])
-def packed_128(
-    Q: Tensor["H S 128", bf16],
-    K: Tensor["G T 128", bf16],
-    V: Tensor["G T 128", bf16],
-    O: Tensor["S H 128", bf16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["H S", f32],
-    scale: Tensor["1", f32],
-    starts_q: Tensor["N", i32],
-    starts_k: Tensor["N", i32],
-    *,
-    sequences: Int,
-    longest: Int,
-    cfg: AttentionHopper,
-) -> None:
-    problem = PackedAttention(Q, K, V, O, LSE, scale, starts_q, starts_k, sequences, longest, cfg.causal)
-    attention_hopper(problem, cfg)
-
-
-@kernel(configs=CONFIGS[64])
-def packed_64_f16(
-    Q: Tensor["H S 64", f16],
-    K: Tensor["G T 64", f16],
-    V: Tensor["G T 64", f16],
-    O: Tensor["S H 64", f16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["H S", f32],
-    scale: Tensor["1", f32],
-    starts_q: Tensor["N", i32],
-    starts_k: Tensor["N", i32],
-    *,
-    sequences: Int,
-    longest: Int,
-    cfg: AttentionHopper,
-) -> None:
-    problem = PackedAttention(Q, K, V, O, LSE, scale, starts_q, starts_k, sequences, longest, cfg.causal)
-    attention_hopper(problem, cfg)
-
-
-@kernel(configs=CONFIGS[128])
-def packed_128_f16(
-    Q: Tensor["H S 128", f16],
-    K: Tensor["G T 128", f16],
-    V: Tensor["G T 128", f16],
-    O: Tensor["S H 128", f16],  # noqa: E741 reason: the output's name in every paper
-    LSE: Tensor["H S", f32],
-    scale: Tensor["1", f32],
-    starts_q: Tensor["N", i32],
-    starts_k: Tensor["N", i32],
-    *,
-    sequences: Int,
-    longest: Int,
-    cfg: AttentionHopper,
-) -> None:
-    problem = PackedAttention(Q, K, V, O, LSE, scale, starts_q, starts_k, sequences, longest, cfg.causal)
-    attention_hopper(problem, cfg)
-
-
-FAMILIES = {
-    "torch.bfloat16": {64: packed_64, 128: packed_128},
-    "torch.float16": {64: packed_64_f16, 128: packed_128_f16},
+packed_64, packed_64_f16 = family(64, bf16, "packed_64"), family(64, f16, "packed_64_f16")
+packed_128, packed_128_f16 = family(128, bf16, "packed_128"), family(128, f16, "packed_128_f16")
+FAMILIES: Mapping[DType, Mapping[int, Template]] = {
+    bf16: {64: packed_64, 128: packed_128},
+    f16: {64: packed_64_f16, 128: packed_128_f16},
 }
-"""The kernel families by torch's name of the element type and head dimension."""
+"""The kernels by type and head dimension."""

@@ -8,12 +8,16 @@ from math import inf
 from typing import Literal, Protocol, Self, overload
 
 from argus.core.dsl.kernel import Template
-from argus.kernels.packed_attention import FAMILIES
+from argus.kernels.packed_attention import FAMILIES as KERNELS
+from argus.language import bf16, f16
 from argus.ops.attention_options import check_operand, factors, refuse
 from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
 from argus.ops.operands import Tensor
 from argus.runtime.cuda.guards import Promises
 from argus.runtime.launch_gate import Unproved
+
+FAMILIES: Mapping[str, Mapping[int, Template]] = {"torch.bfloat16": KERNELS[bf16], "torch.float16": KERNELS[f16]}
+"""The kernels by torch's name of the type and head dimension."""
 
 
 class Rows(Tensor, Protocol):
@@ -85,7 +89,8 @@ def attention_varlen(
     CUDA context, as an index out of bounds does in torch, and the next call raises E402. "fetch": on the host, which
     waits for the GPU. "tell": as "stop", but the kernel then runs on offsets that its proof does not cover.
 
-    It runs on the current stream.
+    It runs on the current stream. Unless offsets are fetched, it may be captured in a CUDA graph, after a first call
+    with the same scale, and a graph reads the offsets when it runs.
 
     Raises:
         ArgusError: E401 for operands that are not such tensors, E402 for wrong offsets, E405 for sizes beyond those

@@ -9,7 +9,9 @@ from typing import Any, Protocol, cast
 
 from attrs import frozen
 
+from argus.kernels.schedules.turned_values import KEYS
 from argus.language import (
+    TV,
     Bool,
     Fragment,
     Int,
@@ -22,6 +24,7 @@ from argus.language import (
     ceil_div,
     exp2,
     fma,
+    load,
     log,
     log2,
     maximum,
@@ -34,6 +37,8 @@ from argus.language import (
 )
 
 _LN_2 = log_of(2.0)
+RAISED = 8.0
+"""Weights of 8 bits are at most 2^8 instead of 1, so that fewer of them round to 0."""
 
 LEAST_SCALE = 2.0**-100
 """Scales are above 0, so that a masked score stays -inf; `argus.attention` refuses lower ones."""
@@ -43,20 +48,61 @@ LEAST_SCALE = 2.0**-100
 class Rows:
     """For each row of a tile: its greatest score so far, the sum of its weights relative to that, and the scale.
 
-    keys: the axis of the scores along which keys lie; the other one is that of rows.
+    keys: the axis of the scores along which keys lie; the other one is that of rows. raised: the logarithm to base 2 of
+    what weights are multiplied by; if not 0, they are rounded to 8 bits.
     """
 
     high: Fragment
     sums: Fragment
     scale: Fragment
     keys: int
+    raised: float = 0.0
 
     def begin(self) -> None:
         self.high[:], self.sums[:] = -inf, 0.0
 
     def lse(self, total: Fragment) -> Fragment:
         """The logarithm of the sum of the weights. total: that sum, relative to the greatest score."""
-        return (log2(total) + self.high * self.scale) * _LN_2
+        most = self.high * self.scale
+        return (log2(total) + (most - self.raised if self.raised else most)) * _LN_2
+
+    def weights(self, scores: Fragment, high: Fragment) -> Fragment:
+        """The weights of a block, relative to a greatest score."""
+        most = fma(high, -self.scale, self.raised) if self.raised else high * -self.scale
+        return exp2(fma(scores, self.scale, most))
+
+
+Factors = tuple[Tensor, Tensor, Tensor]
+"""Of the elements of queries, (B, H), and of keys and values, (B, G)."""
+
+
+class Scaled(Protocol):
+    """What scores are scaled by, and values."""
+
+    @property
+    def group(self) -> Int: ...
+    @property
+    def scale(self) -> Tensor: ...
+    @property
+    def descale(self) -> Factors | None: ...
+
+
+def of_scores(of: Scaled, b: Int, h: Int, rows: int, by: TV) -> Fragment:
+    """The factor of the scores of a head, in powers of 2, for each row."""
+    found = load(of.scale.gather((rows,), lambda _: (0,)), by)
+    if of.descale is not None:
+        q, k, _ = of.descale
+        found = found * load(q.gather((rows,), lambda _: (b, h)), by)
+        found = found * load(k.gather((rows,), lambda _: (b, h // of.group)), by)
+    return maximum(found, LEAST_SCALE)
+
+
+def of_values(of: Scaled, b: Int, h: Int, rows: int, total: Fragment) -> Fragment:
+    """The factor of the sum of a head's weighted values, for each row. total: the sums of the weights."""
+    found = 1.0 / where(total == 0, 1.0, total)
+    if of.descale is None:
+        return found
+    return found * load(of.descale[2].gather((rows,), lambda _: (b, h // of.group)), total.layout)
 
 
 @frozen
@@ -121,10 +167,10 @@ class Seen:
             at = x.index
             x = where(self.sees(query + at[1 - rows.keys], key + at[rows.keys]), x, -inf)
         now = maximum(rows.high, x.max(rows.keys))
-        unseen = self.causal or self.masked_rows
+        unseen = self.causal or self.masked_rows or rows.raised > 0  # no type of 8 bits holds an infinite weight
         guard = where(now == -inf, 0.0, now) if masked and unseen else now  # for subtractions only
         rescale = exp2((rows.high - guard) * c)
-        weights = exp2(fma(x, c, guard * -c))
+        weights = rows.weights(x, guard)
         rows.sums[:] = rows.sums * rescale + weights.sum(rows.keys, within=thread)
         rows.high[:] = now
         return weights, rescale
@@ -159,6 +205,9 @@ class Attention:
     queries than keys; the first queries then see no key: O is 0 there, and LSE -inf. window: (left, right), query q
     sees the keys from q + T - S - left to q + T - S + right instead, of those that exist. inner: holds the factor of
     a score whose tanh is scaled in place of the score.
+
+    descale: factors of the elements of Q for each of its heads, and of K and V for each of theirs, all of 8 bits. V is
+    then V[b, g, e, p], the element e of key `key_at(p)`, as the launch of `turn_values` before makes and tags it.
     """
 
     Q: Tensor
@@ -171,6 +220,7 @@ class Attention:
     masked_rows: bool = False
     window: tuple[Int, Int] | None = None
     inner: Tensor | None = None
+    descale: Factors | None = None
     packed = False
 
     def __attrs_post_init__(self) -> None:
@@ -182,7 +232,15 @@ class Attention:
         group = H // G
         tag(self.Q, lambda b, h, q, d: dict(b=b, g=h // group, h=h, q=q, d=d))  # only this line maps heads to groups
         tag(self.K, lambda b, g, t, d: dict(b=b, g=g, t=t, d=d))
-        tag(self.V, lambda b, g, t, e: dict(b=b, g=g, t=t, e=e))  # a product must agree on every shared name
+        if self.descale is None:
+            tag(self.V, lambda b, g, t, e: dict(b=b, g=g, t=t, e=e))  # a product must agree on every shared name
+            return
+        places = self.V.shape[3]
+        assume(places >= T, places < 1 << 29, places % KEYS == 0)
+        for_queries, for_keys, for_values = self.descale
+        tag(for_queries, lambda b, h: dict(b=b, g=h // group, h=h))
+        tag(for_keys, lambda b, g: dict(b=b, g=g))
+        tag(for_values, lambda b, g: dict(b=b, g=g))
 
     @property
     def group(self) -> Int:
@@ -212,7 +270,7 @@ class Attention:
         """Claim that each element of the outputs is written once, and its value."""
         assert_written_once(self.O, lambda b, h, q, e: dict(b=b, h=h, q=q, e=e))
         assert_written_once(self.LSE, lambda b, h, q: dict(b=b, h=h, q=q))
-        if self.window is None:  # of windows, no proof of the values is known
+        if self.window is None and self.descale is None:  # of others, no proof of the values is known
             self._equals()
 
     def _equals(self) -> None:

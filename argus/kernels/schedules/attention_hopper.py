@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from argus.kernels.schedules.attention import LEAST_SCALE, Attention, Rows, Seen
+from argus.kernels.schedules.attention import RAISED, Attention, Rows, Seen, of_scores, of_values
 from argus.kernels.schedules.attention_packed import PackedAttention
 from argus.kernels.schedules.stored_rows import BOX, store_rows
+from argus.kernels.schedules.turned_values import key_at
 from argus.language import (
+    DType,
     Fragment,
     Int,
     IntLike,
@@ -31,7 +33,6 @@ from argus.language import (
     load,
     longest_first,
     loop,
-    maximum,
     minimum,
     mma,
     persistent,
@@ -45,7 +46,6 @@ from argus.language import (
     warpgroup,
     warpgroups,
     wgmma,
-    where,
 )
 
 Problem = Attention | PackedAttention
@@ -135,13 +135,13 @@ def attention_hopper(problem: Problem, cfg: AttentionHopper) -> None:
     number, H, batch = counts
     assume(batch * H < 1 << 24, batch * H * number < 1 << 24)  # indices then fit 32 bits
     rings = _Rings(
-        Ring(1, q=shared(Q.dtype, (bm, width), swizzle=128)),
-        Ring(2, k=shared(Q.dtype, (bn, width), swizzle=128)),
-        Ring(2, v=shared(Q.dtype, (bn, width), swizzle=128)),
+        Ring(1, q=_block(Q.dtype, bm, width)),
+        Ring(2, k=_block(Q.dtype, bn, width)),
+        Ring(2, v=_block(Q.dtype, bn, width) if problem.descale is None else _block(Q.dtype, width, bn)),
     )
     boxes = None
     if not problem.packed:
-        boxes = shared(Q.dtype, (cfg.warpgroups, min(cfg.boxes, width // BOX), _ROWS, BOX), swizzle=128)
+        boxes = shared(problem.O.dtype, (cfg.warpgroups, min(cfg.boxes, width // BOX), _ROWS, BOX), swizzle=128)
     turns = Turns(cfg.warpgroups)
     tiles = persistent(counts, order=cfg.order, zigzag=cfg.zigzag)
     with role("load", warpgroup(0).elected, registers=_REGISTERS[cfg.warpgroups][0]):
@@ -159,6 +159,12 @@ def attention_hopper(problem: Problem, cfg: AttentionHopper) -> None:
     problem.finish()
 
 
+def _block(kind: DType, rows: int, columns: int) -> Tensor:
+    """A block in shared memory, for the matrix unit."""
+    size = columns * kind.bits // 8
+    return shared(kind, (rows, columns), swizzle=next(span for span in (128, 64, 32) if size % span == 0))
+
+
 Place = tuple[Int, Int, Int]
 """Batch, head, and tile of queries."""
 
@@ -174,7 +180,9 @@ def _load_tile(problem: Problem, cfg: AttentionHopper, rings: _Rings, at: Place)
         with rings.k.fill() as slot:
             copy(head.K.tile((cfg.bn, width), (n, 0)), slot.k, via=tma, edge=0)
         with rings.v.fill() as slot:
-            copy(head.V.tile((cfg.bn, width), (n, 0)), slot.v, via=tma, edge=0)
+            turned = problem.descale is not None
+            block = head.V.tile((width, cfg.bn), (0, n)) if turned else head.V.tile((cfg.bn, width), (n, 0))
+            copy(block, slot.v, via=tma, edge=0)
 
 
 @frozen
@@ -211,7 +219,8 @@ class _Warpgroup:
     @classmethod
     def of(cls, problem: Problem, cfg: AttentionHopper, rings: _Rings, turns: Turns, number: Int) -> _Warpgroup:
         kind = problem.Q.dtype
-        qk, pv = wgmma(kind, n=cfg.bn), wgmma(kind, n=int(problem.Q.shape[-1]), a="registers", b_major="n")
+        major = "n" if problem.descale is None else "k"
+        qk, pv = wgmma(kind, n=cfg.bn), wgmma(kind, n=int(problem.Q.shape[-1]), a="registers", b_major=major)
         scores, weights, out = registers(f32, qk.C), registers(kind, pv.A.tiled(k=cfg.bn)), registers(f32, pv.C)
         high, sums = registers(f32, qk.C.axis(0)), registers(f32, qk.C.partial(1))  # one partial sum per lane
         return cls(problem, cfg, rings, turns, number, qk, pv, scores, weights, out, high, sums)
@@ -219,10 +228,10 @@ class _Warpgroup:
     def tile(self, at: Place, boxes: Tensor | None) -> None:
         """Compute and store 64 rows."""
         problem, rings, cfg, (b, h, i) = self.problem, self.rings, self.cfg, at
-        c = maximum(load(problem.scale.gather((_ROWS,), lambda _: (0,)), self.qk.C.axis(0)), LEAST_SCALE)
+        c = of_scores(problem, b, h, _ROWS, self.qk.C.axis(0))
         head = problem.head(b, h)
         start, end, clear = head.seen.blocks(i * cfg.bm, cfg.bm, cfg.bn)
-        state = Rows(self.high, self.sums, c, keys=1)
+        state = Rows(self.high, self.sums, c, keys=1, raised=0.0 if problem.descale is None else RAISED)
         state.begin()
         self.out[:] = 0.0
         width = int(problem.Q.shape[-1])
@@ -237,7 +246,7 @@ class _Warpgroup:
         rings.k.release()
         assert_covers(self.scores.tag.d, 0, width)  # each score is a whole product
         weights, _ = self._softmax(own, end - 1, masked=True)
-        self.weights[:] = weights.to(problem.Q.dtype)  # C layout to A layout: register for register
+        self.weights[:] = self._rounded(weights)
         if cfg.causal or not cfg.skip_mask:
             for n in loop(end - 2, clear - 1 if cfg.skip_mask else start - 1, step=-1):
                 self._step(own, n, masked=True)
@@ -254,7 +263,7 @@ class _Warpgroup:
         head.complete(z, own.row0)
         rows = cfg.warpgroups * i + self.number
         copy(state.lse(z), head.LSE.tile((_ROWS,), (rows,)), edge=0)
-        out, target = self.out * (1.0 / where(z == 0, 1.0, z)), head.O.tile((_ROWS, width), (rows, 0))
+        out, target = self.out * of_values(problem, b, h, _ROWS, z), head.O.tile((_ROWS, width), (rows, 0))
         if boxes is None:
             copy(out.to(target.dtype), target, edge=0)
         else:
@@ -268,12 +277,21 @@ class _Warpgroup:
         wgmma.wait(1)  # the scores are ready; the other product still reads the weights
         self.rings.k.release()
         weights, rescale = self._softmax(own, n, masked=masked)
+        early = self.problem.descale is not None  # rounding them to 8 bits takes a while
+        weights = self._rounded(weights) if early else weights
         if self.cfg.together:
             sync()
         wgmma.wait(0)
         self.rings.v.release()
-        self.weights[:] = weights.to(self.problem.Q.dtype)
+        self.weights[:] = weights if early else self._rounded(weights)
         self.out[:] = self.out * rescale  # after the product of block n + 1: both cover the same blocks
+
+    def _rounded(self, weights: Fragment) -> Fragment:
+        """The weights as the factor of a product: a thread's registers stay its own."""
+        rounded = weights.to(self.problem.Q.dtype)
+        if self.problem.descale is None:
+            return rounded
+        return rounded.gather(self.weights.layout, lambda row, place: (row, key_at(place)))
 
     def _softmax(self, own: _Tile, n: IntLike, *, masked: bool) -> tuple[Fragment, Fragment]:
         """The weights of a block, and the factor for what was summed before."""

@@ -33,6 +33,7 @@ class PackedAttention:
     longest: Int
     causal: bool
     inner = None
+    descale = None
     packed = True
 
     def __attrs_post_init__(self) -> None:

@@ -1,0 +1,94 @@
+"""Attention forward of 8-bit elements on Hopper, with a factor for each head: a program of two launches."""
+
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# Reason: parameters are annotated with tensors of a variable number of elements, by which one text serves all.
+# Without `from __future__ import annotations`, since such annotations are evaluated where they stand.
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from argus.kernels.schedules.attention import Attention
+from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper
+from argus.kernels.schedules.turned_values import KEYS, TurnedValues, turn_values
+from argus.language import ProgramTemplate, Tensor, bf16, ceil_div, e4m3, f32, kernel, program, workspace
+
+
+@frozen
+class AttentionFp8:
+    """The configurations of the two launches."""
+
+    attention: AttentionHopper
+    values: TurnedValues = field(factory=TurnedValues)
+
+
+CONFIGS = {
+    64: {
+        "full": AttentionFp8(AttentionHopper(causal=False, together=True, boxes=1)),
+        "causal": AttentionFp8(AttentionHopper(heads=64, zigzag=True, together=True, boxes=1, skip_mask=False)),
+    },
+    128: {
+        "full": AttentionFp8(AttentionHopper(causal=False, together=True)),
+        "causal": AttentionFp8(AttentionHopper(heads=64, zigzag=True, together=True, skip_mask=False)),
+    },
+    256: {
+        "full": AttentionFp8(AttentionHopper(causal=False, together=True)),
+        "causal": AttentionFp8(AttentionHopper(bn=64, heads=64, zigzag=True, together=True, skip_mask=False)),
+    },
+}
+"""The configurations by head dimension."""
+
+
+def family(width: int) -> ProgramTemplate:
+    """The program for heads of so many elements."""
+    of_queries, of_keys = Tensor[f"B H S {width}", e4m3], Tensor[f"B G T {width}", e4m3]
+    turned, out = Tensor[f"B G {width} P", e4m3], Tensor[f"B H S {width}", bf16]
+    each_query, each_key, sums, number = Tensor["B H", f32], Tensor["B G", f32], Tensor["B H S", f32], Tensor["1", f32]
+
+    @kernel
+    def attention_fp8_values(V: of_keys, W: turned, *, cfg: TurnedValues) -> None:
+        turn_values(V, W, cfg)
+
+    @kernel
+    def attention_fp8_queries(
+        Q: of_queries,
+        K: of_keys,
+        W: turned,
+        scale: number,
+        scale_q: each_query,
+        scale_k: each_key,
+        scale_v: each_key,
+        O: out,  # noqa: E741 reason: the output's name in every paper
+        LSE: sums,
+        *,
+        cfg: AttentionHopper,
+    ) -> None:
+        descale = scale_q, scale_k, scale_v
+        problem = Attention(Q, K, W, O, LSE, scale, cfg.causal, cfg.masked_rows, descale=descale)
+        attention_hopper(problem, cfg)
+
+    @program(configs=CONFIGS[width])
+    def attention_fp8(
+        Q: of_queries,
+        K: of_keys,
+        V: of_keys,
+        scale: number,
+        scale_q: each_query,
+        scale_k: each_key,
+        scale_v: each_key,
+        O: out,  # noqa: E741 reason: as above
+        LSE: sums,
+        *,
+        cfg: AttentionFp8,
+    ) -> None:
+        B, G, T, _ = V.shape
+        W = workspace(e4m3, (B, G, width, ceil_div(T, KEYS) * KEYS))
+        attention_fp8_values(V, W, cfg=cfg.values)
+        attention_fp8_queries(Q, K, W, scale, scale_q, scale_k, scale_v, O, LSE, cfg=cfg.attention)
+
+    return attention_fp8
+
+
+FAMILIES: Mapping[int, ProgramTemplate] = {width: family(width) for width in CONFIGS}
+"""The programs by head dimension."""

@@ -1,0 +1,250 @@
+"""Times attention of 8-bit elements vs. that of bf16 on an H200: `benchmarks/attention_fp8_h200.py build`, then `run`.
+
+build: traces, verifies and compiles every variant into build/attention_fp8_h200; needs no GPU. run: checks each variant
+against float64 of the scaled elements on random shapes, with poisoned outputs between guard zones, and every f32 as
+e4m3 against torch; then times it, both launches, vs. the kernel of bf16: interleaved, in rounds of rotating order, in
+both regimes. Writes attention_fp8.json in `--out` and prints a table of rates and ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from attention_h200 import Shape, checked, exact, guarded, operands, untouched
+from attention_h200 import bound as bound_bf16
+from attrs import evolve
+
+from argus.core.dsl.programs import ProgramTemplate
+from argus.kernels.attention import attention_64, attention_128, attention_256
+from argus.kernels.attention_fp8 import CONFIGS, FAMILIES, AttentionFp8
+from argus.language import Tensor, block_id, ceil_div, copy, e4m3, f32, kernel, load, sm_90a, spread
+
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "attention_fp8_h200"
+ROUNDS, CHECKED = 8, 120
+CLOSE, CLOSE_LSE = 2.0**-4, 2.0**-13
+"""The largest differences from float64: of O over the largest value, of LSE."""
+BF16 = {64: attention_64, 128: attention_128, 256: attention_256}
+PART = 1 << 26
+"""Numbers that are rounded by one launch."""
+
+
+@kernel(target=sm_90a, threads=128)
+def rounded(X: Tensor["N 64", f32], Y: Tensor["N 64", e4m3]) -> None:
+    by = spread((32, 64), threads=128, vector=16)
+    (i,) = block_id((ceil_div(X.shape[0], 32),))
+    copy(load(X.tile((32, 64), (i, 0)), by, edge=0).to(e4m3), Y.tile((32, 64), (i, 0)), edge=0)
+
+
+def shapes() -> list[Shape]:
+    wide = [(2, 16, 16, 8192, 128), (8, 16, 16, 2048, 128), (1, 16, 16, 16384, 128), (2, 64, 8, 4096, 128)]
+    others = [(2, 32, 32, 8192, 64), (2, 8, 8, 8192, 256)]
+    return [Shape(b, h, g, s, s, d, causal) for causal in (False, True) for b, h, g, s, d in (*wide, *others)]
+
+
+def variants() -> dict[str, tuple[ProgramTemplate, AttentionFp8]]:
+    """The family and the configuration of each variant."""
+    found = {
+        f"d{width}_{name}": (FAMILIES[width], config)
+        for width, configs in CONFIGS.items()
+        for name, config in configs.items()
+    }
+    for bn in (160, 192):
+        config = CONFIGS[128]["full"]
+        found[f"d128_full_{bn}"] = FAMILIES[128], evolve(config, attention=evolve(config.attention, bn=bn))
+    for name, config in CONFIGS[128].items():
+        found[f"d128_{name}_apart"] = FAMILIES[128], evolve(config, attention=evolve(config.attention, together=False))
+    return found
+
+
+def build(names: Sequence[str], *, unproved: bool) -> int:
+    from argus.core.verdict import Proved  # noqa: PLC0415 reason: the GPU's machine has no solver
+    from argus.emit.build import build as compiled  # noqa: PLC0415 reason: as above
+    from argus.emit.build_program import build_program  # noqa: PLC0415 reason: as above
+    from argus.verifier.program import verify_program  # noqa: PLC0415 reason: as above
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for width, family in BF16.items():
+        for name in ("full", "causal"):
+            compiled(family.trace(name), "sm_90a", FOLDER / "bf16" / f"d{width}_{name}")
+    compiled(rounded.trace(), "sm_90a", FOLDER / "rounded")
+    failed = 0
+    for name, (family, config) in variants().items():
+        if names and name not in names:
+            continue
+        shutil.rmtree(FOLDER / "fp8" / name, ignore_errors=True)
+        program = evolve(family, configs={name: config}).trace(name)
+        start = time.process_time()
+        verdict = None if unproved else verify_program(program).verdict
+        took = time.process_time() - start
+        if verdict is not None and not isinstance(verdict, Proved):
+            print(f"{name}: skipped: {verdict}", flush=True)
+            failed += 1
+            continue
+        made = build_program(program, FOLDER / "fp8" / name)
+        said = "not verified" if verdict is None else f"verified in {took:.1f} s"
+        print(f"{name}: {said}; {'; '.join(str(each.report) for each in made.kernels)}", flush=True)
+    return int(failed > 0)
+
+
+# -- on the GPU ----------------------------------------------------------------------------------------------
+
+
+def takes(name: str, shape: Shape) -> bool:
+    width, kind = name.split("_")[:2]
+    return width == f"d{shape.D}" and kind == ("causal" if shape.causal else "full")
+
+
+def scaled(torch: Any, shape: Shape, *, by_rows: bool = False) -> tuple[tuple[Any, ...], tuple[Any, ...]]:  # noqa: ANN401 reason: untyped
+    """Queries, keys and values in e4m3, and their factors: those that make the largest element of a head 448."""
+    tensors, factors = list[Any](), list[Any]()
+    for each in operands(torch, shape, torch.float32, by_rows=by_rows):
+        factor = each.abs().amax((2, 3)).clamp(min=2.0**-20) / 448
+        tensors.append((each / factor[..., None, None]).to(torch.float8_e4m3fn))
+        factors.append(factor.contiguous())
+    return tuple(tensors), tuple(factors)
+
+
+def bound(torch: Any, program: Any, shape: Shape, given: Sequence[Any], factors: Sequence[Any]) -> Callable[[], None]:  # noqa: ANN401 reason: untyped
+    """Launches on q, k, v, o and lse, with a workspace of NaN."""
+    scale = torch.full((1,), shape.D**-0.5 * 1.4426950408889634, device="cuda")
+    names = ("Q", "K", "V", "O", "LSE", "scale_q", "scale_k", "scale_v", "scale")
+    tensors = dict(zip(names, (*given, *factors, scale), strict=True))
+    prepared = program.prepare(shape.sizes)
+    spaces = {
+        each.name: torch.full(each.shape, 0x7F, device="cuda", dtype=torch.uint8).view(torch.float8_e4m3fn)
+        for each in prepared.workspaces
+    }
+    launch = prepared.bind({**tensors, **spaces}, torch.cuda.current_stream().cuda_stream)
+    return partial(_launched, launch, (tensors, spaces))
+
+
+def _launched(launch: Callable[[], None], _alive: object) -> None:
+    launch()
+
+
+def errors(torch: Any, program: Any, shape: Shape, *, by_rows: bool) -> tuple[float, ...]:  # noqa: ANN401 reason: untyped
+    """The largest errors of both outputs, and the root of the mean square of that of O over that of O.
+
+    nan where an element was not written, inf where a guard zone was.
+    """
+    tensors, factors = scaled(torch, shape, by_rows=by_rows)
+    o, around = guarded(torch, (shape.B, shape.H, shape.S, shape.D), torch.bfloat16)
+    lse, beside = guarded(torch, (shape.B, shape.H, shape.S), torch.float32)
+    bound(torch, program, shape, (*tensors, o, lse), factors)()
+    torch.cuda.synchronize()
+    if not (untouched(around) and untouched(beside)):
+        return (float("inf"),) * 3
+    wide = (each.double() * factor[..., None, None] for each, factor in zip(tensors, factors, strict=True))
+    wanted, sums = exact(torch, shape, *wide)
+    off = torch.where(lse == sums, 0.0, lse.double() - sums)  # both may be -inf
+    apart = o.double() - wanted
+    most, size = max(1.0, wanted.abs().max().item()), wanted.square().mean().sqrt().item()
+    return apart.abs().max().item() / most, off.abs().max().item(), apart.square().mean().sqrt().item() / (size or 1.0)
+
+
+def is_right(torch: Any, name: str, program: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
+    width, kind = name.split("_")[:2]
+    worst, bad = [0.0] * 3, list[str]()
+    for number, shape in enumerate(
+        checked(int(width[1:]), count, causal=kind == "causal", masked_rows=kind == "causal")
+    ):
+        found = errors(torch, program, shape, by_rows=number % 3 == 0)
+        worst = [max(pair) for pair in zip(worst, found, strict=True)]
+        if any(map(isnan, found)) or found[0] > CLOSE or found[1] > CLOSE_LSE:
+            bad.append(f"{shape}: {found}")
+    said = f"WRONG {bad[:4]}" if bad else "worst errors " + ", ".join(f"{each:.1e}" for each in worst)
+    print(f"{name}: {count} shapes, {said}", flush=True)
+    return not bad
+
+
+def wrong_bits(torch: Any, rounds: Any) -> int:  # noqa: ANN401 reason: untyped
+    """How many of all f32 are other e4m3 numbers than torch's; a NaN may have either sign."""
+    wrong = 0
+    made = torch.empty(PART, device="cuda", dtype=torch.float8_e4m3fn)
+    for start in range(0, 1 << 32, PART):
+        bits = torch.arange(start, start + PART, device="cuda", dtype=torch.int64) - (1 << 31)
+        x = bits.to(torch.int32).view(torch.float32)
+        tensors = {"X": x.view(-1, 64), "Y": made.view(-1, 64)}
+        rounds.prepare({"N": PART // 64}).bind(tensors, torch.cuda.current_stream().cuda_stream)()
+        ours, theirs = made.view(torch.uint8), x.to(torch.float8_e4m3fn).view(torch.uint8)
+        both = (ours & 0x7F == 0x7F) & (theirs & 0x7F == 0x7F)
+        wrong += int(((ours != theirs) & ~both).sum())
+    return wrong
+
+
+def timed(torch: Any, programs: Mapping[str, Any], kernels: Mapping[str, Any], shape: Shape, rounds: int) -> list[Any]:  # noqa: ANN401 reason: untyped
+    timing = import_module("argus.runtime.cuda.timing")
+    q, k, v = operands(torch, shape, torch.bfloat16)
+    o, lse = torch.empty_like(q), torch.empty(q.shape[:3], device="cuda")
+    peer = kernels[f"d{shape.D}_{'causal' if shape.causal else 'full'}"]
+    calls: dict[str, Callable[[], None]] = {"bf16": bound_bf16(torch, peer, shape, (q, k, v, o, lse))}
+    tensors, factors = scaled(torch, shape)
+    for name, program in programs.items():
+        if takes(name, shape):
+            calls[name] = bound(torch, program, shape, (*tensors, torch.empty_like(q), torch.empty_like(lse)), factors)
+
+    def hold(seconds: float) -> None:
+        torch.cuda._sleep(int(2e9 * seconds))
+
+    watch = timing.Stopwatch(peer.driver, torch.cuda.current_stream().cuda_stream, hold)
+    rows: list[Any] = []
+    for regime in timing.REGIMES:
+        times = timing.time_interleaved(watch, calls, regime, rounds)
+        for name in calls:
+            ratio = statistics.median(times.ratios(name, "bf16"))
+            rate = 1e-9 * shape.operations / times.median(name)
+            rows.append({"shape": str(shape), "regime": regime.name, "name": name, "rate": rate, "ratio": ratio})
+        said = ", ".join(f"{row['name']} {row['rate']:.0f} ({row['ratio']:.2f})" for row in rows[-len(calls) :])
+        print(f"{shape} {regime.name}: {said}", flush=True)
+    return rows
+
+
+def run(chosen: argparse.Namespace) -> int:
+    torch: Any = import_module("torch")
+    load_kernel = import_module("argus.runtime.cuda.launch").load
+    load_program = import_module("argus.runtime.programs").load_program
+    torch.cuda.init()
+    torch.zeros(1, device="cuda")
+    print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}), flush=True)
+    (path,) = (FOLDER / "rounded").glob("*.json")
+    wrong = wrong_bits(torch, load_kernel(path)) if chosen.bits else 0
+    print(f"all f32 as e4m3: {wrong} unlike torch's" if chosen.bits else "", flush=True)
+    programs = {path.parent.name: load_program(path) for path in sorted((FOLDER / "fp8").glob("*/*.json"))}
+    programs = {name: program for name, program in programs.items() if not chosen.names or name in chosen.names}
+    kernels = {path.parent.name: load_kernel(path) for path in sorted((FOLDER / "bf16").glob("*/*.json"))}
+    good = {name: program for name, program in programs.items() if is_right(torch, name, program, chosen.checked)}
+    rows: list[Any] = []
+    for shape in shapes():
+        if any(takes(name, shape) for name in good):
+            rows += timed(torch, good, kernels, shape, chosen.rounds)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    (chosen.out / "attention_fp8.json").write_text(json.dumps(rows), "utf-8")
+    return int(len(good) < len(programs) or wrong > 0)
+
+
+def main() -> int:
+    description, _, _ = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("part", choices=("build", "run"))
+    parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="only these variants")
+    parser.add_argument("--unproved", action="store_true", help="build without verifying, for experiments")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--checked", type=int, default=CHECKED, help="random shapes to check each variant on")
+    parser.add_argument("--no-bits", dest="bits", action="store_false", help="do not round every f32")
+    chosen = parser.parse_args()
+    return build(chosen.names, unproved=chosen.unproved) if chosen.part == "build" else run(chosen)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

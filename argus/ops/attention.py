@@ -15,8 +15,9 @@ from argus.kernels.attention import choose
 from argus.kernels.windowed_attention import FAMILIES as WINDOWED_KERNELS
 from argus.kernels.windowed_attention import choose as choose_windowed
 from argus.language import bf16, f16
+from argus.ops.attention_fp8 import Descale, attention_fp8
 from argus.ops.attention_gradient import Gradient, is_wanted, with_gradient
-from argus.ops.attention_options import Window, check_operand, ends, factors, refuse, seen
+from argus.ops.attention_options import E4M3, TYPES, Window, check_operand, ends, factors, refuse, seen
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
 from argus.ops.operands import Tensor
 from argus.runtime.launch_gate import Unproved
@@ -49,6 +50,7 @@ def attention(
     scale: float | None = None,
     window: Window = None,
     softcap: float | None = None,
+    descale: Descale = None,
     return_lse: Literal[False] = False,
     unproved: Unproved = "refuse",
 ) -> Heads: ...
@@ -62,6 +64,7 @@ def attention(
     scale: float | None = None,
     window: Window = None,
     softcap: float | None = None,
+    descale: Descale = None,
     return_lse: Literal[True],
     unproved: Unproved = "refuse",
 ) -> tuple[Heads, Heads]: ...
@@ -74,16 +77,17 @@ def attention(
     scale: float | None = None,
     window: Window = None,
     softcap: float | None = None,
+    descale: Descale = None,
     return_lse: bool = False,
     unproved: Unproved = "refuse",
 ) -> Heads | tuple[Heads, Heads]:
     """softmax(scale * q @ k^T) @ v for each head, on an H100 or H200; sums in fp32, a result of the type of `q`.
 
     q: (B, H, S, D); k and v: (B, G, T, D), where G divides H: head h of q reads head h // (H // G) of k and v. All in
-    bf16, or all in f16; D of 64, 128 or 256. Any strides that are multiples of 8 elements, with D contiguous:
-    `x.transpose(1, 2)` of (B, S, H, D) costs nothing, and nothing is copied. The result is row-major. With heads of 64
-    or 128 elements, and neither window nor soft cap, it has a gradient, whose sums are made in a fixed order; the
-    log-sum-exp has none.
+    bf16, or all in f16, or all in e4m3 (see descale); D of 64, 128 or 256. Any strides that are multiples of 8
+    elements, with D contiguous: `x.transpose(1, 2)` of (B, S, H, D) costs nothing, and nothing is copied. The result is
+    row-major. With heads of 64 or 128 elements, and neither window nor soft cap, it has a gradient, whose sums are made
+    in a fixed order; the log-sum-exp has none.
 
     causal: query s sees keys t <= s + T - S, the last query all. scale: by default 1 / sqrt(D); above 0. window:
     (left, right), query s sees the keys from s + T - S - left to s + T - S + right, None for no end; if causal, right
@@ -91,6 +95,10 @@ def attention(
     relative error up to 2^-11. return_lse: also return the log-sum-exp of each row's scores, (B, H, S) in fp32. Where a
     query sees no key (T of 0; the first queries, if causal with S above T) the result is 0 and the log-sum-exp -inf.
     unproved: "allow" also runs a kernel that is neither proved nor refuted.
+
+    descale: of e4m3, factors in fp32 of the elements of q, (B, H), k and v, (B, G); None for 1. Weights are rounded to
+    e4m3, too, the result is bf16; strides are multiples of 16 elements, and v is copied unless it is row-major. It has
+    neither gradient, window nor soft cap.
 
     It runs on the current stream and may be captured in a CUDA graph, after a first call with the same scale.
 
@@ -107,10 +115,15 @@ def attention(
             product, numbers = ready
             out, lse = product((q, k, v, *numbers), (*places, *[each.data_ptr() for each in numbers]))
             return (out, lse) if return_lse else out
-    _check(q, k, v)
+    _check(q, k, v, descale)
     mask = seen(pair, q.shape[2], k.shape[2], causal=causal)
     wanted = _Wanted(mask, factors(scale, softcap, q.shape[3]), unproved)
-    if is_wanted(q, k, v):
+    if str(q.dtype) == E4M3:
+        if not isinstance(mask, bool) or softcap is not None:
+            refuse("8-bit operands have neither window nor soft cap", "convert them: `.bfloat16()`")
+        number = partial(_factor, wanted.factors[0], q.device.index)
+        out, lse = attention_fp8((q, k, v), descale, number, unproved, causal=mask)
+    elif is_wanted(q, k, v):
         if not isinstance(mask, bool) or softcap is not None:
             refuse("a window and a soft cap have no gradient", "use `torch.no_grad()` or `.detach()`")
         again = partial(attention, causal=mask, scale=scale, return_lse=True, unproved=unproved)
@@ -188,9 +201,9 @@ def _factor(factor: float, device: int) -> Heads:
 # -- operands ------------------------------------------------------------------------------------------------
 
 
-def _check(q: Heads, k: Heads, v: Heads) -> None:
+def _check(q: Heads, k: Heads, v: Heads, descale: Descale) -> None:
     for name, tensor in (("q", q), ("k", k), ("v", v)):
-        check_operand(name, tensor, q, ("batch", "heads", "rows", "head dimension"))
+        check_operand(name, tensor, q, ("batch", "heads", "rows", "head dimension"), (*TYPES, E4M3))
     if tuple(k.shape) != tuple(v.shape):
         refuse(
             f"`k` is {tuple(k.shape)} and `v` {tuple(v.shape)}, expected equal shapes", "pass keys with their values"
@@ -198,7 +211,9 @@ def _check(q: Heads, k: Heads, v: Heads) -> None:
     (batch, heads, _, width), (others, groups, _, _) = q.shape, k.shape
     if others != batch or k.shape[3] != width:
         refuse(f"`q` is {tuple(q.shape)} and `k` {tuple(k.shape)}", f"pass k and v of shape ({batch}, G, T, {width})")
-    if width not in (widths := FAMILIES[str(q.dtype)]):
+    if descale is not None and str(q.dtype) != E4M3:
+        refuse(f"`descale` of {q.dtype}, which has no factors", "pass `torch.float8_e4m3fn` with factors")
+    if width not in (widths := FAMILIES.get(str(q.dtype), FAMILIES["torch.bfloat16"])):
         refuse(f"heads of {width} elements, expected {' or '.join(map(str, widths))}", "pad the heads with zeros")
     if groups < 1 or heads % groups:
         refuse(f"{heads} heads of `q` for {groups} of `k`", "pass heads of `q` that are a multiple of those of `k`")

@@ -13,10 +13,10 @@ Window = int | tuple[int | None, int | None] | None
 """Keys to the left and right of a query's own that it sees, None for all; one number for both."""
 Ends = tuple[int | None, int | None]
 
-TYPES = ("torch.bfloat16", "torch.float16")
+E4M3, TYPES = "torch.float8_e4m3fn", ("torch.bfloat16", "torch.float16")
 """The element types of operands, by torch's names."""
 _CHUNK = 8
-"""The elements between which rows begin."""
+"""The elements of 16 bits between which rows begin."""
 
 refuse = refuser("attention")
 
@@ -66,12 +66,12 @@ def _bounded(name: str, number: float, repair: str) -> None:
         refuse(f"`{name}` is {number:g}, expected between 2^-100 and 2^100", repair)
 
 
-def check_operand(name: str, tensor: Tensor, beside: Tensor, axes: Sequence[str]) -> None:
+def check_operand(name: str, tensor: Tensor, beside: Tensor, axes: Sequence[str], types: Sequence[str] = TYPES) -> None:
     """Raises ArgusError (E401) for an operand of another type, device, rank or layout. axes: what its axes are of."""
     if not hasattr(tensor, "data_ptr"):
         refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
-    if str(tensor.dtype) not in TYPES:
-        refuse(f"`{name}` expects torch.bfloat16 or torch.float16, found {tensor.dtype}", "convert it: `.bfloat16()`")
+    if str(tensor.dtype) not in types:
+        refuse(f"`{name}` expects {' or '.join(types)}, found {tensor.dtype}", "convert it: `.bfloat16()`")
     if tensor.dtype != beside.dtype:
         refuse(f"`q` is {beside.dtype} and `{name}` {tensor.dtype}", "convert one to the type of the other")
     if not tensor.is_cuda:
@@ -80,12 +80,12 @@ def check_operand(name: str, tensor: Tensor, beside: Tensor, axes: Sequence[str]
         refuse(f"`q` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
     if len(tensor.shape) != len(axes):
         refuse(f"`{name}` expects {len(axes)} axes, found {len(tensor.shape)}", f"pass ({', '.join(axes)})")
-    strides = tensor.stride()
+    strides, chunk = tensor.stride(), 2 * _CHUNK if str(tensor.dtype) == E4M3 else _CHUNK
     aligned = strides[-1] == 1 and all(
-        each % _CHUNK == 0 or extent == 1 for each, extent in zip(strides[:-1], tensor.shape, strict=False)
+        each % chunk == 0 or extent == 1 for each, extent in zip(strides[:-1], tensor.shape, strict=False)
     )
     if 0 not in tensor.shape and (not aligned or tensor.data_ptr() % 16):
         refuse(
-            f"`{name}` has strides {strides}, expected multiples of {_CHUNK} and 1, and an address that 16 divides",
+            f"`{name}` has strides {strides}, expected multiples of {chunk} and 1, and an address that 16 divides",
             "copy it: `.contiguous()`",
         )

@@ -89,11 +89,11 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
         schedule,
         ("(row, key_at(place))", "(row, key_at(place // 4 * 4 + place % 2 * 2 + place % 4 // 2))"),
     ),
-    "values of another head": ("full", schedule, ("problem.V[b, h // problem.group]", "problem.V[b, 0 * h]")),
+    "values of another head": ("full", problem, ("self.V[b, g], self.O", "self.V[b, 0 * g], self.O")),
     "factor of another head": (
         "full",
         problem,
-        ("k.gather((rows,), lambda _: (b, h // self.group))", "k.gather((rows,), lambda _: (b, 0 * h))"),
+        ("k.gather((rows,), lambda _: (b, h // of.group))", "k.gather((rows,), lambda _: (b, 0 * h))"),
     ),
     "sums not rescaled": ("full", schedule, ("self.out[:] = self.out * rescale", "self.out[:] = self.out * 1.0")),
     "values released early": (

@@ -149,7 +149,7 @@ REFUSED: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "no tensor": (lambda: {"q": "q"}, "`q` is not a torch tensor, found str"),
     "f32": (
         lambda: {each: heads(*GOOD, dtype="torch.float32") for each in "qkv"},
-        "`q` expects torch.bfloat16 or torch.float16, found torch.float32",
+        "`q` expects torch.bfloat16 or torch.float16 or torch.float8_e4m3fn, found torch.float32",
     ),
     "two types": (
         lambda: {"k": heads(*GOOD, dtype="torch.float16")},

@@ -145,6 +145,7 @@ FAMILIES: Mapping[str, Family] = {
         _kernels(norms, "rms_norm_of_sum"),
         _weighted(_x_z, "G"),
         {"S": lambda _, of: of["X"] + of["Z"], "Y": lambda torch, of: _rms_norm(torch, _stored_sum(of), of)},
+        reads="two",
     ),
     "layer_norm": Family(
         _kernels(norms, "layer_norm"),
@@ -156,7 +157,7 @@ FAMILIES: Mapping[str, Family] = {
         _kernels(norms, "layer_norm_of_sum"),
         _weighted(_x_z, "G", "B"),
         {"S": lambda _, of: of["X"] + of["Z"], "Y": lambda torch, of: _layer_norm(torch, _stored_sum(of), of)},
-        reads="thrice",
+        reads="two",
     ),
     "group_norm": Family(_kernels(group_norm, "group_norm"), _in_groups, {"Y": _group_norm}, reads="thrice"),
     "row_sum": Family(_kernels(sums, "row_sum"), _x, {"Y": lambda _, of: of["X"].sum(-1)}, sums=True, reads="summed"),
@@ -289,7 +290,7 @@ def is_right(torch: Any, name: str, kernel: Any, count: int) -> bool:  # noqa: A
 def fits(config: Rows, length: int) -> bool:
     """Whether the configuration is worth timing at this length."""
     return length % config.vector == 0 and (
-        config.width // 2 < length <= config.width if config.held else length >= 4096
+        config.width // 2 < length <= config.width if config.held else length >= 2048
     )
 
 

@@ -20,13 +20,14 @@ _MEASURED = 2
 """The size of elements in bytes for which streams were measured to be better than blocks that hold a row."""
 
 
-Reads = Literal["twice", "thrice", "once", "summed", "in order"]
-"""How often a kernel reads the rows that registers do not hold, or what it reads them once for: a maximum and a sum
-("once"), a sum, or cumulative sums.
+Reads = Literal["twice", "thrice", "two", "once", "summed", "in order"]
+"""How often a kernel reads the rows that registers do not hold, or rows of two tensors; or what it reads them once for:
+a maximum and a sum ("once"), a sum, or cumulative sums.
 """
 _STREAMS: dict[Reads, tuple[tuple[int, int, float], ...]] = {
     "twice": ((4 * _BLOCK, 16, 1 << 14), (4 * _BLOCK, _PER_THREAD, 1 << 15), (8 * _BLOCK, _PER_THREAD, inf)),
     "thrice": ((4 * _BLOCK, 16, 1 << 15), (8 * _BLOCK, _PER_THREAD, inf)),
+    "two": ((4 * _BLOCK, 16, 1 << 14), (8 * _BLOCK, _PER_THREAD, inf)),
     "once": ((2 * WARP, 16, 1 << 13), (_BLOCK, 16, 1 << 15), (2 * _BLOCK, 16, inf)),
     "summed": ((4 * _BLOCK, 16, inf),),
     "in order": ((2 * _BLOCK, _PER_THREAD, inf),),

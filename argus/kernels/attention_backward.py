@@ -27,16 +27,23 @@ class Backward:
     queries: BackwardQueries = field(factory=BackwardQueries)
 
 
-CONFIGS = {"full": Backward(), "causal": Backward(causal=True)}
-_WIDE = Backward(
-    values=BackwardKeys(of="values"), keys=BackwardKeys(bm=32, of="keys"), queries=BackwardQueries(bn=32, stages=2)
-)
+CONFIGS = {
+    "full": Backward(),
+    "causal": Backward(causal=True),
+    "causal_short": Backward(causal=True, keys=BackwardKeys(heads=True)),
+}
+_VALUES, _KEYS = BackwardKeys(of="values"), BackwardKeys(bm=32, of="keys")
 """For 256 elements a head, of which the gradients of keys and values do not fit the registers together."""
 
 
 def configs(width: int) -> Mapping[str, Backward]:
     """The configurations for heads of so many elements."""
-    return CONFIGS if width <= 128 else {name: evolve(_WIDE, causal=each.causal) for name, each in CONFIGS.items()}
+    return CONFIGS if width <= 128 else {name: _wide(each) for name, each in CONFIGS.items()}
+
+
+def _wide(like: Backward) -> Backward:
+    values, keys = (evolve(each, heads=like.keys.heads) for each in (_VALUES, _KEYS))
+    return Backward(like.causal, values=values, keys=keys, queries=BackwardQueries(bn=32, stages=2))
 
 
 def family(width: int, dtype: DType) -> ProgramTemplate:

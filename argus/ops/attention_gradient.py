@@ -21,6 +21,8 @@ FAMILIES: Mapping[str, Mapping[int, ProgramTemplate]] = {
     "torch.float16": PROGRAMS[f16],
 }
 """The programs by type and head dimension."""
+_SHORT = 2048
+"""Keys up to which the tiles of one head follow each other."""
 _NAMES = ("Q", "K", "V", "O", "dO", "LSE", "scale", "dQ", "dK", "dV")
 
 
@@ -87,12 +89,16 @@ def gradients(how: Gradient, tensors: Sequence[Any]) -> tuple[Any, Any, Any]:
     if 0 in (batch, heads, rows, keys):
         found = (q.new_full(shape, 0.0) for shape, _ in results)
         return next(found), next(found), next(found)
-    program, config = FAMILIES[str(q.dtype)][width], "causal" if how.causal else "full"
+    program, config = FAMILIES[str(q.dtype)][width], _config(keys, causal=how.causal)
     sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
     candidate = Candidate(f"{program.name}_{width}_{q.dtype}", config, partial(_traced, program, config))
     plan = Plan(results, sizes, (candidate,), _named, ("Q", "K", "V"))
     found, _ = launch(plan, (q, k, v, out, _rows(given), lse, how.scale()), how.unproved)
     return found
+
+
+def _config(keys: int, *, causal: bool) -> str:
+    return "full" if not causal else "causal" if keys > _SHORT else "causal_short"
 
 
 def _rows(given: Any) -> Any:  # noqa: ANN401 reason: torch's

@@ -126,7 +126,7 @@ def test_the_gradient_is_that_of_the_call(plans: Launched, width: int, dtype: st
     assert dict(plan.sizes) == {"B": 2, "H": 8, "S": 30, "G": 4, "T": 40}
     assert plan.strided == ("Q", "K", "V")
     (candidate,) = plan.candidates
-    assert candidate.config == ("causal" if causal else "full")
+    assert candidate.config == ("causal_short" if causal else "full")
     program, home = candidate.traced()
     assert home == "argus.kernels.attention_backward"
     assert program.parameters[0].shape[3] is algebra.const(width)
@@ -218,4 +218,12 @@ def test_a_window_that_is_the_causal_mask_has_its_gradient(plans: Launched) -> N
     operand = recorded(1, 2, 5, 64)
     attention(operand, operand, operand, window=(None, 0))
     backward(heads(1, 2, 5, 64))
-    assert plans[1][0].candidates[0].config == "causal"
+    assert plans[1][0].candidates[0].config == "causal_short"
+
+
+@pytest.mark.parametrize(("keys", "config"), [(2048, "causal_short"), (2049, "causal")])
+def test_many_keys_have_a_configuration(keys: int, config: str, plans: Launched) -> None:
+    operand = recorded(1, 1, keys, 64)
+    attention(operand, operand, operand, causal=True)
+    backward(heads(1, 1, keys, 64))
+    assert plans[1][0].candidates[0].config == config

@@ -47,11 +47,15 @@ from argus.language import (
 
 @frozen
 class BackwardKeys:
-    """bm queries a block. stages: blocks of queries in shared memory. of: the gradients that are computed."""
+    """bm queries a block. stages: blocks of queries in shared memory. of: the gradients that are computed.
+
+    heads: tiles of one head follow each other if causal, too, so that its queries stay in the L2 cache.
+    """
 
     bm: int = 64
     stages: int = 2
     of: Literal["keys", "values", "both"] = "both"
+    heads: bool = False
     target = sm_90a
     warpgroups = 2
     threads = 384
@@ -94,7 +98,8 @@ def backward_keys(problem: AttentionBackward, dK: Tensor | None, dV: Tensor | No
         Ring(cfg.stages, do=shared(kind, (bm, width), swizzle=128), **delta),
     )
     boxes = shared(kind, (cfg.warpgroups, 1, ROWS, BOX), swizzle=128)
-    tiles = persistent(counts, order=by_tiles if problem.causal else by_heads, zigzag=problem.causal)
+    order = by_tiles if problem.causal and not cfg.heads else by_heads
+    tiles = persistent(counts, order=order, zigzag=problem.causal)
     with role("load", warpgroup(0).elected, registers=24):
         for n, g, b in tiles:
             _load_tile(problem, cfg, rings, (b, g, n))

@@ -117,7 +117,7 @@ def test_tokens_heads_and_types_choose_the_kernel(
     }
 
 
-@pytest.mark.parametrize(("pairs", "keys", "blocks"), [(8, 2048, 2), (8, 8192, 8), (64, 8192, 64), (1024, 2048, 64)])
+@pytest.mark.parametrize(("pairs", "keys", "blocks"), [(8, 2048, 2), (8, 8192, 8), (64, 8192, 64), (1024, 2048, 128)])
 def test_parts_are_as_long_as_the_processors_allow(pairs: int, keys: int, blocks: int) -> None:
     assert choose(64, keys, pairs, 8, 1) == f"page_64_blocks_{blocks}"
     assert {choose(64, keys, pairs, heads, 1) for heads in (8, 16)} <= CONFIGS[WIDTH].keys()

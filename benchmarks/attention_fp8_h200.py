@@ -62,7 +62,11 @@ def variants() -> dict[str, tuple[ProgramTemplate, AttentionFp8]]:
         config = CONFIGS[128]["full"]
         found[f"d128_full_{bn}"] = FAMILIES[128], evolve(config, attention=evolve(config.attention, bn=bn))
     for name, config in CONFIGS[128].items():
-        found[f"d128_{name}_apart"] = FAMILIES[128], evolve(config, attention=evolve(config.attention, together=False))
+        turned = evolve(config.attention, together=not config.attention.together)
+        found[f"d128_{name}_{'together' if turned.together else 'apart'}"] = (
+            FAMILIES[128],
+            evolve(config, attention=turned),
+        )
     return found
 
 

@@ -29,8 +29,8 @@ CONFIGS = {
         "causal": AttentionFp8(AttentionHopper(heads=64, zigzag=True, together=True, boxes=1, skip_mask=False)),
     },
     128: {
-        "full": AttentionFp8(AttentionHopper(causal=False, together=True)),
-        "causal": AttentionFp8(AttentionHopper(heads=64, zigzag=True, together=True, skip_mask=False)),
+        "full": AttentionFp8(AttentionHopper(causal=False)),
+        "causal": AttentionFp8(AttentionHopper(heads=64, zigzag=True, skip_mask=False)),
     },
     256: {
         "full": AttentionFp8(AttentionHopper(causal=False, together=True)),

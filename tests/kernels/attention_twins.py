@@ -8,7 +8,7 @@ from types import ModuleType
 from attrs import frozen
 
 from argus.kernels.attention import attention_64
-from argus.kernels.decode import decode_bf16
+from argus.kernels.decode import FAMILIES as DECODE
 from argus.kernels.schedules import attention as problem
 from argus.kernels.schedules import attention_hopper as schedule
 from argus.kernels.schedules import decode
@@ -44,8 +44,8 @@ def _window(module: ModuleType, config: str, old: str, new: str, *found: str) ->
     return Twin(windowed_64, config, module, (old, new), frozenset(found))
 
 
-def _decode(old: str, new: str) -> Twin:
-    return Twin(decode_bf16, "page_16_blocks_4", decode, (old, new))
+def _decode(config: str, old: str, new: str) -> Twin:
+    return Twin(DECODE["torch.bfloat16"][128], config, decode, (old, new))
 
 
 _HEADS, _SUMS = ("I1", "I2", "I4", "I26", "I39"), ("I3", "I25", "I39")
@@ -63,7 +63,7 @@ FORWARD: Mapping[str, Twin] = {
     "values of another head": _problem("full", "self.V[b, g]", "self.V[b, 0 * h]", *_HEADS),
     "values of another sequence": _problem("full", "self.V[b, g]", "self.V[0 * b, g]"),
     "values from the other end": _schedule(
-        "full", "copy(head.V.tile((cfg.bn, width), (n, 0))", "copy(head.V.tile((cfg.bn, width), (end - 1 - n, 0))"
+        "full", "head.V.tile((cfg.bn, width), (n, 0))", "head.V.tile((cfg.bn, width), (end - 1 - n, 0))"
     ),
     "keys of the next block": _schedule(
         "full", "copy(head.K.tile((cfg.bn, width), (n, 0))", "copy(head.K.tile((cfg.bn, width), (n + 1, 0))"
@@ -82,12 +82,14 @@ FORWARD: Mapping[str, Twin] = {
     "sum without its rescale": _problem("full", "rows.sums * rescale + weights", "rows.sums + weights", "I23", "I39"),
     "rescaled the other way": _problem("full", "(rows.high - guard) * c", "(guard - rows.high) * c", "I23", "I39"),
     "rescaled without the scale": _problem("full", "exp2((rows.high - guard) * c)", "exp2(rows.high - guard)", "I39"),
-    "scale of the maximum left out": _problem("full", "fma(x, c, guard * -c)", "fma(x, c, -guard)", "I39"),
-    "scale squared": _problem("full", "fma(x, c, guard * -c)", "fma(x, c * c, guard * -c)", "I39"),
+    "scale of the maximum left out": _problem("full", "else high * -self.scale", "else -high", "I39"),
+    "scale squared": _problem(
+        "full", "fma(scores, self.scale, most)", "fma(scores, self.scale * self.scale, most)", "I39"
+    ),
     "maximum not kept": _problem("full", "        rows.high[:] = now\n", "", "I23", "I39"),
-    "log-sum-exp without the maximum": _problem("full", "log2(total) + self.high * self.scale", "log2(total)", "I39"),
-    "log-sum-exp in base 2": _problem("full", "self.high * self.scale) * _LN_2", "self.high * self.scale)", "I39"),
-    "twice the values": _schedule("full", "self.out * (1.0 / where", "self.out * (2.0 / where", "I39"),
+    "log-sum-exp without the maximum": _problem("full", "else most)) * _LN_2", "else 0.0)) * _LN_2", "I39"),
+    "log-sum-exp in base 2": _problem("full", "else most)) * _LN_2", "else most))", "I39"),
+    "twice the values": _problem("full", "found = 1.0 / where", "found = 2.0 / where", "I39"),
     "one block less": _schedule("full", "else end - 1) - 1, -1", "else end - 1) - 1, 0", *_SUMS),
     "one block less is loaded": _schedule("full", "loop(end - 1, start - 1, step=-1)", "loop(end - 1, start, step=-1)"),
     "early release": _schedule(
@@ -128,13 +130,13 @@ FORWARD: Mapping[str, Twin] = {
     "values from the first block": _window(
         schedule,
         "capped",
-        "copy(head.V.tile((cfg.bn, width), (n, 0))",
-        "copy(head.V.tile((cfg.bn, width), (n - start, 0))",
+        "head.V.tile((cfg.bn, width), (n, 0))",
+        "head.V.tile((cfg.bn, width), (n - start, 0))",
         *_HEADS,
     ),
     "blocks from the last row's first key": _window(
         problem, "window", "self.first(first) // keys", "self.first(first + queries - 1) // keys"
     ),
-    **{f"decoding, `{old.strip()}`": _decode(old, new) for old, new in OF_DECODE.items()},
+    **{f"decoding, `{old.strip()}`": _decode(config, old, new) for old, (new, config) in OF_DECODE.items()},
 }
 """Each is refuted by one of the invariants that it names, or not proved."""

@@ -166,7 +166,7 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
     "another head": ("cdna3", schedule, ("b, h // problem.group)", "b, h % problem.K.shape[1])")),
     "no rescale": ("cdna3", schedule, ("self.out[:] = self.out * rescale", "self.out[:] = self.out * 1.0")),
     "sum without its rescale": ("cdna3", problem, ("rows.sums * rescale + weights", "rows.sums + weights")),
-    "scale of the maximum left out": ("cdna3", problem, ("fma(x, c, guard * -c)", "fma(x, c, -guard)")),
+    "scale of the maximum left out": ("cdna3", problem, ("else high * -self.scale", "else -high")),
 }
 FOUND = {
     "mask off by one": "I25",

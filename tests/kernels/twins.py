@@ -31,7 +31,10 @@ def edited(of: Template | ProgramTemplate, module: ModuleType, edit: Edit) -> Ge
 
 
 def _edit(of: Template | ProgramTemplate, module: ModuleType, edit: Edit, patch: pytest.MonkeyPatch) -> None:
-    """Put what the edited module defines in place of the same in every module that has taken it from there."""
+    """Put what the edited module defines in place of the same in every module that has taken it from there.
+
+    Modules of claims alone keep what they have: what is claimed is not edited.
+    """
     text, (old, new) = inspect.getsource(module), edit
     assert text.count(old) == 1, old
     made = ModuleType(module.__name__)
@@ -40,7 +43,8 @@ def _edit(of: Template | ProgramTemplate, module: ModuleType, edit: Edit, patch:
     exec(compiled, made.__dict__)  # noqa: S102 reason: our module
     kept = {type(each).__name__ for each in of.configs.values()}  # configurations are instances of the class as it was
     own = {name for name, each in vars(made).items() if getattr(each, "__module__", "") == made.__name__} - kept
-    users = [each for name, each in sys.modules.items() if name.startswith("argus.kernels") and each is not made]
+    taking = (name for name in sys.modules if name.startswith("argus.kernels") and not name.endswith("_claims"))
+    users = [sys.modules[name] for name in taking if sys.modules[name] is not made]
     for user in users:
         for name in own & vars(user).keys():
             if vars(user)[name] is vars(module)[name]:

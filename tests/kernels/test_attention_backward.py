@@ -30,7 +30,7 @@ Matrix = np.ndarray[Any, Any]
 BRIEF = evolve(Budget(), runs=0)
 EACH = [(dtype, width, config) for dtype in (bf16, f16) for width in (64, 128, 256) for config in CONFIGS]
 SHORT = (bf16, 64)
-SOME = [pytest.param(*each, marks=pytest.mark.share(2) if each[:2] == SHORT else pytest.mark.nightly) for each in EACH]
+SOME = [pytest.param(*each, marks=pytest.mark.share(4) if each[:2] == SHORT else pytest.mark.nightly) for each in EACH]
 
 
 @pytest.mark.parametrize(("dtype", "width", "config"), SOME)

@@ -35,8 +35,8 @@ FAMILIES: dict[str, tuple[int, Template]] = {
     for width, family in KERNELS[dtype].items()
 }
 ALL = [(name, config) for name, (width, _) in FAMILIES.items() for config in CDNA3[width]]
-MIXED = [each if each == ("64", "cdna3_causal") else pytest.param(*each, marks=pytest.mark.share(8)) for each in ALL]
-"""One in every run, and one in eight of the others."""
+MIXED = [each if each == ("64", "cdna3_causal") else pytest.param(*each, marks=pytest.mark.share(16)) for each in ALL]
+"""One in every run, and one in sixteen of the others."""
 
 
 @pytest.mark.parametrize(("name", "config"), MIXED)

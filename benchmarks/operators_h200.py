@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
+from itertools import accumulate
 from multiprocessing import get_context
 from random import Random
 from time import perf_counter
@@ -18,7 +19,8 @@ from typing import Any
 
 import argus
 
-CLOSE = {"bfloat16": 2.0**-6, "float16": 2.0**-9, "float32": 2.0**-14}
+E4M3 = "float8_e4m3fn"
+CLOSE = {"bfloat16": 2.0**-6, "float16": 2.0**-9, "float32": 2.0**-14, E4M3: 2.0**-4}
 SHAPES = 8
 """Random shapes for each operator and type."""
 Checks = Iterator[tuple[Any, Any]]
@@ -139,39 +141,89 @@ def attention(torch: Any, kind: Any, random: Random) -> Iterator[tuple[str, Chec
 
 
 def decoding(torch: Any, kind: Any, random: Random) -> Iterator[tuple[str, Checks]]:  # noqa: ANN401 reason: untyped
-    def exact(q: Any, k: Any, v: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
-        """Of q (H, 1, D), k and v (T, G, D)."""
-        many = q.shape[0] // k.shape[1]
-        scores = q @ k.permute(1, 2, 0).repeat_interleave(many, 0) * q.shape[2] ** -0.5
-        values = v.transpose(0, 1).repeat_interleave(many, 0)
-        return scores.softmax(-1).nan_to_num(0.0) @ values, scores.logsumexp(-1)
-
-    def decoded() -> Checks:
-        for size in (16, 64, 128):
+    def decoded(tokens: int) -> Checks:
+        for size, width in ((16, 128), (64, 64), (128, 128)):
             batch, groups, group = random.randint(1, 4), random.randint(1, 3), random.choice((1, 4, 8))
             pages = random.randint(1, 2000 // size)
-            keys, values = torch.randn((2, batch * pages + 3, size, groups, 128), device="cuda", dtype=kind)
+            keys, values = torch.randn((2, batch * pages + 3, size, groups, width), device="cuda", dtype=kind)
             table = torch.randperm(batch * pages + 3, device="cuda", dtype=torch.int32)[: batch * pages]
             table = table.reshape(batch, pages)
             lengths = [random.choice((0, 1, pages * size, random.randint(0, pages * size))) for _ in range(batch)]
-            q = torch.randn((batch, groups * group, 1, 128), device="cuda", dtype=kind)
+            q = torch.randn((batch, groups * group, tokens, width), device="cuda", dtype=kind)
             held = torch.tensor(lengths, device="cuda", dtype=torch.int32)
             out, lse = argus.attention_decode(q, keys, values, table, held, return_lse=True)
             for number, length in enumerate(lengths):
                 k, v = (each[table[number].long()].flatten(0, 1)[:length].double() for each in (keys, values))
-                yield from zip((out[number], lse[number]), exact(q[number].double(), k, v), strict=True)
+                wanted = _of_one(torch, q[number].transpose(0, 1).double(), k, v, causal=True)
+                yield from zip((out[number].transpose(0, 1), lse[number]), wanted, strict=True)
 
-    yield "attention of one token", decoded()
+    yield "attention of the last token", decoded(1)
+    yield "attention of the last 5 tokens", decoded(5)
+
+
+def packed(torch: Any, kind: Any, random: Random) -> Iterator[tuple[str, Checks]]:  # noqa: ANN401 reason: untyped
+    def starts(lengths: list[int]) -> Any:  # noqa: ANN401 reason: untyped
+        return torch.tensor([0, *accumulate(lengths)], device="cuda", dtype=torch.int32)
+
+    def sequences(*, causal: bool) -> Checks:
+        for width in (64, 128):
+            groups, group, count = random.randint(1, 3), random.choice((1, 2, 4)), random.randint(5, 9)
+            queries, keys = ([random.choice((0, 1, random.randint(2, 400))) for _ in range(count)] for _ in range(2))
+            q = torch.randn((sum(queries), groups * group, width), device="cuda", dtype=kind)
+            k, v = torch.randn((2, sum(keys), groups, width), device="cuda", dtype=kind)
+            most = max(1, *queries)
+            out, lse = argus.attention_varlen(
+                q, k, v, starts(queries), starts(keys), max_seqlen_q=most, causal=causal, return_lse=True
+            )
+            parts = zip(q.split(queries), k.split(keys), v.split(keys), strict=True)
+            for (own, *held), found, of in zip(parts, out.split(queries), lse.split(queries, 1), strict=True):
+                wanted = _of_one(torch, own.double(), *(each.double() for each in held), causal=causal)
+                yield from zip((found, of), wanted, strict=True)
+
+    yield "attention of packed sequences, full", sequences(causal=False)
+    yield "attention of packed sequences, causal", sequences(causal=True)
+
+
+def of_8_bits(torch: Any, random: Random) -> Iterator[tuple[str, Checks]]:  # noqa: ANN401 reason: untyped
+    def scaled(*, causal: bool) -> Checks:
+        for width in (64, 128, 256):
+            batch, groups, group = random.randint(1, 2), random.randint(1, 3), random.choice((1, 2, 4))
+            rows = random.randint(1, 400)
+            shapes = ((batch, groups * group, rows), *[(batch, groups, rows + random.randint(0, 200))] * 2)
+            given = [torch.randn((*each, width), device="cuda") for each in shapes]
+            factors = [each.abs().amax((2, 3)) / 448 for each in given]
+            raised = [each / of[..., None, None] for each, of in zip(given, factors, strict=True)]
+            small = [each.to(torch.float8_e4m3fn) for each in raised]
+            out, lse = argus.attention(*small, causal=causal, descale=tuple(factors), return_lse=True)
+            exact = [each.double() * of.double()[..., None, None] for each, of in zip(small, factors, strict=True)]
+            for b in range(batch):
+                wanted = _of_one(torch, *(each[b].transpose(0, 1) for each in exact), causal=causal)
+                yield from zip((out[b].transpose(0, 1), lse[b]), wanted, strict=True)
+
+    yield "attention, full", scaled(causal=False)
+    yield "attention, causal", scaled(causal=True)
+
+
+def _of_one(torch: Any, q: Any, k: Any, v: Any, *, causal: bool) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
+    """Of one sequence in float64: q (S, H, D), k and v (T, G, D) to the output and the log-sum-exp, (H, S)."""
+    many, unseen = q.shape[1] // max(1, k.shape[1]), float("-inf")
+    own = torch.arange(q.shape[0], device="cuda")[:, None] + k.shape[0] - q.shape[0]
+    scores = q.transpose(0, 1) @ k.permute(1, 2, 0).repeat_interleave(many, 0) * q.shape[2] ** -0.5
+    scores = scores.masked_fill(torch.arange(k.shape[0], device="cuda") > own, unseen) if causal else scores
+    values = scores.softmax(-1).nan_to_num(0.0) @ v.transpose(0, 1).repeat_interleave(many, 0)
+    return values.transpose(0, 1), scores.logsumexp(-1)
 
 
 def cases(kind: str) -> dict[str, Checks]:
     """The checks of each operator on tensors of a type."""
     torch: Any = import_module("torch")
     dtype, found = getattr(torch, kind), dict[str, Checks]()
+    if kind == E4M3:
+        return dict(of_8_bits(torch, Random(5)))  # noqa: S311 reason: a seed makes the shapes repeatable
     if kind != "float32":
-        found |= attention(torch, dtype, Random(2))  # noqa: S311 reason: a seed makes the shapes repeatable
-    if kind == "bfloat16":
+        found |= attention(torch, dtype, Random(2))  # noqa: S311 reason: as above
         found |= decoding(torch, dtype, Random(3))  # noqa: S311 reason: as above
+        found |= packed(torch, dtype, Random(4))  # noqa: S311 reason: as above
     return found | dict(rows(torch, dtype, Random(1)))  # noqa: S311 reason: as above
 
 

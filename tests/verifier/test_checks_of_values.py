@@ -186,7 +186,10 @@ def test_attention_from_the_last_keys_slips_past_without_its_check(
     assert_only_this_check_refutes(kernel, "I25", switch_off, monkeypatch)
 
 
-BY_FORMULA: tuple[tuple[str, str, Patch], ...] = (("softmax_threads_not_rescaled", "I23", tags_say_all),)
+BY_FORMULA: tuple[tuple[str, str, Patch], ...] = (
+    ("layer_norm_threads_weigh_one_more", "I25", tags_say_all),
+    ("softmax_threads_not_rescaled", "I23", tags_say_all),
+)
 """Wrong kernels that a run refutes by their formula alone, and the invariant that is broken: tags do not say all."""
 
 

@@ -54,29 +54,31 @@ FORWARD: Mapping[str, Twin] = {
     "mask off by one": _problem("causal", "(t <= last) & below", "(t <= last + 1) & below", *_SUMS),
     "mask of one key more": _problem("causal", "(t <= last) & below", "(t < last) & below", *_SUMS),
     "mask without the end": _problem("full", "below, last = t < self.keys", "below, last = t >= 0", *_SUMS),
-    "masked scores of 0": _problem("full", ", x, -inf)", ", x, 0.0)"),
+    "masked scores of 0": _problem("full", ", x, -inf)", ", x, 0.0)", "I39"),
     "a block too few is masked": _problem(
         "causal", "self.visible(first) // keys", "ceil_div(self.visible(first), keys)", *_SUMS
     ),
-    "the last block is not masked": _schedule("full", "end - 1, masked=True", "end - 1, masked=False"),
+    "the last block is not masked": _schedule("full", "end - 1, masked=True", "end - 1, masked=False", "I39"),
     "another head": _problem("full", "self.K[b, g]", "self.K[b, h % self.K.shape[1]]", *_HEADS),
     "values of another head": _problem("full", "self.V[b, g]", "self.V[b, 0 * h]", *_HEADS),
-    "values of another sequence": _problem("full", "self.V[b, g]", "self.V[0 * b, g]"),
+    "values of another sequence": _problem("full", "self.V[b, g]", "self.V[0 * b, g]", "I24"),
     "values from the other end": _schedule(
-        "full", "head.V.tile((cfg.bn, width), (n, 0))", "head.V.tile((cfg.bn, width), (end - 1 - n, 0))"
+        "full", "head.V.tile((cfg.bn, width), (n, 0))", "head.V.tile((cfg.bn, width), (end - 1 - n, 0))", "I39"
     ),
     "keys of the next block": _schedule(
-        "full", "copy(head.K.tile((cfg.bn, width), (n, 0))", "copy(head.K.tile((cfg.bn, width), (n + 1, 0))"
+        "full", "copy(head.K.tile((cfg.bn, width), (n, 0))", "copy(head.K.tile((cfg.bn, width), (n + 1, 0))", "I4"
     ),
-    "queries of the first tile": _schedule("full", "(i, 0)), slot.q", "(0 * i, 0)), slot.q"),
-    "queries of another warpgroup": _schedule("full", "(self.number, 0))", "(cfg.warpgroups - 1 - self.number, 0))"),
+    "queries of the first tile": _schedule("full", "(i, 0)), slot.q", "(0 * i, 0)), slot.q", "I4"),
+    "queries of another warpgroup": _schedule(
+        "full", "(self.number, 0))", "(cfg.warpgroups - 1 - self.number, 0))", "I4"
+    ),
     "stored in rows of another warpgroup": _schedule(
-        "full", "cfg.warpgroups * i + self.number", "cfg.warpgroups * (i + 1) - 1 - self.number"
+        "full", "cfg.warpgroups * i + self.number", "cfg.warpgroups * (i + 1) - 1 - self.number", "I4"
     ),
-    "log-sum-exp of the first head": _problem("full", "self.LSE[b, h]", "self.LSE[b, 0 * h]"),
-    "output of the first sequence": _problem("full", "self.O[b, h]", "self.O[0 * b, h]"),
+    "log-sum-exp of the first head": _problem("full", "self.LSE[b, h]", "self.LSE[b, 0 * h]", "I39"),
+    "output of the first sequence": _problem("full", "self.O[b, h]", "self.O[0 * b, h]", "I39"),
     "the last tile left out": _problem(
-        "full", "return ceil_div(queries, rows), heads", "return queries // rows, heads"
+        "full", "return ceil_div(queries, rows), heads", "return queries // rows, heads", "I39"
     ),
     "no rescale": _schedule("full", "self.out[:] = self.out * rescale", "self.out[:] = self.out * 1.0", "I23", "I39"),
     "sum without its rescale": _problem("full", "rows.sums * rescale + weights", "rows.sums + weights", "I23", "I39"),
@@ -91,7 +93,9 @@ FORWARD: Mapping[str, Twin] = {
     "log-sum-exp in base 2": _problem("full", "else most)) * _LN_2", "else most))", "I39"),
     "twice the values": _problem("full", "found = 1.0 / where", "found = 2.0 / where", "I39"),
     "one block less": _schedule("full", "else end - 1) - 1, -1", "else end - 1) - 1, 0", *_SUMS),
-    "one block less is loaded": _schedule("full", "loop(end - 1, start - 1, step=-1)", "loop(end - 1, start, step=-1)"),
+    "one block less is loaded": _schedule(
+        "full", "loop(end - 1, start - 1, step=-1)", "loop(end - 1, start, step=-1)", "I9"
+    ),
     "early release": _schedule(
         "full",
         "        wgmma.wait(0)\n        self.rings.v.release()\n",
@@ -111,6 +115,7 @@ FORWARD: Mapping[str, Twin] = {
         "full",
         "        mma(self.pv, self.out, self.weights, rings.v.wait().v)  # of the first block\n",
         "        rings.v.wait()\n",
+        "I39",
     ),
     "a key more to the left": _window(
         problem,
@@ -125,6 +130,7 @@ FORWARD: Mapping[str, Twin] = {
         "window",
         "copy(head.K.tile((cfg.bn, width), (n, 0))",
         "copy(head.K.tile((cfg.bn, width), (n - start, 0))",
+        "I24",
         *_HEADS,
     ),
     "values from the first block": _window(
@@ -132,10 +138,11 @@ FORWARD: Mapping[str, Twin] = {
         "capped",
         "head.V.tile((cfg.bn, width), (n, 0))",
         "head.V.tile((cfg.bn, width), (n - start, 0))",
+        "I24",
         *_HEADS,
     ),
     "blocks from the last row's first key": _window(
-        problem, "window", "self.first(first) // keys", "self.first(first + queries - 1) // keys"
+        problem, "window", "self.first(first) // keys", "self.first(first + queries - 1) // keys", "I9"
     ),
     **{f"decoding, `{old.strip()}`": _decode(config, old, new) for old, (new, config) in OF_DECODE.items()},
 }

@@ -23,7 +23,6 @@ from argus.core.ir import (
     Assert,
     Assume,
     Await,
-    Buffer,
     Commit,
     Copy,
     Edit,
@@ -194,9 +193,9 @@ class Timeline:
 
 
 class _Builder:
-    """Collects steps and segments. names: names of the kernel's loop variables. read: the tensors that copies read."""
+    """Collects steps and segments. names: names of the kernel's loop variables."""
 
-    def __init__(self, names: Collection[str], read: Collection[Buffer]) -> None:
+    def __init__(self, names: Collection[str]) -> None:
         self.names = names
         self.segments: list[Segment] = []
         self.pending: list[Step] = []
@@ -205,7 +204,6 @@ class _Builder:
         self.computed: list[EvaluatedExprs] = []
         self.copies = 0
         self.assumed: set[Cond] = set()
-        self.read = read
 
     def close_segment(self, loop: Loop | None) -> None:
         if self.pending or loop is not None:
@@ -235,8 +233,7 @@ def _substitute_node(node: Node, parts: Sequence[Node], at: Shift) -> Node:
 
 def timeline(kernel: Kernel, path_condition: tuple[Cond, ...] = ()) -> Timeline:
     """Linearise a kernel. Constructs that are not modelled are listed in `unmodelled`, never dropped silently."""
-    read = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
-    builder = _Builder({stmt.symbol.name for stmt in walk(kernel.body) if isinstance(stmt, For)}, read)
+    builder = _Builder({stmt.symbol.name for stmt in walk(kernel.body) if isinstance(stmt, For)})
     _append_statements(builder, kernel.body, algebra.TRUE, None, {})
     builder.close_segment(None)
     return Timeline(kernel, tuple(builder.segments), tuple(builder.unmodelled), path_condition, tuple(builder.computed))
@@ -271,8 +268,6 @@ def _append_simple(builder: _Builder, stmt: Stmt, guard: Cond, loop: Loop | None
             builder.position += 1
         return
     unsupported = _unsupported_reason(stmt, plain=guard is algebra.TRUE and loop is None, assumed=builder.assumed)
-    if isinstance(stmt, Copy) and ends_stores(stmt) and stmt.target.buffer in builder.read:
-        unsupported = unsupported or "a tensor that is read, where a store to part of a tile ends"
     if unsupported:
         builder.refuse(stmt, unsupported)
         return

@@ -35,8 +35,8 @@ class TileGrid:
     """The coordinates that identify a block, each with its count, and the store's indices in terms of them.
 
     ragged: the segments whose rows blocks store one by one, if any, and row: the variable of that loop, which has no
-    count. names: the symbols that replaced
-    quotients and remainders, in the order of the splits. guard: the condition of the stores.
+    count. names: the symbols that replaced quotients and remainders, in the order of the splits. guard: the condition
+    of the stores.
     """
 
     counts: Mapping[Symbol, Index]

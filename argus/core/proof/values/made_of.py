@@ -222,7 +222,7 @@ def _in_its_range(root: Expr) -> Expr:
     if not isinstance(root, Reduce) or not isinstance(root.low, Const) or not isinstance(root.high, Const):
         return root
     own = Symbol(root.variable.name, "fresh", root.low.value, root.high.value - 1)
-    if own == root.variable or root.high.value <= root.low.value:
+    if own in all_symbols(root) or root.high.value <= root.low.value:
         return root
     names = {root.variable: algebra.sym(own)}
     return reduce_(root.op, own, root.low, root.high, replaced(root.body, names), substitute(root.where, names))

@@ -126,8 +126,8 @@ class Known:
             return False
         for cond in (test, algebra.negate(test)):
             here, every = self.within(cond), (*cases, cond)
-            told = map(_Simplifying(here).told, every)
-            a, b = at_edges(here.holds, told, here.simplified(one), here.simplified(two))
+            decided = map(_Simplifying(here).with_decided_extrema, every)
+            a, b = at_edges(here.holds, decided, here.simplified(one), here.simplified(two))
             if not here._equal(a, b, assumed=True) and not here._equal_by_cases(a, b, left - 1, every):
                 return False
         return True
@@ -308,11 +308,13 @@ class _Simplifying:
     def _cond(self, of: Cond) -> Cond:
         """A condition of integers, decided if that is known, with decided extrema in it."""
         found = self._known.decided(of)
-        return self.told(found) if mentions(found, (Bin,)) else found
+        return self.with_decided_extrema(found) if mentions(found, (Bin,)) else found
 
-    def told(self, of: Cond) -> Cond:
+    def with_decided_extrema(self, of: Cond) -> Cond:
         """The condition with decided extrema in it."""
-        parts = [self._index(each) if isinstance(each, Index) else self.told(each) for each in children(of)]
+        parts = [
+            self._index(each) if isinstance(each, Index) else self.with_decided_extrema(each) for each in children(of)
+        ]
         return rebuild(of, parts) if parts else of  # pyright: ignore[reportReturnType]  # a condition stays one
 
     def _beside(self, factor: Expr, of: Expr) -> Expr:

@@ -172,9 +172,10 @@ def packed(torch: Any, kind: Any, random: Random) -> Iterator[tuple[str, Checks]
             q = torch.randn((sum(queries), groups * group, width), device="cuda", dtype=kind)
             k, v = torch.randn((2, sum(keys), groups, width), device="cuda", dtype=kind)
             most = max(1, *queries)
-            out, lse = argus.attention_varlen(
+            results: Any = argus.attention_varlen(
                 q, k, v, starts(queries), starts(keys), max_seqlen_q=most, causal=causal, return_lse=True
             )
+            out, lse = results
             parts = zip(q.split(queries), k.split(keys), v.split(keys), strict=True)
             for (own, *held), found, of in zip(parts, out.split(queries), lse.split(queries, 1), strict=True):
                 wanted = _of_one(torch, own.double(), *(each.double() for each in held), causal=causal)
@@ -194,7 +195,8 @@ def of_8_bits(torch: Any, random: Random) -> Iterator[tuple[str, Checks]]:  # no
             factors = [each.abs().amax((2, 3)) / 448 for each in given]
             raised = [each / of[..., None, None] for each, of in zip(given, factors, strict=True)]
             small = [each.to(torch.float8_e4m3fn) for each in raised]
-            out, lse = argus.attention(*small, causal=causal, descale=tuple(factors), return_lse=True)
+            results: Any = argus.attention(*small, causal=causal, descale=tuple(factors), return_lse=True)
+            out, lse = results
             exact = [each.double() * of.double()[..., None, None] for each, of in zip(small, factors, strict=True)]
             for b in range(batch):
                 wanted = _of_one(torch, *(each[b].transpose(0, 1) for each in exact), causal=causal)

@@ -20,9 +20,9 @@ from argus.core.proof.values.held.parts import Parts
 from argus.core.proof.values.held.recurrences import times
 from argus.core.proof.values.held.terms import exchanged
 from argus.core.proof.values.held.unnamed import becomes_number
-from argus.core.values.expr import Element, Expr, Fn, Number, element, expr, fn, infinity
+from argus.core.values.expr import Element, Expr, Fn, Number, Reduce, element, expr, fn, infinity
 from argus.core.values.numbers import is_number, number_where
-from argus.core.values.rewriting import nodes
+from argus.core.values.rewriting import free_symbols, nodes
 
 ZERO = expr(0)
 NOTHING = infinity(-1)
@@ -101,13 +101,19 @@ class Rescaling:
         )
 
     def _same(self, one: Expr, two: Expr) -> bool:
-        """Whether both are equal, whatever the numbers in them are that do not depend on a reference."""
+        """Whether both are equal, whatever the tests and the numbers of reductions are that depend on no reference.
+
+        A factor of all terms stays as it is: its sign decides what becomes of -inf.
+        """
         references = {self.reference.now, self.reference.following, _ANY}
 
         def is_part(of: Expr) -> bool:
-            return not isinstance(of, Number) and is_number(of) and references.isdisjoint(nodes(of))
+            if isinstance(of, Number) or not is_number(of) or not references.isdisjoint(nodes(of)):
+                return False
+            varies = any(each.kind == "fresh" for each in free_symbols(of))
+            return varies or any(isinstance(each, Reduce) for each in nodes(of))
 
-        parts = Parts("part", is_part)
+        parts = Parts("part", is_part, tests=True)
         return self.known.alike(parts.of(one), parts.of(two)) or self.known.same(one, two)
 
     def _is_defined(self) -> bool:

@@ -25,7 +25,7 @@ BinOp = Literal["*", "//", "%", "min", "max", "&", "|", "^", "<<", ">>"]
 CmpOp = Literal["<=", "=="]
 
 
-@frozen
+@frozen(cache_hash=True)
 class Symbol:
     """A named integer.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import is_not
 from typing import TypeVar, assert_never, cast
 from weakref import WeakKeyDictionary
@@ -108,21 +109,14 @@ def fold(root: Node, visit: Callable[[Node, Sequence[T]], T], known: dict[Node, 
     return values[root]
 
 
-_SYMBOLS: WeakKeyDictionary[Node, frozenset[Symbol]] = WeakKeyDictionary()
-"""A cache: the symbols of a node are a pure function of it, and nodes are hash-consed."""
-
-
 def symbols(*roots: Node) -> frozenset[Symbol]:
     """All symbols that occur in the roots."""
-    return frozenset[Symbol]().union(*map(_symbols_of, roots))
+    return _symbols_of(roots[0]) if len(roots) == 1 else frozenset[Symbol]().union(*map(_symbols_of, roots))
 
 
+@lru_cache(maxsize=1 << 16)
 def _symbols_of(root: Node) -> frozenset[Symbol]:
-    known = _SYMBOLS.get(root)
-    if known is None:
-        known = frozenset(node.symbol for node in (*below(root), root) if isinstance(node, Sym))
-        _SYMBOLS[root] = known
-    return known
+    return frozenset(node.symbol for node in (*below(root), root) if isinstance(node, Sym))
 
 
 def only_as_quotient(root: Node, symbol: Symbol, unit: int) -> bool:

@@ -86,7 +86,7 @@ def linear(terms: Iterable[tuple[Index, int]], constant: int) -> Index:
     return _linear(tuple(terms), constant)
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 16)
 def _linear(terms: tuple[tuple[Index, int], ...], constant: int) -> Index:
     total = constant
     merged: dict[Index, int] = {}

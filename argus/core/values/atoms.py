@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 from attrs import field, frozen
 
@@ -204,13 +205,19 @@ def poly(terms: dict[Monomial, Fraction]) -> Poly:
     kept = [(monomial, factor) for monomial, factor in terms.items() if factor]
     if len(kept) > _LIMIT:
         raise NoNormalFormError("the normal form is too large")
-    kept.sort(key=lambda each: monomial_key(each[0]))
-    atoms = [atom for monomial, _ in kept for atom, _ in monomial]
+    if len(kept) > 1:
+        kept.sort(key=lambda each: monomial_key(each[0]))
+    return _poly(tuple(kept))
+
+
+@lru_cache(maxsize=1 << 15)
+def _poly(terms: tuple[tuple[Monomial, Fraction], ...]) -> Poly:
+    atoms = [atom for monomial, _ in terms for atom, _ in monomial]
     digest = digest_of(
-        "poly", *(part for m, c in kept for part in (str(c), *(x for k in m for x in (k[0].digest, str(k[1])))))
+        "poly", *(part for m, c in terms for part in (str(c), *(x for k in m for x in (k[0].digest, str(k[1])))))
     )
     free = frozenset[Symbol]().union(*(atom.free for atom in atoms))
-    return unique(Poly, tuple(kept), digest, free, max((atom.depth for atom in atoms), default=0))
+    return unique(Poly, terms, digest, free, max((atom.depth for atom in atoms), default=0))
 
 
 def constant(value: Fraction | int) -> Poly:

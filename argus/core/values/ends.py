@@ -22,7 +22,7 @@ def most_of(index: Index) -> int | None:
     return _most(index, _QUOTIENTS)
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 16)
 def _most(index: Index, depth: int) -> int | None:
     index = _in_first_operands(index)
     high = index.range[1]

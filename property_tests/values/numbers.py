@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from math import isfinite
 
 from argus.core.index import Cond, Symbol
-from argus.core.values.evaluation import INTEGERS, Evaluation, NoExactValueError, seeded
+from argus.core.values.drawn import INTEGERS, seeded
+from argus.core.values.evaluation import Evaluation, NoExactValueError
 from argus.core.values.expr import Choose, Compare, Expr, Fn
 from argus.core.values.rewriting import free_symbols, nodes
 from argus.core.walk import evaluate, symbols

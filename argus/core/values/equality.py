@@ -33,8 +33,9 @@ from argus.core.values.atoms import (
 from argus.core.values.cases import Cases, Infinite, Open, Value, settle, within
 from argus.core.values.conditions import Apart, Certain, Condition, Integers, beyond, settled
 from argus.core.values.congruence import has_quotient, proportional, unified
+from argus.core.values.drawn import INTEGERS, seeded
 from argus.core.values.ends import least_of
-from argus.core.values.evaluation import INTEGERS, Evaluation, seeded
+from argus.core.values.evaluation import Evaluation
 from argus.core.values.expr import Expr
 from argus.core.values.literals import certain, rewritten
 from argus.core.values.nested_tests import nested, where

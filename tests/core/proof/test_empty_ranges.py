@@ -10,7 +10,8 @@ from argus.core.index import Symbol
 from argus.core.proof.values.held.empty_ranges import with_empty_ranges
 from argus.core.proof.values.held.tables import Tables
 from argus.core.proof.values.held.terms import replaced
-from argus.core.values.evaluation import Evaluation, seeded
+from argus.core.values.drawn import seeded
+from argus.core.values.evaluation import Evaluation
 from argus.core.values.expr import Choose, Expr, ReduceOp, choose, element, expr, infinity, reduce_
 from argus.core.values.rewriting import nodes
 

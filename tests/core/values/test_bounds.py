@@ -14,7 +14,8 @@ from argus.core.algebra import IndexLike, add, coord, le, lt, sym
 from argus.core.index import Cond, Symbol
 from argus.core.values import bounds
 from argus.core.values.bounds import Bounded, Inputs, bounded
-from argus.core.values.evaluation import INTEGERS, Evaluation, seeded
+from argus.core.values.drawn import INTEGERS, seeded
+from argus.core.values.evaluation import Evaluation
 from argus.core.values.expr import Element, Expr, choose, compare, element, expr, fn, infinity, reduce_
 from argus.core.values.rewriting import elements, free_symbols
 from argus.core.walk import IntArray, evaluate, symbols

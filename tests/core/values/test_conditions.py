@@ -7,8 +7,9 @@ from argus.core.algebra import le, lt, minimum, mul
 from argus.core.index import Index
 from argus.core.query import Budget, Sat, Unsat
 from argus.core.values.conditions import Apart, Certain, Integers
+from argus.core.values.drawn import seeded
 from argus.core.values.equality import Different, Equal, Undecided, equal
-from argus.core.values.evaluation import Evaluation, seeded
+from argus.core.values.evaluation import Evaluation
 from argus.core.values.expr import Expr, choose, compare, element, expr, fn, infinity
 from argus.core.walk import symbols
 from argus.solvers.z3_backend import Z3

@@ -10,7 +10,8 @@ from argus.core import algebra
 from argus.core.algebra import add, eq, floordiv, le, mod, mul, sym
 from argus.core.index import Index, Symbol
 from argus.core.values.digits import by_digits, quotient
-from argus.core.values.evaluation import Evaluation, seeded
+from argus.core.values.drawn import seeded
+from argus.core.values.evaluation import Evaluation
 from argus.core.values.expr import Expr, Reduce, choose, element, expr, fn, reduce_
 
 R, S, C = (sym(Symbol(name, "size", 0, None)) for name in "RSC")

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argus.core.algebra import le, sym
+from argus.core.values.drawn import seeded
 from argus.core.values.equality import Different, Equal, equal
-from argus.core.values.evaluation import Evaluation, NoExactValueError, seeded
+from argus.core.values.evaluation import Evaluation, NoExactValueError
 from argus.core.values.expr import Choose, Compare, Expr, choose
 from tests.core.values.generated import EDITS, SIZES, TRANSFORMATIONS, expressions, rebuilt
 

@@ -8,8 +8,9 @@ from math import log, log2, nextafter, pi
 import numpy as np
 import pytest
 
+from argus.core.values.drawn import seeded
 from argus.core.values.equality import near
-from argus.core.values.evaluation import Evaluation, seeded
+from argus.core.values.evaluation import Evaluation
 from argus.core.values.expr import Fn, element, expr, fn
 from argus.core.values.named_literals import named_literals, rounded_literals
 

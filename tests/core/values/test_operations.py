@@ -6,8 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from argus.core.values.drawn import seeded
 from argus.core.values.equality import Equal, equal
-from argus.core.values.evaluation import Evaluation, NoExactValueError, seeded
+from argus.core.values.evaluation import Evaluation, NoExactValueError
 from argus.core.values.expr import Number, element, expr, fn
 from argus.core.values.operations import OPERATIONS, Operation
 

@@ -1,0 +1,75 @@
+"""Numbers that stand for elements of tensors, drawn by a hash: equal in every process."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from argus.core.walk import IntArray, Value
+
+_KEPT = 1 << 16
+"""Numbers that are kept: samples at several sizes draw the same ones."""
+
+
+@frozen
+class Drawn:
+    """Elements drawn from {low/per .. high/per}."""
+
+    seed: int
+    low: int
+    high: int
+    per: int
+
+    def __call__(self, tensor: str, at: tuple[int, ...]) -> Fraction:
+        """One element."""
+        return Fraction(self.low + _hashed(f"{self.seed}/{tensor}", at, 8) % (self.high - self.low + 1), self.per)
+
+    def floats(self, tensor: str, at: Sequence[IntArray]) -> npt.NDArray[np.float64]:
+        """The elements at places that are arrays of one shape; one element, if there are no coordinates."""
+        name, many = f"{self.seed}/{tensor}", self.high - self.low + 1
+        return (self.low + np.array([_hashed(name, one, 8) % many for one in _places(at)], np.float64)) / self.per
+
+
+@lru_cache(maxsize=_KEPT)
+def _hashed(name: str, at: tuple[int, ...], size: int) -> int:
+    return int.from_bytes(hashlib.blake2b(f"{name}/{at}".encode(), digest_size=size).digest(), "little")
+
+
+def _places(at: Sequence[Value]) -> list[tuple[int, ...]]:
+    return list(zip(*(each.ravel().tolist() for each in np.broadcast_arrays(*at)), strict=True)) if at else [()]
+
+
+def seeded(seed: int, *, low: int = -8, high: int = 8, per: int = 4) -> Drawn:
+    """Elements drawn from {low/per .. high/per}."""
+    return Drawn(seed, low, high, per)
+
+
+class _Array:
+    """The elements of an integer tensor: 0 to 3."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getitem__(self, at: tuple[Value, ...]) -> Value:
+        if all(isinstance(each, int) for each in at):
+            return _hashed(self.name, cast("tuple[int, ...]", at), 1) % 4
+        return np.array([_hashed(self.name, one, 1) % 4 for one in _places(at)], np.int64)
+
+
+class _Arrays(dict[str, Any]):
+    def __missing__(self, name: str) -> _Array:
+        return _Array(name)
+
+    def __bool__(self) -> bool:  # `walk.evaluate` takes an empty mapping for none
+        return True
+
+
+INTEGERS: Mapping[str, Any] = _Arrays()
+"""The elements of every integer tensor."""

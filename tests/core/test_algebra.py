@@ -117,3 +117,12 @@ def test_intervals() -> None:
     assert interval.hull((0, 3), (2, None)) == (0, None)
     assert interval.within((0, 3), 0, 3)
     assert not interval.within((None, 3), 0, 3)
+
+
+def test_symbols_of_deeply_nested_expressions() -> None:
+    x, nested = Symbol("x", "size"), algebra.sym(Symbol("x", "size"))
+    for level in range(3_000):
+        nested = algebra.minimum(
+            algebra.add(algebra.mul(nested, 3), algebra.const(level)), algebra.const(10**9 + level)
+        )
+    assert symbols(nested) == {x}

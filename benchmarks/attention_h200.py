@@ -9,7 +9,6 @@ built; without it, cuDNN alone is timed. Writes attention.json in `--out` and pr
 from __future__ import annotations
 
 import argparse
-import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -142,7 +141,8 @@ def bound(torch: Any, kernel: Any, shape: Shape, given: Sequence[Any]) -> Callab
     """A launch on q, k, v, o and lse."""
     scale = torch.full((1,), shape.D**-0.5 * 1.4426950408889634, device="cuda")
     tensors = dict(zip(("Q", "K", "V", "O", "LSE", "scale"), (*given, scale), strict=True))
-    return kernel.prepare(shape.sizes).bind(tensors, torch.cuda.current_stream().cuda_stream)
+    launch = kernel.prepare(shape.sizes).bind(tensors, torch.cuda.current_stream().cuda_stream)
+    return built_variants.keeping(launch, tensors)
 
 
 def errors(torch: Any, kernel: Any, shape: Shape, dtype: Any, *, by_rows: bool) -> tuple[float, float]:  # noqa: ANN401 reason: untyped
@@ -205,51 +205,15 @@ def peers(shape: Shape, q: Any, k: Any, v: Any) -> dict[str, Callable[[], object
 
 
 def timed(torch: Any, kernels: Mapping[str, Any], shape: Shape, rounds: int) -> list[dict[str, Any]]:  # noqa: ANN401 reason: untyped
-    timing = import_module("argus.runtime.cuda.timing")
     q, k, v = operands(torch, shape, torch.bfloat16)
     calls = peers(shape, q, k, v)
     theirs = tuple(calls)
-    held: list[Any] = []
     for name, kernel in kernels.items():
         if takes(name, shape):
-            held += (made := (torch.empty_like(q), torch.empty(q.shape[:3], device="cuda", dtype=torch.float32)))
+            made = torch.empty_like(q), torch.empty(q.shape[:3], device="cuda", dtype=torch.float32)
             calls[name] = bound(torch, kernel, shape, (q, k, v, *made))
-
-    def hold(seconds: float) -> None:
-        torch.cuda._sleep(int(2e9 * seconds))
-
-    stream = torch.cuda.current_stream().cuda_stream
-    watch = timing.Stopwatch(next(iter(kernels.values())).driver, stream, hold)
-    rows: list[dict[str, Any]] = []
-    for regime in timing.REGIMES:
-        times = timing.time_interleaved(watch, calls, regime, rounds)
-        for name in calls:
-            ratios = {peer: statistics.median(times.ratios(name, peer)) for peer in theirs}
-            rate = 1e-9 * shape.operations / times.median(name)
-            rows.append({"shape": str(shape), "regime": regime.name, "name": name, "rate": rate, "ratios": ratios})
-        said = ", ".join(
-            f"{row['name']} {row['rate']:.0f} ({row['ratios'].get('fa3', row['ratios']['cudnn']):.3f})"
-            for row in sorted(rows[-len(calls) :], key=lambda row: -row["rate"])
-        )
-        print(f"{shape} {regime.name}: {said}", flush=True)
-    return rows
-
-
-def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The best variant of each shape and its ratios, and their geometric means."""
-    lines: list[str] = []
-    for regime in dict.fromkeys(row["regime"] for row in rows):
-        best: list[Mapping[str, float]] = []
-        for shape in dict.fromkeys(row["shape"] for row in rows):
-            own = [r for r in rows if (r["shape"], r["regime"]) == (shape, regime) and r["name"] not in r["ratios"]]
-            first = max(own, key=lambda row: row["rate"])
-            best.append(first["ratios"])
-            ratios = " ".join(f"{peer} {ratio:.3f}" for peer, ratio in first["ratios"].items())
-            lines.append(f"{regime:12} {shape:34} {first['name']:22} {first['rate']:6.0f} {ratios}")
-        names = dict.fromkeys(peer for each in best for peer in each)
-        means = {p: statistics.geometric_mean(each[p] for each in best if p in each) for p in names}
-        lines += [f"{regime:12} geometric mean vs. {peer} {mean:.3f}" for peer, mean in means.items()]
-    return "\n".join(lines)
+    driver = next(iter(kernels.values())).driver
+    return built_variants.timed_beside(torch, driver, calls, theirs, str(shape), shape.operations, rounds)
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -258,7 +222,7 @@ def run(chosen: argparse.Namespace) -> int:
         for shape in shapes()[: chosen.most]:
             if any(takes(name, shape) for name in good):
                 rows += timed(torch, good, shape, chosen.rounds)
-        print(table(rows) if rows else "", flush=True)
+        print(built_variants.table(rows) if rows else "", flush=True)
         return rows
 
     load = import_module("argus.runtime.cuda.launch").load

@@ -9,7 +9,6 @@ Operations are those of pairs of a query and a key that it sees. Writes attentio
 from __future__ import annotations
 
 import argparse
-import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -118,7 +117,8 @@ def bound(torch: Any, kernel: Any, case: Case, given: Sequence[Any]) -> Callable
     outer, inner = (case.cap, scale / case.cap) if case.cap else (scale, 1.0)
     factors = (torch.full((1,), each, device="cuda") for each in (outer / log(2.0), inner))
     tensors = dict(zip(("Q", "K", "V", "O", "LSE", "scale", "inner"), (*given, *factors), strict=True))
-    return kernel.prepare(case.sizes).bind(tensors, torch.cuda.current_stream().cuda_stream)
+    launch = kernel.prepare(case.sizes).bind(tensors, torch.cuda.current_stream().cuda_stream)
+    return built_variants.keeping(launch, tensors)
 
 
 def errors(torch: Any, kernel: Any, case: Case, dtype: Any, *, by_rows: bool) -> tuple[float, float]:  # noqa: ANN401 reason: untyped
@@ -204,36 +204,15 @@ def peers(torch: Any, case: Case, q: Any, k: Any, v: Any, *, compiled: bool) -> 
 
 
 def timed(torch: Any, kernels: Mapping[str, Any], case: Case, chosen: argparse.Namespace) -> list[dict[str, Any]]:  # noqa: ANN401 reason: untyped
-    timing = import_module("argus.runtime.cuda.timing")
     q, k, v = operands(torch, case.shape, torch.bfloat16)
     calls = peers(torch, case, q, k, v, compiled=not chosen.no_flex)
     theirs = tuple(calls)
-    held: list[Any] = []
     for name, kernel in kernels.items():
         if name.startswith(f"d{case.shape.D}_") and not name.endswith("f16") and ("capped" in name) == bool(case.cap):
-            held += (made := (torch.empty_like(q), torch.empty(q.shape[:3], device="cuda", dtype=torch.float32)))
+            made = torch.empty_like(q), torch.empty(q.shape[:3], device="cuda", dtype=torch.float32)
             calls[name] = bound(torch, kernel, case, (q, k, v, *made))
-
-    def hold(seconds: float) -> None:
-        torch.cuda._sleep(int(2e9 * seconds))
-
-    watch = timing.Stopwatch(next(iter(kernels.values())).driver, torch.cuda.current_stream().cuda_stream, hold)
-    rows: list[dict[str, Any]] = []
-    for regime in timing.REGIMES:
-        times = timing.time_interleaved(watch, calls, regime, chosen.rounds)
-        for name in calls:
-            ratios = {peer: statistics.median(times.ratios(name, peer)) for peer in theirs}
-            rate = 1e-9 * case.operations / times.median(name)
-            rows.append({"case": str(case), "regime": regime.name, "name": name, "rate": rate, "ratios": ratios})
-        said = ", ".join(map(_in_short, sorted(rows[-len(calls) :], key=lambda row: -row["rate"])))
-        print(f"{case} {regime.name}: {said}", flush=True)
-    return rows
-
-
-def _in_short(row: Mapping[str, Any]) -> str:
-    return " ".join(
-        [f"{row['name']} {row['rate']:.0f}", *(f"{peer} {each:.2f}" for peer, each in row["ratios"].items())]
-    )
+    driver = next(iter(kernels.values())).driver
+    return built_variants.timed_beside(torch, driver, calls, theirs, str(case), case.operations, chosen.rounds)
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatch
+from functools import partial
 from importlib import import_module
+from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +101,70 @@ def run(
     chosen.out.mkdir(parents=True, exist_ok=True)
     (chosen.out / results).write_text(json.dumps(rows), "utf-8")
     return int(len(good) < len(loaded))
+
+
+def keeping(launch: Callable[[], object], *alive: object) -> Callable[[], None]:
+    """The launch, with the tensors that it needs for as long as it may be called."""
+    return partial(_launched, launch, alive)
+
+
+def _launched(launch: Callable[[], object], _alive: object) -> None:
+    launch()
+
+
+def larger(errors: Sequence[float], found: Sequence[float]) -> list[float]:
+    """The larger of each pair; infinite where what was found is not a number."""
+    return [inf if isnan(new) else max(old, new) for old, new in zip(errors, found, strict=True)]
+
+
+def timed_beside(
+    torch: Any,  # noqa: ANN401 reason: untyped
+    driver: Any,  # noqa: ANN401 reason: as above
+    calls: Mapping[str, Callable[[], object]],
+    peers: Sequence[str],
+    shape: str,
+    operations: float,
+    rounds: int,
+) -> list[dict[str, Any]]:
+    """Time calls in turn in both regimes; print and return a row for each: its TFLOP/s, and its rate over each peer's.
+
+    peers: the names of those calls that others are compared to. shape: what the rows call it. operations: of one call.
+    """
+    timing = import_module("argus.runtime.cuda.timing")
+
+    def hold(seconds: float) -> None:
+        torch.cuda._sleep(int(2e9 * seconds))
+
+    watch = timing.Stopwatch(driver, torch.cuda.current_stream().cuda_stream, hold)
+    rows: list[dict[str, Any]] = []
+    for regime in timing.REGIMES:
+        times = timing.time_interleaved(watch, calls, regime, rounds)
+        for name in calls:
+            ratios = {peer: statistics.median(times.ratios(name, peer)) for peer in peers}
+            rate = 1e-9 * operations / times.median(name)
+            rows.append({"shape": shape, "regime": regime.name, "name": name, "rate": rate, "ratios": ratios})
+        said = ", ".join(map(_in_short, sorted(rows[-len(calls) :], key=lambda row: -row["rate"])))
+        print(f"{shape} {regime.name}: {said}", flush=True)
+    return rows
+
+
+def _in_short(row: Mapping[str, Any]) -> str:
+    ratios: Mapping[str, float] = {} if row["name"] in row["ratios"] else row["ratios"]
+    return " ".join([f"{row['name']} {row['rate']:.0f}", *(f"{peer} {each:.3f}" for peer, each in ratios.items())])
+
+
+def table(rows: Rows) -> str:
+    """The best variant of each shape with its TFLOP/s and ratios, and the geometric means of these."""
+    lines: list[str] = []
+    for regime in dict.fromkeys(row["regime"] for row in rows):
+        best: list[Mapping[str, float]] = []
+        for shape in dict.fromkeys(row["shape"] for row in rows):
+            own = [r for r in rows if (r["shape"], r["regime"]) == (shape, regime) and r["name"] not in r["ratios"]]
+            first = max(own, key=lambda row: row["rate"])
+            best.append(first["ratios"])
+            ratios = " ".join(f"{peer} {ratio:.3f}" for peer, ratio in first["ratios"].items())
+            lines.append(f"{regime:12} {shape:34} {first['name']:22} {first['rate']:6.0f} {ratios}")
+        names = dict.fromkeys(peer for each in best for peer in each)
+        means = {p: statistics.geometric_mean(each[p] for each in best if p in each) for p in names}
+        lines += [f"{regime:12} geometric mean vs. {peer} {mean:.3f}" for peer, mean in means.items()]
+    return "\n".join(lines)

@@ -2,24 +2,26 @@
 
 build: traces, verifies and compiles every variant into build/attention_backward_h200; needs no GPU. run: checks each
 variant against float64 on random shapes, with poisoned outputs between guard zones, then times it vs. torch's backward
-of cuDNN's attention, or of FlashAttention-2 where cuDNN has none: interleaved, in rounds of rotating order, in both
-regimes. Writes attention_backward.json in `--out` and prints a table of ratios.
+of cuDNN's attention, or of FlashAttention-2 where cuDNN has none, and vs. FlashAttention-3's, with sums in any order
+and in a fixed one, if `benchmarks/peers/flash_attention_3.py` has built it: interleaved, in rounds of rotating order,
+in both regimes. Writes attention_backward.json in `--out` and prints a table of ratios.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from math import isnan
+from itertools import product
+from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
 import built_variants
 from attention_h200 import Shape, checked, guarded, operands, untouched
 from attrs import evolve
+from built_variants import Rows
 
 from argus.core.dsl.programs import ProgramTemplate
 from argus.core.ir import Program
@@ -27,7 +29,7 @@ from argus.kernels.attention_backward import Backward, configs
 from argus.ops.attention_gradient import FAMILIES
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "attention_backward_h200"
-ROUNDS, CHECKED = 8, 120
+ROUNDS, CHECKED, PEERS_CHECKED = 8, 120, 12
 CLOSE = 2.0**-6
 """The largest difference from float64, over the largest element of the gradient, or over 1."""
 NAMES = ("dQ", "dK", "dV")
@@ -36,7 +38,7 @@ NAMES = ("dQ", "dK", "dV")
 def shapes() -> list[Shape]:
     sizes = [(2, 64, 8, 8192), (2, 16, 16, 8192), (8, 16, 16, 2048), (32, 16, 16, 512)]
     wide = [(2, 8, 8, 8192), (8, 8, 8, 2048)]
-    each = [*((128, *size) for size in sizes), *((256, *size) for size in wide)]
+    each = [*((128, *size) for size in sizes), (64, 2, 32, 32, 8192), *((256, *size) for size in wide)]
     return [Shape(b, h, g, s, s, width, causal) for causal in (False, True) for width, b, h, g, s in each]
 
 
@@ -98,15 +100,11 @@ def bound(torch: Any, program: Any, shape: Shape, given: Sequence[Any]) -> Calla
     prepared = program.prepare(shape.sizes)
     spaces = {each.name: torch.full(each.shape, float("nan"), device="cuda") for each in prepared.workspaces}
     launch = prepared.bind({**tensors, **spaces}, torch.cuda.current_stream().cuda_stream)
-    return partial(_launched, launch, (tensors, spaces))
-
-
-def _launched(launch: Callable[[], None], _alive: object) -> None:
-    launch()
+    return built_variants.keeping(launch, tensors, spaces)
 
 
 def errors(torch: Any, program: Any, shape: Shape, dtype: Any) -> tuple[float, ...]:  # noqa: ANN401 reason: untyped
-    """The largest errors of the gradients; nan where an element was not written, inf where a guard zone was."""
+    """The largest errors of the gradients; inf where an element was not written, or a guard zone was."""
     q, k, v = operands(torch, shape, dtype)
     do = torch.randn_like(q)
     wanted, o, lse = exact(torch, shape, (q, k, v, do))
@@ -115,10 +113,7 @@ def errors(torch: Any, program: Any, shape: Shape, dtype: Any) -> tuple[float, .
     torch.cuda.synchronize()
     if not all(untouched(each) for _, each in made):
         return (float("inf"),) * 3
-    return tuple(
-        (found.double() - right).abs().max().item() / max(1.0, right.abs().max().item())
-        for (found, _), right in zip(made, wanted, strict=True)
-    )
+    return tuple(apart(found, right) for (found, _), right in zip(made, wanted, strict=True))
 
 
 def is_right(torch: Any, name: str, program: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
@@ -128,7 +123,7 @@ def is_right(torch: Any, name: str, program: Any, count: int) -> bool:  # noqa: 
     for number, shape in enumerate(checked(int(width[1:]), count, causal=kind == "causal", masked_rows=False)):
         found = errors(torch, program, shape if number % 4 else evolve(shape, S=shape.T, T=shape.S), dtype)
         worst = [max(pair) for pair in zip(worst, found, strict=True)]
-        if any(map(isnan, found)) or max(found) > CLOSE:
+        if max(found) > CLOSE:
             bad.append(f"{shape}: {found}")
     said = f"WRONG {bad[:4]}" if bad else "worst errors " + ", ".join(f"{each:.1e}" for each in worst)
     print(f"{name}: {count} shapes, {said}", flush=True)
@@ -157,60 +152,70 @@ def peer(torch: Any, shape: Shape, given: Sequence[Any]) -> tuple[str, Callable[
     raise SystemExit(f"{shape}: no peer")
 
 
-def timed(torch: Any, programs: Mapping[str, Any], shape: Shape, rounds: int) -> list[dict[str, Any]]:  # noqa: ANN401 reason: untyped
-    timing = import_module("argus.runtime.cuda.timing")
+def flash3(torch: Any, count: int) -> dict[tuple[int, bool, str], Callable[..., Any]]:  # noqa: ANN401 reason: untyped
+    """FlashAttention-3's gradients by width, causal and name: with sums in any order, and in a fixed one.
+
+    Those that are right on as many random shapes; none if it is not built.
+    """
+    module = import_module("peers.flash_attention_3_calls")
+    library = module.load_if_built()
+    if library is None:
+        return {}
+    found: dict[tuple[int, bool, str], Callable[..., Any]] = {}
+    for width, causal, fixed in product(module.DIMS, (False, True), (False, True)):
+        name = "fa3-fixed" if fixed else "fa3"
+        call, worst = partial(module.backward, library, deterministic=fixed), [0.0] * 3
+        for shape in checked(width, count, causal=causal, masked_rows=False):
+            worst = built_variants.larger(worst, peer_errors(torch, call, shape))
+        said = f"{name} d{width} {'causal' if causal else 'full'}"
+        print(f"{said}: {count} shapes, worst errors {', '.join(f'{each:.1e}' for each in worst)}", flush=True)
+        if max(worst) <= CLOSE:
+            found[width, causal, name] = call
+    return found
+
+
+def peer_errors(torch: Any, call: Callable[..., Any], shape: Shape) -> tuple[float, ...]:  # noqa: ANN401 reason: untyped
+    """The largest errors of a peer's gradients of q, k and v."""
+    q, k, v = operands(torch, shape, torch.bfloat16)
+    do = torch.randn_like(q)
+    wanted, o, lse = exact(torch, shape, (q, k, v, do))
+    made = call((q, k, v), (o, lse), do, shape.causal)()
+    torch.cuda.synchronize()
+    return tuple(map(apart, made, wanted))
+
+
+def apart(found: Any, right: Any) -> float:  # noqa: ANN401 reason: tensors
+    """The largest difference, over the largest element that is right, or over 1; infinite if it is not a number."""
+    difference = (found.double() - right).abs().max().item() / max(1.0, right.abs().max().item())
+    return inf if isnan(difference) else difference
+
+
+def timed(torch: Any, programs: Mapping[str, Any], shape: Shape, fa3: Mapping[Any, Any], rounds: int) -> Rows:  # noqa: ANN401 reason: untyped
     q, k, v = operands(torch, shape, torch.bfloat16)
     do, o = torch.randn_like(q), torch.randn_like(q)
     lse = torch.full(q.shape[:3], 10.0, device="cuda")
     other, call = peer(torch, shape, (q, k, v, do))
     calls: dict[str, Callable[[], object]] = {other: call}
-    held: list[Any] = []
+    for (width, causal, name), made in fa3.items():
+        if (width, causal) == (shape.D, shape.causal):
+            calls[name] = made((q, k, v), (o, lse), do, causal)
+    theirs = tuple(calls)
     for name, program in programs.items():
         if takes(name, shape):
-            held.append(made := tuple(torch.empty_like(each) for each in (q, k, v)))
+            made = tuple(torch.empty_like(each) for each in (q, k, v))
             calls[name] = bound(torch, program, shape, (q, k, v, o, do, lse, *made))
-
-    def hold(seconds: float) -> None:
-        torch.cuda._sleep(int(2e9 * seconds))
-
-    stream = torch.cuda.current_stream().cuda_stream
-    watch = timing.Stopwatch(next(iter(programs.values())).driver, stream, hold)
-    rows: list[dict[str, Any]] = []
-    for regime in timing.REGIMES:
-        times = timing.time_interleaved(watch, calls, regime, rounds)
-        for name in calls:
-            ratio = statistics.median(times.ratios(name, other))
-            rate = 1e-9 * operations(shape) / times.median(name)
-            rows.append(
-                {"shape": str(shape), "regime": regime.name, "name": name, "rate": rate, "ratio": ratio, "peer": other}
-            )
-        said = ", ".join(f"{row['name']} {row['rate']:.0f} ({row['ratio']:.3f})" for row in rows[-len(calls) :])
-        print(f"{shape} {regime.name}: {said}", flush=True)
-    return rows
-
-
-def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The best variant of each shape and its ratio to the peer, and their geometric mean."""
-    lines: list[str] = []
-    for regime in dict.fromkeys(row["regime"] for row in rows):
-        best: list[float] = []
-        for shape in dict.fromkeys(row["shape"] for row in rows):
-            own = [r for r in rows if (r["shape"], r["regime"]) == (shape, regime) and r["name"] != r["peer"]]
-            first = max(own, key=lambda row: row["rate"])
-            best.append(first["ratio"])
-            said = f"{first['name']:22} {first['rate']:6.0f} {first['ratio']:.3f} of {first['peer']}"
-            lines.append(f"{regime:12} {shape:34} {said}")
-        lines.append(f"{regime:12} geometric mean vs. peers {statistics.geometric_mean(best):.3f}")
-    return "\n".join(lines)
+    driver = next(iter(programs.values())).driver
+    return built_variants.timed_beside(torch, driver, calls, theirs, str(shape), operations(shape), rounds)
 
 
 def run(chosen: argparse.Namespace) -> int:
     def all_timed(torch: Any, good: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 reason: untyped
-        rows: list[dict[str, Any]] = []
+        rows: list[Mapping[str, Any]] = []
+        fa3 = flash3(torch, min(chosen.checked, PEERS_CHECKED))
         for shape in shapes()[: chosen.most]:
             if any(takes(name, shape) for name in good):
-                rows += timed(torch, good, shape, chosen.rounds)
-        print(table(rows) if rows else "", flush=True)
+                rows += timed(torch, good, shape, fa3, chosen.rounds)
+        print(built_variants.table(rows) if rows else "", flush=True)
         return rows
 
     load = import_module("argus.runtime.programs").load_program

@@ -2,8 +2,9 @@
 
 build: traces, verifies and compiles every variant into build/attention_fp8_h200; needs no GPU. run: checks each variant
 against float64 of the scaled elements on random shapes, with poisoned outputs between guard zones, and every f32 as
-e4m3 against torch; then times it, both launches, vs. the kernel of bf16: interleaved, in rounds of rotating order, in
-both regimes. Writes attention_fp8.json in `--out` and prints a table of rates and ratios.
+e4m3 against torch; then times it, both launches, vs. the kernel of bf16 and FlashAttention-3's of e4m3, if
+`benchmarks/peers/flash_attention_3.py` has built it: interleaved, in rounds of rotating order, in both regimes. Writes
+attention_fp8.json in `--out` and prints a table of rates and ratios.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from math import isnan
+from itertools import product
+from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
+import built_variants
 from attention_h200 import Shape, checked, exact, guarded, operands, untouched
 from attention_h200 import bound as bound_bf16
 from attrs import evolve
+from built_variants import Rows
 
 from argus.core.dsl.programs import ProgramTemplate
 from argus.kernels.attention import FAMILIES as OF_16_BITS
@@ -30,12 +33,14 @@ from argus.kernels.attention_fp8 import CONFIGS, FAMILIES, AttentionFp8
 from argus.language import Tensor, bf16, block_id, ceil_div, copy, e4m3, f32, kernel, load, sm_90a, spread
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "attention_fp8_h200"
-ROUNDS, CHECKED = 8, 120
+ROUNDS, CHECKED, PEERS_CHECKED = 8, 120, 12
 CLOSE, CLOSE_LSE = 2.0**-4, 2.0**-9
 """The largest differences from float64: of O over the largest value; of LSE, as sums have 14 bits of fraction."""
 BF16 = OF_16_BITS[bf16]
 PART = 1 << 26
 """Numbers that are rounded by one launch."""
+
+Errors = tuple[float, float, float]
 
 
 @kernel(target=sm_90a, threads=128)
@@ -108,14 +113,23 @@ def takes(name: str, shape: Shape) -> bool:
     return width == f"d{shape.D}" and kind == ("causal" if shape.causal else "full")
 
 
-def scaled(torch: Any, shape: Shape, *, by_rows: bool = False) -> tuple[tuple[Any, ...], tuple[Any, ...]]:  # noqa: ANN401 reason: untyped
+def scaled(
+    torch: Any,  # noqa: ANN401 reason: untyped
+    shape: Shape,
+    *,
+    by_rows: bool = False,
+    by_group: bool = False,
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Queries, keys and values in e4m3, and their factors: those that make the largest element of a head 448.
 
-    Values are row-major, as their launch reads them.
+    Values are row-major, as their launch reads them. by_group: heads of queries have the largest factor of their group.
     """
     tensors, factors = list[Any](), list[Any]()
     for each in operands(torch, shape, torch.float32, by_rows=by_rows):
         factor = each.abs().amax((2, 3)).clamp(min=2.0**-20) / 448
+        if by_group:
+            many = factor.shape[1] // shape.G
+            factor = factor.unflatten(1, (shape.G, many)).amax(2).repeat_interleave(many, dim=1)
         tensors.append((each / factor[..., None, None]).to(torch.float8_e4m3fn))
         factors.append(factor.contiguous())
     tensors[2] = tensors[2].contiguous()
@@ -133,14 +147,10 @@ def bound(torch: Any, program: Any, shape: Shape, given: Sequence[Any], factors:
         for each in prepared.workspaces
     }
     launch = prepared.bind({**tensors, **spaces}, torch.cuda.current_stream().cuda_stream)
-    return partial(_launched, launch, (tensors, spaces))
+    return built_variants.keeping(launch, tensors, spaces)
 
 
-def _launched(launch: Callable[[], None], _alive: object) -> None:
-    launch()
-
-
-def errors(torch: Any, program: Any, shape: Shape, *, by_rows: bool) -> tuple[float, ...]:  # noqa: ANN401 reason: untyped
+def errors(torch: Any, program: Any, shape: Shape, *, by_rows: bool) -> Errors:  # noqa: ANN401 reason: untyped
     """The largest errors of both outputs, and the root of the mean square of that of O over that of O.
 
     nan where an element was not written, inf where a guard zone was.
@@ -151,13 +161,19 @@ def errors(torch: Any, program: Any, shape: Shape, *, by_rows: bool) -> tuple[fl
     bound(torch, program, shape, (*tensors, o, lse), factors)()
     torch.cuda.synchronize()
     if not (untouched(around) and untouched(beside)):
-        return (float("inf"),) * 3
+        return inf, inf, inf
+    return apart(torch, shape, (tensors, factors), (o, lse))
+
+
+def apart(torch: Any, shape: Shape, given: tuple[Sequence[Any], Sequence[Any]], found: tuple[Any, Any]) -> Errors:  # noqa: ANN401 reason: untyped
+    """As `errors`. given: the elements and their factors. found: O and LSE."""
+    (tensors, factors), (o, lse) = given, found
     wide = (each.double() * factor[..., None, None] for each, factor in zip(tensors, factors, strict=True))
     wanted, sums = exact(torch, shape, *wide)
     off = torch.where(lse == sums, 0.0, lse.double() - sums)  # both may be -inf
-    apart = o.double() - wanted
+    wrong = o.double() - wanted
     most, size = max(1.0, wanted.abs().max().item()), wanted.square().mean().sqrt().item()
-    return apart.abs().max().item() / most, off.abs().max().item(), apart.square().mean().sqrt().item() / (size or 1.0)
+    return wrong.abs().max().item() / most, off.abs().max().item(), wrong.square().mean().sqrt().item() / (size or 1.0)
 
 
 def is_right(torch: Any, name: str, program: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
@@ -190,31 +206,55 @@ def wrong_bits(torch: Any, rounds: Any) -> int:  # noqa: ANN401 reason: untyped
     return wrong
 
 
-def timed(torch: Any, programs: Mapping[str, Any], kernels: Mapping[str, Any], shape: Shape, rounds: int) -> list[Any]:  # noqa: ANN401 reason: untyped
-    timing = import_module("argus.runtime.cuda.timing")
+def flash3(torch: Any, count: int) -> dict[tuple[int, bool], Callable[..., Any]]:  # noqa: ANN401 reason: untyped
+    """FlashAttention-3's kernels by width and causal; none if it is not built.
+
+    Those that are right on as many random shapes.
+    """
+    module = import_module("peers.flash_attention_3_calls")
+    library = module.load_if_built()
+    if library is None:
+        return {}
+    found: dict[tuple[int, bool], Callable[..., Any]] = {}
+    for width, causal in product(module.E4M3_DIMS, (False, True)):
+        call, worst = partial(module.forward, library), [0.0] * 3
+        for shape in checked(width, count, causal=causal, masked_rows=False):
+            given = scaled(torch, shape, by_group=True)
+            made = call(*given[0], causal, by_groups(shape, given[1]))()
+            torch.cuda.synchronize()
+            worst = built_variants.larger(worst, apart(torch, shape, given, made))
+        said = f"fa3 d{width} {'causal' if causal else 'full'}"
+        print(f"{said}: {count} shapes, worst errors {', '.join(f'{each:.1e}' for each in worst)}", flush=True)
+        if worst[0] <= CLOSE and worst[1] <= CLOSE_LSE:
+            found[width, causal] = call
+    return found
+
+
+def by_groups(shape: Shape, factors: Sequence[Any]) -> tuple[Any, ...]:
+    """Factors as FlashAttention-3 takes them: one for all heads of queries of a group."""
+    return factors[0][:, :: shape.H // shape.G], *factors[1:]
+
+
+def timed(
+    torch: Any,  # noqa: ANN401 reason: untyped
+    programs: Mapping[str, Any],
+    kernels: Mapping[str, Any],
+    fa3: Mapping[tuple[int, bool], Callable[..., Any]],
+    shape: Shape,
+    rounds: int,
+) -> Rows:
     q, k, v = operands(torch, shape, torch.bfloat16)
     o, lse = torch.empty_like(q), torch.empty(q.shape[:3], device="cuda")
     peer = kernels[f"d{shape.D}_{'causal' if shape.causal else 'full'}"]
-    calls: dict[str, Callable[[], None]] = {"bf16": bound_bf16(torch, peer, shape, (q, k, v, o, lse))}
-    tensors, factors = scaled(torch, shape)
+    calls: dict[str, Callable[[], object]] = {"bf16": bound_bf16(torch, peer, shape, (q, k, v, o, lse))}
+    tensors, factors = scaled(torch, shape, by_group=True)
+    if (shape.D, shape.causal) in fa3:
+        calls["fa3"] = fa3[shape.D, shape.causal](*tensors, shape.causal, by_groups(shape, factors))
+    theirs = tuple(calls)
     for name, program in programs.items():
         if takes(name, shape):
             calls[name] = bound(torch, program, shape, (*tensors, torch.empty_like(q), torch.empty_like(lse)), factors)
-
-    def hold(seconds: float) -> None:
-        torch.cuda._sleep(int(2e9 * seconds))
-
-    watch = timing.Stopwatch(peer.driver, torch.cuda.current_stream().cuda_stream, hold)
-    rows: list[Any] = []
-    for regime in timing.REGIMES:
-        times = timing.time_interleaved(watch, calls, regime, rounds)
-        for name in calls:
-            ratio = statistics.median(times.ratios(name, "bf16"))
-            rate = 1e-9 * shape.operations / times.median(name)
-            rows.append({"shape": str(shape), "regime": regime.name, "name": name, "rate": rate, "ratio": ratio})
-        said = ", ".join(f"{row['name']} {row['rate']:.0f} ({row['ratio']:.2f})" for row in rows[-len(calls) :])
-        print(f"{shape} {regime.name}: {said}", flush=True)
-    return rows
+    return built_variants.timed_beside(torch, peer.driver, calls, theirs, str(shape), shape.operations, rounds)
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -231,10 +271,12 @@ def run(chosen: argparse.Namespace) -> int:
     programs = {name: program for name, program in programs.items() if not chosen.names or name in chosen.names}
     kernels = {path.parent.name: load_kernel(path) for path in sorted((FOLDER / "bf16").glob("*/*.json"))}
     good = {name: program for name, program in programs.items() if is_right(torch, name, program, chosen.checked)}
-    rows: list[Any] = []
+    fa3 = flash3(torch, min(chosen.checked, PEERS_CHECKED))
+    rows: list[Mapping[str, Any]] = []
     for shape in shapes():
         if any(takes(name, shape) for name in good):
-            rows += timed(torch, good, kernels, shape, chosen.rounds)
+            rows += timed(torch, good, kernels, fa3, shape, chosen.rounds)
+    print(built_variants.table(rows) if rows else "", flush=True)
     chosen.out.mkdir(parents=True, exist_ok=True)
     (chosen.out / "attention_fp8.json").write_text(json.dumps(rows), "utf-8")
     return int(len(good) < len(programs) or wrong > 0)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from itertools import product
@@ -197,10 +196,10 @@ def peers(shape: Shape, q: Any, k: Any, v: Any) -> dict[str, Callable[[], object
             )
 
     found: dict[str, Callable[[], object]] = {"cudnn": cudnn}
-    module = import_module("peers.flash_attention_3")
-    with suppress(OSError):
-        if shape.D in module.DIMS:
-            found["fa3"] = module.forward(module.load(), q, k, v, shape.causal)
+    module = import_module("peers.flash_attention_3_calls")
+    library = module.load_if_built()
+    if library is not None and shape.D in module.DIMS:
+        found["fa3"] = module.forward(library, q, k, v, shape.causal)
     return found
 
 

@@ -2,31 +2,32 @@
 
 build: traces, verifies and compiles every configuration into build/attention_varlen_h200; needs no GPU. run: checks
 each against float64 on random mixes of lengths, empty sequences among them, with poisoned outputs between guard zones,
-then times it in turn with torch's FlashAttention-2. Prints TFLOP/s, writes varlen.json in `--out`.
+then times it, with offsets checked when bound and before every launch, vs. torch's FlashAttention-2 and
+FlashAttention-3, if `benchmarks/peers/flash_attention_3.py` has built it: interleaved, in rounds of rotating order, in
+both regimes. Writes varlen.json in `--out` and prints a table of ratios.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
-import statistics
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, product
 from math import inf, log
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import built_variants
 from attrs import frozen
+from built_variants import Loaded, Rows
 
 from argus.kernels.packed_attention import CONFIGS
 from argus.ops.attention_varlen import FAMILIES
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "attention_varlen_h200"
-ROUNDS, CHECKED = 7, 120
+ROUNDS, CHECKED, PEERS_CHECKED = 7, 120, 8
 CLOSE, CLOSE_LSE = 2.0**-6, 2.0**-13
 GUARD = 4096
 """Elements before and after an output that must stay as they are."""
@@ -79,29 +80,11 @@ def variants() -> dict[str, tuple[str, int, str]]:
     }
 
 
-def build(names: Sequence[str], *, unproved: bool) -> int:
-    from argus.core.verdict import Proved  # noqa: PLC0415 reason: the GPU's machine has no solver
-    from argus.emit.build import build as compiled  # noqa: PLC0415 reason: as above
-    from argus.verifier.kernel import verify  # noqa: PLC0415 reason: as above
-
-    failed = 0
-    for name, (dtype, width, config) in variants().items():
-        if names and name not in names:
-            continue
-        shutil.rmtree(FOLDER / name, ignore_errors=True)
-        kernel = FAMILIES[dtype][width].trace(config)
-        start = time.process_time()
-        verdict = None if unproved else verify(kernel, solver="z3").verdict
-        took = time.process_time() - start
-        if verdict is not None and not isinstance(verdict, Proved):
-            print(f"{name}: skipped: {str(verdict)[:300]}", flush=True)
-            failed += 1
-            continue
-        made = compiled(kernel, "sm_90a", FOLDER / name)
-        print(
-            f"{name}: {'not verified' if verdict is None else f'verified in {took:.1f} s'}; {made.report}", flush=True
-        )
-    return int(failed > 0)
+def build(chosen: argparse.Namespace) -> int:
+    traced = {
+        name: partial(FAMILIES[dtype][width].trace, config) for name, (dtype, width, config) in variants().items()
+    }
+    return built_variants.build(chosen, FOLDER, traced)
 
 
 # -- on the GPU ----------------------------------------------------------------------------------------------
@@ -161,7 +144,7 @@ def bound(
         "starts_k": given.starts_k,
     }
     launch = kernel.prepare(sizes).bind(tensors, torch.cuda.current_stream().cuda_stream, promises)
-    return lambda _alive=tensors: (launch(), _alive)[0]
+    return built_variants.keeping(launch, tensors)
 
 
 def exact(torch: Any, mix: Mix, given: Given, *, causal: bool) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
@@ -193,9 +176,14 @@ def errors(torch: Any, kernel: Any, mix: Mix, dtype: Any, *, causal: bool) -> tu
     for whole in (around, beside):
         if not bool((whole[:GUARD] == 1).all()) or not bool((whole[-GUARD:] == 1).all()):
             return inf, inf
+    return apart(torch, mix, given, (o, lse), causal=causal)
+
+
+def apart(torch: Any, mix: Mix, given: Given, found: tuple[Any, Any], *, causal: bool) -> tuple[float, float]:  # noqa: ANN401 reason: untyped
+    """The largest differences of O and LSE, (rows, heads, elements) and (heads, rows), from float64."""
     wanted, sums = exact(torch, mix, given, causal=causal)
-    off = torch.where(lse == sums, 0.0, lse.double() - sums)  # both may be -inf
-    return (o.double() - wanted).abs().max().item(), off.abs().max().item()
+    off = torch.where(found[1] == sums, 0.0, found[1].double() - sums)  # both may be -inf
+    return (found[0].double() - wanted).abs().max().item(), off.abs().max().item()
 
 
 def random_mix(random: Random, width: int) -> Mix:
@@ -245,74 +233,82 @@ def refuses_wrong_offsets(torch: Any, kernel: Any) -> bool:  # noqa: ANN401 reas
     return refused == 5
 
 
-def peer(torch: Any, mix: Mix, given: Given, *, causal: bool) -> Callable[[], object]:  # noqa: ANN401 reason: untyped
+def flash2(torch: Any, mix: Mix, given: Given, *, causal: bool) -> Callable[[], object]:  # noqa: ANN401 reason: untyped
     flash = torch.ops.aten._flash_attention_forward
     rest = (given.starts_q, given.starts_k, max(mix.queries), max(mix.keys), 0.0, causal, False)
     return lambda: flash(given.q, given.k, given.v, *rest)
 
 
-def timed(torch: Any, kernels: Mapping[str, Any], mix: Mix, rounds: int, *, causal: bool) -> list[dict[str, Any]]:  # noqa: ANN401 reason: untyped
+def flash3(mix: Mix, given: Given, *, causal: bool) -> dict[str, Callable[[], Any]]:
+    """FlashAttention-3's kernels; none if it is not built. Of grouped heads, those that pack heads in a tile, too."""
+    module = import_module("peers.flash_attention_3_calls")
+    library = module.load_if_built()
+    if library is None:
+        return {}
+    tensors = tuple(each.transpose(0, 1) for each in (given.q, given.k, given.v))
+    rest = (tensors, (given.starts_q, given.starts_k), (max(mix.queries), max(mix.keys)), causal)
+    found = {"fa3": module.packed(library, *rest, pack_heads=False)}
+    if mix.H != mix.G and mix.D in module.PACKED_HEADS:
+        found["fa3-heads"] = module.packed(library, *rest, pack_heads=True)
+    return found
+
+
+def right_peers(torch: Any, count: int) -> set[tuple[str, int, bool]]:  # noqa: ANN401 reason: untyped
+    """The name, width and causal of FlashAttention-3's kernels that are right on `count` mixes, none of it empty."""
+    worst: dict[tuple[str, int, bool], list[float]] = {}
+    random = Random("peers")  # noqa: S311 reason: a seed makes the mixes repeatable
+    for width, causal, number in product(FAMILIES["torch.bfloat16"], (False, True), range(count)):
+        lengths = [random.choice((1, 64, random.randint(1, 200), random.randint(1, 700))) for _ in range(6)]
+        mix = alike("peers", lengths, (8, 2 if number % 2 else 8), width)
+        given = operands(torch, mix, torch.bfloat16)
+        for name, call in flash3(mix, given, causal=causal).items():
+            o, lse = call()
+            torch.cuda.synchronize()
+            found = apart(torch, mix, given, (o.transpose(0, 1), lse), causal=causal)
+            key = name, width, causal
+            worst[key] = built_variants.larger(worst.get(key, [0.0, 0.0]), found)
+    for (name, width, causal), each in worst.items():
+        said = f"{name} d{width} {'causal' if causal else 'full'}"
+        print(f"{said}: {count} mixes, worst errors {each[0]:.1e} and {each[1]:.1e}", flush=True)
+    return {key for key, each in worst.items() if each[0] <= CLOSE and each[1] <= CLOSE_LSE}
+
+
+def timed(torch: Any, kernels: Loaded, mix: Mix, right: Collection[Any], rounds: int, *, causal: bool) -> Rows:  # noqa: ANN401 reason: untyped
     given = operands(torch, mix, torch.bfloat16)
     results = torch.empty_like(given.q), torch.empty((mix.H, given.q.shape[0]), device="cuda")
-    calls: dict[str, Callable[[], object]] = {"flash2": peer(torch, mix, given, causal=causal)}
-    own = f"d{mix.D}_{'causal' if causal else 'full'}"
+    fa3 = flash3(mix, given, causal=causal)
+    calls: dict[str, Callable[[], object]] = {"flash2": flash2(torch, mix, given, causal=causal)}
+    calls |= {name: call for name, call in fa3.items() if (name, mix.D, causal) in right}
+    theirs = tuple(calls)
+    kind = "causal" if causal else "full"
     for name, kernel in kernels.items():
-        if name.startswith(own) and not name.endswith("f16"):
+        if name.startswith(f"d{mix.D}_{kind}") and not name.endswith("f16"):
             calls[name] = bound(torch, kernel, mix, given, results)
             calls[f"{name} guarded"] = bound(torch, kernel, mix, given, results, "stop")
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for number in range(rounds + 1):
-        names = list(calls)
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            for _ in range(8):
-                calls[name]()
-            end.record()
-            end.synchronize()
-            if number:
-                times[name].append(begin.elapsed_time(end) / 8)
-    flops = 4.0 * mix.pairs(causal=causal) * mix.H * mix.D
-    speeds = {name: flops / statistics.median(each) / 1e9 for name, each in times.items()}
-    print(
-        f"{mix.name} {'causal' if causal else 'full'}: TFLOP/s " + ", ".join(f"{n} {x:.0f}" for n, x in speeds.items()),
-        flush=True,
-    )
-    return [{"mix": mix.name, "causal": causal, "name": name, "tflops": speed} for name, speed in speeds.items()]
+    driver = next(iter(kernels.values())).driver
+    operations = 4.0 * mix.pairs(causal=causal) * mix.H * mix.D
+    return built_variants.timed_beside(torch, driver, calls, theirs, f"{mix.name} {kind}", operations, rounds)
 
 
 def run(chosen: argparse.Namespace) -> int:
-    torch: Any = import_module("torch")
+    refused: list[bool] = []
+
+    def all_timed(torch: Any, good: Loaded) -> Rows:  # noqa: ANN401 reason: untyped
+        refused.append(refuses_wrong_offsets(torch, next(iter(good.values()))))
+        right = right_peers(torch, min(chosen.checked, PEERS_CHECKED))
+        rows: list[Mapping[str, Any]] = []
+        for causal, mix in product((True, False), mixes()[: chosen.most]):
+            rows += timed(torch, good, mix, right, chosen.rounds, causal=causal)
+        print(built_variants.table(rows), flush=True)
+        return rows
+
     load = import_module("argus.runtime.cuda.launch").load
-    torch.cuda.init()
-    torch.zeros(1, device="cuda")
-    names = [path.name for path in sorted(FOLDER.iterdir()) if not chosen.names or path.name in chosen.names]
-    kernels = {name: load(next((FOLDER / name).glob("*.json"))) for name in names}
-    print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}), flush=True)
-    good = {name: each for name, each in kernels.items() if is_right(torch, name, each, chosen.checked)}
-    right = len(good) == len(kernels) and refuses_wrong_offsets(torch, next(iter(good.values())))
-    rows = [
-        row
-        for mix in mixes()
-        for causal in (True, False)
-        for row in timed(torch, good, mix, chosen.rounds, causal=causal)
-    ]
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    (chosen.out / "varlen.json").write_text(json.dumps(rows), "utf-8")
-    return int(not right)
+    return built_variants.run(chosen, FOLDER, load, is_right, all_timed, "varlen.json") or int(not all(refused))
 
 
 def main() -> int:
-    description, _, _ = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("part", choices=("build", "run"))
-    parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="only these variants")
-    parser.add_argument("--unproved", action="store_true", help="build without verifying, for experiments")
-    parser.add_argument("--out", type=Path, default=FOLDER)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--checked", type=int, default=CHECKED, help="random mixes to check each variant on")
-    chosen = parser.parse_args()
-    return build(chosen.names, unproved=chosen.unproved) if chosen.part == "build" else run(chosen)
+    chosen = built_variants.options(__doc__, FOLDER, ROUNDS, CHECKED).parse_args()
+    return build(chosen) if chosen.part == "build" else run(chosen)
 
 
 if __name__ == "__main__":

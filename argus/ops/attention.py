@@ -86,8 +86,8 @@ def attention(
     q: (B, H, S, D); k and v: (B, G, T, D), where G divides H: head h of q reads head h // (H // G) of k and v. All in
     bf16, or all in f16, or all in e4m3 (see descale); D of 64, 128 or 256. Any strides that are multiples of 8
     elements, with D contiguous: `x.transpose(1, 2)` of (B, S, H, D) costs nothing, and nothing is copied. The result is
-    row-major. With heads of 64 or 128 elements, and neither window nor soft cap, it has a gradient, whose sums are made
-    in a fixed order; the log-sum-exp has none.
+    row-major. Without window and soft cap it has a gradient, whose sums are made in a fixed order; the log-sum-exp has
+    none.
 
     causal: query s sees keys t <= s + T - S, the last query all. scale: by default 1 / sqrt(D); above 0. window:
     (left, right), query s sees the keys from s + T - S - left to s + T - S + right, None for no end; if causal, right

@@ -259,7 +259,7 @@ def timed(
 
 def run(chosen: argparse.Namespace) -> int:
     torch: Any = import_module("torch")
-    load_kernel = import_module("argus.runtime.cuda.launch").load
+    load_kernel = import_module("argus.runtime.gpu.launch").load
     load_program = import_module("argus.runtime.programs").load_program
     torch.cuda.init()
     torch.zeros(1, device="cuda")

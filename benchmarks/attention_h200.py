@@ -224,7 +224,7 @@ def run(chosen: argparse.Namespace) -> int:
         print(built_variants.table(rows) if rows else "", flush=True)
         return rows
 
-    load = import_module("argus.runtime.cuda.launch").load
+    load = import_module("argus.runtime.gpu.launch").load
     return built_variants.run(chosen, FOLDER, load, is_right, all_timed, "attention.json")
 
 

@@ -219,7 +219,7 @@ def run(chosen: argparse.Namespace) -> int:
     def all_timed(torch: Any, good: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 reason: untyped
         return [row for case in cases()[: chosen.most] for row in timed(torch, good, case, chosen)]
 
-    load = import_module("argus.runtime.cuda.launch").load
+    load = import_module("argus.runtime.gpu.launch").load
     return built_variants.run(chosen, HERE, load, is_right, all_timed, "attention_windows.json")
 
 

@@ -130,7 +130,7 @@ def timed_beside(
 
     peers: the names of those calls that others are compared to. shape: what the rows call it. operations: of one call.
     """
-    timing = import_module("argus.runtime.cuda.timing")
+    timing = import_module("argus.runtime.gpu.timing")
 
     def hold(seconds: float) -> None:
         torch.cuda._sleep(int(2e9 * seconds))

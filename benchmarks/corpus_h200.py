@@ -204,7 +204,7 @@ def child(what: str, numbers: list[int], *, checked: bool) -> int:
 def _tried(torch: Any, place: Path, entry: dict[str, Any], most: int) -> str:  # noqa: ANN401 reason: untyped
     """The first difference, or an empty string."""
     programs: Any = import_module("argus.runtime.programs")
-    kernels: Any = import_module("argus.runtime.cuda.launch")
+    kernels: Any = import_module("argus.runtime.gpu.launch")
     description = place / entry["description"]
     made = programs.load_program(description) if entry["program"] else kernels.load(description)
     for seed, case in enumerate(entry["cases"][:most]):

@@ -23,8 +23,9 @@ from attrs import evolve, frozen
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.kernels.gemm import gemm
-from argus.runtime.cuda.driver import Driver
-from argus.runtime.cuda.launch import LoadedKernel, load
+from argus.runtime.cuda.driver import find_driver
+from argus.runtime.gpu.driver import GpuDriver
+from argus.runtime.gpu.launch import LoadedKernel, load
 from argus.search.bench_harness.bench import Call, Candidate, Operand
 from argus.search.bench_harness.examine import examine
 from argus.search.bench_harness.files import KernelOfFile
@@ -71,7 +72,7 @@ class Case:
 
 def remembered(case: Case) -> Candidate:
     """A cheat: caches the first result for each set of addresses and copies it in later calls."""
-    honest, driver = case.bind(case.kernel), case.kernel.driver
+    honest, driver = case.bind(case.kernel), find_driver()
     kept: dict[tuple[Operand, ...], int] = {}
 
     def bind(*operands: Operand) -> Call:
@@ -103,7 +104,7 @@ def last_row_skipped(case: Case) -> Candidate:
 
 def other_stream(case: Case) -> Candidate:
     """A cheat: launches on a stream that the default stream does not synchronise with."""
-    return case.bind(case.kernel, stream=case.kernel.driver.call("cuStreamCreate", NON_BLOCKING))
+    return case.bind(case.kernel, stream=find_driver().call("cuStreamCreate", NON_BLOCKING))
 
 
 def repeated_skipped(case: Case) -> Candidate:
@@ -147,7 +148,7 @@ def file_problem(name: str) -> tuple[KernelFile, Kernel]:
     return problem, problem.exported[0].trace()
 
 
-def cases(shape: str, part: str, driver: Driver) -> dict[str, Case]:
+def cases(shape: str, part: str, driver: GpuDriver) -> dict[str, Case]:
     found: dict[str, Case] = {}
     if part != "files":
         subject = Product(gemm_of(f"gemm:{shape}", "sm_90a"))

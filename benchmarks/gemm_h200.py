@@ -101,14 +101,14 @@ def run(name: str, chosen: argparse.Namespace) -> bool:
     """Check and time a family; returns whether every variant is correct."""
     out, names, rounds = chosen.out, chosen.names, chosen.rounds
     torch: Any = import_module("torch")
-    timing = import_module("argus.runtime.cuda.timing")
+    timing = import_module("argus.runtime.gpu.timing")
     torch.cuda.init()
     torch.zeros(1, device="cuda")
     here = family(name)
     kernels = {path.parent.name: loaded(torch, path) for path in sorted((FOLDER / name).glob("*/*.json"))}
     kernels = {variant: kernel for variant, kernel in kernels.items() if not names or variant in names}
     driver = next(iter(kernels.values())).driver
-    about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": timing.driver_version(driver)}
+    about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": driver.version()}
     print(json.dumps({"family": name} | about), flush=True)
     bad = {variant for variant, kernel in kernels.items() if not is_right(torch, here, variant, kernel)}
     good = {variant: kernel for variant, kernel in kernels.items() if variant not in bad}
@@ -162,7 +162,7 @@ def loaded(torch: Any, path: Path) -> Any:  # noqa: ANN401 reason: a kernel, or 
     """Load a built kernel or program onto the device."""
     if "program" in json.loads(path.read_text("utf-8")):
         return Launches(torch, import_module("argus.runtime.programs").load_program(path))
-    return import_module("argus.runtime.cuda.launch").load(path)
+    return import_module("argus.runtime.gpu.launch").load(path)
 
 
 def small(name: str, chosen: argparse.Namespace) -> bool:

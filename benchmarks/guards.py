@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda.guards import Promises
-from argus.runtime.cuda.launch import LoadedKernel, load
+from argus.runtime.gpu.guards import Promises
+from argus.runtime.gpu.launch import LoadedKernel, load
 from argus.runtime.processes.watchdog import WatchedProcess
 
 ROOT = Path(__file__).resolve().parent.parent

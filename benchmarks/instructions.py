@@ -160,7 +160,7 @@ def on_cpu() -> int:
 def child(numbers: list[int]) -> int:
     """Print one JSON line per kernel. A GPU fault ends the process, since later results are unreliable."""
     torch: Any = import_module("torch")
-    runtime: Any = import_module("argus.runtime.cuda.launch")
+    runtime: Any = import_module("argus.runtime.gpu.launch")
     torch.zeros(1, device="cuda")
     index = json.loads(INDEX.read_text(encoding="utf-8"))
     for number in numbers:

@@ -295,7 +295,7 @@ def fits(config: Rows, length: int) -> bool:
 
 
 def timed(torch: Any, name: str, kernels: Mapping[str, Any], length: int, chosen: argparse.Namespace) -> list[Arrays]:  # noqa: ANN401 reason: untyped
-    timing = import_module("argus.runtime.cuda.timing")
+    timing = import_module("argus.runtime.gpu.timing")
     family, dtype = FAMILIES[name.split(".", maxsplit=1)[0]], name.split(".")[1]
     kind = getattr(torch, NAMES[dtype])
     given = family.operands(torch, BYTES // kind.itemsize // length, length, kind)
@@ -341,7 +341,7 @@ def timed(torch: Any, name: str, kernels: Mapping[str, Any], length: int, chosen
 
 def run(chosen: argparse.Namespace) -> int:
     torch: Any = import_module("torch")
-    load = import_module("argus.runtime.cuda.launch").load
+    load = import_module("argus.runtime.gpu.launch").load
     torch.cuda.init()
     torch.zeros(1, device="cuda")
     kernels = {path.parent.name: load(path) for path in sorted(FOLDER.glob("*/*.json"))}

@@ -79,7 +79,7 @@ def run_script(folder: Path) -> subprocess.CompletedProcess[str]:
 
 def time_against_peers(folder: Path, shape: tuple[int, int, int]) -> list[dict[str, Any]]:
     """Time the delivered kernel against its peers. Exits if its result is wrong."""
-    torch, timing = import_module("torch"), import_module("argus.runtime.cuda.timing")
+    torch, timing = import_module("torch"), import_module("argus.runtime.gpu.timing")
     torch.cuda.init()
     torch.zeros(1, device="cuda")
     peers = import_module("benchmarks.gemm_h200")

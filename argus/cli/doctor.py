@@ -22,6 +22,8 @@ from argus.emit.cuda.nvdisasm import INSTALL, disassembler
 from argus.emit.cuda.nvrtc import compiler_present as cuda_compiler_present
 from argus.emit.hip.toolchain import compiler_present
 from argus.report.command_result import Outcome
+from argus.runtime.gpu.find import find_gpu
+from argus.runtime.hip.driver import find_driver as find_hip
 from argus.solvers import registry
 from argus.solvers.cache import Cache
 
@@ -116,9 +118,21 @@ def _gpus(root: Path) -> Iterator[Check]:
     if nvidia:
         yield Check("GPUs", "NVIDIA", "good", f"{len(nvidia)} known to the driver; `argus run` uses the first")
     if amd:
-        yield Check("GPUs", "AMD", "good", "known to the driver (/dev/kfd); no command of this version uses it")
+        yield _amd_gpu()
     if not nvidia and not amd:
         yield Check("GPUs", "any", "absent", "none: a GPU is optional, kernels run in the interpreter")
+
+
+def _amd_gpu() -> Check:
+    """The first AMD GPU, as the HIP runtime sees it."""
+    loses = "`argus run --on gpu` of kernels for gfx942; verification and interpretation work without it"
+    try:
+        found = find_gpu(find_hip())
+        found.check_runs("gfx942")
+    except ArgusError as problem:
+        return Check("GPUs", "AMD", "degraded", problem.diagnostic.message, loses, problem.diagnostic.help)
+    about = f"{found.name} ({found.architecture}), HIP {found.driver.version()}; `argus run` uses it"
+    return Check("GPUs", "AMD", "good", about)
 
 
 def _cache() -> Check:

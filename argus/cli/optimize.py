@@ -22,7 +22,7 @@ from argus.policy.llm.settings import Settings as Model
 from argus.policy.stopping import Rule
 from argus.report.atomic_write import write_whole
 from argus.report.command_result import Outcome
-from argus.runtime.cuda.device import find_gpu as gpu_at_hand
+from argus.runtime.gpu.find import find_gpu as gpu_at_hand
 from argus.search.certificates.certificate import NAME
 from argus.search.certificates.delivery import deliver
 from argus.search.certificates.output_dir import EVENTS, REPORT, check_writable, staged_output

@@ -13,7 +13,7 @@ from argus.language import bf16, f16
 from argus.ops.attention_options import check_operand, factors, refuse
 from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
 from argus.ops.operands import Tensor
-from argus.runtime.cuda.guards import Promises
+from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved
 
 FAMILIES: Mapping[str, Mapping[int, Template]] = {"torch.bfloat16": KERNELS[bf16], "torch.float16": KERNELS[f16]}

@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel, Program
-from argus.runtime.cuda.guards import Promises
+from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved, load_verified
 from argus.runtime.launches import Call, Product, Result, Schedule, bind_product, one_or_all, torch_device
 from argus.runtime.programs import Workspace

@@ -6,9 +6,11 @@ from typing import Any, Literal
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel, Program
-from argus.runtime.cuda.device import Device
-from argus.runtime.cuda.driver import Driver, find_driver
-from argus.runtime.cuda.launch import LoadedKernel, load
+from argus.runtime.cuda.driver import find_driver as find_cuda
+from argus.runtime.gpu.device import Device
+from argus.runtime.gpu.driver import GpuDriver
+from argus.runtime.gpu.launch import LoadedKernel, load
+from argus.runtime.hip.driver import find_driver as find_hip
 from argus.runtime.kernel_cache import (
     UNVERIFIED,
     build_cached,
@@ -31,10 +33,11 @@ def load_verified(
     """A kernel or program with its code loaded on a device, and the device's context.
 
     module: the module that defines it, for messages. device: its number; about: its name, and its compute capability as
-    `major` and `minor`. unproved: "refuse" requires a proof; "allow" also loads a kernel that is not refuted.
+    `major` and `minor`, or its `gcnArchName`. unproved: "refuse" requires a proof; "allow" also loads a kernel that is
+    not refuted.
     Raises ArgusError: E407 on a GPU of another kind, E413 for a kernel that `unproved` excludes.
     """
-    used = _driver(about)
+    used = _driver(about, traced.target.name)
     if isinstance(traced, Program):
         _require_proved(traced.name, module, verify_program_cached(traced).verdict, unproved)
         description = build_program_cached(traced)
@@ -46,9 +49,11 @@ def load_verified(
     return load(description, used), context
 
 
-def _driver(about: Any) -> Driver:  # noqa: ANN401 reason: torch's properties of a device
-    used = find_driver()
-    Device(used, about.name, (about.major, about.minor), "").check_runs("sm_90a")
+def _driver(about: Any, target: str) -> GpuDriver:  # noqa: ANN401 reason: torch's properties of a device
+    """The library that drives a device of torch's, which must run the target's code."""
+    amd = str(getattr(about, "gcnArchName", "")).partition(":")[0]
+    used = find_hip() if amd else find_cuda()
+    Device(used, about.name, amd or f"sm_{about.major}{about.minor}", "").check_runs(target)
     return used
 
 
@@ -63,7 +68,7 @@ def _require_proved(name: str, module: str, verdict: str, unproved: Unproved) ->
         raise ArgusError(Diagnostic("E413", "error", message, help=advice, kernel=name))
 
 
-def _context(used: Driver, device: int) -> object:
-    context = used.call("cuDevicePrimaryCtxRetain", used.call("cuDeviceGet", device))
-    used.call("cuCtxSetCurrent", context)
+def _context(used: GpuDriver, device: int) -> object:
+    context = used.context_of(device)
+    used.enter(context)
     return context

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from argus.runtime.cuda.arguments import Array
-from argus.runtime.cuda.guards import Promises
-from argus.runtime.cuda.launch import LoadedKernel, row_major
+from argus.runtime.gpu.arguments import Array
+from argus.runtime.gpu.guards import Promises
+from argus.runtime.gpu.launch import LoadedKernel, row_major
 from argus.runtime.programs import LoadedProgram, Workspace
 
 _MOST_BOUND, _MOST_READY = 256, 4096
@@ -49,7 +49,7 @@ class Schedule:
 
     def enter(self) -> None:
         """Make the context current in this thread, which has none until torch has used the GPU there."""
-        self.kernel.driver.call("cuCtxSetCurrent", self.context)
+        self.kernel.driver.enter(self.context)
 
     def spaces(self, call: Call) -> tuple[Workspace, ...]:
         """The workspaces of a call, besides operands and result. Raises ArgusError (E405) like `launch`."""

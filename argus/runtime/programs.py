@@ -11,10 +11,10 @@ from typing import Any, cast
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.cuda.arguments import Array
-from argus.runtime.cuda.driver import Driver
-from argus.runtime.cuda.launch import LoadedKernel, PreparedKernel, load
 from argus.runtime.expressions import value_of
+from argus.runtime.gpu.arguments import Array
+from argus.runtime.gpu.driver import GpuDriver
+from argus.runtime.gpu.launch import LoadedKernel, PreparedKernel, load
 
 
 @frozen
@@ -58,7 +58,7 @@ class LoadedProgram:
     spaces: tuple[Mapping[str, Any], ...]
 
     @property
-    def driver(self) -> Driver:
+    def driver(self) -> GpuDriver:
         return self.launches[0][0].driver
 
     def prepare(self, sizes: Mapping[str, int]) -> PreparedProgram:
@@ -83,7 +83,7 @@ class LoadedProgram:
             kernel.synchronise()
 
 
-def load_program(description: Path, driver: Driver | None = None) -> LoadedProgram:
+def load_program(description: Path, driver: GpuDriver | None = None) -> LoadedProgram:
     """Load a program's NAME.json, and the kernels beside it, into the current context.
 
     Raises ArgusError like `load`; E405 if the file is damaged or absent.

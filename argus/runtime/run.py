@@ -20,7 +20,8 @@ from argus.interp.interpret import bind
 from argus.interp.memory.loading import outputs
 from argus.interp.programs import launch_sizes
 from argus.interp.run import promised_integers
-from argus.runtime.cuda.device import CAPABILITIES, Device, find_gpu
+from argus.runtime.gpu.device import Device
+from argus.runtime.gpu.find import find_gpu
 from argus.runtime.kernel_cache import build_cached, build_program_cached
 from argus.runtime.processes.isolated import run_worker
 from argus.runtime.processes.request import Request, Result, Tensor
@@ -102,7 +103,7 @@ def run(
         uncompared = ()
     return RunResult(
         kernel.name,
-        target_of(kernel),
+        kernel.target.name,
         chosen,
         seed,
         result.device,
@@ -114,10 +115,6 @@ def run(
     )
 
 
-def target_of(kernel: Kernel | Program) -> str:
-    return kernel.target.name if isinstance(kernel, Kernel) else kernel.launches[0].kernel.target.name
-
-
 def runs_on_gpu(kernel: Kernel | Program, gpu: Callable[[], Device] = find_gpu) -> bool:
     """Whether the local GPU runs the kernel's code."""
     return not _reason_not_on_gpu(kernel, gpu, required=False)
@@ -126,20 +123,12 @@ def runs_on_gpu(kernel: Kernel | Program, gpu: Callable[[], Device] = find_gpu) 
 def _reason_not_on_gpu(kernel: Kernel | Program, gpu: Callable[[], Device], *, required: bool) -> str:
     """Why the kernel cannot run on the local GPU; empty if it can. required: raise instead."""
     try:
-        _check_runs(kernel, gpu)
+        gpu().check_runs(kernel.target.name)
     except ArgusError as problem:
         if required:
             raise
         return problem.diagnostic.message
     return ""
-
-
-def _check_runs(kernel: Kernel | Program, gpu: Callable[[], Device]) -> None:
-    target = target_of(kernel)
-    if target not in CAPABILITIES:
-        message, repair = f"launches on {target} are not built yet", "run it in the interpreter"
-        raise ArgusError(Diagnostic("E501", "error", message, help=repair, kernel=kernel.name))
-    gpu().check_runs(target)
 
 
 def too_large(kernel: Kernel | Program, sizes: Mapping[str, int], why: str) -> ArgusError:
@@ -228,7 +217,7 @@ def _on_gpu(
     )
     whole = isinstance(kernel, Program)
     description = build_program_cached(kernel) if whole else build_cached(kernel)
-    request = Request(str(description), target_of(kernel), tensors, dict(sizes), LAUNCHES, whole)
+    request = Request(str(description), kernel.target.name, tensors, dict(sizes), LAUNCHES, whole)
     try:
         with tempfile.TemporaryDirectory(prefix="argus-run-", ignore_cleanup_errors=True) as name:
             folder = Path(name)

@@ -24,7 +24,7 @@ from argus.policy.llm.planner import Llm
 from argus.policy.llm.settings import Settings as Model
 from argus.policy.planner import Planner, State
 from argus.policy.tpe import Tpe
-from argus.runtime.cuda.device import visible_gpus
+from argus.runtime.gpu.find import visible_gpus
 from argus.search.bandit_prior import feature_priors
 from argus.search.designs.space import situation
 from argus.search.evaluation.evaluators import DaskCluster, Evaluator, InProcess

@@ -6,6 +6,8 @@ import pytest
 
 from argus.cli import doctor
 from argus.cli.doctor import Check, as_data, examine, table
+from argus.runtime.hip.driver import LIBRARY
+from tests.runtime.hip.stub import compile_stub
 
 
 def named(checks: tuple[Check, ...], group: str) -> dict[str, Check]:
@@ -28,6 +30,19 @@ def test_devices_are_seen_without_starting_anything(tmp_path: Path) -> None:
     (tmp_path / "proc" / "driver" / "nvidia" / "gpus" / "0000:01:00.0").mkdir(parents=True)
 
     assert named(examine(tmp_path), "GPUs").keys() == {"NVIDIA", "AMD"}
+
+
+def test_an_amd_gpu_needs_the_hip_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / "kfd").touch()
+    monkeypatch.setenv(LIBRARY, str(tmp_path / "absent.so"))
+    lacking = named(examine(tmp_path), "GPUs")["AMD"]
+    assert (lacking.state, "cannot be loaded" in lacking.found) == ("degraded", True)
+    assert LIBRARY in lacking.repair
+
+    monkeypatch.setenv(LIBRARY, str(compile_stub(tmp_path)))
+    found = named(examine(tmp_path), "GPUs")["AMD"]
+    assert (found.state, found.found.split("; ")[0]) == ("good", "AMD Instinct MI300X (stand-in) (gfx942), HIP 7.2")
 
 
 def test_a_missing_compiler_is_named_with_its_repair(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,9 @@ from argus.cli.main import main
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.kernels.gemm import gemm
-from argus.runtime.cuda.device import Device, find_gpu
-from argus.runtime.cuda.driver import no_gpu
+from argus.runtime.gpu.device import Device
+from argus.runtime.gpu.driver import no_gpu
+from argus.runtime.gpu.find import find_gpu
 from argus.runtime.processes.request import Request, Result
 from argus.runtime.run import MOST_WORK, On, run
 from property_tests.programs import CORPUS, templates
@@ -95,7 +96,7 @@ def test_a_wrong_element_is_counted(narrow: Kernel) -> None:
     ("gpu", "on", "why"),
     [
         (absent, "auto", "no GPU to run on: the driver sees none"),
-        (ampere, "auto", "this GPU is Imagined GPU (compute capability 8.0), the kernel is for sm_90a"),
+        (ampere, "auto", "this GPU is Imagined GPU (sm_80), the kernel is for sm_90a"),
         (hopper, "interpreter", "as asked"),
     ],
 )
@@ -116,13 +117,14 @@ def test_a_required_gpu_must_exist(narrow: Kernel, gpu: Callable[[], Device], co
     assert refused.value.diagnostic.code == code
 
 
-def test_a_target_without_a_runner_is_interpreted_unless_a_gpu_is_asked_for() -> None:
+def test_code_for_another_gpu_is_interpreted_unless_a_gpu_is_asked_for() -> None:
     cdna = gemm.trace("cdna3")
 
-    assert run(cdna, {"M": 8, "N": 8, "K": 8}, gpu=hopper).why == "launches on gfx942 are not built yet"
+    why = "this GPU is Imagined GPU (sm_90), the kernel is for gfx942"
+    assert run(cdna, {"M": 8, "N": 8, "K": 8}, gpu=hopper).why == why
     with pytest.raises(ArgusError) as refused:
         run(cdna, gpu=hopper, on="gpu")
-    assert refused.value.diagnostic.code == "E501"
+    assert refused.value.diagnostic.code == "E407"
 
 
 def test_a_seed_repeats_a_run(narrow: Kernel) -> None:

@@ -14,7 +14,8 @@ from ml_dtypes import bfloat16
 from argus.cli.main import main
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Program
-from argus.runtime.cuda.device import Device, find_gpu
+from argus.runtime.gpu.device import Device
+from argus.runtime.gpu.find import find_gpu
 from argus.runtime.processes.request import Request, Result
 from argus.runtime.run import RunResult, run
 from argus.verifier.loader import load
@@ -89,10 +90,11 @@ def test_a_wrong_element_of_a_program_is_told_with_code_1(
     assert "1 of 1,680 elements of `gemm_streams` differ from" in capsys.readouterr().out
 
 
-def test_a_program_for_a_target_without_a_runner_is_refused_where_a_gpu_is_asked_for() -> None:
+def test_a_program_for_another_gpu_is_refused_where_a_gpu_is_asked_for() -> None:
     turned = program(STREAMS.parent / "turned_before.py")
 
-    assert run(turned, {"M": 8, "N": 8, "K": 8}, gpu=hopper).why == "launches on gfx942 are not built yet"
+    why = "this GPU is Imagined GPU (sm_90), the kernel is for gfx942"
+    assert run(turned, {"M": 8, "N": 8, "K": 8}, gpu=hopper).why == why
     with pytest.raises(ArgusError) as refused:
         run(turned, gpu=hopper, on="gpu")
-    assert refused.value.diagnostic.code == "E501"
+    assert refused.value.diagnostic.code == "E407"

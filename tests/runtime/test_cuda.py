@@ -11,9 +11,9 @@ import pytest
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda import tensor_maps
-from argus.runtime.cuda.launch import LoadedKernel, load
 from argus.runtime.expressions import value_of
+from argus.runtime.gpu import tensor_maps
+from argus.runtime.gpu.launch import LoadedKernel, load
 from tests.runtime.fake_driver import FakeDriver
 
 SIZE = {"name": "M", "kind": "int"}

@@ -6,8 +6,8 @@ import pytest
 
 from argus.core.diagnostic import ArgusError
 from argus.runtime.cuda import driver, status_codes
-from argus.runtime.cuda.device import open_gpu
 from argus.runtime.cuda.driver import Driver, find_driver
+from argus.runtime.gpu.find import open_gpu
 from tests.runtime.fake_driver import FakeDriver
 
 

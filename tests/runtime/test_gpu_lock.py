@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda.device import VISIBLE, open_gpu, visible_gpus
+from argus.runtime.gpu.find import VISIBLE, open_gpu, visible_gpus
 from argus.runtime.gpu_lock import GpuLock
 from tests.runtime.fake_driver import FakeDriver
 
@@ -95,7 +95,7 @@ def test_a_lock_is_named_after_the_pci_bus_id(tmp_path: Path) -> None:
 def test_gpus_like_the_first_are_found_by_their_names(
     monkeypatch: pytest.MonkeyPatch, names: tuple[bytes, ...], named: str | None, expected: tuple[str, ...]
 ) -> None:
-    monkeypatch.delenv(VISIBLE, raising=False)
+    monkeypatch.delenv(VISIBLE["CUDA"], raising=False)
     if named is not None:
-        monkeypatch.setenv(VISIBLE, named)
+        monkeypatch.setenv(VISIBLE["CUDA"], named)
     assert visible_gpus(FakeDriver(devices=len(names), names=names).driver) == expected

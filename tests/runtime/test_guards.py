@@ -14,8 +14,8 @@ import pytest
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda.guards import Promises
-from argus.runtime.cuda.launch import LoadedKernel, load
+from argus.runtime.gpu.guards import Promises
+from argus.runtime.gpu.launch import LoadedKernel, load
 from tests.runtime.fake_driver import FakeDriver
 
 GUARD = "routed_guard0"

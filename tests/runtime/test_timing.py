@@ -9,7 +9,7 @@ import pytest
 from attrs import define, field
 
 from argus.runtime.cuda.driver import Driver
-from argus.runtime.cuda.timing import Regime, Stopwatch, driver_version, host_microseconds, time_interleaved
+from argus.runtime.gpu.timing import Regime, Stopwatch, host_microseconds, time_interleaved
 from argus.runtime.monitor import Monitor
 
 DONE = "done"
@@ -97,7 +97,7 @@ def test_host_time_excludes_the_gpu() -> None:
 
 
 def test_driver_version() -> None:
-    assert driver_version(Imagined().watch.driver) == "13.2"
+    assert Imagined().watch.driver.version() == "13.2"
 
 
 def test_without_nvidia_smi_there_are_no_readings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,6 +93,11 @@ class Program:
     launches: tuple[Launch, ...]
     span: Span = NOWHERE
 
+    @property
+    def target(self) -> Target:
+        """The target of its kernels."""
+        return self.launches[0].kernel.target
+
 
 @frozen(eq=False)
 class ClaimedProgram(Program):

@@ -84,7 +84,7 @@ def validate_program(
         for seed in seeds_of(seeds)
     ]
     times = (compiled - start, perf_counter() - compiled)
-    return Validation(program.name, program.launches[0].kernel.target.name, tuple(trials), times)
+    return Validation(program.name, program.target.name, tuple(trials), times)
 
 
 def _built(text: Emitted) -> tuple[Emitted, Unit, Executable]:

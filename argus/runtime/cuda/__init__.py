@@ -1,1 +1,1 @@
-"""The CUDA runtime: driver, devices, launches of built kernels, and timing."""
+"""The CUDA driver: its calls, status codes and tensor maps."""

@@ -7,18 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
+from argus.runtime.gpu.status import StatusMeaning
 
 _PREFIX = "CUDA_ERROR_"
-
-
-@frozen
-class StatusMeaning:
-    """The diagnostic for a status: its error code, message and help."""
-
-    code: str
-    message: str
-    help: str
 
 
 _ABSENT = StatusMeaning("E406", "no GPU to run on", "run it on a machine with a GPU, or in the interpreter")

@@ -12,9 +12,10 @@ import numpy as np
 
 from argus.core.diagnostic import ArgusError
 from argus.core.dtype import DTYPES
-from argus.runtime.cuda.device import Device, open_gpu
-from argus.runtime.cuda.driver import Driver
-from argus.runtime.cuda.launch import load
+from argus.runtime.gpu.device import Device
+from argus.runtime.gpu.driver import GpuDriver
+from argus.runtime.gpu.find import open_gpu
+from argus.runtime.gpu.launch import load
 from argus.runtime.processes.request import Request, Result, read_request, write_result
 from argus.runtime.programs import LoadedProgram, load_program
 
@@ -23,7 +24,7 @@ POISON = 0xFF
 """The value of every byte of an output and a workspace before the launch: NaN in every float type that has one."""
 
 
-def run(folder: Path, driver: Driver | None = None) -> None:
+def run(folder: Path, driver: GpuDriver | None = None) -> None:
     """Run the launch that the folder requests, and write the result or the diagnostic there."""
     try:
         result = _launch(read_request(folder), folder, open_gpu(driver))

@@ -26,7 +26,7 @@ from pathlib import Path
 
 @NUMPY@import torch
 
-from argus.runtime.cuda.launch import LoadedKernel, load
+from argus.runtime.gpu.launch import LoadedKernel, load
 @ANSWERS@
 NAME = "{stem}"
 DESCRIPTION = Path(__file__).with_name(f"{{NAME}}.json")

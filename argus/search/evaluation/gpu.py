@@ -7,7 +7,7 @@ from attrs import define, field
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.emit.artifact import Artifact
-from argus.runtime.cuda.device import find_gpu
+from argus.runtime.gpu.find import find_gpu
 from argus.runtime.processes.watchdog import WatchedProcess
 from argus.search.bench_harness.verdict import Caught, Verdict
 from argus.search.evaluation.gpu_bench import check_job, job_of, time_job

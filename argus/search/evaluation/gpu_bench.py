@@ -13,9 +13,9 @@ from attrs import Factory, field, frozen
 
 from argus.core.ir import Kernel
 from argus.core.serde import read, write
-from argus.runtime.cuda.device import Device, Memory
-from argus.runtime.cuda.driver import Driver
-from argus.runtime.cuda.launch import LoadedKernel, load
+from argus.runtime.gpu.device import Device, Memory
+from argus.runtime.gpu.driver import GpuDriver
+from argus.runtime.gpu.launch import LoadedKernel, load
 from argus.runtime.gpu_lock import GpuLock
 from argus.search.bench_harness.bench import Bytes, Call, Candidate, Operand
 from argus.search.bench_harness.examine import check_results, measure
@@ -31,16 +31,6 @@ from argus.search.tuning.measure import keep_busy, the_device
 
 _CLOCK = time.perf_counter
 """The host clock, captured before any candidate is loaded."""
-_MEASURING = (
-    "cuMemcpyDtoH",
-    "cuMemcpyHtoD",
-    "cuMemsetD8",
-    "cuCtxSynchronize",
-    "cuEventCreate",
-    "cuEventRecord",
-    "cuEventSynchronize",
-    "cuEventElapsedTime",
-)
 _LAUNCH = 30e-6
 _MORE = 5
 """Host seconds assumed per launch, and extra launches for which the GPU is kept busy."""
@@ -55,7 +45,7 @@ class GpuBench:
     turn: GpuLock = field(init=False, default=Factory(lambda card: GpuLock(card.device.bus), takes_self=True))
 
     @property
-    def driver(self) -> Driver:
+    def driver(self) -> GpuDriver:
         return self.device.driver
 
     def allocate(self, size: int) -> int:
@@ -78,8 +68,8 @@ class GpuBench:
             self.device.synchronise()
             return
         event = self.record_event()
-        self.driver.call("cuEventSynchronize", event)
-        self.driver.call("cuEventDestroy", event)
+        self.driver.wait(event)
+        self.driver.drop(event)
 
     def try_acquire(self) -> bool:
         return self.turn.acquire()
@@ -91,21 +81,21 @@ class GpuBench:
         keep_busy(self.device, _LAUNCH * (calls + _MORE))
 
     def record_event(self) -> object:
-        event = self.driver.call("cuEventCreate", 0)
-        self.driver.call("cuEventRecord", event, 0)
+        event = self.driver.new_event()
+        self.driver.record(event, 0)
         return event
 
     def elapsed(self, first: object, last: object) -> float:
-        took = 1e3 * float(self.driver.call("cuEventElapsedTime", first, last))
+        took = 1e3 * self.driver.elapsed(first, last)
         for event in (first, last):
-            self.driver.call("cuEventDestroy", event)
+            self.driver.drop(event)
         return took
 
     def host_time(self) -> float:
         return 1e6 * _CLOCK()
 
     def instruments(self) -> tuple[object, ...]:
-        return (*(getattr(self.driver.raw, name) for name in _MEASURING), time.perf_counter)
+        return (*self.driver.instruments(), time.perf_counter)
 
     def least(self, subject: Subject) -> float:
         return subject.bounds.least

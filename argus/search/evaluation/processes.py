@@ -14,7 +14,7 @@ from typing import cast
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.cuda.device import VISIBLE
+from argus.runtime.gpu.find import VISIBLE
 from argus.runtime.processes.spawned import kill_group, limit_memory, set_up_child, without_main_module
 from argus.search.evaluation.evaluators import MEMORY, Judge, internal_failure, lost_judgement
 from argus.search.evaluation.judgement import Judgement
@@ -28,7 +28,7 @@ def _initialise_worker(device: str, begun: Event, memory: int) -> None:
     set_up_child()
     limit_memory(memory)
     if device:
-        os.environ[VISIBLE] = device
+        os.environ |= dict.fromkeys(VISIBLE.values(), device)
     begun.set()
 
 

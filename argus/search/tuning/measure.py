@@ -21,9 +21,10 @@ from attrs import field, frozen
 from ml_dtypes import bfloat16
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda.device import Device, Memory, open_gpu
-from argus.runtime.cuda.launch import LoadedKernel, load
-from argus.runtime.cuda.timing import REGIMES, Call, Regime, Stopwatch, time_interleaved
+from argus.runtime.gpu.device import Device, Memory
+from argus.runtime.gpu.find import open_gpu
+from argus.runtime.gpu.launch import LoadedKernel, load
+from argus.runtime.gpu.timing import REGIMES, Call, Regime, Stopwatch, time_interleaved
 
 Shape = tuple[int, int, int]
 Floats = npt.NDArray[np.float32]
@@ -150,7 +151,7 @@ def scratch_memory() -> Memory:
 def keep_busy(device: Device, seconds: float) -> None:
     """Keep the GPU busy for at least this long by memsets."""
     for _ in range(ceil(seconds * _RATE / _HELD)):
-        device.driver.call("cuMemsetD8Async", scratch_memory().pointer, 0, _HELD, 0)
+        device.driver.fill_in_stream(scratch_memory().pointer, 0, _HELD, 0)
 
 
 @frozen

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda.device import open_gpu
-from argus.runtime.cuda.launch import load
+from argus.runtime.gpu.find import open_gpu
+from argus.runtime.gpu.launch import load
 from argus.search.bench_harness.examine import run_to_end
 from argus.search.bench_harness.verdict import Caught, Passed, Verdict
 from argus.search.evaluation import gpu_bench

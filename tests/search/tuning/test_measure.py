@@ -14,9 +14,9 @@ from attrs import define, field
 from ml_dtypes import bfloat16
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda import timing
-from argus.runtime.cuda.device import open_gpu
-from argus.runtime.cuda.timing import Call
+from argus.runtime.gpu import timing
+from argus.runtime.gpu.find import open_gpu
+from argus.runtime.gpu.timing import Call
 from argus.search.tuning import measure
 from argus.search.tuning.measure import FAR, Job, MeasureSteps, Medians, Operands, measure_brief, measure_thorough
 from tests.runtime.fake_driver import FakeDriver

@@ -15,12 +15,11 @@ from typing import Literal
 from attrs import define, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.cuda.driver import Driver, relaxed_capture
+from argus.runtime.gpu.driver import GpuDriver
 
 Promises = Literal["fetch", "stop", "tell"]
 _THREADS, _MOST_BLOCKS = 256, 1024
 _MOST = 2**32 - 2
-_PORTABLE, _MAPPED = 1, 2
 
 
 @frozen
@@ -37,7 +36,7 @@ class GuardedTensor:
 class Guards:
     """The guards of one kernel. functions: the guards' device functions by entry point."""
 
-    driver: Driver
+    driver: GpuDriver
     functions: Mapping[str, object]
     _words: dict[str, int] = field(factory=dict[str, int], init=False)
     _tensors: dict[str, GuardedTensor] = field(factory=dict[str, GuardedTensor], init=False)
@@ -56,13 +55,10 @@ class Guards:
             self._words[guarded.guard] = self._word()
         self._tensors[guarded.guard] = guarded
         blocks = max(1, min(_MOST_BLOCKS, -(-count // _THREADS)))
-        return (blocks, 1, 1, _THREADS, 1, 1, 0), self.driver.call(
-            "cuMemHostGetDevicePointer", self._words[guarded.guard], 0
-        )
+        return (blocks, 1, 1, _THREADS, 1, 1, 0), self.driver.device_address(self._words[guarded.guard])
 
     def _word(self) -> int:
-        with relaxed_capture(self.driver):
-            place = int(self.driver.call("cuMemHostAlloc", 8, _PORTABLE | _MAPPED))
+        place = self.driver.mapped_host_memory(8)
         ctypes.c_uint64.from_address(place).value = 0
         return place
 

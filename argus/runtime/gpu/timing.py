@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import frozen
 
-from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda.driver import Driver
+from argus.runtime.gpu.driver import GpuDriver
 
 Call = Callable[[], object]
 
@@ -46,22 +45,22 @@ _LAUNCH = 30e-6
 class Stopwatch:
     """Times calls by driver events on one stream. hold: keeps the GPU busy for some seconds, to queue launches."""
 
-    driver: Driver
+    driver: GpuDriver
     stream: int
     hold: Callable[[float], object]
 
     def milliseconds(self, call: Call, calls: int = 1) -> float:
         """The mean time of back-to-back calls, without launch overhead."""
-        begin, end = (self.driver.call("cuEventCreate", 0) for _ in range(2))
+        begin, end = (self.driver.new_event() for _ in range(2))
         self.hold(_LAUNCH * (calls + 5))
-        self.driver.call("cuEventRecord", begin, self.stream)
+        self.driver.record(begin, self.stream)
         for _ in range(calls):
             call()
-        self.driver.call("cuEventRecord", end, self.stream)
-        self.driver.call("cuEventSynchronize", end)
-        took = float(self.driver.call("cuEventElapsedTime", begin, end)) / calls
+        self.driver.record(end, self.stream)
+        self.driver.wait(end)
+        took = self.driver.elapsed(begin, end) / calls
         for event in (begin, end):
-            self.driver.call("cuEventDestroy", event)
+            self.driver.drop(event)
         return took
 
 
@@ -113,12 +112,3 @@ def host_microseconds(call: Call, settle: Call, calls: int = 200) -> float:
         runs.append((time.perf_counter() - start) / calls * 1e6)
     settle()
     return statistics.median(runs)
-
-
-def driver_version(driver: Driver) -> str:
-    """The version of the CUDA driver API, such as 13.0; empty where the driver does not report one."""
-    try:
-        number = int(driver.call("cuDriverGetVersion"))
-    except ArgusError:
-        return ""
-    return f"{number // 1000}.{number % 1000 // 10}"

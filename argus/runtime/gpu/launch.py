@@ -1,4 +1,4 @@
-"""Loads built CUDA kernels and launches them.
+"""Loads built kernels and launches them.
 
 A launch takes tensors by address and shape (any object with `data_ptr`, `shape` and `stride`, such as a torch tensor),
 encodes the kernel's tensor maps, and checks the conditions that its proof assumes.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -16,11 +16,12 @@ from typing import Any, cast
 from attrs import field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.cuda.arguments import Array, Contract, TensorLayout
-from argus.runtime.cuda.driver import Driver, driver_error, find_driver, relaxed_capture
-from argus.runtime.cuda.guards import GuardedTensor, Guards, Promises
-from argus.runtime.cuda.tensor_maps import TensorMaps
 from argus.runtime.expressions import value_of
+from argus.runtime.gpu.arguments import Array, Contract, TensorLayout
+from argus.runtime.gpu.driver import GpuDriver
+from argus.runtime.gpu.find import find_driver
+from argus.runtime.gpu.guards import GuardedTensor, Guards, Promises
+from argus.runtime.gpu.tensor_maps import TensorMaps
 
 _PARTS = {"symbol", "grid", "threads", "shared_bytes", "maps", "arguments", "checks"}
 _MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
@@ -30,7 +31,7 @@ _MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
 class PreparedKernel:
     """A kernel at given sizes, whose conditions hold and whose grid is known. maps, values: its arguments in order."""
 
-    driver: Driver
+    driver: GpuDriver
     function: object
     shape: tuple[int, ...]
     maps: tuple[tuple[TensorLayout, Mapping[str, Any]], ...]
@@ -60,8 +61,8 @@ class PreparedKernel:
         maps = [self.loaded.tensor_maps.of(made, place, tensors[place.tensor]) for place, made in self.maps]
         numbers = [_argument(value, tensors) for value in self.values]
         places = [*(made.getPtr() for made in maps), *map(ctypes.addressof, numbers)]
-        configuration = _configuration(self.driver.raw, self.shape, stream, early=self.early)
-        launch = _launch(self.driver, configuration, self.function, places, (maps, numbers))
+        alive = (maps, numbers)
+        launch = self.driver.launcher(self.function, self.shape, places, alive, stream, early=self.early)
         return partial(self.loaded.guards.launch, (*guarded, launch)) if guarded else launch
 
     def _guard(self, contract: Contract, tensor: Array, stream: int, *, stop: bool) -> Callable[[], None]:
@@ -71,46 +72,12 @@ class PreparedKernel:
         shape, word = self.loaded.guards.prepare(guarded_input)
         numbers = [ctypes.c_void_p(tensor.data_ptr()), *map(ctypes.c_int, sizes)]
         numbers += [ctypes.c_void_p(int(word)), ctypes.c_int(stop)]
-        configuration = _configuration(self.driver.raw, shape, stream, early=False)
-        function = self.loaded.guards.functions[contract.guard]
-        return _launch(self.driver, configuration, function, [ctypes.addressof(each) for each in numbers], numbers)
+        function, places = self.loaded.guards.functions[contract.guard], [ctypes.addressof(each) for each in numbers]
+        return self.driver.launcher(function, shape, places, numbers, stream, early=False)
 
 
 def _nothing() -> None:
     """The launch of an empty grid."""
-
-
-def _launch(
-    driver: Driver,
-    configuration: Any,  # noqa: ANN401 reason: untyped
-    function: object,
-    places: Sequence[int],
-    alive: object,
-) -> Callable[[], None]:
-    """A launch with arguments at these addresses. alive: the objects at the addresses, which the launch keeps alive."""
-    pointers = (ctypes.c_void_p * len(places))(*places)
-    address = ctypes.addressof(cast("ctypes.c_void_p", pointers))
-    call, success = driver.raw.cuLaunchKernelEx, driver.raw.CUresult.CUDA_SUCCESS
-
-    def launch(_alive: object = (alive, pointers)) -> None:
-        (status,) = call(configuration, function, address, 0)
-        if status != success:
-            raise driver_error(status.name, "cuLaunchKernelEx")
-
-    return launch
-
-
-def _configuration(raw: Any, shape: tuple[int, ...], stream: int, *, early: bool) -> Any:  # noqa: ANN401 reason: untyped
-    """The driver's launch configuration. shape: extents of the grid and of a block, and bytes of shared memory."""
-    made = raw.CUlaunchConfig()
-    made.gridDimX, made.gridDimY, made.gridDimZ, made.blockDimX, made.blockDimY, made.blockDimZ = shape[:6]
-    made.sharedMemBytes, made.hStream = shape[6], stream
-    if early:
-        overlap = raw.CUlaunchAttribute()
-        overlap.id = raw.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-        overlap.value.programmaticStreamSerializationAllowed = 1
-        made.attrs, made.numAttrs = [overlap], 1
-    return made
 
 
 def _argument(value: TensorLayout | int, tensors: Mapping[str, Array]) -> ctypes.c_void_p | ctypes.c_int:
@@ -130,7 +97,7 @@ class LoadedKernel:
     name: str
     launch: Mapping[str, Any]
     function: object
-    driver: Driver
+    driver: GpuDriver
     functions: Mapping[str, object] = field(factory=dict[str, object])
     guards: Guards = field(init=False, eq=False)
     tensor_maps: TensorMaps = field(init=False, eq=False)
@@ -151,7 +118,7 @@ class LoadedKernel:
     def synchronise(self) -> None:
         """Wait until all launches have finished. Raises ArgusError: E402 if a guard found a violation, else E409."""
         try:
-            self.driver.call("cuCtxSynchronize")
+            self.driver.synchronise()
         finally:
             self.guards.check()
 
@@ -178,30 +145,25 @@ class LoadedKernel:
         return PreparedKernel(self.driver, self.function, shape, maps, values, contracts, early, loaded=self)
 
 
-def load(description: Path, driver: Driver | None = None) -> LoadedKernel:
-    """Load NAME.json and NAME.cubin beside it into the current context. driver: that of this machine by default.
+def load(description: Path, driver: GpuDriver | None = None) -> LoadedKernel:
+    """Load NAME.json and the code beside it into the current context. driver: that of this machine by default.
 
     Raises ArgusError: E406 without a driver, E407 if the code is for another GPU, E405 if the driver refuses it, or
     if a file is damaged or absent.
     """
     used = find_driver() if driver is None else driver
-    data, code = _files(description)
+    data, code = _files(description, used.code_suffix)
     launch = data["launch"]
-    attribute = used.raw.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    with relaxed_capture(used):
-        module = used.call("cuModuleLoadData", code)
-        function = used.call("cuModuleGetFunction", module, launch["symbol"].encode())
-        used.call("cuFuncSetAttribute", function, attribute, launch["shared_bytes"])
-        symbols = [each["guard"] for each in launch.get("contracts", ()) if each.get("guard")]
-        guards = {symbol: used.call("cuModuleGetFunction", module, symbol.encode()) for symbol in symbols}
-    return LoadedKernel(data["kernel"], launch, function, used, guards)
+    guards = [each["guard"] for each in launch.get("contracts", ()) if each.get("guard")]
+    made = used.load(code, launch["symbol"], launch["shared_bytes"], guards)
+    return LoadedKernel(data["kernel"], launch, made.function, used, made.others)
 
 
-def _files(description: Path) -> tuple[Mapping[str, Any], bytes]:
-    """The description, and the code in the .cubin file beside it."""
+def _files(description: Path, suffix: str) -> tuple[Mapping[str, Any], bytes]:
+    """The description, and the code in the file beside it."""
     try:
         data = cast("Mapping[str, Any]", json.loads(description.read_text(encoding="utf-8")))
-        code = description.with_suffix(".cubin").read_bytes()
+        code = description.with_suffix(suffix).read_bytes()
         lacking = ({"kernel", "launch"} - data.keys()) or (_PARTS - data["launch"].keys())
     except (OSError, ValueError, AttributeError) as problem:
         raise _unreadable(description, str(problem)) from problem

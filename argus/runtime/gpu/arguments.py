@@ -9,8 +9,8 @@ import numpy as np
 from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.cuda.driver import Driver
 from argus.runtime.expressions import first_violation
+from argus.runtime.gpu.driver import GpuDriver
 
 
 class Array(Protocol):
@@ -70,7 +70,7 @@ class Contract:
     sizes: Mapping[str, int]
     guard: str = ""
 
-    def check(self, driver: Driver, tensor: Array) -> None:
+    def check(self, driver: GpuDriver, tensor: Array) -> None:
         """Copy the tensor to the host and check each element.
 
         Raises ArgusError: E405 like `TensorLayout.check`, E402 with the first element that violates the contract.
@@ -78,7 +78,7 @@ class Contract:
         self.place.check(tensor)
         held = np.empty(self.place.shape, np.int32)
         if held.size:
-            driver.call("cuMemcpyDtoH", held.ctypes.data, tensor.data_ptr(), held.nbytes)
+            driver.copy_out(held.ctypes.data, tensor.data_ptr(), held.nbytes)
         at = first_violation(self.condition, self.place.tensor, held.astype(np.int64), self.sizes)
         if at is not None:
             element = f"{self.place.tensor}[{', '.join(map(str, at))}]"

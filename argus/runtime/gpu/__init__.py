@@ -1,0 +1,1 @@
+"""GPUs of every kind: loading and launching kernels, memory, timing."""

@@ -1,0 +1,44 @@
+"""Caches the TMA tensor maps of a kernel by layout and address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, evolve, field
+
+from argus.runtime.gpu.arguments import Array, TensorLayout
+from argus.runtime.gpu.driver import GpuDriver, TensorMapLayout
+
+_BYTES = {"bf16": 2, "f16": 2, "f32": 4, "i32": 4, "e4m3": 1}
+_CHUNK = 16
+_MOST = 1024
+
+
+@define
+class TensorMaps:
+    """The cached tensor maps of one kernel: a launch encodes maps only for tensors that are not in the cache."""
+
+    driver: GpuDriver
+    cached: dict[tuple[object, ...], Any] = field(factory=dict[tuple[object, ...], Any], init=False)
+
+    def of(self, made: Mapping[str, Any], place: TensorLayout, tensor: Array) -> Any:  # noqa: ANN401 reason: untyped
+        """The tensor map of a tensor. Raises ArgusError (E405) for a tensor without the expected layout."""
+        if made.get("free"):
+            place = evolve(place, stride_multiple=_CHUNK // _BYTES[made["dtype"]])
+        place = place.of(tensor)
+        key = (place, tuple(made["box"]), made["swizzle"], made["dtype"], tensor.data_ptr())
+        found = self.cached.get(key)
+        if found is None:
+            if len(self.cached) >= _MOST:
+                self.cached.clear()
+            size = _BYTES[made["dtype"]]
+            layout = TensorMapLayout(
+                made["dtype"],
+                place.shape,
+                tuple(stride * size for stride in place.strides[:-1]),
+                tuple(made["box"]),
+                made["swizzle"],
+            )
+            found = self.cached[key] = self.driver.encode_tensor_map(layout, tensor.data_ptr())
+        return found

@@ -51,9 +51,10 @@ def load_verified(
 
 def _driver(about: Any, target: str) -> GpuDriver:  # noqa: ANN401 reason: torch's properties of a device
     """The library that drives a device of torch's, which must run the target's code."""
-    amd = str(getattr(about, "gcnArchName", "")).partition(":")[0]
-    used = find_hip() if amd else find_cuda()
-    Device(used, about.name, amd or f"sm_{about.major}{about.minor}", "").check_runs(target)
+    amd = str(getattr(about, "gcnArchName", "")).partition(":")[0]  # torch for CUDA gives the GPU's name there
+    is_amd = amd.startswith("gfx")
+    used = find_hip() if is_amd else find_cuda()
+    Device(used, about.name, amd if is_amd else f"sm_{about.major}{about.minor}", "").check_runs(target)
     return used
 
 

@@ -153,7 +153,7 @@ def multiply(name: str, arguments: list[int]) -> None:
 
 
 def gpu(major: int) -> Callable[[int], SimpleNamespace]:
-    return lambda _index: SimpleNamespace(name="Imagined GPU", major=major, minor=0)
+    return lambda _index: SimpleNamespace(name="Imagined GPU", gcnArchName="Imagined GPU", major=major, minor=0)
 
 
 def named(name: str) -> Callable[[int], str]:

@@ -30,7 +30,7 @@ module = import_module("argus.ops.scaled_matmul")
 
 
 def properties(_index: int) -> SimpleNamespace:
-    return SimpleNamespace(name="Imagined GPU", major=9, minor=0)
+    return SimpleNamespace(name="Imagined GPU", gcnArchName="Imagined GPU", major=9, minor=0)
 
 
 CUDA = SimpleNamespace(

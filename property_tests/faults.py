@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
 from argus.core.dsl.kernel import Template
 from argus.core.ir import Kernel, Stmt, walk
@@ -32,8 +32,7 @@ def edited(edit: Edit) -> Callable[[Template], Edited]:
     """Decorate a kernel so that its trace is edited."""
 
     def decorate(template: Template) -> Edited:
-        own = (template.target, template.threads, template.cluster, template.configs, template.name)
-        return Edited(template.function, *own, edit=edit)
+        return Edited(**asdict(template, recurse=False), edit=edit)
 
     return decorate
 

@@ -259,6 +259,7 @@ ENTRIES: tuple[Entry, ...] = (
         "cluster barrier not reached by all threads",
         "A cluster barrier must be reached by all threads of all blocks of the cluster, the same number of times.",
     ),
+    Entry("E232", "too many resident blocks", "One processor does not hold as many blocks as the kernel asks for."),
     Entry(
         "E501",
         "not built yet",

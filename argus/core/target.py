@@ -24,6 +24,8 @@ class Target:
     queues: per queue, the largest number of pending operations that a wait can name.
     segment_bytes: size of an aligned global-memory transaction. processors: compute units or multiprocessors, which
     is the number of blocks of a persistent kernel. file: 32-bit registers in the file of each of the four schedulers.
+    waves: the most that are resident on one processor.
+    reserved: bytes of shared memory that the system takes for each block, besides those of the block.
     accumulation: of `registers`, the accumulation registers, which matrix instructions accumulate into; 0 if there
     are none.
     """
@@ -38,6 +40,8 @@ class Target:
     segment_bytes: int
     processors: int
     file: int
+    waves: int
+    reserved: int = 0
     accumulation: int = 0
 
     def __str__(self) -> str:
@@ -48,6 +52,10 @@ class Target:
         waves = -(-threads // self.unit)
         resident = -(-waves // _SCHEDULERS)
         return min(self.registers, self.file // (resident * self.unit) // 8 * 8)
+
+    def shared_of(self, resident: int) -> int:
+        """Bytes of shared memory available to each of so many blocks on one processor."""
+        return (self.shared_bytes + self.reserved) // resident - self.reserved
 
 
 _SCHEDULERS = 4
@@ -60,7 +68,7 @@ DESCRIPTOR_BYTES = 0xFFFF_FFF0
 out of range: a load reads 0, a store is dropped.
 """
 
-gfx942 = Target("gfx942", 64, 1024, 65_536, 512, 32, {"vmem": 63, "lds": 15}, 128, 304, 512 * 64, 256)
-sm_90a = Target("sm_90a", 32, 1024, 232_448, 255, 32, {"cp_async": 7, "bulk": 7, "wgmma": 7}, 32, 132, 16_384)
+gfx942 = Target("gfx942", 64, 1024, 65_536, 512, 32, {"vmem": 63, "lds": 15}, 128, 304, 512 * 64, 32, accumulation=256)
+sm_90a = Target("sm_90a", 32, 1024, 232_448, 255, 32, {"cp_async": 7, "bulk": 7, "wgmma": 7}, 32, 132, 16_384, 64, 1024)
 
 TARGETS = (gfx942, sm_90a)

@@ -149,7 +149,7 @@ def test_what_is_exported_is_a_kernel() -> None:
     ],
 )
 def test_an_invalid_row_is_rejected(row: object, reason: str) -> None:
-    assert reason in why({"schema": "argus.kernels/2", "rows": [row], "exported": []})
+    assert reason in why({"schema": "argus.kernels/3", "rows": [row], "exported": []})
 
 
 def test_sizes_are_bounded() -> None:
@@ -157,9 +157,9 @@ def test_sizes_are_bounded() -> None:
     deep: object = 1
     for _ in range(40):
         deep = [deep]
-    assert "levels" in why({"schema": "argus.kernels/2", "rows": [["Layout", deep, deep]], "exported": []})
+    assert "levels" in why({"schema": "argus.kernels/3", "rows": [["Layout", deep, deep]], "exported": []})
     wide = ["And", [0] * 30_000]
-    assert "at most 20000 values" in why({"schema": "argus.kernels/2", "rows": [wide], "exported": []})
+    assert "at most 20000 values" in why({"schema": "argus.kernels/3", "rows": [wide], "exported": []})
 
 
 def test_an_instruction_that_argus_does_not_know_is_not_written() -> None:

@@ -16,7 +16,7 @@ from argus.core.check.programs import check_program
 from argus.core.check.reads import check_reads, indirect_tags, read_terms
 from argus.core.check.scopes import check_scopes
 from argus.core.diagnostic import Diagnostic, Label
-from argus.core.ir import Kernel
+from argus.core.ir import Kernel, Policy, walk
 from argus.core.span import Span
 from argus.core.target import Target
 
@@ -42,6 +42,7 @@ def check(kernel: Kernel) -> tuple[Diagnostic, ...]:
 
 def _checks(kernel: Kernel) -> Iterator[Diagnostic]:
     yield from check_thread_count(kernel.name, kernel.target, kernel.threads, kernel.span)
+    yield from _check_resident(kernel)
     yield from check_scopes(kernel)
     yield from check_roles(kernel)
     yield from check_barriers(kernel)
@@ -63,3 +64,19 @@ def check_thread_count(name: str, target: Target, threads: int, span: Span) -> t
     message = f"kernel `{name}` has {threads} threads; {target} runs whole waves of {unit}, at most {most}"
     label = Label(span, "declared here")
     return (Diagnostic("E213", "error", message, label, help=f"choose a multiple of {unit} up to {most}", kernel=name),)
+
+
+def _check_resident(kernel: Kernel) -> Iterator[Diagnostic]:
+    """Error E232 unless one processor holds the waves of the resident blocks, and roles leave the registers alone."""
+    target, count = kernel.target, kernel.resident
+    need = count * (kernel.threads // target.unit)
+    reallocates = any(isinstance(stmt, Policy) and stmt.name == "registers" for stmt in walk(kernel.body))
+    label = Label(kernel.span, "declared here")
+    if count < 1 or need > max(target.waves, kernel.threads // target.unit):
+        message = f"{count} resident blocks of `{kernel.name}` have {need} waves; {target} holds {target.waves}"
+        most = target.waves * target.unit // kernel.threads
+        yield Diagnostic("E232", "error", message, label, help=f"ask for 1 to {most} blocks", kernel=kernel.name)
+    elif count > 1 and reallocates:
+        message = f"{count} resident blocks of `{kernel.name}`, whose roles request registers"
+        help_ = "leave `resident` out: roles that request registers divide those of a block that is alone"
+        yield Diagnostic("E232", "error", message, label, help=help_, kernel=kernel.name)

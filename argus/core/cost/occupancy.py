@@ -86,7 +86,7 @@ def registers(kernel: Kernel) -> int:
     if any(isinstance(stmt, Policy) and stmt.name == "registers" for stmt in walk(kernel.body)):
         return launch_registers(kernel.threads)
     tiles = sum(map(register_words, peak_live_tiles(kernel, register_words)))
-    return min(tiles + _ADDRESSES, kernel.target.registers_of(kernel.threads))
+    return min(tiles + _ADDRESSES, kernel.target.registers_of(kernel.threads * kernel.resident))
 
 
 def occupancy(kernel: Kernel, machine: Machine, report: Compiled | None) -> Occupancy:

@@ -14,7 +14,7 @@ from argus.core import algebra
 from argus.core.check import check, check_thread_count
 from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
 from argus.core.dsl.faults import exception_diagnostic, fault
-from argus.core.dsl.handles import extents
+from argus.core.dsl.handles import extent, extents
 from argus.core.dsl.launches import bind_tensors, current_program
 from argus.core.dsl.parameters import launch_integers, parameters, traceable
 from argus.core.dsl.roles import split_at_roles
@@ -34,6 +34,7 @@ class Template:
     target: Target | None
     threads: int | None
     cluster: tuple[int, ...] | None
+    resident: int | None
     configs: Mapping[str, Any] = field(converter=dict)
     name: str
 
@@ -79,9 +80,12 @@ class Template:
             )
         asked: tuple[int, ...] = getattr(chosen, "cluster", (1,)) if self.cluster is None else self.cluster
         cluster = _cluster_shape(asked, target, self.function)
+        wanted: int = getattr(chosen, "resident", 1) if self.resident is None else self.resident
+        resident = extent(wanted, "the number of resident blocks")
         function = traceable(self.function)
         arguments = {"cfg": chosen, **keywords} if "cfg" in signature(function).parameters else keywords
-        return _trace_function(Tracer(target, threads, function.__code__, cluster), name, function, arguments)
+        tracer = Tracer(target, threads, function.__code__, cluster)
+        return _trace_function(tracer, name, function, arguments, resident)
 
     def instances(self) -> tuple[str | None, ...]:
         """The names of the shipped configurations; `(None,)` for a single kernel."""
@@ -110,6 +114,7 @@ def kernel(
     target: Target | None = None,
     threads: int | None = None,
     cluster: tuple[int, ...] | None = None,
+    resident: int | None = None,
     configs: Mapping[str, object] | None = None,
     name: str | None = None,
 ) -> Callable[[Callable[..., None]], Template]: ...
@@ -122,15 +127,17 @@ def kernel(
     target: Target | None = None,
     threads: int | None = None,
     cluster: tuple[int, ...] | None = None,
+    resident: int | None = None,
     configs: Mapping[str, object] | None = None,
     name: str | None = None,
 ) -> Template | Callable[[Callable[..., None]], Template]:
     """Make a function of `Tensor["M K", bf16]` parameters a kernel.
 
     A keyword parameter annotated `Int` is a size of no tensor, from 0 to 2^30; a launch gives it with the other sizes.
-    configs: named values for the keyword parameter `cfg`; a value may carry `target`, `threads` and `cluster`.
-    cluster: blocks of a cluster along each axis of the tiles. name: by default the function's. Raises ArgusError (E107)
-    for anything but a plain `def`, and for a name that is no identifier.
+    configs: named values for the keyword parameter `cfg`; a value may carry `target`, `threads`, `cluster` and
+    `resident`. cluster: blocks of a cluster along each axis of the tiles. resident: blocks of which one processor must
+    have the registers at once, 1 by default: compilers then use fewer registers for each thread. name: by default the
+    function's. Raises ArgusError (E107) for anything but a plain `def`, and for a name that is no identifier.
     """
 
     def decorate(traced: Callable[..., None]) -> Template:
@@ -138,7 +145,7 @@ def kernel(
         called = made.__name__ if name is None else str(name)
         if not called.isidentifier():
             fault("E107", f"`{called}` is not a name for a kernel", help="use letters, digits and underscores")
-        return Template(made, target, threads, cluster, configs or {}, called)
+        return Template(made, target, threads, cluster, resident, configs or {}, called)
 
     return decorate if function is None else decorate(function)
 
@@ -165,7 +172,9 @@ def _cluster_shape(cluster: tuple[int, ...], target: Target, function: Callable[
     return sizes
 
 
-def _trace_function(tracer: Tracer, name: str, function: FunctionType, keywords: Mapping[str, object]) -> Kernel:
+def _trace_function(
+    tracer: Tracer, name: str, function: FunctionType, keywords: Mapping[str, object], resident: int
+) -> Kernel:
     target, threads = tracer.target, tracer.threads
     span = span_of_function(function.__code__)
     _raise_first(check_thread_count(name, target, threads, span))
@@ -195,6 +204,7 @@ def _trace_function(tracer: Tracer, name: str, function: FunctionType, keywords:
         roles=roles,
         epilogue=epilogue,
         cluster=tracer.cluster,
+        resident=resident,
         span=span,
     )
     _raise_first(check(made))

@@ -14,7 +14,7 @@
            | Roles(role*) | One(body) | Tag(view, names) | Reset(buffer) | Assume(cond) | Assert(claim)
     Claim  = Equal | Distinct | Relation | Covers | Order | WrittenOnce | Products | Equals
     Role   = (name, first_warp, warps, agent, registers, body)
-    Kernel = (name, target, parameters, threads, grid, cluster, prologue, roles?, epilogue, span)
+    Kernel = (name, target, parameters, threads, grid, cluster, resident, prologue, roles?, epilogue, span)
     Program= (name, parameters, sizes, workspaces, Launch(kernel, arguments, sizes)*)
     ClaimedProgram = (Program, Assert(Equals)*)
 

@@ -22,7 +22,8 @@ class Kernel:
 
     sizes: the symbols of its tensors' shapes. blocks: the block index along each axis of the grid, in [0, grid[axis]).
     thread: the thread index within a block. cluster: the blocks of a cluster along each axis of the grid, (1,) without
-    clusters.
+    clusters. resident: blocks of which one processor must have the registers at once; compilers limit those of a thread
+    accordingly. It changes nothing that is computed.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Kernel:
     roles: Roles | None = None
     epilogue: tuple[Stmt, ...] = ()
     cluster: tuple[int, ...] = (1,)
+    resident: int = 1
     span: Span = NOWHERE
 
     @property

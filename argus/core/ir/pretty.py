@@ -77,7 +77,8 @@ Ordering = Arrive | Await | Sync | Commit | Wait | Fence | Edit | Advance | Poli
 def pretty(kernel: Kernel, *, spans: bool = False) -> str:
     """The kernel's text, the same in every process. spans: append its source line to each statement."""
     cluster = "" if kernel.cluster == (1,) else f", clusters of {_tuple(kernel.cluster)}"
-    lines = [f"kernel {kernel.name} for {kernel.target}: {kernel.threads} threads{cluster}"]
+    resident = "" if kernel.resident == 1 else f", {kernel.resident} resident blocks"
+    lines = [f"kernel {kernel.name} for {kernel.target}: {kernel.threads} threads{cluster}{resident}"]
     lines += [f"  tensor {_buffer(buffer)}" for buffer in kernel.parameters]
     lines += [
         f"  block {symbol.name} of {show(count)}" for symbol, count in zip(kernel.blocks, kernel.grid, strict=True)

@@ -26,7 +26,7 @@ from argus.core.serde.codecs import (
 from argus.core.serde.kinds import BY_CLASS, Exportable, Kind
 from argus.core.span import Frame, Span
 
-SCHEMA = "argus.kernels/2"
+SCHEMA = "argus.kernels/3"
 
 
 def write(exported: Sequence[Exportable]) -> dict[str, object]:

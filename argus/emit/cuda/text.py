@@ -88,7 +88,7 @@ def _heading(kernel: Kernel, context: Context) -> Iterator[str]:
     if kernel.peers > 1:
         extents = (*kernel.cluster, *(1 for _ in _AXES[len(kernel.cluster) :]))
         together = f" __cluster_dims__({', '.join(map(str, extents))})"
-    yield f'extern "C" __global__ void __launch_bounds__({kernel.threads}, 1){together}'
+    yield f'extern "C" __global__ void __launch_bounds__({kernel.threads}, {kernel.resident}){together}'
     yield f"{names.kernel}({', '.join([*maps, *tensors, *sizes])}) {{"
 
 

@@ -112,7 +112,7 @@ def _heading(kernel: Kernel, scope: Scope) -> Iterator[str]:
     written = {view.target.buffer for view in _copies(kernel.body)}
     tensors = [f"{'' if b in written else 'const '}{c_type(b.dtype)}* {names.buffers[b]}" for b in kernel.parameters]
     sizes = [f"int {names.symbols[size]}" for size in kernel.sizes]
-    waves = max(1, kernel.threads // (4 * kernel.target.unit))
+    waves = max(1, kernel.threads * kernel.resident // (4 * kernel.target.unit))
     yield f'extern "C" __global__ THREADS({kernel.threads}, {waves})'
     yield f"void {names.kernel}({', '.join([*tensors, *sizes])}) {{"
 

@@ -54,10 +54,10 @@ def budget_obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Oblig
 
 
 def _storage_obligations(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
-    target = kernel.target
+    target, resident = kernel.target, kernel.resident
     for space, limit, unit, size in (
-        ("shared", target.shared_bytes, "bytes of shared memory", padded_bytes),
-        ("register", target.registers_of(kernel.threads), "registers a thread", register_words),
+        ("shared", target.shared_of(resident), "bytes of shared memory", padded_bytes),
+        ("register", target.registers_of(kernel.threads * resident), "registers a thread", register_words),
     ):
         stored = dict.fromkeys(a for a in allocs if a.buffer.space == space and a.count is None)
         chosen = sorted(stored, key=lambda a: -size(a.buffer))
@@ -75,7 +75,7 @@ def _storage_obligations(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obliga
             chosen[0],
             algebra.TRUE if need <= limit else algebra.FALSE,
             witness=(("needs", ", ".join(f"{a.buffer.name} {size(a.buffer)}" for a in chosen)),),
-            fault=f"`{kernel.name}` needs {need} {unit}, {target} has {limit}",
+            fault=f"`{kernel.name}` needs {need} {unit}, {target} has {limit}{_beside(kernel)}",
             related=partial(_sizes_of, chosen[1:3], size, unit),
             help="make the tiles smaller, use fewer stages, or reuse a buffer",
         )
@@ -105,9 +105,13 @@ def _accumulation_obligations(kernel: Kernel, allocs: list[Alloc]) -> Iterator[O
     )
 
 
+def _beside(kernel: Kernel) -> str:
+    return "" if kernel.resident == 1 else f" for each of {kernel.resident} resident blocks"
+
+
 def needs_register_reuse(kernel: Kernel) -> bool:
     """Whether the kernel fits only if tiles with disjoint lifetimes share registers."""
-    limit = kernel.target.registers_of(kernel.threads)
+    limit = kernel.target.registers_of(kernel.threads * kernel.resident)
     bodies = [(kernel.body, limit)]
     if kernel.roles is not None:
         bodies = [(role.body, role.registers or limit) for role in kernel.roles.roles]
@@ -135,14 +139,15 @@ def shared_memory_obligations(kernel: Kernel) -> Iterator[Obligation]:
     if not plans_shared_memory(kernel) or not chosen:
         return
     chosen.sort(key=lambda alloc: -bytes_of(alloc.buffer))
-    need, limit = shared_memory_plan(kernel)[1] + BASE_ALIGNMENT, kernel.target.shared_bytes
+    need, limit = shared_memory_plan(kernel)[1] + BASE_ALIGNMENT, kernel.target.shared_of(kernel.resident)
     yield Obligation(
         "I22",
         f"the kernel fits {limit} bytes of shared memory",
         chosen[0],
         algebra.TRUE if need <= limit else algebra.FALSE,
         witness=(("needs", ", ".join(f"{a.buffer.name} {bytes_of(a.buffer)}" for a in chosen)),),
-        fault=f"`{kernel.name}` needs {need} bytes of shared memory with its padding, {kernel.target} has {limit}",
+        fault=f"`{kernel.name}` needs {need} bytes of shared memory with its padding, {kernel.target} has {limit}"
+        + _beside(kernel),
         related=partial(_sizes_of, chosen[1:3], bytes_of, "bytes"),
         help="make the tiles smaller, use fewer stages, or reuse a buffer",
         premises="nothing",

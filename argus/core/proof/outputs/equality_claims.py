@@ -137,10 +137,11 @@ def _difference(flow: Flow, case: Stored, claim: Equals, at: Sequence[Sym], orde
         return ""
     multiples = _multiples(Known(flow, given), case.value)
     known = Known(flow, (*given, *(algebra.eq(algebra.sym(s), by) for s, by in multiples.items())))
-    same = {**dict(_equal_places(case.given, at)), **multiples}
+    sizes = {**dict(_fixed_sizes(flow.timeline.assumptions)), **multiples}
+    same = {**dict(_equal_places(case.given, at)), **sizes}
     value, wanted = (
         substitute(case.value, same),
-        substitute(_in_blocks(with_single_terms(substitute(formula, same), known), known), multiples),
+        substitute(_in_blocks(with_single_terms(substitute(formula, same), known), known), sizes),
     )
     if meant is not algebra.TRUE:
         value, wanted = known.simplified(value), known.simplified(wanted)
@@ -184,6 +185,15 @@ def _equal_places(given: Iterable[Cond], at: Sequence[Sym]) -> Iterator[tuple[Sy
                     rest = algebra.sub(algebra.sub(cond.left, cond.right), algebra.mul(atom, factor))
                     if atom.symbol not in symbols(rest):
                         yield atom.symbol, algebra.mul(rest, -factor)
+
+
+def _fixed_sizes(assumptions: Iterable[Cond]) -> Iterator[tuple[Symbol, Index]]:
+    """The sizes that the kernel assumes to be one number."""
+    for cond in assumptions:
+        if isinstance(cond, Cmp) and cond.op == "==":
+            terms, constant = linear_terms(algebra.sub(cond.left, cond.right))
+            if len(terms) == 1 and isinstance(terms[0][0], Sym) and abs(terms[0][1]) == 1:
+                yield terms[0][0].symbol, algebra.const(-constant * terms[0][1])
 
 
 def _multiples(known: Known, value: Expr) -> dict[Symbol, Index]:

@@ -69,6 +69,8 @@ SIZES = {
     "formula_row_range": {"R": 3, "N": 100},
     "formula_scaled_by_sequence": {"T": 100, "B": 3, "S": 4, "most": 100},
     "formula_softmax": {"R": 3, "N": 300},
+    "formula_shares_of_exchanged_sums": {"R": 3, "N": 100},
+    "formula_shares_of_one_length": {"R": 3, "N": 64},
 }
 TWINS = {
     "formula_sum_beyond_the_shorter_row": {"R": 3, "N": 100, "K": 70},
@@ -101,6 +103,10 @@ TWINS = {
     "formula_mean_of_whole_chunks": SIZES["formula_row_mean"],
     "formula_scale_of_the_first_block": SIZES["formula_dequantised"],
     "formula_softmax_not_rescaled": SIZES["formula_softmax"],
+    "formula_shares_of_the_first_columns": {"R": 3, "N": 70},
+    "formula_shares_of_one_half": {"R": 3, "N": 100},
+    "formula_shares_of_the_other_cluster": {"R": 3, "N": 100},
+    "formula_shares_of_the_own_sum": {"R": 3, "N": 100},
     "formula_sum_for_the_greatest": SIZES["formula_row_range"],
 }
 ADDS_TO_ITS_OUTPUT = "formula_rows_added_to"

@@ -11,6 +11,7 @@ from argus.core.algebra import add, const, sub, sym
 from argus.core.index import Bin, Const, Index, Node, Symbol
 from argus.core.ir import Await, Buffer, Copy, Fence, For, Kernel
 from argus.core.proof import analysis
+from argus.core.proof.sync import cluster_exchange
 from argus.core.proof.sync.roles import (
     agent_order,
     cluster_stores,
@@ -26,18 +27,26 @@ from argus.core.proof.sync.roles.context import ProofContext
 from argus.core.proof.sync.roles.events import WaitEvent
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage
 from argus.core.proof.sync.roles.uses import UseResolver
+from argus.core.query import Budget
 from argus.core.tile_rounds import TileRounds
+from argus.core.verdict import Unknown
+from argus.verifier.kernel import verify
 from property_tests.role_programs import ROLES
 from tests.core.proof.rings import Drained, changed, edited, every, of_role, ring
 from tests.verifier.switched_off_checks import (
+    NOT_KNOWN,
     Case,
     always,
+    assert_proved,
     cases_test,
+    load,
     never,
     no_obligations,
     without_obligations,
     without_refusal,
 )
+
+NO_RUNS = evolve(Budget(), runs=0)
 
 
 def any_barrier_will_do(patch: pytest.MonkeyPatch) -> None:
@@ -204,6 +213,9 @@ CASES: tuple[Case, ...] = (
     ("turns_at_other_barriers", "I6", turns_may_use_other_barriers),
     ("turn_left_before_the_last_use", "I6", turns_may_be_left_early),
     ("sums_stored_over_the_other_block_s", "I5", without_obligations(cluster_stores, "disjoint_store_obligations")),
+    ("exchanged_sums_met_by_each_block", "I5", without_obligations(cluster_exchange, "exchange_obligations")),
+    ("exchanged_sums_read_before_the_meeting", "I5", without_obligations(cluster_exchange, "exchange_obligations")),
+    ("exchanged_sums_of_squares_over_sums", "I36", without_refusal(cluster_exchange, "_check_exclusive")),
 )
 
 
@@ -216,6 +228,16 @@ MADE: tuple[Case, ...] = (
     (turns_a_phase_ahead, "I6", turns_need_no_order),
 )
 """Faults that the DSL does not let anyone write: edits of a traced kernel."""
+
+
+def test_stores_need_a_start_of_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run of the interpreter, in which all blocks have started, shows it."""
+    early = load("exchanged_sums_before_the_start", NOT_KNOWN)
+    assert isinstance(verify(early, solver="z3", budget=NO_RUNS).verdict, Unknown)
+
+    without_obligations(cluster_exchange, "exchange_obligations")(monkeypatch)
+
+    assert_proved(early)
 
 
 test_a_made_twin_slips_past_without_its_check = cases_test(MADE)

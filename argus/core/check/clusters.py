@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argus.core import algebra
 from argus.core.check.divisible import always_multiple
 from argus.core.check.executor import error_at
 from argus.core.check.parts import views
@@ -68,8 +67,8 @@ def _check_peer_accesses(kernel: Kernel, stmt: Stmt) -> Iterator[Diagnostic]:
 
 
 def _is_peer_store(stmt: Stmt, view: View) -> bool:
-    """Whether the view is the target of an unmasked store of registers into another block's shared memory."""
+    """Whether the view is the target of a store of registers into another block's shared memory."""
     if not isinstance(stmt, Copy) or view is not stmt.target or view.buffer.space != "shared":
         return False
     plain = stmt.atom.proxy == "generic" and all(each.tv is None for each in stmt.atom.operands.values())
-    return plain and stmt.source.buffer.space == "register" and view.where is algebra.TRUE
+    return plain and stmt.source.buffer.space == "register"

@@ -21,7 +21,7 @@ from argus.core.proof.outputs.data_contracts import PromiseProver, promise_prove
 from argus.core.proof.outputs.program_context import NO_PROGRAM, ProgramContext
 from argus.core.proof.outputs.supertile_forms import with_supertile_forms
 from argus.core.proof.prover import Prover
-from argus.core.proof.sync import divergent_waves, epochs, races, visibility
+from argus.core.proof.sync import cluster_exchange, divergent_waves, epochs, races, visibility
 from argus.core.proof.sync.roles import cluster_stores
 from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.proof.sync.roles.isolation import disjoint_fill_obligations, isolation_obligations
@@ -75,17 +75,7 @@ def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext) -> Analysis
         reason = "integers written by an earlier launch are not supported yet"
         return _unmodelled_kernel(kernel, NotModelled(integer, reason))
     if kernel.roles is None:
-        flattened = flatten_views(kernel) if others is NO_PROGRAM else FlattenedKernel(kernel)
-        block = Agent(flattened.kernel.body, kernel.threads, "cta", frozenset())
-        found = _analyse_agent(flattened, prover, block, others, lambda _: budgets.shared_memory_obligations(kernel))
-        if not flattened.replaced or found.unmodelled:
-            return found
-        gathered = _gather_obligations(kernel, flattened, prover)
-        if isinstance(gathered, NotModelled):
-            return evolve(found, obligations=(), unmodelled=(gathered,))
-        return evolve(
-            found, obligations=(*divisors.divisor_obligations(timeline(kernel)), *gathered, *found.obligations)
-        )
+        return _analyse_block(kernel, prover, others)
     staged = next(filter(_is_staged, walk(kernel.body)), None)
     if staged is not None:
         reason = "`cp.async` groups inside roles are not supported by the verifier yet"
@@ -102,7 +92,7 @@ def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext) -> Analysis
         for copies in read.fills:
             yield from disjoint_fill_obligations(found[0], copies)
         if read.exchange is not None:
-            yield from cluster_stores.disjoint_store_obligations(found[0], read.exchange)
+            yield from cluster_stores.disjoint_store_obligations(found[0], read.exchange.received)
 
     analysed = _analyse_agent(FlattenedKernel(read.kernel), prover, agent, others, extra_obligations)
     return evolve(
@@ -113,6 +103,30 @@ def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext) -> Analysis
             *analysed.obligations,
         ),
     )
+
+
+def _analyse_block(kernel: Kernel, prover: Prover, others: ProgramContext) -> Analysis:
+    """`_analyse` of a kernel without roles."""
+    try:
+        exchanging = cluster_exchange.block_of_cluster(kernel)
+    except RefusedError as why:
+        return _unmodelled_kernel(kernel, NotModelled(why.stmt, why.reason, why.advice))
+    launched, kernel = kernel, kernel if exchanging is None else exchanging.kernel
+    flattened = flatten_views(kernel) if others is NO_PROGRAM else FlattenedKernel(kernel)
+
+    def extra_obligations(found: Sequence[Accesses]) -> Iterator[Obligation]:
+        yield from budgets.shared_memory_obligations(launched)
+        if exchanging is not None:
+            yield from cluster_exchange.exchange_obligations(exchanging, found[0])
+
+    block = Agent(flattened.kernel.body, kernel.threads, "cta", frozenset())
+    found = _analyse_agent(flattened, prover, block, others, extra_obligations)
+    if not flattened.replaced or found.unmodelled:
+        return found
+    gathered = _gather_obligations(kernel, flattened, prover)
+    if isinstance(gathered, NotModelled):
+        return evolve(found, obligations=(), unmodelled=(gathered,))
+    return evolve(found, obligations=(*divisors.divisor_obligations(timeline(kernel)), *gathered, *found.obligations))
 
 
 def _is_staged(stmt: Stmt) -> bool:

@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.check.parts import views
-from argus.core.index import Const, Index, Symbol
+from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.ir import (
     Alloc,
     Arrive,
@@ -87,7 +87,7 @@ def find_exchange(kernel: Kernel) -> Exchange | None:
         tuple(evolve(each, body=rest) if each is role else each for each in kernel.roles.roles), span=kernel.roles.span
     )
     return Exchange(
-        role, tuple(stores), met, arrived, wait, _received_copies(kernel, stores), evolve(kernel, roles=roles)
+        role, tuple(stores), met, arrived, wait, received_copies(kernel, stores), evolve(kernel, roles=roles)
     )
 
 
@@ -120,7 +120,7 @@ def _is_register_load(stmt: Stmt) -> bool:
     return isinstance(stmt, Copy) and stmt.atom.proxy == "generic" and stmt.target.buffer.space == "register"
 
 
-def _received_copies(kernel: Kernel, stores: Sequence[Copy]) -> tuple[Copy, ...]:
+def received_copies(kernel: Kernel, stores: Sequence[Copy]) -> tuple[Copy, ...]:
     """The stores of each sender into the block of the symbolic rank.
 
     The parts sent to ranks 0, 1, ... must be an arithmetic progression, so that they are one expression over the rank.
@@ -137,17 +137,22 @@ def _received_copies(kernel: Kernel, stores: Sequence[Copy]) -> tuple[Copy, ...]
             _affine_in_rank(first, [each.source.at[axis] for each in group], rank) for axis in range(_axes(first))
         )
         for each in group:
-            same = (each.atom, each.by, each.edge, each.combine) == (first.atom, first.by, None, None)
+            same = (each.atom, each.by, each.edge, each.combine) == (first.atom, first.by, first.edge, None)
             same = same and each.source.buffer is first.source.buffer and each.target.buffer is first.target.buffer
             same = same and each.source.where is algebra.TRUE
-            if not same or each.target.at != first.target.at or each.source.shape != first.source.shape:
+            if not same or _place(each) != _place(first) or each.source.shape != first.source.shape:
                 refuse(each, "the stores into two blocks differ by more than the index")
         for sender in range(kernel.peers):
             name: dict[Symbol, Index] = {rank: algebra.const(sender)}
             source = View(first.source.buffer, first.source.shape, at, peer=algebra.const(sender))
             place = tuple(substitute(each, name) for each in first.target.at)
-            made.append(evolve(first, source=source, target=evolve(first.target, at=place, peer=None)))
+            target = evolve(first.target, at=place, where=substitute(first.target.where, name), peer=None)
+            made.append(evolve(first, source=source, target=target))
     return tuple(made)
+
+
+def _place(store: Copy) -> tuple[tuple[Index, ...], Cond]:
+    return store.target.at, store.target.where
 
 
 def _axes(store: Copy) -> int:
@@ -213,9 +218,9 @@ _ARRIVE = "let one thread of each agent arrive once at the barrier of every rank
 _OWN = "make one barrier per agent, `barrier(blocks, of=agents)`, and index it by the agent's number"
 
 
-def disjoint_store_obligations(accesses: Accesses, found: Exchange) -> Iterator[Obligation]:
+def disjoint_store_obligations(accesses: Accesses, received: Sequence[Copy]) -> Iterator[Obligation]:
     """I5: different blocks store into disjoint parts of a block's memory, as their stores are unordered."""
-    written = [accesses.of(Step(copy, algebra.TRUE, 0, 0, None))[-1] for copy in found.received]
+    written = [accesses.of(Step(copy, algebra.TRUE, 0, 0, None))[-1] for copy in received]
     for one, two in combinations(written, 2):
         if one.view.buffer is not two.view.buffer:
             continue

@@ -244,11 +244,9 @@ ENTRIES: tuple[Entry, ...] = (
         "no kernel family for this product",
         "No built-in kernel multiplies matrices of this element type and these extents on this target.",
     ),
-    Entry(
-        "E415",
-        "emitted text differs from the kernel",
-        "Run on the CPU, the emitted text computes something else than the interpreter, or breaks a rule of the GPU.",
-    ),
+    Entry("E415", "emitted text differs from the kernel", "Executed on the CPU, the text or its code is not right."),
+    Entry("E420", "code object cannot be executed", "A file is no code object for gfx942 that can be executed."),
+    Entry("E421", "no machine code to execute", "Machine code is executed for gfx942 only."),
     Entry(
         "E230",
         "invalid cluster",
@@ -265,6 +263,7 @@ ENTRIES: tuple[Entry, ...] = (
         "not built yet",
         "The construct is part of the language, but this part of Argus does not implement it yet.",
     ),
+    Entry("E502", "instruction not modelled", "An instruction of the machine code has no semantics here."),
     Entry("E601", "unknown solver", "No installed solver has this name."),
     Entry(
         "E602",

@@ -1,0 +1,319 @@
+"""Vector memory: global and buffer instructions, atomics, and loads to LDS [MI300 ISA, "Vector memory operations"]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from argus.interp.gfx942.instruction import M0, Instruction, Scalar, Vector, vectors
+from argus.interp.gfx942.local_memory import store_local
+from argus.interp.gfx942.races import Touch
+from argus.interp.gfx942.row import Form, Row, act
+from argus.interp.gfx942.scoreboard import Issued
+from argus.interp.gfx942.state import LANES, Array, Group, Mask, Wave
+from argus.interp.gfx942.unmodelled import not_modelled
+
+U32, U64 = np.uint32, np.uint64
+_HIGH, _LOW = U32(0xFFFF0000), U32(0xFFFF)
+_ADDED_IDS = 1 << 23
+"""ADD_TID_ENABLE of the fourth word of a buffer descriptor."""
+Finish = Callable[[Array, Array], Array]
+Run = Callable[[Group, Wave, Instruction], None]
+
+
+def _addresses(group: Group, wave: Wave, instruction: Instruction) -> tuple[npt.NDArray[np.int64], Mask]:
+    """Offsets in the memory, and the lanes that access it: all active ones of a global instruction."""
+    first = instruction.sources[0]
+    assert isinstance(first, Vector)
+    offset = U64(instruction.immediate % (1 << 64))
+    if "saddr" in instruction.flags:
+        base = instruction.sources[-1]
+        assert isinstance(base, Scalar)
+        whole = wave.s[base.first].astype(U64) | wave.s[base.first + 1].astype(U64) << U64(32)
+        at = whole[:, None] + wave.v[first.first].astype(U64) + offset
+    else:
+        at = (wave.v[first.first].astype(U64) | wave.v[first.first + 1].astype(U64) << U64(32)) + offset
+    return group.memory.offsets(at), wave.active
+
+
+def _buffer(
+    group: Group, wave: Wave, instruction: Instruction, size: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Offsets in the memory, and (dword, workgroup, lane): which dwords a raw buffer's bounds admit.
+
+    A dword is out of range if it does not fit into num_records bytes from the base, the scalar offset left out; loads
+    then give 0 and stores are dropped, dword by dword [MI300 ISA, "Buffer addressing", "Range checking"].
+    """
+    described = next(each for each in instruction.sources if isinstance(each, Scalar) and each.count == 4)
+    words = wave.s[described.first : described.first + 4]
+    if (words[1] >> U32(16)).any() or (words[3] & U32(_ADDED_IDS)).any():
+        raise not_modelled(f"a structured or swizzled buffer in `{instruction}`", 0, 0, instruction.address)
+    base = words[0].astype(U64) | (words[1] & _LOW).astype(U64) << U64(32)
+    within = np.full((group.count, LANES), instruction.immediate, np.int64)
+    if "offen" in instruction.flags:
+        first = instruction.sources[0]
+        assert isinstance(first, Vector)
+        within = within + wave.v[first.first].astype(np.int64)
+    records = words[2].astype(np.int64)[:, None]
+    scalar = _scalar_offset(wave, instruction)
+    unit = min(size, 4)
+    ends = within + np.arange(0, size, 4)[:, None, None] + unit
+    at = base[:, None] + (within + scalar).astype(U64)
+    return group.memory.offsets(at), ends <= records
+
+
+def _scalar_offset(wave: Wave, instruction: Instruction) -> npt.NDArray[np.int64]:
+    found = instruction.sources[2 if "offen" in instruction.flags else 1]
+    if isinstance(found, Scalar):
+        return wave.s[found.first].astype(np.int64)[:, None]
+    return np.array([[_integer(found)]], np.int64)
+
+
+def _integer(constant: object) -> int:
+    code = getattr(constant, "code", 128)
+    return code - 128 if code <= 192 else 192 - code
+
+
+def _checked(
+    group: Group, wave: Wave, instruction: Instruction, offsets: Array, lanes: Mask, size: int, *, stores: bool
+) -> Mask:
+    """The lanes whose bytes are all of one allocation; the others are reported."""
+    fits = group.memory.inside(offsets, size, stores=stores)
+    wrong = lanes & ~fits
+    if not wrong.any():
+        return lanes
+    verb = "writes" if stores else "reads"
+    what = f"{verb} {size} bytes from {group.memory.describe(int(offsets[wrong][0]))}"
+    group.report("out of bounds", wave, instruction, what, wrong)
+    return lanes & fits
+
+
+def _gather(group: Group, offsets: Array, lanes: Mask, size: int) -> Array:
+    """Bytes as dwords (dword, workgroup, lane), 0 in other lanes; below 4 bytes one dword, zero-extended."""
+    found = np.zeros(((size + 3) // 4, *lanes.shape), U32)
+    at = offsets[lanes]
+    if size >= 4 and not (at & 3).any():
+        found[:, lanes] = group.memory.data.view(U32)[(at >> 2) + np.arange(size // 4)[:, None]]
+        return found
+    octets = np.zeros((len(at), len(found) * 4), np.uint8)
+    octets[:, :size] = group.memory.data[at[:, None] + np.arange(size)]
+    found[:, lanes] = octets.view(U32).T
+    return found
+
+
+def _scatter(group: Group, offsets: Array, lanes: Mask, words: Array, size: int) -> None:
+    at = offsets[lanes]
+    if size >= 4 and not (at & 3).any():
+        group.memory.data.view(U32)[(at >> 2) + np.arange(size // 4)[:, None]] = words[:, lanes]
+        return
+    octets = np.ascontiguousarray(words[:, lanes].T).view(np.uint8)
+    group.memory.data[at[:, None] + np.arange(size)] = octets[:, :size]
+
+
+def _issue(wave: Wave, instruction: Instruction, late: tuple[Touch, ...] = ()) -> None:
+    registers = frozenset(vectors(instruction.results))
+    wave.scoreboard.issue(Issued("vector", instruction.address, registers, frozenset(), str(instruction), late))
+
+
+def _loaded(group: Group, wave: Wave, instruction: Instruction, size: int, *, buffer: bool) -> Array:
+    if not buffer:
+        offsets, lanes = _addresses(group, wave, instruction)
+        lanes = _checked(group, wave, instruction, offsets, lanes, size, stores=False)
+        return _gather(group, offsets, lanes, size)
+    offsets, fits = _buffer(group, wave, instruction, size)
+    if fits.all():
+        lanes = _checked(group, wave, instruction, offsets, wave.active, size, stores=False)
+        return _gather(group, offsets, lanes, size)
+    parts: list[Array] = []
+    for number, admitted in enumerate(fits):
+        lanes = wave.active & admitted
+        unit = min(size, 4)
+        lanes = _checked(group, wave, instruction, offsets + 4 * number, lanes, unit, stores=False)
+        parts.append(_gather(group, offsets + 4 * number, lanes, unit)[0])
+    return np.stack(parts)
+
+
+def _load(size: int, finish: Finish | None = None, *, buffer: bool) -> Run:
+    def run(group: Group, wave: Wave, instruction: Instruction) -> None:
+        words = _loaded(group, wave, instruction, size, buffer=buffer)
+        if "lds" in instruction.flags:
+            _to_lds(group, wave, instruction, words)
+            return
+        (target,) = instruction.results
+        assert isinstance(target, Vector)
+        for number, word in enumerate(words):
+            value = word if finish is None else finish(word, wave.v[target.first])
+            wave.write(target.first + number, value)
+        _issue(wave, instruction)
+
+    return run
+
+
+def _to_lds(group: Group, wave: Wave, instruction: Instruction, words: Array) -> None:
+    """Lane l writes dword l from M0 plus the offset on."""
+    first = (wave.s[M0] & _LOW).astype(np.int64) + instruction.immediate
+    places = first[:, None] + 4 * np.arange(LANES)
+    touch = store_local(group, wave, instruction, places, words, 4)
+    _issue(wave, instruction, (touch,))
+
+
+def _load_lds(size: int, finish: Finish) -> Run:
+    def run(group: Group, wave: Wave, instruction: Instruction) -> None:
+        words = _loaded(group, wave, instruction, size, buffer=False)
+        _to_lds(group, wave, instruction, finish(words, words))
+
+    return run
+
+
+def _store(size: int, shift: int = 0, *, buffer: bool) -> Run:
+    def run(group: Group, wave: Wave, instruction: Instruction) -> None:
+        data = instruction.sources[-1 if buffer else 1]
+        assert isinstance(data, Vector)
+        words = wave.v[data.first : data.first + data.count]
+        words = words >> U32(shift) if shift else words
+        if not buffer:
+            offsets, lanes = _addresses(group, wave, instruction)
+            lanes = _checked(group, wave, instruction, offsets, lanes, size, stores=True)
+            _scatter(group, offsets, lanes, words, size)
+        else:
+            offsets, fits = _buffer(group, wave, instruction, size)
+            unit = min(size, 4)
+            for number, admitted in enumerate(fits):
+                lanes = wave.active & admitted
+                lanes = _checked(group, wave, instruction, offsets + 4 * number, lanes, unit, stores=True)
+                _scatter(group, offsets + 4 * number, lanes, words[number : number + 1], unit)
+        _issue(wave, instruction)
+
+    return run
+
+
+def _atomic(kind: type[np.generic], join: Callable[[Array, Array], Array], *, buffer: bool) -> Run:
+    """One lane after the other, in the order of workgroups and lanes."""
+    size = np.dtype(kind).itemsize
+
+    def run(group: Group, wave: Wave, instruction: Instruction) -> None:
+        data = instruction.sources[-1 if buffer else 1]
+        assert isinstance(data, Vector)
+        if buffer:
+            offsets, fits = _buffer(group, wave, instruction, size)
+            lanes = wave.active & fits.all(0)
+        else:
+            offsets, lanes = _addresses(group, wave, instruction)
+        lanes = _checked(group, wave, instruction, offsets, lanes, size, stores=True)
+        words = np.ascontiguousarray(wave.v[data.first : data.first + size // 4].transpose(1, 2, 0))
+        values = words.view(kind)[..., 0]
+        before = np.zeros(lanes.shape, kind)
+        held = group.memory.data.view(kind) if not (offsets[lanes] % size).any() else None
+        assert held is not None, "an atomic operation on an address that is not aligned"
+        for row, lane in zip(*np.nonzero(lanes), strict=True):
+            place = int(offsets[row, lane]) // size
+            before[row, lane] = held[place]
+            held[place : place + 1] = join(held[place : place + 1], values[row : row + 1, lane])
+        for target in instruction.results:
+            assert isinstance(target, Vector)
+            words = before.view(U32).reshape(*lanes.shape, -1)
+            for number in range(size // 4):
+                wave.write(target.first + number, words[..., number])
+        _issue(wave, instruction)
+
+    return run
+
+
+def _extended(kind: type[np.signedinteger]) -> Finish:
+    return lambda value, _old: value.astype(kind).astype(np.int32).view(U32)
+
+
+def _plain(value: Array, _old: Array) -> Array:
+    return value
+
+
+_TO_LOW: Finish = lambda value, old: value | old & _HIGH  # noqa: E731 reason: a table of formulas
+_TO_HIGH: Finish = lambda value, old: value << U32(16) | old & _LOW  # noqa: E731 reason: as above
+_LOADS: tuple[tuple[str, int, int, str, Finish | None], ...] = (
+    ("ubyte", 16, 1, "b32 =", _plain),
+    ("sbyte", 17, 1, "b32 =", _extended(np.int8)),
+    ("ushort", 18, 2, "b32 =", _plain),
+    ("sshort", 19, 2, "b32 =", _extended(np.int16)),
+    ("dword", 20, 4, "b32 =", None),
+    ("dwordx2", 21, 8, "b64 =", None),
+    ("dwordx3", 22, 12, "b96 =", None),
+    ("dwordx4", 23, 16, "b128 =", None),
+    ("ubyte_d16", 32, 1, "b32 = old", _TO_LOW),
+    ("ubyte_d16_hi", 33, 1, "b32 = old", _TO_HIGH),
+    ("short_d16", 36, 2, "b32 = old", _TO_LOW),
+    ("short_d16_hi", 37, 2, "b32 = old", _TO_HIGH),
+)
+_STORES: tuple[tuple[str, int, int, str, int], ...] = (
+    ("byte", 24, 1, "b32", 0),
+    ("byte_d16_hi", 25, 1, "b32", 16),
+    ("short", 26, 2, "b32", 0),
+    ("short_d16_hi", 27, 2, "b32", 16),
+    ("dword", 28, 4, "b32", 0),
+    ("dwordx2", 29, 8, "b64", 0),
+    ("dwordx3", 30, 12, "b96", 0),
+    ("dwordx4", 31, 16, "b128", 0),
+)
+_ATOMICS: tuple[tuple[str, int, type[np.generic], Callable[[Array, Array], Array]], ...] = (
+    ("swap", 64, np.uint32, lambda _a, b: b),
+    ("add", 66, np.uint32, lambda a, b: a + b),
+    ("sub", 67, np.uint32, lambda a, b: a - b),
+    ("smin", 68, np.int32, np.minimum),
+    ("umin", 69, np.uint32, np.minimum),
+    ("smax", 70, np.int32, np.maximum),
+    ("umax", 71, np.uint32, np.maximum),
+    ("and", 72, np.uint32, lambda a, b: a & b),
+    ("or", 73, np.uint32, lambda a, b: a | b),
+    ("xor", 74, np.uint32, lambda a, b: a ^ b),
+    ("add_f32", 77, np.float32, lambda a, b: a + b),
+    ("add_f64", 79, np.float64, lambda a, b: a + b),
+    ("add_x2", 98, np.uint64, lambda a, b: a + b),
+)
+
+
+def _rows(prefix: str, form: Form, *, buffer: bool) -> tuple[Row, ...]:
+    address = "v#" if buffer else "u64"
+    return (
+        *(
+            act(f"{prefix}_load_{name}", form, number, f"{signature} {address}", _load(size, finish, buffer=buffer))
+            for name, number, size, signature, finish in _LOADS
+        ),
+        *(
+            act(f"{prefix}_store_{name}", form, number, f"= {address} {kind}", _store(size, shift, buffer=buffer))
+            for name, number, size, kind, shift in _STORES
+        ),
+        *(
+            act(
+                f"{prefix}_atomic_{name}", form, number, f"{_bits(kind)} = {address} {_bits(kind)}",
+                _atomic(kind, join, buffer=buffer),
+            )
+            for name, number, kind, join in _ATOMICS
+        ),
+    )  # fmt: skip
+
+
+def _bits(kind: type[np.generic]) -> str:
+    return f"b{np.dtype(kind).itemsize * 8}"
+
+
+def _nothing(_group: Group, _wave: Wave, _instruction: Instruction) -> None:
+    """Caches are coherent here."""
+
+
+ROWS: tuple[Row, ...] = (
+    *_rows("global", "GLOBAL", buffer=False),
+    *_rows("buffer", "MUBUF", buffer=True),
+    act("buffer_wbl2", "MUBUF", 40, "=", _nothing),
+    act("buffer_inv", "MUBUF", 41, "=", _nothing),
+    *(
+        act(f"global_load_lds_{name}", "GLOBAL", number, "= u64 m0", _load_lds(size, finish))
+        for name, number, size, finish in (
+            ("ubyte", 38, 1, _plain),
+            ("sbyte", 39, 1, _extended(np.int8)),
+            ("ushort", 40, 2, _plain),
+            ("sshort", 41, 2, _extended(np.int16)),
+            ("dword", 42, 4, _plain),
+        )
+    ),
+)

@@ -1,0 +1,155 @@
+"""Executes workgroups of a kernel: waves take turns in a seeded order until all have ended."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import define, field
+
+from argus.interp.gfx942.code_object import CodeObject
+from argus.interp.gfx942.findings import Findings
+from argus.interp.gfx942.flow import DivergedError
+from argus.interp.gfx942.instruction import ACC, M0, VCC
+from argus.interp.gfx942.state import Group, Wave
+from argus.interp.gfx942.step import Step, step_at
+from argus.interp.gfx942.wait_states import too_early
+
+_LONGEST_TURN = 64
+"""Instructions that a wave executes at most before another may."""
+
+
+@define
+class Machine:
+    """code: what is executed. findings: what it does wrong. executed: instructions, counted once for each wave of each
+    workgroup. limit: of instructions that one wave may execute.
+    """
+
+    code: CodeObject
+    findings: Findings
+    random: np.random.Generator
+    limit: int
+    executed: int = 0
+    _steps: dict[int, Step] = field(factory=dict[int, Step])
+    _near: set[tuple[int, tuple[int, ...]]] = field(factory=set[tuple[int, tuple[int, ...]]])
+    """Addresses, with the last jumps before them, at which wait states have been counted."""
+
+    def run(self, group: Group) -> None:
+        """Execute workgroups to their end. Raises ArgusError (E502) for an instruction that is not modelled."""
+        waiting = [group]
+        with np.errstate(all="ignore"):
+            while waiting:
+                waiting += self._until_apart(waiting.pop())
+
+    def _until_apart(self, group: Group) -> list[Group]:
+        """Execute until all waves have ended, or the workgroups part; returns the parts."""
+        budget = self.limit * len(group.waves)
+        while True:
+            ready = [wave for wave in group.waves if wave.state == "ready"]
+            if not ready:
+                if all(wave.state == "ended" for wave in group.waves):
+                    self._check_races(group)
+                    return []
+                self._meet(group)
+                continue
+            wave = ready[int(self.random.integers(len(ready)))]
+            try:
+                budget -= self._turn(group, wave, int(self.random.integers(1, _LONGEST_TURN)))
+            except DivergedError as apart:
+                return [group.taken(apart.taken), group.taken(~apart.taken)]
+            if budget < 0:
+                step = self._steps[wave.at]
+                what = f"a wave executes more than {self.limit:,} instructions"
+                group.report("no end", wave, step.instruction, what)
+                return []
+
+    def _turn(self, group: Group, wave: Wave, turns: int) -> int:
+        steps, done = self._steps, 0
+        while done < turns and wave.state == "ready":
+            at = wave.at
+            step = steps.get(at)
+            if step is None:
+                step = steps[at] = step_at(self.code, at)
+            self._check(group, wave, step)
+            wave.at = step.after
+            try:
+                step.run(group, wave)
+            except DivergedError:
+                wave.at = at
+                raise
+            wave.recent.steps.append(step)
+            if wave.at != step.after:
+                wave.recent.jumped(at)
+            done += 1
+        self.executed += done * group.count
+        return done
+
+    def _check(self, group: Group, wave: Wave, step: Step) -> None:
+        """Registers that nothing has written, or that an operation writes that is not waited for."""
+        whole = wave.whole
+        for register in step.reads:
+            if not whole[register] and (lanes := wave.unwritten(register)) is not None:
+                what = f"reads {_name(register)}, which nothing has written"
+                group.report("uninitialised register", wave, step.instruction, what, lanes)
+                whole[register] = True
+        for register in step.scalars_read:
+            if register <= M0 and not wave.known[register]:
+                what = f"reads {_scalar_name(register)}, which nothing has written"
+                group.report("uninitialised register", wave, step.instruction, what)
+                wave.known[register] = True
+        if (step.instruction.address, wave.recent.jumps) not in self._near:
+            self._check_states(group, wave, step)
+        board = wave.scoreboard
+        if board.registers:
+            for register in (*step.reads, *step.writes):
+                if (issued := board.registers.get(register)) is not None:
+                    what = f"uses {_name(register)}, which `{issued.text}` writes, without a wait for it"
+                    group.report("used before its wait", wave, step.instruction, what, other=issued.address)
+        if board.scalars:
+            for register in (*step.scalars_read, *step.scalars_written):
+                if (issued := board.scalars.get(register)) is not None:
+                    what = f"uses {_scalar_name(register)}, which `{issued.text}` writes, without a wait for it"
+                    group.report("used before its wait", wave, step.instruction, what, other=issued.address)
+
+    def _check_states(self, group: Group, wave: Wave, step: Step) -> None:
+        self._near.add((step.instruction.address, wave.recent.jumps))
+        for producer, need, left, why in too_early(tuple(wave.recent.steps), step):
+            what = f"{why}: {need} wait states are needed after `{producer.instruction}`, there are {left}"
+            group.report("missing wait states", wave, step.instruction, what, other=producer.instruction.address)
+
+    def _meet(self, group: Group) -> None:
+        """All waves that have not ended are at the barrier."""
+        self._check_races(group)
+        unfinished = [
+            touch
+            for wave in group.waves
+            for issued in (*wave.scoreboard.vector, *wave.scoreboard.local)
+            for touch in issued.late
+        ]
+        group.races.next_epoch(unfinished)
+        for wave in group.waves:
+            if wave.state == "at barrier":
+                wave.state = "ready"
+
+    def _check_races(self, group: Group) -> None:
+        found = group.races.conflict()
+        if found is None:
+            return
+        first, second, place = found
+        workgroup, byte = divmod(place, group.races.stride)
+        verb = "writes" if second.writes else "reads"
+        what = (
+            f"writes byte {byte} of LDS, which wave {second.wave} {verb} by `{second.instruction}` "
+            "without a barrier between them, or with one that does not wait for the first"
+        )
+        lanes = np.zeros((group.count, 1), np.bool_)
+        lanes[workgroup] = True
+        group.report(
+            "LDS race", group.waves[first.wave], first.instruction, what, lanes, other=second.instruction.address
+        )
+
+
+def _name(register: int) -> str:
+    return f"a{register - ACC}" if register >= ACC else f"v{register}"
+
+
+def _scalar_name(register: int) -> str:
+    return {VCC: "vcc_lo", VCC + 1: "vcc_hi"}.get(register, f"s{register}")

@@ -1,0 +1,108 @@
+"""Matrix products (MFMA) with one block.
+
+Lane layouts [AMD matrix instruction calculator; MI300 ISA, "Matrix arithmetic instructions"], for M x N x K with
+g = 64 / M groups of lanes: lane l holds of A the K / g consecutive elements of row l % M that start at (l / M) * K / g,
+of B likewise for column l % N; register r of the sum is row (r / 4) * 4g + 4 * (l / N) + r % 4, column l % N. EXEC is
+ignored.
+
+Products and their sum with C are formed in f64 and rounded once to f32. The machine rounds partial sums in an order
+that AMD does not publish: the two agree wherever all partial sums are exact in f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from argus.interp.gfx942.instruction import Constant, Instruction, Operand, Vector
+from argus.interp.gfx942.row import Row, act
+from argus.interp.gfx942.state import LANES, Array, Group, Wave
+
+_FORMATS: dict[str, tuple[int, Callable[[Array], Array]]] = {
+    "f32": (4, lambda raw: raw.view(np.float32)),
+    "f16": (2, lambda raw: raw.view(np.float16)),
+    "bf16": (2, lambda raw: raw.view(ml_dtypes.bfloat16)),
+    "fp8": (1, lambda raw: raw.view(ml_dtypes.float8_e4m3fnuz)),
+    "bf8": (1, lambda raw: raw.view(ml_dtypes.float8_e5m2fnuz)),
+    "i8": (1, lambda raw: raw.view(np.int8)),
+}
+
+
+@cache
+def rows_of_sum(rows: int) -> npt.NDArray[np.int64]:
+    """The row of each (register, lane) of the sum of an instruction of so many rows and columns."""
+    registers, lanes = np.arange(rows * rows // LANES)[:, None], np.arange(LANES)[None]
+    groups = LANES // rows
+    return registers // 4 * 4 * groups + 4 * (lanes // rows) + registers % 4
+
+
+def _elements(wave: Wave, operand: Operand, form: str, rows: int) -> Array:
+    """An operand as (workgroup, row, k) in f64."""
+    assert isinstance(operand, Vector)
+    size, read = _FORMATS[form]
+    words = wave.v[operand.first : operand.first + operand.count].transpose(1, 2, 0)
+    held = read(np.ascontiguousarray(words).view(np.uint8).reshape(*words.shape[:2], -1))
+    groups = LANES // rows
+    whole = held.astype(np.float32).astype(np.float64).reshape(len(words), groups, rows, operand.count * 4 // size)
+    return whole.transpose(0, 2, 1, 3).reshape(len(words), rows, -1)
+
+
+def _multiply(rows: int, left: str, right: str) -> Callable[[Group, Wave, Instruction], None]:
+    kind = np.int32 if left == "i8" else np.float32
+
+    def run(_group: Group, wave: Wave, instruction: Instruction) -> None:
+        a, b, c = instruction.sources
+        product = _elements(wave, a, left, rows) @ _elements(wave, b, right, rows).transpose(0, 2, 1)
+        count = rows * rows // LANES
+        place, column = rows_of_sum(rows), np.arange(LANES) % rows
+        found = product[:, place, np.broadcast_to(column, place.shape)].transpose(1, 0, 2)
+        if isinstance(c, Vector):
+            found = found + wave.v[c.first : c.first + count].view(kind)
+        else:
+            assert isinstance(c, Constant)
+            found = found + _constant(c)
+        whole = found.astype(np.int64).astype(np.int32) if left == "i8" else found.astype(np.float32)
+        (target,) = instruction.results
+        assert isinstance(target, Vector)
+        wave.v[target.first : target.first + count] = whole.view(np.uint32)
+        wave.whole[target.first : target.first + count] = [True] * count
+
+    return run
+
+
+def _constant(operand: Constant) -> float:
+    assert operand.code <= 208, operand
+    return float(operand.code - 128 if operand.code <= 192 else 192 - operand.code)
+
+
+def _row(number: int, rows: int, depth: int, left: str, right: str = "") -> Row:
+    sums, size = rows * rows // LANES, _FORMATS[left][0]
+    bits = depth * rows * size * 8 // LANES
+    result, forms = ("i32" if left == "i8" else "f32"), (f"{left}_{right}" if right else left)
+    signature = f"v{sums}{result} = b{bits} b{bits} v{sums}{result}"
+    run = _multiply(rows, left, right or left)
+    return act(f"v_mfma_{result}_{rows}x{rows}x{depth}_{forms}", "MAI", number, signature, run)
+
+
+ROWS: tuple[Row, ...] = (
+    _row(68, 32, 2, "f32"),
+    _row(69, 16, 4, "f32"),
+    _row(76, 32, 8, "f16"),
+    _row(77, 16, 16, "f16"),
+    _row(86, 32, 16, "i8"),
+    _row(87, 16, 32, "i8"),
+    _row(96, 32, 8, "bf16"),
+    _row(97, 16, 16, "bf16"),
+    _row(112, 16, 32, "bf8", "bf8"),
+    _row(113, 16, 32, "bf8", "fp8"),
+    _row(114, 16, 32, "fp8", "bf8"),
+    _row(115, 16, 32, "fp8", "fp8"),
+    _row(116, 32, 16, "bf8", "bf8"),
+    _row(117, 32, 16, "bf8", "fp8"),
+    _row(118, 32, 16, "fp8", "bf8"),
+    _row(119, 32, 16, "fp8", "fp8"),
+)

@@ -1,0 +1,90 @@
+"""Global memory: allocations in one address range, apart from each other, with bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, field, frozen
+
+BASE = 0x7F00_0000_0000
+"""The address of the first byte. Addresses take more than 32 bits, so that arithmetic in 32 bits shows itself."""
+_APART = 1 << 16
+_ALIGNED = 4096
+
+Addresses = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
+
+
+@frozen
+class Allocation:
+    """start, size: in bytes; start: offset in the memory. writable: whether a store may go there."""
+
+    name: str
+    start: int
+    size: int
+    writable: bool = True
+
+    @property
+    def address(self) -> int:
+        return BASE + self.start
+
+
+@define
+class Memory:
+    """data: all bytes, those between allocations included."""
+
+    data: Bytes
+    allocations: tuple[Allocation, ...]
+    _starts: npt.NDArray[np.int64] = field(init=False)
+    _ends: npt.NDArray[np.int64] = field(init=False)
+    _writable: npt.NDArray[np.bool_] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._starts = np.array([each.start for each in self.allocations], np.int64)
+        self._ends = np.array([each.start + each.size for each in self.allocations], np.int64)
+        self._writable = np.array([each.writable for each in self.allocations], np.bool_)
+
+    def offsets(self, addresses: Addresses) -> npt.NDArray[np.int64]:
+        """Offsets in `data`; addresses elsewhere give offsets out of its range."""
+        return (addresses - np.uint64(BASE)).view(np.int64)
+
+    def inside(self, offsets: npt.NDArray[np.int64], size: int, *, stores: bool = False) -> npt.NDArray[np.bool_]:
+        """Whether so many bytes from each offset are of one allocation."""
+        found = np.searchsorted(self._starts, offsets, side="right") - 1
+        known = found >= 0
+        found = np.where(known, found, 0)
+        fits = known & (offsets + size <= self._ends[found])
+        return fits & self._writable[found] if stores else fits
+
+    def describe(self, offset: int) -> str:
+        """Where an offset is, relative to the nearest allocation below it."""
+        below = [each for each in self.allocations if each.start <= offset]
+        if not below or offset >= len(self.data):
+            return f"the address 0x{(BASE + offset) % (1 << 64):x}, at which nothing is"
+        near = below[-1]
+        return f"byte {offset - near.start} of `{near.name}`, which has {near.size}"
+
+    def array_of(self, name: str) -> Bytes:
+        """The bytes of an allocation."""
+        each = next(each for each in self.allocations if each.name == name)
+        return self.data[each.start : each.start + each.size]
+
+
+def memory_of(blocks: dict[str, tuple[Bytes, bool]]) -> Memory:
+    """Memory with a copy of each of the arrays. blocks: bytes by name, and whether they may be written."""
+    placed: list[Allocation] = []
+    at = _APART
+    for name, (held, writable) in blocks.items():
+        placed.append(Allocation(name, at, len(held), writable))
+        at += (len(held) + _APART + _ALIGNED - 1) // _ALIGNED * _ALIGNED
+    data = np.full(at, 0xA5, np.uint8)
+    for each in placed:
+        data[each.start : each.start + each.size] = blocks[each.name][0]
+    return Memory(data, tuple(placed))
+
+
+def as_bytes(array: npt.NDArray[Any]) -> Bytes:
+    """The bytes of a contiguous array."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

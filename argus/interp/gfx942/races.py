@@ -1,0 +1,100 @@
+"""Races in LDS: accesses of two waves to one byte, at least one of them a write, without a barrier between them.
+
+Barriers divide a workgroup's time into epochs. An access lasts from its issue to the wait that covers it, so one that
+is not waited for before a barrier belongs to the next epoch, too. The order in which waves run has no influence.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, field
+
+from argus.interp.gfx942.instruction import Instruction
+
+Bits = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.int64]
+_DWORD = 0x01010101
+
+
+@define
+class Touch:
+    """One access. places: indices of bytes, or of dwords, in all workgroups' LDS one after the other; for each of them
+    `rows` is the workgroup.
+    """
+
+    instruction: Instruction
+    wave: int
+    writes: bool
+    places: Places
+    dwords: bool
+    rows: Places
+
+    def taken(self, chosen: npt.NDArray[np.bool_], stride: int) -> Touch:
+        """In some of the workgroups, which are numbered anew. stride: LDS bytes of one."""
+        unit = stride // 4 if self.dwords else stride
+        number = np.cumsum(chosen) - 1
+        kept = chosen[self.rows]
+        rows = number[self.rows[kept]]
+        places = self.places[kept] - self.rows[kept] * unit + rows * unit
+        return Touch(self.instruction, self.wave, self.writes, places, self.dwords, rows)
+
+
+@define
+class Races:
+    """stride: LDS bytes of a workgroup. reads, writes: for each wave, the bytes that it touches in this epoch."""
+
+    waves: int
+    workgroups: int
+    stride: int
+    reads: list[Bits] = field(init=False)
+    writes: list[Bits] = field(init=False)
+    log: list[Touch] = field(factory=list[Touch])
+
+    def __attrs_post_init__(self) -> None:
+        size = self.workgroups * self.stride
+        self.reads = [np.zeros(size, np.uint8) for _ in range(self.waves)]
+        self.writes = [np.zeros(size, np.uint8) for _ in range(self.waves)]
+
+    def add(self, touch: Touch) -> None:
+        marks = (self.writes if touch.writes else self.reads)[touch.wave]
+        if touch.dwords:
+            marks.view(np.uint32)[touch.places] = _DWORD
+        else:
+            marks[touch.places] = 1
+        self.log.append(touch)
+
+    def conflict(self) -> tuple[Touch, Touch, int] | None:
+        """Two accesses of this epoch that race, and the byte."""
+        if self.waves < 2 or not self.log:
+            return None
+        written = np.zeros_like(self.writes[0])
+        touched = np.zeros_like(written)
+        for reads, writes in zip(self.reads, self.writes, strict=True):
+            written += writes
+            touched += reads | writes
+        found = (written != 0) & (touched > 1)
+        if not found.any():
+            return None
+        place = int(np.argmax(found))
+        there = [each for each in self.log if self._touches(each, place)]
+        first = next(each for each in there if each.writes)
+        second = next(each for each in there if each.wave != first.wave)
+        return first, second, place
+
+    def _touches(self, touch: Touch, place: int) -> bool:
+        return bool((touch.places == (place // 4 if touch.dwords else place)).any())
+
+    def next_epoch(self, unfinished: list[Touch]) -> None:
+        """Begin an epoch, with the accesses that are not waited for."""
+        for marks in (*self.reads, *self.writes):
+            marks[:] = 0
+        self.log.clear()
+        for touch in unfinished:
+            self.add(touch)
+
+    def taken(self, chosen: npt.NDArray[np.bool_]) -> Races:
+        made = Races(self.waves, int(chosen.sum()), self.stride)
+        for touch in self.log:
+            made.add(touch.taken(chosen, self.stride))
+        return made

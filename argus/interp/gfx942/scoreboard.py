@@ -1,0 +1,84 @@
+"""Which memory operations a wave has issued and not waited for.
+
+`s_waitcnt` waits until at most so many operations of a counter are outstanding. Vector memory operations complete in
+order, and so do LDS operations among each other; scalar loads complete in any order, also among LDS operations, which
+count in the same counter [MI300 ISA 4.4, "Manually inserted wait states"; LLVM SIInsertWaitcnts].
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, evolve, field
+
+from argus.interp.gfx942.races import Touch
+
+Unit = Literal["vector", "lds", "scalar"]
+
+
+@define
+class Issued:
+    """An operation. registers: vector registers that it will write; scalars: scalar ones. late: the accesses to LDS
+    that it makes before it is complete.
+    """
+
+    unit: Unit
+    address: int
+    registers: frozenset[int]
+    scalars: frozenset[int]
+    text: str
+    late: tuple[Touch, ...] = ()
+
+    def taken(self, chosen: npt.NDArray[np.bool_], stride: int) -> Issued:
+        """For some of the workgroups."""
+        return evolve(self, late=tuple(each.taken(chosen, stride) for each in self.late))
+
+
+@define
+class Scoreboard:
+    """The operations of each counter, the oldest first."""
+
+    vector: list[Issued] = field(factory=list[Issued])
+    local: list[Issued] = field(factory=list[Issued])
+    registers: dict[int, Issued] = field(factory=dict[int, Issued])
+    scalars: dict[int, Issued] = field(factory=dict[int, Issued])
+
+    def issue(self, issued: Issued) -> None:
+        (self.vector if issued.unit == "vector" else self.local).append(issued)
+        for register in issued.registers:
+            self.registers[register] = issued
+        for register in issued.scalars:
+            self.scalars[register] = issued
+
+    def wait(self, vector: int, local: int) -> list[Issued]:
+        """The operations that are complete after a wait for both counters."""
+        done = self.vector[: max(0, len(self.vector) - vector)]
+        del self.vector[: len(done)]
+        done += [each for at, each in enumerate(self.local) if self._younger(at) > local]
+        self.local = [each for at, each in enumerate(self.local) if self._younger(at) <= local]
+        for issued in done:
+            for register in issued.registers:
+                if self.registers.get(register) is issued:
+                    del self.registers[register]
+            for register in issued.scalars:
+                if self.scalars.get(register) is issued:
+                    del self.scalars[register]
+        return done
+
+    def _younger(self, at: int) -> int:
+        """How many operations are outstanding at least as long as this one is, itself included."""
+        if self.local[at].unit == "scalar":
+            return 1
+        return sum(each.unit == "lds" for each in self.local[at:])
+
+    def taken(self, chosen: npt.NDArray[np.bool_], stride: int) -> Scoreboard:
+        """For some of the workgroups. stride: LDS bytes of one."""
+        made = {id(each): each.taken(chosen, stride) for each in (*self.vector, *self.local)}
+        return Scoreboard(
+            [made[id(each)] for each in self.vector],
+            [made[id(each)] for each in self.local],
+            {register: made[id(each)] for register, each in self.registers.items()},
+            {register: made[id(each)] for register, each in self.scalars.items()},
+        )

@@ -1,0 +1,176 @@
+"""What a wave and its workgroups hold while they are executed.
+
+Workgroups that take the same way through the code are executed together: registers are arrays over (workgroup, lane).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, evolve, field
+
+from argus.interp.gfx942.findings import Finding, Findings, Kind, Where
+from argus.interp.gfx942.instruction import ACC, EXEC, Instruction
+from argus.interp.gfx942.memory import Memory
+from argus.interp.gfx942.races import Races
+from argus.interp.gfx942.recent import Recent
+from argus.interp.gfx942.scoreboard import Scoreboard
+
+Words = npt.NDArray[np.uint32]
+Mask = npt.NDArray[np.bool_]
+Array = npt.NDArray[Any]
+LANES = 64
+_SCALARS = 128
+_GARBAGE = 0x7FDEAD55
+"""What registers and LDS hold before they are written: a NaN, and no address."""
+
+
+@define
+class Wave:
+    """One wave of every workgroup of a group.
+
+    v: vector registers, (register, workgroup, lane). s: scalar registers, (register, workgroup), special ones at their
+    codes. whole: of each vector register, whether all lanes have been written; partly: the lanes of others. known: of
+    each scalar register, whether it has been written. active: EXEC by lane; full: whether it is all ones.
+    """
+
+    number: int
+    v: Words
+    s: Words
+    scc: Mask
+    active: Mask
+    at: int
+    whole: list[bool]
+    partly: dict[int, Mask]
+    known: list[bool]
+    full: bool = True
+    state: Literal["ready", "at barrier", "ended"] = "ready"
+    scoreboard: Scoreboard = field(factory=Scoreboard)
+    recent: Recent = field(factory=Recent)
+
+    def write(self, register: int, value: Array) -> None:
+        """Write a vector register in the active lanes."""
+        if self.full:
+            self.v[register] = value
+            self.whole[register] = True
+            return
+        np.copyto(self.v[register], value, where=self.active)
+        if not self.whole[register]:
+            written = self.partly.get(register)
+            joined = self.active if written is None else written | self.active
+            self.partly[register] = joined
+            self.whole[register] = bool(joined.all())
+
+    def write_scalar(self, register: int, value: Array | np.uint32) -> None:
+        self.s[register] = value
+        self.known[register] = True
+        if register >= EXEC:
+            self.refresh_active()
+
+    def refresh_active(self) -> None:
+        self.active = lanes_of(self.s[EXEC : EXEC + 2])
+        self.full = bool(self.active.all())
+
+    def mask(self, register: int) -> Mask:
+        """A pair of scalar registers by lane."""
+        return self.active if register == EXEC else lanes_of(self.s[register : register + 2])
+
+    def write_mask(self, register: int, value: Mask) -> None:
+        packed = np.packbits(np.broadcast_to(value, self.active.shape), axis=-1, bitorder="little").view(np.uint32)
+        self.s[register], self.s[register + 1] = packed[:, 0], packed[:, 1]
+        self.known[register] = self.known[register + 1] = True
+        if register == EXEC:
+            self.refresh_active()
+
+    def unwritten(self, register: int) -> Mask | None:
+        """The active lanes in which a vector register has never been written; None if there are none."""
+        written = self.partly.get(register)
+        lanes = self.active if written is None else self.active & ~written
+        return lanes if lanes.any() else None
+
+    def taken(self, chosen: Mask, stride: int) -> Wave:
+        """This wave in some of the workgroups. stride: LDS bytes of one."""
+        made = Wave(
+            self.number,
+            self.v[:, chosen],
+            self.s[:, chosen],
+            self.scc[chosen],
+            self.active[chosen],
+            self.at,
+            list(self.whole),
+            {register: lanes[chosen] for register, lanes in self.partly.items()},
+            list(self.known),
+            state=self.state,
+            scoreboard=self.scoreboard.taken(chosen, stride),
+            recent=self.recent.copied(),
+        )
+        made.full = bool(made.active.all())
+        return made
+
+
+def lanes_of(pair: Words) -> Mask:
+    """(2, workgroup) bits as (workgroup, lane)."""
+    octets = np.ascontiguousarray(pair.T).view(np.uint8)
+    return np.unpackbits(octets, axis=-1, bitorder="little").view(np.bool_)
+
+
+@define
+class Group:
+    """Workgroups that are executed together. ids: (workgroup, axis).
+
+    lds: (workgroup, byte); written: 1 for each of these bytes that something has written. lds_bytes: how many of them a
+    workgroup has; the arrays may have more, for alignment.
+    """
+
+    ids: npt.NDArray[np.int64]
+    waves: list[Wave]
+    lds: npt.NDArray[np.uint8]
+    written: npt.NDArray[np.uint8]
+    memory: Memory
+    findings: Findings
+    races: Races
+    lds_bytes: int
+
+    @property
+    def count(self) -> int:
+        return len(self.ids)
+
+    def report(
+        self, kind: Kind, wave: Wave, instruction: Instruction, what: str, lanes: Mask | None = None, other: int = 0
+    ) -> None:
+        """Add a finding. lanes: those concerned, of which the first is named."""
+        first = (0, None) if lanes is None else tuple(int(axis[0]) for axis in np.nonzero(lanes))
+        x, y, z = (int(each) for each in self.ids[first[0] or 0])
+        where = Where((x, y, z), wave.number, first[1])
+        self.findings.add(Finding(kind, instruction.address, str(instruction), what, where, other))
+
+    def taken(self, chosen: Mask) -> Group:
+        """Some of the workgroups, to be executed apart."""
+        waves = [wave.taken(chosen, self.races.stride) for wave in self.waves]
+        return evolve(
+            self,
+            ids=self.ids[chosen],
+            waves=waves,
+            lds=self.lds[chosen],
+            written=self.written[chosen],
+            races=self.races.taken(chosen),
+        )
+
+
+def new_wave(number: int, workgroups: int, vector_registers: int, at: int) -> Wave:
+    """A wave of which no register is written but EXEC and VCC. vector_registers: AccVGPRs included, from 256."""
+    v = np.full((vector_registers, workgroups, LANES), _GARBAGE, np.uint32)
+    s = np.full((_SCALARS, workgroups), _GARBAGE, np.uint32)
+    s[EXEC : EXEC + 2] = 0xFFFFFFFF
+    known = [False] * _SCALARS
+    known[EXEC] = known[EXEC + 1] = True
+    ones = np.ones((workgroups, LANES), np.bool_)
+    scc = np.zeros(workgroups, np.bool_)
+    return Wave(number, v, s, scc, ones, at, [False] * vector_registers, {}, known)
+
+
+def vector_registers(vgprs: int, agprs: int) -> int:
+    """Rows that a wave's vector registers take."""
+    return ACC + agprs if agprs else vgprs

@@ -1,4 +1,4 @@
-"""`argus validate`: executes emitted text on the CPU and compares it with the interpreter."""
+"""`argus validate`: executes emitted text, or machine code, on the CPU and compares it with the interpreter."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from argus.runtime.cpu.launch import GIBIBYTES
 from argus.runtime.cpu.programs import validate_program
 from argus.runtime.cpu.validate import SECONDS, SEEDS, Trial, Validation
 from argus.runtime.cpu.validate import validate as validate_kernel
+from argus.runtime.machine.validate import validate_code
 from argus.verifier.loader import load
 
 SCHEMA = "argus.validate/1"
@@ -43,21 +44,40 @@ _SHOWN = 8
     show_default=True,
     help="Memory limit of one run, beside its tensors.",
 )
+@click.option(
+    "--level",
+    type=click.Choice(["text", "machine"]),
+    default="text",
+    show_default=True,
+    help="What is executed: emitted text, or the compiled machine code (gfx942).",
+)
 @load_seconds_option
 @json_option
 def validate(
-    file: str, sizes: dict[str, int], seeds: int, seconds: float, memory: float, load_seconds: float, as_json: bool
+    file: str,
+    sizes: dict[str, int],
+    seeds: int,
+    seconds: float,
+    memory: float,
+    level: str,
+    load_seconds: float,
+    as_json: bool,
 ) -> Outcome:
     """Execute the emitted text of every kernel and program of FILE on the CPU, and compare it with the interpreter."""
     exported = load(file, seconds=load_seconds)
     programs = list(dict.fromkeys(each.program for each in exported if each.program is not None))
     kernels = [each.trace(seconds=load_seconds) for each in exported if each.program is None]
     given = [sizes] if sizes else ()
-    found = [
-        *(validate_kernel(each, given, seeds=seeds, seconds=seconds, gibibytes=memory) for each in kernels),
-        *(validate_program(each, given, seeds=seeds, seconds=seconds, gibibytes=memory) for each in programs),
-    ]
-    wrong = [diagnostic for each in found if (diagnostic := _wrong(each)) is not None]
+    if level == "machine":
+        launched = [step.kernel for each in programs for step in each.launches]
+        found = [validate_code(each, given, seeds=seeds) for each in dict.fromkeys((*kernels, *launched))]
+    else:
+        found = [
+            *(validate_kernel(each, given, seeds=seeds, seconds=seconds, gibibytes=memory) for each in kernels),
+            *(validate_program(each, given, seeds=seeds, seconds=seconds, gibibytes=memory) for each in programs),
+        ]
+    what = "machine code" if level == "machine" else "emitted text"
+    wrong = [diagnostic for each in found if (diagnostic := _wrong(each, what)) is not None]
     if not as_json:
         for diagnostic in wrong:
             Screen().diagnostic(diagnostic)
@@ -67,12 +87,12 @@ def validate(
     return Outcome(WRONG if wrong else 0, {**data, "diagnostics": [to_json(each) for each in wrong]})
 
 
-def _wrong(found: Validation) -> Diagnostic | None:
-    """E415 with the first trial that failed."""
+def _wrong(found: Validation, executed: str) -> Diagnostic | None:
+    """E415 with the first trial that failed. executed: what was, in words."""
     trial = next((each for each in found.trials if not each.right), None)
     if trial is None:
         return None
-    message = f"the emitted text of `{found.kernel}` fails: {_what(trial)}"
+    message = f"the {executed} of `{found.kernel}` fails: {_what(trial)}"
     facts = (
         ("launch", _shown(trial.sizes)),
         ("seed", str(trial.seed)),

@@ -24,6 +24,9 @@ _CLANG = (
     *("-Wshadow", "-Wconditional-uninitialized", "-Wconversion", "-Wno-sign-conversion", "-Wno-pass-failed"),
     *("-S", "-Rpass-analysis=kernel-resource-usage"),
 )
+_LINES = ("-gline-tables-only",)
+_HELPERS = ("__attribute__((always_inline))", "__attribute__((always_inline, nodebug))")
+"""Inlined code without lines of its own gets the line of the call."""
 _ASSEMBLER = ("-target", "amdgcn-amd-amdhsa", "-mcpu=gfx942", "-x", "assembler", "-c")
 _SHOWN_LINES = 8
 
@@ -44,18 +47,20 @@ def compiler_present() -> bool:
     return importlib.util.find_spec("ziglang") is not None
 
 
-def compile_hip(text: str, stem: str, directory: Path, timeout: float) -> Compiled:
+def compile_hip(text: str, stem: str, directory: Path, timeout: float, *, lines: bool = False) -> Compiled:
     """Compile for gfx942 and write `stem`.hip, .s and .hsaco into the directory after all three steps succeed.
 
-    timeout: seconds that each of the three steps may take.
+    timeout: seconds that each of the three steps may take. lines: whether the code object gets a line table, in which
+    the code of a helper has the line that calls it; the machine code is the same.
     Raises ArgusError: E302 if a file cannot be written, E303 if the compiler is missing, E304 if it fails, E307 if it
     warns of a mistake.
     """
     if not compiler_present():
         raise _missing(stem)
     with _scratch(directory, stem) as scratch:
-        _write(scratch / f"{stem}.hip", text)
-        remarks = _run(("clang", *_CLANG, f"{stem}.hip", "-o", f"{stem}.s"), scratch, stem, timeout)
+        _write(scratch / f"{stem}.hip", text.replace(*_HELPERS, 1) if lines else text)
+        options = (*_CLANG, *(_LINES if lines else ()))
+        remarks = _run(("clang", *options, f"{stem}.hip", "-o", f"{stem}.s"), scratch, stem, timeout)
         if found := [line for line in remarks.splitlines() if ": warning: " in line]:
             raise warned(stem, found)
         _run(("clang", *_ASSEMBLER, f"{stem}.s", "-o", f"{stem}.o"), scratch, stem, timeout)

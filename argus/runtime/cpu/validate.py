@@ -216,20 +216,33 @@ def run_trial(
     unknown = frozenset(buffer.name for buffer in kernel.parameters if buffer.name not in known)
     tensors = laid_out(kernel, sizes, arrays, unknown)
     answer = run_unit(executable, own, kernel, text.info, sizes, tensors, schedule_of(seed), limits)
-    exact = is_exact(kernel)
     if answer.ended or not answer.tensors:
-        return Trial(sizes, seed, exact, 0, None, answer.findings, answer.ended, answer.limit, text.number)
-    expected = interpret(kernel, *arrays.values(), tags=False, given_sizes=sizes)
+        return Trial(sizes, seed, is_exact(kernel), 0, None, answer.findings, answer.ended, answer.limit, text.number)
     found = {
         buffer.name: view_of(
             answer.tensors[buffer.name].held, arrays[buffer.name].shape, strides_of(kernel, buffer.name, sizes)
         )
         for buffer in outputs(kernel)
     }
+    return trial_of(text, sizes, seed, arrays, found, answer.findings)
+
+
+def trial_of(
+    text: Emitted,
+    sizes: Mapping[str, int],
+    seed: int,
+    arrays: Mapping[str, Array],
+    found: Mapping[str, Array],
+    findings: tuple[Finding, ...],
+) -> Trial:
+    """Outputs beside those of the interpreter, and the formulas claimed of them. arrays: all parameters, in order."""
+    kernel = text.kernel
+    expected = interpret(kernel, *arrays.values(), tags=False, given_sizes=sizes)
     claims = tuple(claimed_outputs(kernel, arrays, sizes, 0))
+    exact = is_exact(kernel)
     differs = first_difference(found, expected, claims, exact=exact)
     count = sum(each.size for each in found.values())
-    return Trial(sizes, seed, exact, count, differs, answer.findings, text=text.number)
+    return Trial(sizes, seed, exact, count, differs, findings, text=text.number)
 
 
 def small_inputs(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:

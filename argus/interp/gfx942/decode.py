@@ -285,6 +285,8 @@ def _source(code: int, count: int, literal: int) -> Operand:
         return Vector(code - ACC, count)
     if code == _LITERAL:
         return Constant(code, literal)
+    if 208 < code < 240 or 108 <= code < 124 or code == 125:
+        raise not_modelled(f"the operand code {code} (apertures, trap registers)", 0, 0, 0)
     return Constant(code) if 128 <= code <= 248 else Scalar(code, count)
 
 

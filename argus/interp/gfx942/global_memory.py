@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from argus.interp.gfx942.instruction import M0, Instruction, Scalar, Vector, vectors
+from argus.interp.gfx942.instruction import M0, Constant, Instruction, Scalar, Vector, vectors
 from argus.interp.gfx942.local_memory import store_local
 from argus.interp.gfx942.races import Touch
 from argus.interp.gfx942.row import Form, Row, act
@@ -68,12 +68,8 @@ def _scalar_offset(wave: Wave, instruction: Instruction) -> npt.NDArray[np.int64
     found = instruction.sources[2 if "offen" in instruction.flags else 1]
     if isinstance(found, Scalar):
         return wave.s[found.first].astype(np.int64)[:, None]
-    return np.array([[_integer(found)]], np.int64)
-
-
-def _integer(constant: object) -> int:
-    code = getattr(constant, "code", 128)
-    return code - 128 if code <= 192 else 192 - code
+    assert isinstance(found, Constant)
+    return np.array([[found.integer]], np.int64)
 
 
 def _checked(

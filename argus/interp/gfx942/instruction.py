@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from attrs import field, frozen
 
 from argus.interp.gfx942.row import Row
@@ -48,12 +50,25 @@ class Constant:
     code: int
     bits: int = 0
 
+    @property
+    def integer(self) -> int:
+        """The value of an integer constant."""
+        if self.code == 255:
+            return self.bits
+        assert self.code <= 208, "a constant of floating point as an integer"
+        return self.code - 128 if self.code <= 192 else 192 - self.code
+
+    @property
+    def word(self) -> int:
+        """The 32 bits that an operand of 32 bits reads."""
+        if self.code in FLOATS:
+            return struct.unpack("<I", struct.pack("<f", FLOATS[self.code]))[0]
+        return self.integer % (1 << 32)
+
     def __str__(self) -> str:
         if self.code == 255:
             return f"0x{self.bits:x}"
-        if self.code <= 192:
-            return str(self.code - 128)
-        return str(192 - self.code) if self.code <= 208 else str(FLOATS[self.code])
+        return str(self.integer) if self.code <= 208 else str(FLOATS[self.code])
 
 
 FLOATS = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245: -2.0, 246: 4.0, 247: -4.0, 248: 0.15915494309189532}

@@ -16,7 +16,7 @@ def _first_active(wave: Wave) -> Array:
 
 def _selected(wave: Wave, operand: Operand) -> Array:
     if isinstance(operand, Constant):
-        return np.full(len(wave.active), (operand.code - 128) % LANES, np.int64)
+        return np.full(len(wave.active), operand.integer % LANES, np.int64)
     assert isinstance(operand, Scalar)
     return (wave.s[operand.first] & np.uint32(63)).astype(np.int64)
 
@@ -40,7 +40,27 @@ def _read_lane(_group: Group, wave: Wave, instruction: Instruction) -> None:
     _read_to(wave, instruction, _selected(wave, instruction.sources[1]))
 
 
+def _write_lane(_group: Group, wave: Wave, instruction: Instruction) -> None:
+    """One lane, whether it is active or not; the others keep what they hold."""
+    value, lane = instruction.sources
+    (target,) = instruction.results
+    assert isinstance(target, Vector)
+    lanes, rows = _selected(wave, lane), np.arange(len(wave.active))
+    held = wave.v[target.first]
+    held[rows, lanes] = wave.s[value.first] if isinstance(value, Scalar) else _constant(value)
+    holes = wave.undefined_bits(target.first).copy()
+    holes[rows, lanes] = 0
+    wave.holes[target.first] = holes
+    wave.whole[target.first] = not holes.any()
+
+
+def _constant(operand: Operand) -> np.uint32:
+    assert isinstance(operand, Constant)
+    return np.uint32(operand.word)
+
+
 ROWS: tuple[Row, ...] = (
     act("v_readfirstlane_b32", "VOP1", 2, "b32 = b32", _read_first),
     act("v_readlane_b32", "VOP3", 649, "b32 = b32 b32", _read_lane),
+    act("v_writelane_b32", "VOP3", 650, "b32 = b32 b32", _write_lane),
 )

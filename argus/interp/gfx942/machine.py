@@ -6,9 +6,11 @@ import numpy as np
 from attrs import define, field
 
 from argus.interp.gfx942.code_object import CodeObject
+from argus.interp.gfx942.definedness import run_undefined, undefined
 from argus.interp.gfx942.findings import Findings
 from argus.interp.gfx942.flow import DivergedError
 from argus.interp.gfx942.instruction import ACC, M0, VCC
+from argus.interp.gfx942.scoreboard import Issued
 from argus.interp.gfx942.state import Group, Wave
 from argus.interp.gfx942.step import Step, step_at
 from argus.interp.gfx942.wait_states import too_early
@@ -71,7 +73,7 @@ class Machine:
             self._check(group, wave, step)
             wave.at = step.after
             try:
-                step.run(group, wave)
+                self._execute(group, wave, step)
             except DivergedError:
                 wave.at = at
                 raise
@@ -82,14 +84,18 @@ class Machine:
         self.executed += done * group.count
         return done
 
-    def _check(self, group: Group, wave: Wave, step: Step) -> None:
-        """Registers that nothing has written, or that an operation writes that is not waited for."""
+    def _execute(self, group: Group, wave: Wave, step: Step) -> None:
         whole = wave.whole
-        for register in step.reads:
-            if not whole[register] and (lanes := wave.unwritten(register)) is not None:
-                what = f"reads {_name(register)}, which nothing has written"
-                group.report("uninitialised register", wave, step.instruction, what, lanes)
-                whole[register] = True
+        if all(whole[register] for register in step.reads) or not (registers := undefined(wave, step)):
+            step.run(group, wave)
+            return
+        if (lanes := run_undefined(group, wave, step, registers)) is not None:
+            names = ", ".join(map(_name, registers))
+            what = f"uses {names}, of which nothing has written all that it uses"
+            group.report("uninitialised register", wave, step.instruction, what, lanes)
+
+    def _check(self, group: Group, wave: Wave, step: Step) -> None:
+        """Scalar registers that nothing has written, and registers that an operation writes that is not waited for."""
         for register in step.scalars_read:
             if register <= M0 and not wave.known[register]:
                 what = f"reads {_scalar_name(register)}, which nothing has written"
@@ -100,7 +106,8 @@ class Machine:
         board = wave.scoreboard
         if board.registers:
             for register in (*step.reads, *step.writes):
-                if (issued := board.registers.get(register)) is not None:
+                issued = board.registers.get(register)
+                if issued is not None and (register in step.reads or not _in_order(issued, step)):
                     what = f"uses {_name(register)}, which `{issued.text}` writes, without a wait for it"
                     group.report("used before its wait", wave, step.instruction, what, other=issued.address)
         if board.scalars:
@@ -145,6 +152,11 @@ class Machine:
         group.report(
             "LDS race", group.waves[first.wave], first.instruction, what, lanes, other=second.instruction.address
         )
+
+
+def _in_order(issued: Issued, step: Step) -> bool:
+    """Whether two loads write their registers in the order in which they are issued."""
+    return (issued.unit, step.unit) in {("vector", "vector memory"), ("lds", "lds")}
 
 
 def _name(register: int) -> str:

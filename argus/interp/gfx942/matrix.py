@@ -64,7 +64,7 @@ def _multiply(rows: int, left: str, right: str) -> Callable[[Group, Wave, Instru
             found = found + wave.v[c.first : c.first + count].view(kind)
         else:
             assert isinstance(c, Constant)
-            found = found + _constant(c)
+            found = found + c.integer
         whole = found.astype(np.int64).astype(np.int32) if left == "i8" else found.astype(np.float32)
         (target,) = instruction.results
         assert isinstance(target, Vector)
@@ -72,11 +72,6 @@ def _multiply(rows: int, left: str, right: str) -> Callable[[Group, Wave, Instru
         wave.whole[target.first : target.first + count] = [True] * count
 
     return run
-
-
-def _constant(operand: Constant) -> float:
-    assert operand.code <= 208, operand
-    return float(operand.code - 128 if operand.code <= 192 else 192 - operand.code)
 
 
 def _row(number: int, rows: int, depth: int, left: str, right: str = "") -> Row:

@@ -98,8 +98,7 @@ def _constant(operand: Constant, kind: str) -> Array:
     if operand.code in FLOATS:
         size = kind[1:]
         return np.array([[FLOATS[operand.code]]], _NUMPY[f"f{size}"]).view(numpy_kind)
-    value = operand.code - 128 if operand.code <= 192 else 192 - operand.code
-    return np.array([[value]], np.int64).astype(_NUMPY[f"i{kind[1:]}"]).view(numpy_kind)
+    return np.array([[operand.integer]], np.int64).astype(_NUMPY[f"i{kind[1:]}"]).view(numpy_kind)
 
 
 def _widened(bits: Array, kind: str) -> Array:

@@ -32,8 +32,9 @@ class Wave:
     """One wave of every workgroup of a group.
 
     v: vector registers, (register, workgroup, lane). s: scalar registers, (register, workgroup), special ones at their
-    codes. whole: of each vector register, whether all lanes have been written; partly: the lanes of others. known: of
-    each scalar register, whether it has been written. active: EXEC by lane; full: whether it is all ones.
+    codes. whole: of each vector register, whether all of it has been written; holes: of others, the bits that have not
+    been, all if there is no entry. known: of each scalar register, whether it has been written. active: EXEC by lane;
+    full: whether it is all ones.
     """
 
     number: int
@@ -43,7 +44,7 @@ class Wave:
     active: Mask
     at: int
     whole: list[bool]
-    partly: dict[int, Mask]
+    holes: dict[int, Words]
     known: list[bool]
     full: bool = True
     state: Literal["ready", "at barrier", "ended"] = "ready"
@@ -58,10 +59,9 @@ class Wave:
             return
         np.copyto(self.v[register], value, where=self.active)
         if not self.whole[register]:
-            written = self.partly.get(register)
-            joined = self.active if written is None else written | self.active
-            self.partly[register] = joined
-            self.whole[register] = bool(joined.all())
+            left = np.where(self.active, np.uint32(0), self.undefined_bits(register))
+            self.holes[register] = left
+            self.whole[register] = not left.any()
 
     def write_scalar(self, register: int, value: Array | np.uint32) -> None:
         self.s[register] = value
@@ -84,10 +84,22 @@ class Wave:
         if register == EXEC:
             self.refresh_active()
 
+    def undefined_bits(self, register: int) -> Words:
+        """The bits of a vector register, by workgroup and lane, that nothing has written."""
+        if self.whole[register]:
+            return np.zeros(self.active.shape, np.uint32)
+        found = self.holes.get(register)
+        return np.full(self.active.shape, 0xFFFFFFFF, np.uint32) if found is None else found
+
+    def mark_undefined(self, register: int, bits: Words) -> None:
+        """Take back that some bits in active lanes have been written."""
+        joined = self.undefined_bits(register) | np.where(self.active, bits, np.uint32(0))
+        self.whole[register] = not joined.any()
+        self.holes[register] = joined
+
     def unwritten(self, register: int) -> Mask | None:
-        """The active lanes in which a vector register has never been written; None if there are none."""
-        written = self.partly.get(register)
-        lanes = self.active if written is None else self.active & ~written
+        """The active lanes in which a vector register has bits that nothing has written; None if there are none."""
+        lanes = self.active & (self.undefined_bits(register) != 0)
         return lanes if lanes.any() else None
 
     def taken(self, chosen: Mask, stride: int) -> Wave:
@@ -100,7 +112,7 @@ class Wave:
             self.active[chosen],
             self.at,
             list(self.whole),
-            {register: lanes[chosen] for register, lanes in self.partly.items()},
+            {register: bits[chosen] for register, bits in self.holes.items()},
             list(self.known),
             state=self.state,
             scoreboard=self.scoreboard.taken(chosen, stride),

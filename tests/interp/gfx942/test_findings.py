@@ -32,6 +32,7 @@ _FEW = "v_cmp_gt_u32_e32 vcc, 3, v0\ns_and_saveexec_b64 s[8:9], vcc\nv_mov_b32_e
 _SHIFTED = f"v_add_u32_dpp v2, v2, v2 row_shr:1 row_mask:0xf bank_mask:0xf bound_ctrl:0\n{_STORE}"
 _SUM_APART = "s_nop 1\nv_mfma_f32_16x16x16_bf16 v[8:11], v[12:13], v[14:15], v[16:19]\n"
 _OVER_ADDEND = "v_mov_b32_e32 v16, 0\n"
+_CARRY = "v_mad_u64_u32 v[2:3], s[8:9], v0, -1, v[8:9]\n"
 _ZEROS = "".join(f"v_mov_b32_e32 v{register}, 0\n" for register in range(8, 28))
 _PRODUCT = "v_mfma_f32_16x16x16_bf16 v[8:11], v[12:13], v[14:15], v[8:11]\n"
 _SUM = "v_mov_b32_e32 v2, v8\n"
@@ -43,6 +44,11 @@ CASES: dict[str, tuple[str, str, str]] = {
         "used before its wait",
         f"{_LOAD}s_waitcnt vmcnt(1)\n{_STORE}",
         f"{_LOAD}global_load_dword v3, v1, s[4:5]\ns_waitcnt vmcnt(1)\n{_STORE}",
+    ),
+    "load_overtaken_in_order": (
+        "used before its wait",
+        f"ds_write_b32 v1, v0\nds_read_b32 v2, v1\n{_LOAD}s_waitcnt vmcnt(0) lgkmcnt(0)\n{_STORE}",
+        f"{_LOAD}{_LOAD}s_waitcnt vmcnt(0)\n{_STORE}",
     ),
     "load_overwritten": (
         "used before its wait",
@@ -62,12 +68,37 @@ CASES: dict[str, tuple[str, str, str]] = {
     "direct_load_read": (
         "used before its wait",
         f"{_DIRECT}{_READ}{_WAIT}{_STORE}",
-        f"{_DIRECT}s_waitcnt vmcnt(0)\n{_BARRIER}v_and_b32_e32 v1, 0xff, v1\n{_READ}{_WAIT}" + _STORE,
+        f"{_DIRECT}s_waitcnt vmcnt(0)\n{_BARRIER}v_and_b32_e32 v1, 0xff, v1\n{_READ}{_WAIT}{_STORE}",
     ),
     "register_unwritten": (
         "uninitialised register",
         f"v_add_u32_e32 v2, 1, v9\n{_STORE}",
         f"v_mov_b32_e32 v2, 1\n{_STORE}",
+    ),
+    "half_unwritten": (
+        "uninitialised register",
+        f"v_mov_b32_e32 v8, 3\nv_mad_u64_u32 v[2:3], s[8:9], v0, 5, v[8:9]\ns_nop 1\nv_mov_b32_e32 v2, v3\n{_STORE}",
+        f"v_mov_b32_e32 v8, 3\nv_mad_u64_u32 v[2:3], s[8:9], v0, 5, v[8:9]\n{_STORE}",
+    ),
+    "carry_unwritten": (
+        "uninitialised register",
+        f"v_mov_b32_e32 v8, 3\n{_CARRY}s_nop 1\nv_mov_b32_e32 v2, s8\n{_STORE}",
+        f"v_mov_b32_e32 v8, 3\nv_mov_b32_e32 v9, 0\n{_CARRY}s_nop 1\nv_mov_b32_e32 v2, s8\n{_STORE}",
+    ),
+    "short_unwritten": (
+        "uninitialised register",
+        f"global_load_short_d16 v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\n{_STORE}",
+        "global_load_short_d16 v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\nglobal_store_short v1, v2, s[6:7]\n",
+    ),
+    "masked_unwritten": (
+        "uninitialised register",
+        f"global_load_short_d16 v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\nv_or_b32_e32 v2, 0xffff, v2\n{_STORE}",
+        f"global_load_short_d16 v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\nv_and_b32_e32 v2, 0xffff, v2\n{_STORE}",
+    ),
+    "operand_unwritten": (
+        "uninitialised register",
+        f"{_ZEROS}s_nop 1\nv_mfma_f32_16x16x16_bf16 v[8:11], v[12:13], v[28:29], v[8:11]\n",
+        f"{_ZEROS}s_nop 1\nv_mfma_f32_16x16x16_bf16 v[8:11], v[12:13], v[14:15], v[8:11]\n",
     ),
     "scalar_unwritten": (
         "uninitialised register",

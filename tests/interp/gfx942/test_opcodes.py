@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argus.interp.gfx942.decode import decode
-from argus.interp.gfx942.instruction import ACC, VCC, Constant, Instruction, Operand, Scalar, Vector
+from argus.interp.gfx942.instruction import ACC, M0, VCC, Constant, Instruction, Operand, Scalar, Vector
 from argus.interp.gfx942.row import IMPLICIT, Row, dwords
 from argus.interp.gfx942.table import ROWS
 from tests.interp.gfx942.assembled import encoded
@@ -117,6 +117,8 @@ def _short(row: Row, results: tuple[Operand, ...], sources: tuple[Operand, ...])
 def _long(row: Row, results: tuple[Operand, ...], sources: tuple[Operand, ...], end: str) -> Case:
     if row.name == "v_readlane_b32":
         return f"{row.name} s10, v40, s7", (Scalar(10),), (Vector(40), Scalar(7)), 0
+    if row.name == "v_writelane_b32":
+        return f"{row.name} v10, s7, m0", (Vector(10),), (Scalar(7), Scalar(M0)), 0
     mask = VCC if row.name == "v_div_scale_f32" else 30
     masks = (Scalar(mask, 2),) * row.results.count("mask")
     read = tuple(Scalar(34, 2) if t == "mask" else s for s, t in zip(sources, explicit(row.sources), strict=True))

@@ -19,6 +19,5 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def stub(library: Path) -> Iterator[Stub]:
     made = Stub(ctypes.CDLL(str(library)))
-    made.library.stub_clear()
     yield made
     made.library.stub_clear()

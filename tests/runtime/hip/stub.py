@@ -1,28 +1,29 @@
-"""A stand-in for the HIP runtime, compiled once for all tests: a launch calls a Python function."""
+"""A stand-in for the HIP runtime, compiled for tests: a launch executes the machine code on the CPU."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from attrs import define, field
 
 from argus.emit.tool import run_tool
+from argus.interp.gfx942.code_object import read_code_object
+from argus.interp.gfx942.findings import Finding
+from argus.interp.gfx942.launch import Tensor, execute
 from argus.runtime.hip.driver import HipDriver
 
 SOURCE = Path(__file__).with_name("stub_hip.c")
 STATUS = {"OutOfMemory": 2, "NoBinaryForGpu": 209, "IllegalAddress": 700, "LaunchTimeOut": 702, "LaunchFailure": 719}
-Kernel = Callable[[int], None]
-"""What a launch does, given the address of its arguments' addresses."""
 _LAUNCH = ctypes.CFUNCTYPE(
     None,
     ctypes.c_void_p,
+    ctypes.c_uint64,
     ctypes.c_char_p,
     ctypes.POINTER(ctypes.c_uint),
-    ctypes.c_void_p,
     ctypes.c_void_p,
 )
 
@@ -39,11 +40,22 @@ def compile_stub(folder: Path) -> Path:
 
 @define
 class Stub:
-    """The loaded library, reset. launches: symbol, and extents of grid and block with the bytes of LDS, of each."""
+    """The loaded library, reset. launches: symbol, and extents of grid and block with the bytes of LDS, of each.
+
+    findings: of the machine code, in all launches.
+    """
 
     library: ctypes.CDLL
     launches: list[tuple[str, tuple[int, ...]]] = field(factory=list[tuple[str, tuple[int, ...]]])
+    findings: list[Finding] = field(factory=list[Finding])
     _callback: Any = None
+
+    def __attrs_post_init__(self) -> None:
+        self.library.stub_log.restype = ctypes.c_char_p
+        self.library.stub_size.restype = ctypes.c_uint64
+        self.library.stub_clear()
+        self._callback = _LAUNCH(self._launched)
+        self.library.stub_on_launch(self._callback)
 
     @property
     def driver(self) -> HipDriver:
@@ -51,7 +63,6 @@ class Stub:
 
     @property
     def calls(self) -> list[str]:
-        self.library.stub_log.restype = ctypes.c_char_p
         return self.library.stub_log().decode().split()
 
     def fail(self, function: str, status: str) -> None:
@@ -60,12 +71,24 @@ class Stub:
     def devices(self, count: int, architecture: str) -> None:
         self.library.stub_devices(count, architecture.encode())
 
-    def run(self, kernels: Mapping[str, Kernel]) -> None:
-        """kernels: what a launch does, by symbol."""
+    def _launched(self, code: int, size: int, symbol: bytes, shape: Any, arguments: int) -> None:  # noqa: ANN401 reason: ctypes
+        """Execute a launch on the bytes of each allocation that its arguments point to."""
+        name, extents = symbol.decode(), tuple(shape[:7])
+        self.launches.append((name, extents))
+        read = read_code_object(ctypes.string_at(code, size))
+        shown = [each for each in read.kernel(name).arguments if not each.kind.startswith("hidden")]
+        places = (ctypes.c_void_p * len(shown)).from_address(arguments)
+        given: list[Tensor | int] = []
+        for number, (each, place) in enumerate(zip(shown, places, strict=True)):
+            value = int.from_bytes(ctypes.string_at(place or 0, each.size), "little")
+            given.append(self._tensor(f"argument {number}", value) if each.kind == "global_buffer" else value)
+        done = execute(read, name, extents[:3], extents[3], given)
+        self.findings += done.findings
+        for each in given:
+            if isinstance(each, Tensor):
+                each.held[:] = done.tensors[each.name]
 
-        def launched(_code: int, symbol: bytes, shape: Any, _stream: int, arguments: int) -> None:  # noqa: ANN401 reason: ctypes
-            self.launches.append((symbol.decode(), tuple(shape[:7])))
-            kernels[symbol.decode()](arguments)
-
-        self._callback = _LAUNCH(launched)
-        self.library.stub_on_launch(self._callback)
+    def _tensor(self, name: str, address: int) -> Tensor:
+        size = self.library.stub_size(ctypes.c_void_p(address))
+        held = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
+        return Tensor(name, held, written=True)

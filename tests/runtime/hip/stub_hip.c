@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef int hipError_t;
-typedef void (*launch_fn)(const void *code, const char *symbol, const unsigned *shape, void *stream, void **arguments);
+typedef void (*launch_fn)(const void *code, uint64_t size, const char *symbol, const unsigned *shape, void **arguments);
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, NOT_FOUND = 500 };
 
@@ -72,12 +72,21 @@ hipError_t hipSetDevice(int device) { BEGIN; current_device = device; return SUC
 hipError_t hipDeviceSynchronize(void) { BEGIN; return SUCCESS; }
 hipError_t hipRuntimeGetVersion(int *version) { BEGIN; *version = 70253211; return SUCCESS; }
 
+// Its size stands before each allocation.
+enum { BEFORE = 256 };
+uint64_t stub_size(const void *address) { return *(const uint64_t *)((const char *)address - BEFORE); }
+static void *allocated(size_t size) {
+    char *block = aligned_alloc(256, BEFORE + (size + 255) / 256 * 256);
+    if (!block) return 0;
+    *(uint64_t *)block = size;
+    return block + BEFORE;
+}
 hipError_t hipMalloc(void **address, size_t size) {
     BEGIN;
-    *address = aligned_alloc(256, (size + 255) / 256 * 256);
+    *address = allocated(size);
     return *address ? SUCCESS : OUT_OF_MEMORY;
 }
-hipError_t hipFree(void *address) { BEGIN; free(address); return SUCCESS; }
+hipError_t hipFree(void *address) { BEGIN; free((char *)address - BEFORE); return SUCCESS; }
 hipError_t hipMemcpyHtoD(void *target, const void *source, size_t size) { BEGIN; memcpy(target, source, size); return SUCCESS; }
 hipError_t hipMemcpyDtoH(void *target, const void *source, size_t size) { BEGIN; memcpy(target, source, size); return SUCCESS; }
 hipError_t hipMemsetD8(void *target, unsigned char byte, size_t size) { BEGIN; memset(target, byte, size); return SUCCESS; }
@@ -90,7 +99,7 @@ hipError_t hipMemsetD8Async(void *target, unsigned char byte, size_t size, void 
 hipError_t hipHostMalloc(void **address, size_t size, unsigned flags) {
     BEGIN;
     (void)flags;
-    *address = aligned_alloc(256, (size + 255) / 256 * 256);
+    *address = allocated(size);
     return *address ? SUCCESS : OUT_OF_MEMORY;
 }
 hipError_t hipHostGetDevicePointer(void **device, void *host, unsigned flags) {
@@ -109,7 +118,8 @@ hipError_t hipEventElapsedTime(float *milliseconds, void *begin, void *end) {
 }
 hipError_t hipEventDestroy(void *event) { BEGIN; free(event); return SUCCESS; }
 
-struct function { const void *code; char symbol[256]; };
+struct module { uint64_t size; char code[]; };
+struct function { const struct module *module; char symbol[256]; };
 
 hipError_t hipThreadExchangeStreamCaptureMode(int *mode) {
     BEGIN;
@@ -118,24 +128,25 @@ hipError_t hipThreadExchangeStreamCaptureMode(int *mode) {
     *mode = before;
     return SUCCESS;
 }
-hipError_t hipModuleLoadData(const void **module, const void *image) {
+hipError_t hipModuleLoadData(struct module **module, const void *image) {
     BEGIN;
     if (memcmp(image, "\177ELF", 4)) return INVALID_IMAGE;
-    uint64_t sections;
+    uint64_t sections; // their table ends the file
     uint16_t size, count;
     memcpy(&sections, (const char *)image + 0x28, 8);
     memcpy(&size, (const char *)image + 0x3a, 2);
     memcpy(&count, (const char *)image + 0x3c, 2);
-    void *copy = malloc(sections + (uint64_t)size * count);
-    memcpy(copy, image, sections + (uint64_t)size * count);
-    *module = copy;
+    uint64_t whole = sections + (uint64_t)size * count;
+    *module = malloc(sizeof **module + whole);
+    (*module)->size = whole;
+    memcpy((*module)->code, image, whole);
     return capture_mode == 2 ? SUCCESS : 900;
 }
-hipError_t hipModuleGetFunction(struct function **function, const void *module, const char *symbol) {
+hipError_t hipModuleGetFunction(struct function **function, const struct module *module, const char *symbol) {
     BEGIN;
     if (strstr(symbol, "missing")) return NOT_FOUND;
     *function = malloc(sizeof **function);
-    (*function)->code = module;
+    (*function)->module = module;
     snprintf((*function)->symbol, sizeof (*function)->symbol, "%s", symbol);
     return SUCCESS;
 }
@@ -143,7 +154,7 @@ hipError_t hipModuleLaunchKernel(struct function *function, unsigned gx, unsigne
                                  unsigned bz, unsigned shared, void *stream, void **arguments, void **extra) {
     BEGIN;
     unsigned shape[7] = {gx, gy, gz, bx, by, bz, shared};
-    if (extra) return INVALID_VALUE;
-    if (on_launch) on_launch(function->code, function->symbol, shape, stream, arguments);
+    if (extra || stream) return INVALID_VALUE;
+    if (on_launch) on_launch(function->module->code, function->module->size, function->symbol, shape, arguments);
     return SUCCESS;
 }

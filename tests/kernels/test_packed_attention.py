@@ -53,8 +53,8 @@ EDITS: dict[str, tuple[ModuleType, tuple[str, str]]] = {
     "keys of the sequence before its own": (
         packed,
         (
-            "g, (q, q_end), (k, k_end) = h // self.group, _ends(self.starts_q, b), _ends(self.starts_k, b)",
-            "g, (q, q_end), (k, k_end) = h // self.group, _ends(self.starts_q, b), _ends(self.starts_k, b - 1)",
+            "g, (q, q_end), (k, k_end) = h // self.group, ends_of(self.starts_q, b), ends_of(self.starts_k, b)",
+            "g, (q, q_end), (k, k_end) = h // self.group, ends_of(self.starts_q, b), ends_of(self.starts_k, b - 1)",
         ),
     ),
     "keys to the end of all": (

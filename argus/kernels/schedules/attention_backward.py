@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from math import log
 
 from attrs import frozen
 
+from argus.kernels.schedules.attention import Seen
 from argus.language import (
-    Bool,
     Int,
     Tensor,
+    Value,
+    assert_equals,
     assume,
     by_rows,
     ceil_div,
+    elements,
     maximum,
     minimum,
 )
@@ -40,6 +45,44 @@ def by_tiles(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
 
 
 @frozen
+class SeenBlocks(Seen):
+    """Which blocks of keys a tile of queries sees, and which blocks of queries see a tile of keys."""
+
+    def key_blocks(self, first: Int, queries: int, keys: int) -> tuple[Int, Int]:
+        """The number of key blocks that some query of a tile sees, and how many of them all of its queries see."""
+        if not self.causal:
+            return ceil_div(self.keys, keys), self.keys // keys
+        least = maximum(0, first + self.offset + 1)
+        return ceil_div(minimum(self.keys, least + queries - 1), keys), least // keys
+
+    def query_blocks(self, first: Int, queries: int) -> tuple[Int, Int]:
+        """The first block of queries of which some see the first key of a tile, and the number of blocks from there."""
+        end = ceil_div(self.queries, queries)
+        start = maximum(0, first - self.offset) // queries if self.causal else 0 * first
+        return start, end - start
+
+    def clear_queries(self, first: Int, keys: int, queries: int) -> Int:
+        """A number of blocks of queries, from which on all see all keys of a tile, if causal."""
+        return ceil_div(maximum(0, first - self.offset) + keys - 1, queries)
+
+
+Formula = Callable[[Int, Int, Int, Int], Value]
+"""A gradient as a function of sequence, head, row within the sequence, and element."""
+
+
+@frozen
+class Elements:
+    """The elements of one head of one sequence, by row and element, in a formula; of sums and delta, by row."""
+
+    q: Callable[[Int, Int], Value]
+    k: Callable[[Int, Int], Value]
+    v: Callable[[Int, Int], Value]
+    do: Callable[[Int, Int], Value]
+    sums: Callable[[Int], Value]
+    delta: Callable[[Int], Value]
+
+
+@frozen
 class AttentionBackward:
     """The gradients of `Attention`, from those of its output.
 
@@ -63,6 +106,7 @@ class AttentionBackward:
     Delta: Tensor
     scale: Tensor
     causal: bool
+    packed = False
 
     def __attrs_post_init__(self) -> None:
         (batch, H, S, _), (_, G, T, _), R = self.Q.shape, self.K.shape, self.L.shape[2]
@@ -74,30 +118,65 @@ class AttentionBackward:
         """The number of query heads for each head of keys and values."""
         return self.Q.shape[1] // self.K.shape[1]
 
+    def query_tiles(self, rows: int) -> tuple[Int, Int, Int]:
+        """The number of tiles of so many queries, of heads, and of sequences."""
+        batch, heads, queries, _ = self.Q.shape
+        return ceil_div(queries, rows), heads, batch
+
+    def key_tiles(self, rows: int) -> tuple[Int, Int, Int]:
+        """The number of tiles of so many keys, of their heads, and of sequences."""
+        batch, groups, keys, _ = self.K.shape
+        return ceil_div(keys, rows), groups, batch
+
     @property
-    def offset(self) -> Int:
-        """The number of keys that query 0 sees, less 1."""
-        return self.K.shape[2] - self.Q.shape[2]
+    def most_queries(self) -> Int:
+        """An upper bound of the number of queries of a sequence."""
+        return self.Q.shape[2]
 
-    def sees(self, q: Int, t: Int) -> Bool:
-        """Whether a query sees a key."""
-        below = t < self.K.shape[2]
-        return (t <= q + self.offset) & below if self.causal else below
+    def where_queries(self, _b: Int, _first: Int) -> AbstractContextManager[None]:
+        """The body for tiles that hold a query of the sequence: all."""
+        return nullcontext()
 
-    def key_blocks(self, first: Int, queries: int, keys: int) -> tuple[Int, Int]:
-        """The number of key blocks that some query of a tile sees, and how many of them all of its queries see."""
-        T = self.K.shape[2]
-        if not self.causal:
-            return ceil_div(T, keys), T // keys
-        least = maximum(0, first + self.offset + 1)
-        return ceil_div(minimum(T, least + queries - 1), keys), least // keys
+    def where_keys(self, _b: Int, _first: Int) -> AbstractContextManager[None]:
+        """The body for tiles that hold a key of the sequence: all."""
+        return nullcontext()
 
-    def query_blocks(self, first: Int, queries: int) -> tuple[Int, Int]:
-        """The first block of queries of which some see the first key of a tile, and the number of blocks from there."""
-        end = ceil_div(self.Q.shape[2], queries)
-        start = maximum(0, first - self.offset) // queries if self.causal else 0 * first
-        return start, end - start
+    def seen(self, _b: Int) -> SeenBlocks:
+        """Which keys a query of a sequence sees."""
+        return SeenBlocks(self.Q.shape[2], self.K.shape[2], self.causal)
 
-    def clear_queries(self, first: Int, keys: int, queries: int) -> Int:
-        """A number of blocks of queries, from which on all see all keys of a tile, if causal."""
-        return ceil_div(maximum(0, first - self.offset) + keys - 1, queries)
+    def of_query_head(self, tensor: Tensor, b: Int, h: Int) -> Tensor:
+        """The rows of Q, dO, L or Delta for one head of a sequence."""
+        return tensor[b, h]
+
+    def of_key_head(self, tensor: Tensor, b: Int, g: Int) -> Tensor:
+        """The rows of K, or V, for one head of a sequence."""
+        return tensor[b, g]
+
+    def stored_queries(self, dQ: Tensor, b: Int, h: Int) -> Tensor:
+        """The rows of the gradients of queries for one head of a sequence."""
+        return dQ[b, h]
+
+    def stored_keys(self, gradients: Tensor, b: Int, g: Int) -> Tensor:
+        """The rows of the gradients of keys, or of values, for one head of a sequence."""
+        return gradients[b, g]
+
+    def elements(self, b: Int, h: Int, g: Int) -> Elements:
+        """The elements of one head of a sequence, in a formula. g: its head of keys and values."""
+        q, k, v, do, sums, delta = map(elements, (self.Q, self.K, self.V, self.dO, self.L, self.Delta))
+        return Elements(
+            lambda row, d: q(b, h, row, d),
+            lambda row, d: k(b, g, row, d),
+            lambda row, e: v(b, g, row, e),
+            lambda row, e: do(b, h, row, e),
+            lambda row: sums(b, h, row),
+            lambda row: delta(b, h, row),
+        )
+
+    def claim_queries(self, dQ: Tensor, formula: Formula) -> None:
+        """Claim the gradient of each query."""
+        assert_equals(dQ, formula)
+
+    def claim_keys(self, gradients: Tensor, formula: Formula) -> None:
+        """Claim the gradient of each key, or of each value."""
+        assert_equals(gradients, formula)

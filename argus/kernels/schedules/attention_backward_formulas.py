@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from argus.kernels.schedules.attention_backward import LN_2, LOG2_E, AttentionBackward, Place
+from argus.kernels.schedules.attention_backward import LN_2, LOG2_E, AttentionBackward, Elements
+from argus.kernels.schedules.attention_backward_packed import PackedBackward
 from argus.language import Int, Tensor, Value, assert_equals, elements, exp2, total, where
+
+Problem = AttentionBackward | PackedBackward
 
 
 def claim_rows(O: Tensor, dO: Tensor, LSE: Tensor, L: Tensor, Delta: Tensor) -> None:  # noqa: E741 reason: its name
     """Delta[b, h, q] = dO[b, h, q] . O[b, h, q] and L[b, h, q] = LSE[b, h, q] / ln(2) of S queries, 0 of others."""
-    (_, _, queries, depth), o, d_o, lse = O.shape, elements(O), elements(dO), elements(LSE)
+    o, d_o, lse = elements(O), elements(dO), elements(LSE)
+    if is_packed(O):
+        rows, _, width = O.shape
+
+        def of_packed(h: Int, q: Int) -> Value:
+            return where(q < rows, total(lambda e: o(q, h, e) * d_o(q, h, e), over=width), 0)
+
+        assert_equals(Delta, of_packed)
+        assert_equals(L, lambda h, q: where(q < rows, lse(h, q) * LOG2_E, 0))
+        return
+    _, _, queries, depth = O.shape
 
     def products(b: Int, h: Int, q: Int) -> Value:
         return where(q < queries, total(lambda e: o(b, h, q, e) * d_o(b, h, q, e), over=depth), 0)
@@ -17,53 +30,57 @@ def claim_rows(O: Tensor, dO: Tensor, LSE: Tensor, L: Tensor, Delta: Tensor) -> 
     assert_equals(L, lambda b, h, q: where(q < queries, lse(b, h, q) * LOG2_E, 0))
 
 
-def claim_keys(problem: AttentionBackward, dK: Tensor | None, dV: Tensor | None) -> None:
+def is_packed(O: Tensor) -> bool:  # noqa: E741 reason: as above
+    """Whether an output is of packed sequences, (rows, heads, elements), and not (batch, heads, rows, elements)."""
+    return len(O.shape) == 3
+
+
+def claim_keys(problem: Problem, dK: Tensor | None, dV: Tensor | None) -> None:
     """The gradients of keys and values, of those that are given, are the sums that `AttentionBackward` states."""
-    over, group = (problem.group, problem.Q.shape[2]), problem.group
+    group = problem.group
 
     def of_values(b: Int, g: Int, t: Int, e: Int) -> Value:
         def from_query(j: Int, q: Int) -> Value:
-            h = g * group + j
-            return _weight(problem, (b, h, g), q, t) * elements(problem.dO)(b, h, q, e)
+            of = problem.elements(b, g * group + j, g)
+            return _weight(problem, b, of, q, t) * of.do(q, e)
 
-        return total(from_query, over=over)
+        return total(from_query, over=(group, problem.seen(b).queries))
 
     def of_keys(b: Int, g: Int, t: Int, d: Int) -> Value:
         def from_query(j: Int, q: Int) -> Value:
-            h = g * group + j
-            return _change(problem, (b, h, g), q, t) * elements(problem.Q)(b, h, q, d)
+            of = problem.elements(b, g * group + j, g)
+            return _change(problem, b, of, q, t) * of.q(q, d)
 
+        over = group, problem.seen(b).queries
         return total(from_query, over=over) * (elements(problem.scale)(0) * LN_2)
 
     if dV is not None:
-        assert_equals(dV, of_values)
+        problem.claim_keys(dV, of_values)
     if dK is not None:
-        assert_equals(dK, of_keys)
+        problem.claim_keys(dK, of_keys)
 
 
-def claim_queries(problem: AttentionBackward, dQ: Tensor) -> None:
+def claim_queries(problem: Problem, dQ: Tensor) -> None:
     """The gradients of queries are the sums that `AttentionBackward` states."""
 
     def of_queries(b: Int, h: Int, q: Int, d: Int) -> Value:
-        g = h // problem.group
+        of = problem.elements(b, h, h // problem.group)
 
         def from_key(t: Int) -> Value:
-            return _change(problem, (b, h, g), q, t) * elements(problem.K)(b, g, t, d)
+            return _change(problem, b, of, q, t) * of.k(t, d)
 
-        return total(from_key, over=problem.K.shape[2]) * (elements(problem.scale)(0) * LN_2)
+        return total(from_key, over=problem.seen(b).keys) * (elements(problem.scale)(0) * LN_2)
 
-    assert_equals(dQ, of_queries)
-
-
-def _weight(of: AttentionBackward, at: Place, q: Int, t: Int) -> Value:
-    """P. at: batch, head of queries, and its group."""
-    (b, h, g), queries, keys, scale, logarithms = at, *map(elements, (of.Q, of.K, of.scale, of.L))
-    score = total(lambda d: keys(b, g, t, d) * queries(b, h, q, d), over=of.Q.shape[3])
-    return where(of.sees(q, t), exp2(score * scale(0) - logarithms(b, h, q)), 0)
+    problem.claim_queries(dQ, of_queries)
 
 
-def _change(of: AttentionBackward, at: Place, q: Int, t: Int) -> Value:
-    """dS."""
-    (b, h, g), values, gradients, products = at, *map(elements, (of.V, of.dO, of.Delta))
-    product = total(lambda e: values(b, g, t, e) * gradients(b, h, q, e), over=of.Q.shape[3])
-    return _weight(of, at, q, t) * (product - products(b, h, q))
+def _weight(problem: Problem, b: Int, of: Elements, q: Int, t: Int) -> Value:
+    """P of one head of sequence b."""
+    score = total(lambda d: of.k(t, d) * of.q(q, d), over=problem.Q.shape[-1])
+    return where(problem.seen(b).sees(q, t), exp2(score * elements(problem.scale)(0) - of.sums(q)), 0)
+
+
+def _change(problem: Problem, b: Int, of: Elements, q: Int, t: Int) -> Value:
+    """dS of one head of sequence b."""
+    product = total(lambda e: of.v(t, e) * of.do(q, e), over=problem.Q.shape[-1])
+    return _weight(problem, b, of, q, t) * (product - of.delta(q))

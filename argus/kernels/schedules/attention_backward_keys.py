@@ -10,8 +10,8 @@ from typing import Literal
 
 from attrs import frozen
 
-from argus.kernels.schedules.attention_backward import LN_2, ROWS, AttentionBackward, Place, by_heads, by_tiles
-from argus.kernels.schedules.attention_backward_formulas import claim_keys
+from argus.kernels.schedules.attention_backward import LN_2, ROWS, Place, SeenBlocks, by_heads, by_tiles
+from argus.kernels.schedules.attention_backward_formulas import Problem, claim_keys
 from argus.kernels.schedules.stored_rows import BOX, store_rows
 from argus.language import (
     DType,
@@ -28,8 +28,10 @@ from argus.language import (
     exp2,
     f32,
     fma,
+    ld_global_b32,
     load,
     loop,
+    maximum,
     mma,
     persistent,
     registers,
@@ -85,56 +87,67 @@ class _Rings:
     do: Ring
 
 
-def backward_keys(problem: AttentionBackward, dK: Tensor | None, dV: Tensor | None, cfg: BackwardKeys) -> None:
+def backward_keys(problem: Problem, dK: Tensor | None, dV: Tensor | None, cfg: BackwardKeys) -> None:
     """The gradients of keys and values, or of one of them."""
-    (batch, groups, keys, depth), kind, bm, bn = problem.K.shape, problem.K.dtype, cfg.bm, cfg.bn
-    width, counts = int(depth), (ceil_div(keys, bn), groups, batch)
-    assume(batch * groups * counts[0] < 1 << 24, problem.group * ceil_div(problem.Q.shape[2], bm) < 1 << 24)
+    kind, bm, bn, width = problem.K.dtype, cfg.bm, cfg.bn, int(problem.K.shape[-1])
+    counts = problem.key_tiles(bn)
+    number, groups, batch = counts
+    assume(batch * groups * number < 1 << 24, problem.group * ceil_div(problem.most_queries, bm) < 1 << 24)
     held = {name: shared(kind, (bn, width), swizzle=128) for name in ("k", *(("v",) if cfg.keys else ()))}
-    delta = {"delta": shared(f32, (1, bm))} if cfg.keys else {}
+    numbers = () if problem.packed else ("sums", *(("delta",) if cfg.keys else ()))
+    sums, delta = ({name: shared(f32, (1, bm)) for name in numbers if name == wanted} for wanted in ("sums", "delta"))
     rings = _Rings(
         Ring(1, **held),
-        Ring(cfg.stages, q=shared(kind, (bm, width), swizzle=128), sums=shared(f32, (1, bm))),
+        Ring(cfg.stages, q=shared(kind, (bm, width), swizzle=128), **sums),
         Ring(cfg.stages, do=shared(kind, (bm, width), swizzle=128), **delta),
     )
-    boxes = shared(kind, (cfg.warpgroups, 1, ROWS, BOX), swizzle=128)
+    boxes = None if problem.packed else shared(kind, (cfg.warpgroups, 1, ROWS, BOX), swizzle=128)
     order = by_tiles if problem.causal and not cfg.heads else by_heads
     tiles = persistent(counts, order=order, zigzag=problem.causal)
     with role("load", warpgroup(0).elected, registers=24):
         for n, g, b in tiles:
-            _load_tile(problem, cfg, rings, (b, g, n))
+            with problem.where_keys(b, n * bn):
+                _load_tile(problem, cfg, rings, (b, g, n))
     with role("math", warpgroups(1, 2), registers=240) as wg:
         own = _Warpgroup.of(problem, cfg, rings, wg)
         for n, g, b in tiles:
-            own.tile((b, g, n), (dK, dV), boxes[wg])
-        with elected():
-            bulk.wait(0)
+            with problem.where_keys(b, n * bn):
+                own.tile((b, g, n), (dK, dV), None if boxes is None else boxes[wg])
+        if boxes is not None:
+            with elected():
+                bulk.wait(0)
     claim_keys(problem, dK, dV)
 
 
-def _load_tile(problem: AttentionBackward, cfg: BackwardKeys, rings: _Rings, at: Place) -> None:
+def _load_tile(problem: Problem, cfg: BackwardKeys, rings: _Rings, at: Place) -> None:
     """Load K and V, then the blocks of queries of all heads of the group."""
-    (b, g, n), width, bm = at, int(problem.Q.shape[3]), cfg.bm
+    (b, g, n), width, bm = at, int(problem.Q.shape[-1]), cfg.bm
     with rings.held.fill() as slot:
-        copy(problem.K[b, g].tile((cfg.bn, width), (n, 0)), slot.k, via=tma, edge=0)
+        copy(problem.of_key_head(problem.K, b, g).tile((cfg.bn, width), (n, 0)), slot.k, via=tma, edge=0)
         if cfg.keys:
-            copy(problem.V[b, g].tile((cfg.bn, width), (n, 0)), slot.v, via=tma, edge=0)
-    first, count = problem.query_blocks(n * cfg.bn, bm)
+            copy(problem.of_key_head(problem.V, b, g).tile((cfg.bn, width), (n, 0)), slot.v, via=tma, edge=0)
+    first, count = problem.seen(b).query_blocks(n * cfg.bn, bm)
+    each = maximum(1, count) if problem.packed else count  # a divisor; a sequence may have no queries
     for i in loop(problem.group * count):
-        h, m = g * problem.group + i // count, first + i % count
+        h, m = g * problem.group + i // each, first + i % each
         with rings.q.fill() as slot:
-            copy(problem.Q[b, h].tile((bm, width), (m, 0)), slot.q, via=tma, edge=0)
-            copy(problem.L[b].tile((1, bm), (h, m)), slot.sums, via=tma, edge=0)
+            copy(problem.of_query_head(problem.Q, b, h).tile((bm, width), (m, 0)), slot.q, via=tma, edge=0)
+            if not problem.packed:
+                copy(problem.L[b].tile((1, bm), (h, m)), slot.sums, via=tma, edge=0)
         with rings.do.fill() as slot:
-            copy(problem.dO[b, h].tile((bm, width), (m, 0)), slot.do, via=tma, edge=0)
-            if cfg.keys:
+            copy(problem.of_query_head(problem.dO, b, h).tile((bm, width), (m, 0)), slot.do, via=tma, edge=0)
+            if cfg.keys and not problem.packed:
                 copy(problem.Delta[b].tile((1, bm), (h, m)), slot.delta, via=tma, edge=0)
 
 
 @frozen
 class _Tile:
-    """What a warpgroup needs of its tile: its first key, keys and values, and the scale for each row."""
+    """What a warpgroup needs of its tile: what is seen, its first key, keys and values, and the scale for each row.
 
+    clear: the first block of queries that all see all of its keys.
+    """
+
+    seen: SeenBlocks
     key0: Int
     clear: Int
     k: Tensor
@@ -163,7 +176,7 @@ class _Sums:
 class _Warpgroup:
     """The registers of a warpgroup: scores, dO . V, and the gradients."""
 
-    problem: AttentionBackward
+    problem: Problem
     cfg: BackwardKeys
     rings: _Rings
     number: Int
@@ -175,18 +188,18 @@ class _Warpgroup:
     of_values: _Sums | None
 
     @classmethod
-    def of(cls, problem: AttentionBackward, cfg: BackwardKeys, rings: _Rings, number: Int) -> _Warpgroup:
-        kind, width = problem.Q.dtype, int(problem.Q.shape[3])
+    def of(cls, problem: Problem, cfg: BackwardKeys, rings: _Rings, number: Int) -> _Warpgroup:
+        kind, width = problem.Q.dtype, int(problem.Q.shape[-1])
         inner, outer = wgmma(kind, n=cfg.bm), wgmma(kind, n=width, a="registers", b_major="n")
         scores = registers(f32, inner.C)
         products = registers(f32, inner.C) if cfg.keys else None
         of_keys, of_values = (_Sums.of(outer, kind, cfg.bm) if each else None for each in (cfg.keys, cfg.values))
         return cls(problem, cfg, rings, number, inner, outer, scores, products, of_keys, of_values)
 
-    def tile(self, at: Place, gradients: tuple[Tensor | None, Tensor | None], boxes: Tensor) -> None:
+    def tile(self, at: Place, gradients: tuple[Tensor | None, Tensor | None], boxes: Tensor | None) -> None:
         """Compute and store the gradients of 64 keys and their values."""
         problem, cfg, (b, g, n), (dK, dV) = self.problem, self.cfg, at, gradients
-        width, rows = int(problem.Q.shape[3]), cfg.warpgroups * n + self.number
+        width, rows = int(problem.Q.shape[-1]), cfg.warpgroups * n + self.number
         c = load(problem.scale.gather((ROWS,), lambda _: (0,)), self.inner.C.axis(0))
         for sums in (self.of_keys, self.of_values):
             if sums is not None:
@@ -194,29 +207,34 @@ class _Warpgroup:
         held = self.rings.held.wait()
         k = held.k.tile((ROWS, width), (self.number, 0))
         v = held.v.tile((ROWS, width), (self.number, 0)) if cfg.keys else None
-        clear = problem.clear_queries(n * cfg.bn, cfg.bn, cfg.bm)
-        own = _Tile(n * cfg.bn + ROWS * self.number, clear, k, v, c)
-        first, count = problem.query_blocks(n * cfg.bn, cfg.bm)
+        seen = problem.seen(b)
+        own = _Tile(seen, n * cfg.bn + ROWS * self.number, seen.clear_queries(n * cfg.bn, cfg.bn, cfg.bm), k, v, c)
+        first, count = seen.query_blocks(n * cfg.bn, cfg.bm)
+        each = maximum(1, count) if problem.packed else count
         for i in loop(problem.group * count):
-            self._step(own, first + i % count)
+            self._step(own, (b, g * problem.group + i // each, first + i % each))
         self.rings.held.release()
         if self.of_values is not None and dV is not None:
-            store_rows(self.of_values.total, dV[b, g].tile((ROWS, width), (rows, 0)), boxes)
+            store_rows(self.of_values.total, problem.stored_keys(dV, b, g).tile((ROWS, width), (rows, 0)), boxes)
         if self.of_keys is not None and dK is not None:
-            store_rows(self.of_keys.total * (c * LN_2), dK[b, g].tile((ROWS, width), (rows, 0)), boxes)
+            store_rows(
+                self.of_keys.total * (c * LN_2), problem.stored_keys(dK, b, g).tile((ROWS, width), (rows, 0)), boxes
+            )
 
-    def _step(self, own: _Tile, m: Int) -> None:
-        """Add what block m of queries contributes."""
-        columns = self.inner.C.axis(1)
+    def _step(self, own: _Tile, at: Place) -> None:
+        """Add what a block of queries contributes."""
+        numbers = self._numbers(at) if self.problem.packed else None
         q = self.rings.q.wait()
         mma(self.inner, self.scores, own.k, q.q, init=True)
         do = self.rings.do.wait()
         if self.products is not None and own.v is not None:
             mma(self.inner, self.products, own.v, do.do, init=True)
-        sums = load(q.sums[0], columns)
-        delta = None if self.products is None else load(do.delta[0], columns)
+        if numbers is None:
+            columns = self.inner.C.axis(1)
+            numbers = load(q.sums[0], columns), None if self.products is None else load(do.delta[0], columns)
+        sums, delta = numbers
         wgmma.wait(0 if self.products is None else 1)
-        weights = self._weights(own, m, sums)
+        weights = self._weights(own, at[2], sums)
         if self.of_values is not None:
             self.of_values.add(self.outer, weights, do.do)
         if self.products is not None and self.of_keys is not None and delta is not None:
@@ -226,12 +244,26 @@ class _Warpgroup:
         self.rings.do.release()
         self.rings.q.release()
 
+    def _numbers(self, at: Place) -> tuple[Fragment, Fragment | None]:
+        """L and Delta of a block of queries, from global memory: its first row is anywhere, unlike that of a box."""
+        (b, h, m), columns = at, self.inner.C.axis(1)
+
+        def of(tensor: Tensor) -> Fragment:
+            return load(
+                self.problem.of_query_head(tensor, b, h).tile((self.cfg.bm,), (m,)), columns, via=ld_global_b32, edge=0
+            )
+
+        return of(self.problem.L), None if self.products is None else of(self.problem.Delta)
+
     def _weights(self, own: _Tile, m: Int, sums: Fragment) -> Fragment:
         """The weights of block m of queries, in place of their scores."""
         weights = self.scores
         weights[:] = exp2(fma(weights, own.scale, -sums))
-        if self.problem.causal:
+        t, r = weights.index
+        q, key = m * self.cfg.bm + r, own.key0 + t
+        if self.problem.packed:  # what follows the sequence's queries is of other sequences
+            weights[:] = where(own.seen.sees(q, key) & (q < own.seen.queries), weights, 0.0)
+        elif self.problem.causal:
             with when(m < own.clear):
-                t, r = weights.index
-                weights[:] = where(self.problem.sees(m * self.cfg.bm + r, own.key0 + t), weights, 0.0)
+                weights[:] = where(own.seen.sees(q, key), weights, 0.0)
         return weights

@@ -263,11 +263,7 @@ class _Warpgroup:
         head.complete(z, own.row0)
         rows = cfg.warpgroups * i + self.number
         copy(state.lse(z), head.LSE.tile((_ROWS,), (rows,)), edge=0)
-        out, target = self.out * of_values(problem, b, h, _ROWS, z), head.O.tile((_ROWS, width), (rows, 0))
-        if boxes is None:
-            copy(out.to(target.dtype), target, edge=0)
-        else:
-            store_rows(out, target, boxes)
+        store_rows(self.out * of_values(problem, b, h, _ROWS, z), head.O.tile((_ROWS, width), (rows, 0)), boxes)
 
     def _step(self, own: _Tile, n: Int, *, masked: bool) -> None:
         """The scores of block n, while the values of block n + 1 are summed."""

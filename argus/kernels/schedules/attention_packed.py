@@ -58,11 +58,11 @@ class PackedAttention:
 
     def where_rows(self, b: Int, first: Int) -> AbstractContextManager[None]:
         """The body for tiles that hold a query of the sequence. first: the tile's first one."""
-        return when(first < scalar(self.starts_q[b + 1]) - scalar(self.starts_q[b]))
+        return where_below(self.starts_q, b, first)
 
     def head(self, b: Int, h: Int) -> Head:
         """Head h of sequence b."""
-        g, (q, q_end), (k, k_end) = h // self.group, _ends(self.starts_q, b), _ends(self.starts_k, b)
+        g, (q, q_end), (k, k_end) = h // self.group, ends_of(self.starts_q, b), ends_of(self.starts_k, b)
         return Head(
             self.Q[h].rows(q),
             self.K[g].rows(k),
@@ -80,19 +80,35 @@ class PackedAttention:
         assert_equals(self.LSE, lambda h, q: seen_by(q, h, lambda of, row: of.logarithm(row)))
 
     def _of_row(self, q: Int, h: Int, of: Callable[[Formulas, Int], Any]) -> Any:  # noqa: ANN401 reason: in a formula
-        """A formula of the sequence that holds a row: the total over sequences of which only that one counts."""
+        """A formula of the sequence that holds a row."""
 
-        def one(b: Int) -> Any:  # noqa: ANN401 reason: as above
-            (first, end), (k, k_end) = _ends(self.starts_q, b), _ends(self.starts_k, b)
+        def one(b: Int, row: Int) -> Any:  # noqa: ANN401 reason: as above
+            (first, end), (k, k_end) = ends_of(self.starts_q, b), ends_of(self.starts_k, b)
             seen = Seen(end - first, k_end - k, self.causal, masked_rows=True)
-            return of(Formulas(self, (h,), (h // self.group,), seen, (first, k)), q - first)
+            return of(Formulas(self, (h,), (h // self.group,), seen, (first, k)), row)
 
-        def holds(b: Int) -> Bool:
-            first, end = _ends(self.starts_q, b)
-            return (first <= q) & (q < end)
-
-        return total(one, over=self.sequences, where=holds)
+        return of_row(self.starts_q, self.sequences, q, one)
 
 
-def _ends(starts: Tensor, b: Int) -> tuple[Int, Int]:
+def ends_of(starts: Tensor, b: Int) -> tuple[Int, Int]:
+    """The first row of a sequence, and the end of its rows."""
     return scalar(starts[b]), scalar(starts[b + 1])
+
+
+def where_below(starts: Tensor, b: Int, first: Int) -> AbstractContextManager[None]:
+    """The body for tiles that hold a row of the sequence. first: the tile's first one."""
+    start, end = ends_of(starts, b)
+    return when(first < end - start)
+
+
+def of_row(starts: Tensor, sequences: Int, row: Int, of: Callable[[Int, Int], Any]) -> Any:  # noqa: ANN401 reason: in a formula
+    """A formula of the sequence that holds a row: the total over sequences of which only that one counts.
+
+    of: the formula, as a function of the sequence and the row within it.
+    """
+
+    def holds(b: Int) -> Bool:
+        first, end = ends_of(starts, b)
+        return (first <= row) & (row < end)
+
+    return total(lambda b: of(b, row - ends_of(starts, b)[0]), over=sequences, where=holds)

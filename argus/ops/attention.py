@@ -16,7 +16,7 @@ from argus.kernels.windowed_attention import FAMILIES as WINDOWED_KERNELS
 from argus.kernels.windowed_attention import choose as choose_windowed
 from argus.language import bf16, f16
 from argus.ops.attention_fp8 import Descale, attention_fp8
-from argus.ops.attention_gradient import Gradient, is_wanted, with_gradient
+from argus.ops.attention_gradient import Backward, Gradient, gradients, is_wanted, with_gradient
 from argus.ops.attention_options import E4M3, TYPES, Window, check_operand, ends, factors, refuse, seen
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
 from argus.ops.operands import Tensor
@@ -128,7 +128,8 @@ def attention(
             refuse("a window and a soft cap have no gradient", "use `torch.no_grad()` or `.detach()`")
         again = partial(attention, causal=mask, scale=scale, return_lse=True, unproved=unproved)
         number = partial(_factor, wanted.factors[0], q.device.index)
-        out, lse = with_gradient(Gradient(again, number, mask, unproved), q, k, v)
+        how = Gradient(again, partial(gradients, Backward(number, mask, unproved)))
+        out, lse = with_gradient(how, q, k, v)
     else:
         out, lse = _launched(q, k, v, wanted, key)
     return (out, lse) if return_lse else out

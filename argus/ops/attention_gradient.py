@@ -28,17 +28,25 @@ _NAMES = ("Q", "K", "V", "O", "dO", "LSE", "scale", "dQ", "dK", "dV")
 
 @frozen
 class Gradient:
-    """How attention is computed, and so its gradient.
+    """How attention is computed, and its gradient.
 
-    forward: (q, k, v) to the output and the log-sum-exp. scale: log2(e) times that of the scores, as a tensor of one
-    number. solver: by which the gradient's kernels are verified, in whatever thread autograd computes it.
+    forward: (q, k, v) and what else is given, such as offsets, to the output and the log-sum-exp. backward: (q, k, v,
+    the output, its gradient, the log-sum-exp) and what else is given to the gradients of q, k and v. solver: by which
+    the gradient's kernels are verified, in whatever thread autograd computes it.
     """
 
-    forward: Callable[[Any, Any, Any], tuple[Any, Any]]
+    forward: Callable[..., tuple[Any, Any]]
+    backward: Callable[[Sequence[Any]], tuple[Any, Any, Any]]
+    solver: Solver = field(factory=partial(resolve, None))
+
+
+@frozen
+class Backward:
+    """How the gradient of dense attention is computed. scale: log2(e) times that of the scores, of one number."""
+
     scale: Callable[[], Any]
     causal: bool
     unproved: Unproved
-    solver: Solver = field(factory=partial(resolve, None))
 
 
 def is_wanted(*operands: Any) -> bool:  # noqa: ANN401 reason: torch's
@@ -46,9 +54,9 @@ def is_wanted(*operands: Any) -> bool:  # noqa: ANN401 reason: torch's
     return any(each.requires_grad for each in operands) and torch().is_grad_enabled()
 
 
-def with_gradient(how: Gradient, q: Any, k: Any, v: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: torch's
-    """The output and the log-sum-exp; the output has a gradient, the log-sum-exp none."""
-    return _function().apply(q, k, v, how)
+def with_gradient(how: Gradient, q: Any, k: Any, v: Any, *more: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: torch's
+    """The output and the log-sum-exp; the output has a gradient, the log-sum-exp none. more: tensors without one."""
+    return _function().apply(q, k, v, how, *more)
 
 
 @cache
@@ -63,21 +71,21 @@ def _once(backward: Callable[..., Any]) -> Callable[..., Any]:
     return torch().autograd.function.once_differentiable(backward)
 
 
-def _forward(context: Any, q: Any, k: Any, v: Any, how: Gradient) -> tuple[Any, Any]:  # noqa: ANN401 reason: torch's
-    out, lse = how.forward(q.detach(), k.detach(), v.detach())
-    context.save_for_backward(q, k, v, out, lse)
+def _forward(context: Any, q: Any, k: Any, v: Any, how: Gradient, *more: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: torch's
+    out, lse = how.forward(q.detach(), k.detach(), v.detach(), *more)
+    context.save_for_backward(q, k, v, out, lse, *more)
     context.how = how
     context.mark_non_differentiable(lse)
     return out, lse
 
 
 def _backward(context: Any, given: Any, _of_lse: Any) -> tuple[Any, ...]:  # noqa: ANN401 reason: torch's
-    q, k, v, out, lse = context.saved_tensors
+    q, k, v, out, lse, *more = context.saved_tensors
     with use_solver(context.how.solver):
-        return *gradients(context.how, (q, k, v, out, given, lse)), None
+        return *context.how.backward((q, k, v, out, given, lse, *more)), None, *(None for _ in more)
 
 
-def gradients(how: Gradient, tensors: Sequence[Any]) -> tuple[Any, Any, Any]:
+def gradients(how: Backward, tensors: Sequence[Any]) -> tuple[Any, Any, Any]:
     """The gradients of q, k and v, each row-major, from (q, k, v, out, the gradient of out, lse).
 
     Sums are made in fp32 and in a fixed order: equal operands have equal gradients, to the bit. Raises ArgusError like
@@ -93,7 +101,7 @@ def gradients(how: Gradient, tensors: Sequence[Any]) -> tuple[Any, Any, Any]:
     sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
     candidate = Candidate(f"{program.name}_{width}_{q.dtype}", config, partial(_traced, program, config))
     plan = Plan(results, sizes, (candidate,), _named, ("Q", "K", "V"))
-    found, _ = launch(plan, (q, k, v, out, _rows(given), lse, how.scale()), how.unproved)
+    found, _ = launch(plan, (q, k, v, out, dense_rows(given), lse, how.scale()), how.unproved)
     return found
 
 
@@ -101,7 +109,7 @@ def _config(keys: int, *, causal: bool) -> str:
     return "full" if not causal else "causal" if keys > _SHORT else "causal_short"
 
 
-def _rows(given: Any) -> Any:  # noqa: ANN401 reason: torch's
+def dense_rows(given: Any) -> Any:  # noqa: ANN401 reason: torch's
     """A gradient row-major and aligned, as autograd may pass any strides."""
     dense = given.contiguous()
     return dense.clone() if dense.data_ptr() % 16 else dense

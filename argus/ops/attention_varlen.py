@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache, partial
 from math import inf
-from typing import Literal, Protocol, Self, overload
+from typing import Any, Literal, Protocol, Self, TypeGuard, overload
 
 from argus.core.dsl.kernel import Template
 from argus.kernels.packed_attention import FAMILIES as KERNELS
 from argus.language import bf16, f16
+from argus.ops.attention_gradient import Gradient, is_wanted, with_gradient
 from argus.ops.attention_options import check_operand, factors, refuse
+from argus.ops.attention_varlen_gradient import PackedBackward
 from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
 from argus.ops.operands import Tensor
 from argus.runtime.gpu.guards import Promises
@@ -37,6 +39,7 @@ def attention_varlen(
     cu_seqlens_k: Rows,
     *,
     max_seqlen_q: int,
+    max_seqlen_k: int | None = None,
     causal: bool = False,
     scale: float | None = None,
     return_lse: Literal[False] = False,
@@ -52,6 +55,7 @@ def attention_varlen(
     cu_seqlens_k: Rows,
     *,
     max_seqlen_q: int,
+    max_seqlen_k: int | None = None,
     causal: bool = False,
     scale: float | None = None,
     return_lse: Literal[True],
@@ -66,6 +70,7 @@ def attention_varlen(
     cu_seqlens_k: Rows,
     *,
     max_seqlen_q: int,
+    max_seqlen_k: int | None = None,
     causal: bool = False,
     scale: float | None = None,
     return_lse: bool = False,
@@ -78,12 +83,16 @@ def attention_varlen(
     or all in f16; D of 64 or 128; strides that are multiples of 8 elements, with D contiguous. Sequence b has the rows
     cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of q, and likewise of k and v; both are int32, of one element more than
     there are sequences, from 0 to S and to T. No sequence has more than max_seqlen_q queries. Sequences may be empty.
-    The result is row-major, (S, H, D).
+    The result is row-major, (S, H, D). It has a gradient, whose sums are made in a fixed order; the log-sum-exp has
+    none.
 
     causal: query s of a sequence sees its keys t <= s + T_b - S_b, the last query all. Where a query sees no key the
     result is 0 and the log-sum-exp -inf. scale, return_lse (here (H, S)) and unproved: as for `argus.attention`. What
-    rows of v hold beyond a sequence's own, up to 127 of them, has to be finite: it is multiplied by 0. There is no
-    gradient.
+    rows hold beyond a sequence's own, up to 127 of them, has to be finite, of v, and for a gradient of all operands
+    and of the gradient of the result: it is multiplied by 0.
+
+    max_seqlen_k: no sequence has more keys; for the gradient alone, which takes time for each 128 keys of the longest
+    sequence. By default max_seqlen_q, if one tensor gives the offsets of both, else T.
 
     promises: how offsets are checked before they are used. "stop": on the GPU, ahead of the launch; wrong ones end the
     CUDA context, as an index out of bounds does in torch, and the next call raises E402. "fetch": on the host, which
@@ -97,8 +106,17 @@ def attention_varlen(
             that the kernel's proof assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E303
             without a compiler.
     """
-    _check(q, k, v, (cu_seqlens_q, cu_seqlens_k), max_seqlen_q)
+    _check(q, k, v, (cu_seqlens_q, cu_seqlens_k), (max_seqlen_q, max_seqlen_k))
     (factor,) = factors(scale, None, q.shape[2])
+    if is_wanted(q, k, v):
+        options: dict[str, Any] = {"causal": causal, "scale": scale, "promises": promises, "unproved": unproved}
+        again: Any = partial(attention_varlen, max_seqlen_q=max_seqlen_q, return_lse=True, **options)
+        same = cu_seqlens_k is cu_seqlens_q
+        longest_k = max_seqlen_k if max_seqlen_k is not None else max_seqlen_q if same else max(1, k.shape[0])
+        number = partial(_factor, factor, q.device.index)
+        backward = PackedBackward((max_seqlen_q, longest_k), number, causal, promises, unproved)
+        out, lse = with_gradient(Gradient(again, backward.gradients), q, k, v, cu_seqlens_q, cu_seqlens_k)
+        return (out, lse) if return_lse else out
     (rows, heads, width), (keys, groups, _), count = q.shape, k.shape, cu_seqlens_q.shape[0]
     results = (((rows, heads, width), q.dtype), ((heads, rows), torch().float32))
     if 0 in (rows, heads, keys):
@@ -133,11 +151,9 @@ def _factor(factor: float, device: int) -> Rows:
 # -- operands ------------------------------------------------------------------------------------------------
 
 
-def _check(q: Rows, k: Rows, v: Rows, offsets: tuple[Rows, Rows], longest: int) -> None:
+def _check(q: Rows, k: Rows, v: Rows, offsets: tuple[Rows, Rows], longest: tuple[int, int | None]) -> None:
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         check_operand(name, tensor, q, ("rows", "heads", "head dimension"))
-        if tensor.requires_grad and torch().is_grad_enabled():
-            refuse(f"`{name}` requires a gradient, which this kernel lacks", "use `torch.no_grad()` or `.detach()`")
     if tuple(k.shape) != tuple(v.shape):
         refuse(
             f"`k` is {tuple(k.shape)} and `v` {tuple(v.shape)}, expected equal shapes", "pass keys with their values"
@@ -153,11 +169,12 @@ def _check(q: Rows, k: Rows, v: Rows, offsets: tuple[Rows, Rows], longest: int) 
     counts = offsets[0].shape[0], offsets[1].shape[0]
     if counts[0] != counts[1]:
         refuse(f"{counts[0]} offsets of queries and {counts[1]} of keys", "pass one more than there are sequences")
-    if not _is_number(longest) or longest < 1:
-        refuse(f"`max_seqlen_q` is {longest!r}, expected a number from 1 on", "pass that of the longest sequence")
+    for name, most in zip(("max_seqlen_q", "max_seqlen_k"), longest, strict=True):
+        if not (most is None and name == "max_seqlen_k") and (not _is_number(most) or most < 1):
+            refuse(f"`{name}` is {most!r}, expected a number from 1 on", "pass that of the longest sequence")
 
 
-def _is_number(given: object) -> bool:
+def _is_number(given: object) -> TypeGuard[int]:
     return isinstance(given, int) and not isinstance(given, bool)
 
 

@@ -155,12 +155,8 @@ def _to_lds(group: Group, wave: Wave, instruction: Instruction, words: Array) ->
     _issue(wave, instruction, (touch,))
 
 
-def _load_lds(size: int, finish: Finish) -> Run:
-    def run(group: Group, wave: Wave, instruction: Instruction) -> None:
-        words = _loaded(group, wave, instruction, size, buffer=False)
-        _to_lds(group, wave, instruction, finish(words, words))
-
-    return run
+def _load_lds(group: Group, wave: Wave, instruction: Instruction) -> None:
+    _to_lds(group, wave, instruction, _loaded(group, wave, instruction, 4, buffer=False))
 
 
 def _store(size: int, shift: int = 0, *, buffer: bool) -> Run:
@@ -263,8 +259,6 @@ _ATOMICS: tuple[tuple[str, int, type[np.generic], Callable[[Array, Array], Array
     ("or", 73, np.uint32, lambda a, b: a | b),
     ("xor", 74, np.uint32, lambda a, b: a ^ b),
     ("add_f32", 77, np.float32, lambda a, b: a + b),
-    ("add_f64", 79, np.float64, lambda a, b: a + b),
-    ("add_x2", 98, np.uint64, lambda a, b: a + b),
 )
 
 
@@ -302,14 +296,5 @@ ROWS: tuple[Row, ...] = (
     *_rows("buffer", "MUBUF", buffer=True),
     act("buffer_wbl2", "MUBUF", 40, "=", _nothing),
     act("buffer_inv", "MUBUF", 41, "=", _nothing),
-    *(
-        act(f"global_load_lds_{name}", "GLOBAL", number, "= u64 m0", _load_lds(size, finish))
-        for name, number, size, finish in (
-            ("ubyte", 38, 1, _plain),
-            ("sbyte", 39, 1, _extended(np.int8)),
-            ("ushort", 40, 2, _plain),
-            ("sshort", 41, 2, _extended(np.int16)),
-            ("dword", 42, 4, _plain),
-        )
-    ),
+    act("global_load_lds_dword", "GLOBAL", 42, "= u64 m0", _load_lds),
 )

@@ -48,6 +48,16 @@ def _one_fused(a: float, b: float, c: float) -> float:
     return float(exact) if exact else a * b + c
 
 
+def largest(a: Array, b: Array) -> Array:
+    """The larger one, +0 of two zeros; the other of a NaN."""
+    return np.where(a == b, np.where(np.signbit(a), b, a), np.fmax(a, b))
+
+
+def least(a: Array, b: Array) -> Array:
+    """The smaller one, -0 of two zeros; the other of a NaN."""
+    return np.where(a == b, np.where(np.signbit(a), a, b), np.fmin(a, b))
+
+
 def flushed(value: Array) -> Array:
     """Subnormals as zeros of their sign."""
     return np.where(np.abs(value) < np.finfo(F32).tiny, np.copysign(F32(0), value), value)
@@ -89,7 +99,11 @@ def subnormal(value: Array) -> Array:
 
 
 def division_scale(a: Array, denominator: Array, numerator: Array) -> tuple[Array, Array]:
-    """`v_div_scale_f32`: scales an operand of a division so that no step under- or overflows; whether to undo it."""
+    """`v_div_scale_f32`: scales an operand of a division so that no step under- or overflows; whether to undo it.
+
+    The ISA tests 1 / denominator for a subnormal of f64, which that of an f32 never is. A subnormal of f32 is meant,
+    and a large denominator is scaled down: only so is the quotient right, and `division_steps` undoes it.
+    """
     a, denominator, numerator = np.broadcast_arrays(a, denominator, numerator)
     up, down = scaled(a, 64), scaled(a, -64)
     inverse = 1.0 / denominator.astype(F64)
@@ -113,7 +127,7 @@ def division_scale(a: Array, denominator: Array, numerator: Array) -> tuple[Arra
             np.full_like(a, np.nan),
             np.where(of_denominator, up, a),
             up,
-            np.where(of_denominator, up, a),
+            np.where(of_denominator, down, a),
             down,
             np.where(of_numerator, up, a),
             up,
@@ -125,9 +139,13 @@ def division_scale(a: Array, denominator: Array, numerator: Array) -> tuple[Arra
 
 
 def division_steps(a: Array, b: Array, c: Array, undo: Array) -> Array:
-    """`v_div_fmas_f32`."""
+    """`v_div_fmas_f32`: undoes the scale of a quotient, which is large if the denominator was scaled up.
+
+    The ISA prints a factor of 2 ** 32, which undoes none of the scales of `v_div_scale_f32`.
+    """
     found = fused(a, b, c)
-    return np.where(undo, scaled(found, 32), found)
+    undone = np.where(exponent_of(c) > 127, scaled(found, 64), scaled(found, -64))
+    return np.where(undo, undone, found).astype(F32)
 
 
 def division_fixup(quotient: Array, denominator: Array, numerator: Array) -> Array:

@@ -13,12 +13,13 @@ import numpy as np
 from argus.interp.gfx942.rounding import (
     F16,
     F32,
-    F64,
     approximate,
     division_fixup,
     division_scale,
     division_steps,
     fused,
+    largest,
+    least,
     scaled,
     to_integer,
     toward_zero_f16,
@@ -39,9 +40,9 @@ def _one(name: str, number: int, signature: str, run: Formula) -> Row:
 
 def _middle(a: Array, b: Array, c: Array) -> Array:
     """The median; the least, if one is NaN."""
-    ordered = np.fmax(np.fmin(a, b), np.fmin(np.fmax(a, b), c))
+    ordered = largest(least(a, b), least(largest(a, b), c))
     nan = np.isnan(a) | np.isnan(b) | np.isnan(c)
-    return np.where(nan, np.fmin(np.fmin(a, b), c), ordered)
+    return np.where(nan, least(least(a, b), c), ordered)
 
 
 def _fused_low(a: Array, b: Array, c: Array, old: Array) -> Array:
@@ -61,37 +62,8 @@ def _fused_f16(a: Array, b: Array, c: Array) -> Array:
     return fused(a, b, c, F16)
 
 
-def _fraction(a: Array) -> Array:
-    return np.minimum(a - np.floor(a), F32(1 - 2.0**-24)).astype(F32)
-
-
-def _mantissa(a: Array) -> Array:
-    return np.where(np.isfinite(a), np.frexp(a)[0], a).astype(F32)
-
-
-def _exponent(a: Array) -> Array:
-    return np.where(np.isfinite(a), np.frexp(np.where(np.isfinite(a), a, 0))[1], 0).astype(np.int32)
-
-
 def _turns(run: Callable[[Array], Array]) -> Callable[[Array], Array]:
     return approximate(lambda a: run(2 * np.pi * (a - np.trunc(a))))
-
-
-_OF_F16: tuple[tuple[str, int, Callable[[Array], Array]], ...] = (
-    ("rcp", 61, lambda a: 1 / a),
-    ("sqrt", 62, np.sqrt),
-    ("rsq", 63, lambda a: 1 / np.sqrt(a)),
-    ("log", 64, np.log2),
-    ("exp", 65, np.exp2),
-    ("floor", 68, np.floor),
-    ("ceil", 69, np.ceil),
-    ("trunc", 70, np.trunc),
-    ("rndne", 71, np.rint),
-)
-
-
-def _half(run: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return lambda a: run(a.astype(F64)).astype(F16)
 
 
 ROWS: tuple[Row, ...] = (
@@ -101,7 +73,6 @@ ROWS: tuple[Row, ...] = (
     _one("v_cvt_i32_f32", 8, "i32 = f32", lambda a: to_integer(a, np.int32)),
     _one("v_cvt_f16_f32", 10, "f16 = f32", lambda a: a.astype(F16)),
     _one("v_cvt_f32_f16", 11, "f32 = f16", lambda a: a.astype(F32)),
-    _one("v_fract_f32", 27, "f32 = f32", _fraction),
     _one("v_trunc_f32", 28, "f32 = f32", np.trunc),
     _one("v_ceil_f32", 29, "f32 = f32", np.ceil),
     _one("v_rndne_f32", 30, "f32 = f32", np.rint),
@@ -114,27 +85,24 @@ ROWS: tuple[Row, ...] = (
     _one("v_sqrt_f32", 39, "f32 = f32", approximate(np.sqrt)),
     _one("v_sin_f32", 41, "f32 = f32", _turns(np.sin)),
     _one("v_cos_f32", 42, "f32 = f32", _turns(np.cos)),
-    _one("v_frexp_exp_i32_f32", 51, "i32 = f32", _exponent),
-    _one("v_frexp_mant_f32", 52, "f32 = f32", _mantissa),
-    *(_one(f"v_{name}_f16", number, "f16 = f16", _half(run)) for name, number, run in _OF_F16),
     _two("v_add_f32", 1, "f32", lambda a, b: a + b),
     _two("v_sub_f32", 2, "f32", lambda a, b: a - b),
     _two("v_subrev_f32", 3, "f32", lambda a, b: b - a),
     _two("v_mul_f32", 5, "f32", lambda a, b: a * b),
-    _two("v_min_f32", 10, "f32", np.fmin),
-    _two("v_max_f32", 11, "f32", np.fmax),
+    _two("v_min_f32", 10, "f32", least),
+    _two("v_max_f32", 11, "f32", largest),
     row("v_fmamk_f32", "VOP2", 23, "f32 = f32 k f32", fused),
     row("v_fmaak_f32", "VOP2", 24, "f32 = f32 f32 k", fused),
     _two("v_add_f16", 31, "f16", lambda a, b: a + b),
     _two("v_sub_f16", 32, "f16", lambda a, b: a - b),
     _two("v_subrev_f16", 33, "f16", lambda a, b: b - a),
     _two("v_mul_f16", 34, "f16", lambda a, b: a * b),
-    _two("v_max_f16", 45, "f16", np.fmax),
-    _two("v_min_f16", 46, "f16", np.fmin),
+    _two("v_max_f16", 45, "f16", largest),
+    _two("v_min_f16", 46, "f16", least),
     row("v_fmac_f32", "VOP2", 59, "f32 = f32 f32 old", fused),
     row("v_fma_f32", "VOP3", 459, "f32 = f32 f32 f32", fused),
-    row("v_min3_f32", "VOP3", 464, "f32 = f32 f32 f32", lambda a, b, c: np.fmin(np.fmin(a, b), c)),
-    row("v_max3_f32", "VOP3", 467, "f32 = f32 f32 f32", lambda a, b, c: np.fmax(np.fmax(a, b), c)),
+    row("v_min3_f32", "VOP3", 464, "f32 = f32 f32 f32", lambda a, b, c: least(least(a, b), c)),
+    row("v_max3_f32", "VOP3", 467, "f32 = f32 f32 f32", lambda a, b, c: largest(largest(a, b), c)),
     row("v_med3_f32", "VOP3", 470, "f32 = f32 f32 f32", _middle),
     row("v_div_fixup_f32", "VOP3", 478, "f32 = f32 f32 f32", division_fixup),
     row("v_div_scale_f32", "VOP3", 480, "f32 mask = f32 f32 f32", division_scale),
@@ -145,8 +113,8 @@ ROWS: tuple[Row, ...] = (
     row("v_pk_fma_f16", "VOP3P", 14, "v2f16 = v2f16 v2f16 v2f16", _fused_f16),
     row("v_pk_add_f16", "VOP3P", 15, "v2f16 = v2f16 v2f16", lambda a, b: a + b),
     row("v_pk_mul_f16", "VOP3P", 16, "v2f16 = v2f16 v2f16", lambda a, b: a * b),
-    row("v_pk_min_f16", "VOP3P", 17, "v2f16 = v2f16 v2f16", np.fmin),
-    row("v_pk_max_f16", "VOP3P", 18, "v2f16 = v2f16 v2f16", np.fmax),
+    row("v_pk_min_f16", "VOP3P", 17, "v2f16 = v2f16 v2f16", least),
+    row("v_pk_max_f16", "VOP3P", 18, "v2f16 = v2f16 v2f16", largest),
     row("v_fma_mix_f32", "VOP3P", 32, "f32 = mix mix mix", fused),
     row("v_fma_mixlo_f16", "VOP3P", 33, "b32 = mix mix mix old", _fused_low),
     row("v_fma_mixhi_f16", "VOP3P", 34, "b32 = mix mix mix old", _fused_high),

@@ -19,7 +19,7 @@ from argus.emit.hip.toolchain import compile_hip
 from argus.emit.names import file_stem
 from argus.interp.gfx942.code_object import CodeObject, read_code_object
 from argus.interp.gfx942.findings import Finding as MachineFinding
-from argus.interp.gfx942.launch import Executed, Tensor, execute
+from argus.interp.gfx942.launch import LIMIT, Executed, Tensor, execute
 from argus.interp.gfx942.line_table import LineTable, line_table
 from argus.interp.memory.loading import outputs
 from argus.runtime.cpu.launch import Finding, laid_out, strides_of, view_of
@@ -67,16 +67,25 @@ def _sources(text: str) -> list[str]:
 
 
 def run_code(
-    made: MachineCode, kernel: Kernel, sizes: Mapping[str, int], arrays: Mapping[str, Array], seed: int
+    made: MachineCode,
+    kernel: Kernel,
+    sizes: Mapping[str, int],
+    arrays: Mapping[str, Array],
+    seed: int,
+    *,
+    limit: int = LIMIT,
 ) -> tuple[dict[str, Array], Executed]:
-    """Launch a kernel; returns its outputs, and all else. Raises ArgusError (E420, E502)."""
+    """Launch a kernel; returns its outputs, and all else. limit: of instructions of one wave.
+
+    Raises ArgusError (E420, E502).
+    """
     tensors = laid_out(kernel, sizes, arrays, frozenset())
     arguments = [
         sizes[each.name] if each.kind == "int" else Tensor(each.name, tensors[each.name].held, each.written)
         for each in made.info.arguments
     ]
     grid = [value_of(extent, sizes) for extent in made.info.grid]
-    done = execute(made.code, made.info.symbol, grid, made.info.threads, arguments, seed=seed)
+    done = execute(made.code, made.info.symbol, grid, made.info.threads, arguments, seed=seed, limit=limit)
     found = {
         buffer.name: np.array(
             view_of(done.tensors[buffer.name], arrays[buffer.name].shape, strides_of(kernel, buffer.name, sizes))

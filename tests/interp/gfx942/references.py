@@ -15,6 +15,10 @@ def s32(value: int) -> int:
     return value - (1 << 32) if value >> 31 & 1 else value
 
 
+def s16(value: int) -> int:
+    return (value & 0xFFFF) - (value << 1 & 0x10000)
+
+
 def s64(value: int) -> int:
     return value - (1 << 64) if value >> 63 & 1 else value
 
@@ -121,6 +125,21 @@ TWO: dict[str, Callable[[int, int], int]] = {
     "v_mul_u32_u24_e32": lambda a, b: (a & 0xFFFFFF) * (b & 0xFFFFFF),
     "v_mul_i32_i24_e32": lambda a, b: low24(a) * low24(b),
     "v_mul_hi_u32_u24_e32": lambda a, b: (a & 0xFFFFFF) * (b & 0xFFFFFF) >> 32,
+    "v_add_i32": lambda a, b: a + b,
+    "v_sub_i32": lambda a, b: a - b,
+    "v_add_u16_e32": lambda a, b: a + b & 0xFFFF,
+    "v_sub_u16_e32": lambda a, b: a - b & 0xFFFF,
+    "v_mul_lo_u16_e32": lambda a, b: a * b & 0xFFFF,
+    "v_max_u16_e32": lambda a, b: max(a & 0xFFFF, b & 0xFFFF),
+    "v_min_u16_e32": lambda a, b: min(a & 0xFFFF, b & 0xFFFF),
+    "v_max_i16_e32": lambda a, b: max(s16(a), s16(b)) & 0xFFFF,
+    "v_min_i16_e32": lambda a, b: min(s16(a), s16(b)) & 0xFFFF,
+    "v_add_f16_e32": lambda a, b: b16(fma(f16(a), 1.0, f16(b), 11, -24)),
+    "v_sub_f16_e32": lambda a, b: b16(fma(f16(b), -1.0, f16(a), 11, -24)),
+    "v_subrev_f16_e32": lambda a, b: b16(fma(f16(a), -1.0, f16(b), 11, -24)),
+    "v_mul_f16_e32": lambda a, b: b16(product(f16(a), f16(b), 11, -24)),
+    "v_max_f16_e32": lambda a, b: b16(larger(f16(a), f16(b))),
+    "v_min_f16_e32": lambda a, b: b16(-larger(-f16(a), -f16(b))),
     "v_mul_lo_u32": lambda a, b: a * b,
     "v_mul_hi_u32": lambda a, b: a * b >> 32,
     "v_mul_hi_i32": lambda a, b: s32(a) * s32(b) >> 32,
@@ -136,6 +155,7 @@ TWO: dict[str, Callable[[int, int], int]] = {
     "v_pack_b32_f16": lambda a, b: a & 0xFFFF | (b & 0xFFFF) << 16,
     "v_cvt_pkrtz_f16_f32_e64": lambda a, b: rtz16(f32(a)) | rtz16(f32(b)) << 16,
     "v_mbcnt_lo_u32_b32": lambda _a, _b: -1,
+    "v_mbcnt_hi_u32_b32": lambda _a, _b: -1,
 }
 THREE: dict[str, Callable[[int, int, int], int]] = {
     "v_add3_u32": lambda a, b, c: a + b + c,
@@ -153,6 +173,14 @@ THREE: dict[str, Callable[[int, int, int], int]] = {
     "v_perm_b32": perm,
     "v_min3_i32": lambda a, b, c: min(s32(a), s32(b), s32(c)),
     "v_max3_u32": max,
+    "v_min3_u32": min,
+    "v_max3_i32": lambda a, b, c: max(s32(a), s32(b), s32(c)),
+    "v_med3_u32": lambda a, b, c: sorted((a, b, c))[1],
+    "v_mad_i32_i24": lambda a, b, c: low24(a) * low24(b) + c,
+    "v_fma_f16": lambda a, b, c: b16(fma(f16(a), f16(b), f16(c), 11, -24)),
+    "v_min3_f32": lambda a, b, c: b32(-larger(larger(-f32(a), -f32(b)), -f32(c))),
+    "v_med3_f32": lambda a, b, c: b32(middle(f32(a), f32(b), f32(c))),
+    "v_fma_mix_f32": lambda a, b, c: b32(fma(f32(a), f32(b), f32(c))),
     "v_med3_i32": lambda a, b, c: sorted((s32(a), s32(b), s32(c)))[1],
     "v_mad_u32_u24": lambda a, b, c: (a & 0xFFFFFF) * (b & 0xFFFFFF) + c,
     "v_fma_f32": lambda a, b, c: b32(fma(f32(a), f32(b), f32(c))),
@@ -180,11 +208,11 @@ def signed_field(a: int, offset: int, width: int) -> int:
     return value - (1 << kept) if kept and value >> (kept - 1) & 1 else value
 
 
-def product(a: float, b: float) -> float:
+def product(a: float, b: float, bits: int = 24, least: int = -149) -> float:
     found = a * b
     if not math.isfinite(found) or found == 0:
         return found
-    exact = rounded(Fraction(a) * Fraction(b), 24, -149)
+    exact = rounded(Fraction(a) * Fraction(b), bits, least)
     return exact or math.copysign(0.0, found)
 
 
@@ -192,6 +220,13 @@ def larger(a: float, b: float) -> float:
     if math.isnan(a) or math.isnan(b):
         return b if math.isnan(a) else a
     return max(a, b) if a != b else (a if math.copysign(1, a) > 0 else b)
+
+
+def middle(a: float, b: float, c: float) -> float:
+    least = -larger(larger(-a, -b), -c)
+    if any(map(math.isnan, (a, b, c))):
+        return least
+    return sorted((a, b, c), key=lambda each: (each, math.copysign(1, each)))[1]
 
 
 def scaled(a: float, power: int) -> float:

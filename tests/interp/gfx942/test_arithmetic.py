@@ -11,7 +11,23 @@ import pytest
 from argus.interp.gfx942.instruction import VCC
 from argus.interp.gfx942.state import Wave
 from tests.interp.gfx942.executed import Instructions
-from tests.interp.gfx942.references import LANES, M32, M64, ONE, THREE, TWO, b16, b32, f16, f32, fma, product, s32, s64
+from tests.interp.gfx942.references import (
+    LANES,
+    M32,
+    M64,
+    ONE,
+    THREE,
+    TWO,
+    b16,
+    b32,
+    f16,
+    f32,
+    fma,
+    larger,
+    product,
+    s32,
+    s64,
+)
 
 LINES = {
     **{name: f"{name} v4, v1" for name in ONE},
@@ -22,6 +38,7 @@ OTHERS = [
     "v_lshl_add_u64 v[4:5], v[10:11], 3, v[12:13]",
     "v_mad_u64_u32 v[4:5], s[6:7], v1, v2, v[12:13]",
     "v_mad_i64_i32 v[4:5], s[6:7], v1, v2, v[12:13]",
+    "v_mov_b64_e32 v[4:5], v[10:11]",
     "v_lshlrev_b64 v[4:5], v1, v[12:13]",
     "v_lshrrev_b64 v[4:5], v1, v[12:13]",
     "v_ashrrev_i64 v[4:5], v1, v[12:13]",
@@ -38,6 +55,11 @@ OTHERS = [
     "v_pk_mul_f32 v[4:5], v[10:11], v[12:13] op_sel_hi:[0,1]",
     "v_pk_add_f32 v[4:5], v[10:11], v[12:13] neg_lo:[0,1] neg_hi:[0,1]",
     "v_pk_add_f16 v4, v1, v2",
+    "v_pk_mul_f16 v4, v1, v2",
+    "v_pk_max_f16 v4, v1, v2",
+    "v_pk_min_f16 v4, v1, v2",
+    "v_pk_fma_f16 v4, v1, v2, v3",
+    "v_fmaak_f32 v4, v1, v2, 0x40490fdb",
     "v_mov_b32_dpp v4, v1 row_shr:3 row_mask:0xf bank_mask:0xf",
     "v_add_u32_dpp v1, v1, v1 row_ror:5 row_mask:0xf bank_mask:0xf",
     "v_mov_b32_dpp v4, v1 quad_perm:[3,1,0,2] row_mask:0x5 bank_mask:0xf",
@@ -48,6 +70,7 @@ OTHERS = [
     "v_accvgpr_read_b32 v4, a4",
     "v_readfirstlane_b32 s5, v1",
     "v_readlane_b32 s5, v1, s6",
+    "v_writelane_b32 v4, s5, 37",
 ]
 
 
@@ -64,6 +87,7 @@ def values(seed: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
     special = [0, 1, 2, 31, 32, 33, M32, 1 << 31, (1 << 31) - 1, 0x3F800000, 0xBF800000, 0x7F7FFFFF, 0x00800000]
     special += [0x00000400, 0x80000001, 0x7F800000, 0xFF800000, 0x3FC00000, 0x40200000]
     bits[24 : 24 + len(special)] = random.permutation(np.array(special, np.uint32))
+    bits[60:] = random.permutation(np.array([0, 1 << 31, 0, 0x80008000], np.uint32))
     return bits
 
 
@@ -73,7 +97,9 @@ def same(name: str, found: int, wanted: int) -> bool:
     if "f16_f32" in name:
         halves = [(found >> shift & 0xFFFF, wanted >> shift & 0xFFFF) for shift in (0, 16)]
         return all(x == y or (math.isnan(f16(x)) and math.isnan(f16(y))) for x, y in halves)
-    of_float = any(each in name for each in ("_f32_e32", "f32_f16", "3_f32", "fma_f32", "ldexp"))
+    if "f16" in name and "f32" not in name:
+        return found == wanted or (found >> 16 == 0 and math.isnan(f16(found)) and math.isnan(f16(wanted)))
+    of_float = any(each in name for each in ("_f32_e32", "f32_f16", "3_f32", "mix_f32", "fma_f32", "ldexp"))
     return found == wanted or (of_float and math.isnan(f32(found)) and math.isnan(f32(wanted)))
 
 
@@ -88,6 +114,8 @@ def test_an_instruction_computes_what_its_reference_does(code: Instructions, nam
         found = int(wave.v[4, 0, lane])
         if name == "v_mbcnt_lo_u32_b32":
             wanted = (a & (1 << min(lane, 32)) - 1).bit_count() + b
+        elif name == "v_mbcnt_hi_u32_b32":
+            wanted = (a & (1 << max(lane - 32, 0)) - 1).bit_count() + b
         elif name in ONE:
             wanted = ONE[name](a)
         else:
@@ -99,7 +127,7 @@ def run(code: Instructions, line: str, active: int = M64) -> tuple[Wave, dict[in
     """A line on random registers v1 to v15, with what they held."""
     held = {number: values(number) for number in range(1, 16)}
     (known,) = [each for each in OTHERS if each.startswith(line)]
-    wave = code.run(known, held, {VCC: 0x0F0F1234, VCC + 1: 0x77, 6: 37}, active=active)
+    wave = code.run(known, held, {VCC: 0x0F0F1234, VCC + 1: 0x77, 5: 777, 6: 37}, active=active)
     return wave, {number: [int(bits) for bits in each] for number, each in held.items()}
 
 
@@ -115,6 +143,7 @@ WIDE: dict[str, Callable[[int, int, int, int], int]] = {
     "v_lshl_add_u64": lambda _a, _b, left, right: (left << 3) + right,
     "v_mad_u64_u32": lambda a, b, _left, right: a * b + right,
     "v_mad_i64_i32": lambda a, b, _left, right: s32(a) * s32(b) + s64(right),
+    "v_mov_b64": lambda _a, _b, left, _right: left,
     "v_lshlrev_b64": lambda a, _b, _left, right: right << (a & 63),
     "v_lshrrev_b64": lambda a, _b, _left, right: right >> (a & 63),
     "v_ashrrev_i64": lambda a, _b, _left, right: s64(right) >> (a & 63),
@@ -171,6 +200,7 @@ def test_fused_operations_round_once(code: Instructions) -> None:
     plain, held = run(code, "v_fma_f32 v4, -")
     added, _ = run(code, "v_fmac_f32")
     literal, _ = run(code, "v_fmamk_f32")
+    addend, _ = run(code, "v_fmaak_f32")
     low, _ = run(code, "v_fma_mixlo")
     high, _ = run(code, "v_fma_mixhi")
 
@@ -178,6 +208,7 @@ def test_fused_operations_round_once(code: Instructions) -> None:
         a, b, c, old = (held[number][lane] for number in (1, 2, 3, 4))
         assert near(int(plain.v[4, 0, lane]), fma(-f32(a), abs(f32(b)), f32(c)))
         assert near(int(added.v[4, 0, lane]), fma(f32(a), f32(b), f32(old)))
+        assert near(int(addend.v[4, 0, lane]), fma(f32(a), f32(b), f32(0x40490FDB)))
         assert near(int(literal.v[4, 0, lane]), fma(f32(a), f32(0x40490FDB), f32(b)))
         for wave, shift in ((low, 0), (high, 16)):
             wanted = fma(f32(a), f16(b >> shift), f32(c), 11, -24)
@@ -187,11 +218,20 @@ def test_fused_operations_round_once(code: Instructions) -> None:
             assert found >> (16 - shift) & 0xFFFF == old >> (16 - shift) & 0xFFFF
 
 
+HALVES: dict[str, Callable[[float, float, float], float]] = {
+    "v_pk_add_f16": lambda a, b, _: fma(a, 1.0, b, 11, -24),
+    "v_pk_mul_f16": lambda a, b, _: product(a, b, 11, -24),
+    "v_pk_max_f16": lambda a, b, _: larger(a, b),
+    "v_pk_min_f16": lambda a, b, _: -larger(-a, -b),
+    "v_pk_fma_f16": lambda a, b, c: fma(a, b, c, 11, -24),
+}
+
+
 def test_packed_operations_choose_their_halves(code: Instructions) -> None:
     fused, held = run(code, "v_pk_fma_f32")
     product_, _ = run(code, "v_pk_mul_f32")
     difference, _ = run(code, "v_pk_add_f32")
-    halves, _ = run(code, "v_pk_add_f16")
+    halves = {name: run(code, name)[0] for name in HALVES}
 
     for lane in range(LANES):
         for half in (0, 1):
@@ -199,10 +239,10 @@ def test_packed_operations_choose_their_halves(code: Instructions) -> None:
             assert near(int(fused.v[4 + half, 0, lane]), fma(a, b, c))
             assert near(int(product_.v[4 + half, 0, lane]), product(f32(held[10][lane]), b))
             assert near(int(difference.v[4 + half, 0, lane]), fma(b, -1.0, a))
-            left, right = (f16(held[number][lane] >> 16 * half) for number in (1, 2))
-            found = int(halves.v[4, 0, lane]) >> 16 * half & 0xFFFF
-            wanted = fma(left, 1.0, right, 11, -24)
-            assert found == b16(wanted) or (math.isnan(f16(found)) and math.isnan(wanted))
+            sources = [f16(held[number][lane] >> 16 * half) for number in (1, 2, 3)]
+            for name, wave in halves.items():
+                found, wanted = int(wave.v[4, 0, lane]) >> 16 * half & 0xFFFF, HALVES[name](*sources)
+                assert found == b16(wanted) or (math.isnan(f16(found)) and math.isnan(wanted)), name
 
 
 def source_of(line: str, lane: int) -> int | None:
@@ -243,6 +283,12 @@ def test_lanes_are_read_into_scalar_registers(code: Instructions) -> None:
 
     assert int(first.s[5, 0]) == held[1][8]
     assert int(chosen.s[5, 0]) == held[1][37]
+
+
+def test_one_lane_is_written_whether_it_is_active_or_not(code: Instructions) -> None:
+    wave, held = run(code, "v_writelane", active=1)
+
+    assert [int(each) for each in wave.v[4, 0]] == [777 if lane == 37 else held[4][lane] for lane in range(LANES)]
 
 
 def test_accumulation_registers_are_registers_of_their_own(code: Instructions) -> None:

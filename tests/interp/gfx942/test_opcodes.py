@@ -7,6 +7,7 @@ from argus.interp.gfx942.instruction import ACC, M0, VCC, Constant, Instruction,
 from argus.interp.gfx942.row import IMPLICIT, Row, dwords
 from argus.interp.gfx942.table import ROWS
 from tests.interp.gfx942.assembled import encoded
+from tests.interp.gfx942.referenced import NAMES
 
 Case = tuple[str, tuple[Operand, ...], tuple[Operand, ...], int]
 SCALAR_FORMS = {"SOP1", "SOP2", "SOPC", "SOPK"}
@@ -147,3 +148,7 @@ def test_every_row_decodes_from_what_the_assembler_makes_of_it() -> None:
         assert each.row is row, (line, each)
         assert (each.results, each.sources) == (results, sources), (line, each)
         assert each.immediate == immediate, line
+
+
+def test_every_row_is_compared_with_a_reference() -> None:
+    assert {row.name for row in ROWS} == NAMES

@@ -70,7 +70,7 @@ def test_machine_code_agrees_with_the_interpreter_bit_for_bit() -> None:
 def test_an_instruction_that_is_left_out_is_found_with_the_line_of_the_program(name: str) -> None:
     kernel, made = product()
     arrays = small_inputs(kernel, SIZES, 0)
-    for at in addresses(made, name):
+    for at in addresses(made, name)[:6:2]:
         done = run_code(with_word(made, at, NOP), kernel, SIZES, arrays, 0)[1]
         found = [made.finding(each) for each in done.findings]
 

@@ -140,7 +140,7 @@ LINES = {
     **{name: f"{name} s4, s6" for name in COMPARISONS},
     **{name: f"{name} s[8:9], s[4:5], {'s6' if 'sh' in name else 's[6:7]'}" for name in OF_64},
     **{name: f"{name} s8, 0x{LITERAL & 0xFFFF:x}" for name in IN_PLACE},
-    **{f"s_{name}_saveexec_b64": f"s_{name}_saveexec_b64 s[8:9], s[4:5]" for name in SAVING},
+    **{f"s_{name}_saveexec_b64": f"s_{name}_saveexec_b64 s[8:9], s[4:5]" for name in sorted(SAVING)},
 }
 REFERENCES = OF_32 | ALONE | COMPARISONS | OF_64 | IN_PLACE | WIDE_COMPARISONS | WIDE_ALONE
 VALUES = [0, 1, 2, 31, 32, 33, 63, M32, M32 - 1, 1 << 31, (1 << 31) - 1, 0x12345678, 0x00080004, 0x001F0003, 0xFFFF8000]

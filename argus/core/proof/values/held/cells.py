@@ -16,7 +16,7 @@ from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.dtype import DType
-from argus.core.index import Cond, Index, Sym, Symbol
+from argus.core.index import Index, Sym, Symbol
 from argus.core.ir import Alloc, Buffer, Copy, Fold, Map, Mma, Reset, Stmt
 from argus.core.ir.element_walk import dtype_of, gets
 from argus.core.layout import TV
@@ -25,7 +25,7 @@ from argus.core.proof.dataflow.lookup import agent_symbol_of_cells, substitute_a
 from argus.core.proof.dataflow.reaching import Flow, ReachingWrite
 from argus.core.proof.dataflow.timeline import Loop, Segment, Step, is_shuffle, is_whole
 from argus.core.proof.values.held import fractions
-from argus.core.proof.values.held.elements import Elements, element_in_views, not_of_reals
+from argus.core.proof.values.held.elements import Elements, bounds, element_in_views, not_of_reals
 from argus.core.proof.values.held.facts import Known, Questions
 from argus.core.proof.values.held.finite_casts import Casts
 from argus.core.proof.values.held.folds import before, reduced
@@ -345,22 +345,18 @@ class Cells:
         if isinstance(stmt, Copy) and stmt.edge is not None:
             if not buffer.dtype.holds(stmt.edge):
                 return unknown(f"padding of {stmt.edge:g}, which is not a value of {buffer.dtype}")
-            there += [algebra.le(0, place) for place in places]
-            there += [algebra.lt(place, extent) for place, extent in zip(places, buffer.shape, strict=True)]
-            for cond in (each for each in reversed(there) if not self._always_holds(each, access.step)):
+            known = Known(self.flow, access.step.context, self.questions)
+            left = buffer in self.before and not isinstance(found, Element)  # by a launch: it has bounds of its own
+            there += bounds(self.tables, places, buffer.shape, known.holds, whole=left)
+            for cond in reversed(there):
                 found = chosen(cond, found, number(stmt.edge))
             return found
         return found if there[0] is algebra.TRUE else unknown("a view with a condition")
 
-    def _always_holds(self, cond: Cond, step: Step) -> bool:
-        """Whether a bound of a whole tile holds. Those of single elements stay: elsewhere in the tile they may not."""
-        common = self.tables.known.keys().isdisjoint(symbols(cond))
-        return common and Known(self.flow, step.context, self.questions).holds(cond)
-
     def element(self, buffer: Buffer, places: Sequence[Index]) -> Expr:
         """The element of a tensor before the kernel, by its names and coordinates before `flattened_views`."""
         if buffer in self.before:
-            return over_coordinates(self.before[buffer], {}, tuple(places))
+            return self.tables.over_tables(over_coordinates(self.before[buffer], {}, tuple(places)))
         if not self.through_views:
             return element(buffer.name, *places)
         return element_in_views(self.flow.replaced, buffer, places)

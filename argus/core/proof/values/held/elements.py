@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isnan
 from typing import assert_never
 
@@ -30,6 +30,7 @@ from argus.core.ir import (
 )
 from argus.core.ir.element_walk import children, dtype_of, nodes
 from argus.core.proof.dataflow.flattened_views import FlattenedView
+from argus.core.proof.values.held.tables import Tables
 from argus.core.proof.values.held.terms import chosen, extremum, number, unknown
 from argus.core.values.expr import Expr, compare, element, expr, fn
 from argus.core.walk import mentions, substitute
@@ -135,3 +136,21 @@ def element_in_views(views: Sequence[FlattenedView], buffer: Buffer, places: Seq
         return element_of(buffer, places)
     found = element_of(view.buffer, [substitute(each, {}, places) for each in view.at])
     return chosen(substitute(view.where, {}, places), found, number(0.0))
+
+
+def bounds(
+    tables: Tables, places: Sequence[Index], shape: Sequence[Index], holds: Callable[[Cond], bool], *, whole: bool
+) -> Iterator[Cond]:
+    """The bounds of an element, without those of whole tiles that hold.
+
+    places: the coordinates, over a fragment. shape: of the tensor. holds: whether a condition provably holds.
+    whole: also without those of single elements that the first or the last element of the whole tile meets. The parts
+    of a tile may then have unlike bounds.
+    """
+    ends = [(rest, table) if whole or table.size == 1 else None for rest, table in map(tables.split, places)]
+    for place, end in zip(places, ends, strict=True):
+        if end is None or not holds(algebra.le(0, algebra.add(end[0], int(end[1].min())))):
+            yield algebra.le(0, place)
+    for place, end, extent in zip(places, ends, shape, strict=True):
+        if end is None or not holds(algebra.lt(algebra.add(end[0], int(end[1].max())), extent)):
+            yield algebra.lt(place, extent)

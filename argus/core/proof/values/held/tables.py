@@ -18,15 +18,15 @@ from attrs import field, frozen
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Bin, Cmp, Cond, Const, Index, Read, Sym, Symbol
+from argus.core.index import Bin, Cmp, Cond, Const, Coord, Held, Index, Read, Sym, Symbol
 from argus.core.ir import Buffer
 from argus.core.layout import TV
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.values.held.joined import joined_cond, zipped
 from argus.core.proof.values.held.terms import all_symbols, own_symbols, replaced
 from argus.core.values.expr import Choose, Expr, Test
-from argus.core.values.rewriting import parts
-from argus.core.walk import IntArray, apply, evaluate, symbols
+from argus.core.values.rewriting import mapped, parts
+from argus.core.walk import IntArray, apply, evaluate, mentions, symbols
 
 BoolArray = npt.NDArray[np.bool_]
 Positions = tuple[IntArray, IntArray]
@@ -140,22 +140,45 @@ class Tables:
                 return None
 
     def split(self, index: Index) -> tuple[Index, IntArray]:
-        """The expression as a part without tables plus a table."""
+        """The expression as a part without tables plus a table: quotients and remainders of tables are tables."""
         terms, constant = linear_terms(index)
-        own = [(atom, f) for atom, f in terms if isinstance(atom, Sym) and atom.symbol in self.known]
+        own = [(atom, factor) for atom, factor in terms if self._is_of_tables(atom)]
         rest = algebra.linear([term for term in terms if term not in own], 0)
         table = np.full((1, 1), constant, np.int64)
         for atom, factor in own:
-            assert isinstance(atom, Sym)
-            table = table + self.known[atom.symbol] * factor
+            table = table + self._numbers(atom) * factor
         return rest, table
+
+    def over_tables(self, root: Expr) -> Expr:
+        """The expression with each integer as a part without tables plus one table."""
+
+        def index(at: Index) -> Index:
+            if self.known.keys().isdisjoint(symbols(at)):
+                return at
+            rest, table = self.split(at)
+            return algebra.add(rest, self.index(table))
+
+        def cond(of: Cond) -> Cond:
+            if not isinstance(of, Cmp):
+                return of
+            found = index(algebra.sub(of.right, of.left))
+            return algebra.le(0, found) if of.op == "<=" else algebra.eq(0, found)
+
+        return mapped(root, index, cond)
 
     def numbers(self, index: Index) -> IntArray | None:
         """The table of an expression over symbols of tables; None if it has other symbols."""
         names = symbols(index)
         if any(each not in self.known for each in names):
             return None
-        found = evaluate(index, {each: self.known[each] for each in names})
+        return self._numbers(index)
+
+    def _is_of_tables(self, index: Index) -> bool:
+        names = symbols(index)
+        return bool(names) and names <= self.known.keys() and not mentions(index, (Coord, Held, Read))
+
+    def _numbers(self, index: Index) -> IntArray:
+        found = evaluate(index, {each: self.known[each] for each in symbols(index)})
         return np.atleast_2d(np.asarray(found, np.int64))
 
 

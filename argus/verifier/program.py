@@ -113,6 +113,7 @@ def _verify_launch(
     brought = {buffer: contents[given] for buffer, given in own.arguments.items() if given in contents}
     needed = frozenset(buffer for buffer, given in own.arguments.items() if given in later)
     before, claimed_here = _formulas(site, values)
+    claims = tuple(_claims(site, values))
     context = ProgramContext(
         brought,
         needed,
@@ -120,11 +121,12 @@ def _verify_launch(
         program_tags(site.launches[: site.number + 1]),
         formulas=bool(program_claims(site.program)),
         claimed=claimed_here,
+        asked=frozenset(each.output for each in claims),
         renamed=_renamed(own),
         integers=_integers(site),
     )
     analysis = analyse(own.kernel, session, context)
-    claimed = (each for made in _claims(site, values) for each in program_equality_obligations(analysis.flows, made))
+    claimed = (each for made in claims for each in program_equality_obligations(analysis.flows, made))
     analysis = evolve(analysis, obligations=(*analysis.obligations, *claimed))
 
     def refute_here(suspects: Sequence[Suspect]) -> Refutation | None:

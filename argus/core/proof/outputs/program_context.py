@@ -20,7 +20,8 @@ class ProgramContext:
     before: the contents that earlier launches left in its tensors. read_later: its tensors that later launches read.
     values: what each of its tensors holds before the launch, as elements of the program's tensors; None if the kernel
     is launched by itself. tags: those of the program's tensors, by their names, or why they are not known; likewise.
-    formulas: whether the program claims formulas. claimed: the launch's tensors of which it claims one.
+    formulas: whether the program claims formulas. claimed: the launch's tensors of which it claims one. asked: those of
+    them that no later launch writes, so that the claim is proved of what this one stores.
     left: what the launch leaves in those that it writes. renamed: the launch's parameters whose name is not that of the
     program's tensor; values from other launches name integers in memory by the program's tensors.
     integers: the tensors of integers that earlier launches read, with the promises about them.
@@ -32,6 +33,7 @@ class ProgramContext:
     tags: Mapping[str, Names | str] | None = None
     formulas: bool = False
     claimed: frozenset[Buffer] = frozenset()
+    asked: frozenset[Buffer] = frozenset()
     left: Mapping[Buffer, Left | str] = field(factory=dict[Buffer, "Left | str"])
     renamed: frozenset[str] = frozenset()
     integers: tuple[Buffer, ...] = ()
@@ -47,9 +49,18 @@ class ProgramContext:
 
     @property
     def followed(self) -> frozenset[Buffer]:
-        """The tensors that the launch writes with known values, of which formulas say what becomes of them."""
+        """The tensors that the launch writes with known values, of which formulas say what becomes of them; and those
+        whose values are proved of this launch, over its blocks too.
+        """
         known = {buffer for buffer, left in self.left.items() if isinstance(left, Left)}
-        return frozenset(known & (self.read_later | self.claimed)) if self.formulas else frozenset()
+        return frozenset((known & (self.read_later | self.claimed)) | self.asked) if self.formulas else frozenset()
+
+    @property
+    def needed(self) -> frozenset[Buffer]:
+        """The tensors whose values over their coordinates alone are asked for: not those that only this launch's own
+        claims are about.
+        """
+        return self.read_later | (self.claimed - self.asked)
 
 
 NO_PROGRAM = ProgramContext({}, frozenset())

@@ -71,10 +71,11 @@ def split_reduction_obligations(
 
 
 def values_after(flow: Flow, others: ProgramContext) -> dict[Buffer, Left | str]:
-    """The value of each tensor that the kernel writes, likewise; of programs that claim formulas only."""
+    """The value of each tensor that is asked for later, likewise; of programs that claim formulas only."""
     if others.values is None:
         return {}
-    return {buffer: value_left(flow, buffer, others.values, others.renamed) for buffer in stored_tensors(flow)}
+    stored = (buffer for buffer in stored_tensors(flow) if buffer in others.needed)
+    return {buffer: value_left(flow, buffer, others.values, others.renamed) for buffer in stored}
 
 
 def reads_integer_of_program(kernel: Kernel, others: ProgramContext) -> Stmt | None:

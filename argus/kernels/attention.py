@@ -8,7 +8,8 @@ from typing import assert_never
 
 from argus.kernels.schedules.attention import Attention
 from argus.kernels.schedules.attention_cdna3 import AttentionCdna3, attention_cdna3
-from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper, balance
+from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper
+from argus.kernels.schedules.attention_hopper import choose as choose_config
 from argus.language import DType, Template, Tensor, bf16, f16, f32, kernel
 
 CONFIGS = {
@@ -39,23 +40,11 @@ CDNA3 = {
 """The configurations for MI300X by head dimension."""
 Config = AttentionHopper | AttentionCdna3
 
-_TOLERANCE = 0.01
-"""A difference in evenness that a better use of the L2 cache outweighs."""
-
 
 @lru_cache(maxsize=1 << 10)
 def choose(width: int, queries: int, keys: int, pairs: int, *, causal: bool) -> str:
-    """The configuration for Hopper of a head dimension, for pairs of a head and a sequence.
-
-    Among those that divide work about as evenly as any: one that skips the mask where it can, which none does that
-    takes more queries than keys; then the one with the fewest heads at a time in the L2 cache.
-    """
-    rows = causal and queries > keys
-    fit = {name: cfg for name, cfg in CONFIGS[width].items() if cfg.causal == causal and (cfg.masked_rows or not rows)}
-    evenness = {name: balance(cfg, -(-queries // cfg.bm), pairs) for name, cfg in fit.items()}
-    best = max(evenness.values())
-    even = [name for name in fit if evenness[name] >= best - _TOLERANCE]
-    return min(even, key=lambda name: (not fit[name].skip_mask, fit[name].heads))
+    """The configuration for Hopper of a head dimension, for pairs of a head and a sequence."""
+    return choose_config(CONFIGS[width], queries, keys, pairs, causal=causal)
 
 
 def attend(problem: Attention, cfg: Config) -> None:

@@ -6,12 +6,14 @@
 # Without `from __future__ import annotations`, since such annotations are evaluated where they stand.
 
 from collections.abc import Mapping
+from functools import lru_cache
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from argus.kernels.schedules.attention import Attention
+from argus.kernels.schedules.attention import Attention, Scores, Seen, claim_values
 from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper
-from argus.kernels.schedules.turned_values import KEYS, TurnedValues, turn_values
+from argus.kernels.schedules.attention_hopper import choose as choose_config
+from argus.kernels.schedules.turned_values import TurnedValues, turn_values
 from argus.language import ProgramTemplate, Tensor, bf16, ceil_div, e4m3, f32, kernel, program, workspace
 
 
@@ -23,21 +25,29 @@ class AttentionFp8:
     values: TurnedValues = field(factory=TurnedValues)
 
 
+_CAUSAL = AttentionHopper(heads=64, zigzag=True, together=True)
+_FULL = AttentionHopper(causal=False, together=True)
+
+
+def _configs(full: AttentionHopper, causal: AttentionHopper) -> dict[str, AttentionFp8]:
+    """Causal ones are for as many queries as keys at most, and for more."""
+    every = {"full": full, "causal": causal, "causal_masked_rows": evolve(causal, skip_mask=False)}
+    return {name: AttentionFp8(each) for name, each in every.items()}
+
+
 CONFIGS = {
-    64: {
-        "full": AttentionFp8(AttentionHopper(causal=False, together=True, boxes=1)),
-        "causal": AttentionFp8(AttentionHopper(heads=64, zigzag=True, together=True, boxes=1, skip_mask=False)),
-    },
-    128: {
-        "full": AttentionFp8(AttentionHopper(causal=False)),
-        "causal": AttentionFp8(AttentionHopper(heads=64, zigzag=True, skip_mask=False)),
-    },
-    256: {
-        "full": AttentionFp8(AttentionHopper(causal=False, together=True)),
-        "causal": AttentionFp8(AttentionHopper(bn=64, heads=64, zigzag=True, together=True, skip_mask=False)),
-    },
+    64: _configs(evolve(_FULL, warpgroups=3, boxes=1), evolve(_CAUSAL, warpgroups=3, boxes=1)),
+    128: _configs(evolve(_FULL, bn=192), _CAUSAL),
+    256: _configs(_FULL, _CAUSAL),
 }
 """The configurations by head dimension."""
+
+
+@lru_cache(maxsize=1 << 10)
+def choose(width: int, queries: int, keys: int, pairs: int, *, causal: bool) -> str:
+    """The configuration of a head dimension, for pairs of a head and a sequence."""
+    configs = {name: each.attention for name, each in CONFIGS[width].items()}
+    return choose_config(configs, queries, keys, pairs, causal=causal)
 
 
 def family(width: int) -> ProgramTemplate:
@@ -65,7 +75,7 @@ def family(width: int) -> ProgramTemplate:
         cfg: AttentionHopper,
     ) -> None:
         descale = scale_q, scale_k, scale_v
-        problem = Attention(Q, K, W, O, LSE, scale, cfg.causal, cfg.masked_rows, descale=descale)
+        problem = Attention(Q, K, W, O, LSE, scale, cfg.causal, cfg.masked_rows, descale=descale, padded=cfg.bn)
         attention_hopper(problem, cfg)
 
     @program(configs=CONFIGS[width])
@@ -83,9 +93,12 @@ def family(width: int) -> ProgramTemplate:
         cfg: AttentionFp8,
     ) -> None:
         B, G, T, _ = V.shape
-        W = workspace(e4m3, (B, G, width, ceil_div(T, KEYS) * KEYS))
+        bn = cfg.attention.bn
+        W = workspace(e4m3, (B, G, width, ceil_div(T, bn) * bn))
         attention_fp8_values(V, W, cfg=cfg.values)
         attention_fp8_queries(Q, K, W, scale, scale_q, scale_k, scale_v, O, LSE, cfg=cfg.attention)
+        seen = Seen(Q.shape[2], T, cfg.attention.causal, cfg.attention.masked_rows)
+        claim_values(Scores(Q, K, V, scale, (scale_q, scale_k, scale_v)), O, LSE, seen)
 
     return attention_fp8
 

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from argus.core.dsl.programs import ProgramTemplate
-from argus.kernels.attention_fp8 import FAMILIES
+from argus.kernels.attention_fp8 import FAMILIES, choose
 from argus.ops.attention_options import refuse
 from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
 from argus.runtime.launch_gate import Unproved
@@ -36,7 +36,7 @@ def attention_fp8(
     results = (((batch, heads, rows, width), bf16), ((batch, heads, rows), f32))
     if 0 in (batch, heads, rows, keys):
         return q.new_full(results[0][0], 0.0, dtype=bf16), q.new_full(results[1][0], -inf, dtype=f32)
-    config = "causal" if causal else "full"
+    config = choose(width, rows, keys, batch * heads, causal=causal)
     sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
     family = FAMILIES[width]
     candidate = Candidate(f"{family.name}_{width}", config, partial(_traced, family, config))

@@ -207,7 +207,8 @@ class Attention:
     a score whose tanh is scaled in place of the score.
 
     descale: factors of the elements of Q for each of its heads, and of K and V for each of theirs, all of 8 bits. V is
-    then V[b, g, e, p], the element e of key `key_at(p)`, as the launch of `turn_values` before makes and tags it.
+    then V[b, g, e, p], the element e of key `key_at(p)`, as the launch of `turn_values` before makes it; the number of
+    places is a multiple of `padded`, so that no block of keys reaches beyond them.
     """
 
     Q: Tensor
@@ -221,7 +222,13 @@ class Attention:
     window: tuple[Int, Int] | None = None
     inner: Tensor | None = None
     descale: Factors | None = None
+    padded: int = KEYS
     packed = False
+
+    @property
+    def tagged(self) -> bool:
+        """Whether tags say what is computed, beside formulas; of e4m3 operands, formulas of a program say it alone."""
+        return self.descale is None
 
     def __attrs_post_init__(self) -> None:
         (_, H, S, _), (_, G, T, _) = self.Q.shape, self.K.shape
@@ -229,18 +236,16 @@ class Attention:
         assume(S < 1 << 28 if self.masked_rows or not self.causal else S <= T)
         if self.window is not None:
             assume(*(each < 1 << 28 for each in self.window))
-        group = H // G
-        tag(self.Q, lambda b, h, q, d: dict(b=b, g=h // group, h=h, q=q, d=d))  # only this line maps heads to groups
-        tag(self.K, lambda b, g, t, d: dict(b=b, g=g, t=t, d=d))
-        if self.descale is None:
+        if self.descale is not None:
+            places = self.V.shape[3]
+            assume(places >= T, places < 1 << 29, places % self.padded == 0)
+        if self.tagged:
+            group = H // G
+            tag(
+                self.Q, lambda b, h, q, d: dict(b=b, g=h // group, h=h, q=q, d=d)
+            )  # only this line maps heads to groups
+            tag(self.K, lambda b, g, t, d: dict(b=b, g=g, t=t, d=d))
             tag(self.V, lambda b, g, t, e: dict(b=b, g=g, t=t, e=e))  # a product must agree on every shared name
-            return
-        places = self.V.shape[3]
-        assume(places >= T, places < 1 << 29, places % KEYS == 0)
-        for_queries, for_keys, for_values = self.descale
-        tag(for_queries, lambda b, h: dict(b=b, g=h // group, h=h))
-        tag(for_keys, lambda b, g: dict(b=b, g=g))
-        tag(for_values, lambda b, g: dict(b=b, g=g))
 
     @property
     def group(self) -> Int:
@@ -268,19 +273,12 @@ class Attention:
 
     def finish(self) -> None:
         """Claim that each element of the outputs is written once, and its value."""
+        if not self.tagged:
+            return
         assert_written_once(self.O, lambda b, h, q, e: dict(b=b, h=h, q=q, e=e))
         assert_written_once(self.LSE, lambda b, h, q: dict(b=b, h=h, q=q))
         if self.window is None and self.descale is None:  # of others, no proof of the values is known
-            self._equals()
-
-    def _equals(self) -> None:
-        """Claim the values of both outputs."""
-
-        def of(b: Int, h: Int) -> Formulas:
-            return Formulas(self, (b, h), (b, h // self.group), self.seen)
-
-        assert_equals(self.O, lambda b, h, q, e: of(b, h).mean(q, e))
-        assert_equals(self.LSE, lambda b, h, q: of(b, h).logarithm(q))
+            claim_values(self, self.O, self.LSE, self.seen)
 
 
 class Operands(Protocol):
@@ -296,6 +294,8 @@ class Operands(Protocol):
     def scale(self) -> Tensor: ...
     @property
     def inner(self) -> Tensor | None: ...
+    @property
+    def descale(self) -> Factors | None: ...
 
 
 @frozen
@@ -319,6 +319,7 @@ class Formulas:
             return self._weight(q, t) * v[(*self.key, self.origin[1] + t, e)]
 
         found: Any = total(one, over=self._range(q)) / self._weights(q)
+        found = found if self.of.descale is None else found * cast("Any", self.of.descale[2])[self.key]
         low, high = self._range(q)
         return cast("Any", where)(low < high, found, 0) if self.seen.masked_rows else found
 
@@ -336,11 +337,42 @@ class Formulas:
         return total(one, over=self._range(q))
 
     def _weight(self, q: Int, t: Int) -> Any:  # noqa: ANN401 reason: as above
-        q_, k_, scale, inner = cast("tuple[Any, ...]", (self.of.Q, self.of.K, self.of.scale, self.of.inner))
+        q_, k_, inner = cast("tuple[Any, ...]", (self.of.Q, self.of.K, self.of.inner))
 
         def product(d: Int) -> Any:  # noqa: ANN401 reason: as above
             return q_[(*self.query, self.origin[0] + q, d)] * k_[(*self.key, self.origin[1] + t, d)]
 
         score: Any = total(product, over=self.of.Q.shape[-1])
         score = score if inner is None else tanh(score * inner[0])
-        return exp2(score * maximum(scale[0], LEAST_SCALE))
+        return exp2(score * maximum(self._scale(), LEAST_SCALE))
+
+    def _scale(self) -> Any:  # noqa: ANN401 reason: as above
+        """The factor of the scores."""
+        found = cast("Any", self.of.scale)[0]
+        if self.of.descale is None:
+            return found
+        q, k, _ = cast("tuple[Any, ...]", self.of.descale)
+        return found * q[self.query] * k[self.key]
+
+
+def claim_values(of: Operands, O: Tensor, LSE: Tensor, seen: Seen) -> None:  # noqa: E741 reason: as above
+    """Claim the values of both outputs, of heads that share keys and values in groups."""
+    group = of.Q.shape[1] // of.K.shape[1]
+
+    def at(b: Int, h: Int) -> Formulas:
+        return Formulas(of, (b, h), (b, h // group), seen)
+
+    assert_equals(O, lambda b, h, q, e: at(b, h).mean(q, e))
+    assert_equals(LSE, lambda b, h, q: at(b, h).logarithm(q))
+
+
+@frozen
+class Scores:
+    """The tensors that formulas are of, where a program makes others of them for its launches."""
+
+    Q: Tensor
+    K: Tensor
+    V: Tensor
+    scale: Tensor
+    descale: Factors | None = None
+    inner: Tensor | None = None

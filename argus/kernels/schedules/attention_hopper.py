@@ -7,6 +7,8 @@ the values of the block after it are summed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from attrs import frozen
 
 from argus.kernels.schedules.attention import RAISED, Attention, Rows, Seen, of_scores, of_values
@@ -51,6 +53,8 @@ from argus.language import (
 Problem = Attention | PackedAttention
 _ROWS = 64
 """Queries of a warpgroup."""
+_TOLERANCE = 0.01
+"""A difference in evenness that a better use of the L2 cache outweighs."""
 _REGISTERS = {2: (24, 240), 3: (32, 160)}
 """Registers a thread of the loading warpgroup and of those that compute, by the number of the latter."""
 
@@ -111,6 +115,20 @@ def balance(cfg: AttentionHopper, tiles: int, pairs: int) -> float:
         block = len(load) - 1 - place if cfg.zigzag and i % 2 else place
         load[block] += (tiles - row if cfg.causal else tiles) + 2
     return sum(load) / len(load) / max(load)
+
+
+def choose(configs: Mapping[str, AttentionHopper], queries: int, keys: int, pairs: int, *, causal: bool) -> str:
+    """The configuration for pairs of a head and a sequence, of those of one head dimension.
+
+    Among those that divide work about as evenly as any: one that skips the mask where it can, which none does that
+    takes more queries than keys; then the one with the fewest heads at a time in the L2 cache.
+    """
+    rows = causal and queries > keys
+    fit = {name: cfg for name, cfg in configs.items() if cfg.causal == causal and (cfg.masked_rows or not rows)}
+    evenness = {name: balance(cfg, -(-queries // cfg.bm), pairs) for name, cfg in fit.items()}
+    best = max(evenness.values())
+    even = [name for name in fit if evenness[name] >= best - _TOLERANCE]
+    return min(even, key=lambda name: (not fit[name].skip_mask, fit[name].heads))
 
 
 def _by_heads(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
@@ -244,7 +262,8 @@ class _Warpgroup:
         mma(self.qk, self.scores, own.q, rings.k.wait().k, init=True)  # the scores of the last block
         wgmma.wait(0)
         rings.k.release()
-        assert_covers(self.scores.tag.d, 0, width)  # each score is a whole product
+        if problem.tagged:
+            assert_covers(self.scores.tag.d, 0, width)  # each score is a whole product
         weights, _ = self._softmax(own, end - 1, masked=True)
         self.weights[:] = self._rounded(weights)
         if cfg.causal or not cfg.skip_mask:
@@ -259,8 +278,9 @@ class _Warpgroup:
         rings.v.release()
 
         z = self.sums.sum(1)  # over the lanes that share a row, once
-        head.complete(self.out, own.row0)
-        head.complete(z, own.row0)
+        if problem.tagged:
+            head.complete(self.out, own.row0)
+            head.complete(z, own.row0)
         rows = cfg.warpgroups * i + self.number
         copy(state.lse(z), head.LSE.tile((_ROWS,), (rows,)), edge=0)
         store_rows(self.out * of_values(problem, b, h, _ROWS, z), head.O.tile((_ROWS, width), (rows, 0)), boxes)

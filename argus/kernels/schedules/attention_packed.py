@@ -35,6 +35,7 @@ class PackedAttention:
     inner = None
     descale = None
     packed = True
+    tagged = True
 
     def __attrs_post_init__(self) -> None:
         (H, S, _), (G, T, _) = self.Q.shape, self.K.shape

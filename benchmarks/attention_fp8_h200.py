@@ -34,11 +34,22 @@ from argus.language import Tensor, bf16, block_id, ceil_div, copy, e4m3, f32, ke
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "attention_fp8_h200"
 ROUNDS, CHECKED, PEERS_CHECKED = 8, 120, 12
-CLOSE, CLOSE_LSE = 2.0**-4, 2.0**-9
-"""The largest differences from float64: of O over the largest value; of LSE, as sums have 14 bits of fraction."""
+CLOSE, CLOSE_LSE = 2.0**-4, {64: 2.0**-9, 128: 2.0**-9, 256: 2.0**-8}
+"""The largest differences from float64: of O over the largest value; of LSE, as sums have 14 bits of fraction, by the
+elements of a head that are summed.
+"""
 BF16 = OF_16_BITS[bf16]
 PART = 1 << 26
 """Numbers that are rounded by one launch."""
+OTHERS: Mapping[str, Mapping[str, Any]] = {
+    "d64_full_2": {"warpgroups": 2, "bn": 256},
+    "d64_full_apart": {"together": False},
+    "d64_causal_apart": {"together": False},
+    "d128_full_128": {"bn": 128},
+    "d128_causal_192": {"bn": 192},
+    "d256_causal_64": {"bn": 64},
+}
+"""Other schedules that are built and timed, by what differs from the configuration."""
 
 Errors = tuple[float, float, float]
 
@@ -63,15 +74,10 @@ def variants() -> dict[str, tuple[ProgramTemplate, AttentionFp8]]:
         for width, configs in CONFIGS.items()
         for name, config in configs.items()
     }
-    for bn in (160, 192):
-        config = CONFIGS[128]["full"]
-        found[f"d128_full_{bn}"] = FAMILIES[128], evolve(config, attention=evolve(config.attention, bn=bn))
-    for name, config in CONFIGS[128].items():
-        turned = evolve(config.attention, together=not config.attention.together)
-        found[f"d128_{name}_{'together' if turned.together else 'apart'}"] = (
-            FAMILIES[128],
-            evolve(config, attention=turned),
-        )
+    for name, changes in OTHERS.items():
+        width, kind, *_ = name.split("_")
+        config = CONFIGS[int(width[1:])][kind]
+        found[name] = FAMILIES[int(width[1:])], evolve(config, attention=evolve(config.attention, **changes))
     return found
 
 
@@ -180,11 +186,11 @@ def is_right(torch: Any, name: str, program: Any, count: int) -> bool:  # noqa: 
     width, kind = name.split("_")[:2]
     worst, bad = [0.0] * 3, list[str]()
     for number, shape in enumerate(
-        checked(int(width[1:]), count, causal=kind == "causal", masked_rows=kind == "causal")
+        checked(int(width[1:]), count, causal=kind == "causal", masked_rows="masked_rows" in name)
     ):
         found = errors(torch, program, shape, by_rows=number % 3 == 0)
         worst = [max(pair) for pair in zip(worst, found, strict=True)]
-        if any(map(isnan, found)) or found[0] > CLOSE or found[1] > CLOSE_LSE:
+        if any(map(isnan, found)) or found[0] > CLOSE or found[1] > CLOSE_LSE[shape.D]:
             bad.append(f"{shape}: {found}")
     said = f"WRONG {bad[:4]}" if bad else "worst errors " + ", ".join(f"{each:.1e}" for each in worst)
     print(f"{name}: {count} shapes, {said}", flush=True)
@@ -225,7 +231,7 @@ def flash3(torch: Any, count: int) -> dict[tuple[int, bool], Callable[..., Any]]
             worst = built_variants.larger(worst, apart(torch, shape, given, made))
         said = f"fa3 d{width} {'causal' if causal else 'full'}"
         print(f"{said}: {count} shapes, worst errors {', '.join(f'{each:.1e}' for each in worst)}", flush=True)
-        if worst[0] <= CLOSE and worst[1] <= CLOSE_LSE:
+        if worst[0] <= CLOSE and worst[1] <= CLOSE_LSE[width]:
             found[width, causal] = call
     return found
 

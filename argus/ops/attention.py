@@ -107,13 +107,15 @@ def attention(
             assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E303 without a compiler.
     """
     pair = ends(window)
-    key = _call_key(q, k, v, (causal, scale, pair, softcap, unproved))
+    key = _call_key(q, k, v, (causal, scale, pair, softcap, unproved), descale)
     ready = _READY.get(key)
     if ready is not None:
-        places = q.data_ptr(), k.data_ptr(), v.data_ptr()
-        if not ((places[0] | places[1] | places[2]) % 16 or q.requires_grad or k.requires_grad or v.requires_grad):
-            product, numbers = ready
-            out, lse = product((q, k, v, *numbers), (*places, *[each.data_ptr() for each in numbers]))
+        product, numbers = ready
+        more = numbers if descale is None else (*numbers, *descale)
+        places, others = (q.data_ptr(), k.data_ptr(), v.data_ptr()), [each.data_ptr() for each in more]
+        aligned = not (places[0] | places[1] | places[2]) % 16 and (descale is None or not any(n % 16 for n in others))
+        if aligned and not (q.requires_grad or k.requires_grad or v.requires_grad):
+            out, lse = product((q, k, v, *more), (*places, *others))
             return (out, lse) if return_lse else out
     _check(q, k, v, descale)
     mask = seen(pair, q.shape[2], k.shape[2], causal=causal)
@@ -122,13 +124,15 @@ def attention(
         if not isinstance(mask, bool) or softcap is not None:
             refuse("8-bit operands have neither window nor soft cap", "convert them: `.bfloat16()`")
         number = partial(_factor, wanted.factors[0], q.device.index)
-        out, lse = attention_fp8((q, k, v), descale, number, unproved, causal=mask)
+        (out, lse), again = attention_fp8((q, k, v), descale, number, unproved, causal=mask)
+        if key and again is not None:
+            store(_READY, key, again)
     elif is_wanted(q, k, v):
         if not isinstance(mask, bool) or softcap is not None:
             refuse("a window and a soft cap have no gradient", "use `torch.no_grad()` or `.detach()`")
-        again = partial(attention, causal=mask, scale=scale, return_lse=True, unproved=unproved)
+        forward = partial(attention, causal=mask, scale=scale, return_lse=True, unproved=unproved)
         number = partial(_factor, wanted.factors[0], q.device.index)
-        how = Gradient(again, partial(gradients, Backward(number, mask, unproved)))
+        how = Gradient(forward, partial(gradients, Backward(number, mask, unproved)))
         out, lse = with_gradient(how, q, k, v)
     else:
         out, lse = _launched(q, k, v, wanted, key)
@@ -234,12 +238,13 @@ def clear_cache() -> None:
     _factor.cache_clear()
 
 
-def _call_key(q: Heads, k: Heads, v: Heads, more: tuple[object, ...]) -> tuple[object, ...]:
+def _call_key(q: Heads, k: Heads, v: Heads, more: tuple[object, ...], descale: Descale) -> tuple[object, ...]:
     """All properties of a call but the operands' addresses, as a key; empty where an operand is not a tensor."""
     try:
+        factors_ = () if descale is None else tuple((x.shape, x.stride(), x.dtype, x.device) for x in descale)
         return (
             *(q.shape, k.shape, v.shape, q.stride(), k.stride(), v.stride()),
-            *(q.dtype, k.dtype, v.dtype, q.device, k.device, v.device, *more),
+            *(q.dtype, k.dtype, v.dtype, q.device, k.device, v.device, *more, factors_),
         )
-    except (AttributeError, RuntimeError):
+    except (AttributeError, RuntimeError, TypeError):
         return ()

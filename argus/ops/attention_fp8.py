@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import inf
+from operator import is_not
 from typing import Any
 
 from argus.core.dsl.programs import ProgramTemplate
@@ -12,16 +13,21 @@ from argus.kernels.attention_fp8 import FAMILIES, choose
 from argus.ops.attention_options import refuse
 from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
 from argus.runtime.launch_gate import Unproved
+from argus.runtime.launches import Product
 
 Descale = tuple[Any, Any, Any] | None
 """The factors of q, k and v, each for its own heads; None for 1."""
+Again = tuple[Product, tuple[Any, ...]]
+"""A function of all tensors that a call reads, and those of them that come between the values and given factors."""
 _NAMES = ("Q", "K", "V", "scale", "scale_q", "scale_k", "scale_v", "O", "LSE")
 
 
 def attention_fp8(
     tensors: tuple[Any, Any, Any], descale: Descale, scale: Callable[[], Any], unproved: Unproved, *, causal: bool
-) -> tuple[Any, Any]:
+) -> tuple[tuple[Any, Any], Again | None]:
     """The output in bf16, and the log-sum-exp. scale: log2(e) times that of the scores, as a tensor of one number.
+
+    Beside them, what later calls with equal shapes and strides run; None where operands or factors had to be copied.
 
     Raises ArgusError (E401) for heads that have no program and factors that are none, and like `launch`.
     """
@@ -35,14 +41,17 @@ def attention_fp8(
     bf16, f32 = torch().bfloat16, torch().float32
     results = (((batch, heads, rows, width), bf16), ((batch, heads, rows), f32))
     if 0 in (batch, heads, rows, keys):
-        return q.new_full(results[0][0], 0.0, dtype=bf16), q.new_full(results[1][0], -inf, dtype=f32)
+        return (q.new_full(results[0][0], 0.0, dtype=bf16), q.new_full(results[1][0], -inf, dtype=f32)), None
     config = choose(width, rows, keys, batch * heads, causal=causal)
     sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
     family = FAMILIES[width]
     candidate = Candidate(f"{family.name}_{width}", config, partial(_traced, family, config))
     plan = Plan(results, sizes, (candidate,), _named, ("Q", "K"))
-    found, _ = launch(plan, (*tensors, scale(), *factors), unproved)
-    return found
+    number = scale()
+    found, product = launch(plan, (*tensors, number, *factors), unproved)
+    if product is None or (descale is not None and any(map(is_not, factors, descale))):
+        return found, None
+    return found, (product, (number,) if descale is not None else (number, *factors))
 
 
 def _traced(family: ProgramTemplate, config: str) -> Traced:
@@ -70,4 +79,5 @@ def _factors(q: Any, shapes: tuple[tuple[int, int], ...], descale: Descale) -> t
                 f"`descale` of {name} is {found[0]} of {found[1]} on {found[2]}",
                 f"pass torch.float32 of shape {shape} on {q.device}",
             )
-    return tuple(factor.contiguous() for factor in descale)
+    dense = (factor.contiguous() for factor in descale)
+    return tuple(factor.clone() if factor.data_ptr() % 16 else factor for factor in dense)

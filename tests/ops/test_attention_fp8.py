@@ -126,3 +126,64 @@ def test_other_operands_are_refused(plans: Launched, name: str) -> None:
     assert found.value.diagnostic.code == "E401"
     assert message in found.value.diagnostic.message
     assert not plans
+
+
+Bound = list[tuple[tuple[Any, ...], tuple[int, ...]]]
+
+
+@pytest.fixture
+def bound(plans: Launched, monkeypatch: pytest.MonkeyPatch) -> Bound:
+    """The operands and places of calls that took a bound launch, one of which the first call of each kind makes."""
+    made: Bound = []
+
+    def product(given: tuple[Any, ...], places: tuple[int, ...]) -> tuple[str, str]:
+        made.append((given, places))
+        return "again O", "again LSE"
+
+    def launch(plan: Plan, given: tuple[Any, ...], unproved: str) -> tuple[tuple[str, str], object]:
+        assert unproved == "refuse"
+        plans.append((plan, given))
+        return ("O", "LSE"), product
+
+    monkeypatch.setattr(import_module("argus.ops.attention_fp8"), "launch", launch)
+    return made
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_repeated_call_takes_the_bound_launch(plans: Launched, bound: Bound, *, given: bool) -> None:
+    first, second = operands(), operands()
+    one, two = (factors(), factors()) if given else (None, None)
+
+    assert attention(*first, descale=one) == "O"
+    assert attention(*second, descale=two, return_lse=True) == ("again O", "again LSE")
+
+    ((_, before),), ((now, places),) = plans, bound
+    assert now == (*second, before[3], *(before[4:] if two is None else two))
+    assert places == tuple(each.data_ptr() for each in now)
+
+
+OTHER_CALLS: dict[str, Callable[[], tuple[tuple[Heads, ...], Any]]] = {
+    "factors in place of none": lambda: (operands(), None),
+    "other strides of factors": lambda: (operands(), (Heads(np.ones((8, 2)).T, "torch.float32"), *factors()[1:])),
+    "more keys": lambda: (operands(keys=416), factors()),
+    "factors that are not aligned": lambda: (operands(), (evolve(factors()[0], shift=4), *factors()[1:])),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_CALLS)
+def test_an_unlike_call_does_not(plans: Launched, bound: Bound, name: str) -> None:
+    attention(*operands(), descale=factors())
+    others, descale = OTHER_CALLS[name]()
+
+    assert attention(*others, descale=descale) == "O"
+    assert len(plans) == 2
+    assert not bound
+
+
+def test_a_call_whose_factors_are_copied_is_not_bound(plans: Launched, bound: Bound) -> None:
+    turned = Heads(np.ones((8, 2)).T, "torch.float32"), *factors()[1:]
+
+    assert [attention(*operands(), descale=turned) for _ in range(2)] == ["O", "O"]
+    assert len(plans) == 2
+    assert all(plan_given[4].is_contiguous() for _, plan_given in plans)
+    assert not bound

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any, cast
 
 import z3
@@ -48,16 +49,19 @@ class Z3:
     def _decide(self, lowered: Lowered, budget: Budget) -> Answer:
         context = _context()
         solver = _solver(budget, context)
-        terms = build_terms(lowered.steps, _Maker(context))
-        for position in lowered.asserted:
-            # `Solver.add` would inspect the sort of each assertion, which is known here.
-            z3.Z3_solver_assert(context.ref(), solver.solver, terms[position].ast)
-        outcome = _check(solver, budget)
-        if outcome == z3.unsat:
-            return Unsat(self.name)
-        if outcome == z3.sat:
-            return read_model(self.name, lowered, terms, partial(_value, solver.model()))
-        return _gave_up(self.name, solver)
+        maker = _Maker(context)
+        try:
+            terms = build_terms(lowered.steps, maker)
+            for position in lowered.asserted:
+                maker.assert_in(solver, terms[position])
+            outcome = _check(solver, budget)
+            if outcome == z3.unsat:
+                return Unsat(self.name)
+            if outcome == z3.sat:
+                return read_model(self.name, lowered, terms, partial(maker.number_in, solver.model()))
+            return _gave_up(self.name, solver)
+        finally:
+            maker.release()
 
 
 @frozen
@@ -130,52 +134,113 @@ def _gave_up(name: str, solver: z3.Solver) -> GaveUp:
     )
 
 
+_ADDRESS, _COUNT, _TEXT = ctypes.c_void_p, ctypes.c_uint, ctypes.c_char_p
+_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "inc_ref": (None, (_ADDRESS,)),
+    "dec_ref": (None, (_ADDRESS,)),
+    "mk_int_sort": (_ADDRESS, ()),
+    "mk_string_symbol": (_ADDRESS, (_TEXT,)),
+    "mk_const": (_ADDRESS, (_ADDRESS, _ADDRESS)),
+    "mk_numeral": (_ADDRESS, (_TEXT, _ADDRESS)),
+    **{f"mk_{name}": (_ADDRESS, (_COUNT, ctypes.POINTER(_ADDRESS))) for name in ("add", "mul", "and", "or")},
+    **{f"mk_{name}": (_ADDRESS, (_ADDRESS, _ADDRESS)) for name in ("le", "eq")},
+    "mk_ite": (_ADDRESS, (_ADDRESS, _ADDRESS, _ADDRESS)),
+    "mk_not": (_ADDRESS, (_ADDRESS,)),
+    "solver_assert": (None, (_ADDRESS, _ADDRESS)),
+    "model_eval": (ctypes.c_bool, (_ADDRESS, _ADDRESS, ctypes.c_bool, ctypes.POINTER(_ADDRESS))),
+    "get_numeral_string": (_TEXT, (_ADDRESS,)),
+}
+"""Functions of Z3's C API that are called here: what they return and take after the context, an address."""
+
+
+@cache
+def _functions() -> dict[str, Any]:
+    """The same functions as the package's, with argument types that Python takes without code of its own."""
+    found: dict[str, Any] = {}
+    for name, (result, taken) in _FUNCTIONS.items():
+        shared = getattr(z3, f"Z3_{name}").__defaults__[0].f
+        made = ctypes.CFUNCTYPE(result, _ADDRESS, *taken)
+        found[name] = made(ctypes.cast(shared, _ADDRESS).value or 0)
+    return found
+
+
+def _address(of: Any) -> int:  # noqa: ANN401 reason: z3 ships no types
+    return of.value
+
+
 class _Maker:
-    """Z3's C constructors, called directly: its Python operators inspect the sorts of all operands on each call."""
+    """Terms as addresses: Z3's Python terms inspect all operands on each call, and take several times as long to make.
+
+    They live until `release`, which must precede the end of the context: that is slow if terms are left.
+    """
 
     def __init__(self, context: z3.Context) -> None:
-        self.context = context
+        self._functions = _functions()
+        self._context = _address(context.ref())
         self._numbers: dict[int, Term] = {}
+        self._all: list[Term] = []
+        self._integers = self._made("mk_int_sort")
+
+    def release(self) -> None:
+        """Gives the terms back."""
+        for made in reversed(self._all):
+            self._functions["dec_ref"](self._context, made)
+        self._all.clear()
 
     def number(self, value: int) -> Term:
         if value not in self._numbers:
-            self._numbers[value] = z3.IntVal(value, self.context)
+            self._numbers[value] = self._made("mk_numeral", str(value).encode(), self._integers)
         return self._numbers[value]
 
     def variable(self, ordinal: int) -> Term:
-        return z3.Int(f"v{ordinal}", self.context)
+        symbol = self._functions["mk_string_symbol"](self._context, f"v{ordinal}".encode())
+        return self._made("mk_const", symbol, self._integers)
 
     def total(self, terms: Sequence[tuple[Term, int]], constant: int) -> Term:
         scaled = [term if factor == 1 else self.product(term, self.number(factor)) for term, factor in terms]
-        return z3.ArithRef(self._apply(z3.Z3_mk_add, (*scaled, self.number(constant))), self.context)
+        return self._of_many("mk_add", (*scaled, self.number(constant)))
 
     def product(self, left: Term, right: Term) -> Term:
-        return z3.ArithRef(self._apply(z3.Z3_mk_mul, (left, right)), self.context)
+        return self._of_many("mk_mul", (left, right))
 
     def choice(self, condition: Term, then: Term, other: Term) -> Term:
-        return z3.If(condition, then, other, self.context)
+        return self._made("mk_ite", condition, then, other)
 
     def at_most(self, left: Term, right: Term) -> Term:
-        return z3.BoolRef(z3.Z3_mk_le(self.context.ref(), left.ast, right.ast), self.context)
+        return self._made("mk_le", left, right)
 
     def equal(self, left: Term, right: Term) -> Term:
-        return z3.BoolRef(z3.Z3_mk_eq(self.context.ref(), left.ast, right.ast), self.context)
+        return self._made("mk_eq", left, right)
 
     def conjunction(self, parts: Sequence[Term]) -> Term:
-        if not parts:
-            return z3.BoolVal(True, self.context)
-        return z3.BoolRef(self._apply(z3.Z3_mk_and, parts), self.context)
+        return self._of_many("mk_and", parts)
 
     def disjunction(self, parts: Sequence[Term]) -> Term:
-        if not parts:
-            return z3.BoolVal(False, self.context)
-        return z3.BoolRef(self._apply(z3.Z3_mk_or, parts), self.context)
+        return self._of_many("mk_or", parts)
 
     def negation(self, part: Term) -> Term:
-        return z3.Not(part, self.context)
+        return self._made("mk_not", part)
 
-    def _apply(self, make: Callable[..., Any], operands: Sequence[Term]) -> Term:
-        return make(self.context.ref(), len(operands), (z3.Ast * len(operands))(*(each.ast for each in operands)))
+    def assert_in(self, solver: z3.Solver, term: Term) -> None:
+        self._functions["solver_assert"](self._context, _address(solver.solver), term)
+
+    def number_in(self, model: z3.ModelRef, term: Term) -> int:
+        """What the model gives a term."""
+        found = _ADDRESS()
+        if not self._functions["model_eval"](self._context, _address(model.model), term, True, ctypes.byref(found)):
+            raise z3.Z3Exception("the model gives a term no value")
+        return int(self._functions["get_numeral_string"](self._context, found))
+
+    def _of_many(self, function: str, operands: Sequence[Term]) -> Term:
+        return self._made(function, len(operands), (_ADDRESS * len(operands))(*operands))
+
+    def _made(self, function: str, *taken: Any) -> Term:  # noqa: ANN401 reason: as the C function takes them
+        made = self._functions[function](self._context, *taken)
+        if not made:
+            raise z3.Z3Exception(f"Z3_{function} failed")
+        self._functions["inc_ref"](self._context, made)
+        self._all.append(made)
+        return made
 
 
 def _value(model: z3.ModelRef, term: Term) -> int:

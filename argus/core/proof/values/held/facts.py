@@ -170,7 +170,8 @@ class Known:
                 yield a, b, (*facts, *more)
 
     def _by_forms(self, one: Expr, two: Expr, facts: tuple[Cond, ...], *, assumed: bool) -> bool:
-        answer = by_normal_forms(one, two, facts)
+        key, kept = (one, two, facts), self.questions.equal
+        answer = kept[key] if key in kept else kept.setdefault(key, by_normal_forms(one, two, facts))
         if isinstance(answer, Undecided) and answer.reason:
             return False
         left = () if isinstance(answer, Equal) and assumed else answer.conditions

@@ -32,6 +32,7 @@ BoolArray = npt.NDArray[np.bool_]
 Positions = tuple[IntArray, IntArray]
 """(thread, value) of the source of each element."""
 _LARGEST_KEY = 1 << 62
+_SOME = 64
 
 
 @frozen(eq=False)
@@ -44,10 +45,10 @@ class Tables:
         """A table as an expression over its symbol."""
         low = int(table.min())
         rest = table - low
-        step = int(np.gcd.reduce(rest, axis=None))
+        step = _common_divisor(rest)
         if step == 0:
             return algebra.const(low)
-        core = np.ascontiguousarray(rest // step)
+        core = np.ascontiguousarray(rest if step == 1 else rest // step)
         if _is_greater(core, reverse := int(core.max()) - core):
             core, low, step = reverse, int(table.max()), -step
         name = hashlib.blake2b(repr(core.shape).encode() + core.tobytes(), digest_size=9).hexdigest()
@@ -180,6 +181,16 @@ class Tables:
     def _numbers(self, index: Index) -> IntArray:
         found = evaluate(index, {each: self.known[each] for each in symbols(index)})
         return np.atleast_2d(np.asarray(found, np.int64))
+
+
+def _common_divisor(table: IntArray) -> int:
+    """The greatest one of all entries; that of a few is mostly that of all."""
+    entries = table.ravel()
+    found = int(np.gcd.reduce(entries[:_SOME]))
+    if found == 1:
+        return found
+    rest = entries % found if found else entries
+    return int(np.gcd(found, np.gcd.reduce(rest))) if rest.any() else found
 
 
 def _is_greater(one: IntArray, other: IntArray) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import count
 from math import inf, isfinite
 
@@ -29,7 +30,7 @@ from argus.core.values.expr import (
     infinity,
     reduce_,
 )
-from argus.core.values.rewriting import map_parts, nodes
+from argus.core.values.rewriting import map_parts, nodes, parts
 from argus.core.walk import fold, mentions, rebuild, substitute, symbols
 
 HEAD = "@"
@@ -124,11 +125,11 @@ def mapped(
 
 def replaced(root: Expr, names: Mapping[Symbol, Index]) -> Expr:
     """The expression with symbols replaced; no replacement may mention a bound variable."""
-    if not names or names.keys().isdisjoint(all_symbols(root)):
-        return root
     done: dict[Expr, Expr] = {}
 
     def visit(node: Expr) -> Expr:
+        if names.keys().isdisjoint(all_symbols(node)):
+            return node
         if node not in done:
             own = isinstance(node, Reduce) and node.variable in names
             done[node] = shadowed(node) if own and isinstance(node, Reduce) else mapped(node, visit, index, cond)
@@ -211,9 +212,10 @@ def exchanged(root: Expr, table: Mapping[Expr, Expr]) -> Expr:
     return found if found is root else renumbered(found)
 
 
+@lru_cache(maxsize=1 << 15)
 def all_symbols(root: Expr) -> frozenset[Symbol]:
     """Every symbol in the expression, bound ones included (their names occur nowhere else)."""
-    return frozenset[Symbol]().union(*map(own_symbols, nodes(root)))
+    return own_symbols(root).union(*map(all_symbols, parts(root)))
 
 
 def own_symbols(node: Expr) -> frozenset[Symbol]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import is_not
 from typing import TypeVar, assert_never, cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -58,17 +57,10 @@ def children(node: Node) -> tuple[Node, ...]:
             assert_never(node)
 
 
-_BELOW: WeakKeyDictionary[Node, tuple[Node, ...]] = WeakKeyDictionary()
-"""The descendants of a node, children first, without the node itself: a value must not keep its own key alive."""
-
-
+@lru_cache(maxsize=1 << 15)
 def below(root: Node) -> tuple[Node, ...]:
     """The descendants of the root in topological order, children first, without the root."""
-    known = _BELOW.get(root)
-    if known is None:
-        known = tuple(topological(children(root)))
-        _BELOW[root] = known
-    return known
+    return tuple(topological(children(root)))
 
 
 def topological(roots: Iterable[Node]) -> list[Node]:
@@ -137,6 +129,7 @@ def _quotient(node: Node, unit: int) -> bool:
     return node.right.value > 0 and node.right.value % unit == 0
 
 
+@lru_cache(maxsize=1 << 15)
 def mentions(root: Node, kinds: tuple[type[Node], ...]) -> bool:
     """Whether the root or one of its descendants is a node of one of these kinds."""
     return isinstance(root, kinds) or any(isinstance(node, kinds) for node in below(root))
@@ -197,10 +190,14 @@ def substitute(
     root: NodeT,
     symbols: Mapping[Symbol, Index],
     coords: Sequence[Index] | None = None,
+    known: dict[Node, Node] | None = None,
 ) -> NodeT:
-    """The expression with symbols (and coordinates, if given) replaced simultaneously."""
+    """The expression with symbols (and coordinates, if given) replaced simultaneously.
+
+    known: of earlier calls with the same replacements of symbols alone, to which those made here are added.
+    """
     if coords is None:
-        return cast(NodeT, _with_symbols(root, symbols, {}))
+        return cast(NodeT, _with_symbols(root, symbols, {} if known is None else known))
 
     def visit(node: Node, parts: Sequence[Node]) -> Node:
         if isinstance(node, Sym):

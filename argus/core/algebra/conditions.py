@@ -50,6 +50,7 @@ def any_of(parts: Iterable[Cond]) -> Cond:
     return _junction(Or, parts)
 
 
+@lru_cache(maxsize=1 << 13)
 def negate(cond: Cond) -> Cond:
     """The negation, in negation normal form; shared parts are negated once."""
     done: dict[Cond, Cond] = {}

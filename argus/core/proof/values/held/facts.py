@@ -232,7 +232,8 @@ def agrees(known: Known, general: Expr, special: Expr) -> bool:
     if isinstance(general, Reduce) and special is NEUTRAL[general.op]:
         return known.holds(algebra.le(general.high, general.low))
     for symbol in sorted(all_symbols(general), key=lambda each: each.name):
-        if symbol.kind == "loop" or symbol.name.startswith("~"):
+        numbered = symbol.kind == "loop" or symbol.name.startswith("~")
+        if numbered and all_symbols(special) <= all_symbols(general) - {symbol}:
             for number in _FEW:
                 if replaced(general, {symbol: algebra.const(number)}) is special:
                     return known.holds(algebra.eq(algebra.sym(symbol), number))

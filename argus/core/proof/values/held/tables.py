@@ -40,9 +40,18 @@ class Tables:
     """The tables of one interpretation, by symbol."""
 
     known: dict[Symbol, IntArray] = field(factory=dict[Symbol, IntArray])
+    _made: dict[tuple[str, tuple[int, ...], bytes], Index] = field(
+        factory=dict["tuple[str, tuple[int, ...], bytes]", "Index"], init=False
+    )
 
     def index(self, table: IntArray) -> Index:
         """A table as an expression over its symbol."""
+        key = table.dtype.str, table.shape, table.tobytes()
+        if key not in self._made:
+            self._made[key] = self._index(table)
+        return self._made[key]
+
+    def _index(self, table: IntArray) -> Index:
         low = int(table.min())
         rest = table - low
         step = _common_divisor(rest)

@@ -126,6 +126,7 @@ def mapped(
 def replaced(root: Expr, names: Mapping[Symbol, Index]) -> Expr:
     """The expression with symbols replaced; no replacement may mention a bound variable."""
     done: dict[Expr, Expr] = {}
+    made: dict[Node, Node] = {}
 
     def visit(node: Expr) -> Expr:
         if names.keys().isdisjoint(all_symbols(node)):
@@ -141,10 +142,10 @@ def replaced(root: Expr, names: Mapping[Symbol, Index]) -> Expr:
         return reduce_(node.op, node.variable, index(node.low), index(node.high), replaced(node.body, rest), where)
 
     def index(at: Index) -> Index:
-        return substitute(at, names)
+        return substitute(at, names, known=made)
 
     def cond(test: Cond) -> Cond:
-        return substitute(test, names)
+        return substitute(test, names, known=made)
 
     return visit(root)
 
@@ -174,6 +175,7 @@ def without_remainders(root: Expr) -> Expr:
     return expression(root)
 
 
+@lru_cache(maxsize=1 << 12)
 def renumbered(root: Expr) -> Expr:
     """The expression with bound variables numbered from the inside, so that no name is bound twice around a part."""
     numbers = count()

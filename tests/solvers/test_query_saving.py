@@ -23,6 +23,7 @@ from argus.solvers.z3_backend import Z3
 n = sym(Symbol("n", "size", 0, None))
 m = sym(Symbol("m", "size", 0, None))
 k = sym(Symbol("k", "loop", 0, None))
+j = sym(Symbol("j", "loop", 0, None))
 t = sym(Symbol("t", "thread", 0, 255))
 
 
@@ -54,6 +55,52 @@ def test_a_model_of_one_question_answers_another() -> None:
     assert not session.follows([lt(k, n)], le(n, add(k, 3)))
     assert len(solver.queries) == 1
     assert (session.stats.asked, session.stats.memory_hits) == (2, 1)
+
+
+def test_hypotheses_that_imply_a_goal_imply_it_beside_others() -> None:
+    solver = Recording()
+    session = Session(solver)
+    chain = (lt(k, n), lt(n, m))
+
+    assert session.follows(chain, le(add(k, 2), m))
+    asked = len(solver.queries)
+    assert session.follows((le(t, k), *chain), le(add(k, 2), m))
+    assert len(solver.queries) == asked
+
+
+def test_hypotheses_that_two_proofs_share_are_asked_for_alone() -> None:
+    solver = Recording()
+    session = Session(solver)
+    chain, goal = (lt(k, n), lt(n, m)), le(add(k, 2), m)
+
+    assert session.follows((*chain, le(t, k)), goal)
+    assert session.follows((*chain, le(t, n)), goal)
+    assert set(solver.queries[-1].assertions) == {*chain, negate(goal)}
+    asked = len(solver.queries)
+    assert session.follows((*chain, le(t, m)), goal)
+    assert len(solver.queries) == asked
+
+
+def test_a_proof_by_contradictory_hypotheses_says_nothing_about_the_others() -> None:
+    session = Session(Z3())
+    never = eq(mul(t, 2), add(mul(m, 4), j)), eq(mod(j, 2), 1)
+
+    assert session.follows((lt(k, n), *never), le(add(k, 2), n))
+    assert not session.follows((lt(k, n), le(n, add(k, 1))), le(add(k, 2), n))
+    assert not session.follows((lt(k, n),), le(add(k, 2), n))
+
+
+def test_what_proofs_share_may_not_suffice() -> None:
+    solver = Recording()
+    session = Session(solver)
+    goal = le(add(k, 2), m)
+
+    assert session.follows((lt(k, n), lt(n, m)), goal)
+    assert session.follows((lt(k, n), le(add(n, 1), add(m, -1)), le(t, k)), goal)
+    assert not session.follows((lt(k, n), le(t, n)), goal)
+    asked = len(solver.queries)
+    assert not session.follows((lt(k, n), le(t, m)), goal)
+    assert len(solver.queries) <= asked + 1
 
 
 @pytest.mark.parametrize("backend", [Z3(), Cvc5()], ids=["z3", "cvc5"])

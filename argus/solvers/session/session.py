@@ -24,6 +24,8 @@ _TOGETHER = 128
 _TOGETHER_STEPS = STEPS_PER_SECOND
 _REFUTING = 8
 """The most counterexamples to keep for each goal."""
+_PROVING = 4
+"""The most sets of hypotheses to keep that imply a goal."""
 
 
 @define
@@ -42,6 +44,14 @@ class Session:
     _shown: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
     _refuting: dict[Cond, list[Witness]] = field(factory=dict[Cond, "list[Witness]"], init=False, repr=False)
     """Counterexamples to each goal: the same goal is asked under many hypotheses."""
+    _proving: dict[Cond, list[frozenset[Cond]]] = field(
+        factory=dict[Cond, "list[frozenset[Cond]]"], init=False, repr=False
+    )
+    """Hypotheses that are known to imply each goal: more of them imply it too."""
+    _unproving: dict[Cond, set[frozenset[Cond]]] = field(
+        factory=dict[Cond, "set[frozenset[Cond]]"], init=False, repr=False
+    )
+    """Such sets that were asked for alone, and do not imply it or are not known to."""
     _soon: dict[tuple[Implication, int | None], Answer] = field(
         factory=dict["tuple[Implication, int | None]", Answer], init=False, repr=False
     )
@@ -143,7 +153,11 @@ class Session:
             return self._keep(asked, witness.answer(WITNESS), any_model=True)
         if _follows_by_form(pieces, goal, denied):
             return self._by_form(asked)
+        if any_model and (proof := self._by_fewer(pieces, goal, denied, steps)) is not None:
+            return self._keep(asked, proof)
         answer = self._decider.decide(pieces, denied, any_model=any_model, steps=steps)
+        if any_model and isinstance(answer, Unsat):
+            self._learn(goal, frozenset(pieces))
         if steps is not None and isinstance(answer, GaveUp):
             self._soon[asked, steps] = answer
             return answer
@@ -151,6 +165,29 @@ class Session:
         if newest is not None:
             refuting[:] = [newest, *refuting[: _REFUTING - 1]]
         return self._keep(asked, answer, any_model=any_model and not isinstance(answer, Unsat))
+
+    def _by_fewer(self, pieces: tuple[Cond, ...], goal: Cond, denied: Cond, steps: int | None) -> Unsat | None:
+        """A proof from hypotheses that are known to imply the goal, or from those that one such set shares with these.
+
+        Two proofs of a goal under unlike hypotheses mostly use those that they share, as the next ones will, too.
+        """
+        known, given = self._proving.get(goal, []), frozenset(pieces)
+        if any(each <= given for each in known):
+            self._answers.count("memory_hits")
+            return Unsat(_NORMAL_FORM)
+        shared = known[0] & given if known else None
+        if shared is None or shared in self._unproving.setdefault(goal, set()):
+            return None
+        some = tuple(piece for piece in pieces if piece in shared)
+        if isinstance(answer := self._decider.decide(some, denied, any_model=True, steps=steps), Unsat):
+            self._learn(goal, shared)
+            return answer
+        self._unproving[goal].add(shared)
+        return None
+
+    def _learn(self, goal: Cond, hypotheses: frozenset[Cond]) -> None:
+        known = self._proving.setdefault(goal, [])
+        known[:] = [hypotheses, *known[: _PROVING - 1]]
 
     def _by_form(self, asked: Implication) -> Answer:
         self._answers.count("by_normal_form")

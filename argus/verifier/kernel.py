@@ -27,6 +27,7 @@ from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
+from argus.verifier.garbage import few_collections
 from argus.verifier.refute import Refutation, Suspect, is_static, refute, static_fault
 from argus.verifier.uncovered import uncovered_outputs
 
@@ -44,6 +45,7 @@ class CheckedObligation:
     model: Mapping[str, int]
 
 
+@few_collections()
 def verify(
     kernel: Kernel | Template,
     *,

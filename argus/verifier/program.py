@@ -28,6 +28,7 @@ from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
+from argus.verifier.garbage import few_collections
 from argus.verifier.kernel import report_on, verify
 from argus.verifier.loader import Exported
 from argus.verifier.refute import Refutation, Suspect, refute
@@ -39,6 +40,7 @@ _LONGEST = 200
 """Characters of a value that is shown, and parts of one that is written as text."""
 
 
+@few_collections()
 def verify_program(
     program: Program | ProgramTemplate,
     *,

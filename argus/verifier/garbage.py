@@ -1,0 +1,26 @@
+"""Fewer collections of cyclic garbage while a kernel is verified.
+
+A proof makes many objects that live until its end, and few cycles; each collection looks at all that are young, and
+now and then at all there are: with Python's usual thresholds that is a seventh of the time.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Generator
+from contextlib import contextmanager
+
+_YOUNG = 100_000
+"""New objects between two collections, at least."""
+
+
+@contextmanager
+def few_collections() -> Generator[None]:
+    """A higher threshold of the process, or its own if that is higher or none; also a decorator."""
+    usual = gc.get_threshold()
+    if 0 < usual[0] < _YOUNG:
+        gc.set_threshold(_YOUNG, *usual[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)

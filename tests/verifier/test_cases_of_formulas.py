@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 import pytest
 from attrs import evolve
 
-from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.proof.limits import integers
 from argus.core.proof.values.held import facts
 from argus.core.query import Budget
-from argus.core.values import ends, equality
+from argus.core.values import decided, ends
 from argus.core.values.expr import Expr
 from argus.core.verdict import Proved, Unknown
 from argus.language import Template
@@ -22,7 +20,7 @@ from tests.verifier.switched_off_checks import Case, cases_test, load_edited
 
 WITHOUT_RUNS = evolve(Budget(), runs=0)
 EMPTY = "formula_guarded_sum_of_empty_rows"
-FIRST_ROWS = "where(r < 5, total(lambda n: exp2(X[r, n]), over=N), 0)"
+LATER_ROWS = "where(r < 5, 0, total(lambda n: exp2(X[r, n]), over=N))"
 
 
 def is_proved(kernel: Template) -> bool:
@@ -33,11 +31,15 @@ def is_proved(kernel: Template) -> bool:
 
 def first_cases_alone(patch: pytest.MonkeyPatch) -> None:
     """The second case of a condition is taken to be the first once more."""
-    patch.setattr(facts, "algebra", SimpleNamespace(**{**vars(algebra), "negate": lambda cond: cond}))  # pyright: ignore[reportUnknownLambdaType]  # any
+    patch.setattr(facts, "both_cases", _the_first_twice)
+
+
+def _the_first_twice(test: Cond) -> tuple[Cond, Cond]:
+    return test, test
 
 
 def any_order_is_known(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(equality, "least_of", _least_of_any_order)
+    patch.setattr(decided, "least_of", _least_of_any_order)
 
 
 def _least_of_any_order(index: Index, _: object) -> Index:
@@ -67,7 +69,7 @@ def test_a_sum_is_compared_where_it_is_empty(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_a_condition_leaves_out_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both forms of the condition, as written and as simplified, hold in its case, and neither in the other."""
-    wrong = load_edited(EMPTY, ("total(lambda n: exp2(X[r, n]), over=N)", FIRST_ROWS))
+    wrong = load_edited(EMPTY, ("total(lambda n: exp2(X[r, n]), over=N)", LATER_ROWS))
     assert not is_proved(wrong)
     first_cases_alone(monkeypatch)
     assert is_proved(wrong)

@@ -185,6 +185,23 @@ def inner(atom: Atom) -> tuple[Poly, ...]:
             return ()
 
 
+def integers(atom: Atom) -> tuple[Index | Cond, ...]:
+    """The integers and conditions on integers in an atom, without those of its polynomials."""
+    match atom:
+        case Count(index=index):
+            return (index,)
+        case Cell(at=at):
+            return at
+        case Holds(cond=cond):
+            return (cond,)
+        case Prefix(bound=bound):
+            return (bound,)
+        case Greatest(low=low, high=high) | Inhabited(low=low, high=high):
+            return low, high
+        case Exp() | Base() | Above() | Opaque() | Largest():
+            return ()
+
+
 def order(atom: Atom) -> bytes:
     """The canonical order of atoms."""
     return atom.digest

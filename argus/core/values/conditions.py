@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
+from functools import reduce
 from itertools import product
 
 from attrs import evolve, frozen
@@ -25,11 +26,12 @@ from argus.core.values.atoms import (
     Poly,
     Prefix,
     number_of,
+    of_atom,
 )
 from argus.core.values.ends import undivided
 from argus.core.values.expr import Compare, Test
 from argus.core.values.places import limit
-from argus.core.values.polynomial import content, scale
+from argus.core.values.polynomial import content, mul, scale
 from argus.core.values.rewriting import free_symbols
 from argus.core.values.truth import holds
 from argus.core.walk import substitute, symbols
@@ -152,14 +154,26 @@ def _says(own: Condition, needed: Condition, is_same: Same) -> bool:
             free = symbols(own.goal, *own.given)
         case Apart(), Apart():
             parts = own.of, content(own.of, positive=False)[2]  # what is not 0 has no factor that is
-            either = needed.of, scale(needed.of, -1)
+            rest = _primitive(needed.of)
+            either = needed.of, scale(needed.of, -1), rest, scale(rest, -1)
             same, free = any(is_same(of, part) for of in either for part in parts), own.of.free
         case (Positive(), Positive()) | (NotNegative(), NotNegative()):
-            same, free = is_same(needed.of, own.of), own.of.free
+            same, free = is_same(_primitive(needed.of), _primitive(own.of)), own.of.free
         case _:
             return False
     bound = own.scope.bound & free == needed.scope.bound & free
     return same and bound and own.scope.tests <= needed.scope.tests
+
+
+def _primitive(of: Poly) -> Poly:
+    """The polynomial without factors that are above 0, exponentials and powers of numbers: it has its sign."""
+    if not of.terms:
+        return of
+    rest = content(of, positive=True)[2]
+    common = frozenset[Atom].intersection(*(frozenset(atom for atom, _ in monomial) for monomial, _ in rest.terms))
+    roots = [atom for atom in common if isinstance(atom, Base) and (number_of(atom.of) or 0) > 0]
+    lowest = ((atom, min(dict(monomial)[atom] for monomial, _ in rest.terms)) for atom in roots)
+    return reduce(mul, (of_atom(atom, -power) for atom, power in lowest), rest)
 
 
 def _simpler(condition: Condition) -> tuple[Condition, ...]:
@@ -200,6 +214,8 @@ def _condition(of: Poly) -> Cond | None:
 
 def positive(of: Poly) -> tuple[Cond, ...] | None:
     """Conditions on integers under which the polynomial is above 0 by the signs of its parts; None if not known."""
+    if (over := _over_a_range(of)) is not None:
+        return over
     found = not_negative(of)
     if found is None:
         return None
@@ -208,6 +224,20 @@ def positive(of: Poly) -> tuple[Cond, ...] | None:
         if factor > 0 and None not in parts:
             return (*found, *(cond for part in parts if part for cond in part))
     return None
+
+
+def _over_a_range(of: Poly) -> tuple[Cond, ...] | None:
+    """Those of the sum over [a, b) of what is above 0, the difference of the prefixes of b and a: a < b."""
+    terms = [(dict(monomial), factor) for monomial, factor in _primitive(of).terms]
+    if len(terms) != 2 or any(len(powers) != 1 or set(powers.values()) != {1} for powers, _ in terms):
+        return None
+    (one, more), (two, less) = ((next(iter(powers)), factor) for powers, factor in terms)
+    if more + less != 0 or not isinstance(one, Prefix) or not isinstance(two, Prefix):
+        return None
+    high, low = (one, two) if more > 0 else (two, one)
+    if high.product or low.product or high.body is not low.body or positive(high.body) != ():
+        return None
+    return (algebra.lt(low.bound, high.bound),)
 
 
 def not_negative(of: Poly) -> tuple[Cond, ...] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache, reduce
 from typing import Literal
 
@@ -209,15 +209,36 @@ def _decides(op: Extremum, a: Index, b: Index) -> bool:
 
 
 def least_of(index: Index, known: Collection[Cond]) -> Index:
-    """The index; a minimum or a maximum without the operands that are not it by known orders of two of them."""
+    """The index; a minimum or a maximum without the operands that are not it by known orders of two of them, or by
+    known conditions of `orders_of`.
+    """
     if not isinstance(index, Bin) or index.op not in ("min", "max"):
         return index
     kept = sorted(operands(index, index.op), key=lambda one: one.digest)
     for each in tuple(kept):
-        pairs = ((other, each) if index.op == "min" else (each, other) for other in kept if other is not each)
-        if any(algebra.le(low, high) in known for low, high in pairs):
-            kept.remove(each)
-    return reduce(algebra.minimum if index.op == "min" else algebra.maximum, kept)
+        others = [other for other in kept if other is not each]
+        if others and any(_is_known(index.op, other, each, known) for other in (*others, _joined(index.op, others))):
+            kept = others
+    return _joined(index.op, kept)
+
+
+def _is_known(op: str, other: Index, each: Index, known: Collection[Cond]) -> bool:
+    """Whether the other integer is known to be no more than this, or no less."""
+    low, high = (other, each) if op == "min" else (each, other)
+    return algebra.le(low, high) in known or algebra.lt(low, high) in known
+
+
+def _joined(op: str, parts: Sequence[Index]) -> Index:
+    return reduce(algebra.minimum if op == "min" else algebra.maximum, parts)
+
+
+def orders_of(index: Index) -> Iterator[Cond]:
+    """Of a minimum or a maximum, for each of its operands, that the others decide without it."""
+    if isinstance(index, Bin) and index.op in ("min", "max"):
+        every = sorted(operands(index, index.op), key=lambda one: one.digest)
+        for each in every:
+            rest = _joined(index.op, [other for other in every if other is not each])
+            yield algebra.le(rest, each) if index.op == "min" else algebra.le(each, rest)
 
 
 def clipped(low: Index, high: Index) -> tuple[Index, Index]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache
 from itertools import islice, product
 from math import isfinite, isnan
 from typing import TypeVar
 
 from attrs import evolve, frozen
 
-from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
 from argus.core.values import binding
 from argus.core.values import polynomial as polys
@@ -33,17 +32,16 @@ from argus.core.values.atoms import (
 from argus.core.values.cases import Cases, Infinite, Open, Value, settle, within
 from argus.core.values.conditions import Apart, Certain, Condition, Integers, beyond, settled
 from argus.core.values.congruence import has_quotient, proportional, unified
+from argus.core.values.decided import resolved
 from argus.core.values.drawn import INTEGERS, seeded
-from argus.core.values.ends import least_of
 from argus.core.values.evaluation import Evaluation
 from argus.core.values.expr import Expr
-from argus.core.values.literals import certain, rewritten
+from argus.core.values.literals import rewritten
 from argus.core.values.nested_tests import nested, where
-from argus.core.values.normal import Normaliser
+from argus.core.values.normal import FormOf, normal_form
 from argus.core.values.rewriting import free_symbols
-from argus.core.values.truth import holds
-from argus.core.walk import children, rebuild, symbols
 from argus.core.walk import evaluate as evaluate_index
+from argus.core.walk import symbols
 
 _SPLITS = 6
 _NESTED = 2
@@ -94,25 +92,35 @@ def equal(held: Expr, formula: Expr, facts: tuple[Cond, ...] = ()) -> Answer:
     return _witness(held, formula, facts) or answer
 
 
-def by_normal_forms(held: Expr, formula: Expr, facts: tuple[Cond, ...] = ()) -> Equal | Undecided:
-    """The same without numbers: cheap where the answer is of use only if it is `Equal`."""
-    held_side, formula_side = Normaliser(), Normaliser()
+def by_normal_forms(
+    held: Expr, formula: Expr, facts: tuple[Cond, ...] = (), form: FormOf = normal_form
+) -> Equal | Undecided:
+    """The same without numbers: cheap where the answer is of use only if it is `Equal`. form: `normal_form`."""
+    held_side, formula_side = form(held), form(formula)
+    if isinstance(held_side, str) or isinstance(formula_side, str):
+        return Undecided(frozenset(), held_side if isinstance(held_side, str) else str(formula_side))
     try:
-        left, right = held_side.value(held), formula_side.value(formula)
-        found = _leaves(left, right, facts, ())
+        found = _leaves(held_side.value, formula_side.value, facts, ())
     except NoNormalFormError as error:
         return Undecided(frozenset(), str(error))
     if found is None:
         return Undecided(frozenset(), "the normal forms differ")
-    own = settled(formula_side.conditions, facts)
-    shown = {*own, *held_side.shown, *formula_side.shown}
-    left_over = beyond(settled({*held_side.conditions, *found}, facts), shown)
+    own = settled(formula_side.conditions.union(*formula_side.shown.values()), facts)
+    said = {*own, *formula_side.conditions, *formula_side.shown}
+    taken = (each for it, each in held_side.shown.items() if not _is_said(it, said, facts))
+    shown = {*said, *held_side.shown}
+    left_over = beyond(settled(held_side.conditions.union(found, *taken), facts), shown)
     if left_over:  # the same where the facts decide tests and minima
         left_over, shown = _decided(left_over, facts), shown | _decided(shown, facts)
         left_over = beyond(settled(left_over, facts), shown)
     if left_over:  # the same of a quotient that is written otherwise
         left_over = beyond(left_over, shown, lambda x, y: _are_proportional(x, y, shown))
     return Undecided(left_over) if left_over else Equal(own)
+
+
+def _is_said(condition: Condition, said: set[Condition], facts: tuple[Cond, ...]) -> bool:
+    """Whether the formula's own conditions say it: what shows it by its shape need then not hold."""
+    return not beyond((condition,), said) or not beyond(_decided((condition,), facts), said | _decided(said, facts))
 
 
 def _decided(conditions: Iterable[Condition], facts: tuple[Cond, ...]) -> set[Condition]:
@@ -297,51 +305,6 @@ def _solved(of: Poly) -> tuple[Atom, Poly] | None:
         if not any(atom is each for m, _ in rest.terms for each, _ in m):
             return atom, polys.scale(rest, -1 / factor)
     return None
-
-
-# -- facts ---------------------------------------------------------------------------------------------
-
-
-def resolved(value: Poly, facts: tuple[Cond, ...]) -> Poly:
-    """The polynomial with tests and minima that the facts decide replaced."""
-    if not facts:
-        return value
-    known = _known(facts)
-
-    def on_cond(cond: Cond) -> Cond:
-        if cond in known:
-            return algebra.TRUE
-        return algebra.FALSE if algebra.negate(cond) in known else cond
-
-    indices: dict[Index, Index] = {}
-
-    def on_index(index: Index) -> Index:
-        if index not in indices:
-            indices[index] = index_once(index)
-        return indices[index]
-
-    def index_once(index: Index) -> Index:
-        parts = children(index)
-        done = [on_index(part) if isinstance(part, Index) else part for part in parts]
-        result = rebuild(index, done) if parts else index
-        assert isinstance(result, Index)
-        return least_of(result, known)
-
-    @cache
-    def on_poly(poly: Poly) -> Poly:
-        return rewritten(poly, visit)
-
-    @cache
-    def visit(atom: Atom) -> Poly | None:
-        return binding.mapped(atom, on_poly, on_index, on_cond)
-
-    return on_poly(value)
-
-
-@lru_cache(maxsize=1 << 8)
-def _known(facts: tuple[Cond, ...]) -> frozenset[Cond]:
-    """The facts, and the tests of normal forms that hold where they do."""
-    return frozenset(facts).union(*(certain(holds(fact)) for fact in facts))
 
 
 # -- witnesses -----------------------------------------------------------------------------------------

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from argus.core import algebra
-from argus.core.index import Cond, Index, Symbol
+from argus.core.index import Bin, Cond, Index, Symbol
 from argus.core.values import polynomial as polys
-from argus.core.values.atoms import ONE, Atom, Greatest, Holds, Inhabited, Poly, Prefix, inner
+from argus.core.values.atoms import ONE, Atom, Greatest, Holds, Inhabited, Poly, Prefix, inner, integers
+from argus.core.values.ends import orders_of
 from argus.core.values.literals import rewritten
 from argus.core.values.truth import holds
-from argus.core.walk import symbols
+from argus.core.walk import symbols, topological
 
 Mapped = Callable[[Atom, Callable[[Poly], Poly], Callable[[Index], Index], Callable[[Cond], Cond]], Poly]
 _FEW = 3
@@ -35,10 +36,27 @@ def nested(of: Poly) -> frozenset[Cond]:
     found = set[Cond]()
     for monomial, _ in of.terms:
         for atom, _ in monomial:
-            below = frozenset[Cond]().union(*map(tests, inner(atom)))
-            bound = atom.variable if isinstance(atom, Prefix | Greatest | Inhabited) else None
-            found |= below if bound is None else {cond for cond in below if bound not in symbols(cond)}
+            found |= unbound(frozenset[Cond]().union(*map(tests, inner(atom))), atom)
     return frozenset(found)
+
+
+@lru_cache(maxsize=1 << 13)
+def orders(of: Poly) -> frozenset[Cond]:
+    """Of each minimum and maximum of integers in it, which of its operands the others decide, likewise."""
+    found = set[Cond]()
+    for monomial, _ in of.terms:
+        for atom, _ in monomial:
+            here = (node for part in integers(atom) for node in topological((part,)) if isinstance(node, Bin))
+            found.update(*map(orders_of, here))
+            below = frozenset[Cond]().union(*map(orders, inner(atom)))
+            found |= unbound(below, atom)
+    return frozenset(found)
+
+
+def unbound(conds: frozenset[Cond], atom: Atom) -> frozenset[Cond]:
+    """Those that are not on the variable that an atom binds."""
+    bound = atom.variable if isinstance(atom, Prefix | Greatest | Inhabited) else None
+    return conds if bound is None else frozenset(cond for cond in conds if bound not in symbols(cond))
 
 
 def divided(of: Poly, variable: Symbol, mapped: Mapped) -> Poly:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from attrs import field, frozen
 
 from argus.core import algebra
@@ -63,16 +65,42 @@ from argus.core.values.numbers import above_zero
 from argus.core.values.operations import OPERATIONS
 from argus.core.values.truth import holds
 
+Premises = frozenset[Condition] | None
+"""What shows a condition by the shape of its expression; None if nothing is known to."""
+
+
+@frozen
+class NormalForm:
+    """The normal form of a value, and the conditions that it needs, as `Normaliser` collects them."""
+
+    value: Value
+    conditions: frozenset[Condition]
+    shown: Mapping[Condition, frozenset[Condition]]
+
+
+def normal_form(of: Expr) -> NormalForm | str:
+    """The normal form of an expression, or why there is none."""
+    side = Normaliser()
+    try:
+        value = side.value(of)
+    except NoNormalFormError as error:
+        return str(error)
+    return NormalForm(value, frozenset(side.conditions), side.shown)
+
+
+FormOf = Callable[[Expr], NormalForm | str]
+"""`normal_form`, or the same with answers kept."""
+
 
 @frozen
 class Normaliser:
     """Normal forms under a path of conditions; collects what they need.
 
-    shown: conditions that hold by the shape of their expression, if those of `conditions` hold.
+    shown: conditions that hold by the shape of their expression, with those on integers that this takes.
     """
 
     conditions: set[Condition] = field(factory=set[Condition])
-    shown: set[Condition] = field(factory=set[Condition])
+    shown: dict[Condition, frozenset[Condition]] = field(factory=dict[Condition, frozenset[Condition]])
     given: tuple[Cond, ...] = ()
     scope: Scope = EVERYWHERE
     known: dict[Expr, Value] = field(factory=dict[Expr, Value])
@@ -148,59 +176,61 @@ class Normaliser:
                 return on_pairs(args[0], args[1], product_of) if not is_scaled(args) else scaled_open(args)
             case "div":
                 known = self._known_above(of.args[1])
-                return on_pairs(args[0], args[1], lambda a, b: self._quotient(a, b, known=known))
+                return on_pairs(args[0], args[1], lambda a, b: self._quotient(a, b, known))
             case "pow":
                 known = self._known_above(of.args[0])
-                return on_pairs(args[0], args[1], lambda a, b: self._power(a, b, known=known))
+                return on_pairs(args[0], args[1], lambda a, b: self._power(a, b, known))
             case "exp":
                 return on_leaves(args[0], exp_of)
             case "log":
                 known = self._known_above(of.args[0])
-                return on_leaves(args[0], lambda a: self._log(a, known=known))
+                return on_leaves(args[0], lambda a: self._log(a, known))
             case "max":
                 return maximum_of(args[0], args[1])
             case _:
                 return opaque_of(of.name, args)
 
-    def _need(self, condition: Condition, *, known: bool) -> None:
-        (self.shown if known else self.conditions).add(condition)
+    def _need(self, condition: Condition, known: Premises) -> None:
+        if known is None:
+            self.conditions.add(condition)
+        elif condition not in self.shown or known < self.shown[condition]:
+            self.shown[condition] = known
 
-    def _known_above(self, of: Expr) -> bool:
-        """Whether the value is above 0 by its shape, under conditions on integers that are then needed."""
+    def _known_above(self, of: Expr) -> Premises:
+        """The conditions on integers under which the value is above 0 by its shape; None if it is not known to be."""
         found = above_zero(of)
         if found is None:
-            return False
-        self.conditions.update(Integers(each, self.given, self.scope) for each in found if each is not algebra.TRUE)
-        return True
+            return None
+        return frozenset(Integers(each, self.given, self.scope) for each in found if each is not algebra.TRUE)
 
-    def _quotient(self, a: Leaf, b: Leaf, *, known: bool) -> Value:
+    def _quotient(self, a: Leaf, b: Leaf, known: Premises) -> Value:
         if isinstance(b, Infinite) and isinstance(a, Poly):
             return ZERO
         if not isinstance(b, Poly) or b is ZERO:
             return Undefined()
         if number_of(b) is None:
-            self._need(Apart(b, self.scope.of(b.free)), known=known)
+            self._need(Apart(b, self.scope.of(b.free)), known)
         return product_of(a, polys.power(b, -1))
 
-    def _power(self, a: Leaf, b: Leaf, *, known: bool) -> Value:
+    def _power(self, a: Leaf, b: Leaf, known: Premises) -> Value:
         exponent = number_of(b) if isinstance(b, Poly) else None
         if not isinstance(a, Poly) or not isinstance(b, Poly):
             return Undefined()
         if exponent is None:
-            self._need(Positive(a, self.scope.of(a.free)), known=known)
+            self._need(Positive(a, self.scope.of(a.free)), known)
             return polys.exp(polys.mul(b, polys.log(a)))
         if exponent.denominator > 1:
             number = number_of(a)
             if number is not None and number <= 0:
                 return ZERO if number == 0 and exponent > 0 else Undefined()
-            self._need(NotNegative(a, self.scope) if exponent > 0 else Positive(a, self.scope.of(a.free)), known=known)
+            self._need(NotNegative(a, self.scope) if exponent > 0 else Positive(a, self.scope.of(a.free)), known)
         elif exponent < 0:
             if a is ZERO:
                 return Undefined()
-            self._need(Apart(a, self.scope.of(a.free)), known=known)
+            self._need(Apart(a, self.scope.of(a.free)), known)
         return polys.power(a, exponent)
 
-    def _log(self, a: Leaf, *, known: bool) -> Value:
+    def _log(self, a: Leaf, known: Premises) -> Value:
         if isinstance(a, Infinite):
             return a if a.sign > 0 else Undefined()
         if not isinstance(a, Poly):
@@ -210,7 +240,7 @@ class Normaliser:
         number = number_of(a)
         if number is not None and number < 0:
             return Undefined()
-        self._need(Positive(a, self.scope.of(a.free)), known=known)
+        self._need(Positive(a, self.scope.of(a.free)), known)
         return polys.log(a)
 
     # -- reductions ------------------------------------------------------------------------------------

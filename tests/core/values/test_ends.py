@@ -158,6 +158,21 @@ def test_even_and_odd_places_are_all_and_twice_the_even_ones_are_not(op: ReduceO
     assert not isinstance(equal(fn(join, even, even), every), Equal)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_an_operand_that_the_others_decide_is_left_out_where_that_is_known(seed: int) -> None:
+    drawn, shorter = random.Random(seed), 0  # noqa: S311 reason: as above
+    for _ in range(40):
+        join = drawn.choice((minimum, maximum))
+        whole = join(join(_drawn(drawn, 1), _drawn(drawn, 1)), _drawn(drawn, 1))
+        for cond in ends.orders_of(whole):
+            found = ends.least_of(whole, {cond})
+            shorter += found is not whole
+            numbers = zip(_numbers(cond), _numbers(whole), _numbers(found), strict=True)
+            assert all(n == m for known, n, m in numbers if known)
+
+    assert shorter > 20
+
+
 def test_known_orders_leave_the_least_operand_of_a_nested_minimum() -> None:
     whole = minimum(_A, minimum(mul(_B, 8), _V))
 

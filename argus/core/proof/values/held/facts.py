@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Read, Symbol
+from argus.core.index import And, Bin, Cond, Const, Index, Symbol
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.values.held.conditions_of import conjuncts, free_test, inhabited_tests, of_sizes, point, tests
+from argus.core.proof.values.held.conditions_of import free_test, inhabited_tests, of_sizes, point
 from argus.core.proof.values.held.edges import at_edges
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
 from argus.core.proof.values.held.joined import joined_cond, zipped
-from argus.core.proof.values.held.kinds_of import is_extremum, is_of_sums, levels
+from argus.core.proof.values.held.kinds_of import has_extremum, is_extremum, is_of_sums, levels
+from argus.core.proof.values.held.lemmas import lemmas_of
 from argus.core.proof.values.held.named_integers import named, named_in, named_integers
 from argus.core.proof.values.held.questions import Questions
 from argus.core.proof.values.held.references import References
@@ -25,7 +26,7 @@ from argus.core.proof.values.held.terms import all_symbols, chosen, extremum, ma
 from argus.core.query import STEPS_PER_SECOND
 from argus.core.values.conditions import Integers
 from argus.core.values.digits import by_digits
-from argus.core.values.equality import Equal, Undecided, by_normal_forms
+from argus.core.values.equality import Equal, Undecided
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, compare, expr, fn, reduce_
 from argus.core.values.numbers import is_number
 from argus.core.values.places import limit
@@ -34,7 +35,7 @@ from argus.core.walk import children, mentions, rebuild, symbols
 
 _FEW = range(4)
 _ZERO = expr(0)
-_CASES = 2
+_CASES = 4
 _STEPS = STEPS_PER_SECOND // 2
 """The step limit of one question: there are many, and most that are not decided soon are not decided at all."""
 _LARGEST = 300
@@ -120,17 +121,24 @@ class Known:
 
     def _equal_by_cases(self, one: Expr, two: Expr, left: int, cases: tuple[Cond, ...] = ()) -> bool:
         """The same where a test of sizes and coordinates holds, and where it does not. cases: those around."""
-        some = (each for each in inhabited_tests(two) if self.decided(each) is each)
-        test = next(some, None) or next(filter(None, map(free_test, (one, two))), None)
-        if test is None or not left:
+        test = self._open_test(one, two) if left else None
+        if test is None:
             return False
-        for cond in (test, algebra.negate(test)):
+        for cond in both_cases(test):
             here, every = self.within(cond), (*cases, cond)
             decided = map(_Simplifying(here).with_decided_extrema, every)
             a, b = at_edges(here.holds, decided, here.simplified(one), here.simplified(two))
             if not here._equal(a, b, assumed=True) and not here._equal_by_cases(a, b, left - 1, every):
                 return False
         return True
+
+    def _open_test(self, one: Expr, two: Expr) -> Cond | None:
+        """A test that is decided in neither way: of the second expression alone, if possible."""
+        facts = (*self.flow.facts, *self.context)
+        left, right = (self.questions.open_tests(each, facts) for each in (one, two))
+        own = (each for each in right if each not in left)
+        some = (each for each in chain(inhabited_tests(two), own) if self.decided(each) is each)
+        return next(chain(some, filter(None, map(free_test, (one, two)))), None)
 
     def same(self, one: Expr, two: Expr) -> bool:
         """Whether both have a value, and that is one."""
@@ -165,17 +173,24 @@ class Known:
         if not lemmas:
             return
         for a, b in dict.fromkeys(((self.simplified(freed[0]), self.simplified(freed[1])), (one, two))):
-            more = (*self.lemmas(a), *self.lemmas(b))
+            more = (*lemmas_of(a, self.holds), *lemmas_of(b, self.holds))
             if more or (a, b) not in plain:
                 yield a, b, (*facts, *more)
 
     def _by_forms(self, one: Expr, two: Expr, facts: tuple[Cond, ...], *, assumed: bool) -> bool:
-        key, kept = (one, two, facts), self.questions.equal
-        answer = kept[key] if key in kept else kept.setdefault(key, by_normal_forms(one, two, facts))
+        answer = self.questions.equal(one, two, facts)
         if isinstance(answer, Undecided) and answer.reason:
-            return False
+            told = {each for each in self._told(one, two, facts) if each not in facts} if assumed else ()
+            return bool(told) and self._by_forms(one, two, (*facts, *told), assumed=assumed)
         left = () if isinstance(answer, Equal) and assumed else answer.conditions
         return all(isinstance(each, Integers) and self._asked(each.given, each.goal) for each in left)
+
+    def _told(self, one: Expr, two: Expr, facts: tuple[Cond, ...]) -> Iterator[Cond]:
+        """What is shown here of the tests and orders that the facts leave open."""
+        for cond in dict.fromkeys((*self.questions.open_tests(one, facts), *self.questions.open_tests(two, facts))):
+            decided = next((each for each in (cond, algebra.negate(cond)) if self.holds(each)), None)
+            if decided is not None:
+                yield decided
 
     def _asked(self, given: Sequence[Cond], goal: Cond) -> bool:
         key, kept = (tuple(given), goal), self.questions.answers
@@ -185,42 +200,10 @@ class Known:
             kept[key] = self.flow.holds(given, goal, steps=_STEPS)
         return kept[key]
 
-    def lemmas(self, root: Expr) -> Iterator[Cond]:
-        """Proved facts on the order of ranges' ends, and of the bounds that tests set to their variables."""
-        reductions = [node for node in nodes(root) if isinstance(node, Reduce)]
-        ends = {algebra.sym(node.variable): node.high for node in reductions}
-        asked = {cond for node in reductions for test in tests(node) for cond in conjuncts(test)}
-        for cond in sorted(asked, key=lambda each: each.digest):
-            for node in reductions:
-                found = limit(cond, node.variable)
-                if found is not None:
-                    yield from self._ordered(found[1], node.high)
-                    yield from self._ordered(found[1], algebra.const(0))
-            if isinstance(cond, Cmp):
-                terms, _ = linear_terms(algebra.sub(cond.right, cond.left))
-                rest = algebra.linear([term for term in terms if term[0] not in ends], 0)
-                for atom, factor in terms:
-                    if atom in ends:
-                        yield from self._ordered(rest, algebra.mul(ends[atom], abs(factor)))
-        for node in reductions:
-            yield from self._ordered_ends(node, asked)
 
-    def _ordered_ends(self, of: Reduce, asked: Iterable[Cond]) -> Iterator[Cond]:
-        """The order of the ends that tests set to a variable, of those that depend on integers from memory.
-
-        What is promised of these only the solver knows, not the normal forms.
-        """
-        limits = (limit(cond, of.variable) for cond in sorted(asked, key=lambda each: each.digest))
-        ends = dict.fromkeys(found[1] for found in limits if found is not None and found[0])
-        for one, two in combinations(ends, 2):
-            if mentions(one, (Read,)) or mentions(two, (Read,)):
-                yield from self._ordered(one, two)
-
-    def _ordered(self, a: Index, b: Index) -> Iterator[Cond]:
-        for goal in (algebra.le(a, b), algebra.le(b, a)):
-            if goal is not algebra.TRUE and self.holds(goal):
-                yield goal
-                return
+def both_cases(test: Cond) -> tuple[Cond, Cond]:
+    """A condition, and its opposite."""
+    return test, algebra.negate(test)
 
 
 def agrees(known: Known, general: Expr, special: Expr) -> bool:
@@ -232,8 +215,7 @@ def agrees(known: Known, general: Expr, special: Expr) -> bool:
     if isinstance(general, Reduce) and special is NEUTRAL[general.op]:
         return known.holds(algebra.le(general.high, general.low))
     for symbol in sorted(all_symbols(general), key=lambda each: each.name):
-        numbered = symbol.kind == "loop" or symbol.name.startswith("~")
-        if numbered and all_symbols(special) <= all_symbols(general) - {symbol}:
+        if symbol.kind == "loop" or symbol.name.startswith("~"):
             for number in _FEW:
                 if replaced(general, {symbol: algebra.const(number)}) is special:
                     return known.holds(algebra.eq(algebra.sym(symbol), number))
@@ -361,6 +343,8 @@ class _Simplifying:
         if of.op == "sum" and is_of_sums(body):
             one, two = (self._reduced(reduce_("sum", of.variable, low, high, each)) for each in body.args)
             return plus(one, two)
+        if has_extremum(low):  # a shift by it would leave tests that nothing decides
+            return reduce_(of.op, of.variable, low, high, body)
         own = Symbol(f"{of.variable.name}*", "fresh", 0)
         body = replaced(body, {of.variable: algebra.add(algebra.sym(own), low)})
         found = reduction(of.op, [Range(own, algebra.sub(high, low))], body)

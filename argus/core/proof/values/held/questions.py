@@ -2,31 +2,54 @@
 
 from __future__ import annotations
 
-from attrs import define, field
+from functools import cache
+
+from attrs import define, evolve, field
 
 from argus.core.index import Cond
-from argus.core.values.equality import Equal, Undecided
+from argus.core.values.decided import open_tests
+from argus.core.values.equality import Equal, Undecided, by_normal_forms
 from argus.core.values.expr import Expr
+from argus.core.values.normal import FormOf, normal_form
+
+Facts = tuple[Cond, ...]
+Asked = tuple[Expr, Expr, Facts]
 
 
 @define(eq=False)
 class Questions:
     """How much more is asked or looked at: beyond it nothing is known, and expressions stay as they are.
 
-    answers, simplified, equal: what has been found about the same flow; equal: whether two expressions are under facts.
+    answers, simplified, forms, equalities, left_open: what has been found about the same flow: of a solver, simplified
+    expressions, normal forms, whether two of these are equal under facts, and what such facts leave open in one.
     """
 
     left: int = 4000
     answers: dict[tuple[tuple[Cond, ...], Cond], bool] = field(factory=dict["tuple[tuple[Cond, ...], Cond]", bool])
     simplified: dict[tuple[tuple[Cond, ...], Expr], Expr] = field(factory=dict["tuple[tuple[Cond, ...], Expr]", Expr])
-
-    equal: dict[tuple[Expr, Expr, tuple[Cond, ...]], Equal | Undecided] = field(
-        factory=dict["tuple[Expr, Expr, tuple[Cond, ...]]", "Equal | Undecided"]
+    forms: FormOf = field(factory=lambda: cache(normal_form))
+    equalities: dict[Asked, Equal | Undecided] = field(factory=dict["Asked", "Equal | Undecided"])
+    left_open: dict[tuple[Expr, Facts], tuple[Cond, ...]] = field(
+        factory=dict["tuple[Expr, Facts]", "tuple[Cond, ...]"]
     )
+
+    def equal(self, one: Expr, two: Expr, facts: Facts) -> Equal | Undecided:
+        """Whether normal forms show two expressions to be equal."""
+        key = one, two, facts
+        if key not in self.equalities:
+            self.equalities[key] = by_normal_forms(one, two, facts, self.forms)
+        return self.equalities[key]
+
+    def open_tests(self, of: Expr, facts: Facts) -> tuple[Cond, ...]:
+        """The tests and orders that the facts leave open in the normal form."""
+        key = of, facts
+        if key not in self.left_open:
+            self.left_open[key] = open_tests(self.forms(of), facts)
+        return self.left_open[key]
 
     def renewed(self) -> Questions:
         """As many as at first, with what has been found so far."""
-        return Questions(answers=self.answers, simplified=self.simplified, equal=self.equal)
+        return evolve(self, left=Questions().left)
 
     def one(self) -> bool:
         """Whether one more is allowed."""

@@ -71,8 +71,10 @@ SIZES = {
     "formula_softmax": {"R": 3, "N": 300},
     "formula_shares_of_exchanged_sums": {"R": 3, "N": 100},
     "formula_shares_of_one_length": {"R": 3, "N": 64},
+    "formula_column_after_the_first_eighth": {"R": 40, "N": 20},
 }
 TWINS = {
+    "formula_second_column_of_short_rows": {"R": 40, "N": 5},
     "formula_sum_beyond_the_shorter_row": {"R": 3, "N": 100, "K": 70},
     "formula_sum_in_two_loops_too_few_masked": SIZES["formula_sum_in_two_loops"],
     "formula_scaled_by_the_sequence_before": {"T": 100, "B": 3, "S": 4, "most": 100},

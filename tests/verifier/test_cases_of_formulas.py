@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 from attrs import evolve
@@ -10,13 +10,14 @@ from attrs import evolve
 from argus.core.index import Cond, Index
 from argus.core.proof.limits import integers
 from argus.core.proof.values.held import facts
+from argus.core.proof.values.held.edges import Holds, at_edges
 from argus.core.query import Budget
 from argus.core.values import decided, ends
 from argus.core.values.expr import Expr
 from argus.core.verdict import Proved, Unknown
 from argus.language import Template
 from argus.verifier.kernel import verify
-from tests.verifier.switched_off_checks import Case, cases_test, load_edited
+from tests.verifier.switched_off_checks import Case, always, cases_test, load_edited
 
 WITHOUT_RUNS = evolve(Budget(), runs=0)
 EMPTY = "formula_guarded_sum_of_empty_rows"
@@ -53,6 +54,15 @@ class All(frozenset[Cond]):
         return True
 
 
+def every_bound_is_met(patch: pytest.MonkeyPatch) -> None:
+    """An integer that a case bounds is taken for the bound."""
+
+    def unasked(_: Holds, cases: Iterable[Cond], *roots: Expr) -> tuple[Expr, ...]:
+        return at_edges(always, cases, *roots)
+
+    patch.setattr(facts, "at_edges", unasked)
+
+
 def nothing(_: Expr) -> Iterator[Cond]:
     return iter(())
 
@@ -82,6 +92,7 @@ def no_operand_of_a_minimum(patch: pytest.MonkeyPatch) -> None:
 
 CASES: list[Case] = [
     ("formula_sum_beyond_the_shorter_row", "I39", any_order_is_known),
+    ("formula_second_column_of_short_rows", "I39", every_bound_is_met),
     ("minimum_with_a_number_beyond_32_bits", "I28", no_operand_of_a_minimum),
 ]
 test_the_check_is_needed = cases_test(CASES)

@@ -16,6 +16,7 @@ from argus.core.walk import evaluate
 A, B, M = Symbol("a", "size", 0), Symbol("b", "size", 0), Symbol("m", "block", 0)
 A_, B_, M_ = sym(A), sym(B), sym(M)
 QUOTIENT = floordiv(sub(A_, 3), 4)
+OTHER = floordiv(B_, 4)
 LEAST, GREATEST = minimum(QUOTIENT, add(B_, -1)), maximum(sub(B_, A_), 0)
 Given = tuple[Cond, ...]
 
@@ -39,6 +40,8 @@ CASES: list[tuple[Given, Given, Index]] = [
     ((le(3, A_), le(1, B_)), (le(LEAST, 0),), LEAST),
     ((le(3, A_), le(1, B_)), (le(LEAST, 0), le(GREATEST, 0)), add(LEAST, GREATEST)),
     ((le(A_, B_),), (le(GREATEST, M_), le(M_, GREATEST)), GREATEST),
+    ((le(add(OTHER, 1), QUOTIENT),), (le(QUOTIENT, add(OTHER, 1)),), add(QUOTIENT, OTHER)),
+    ((), (le(QUOTIENT, add(OTHER, 1)),), QUOTIENT),  # it may be less
     ((), (le(QUOTIENT, 0),), QUOTIENT),  # it may be -1
     ((), (le(add(QUOTIENT, M_), 0),), QUOTIENT),
     ((le(1, B_),), (le(LEAST, 0),), LEAST),
@@ -61,6 +64,13 @@ def test_a_quotient_is_a_sum_of_symbols_where_both_are_0() -> None:
 
     assert at_edges(shown((given, case)), (case,), value) == (element("X", const(0)),)
     assert at_edges(shown((case,)), (case,), value) == (value,)  # the quotient may be -1 and the block 1 or 0
+
+
+def test_a_quotient_is_one_more_than_another() -> None:
+    known = (le(add(OTHER, 1), QUOTIENT), le(QUOTIENT, add(OTHER, 1)))
+    (found,) = at_edges(shown(known), known[1:], element("X", sub(QUOTIENT, OTHER)))
+
+    assert found is element("X", const(1))
 
 
 def test_without_asking_another_integer_is_put_in_place() -> None:

@@ -35,21 +35,21 @@ def _ends(holds: Holds, *roots: Expr) -> dict[Symbol, Index]:
 def _edge(holds: Holds, case: Cond) -> tuple[Index, Index] | None:
     """x and what it is, where x is at most that in this case, and no less elsewhere: `N // 8 <= 1` of N > 0 is 1.
 
-    A quotient, or an extremum, may also be a sum of symbols.
+    A quotient, or an extremum, may also be a sum of symbols, quotients and extrema.
     """
     if not isinstance(case, Cmp):
         return None
     difference = algebra.sub(case.left, case.right)
     for atom, factor in linear_terms(difference)[0]:
         value = algebra.mul(algebra.sub(difference, algebra.mul(atom, factor)), -factor)
-        fits = isinstance(value, Const) or (isinstance(atom, Bin) and _is_of_symbols(value))
+        fits = isinstance(value, Const) or (isinstance(atom, Bin) and _is_sum(value))
         if abs(factor) == 1 and fits and holds(algebra.eq(atom, value)):
             return atom, value
     return None
 
 
-def _is_of_symbols(index: Index) -> bool:
-    return all(isinstance(atom, Sym) for atom, _ in linear_terms(index)[0])
+def _is_sum(index: Index) -> bool:
+    return all(isinstance(atom, Sym | Bin) for atom, _ in linear_terms(index)[0])
 
 
 def _exchanged(root: Expr, atom: Index, value: Index) -> Expr:

@@ -144,6 +144,32 @@ FORWARD: Mapping[str, Twin] = {
     "blocks from the last row's first key": _window(
         problem, "window", "self.first(first) // keys", "self.first(first + queries - 1) // keys", "I9"
     ),
+    "a key less to the left": _window(
+        problem,
+        "window",
+        "(t >= q + self.offset - self.window[0])",
+        "(t > q + self.offset - self.window[0])",
+        *_SUMS,
+    ),
+    "a key less to the right": _window(problem, "window", "else (t <= last)", "else (t < last)", *_SUMS),
+    "the first block skipped unless all of it is seen": _window(
+        problem, "window", "self.first(first) // keys", "ceil_div(self.first(first), keys)", *_SUMS
+    ),
+    "no rescale in a window": _window(
+        schedule, "window", "self.out[:] = self.out * rescale", "self.out[:] = self.out * 1.0"
+    ),
+    "capped after the mask": _window(problem, "capped", ", x, -inf)", ", x, -1.0)", *_SUMS),
+    "the last block not capped": _window(
+        schedule,
+        "capped",
+        "self._softmax(own, end - 1, masked=True)",
+        "self._softmax(_Tile(own.seen, own.row0, own.q, own.rows, None), end - 1, masked=True)",
+        "I23",
+        "I39",
+    ),
+    "capped log-sum-exp without the maximum": _window(
+        problem, "capped", "else most)) * _LN_2", "else 0.0)) * _LN_2", "I39"
+    ),
     **{f"decoding, `{old.strip()}`": _decode(config, old, new) for old, (new, config) in OF_DECODE.items()},
 }
 """Each is refuted by one of the invariants that it names, or not proved."""

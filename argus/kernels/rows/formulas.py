@@ -1,24 +1,15 @@
-"""The formulas that row kernels claim of their outputs, as functions of a row r and a column n.
-
-Elements of tensors are values here, of which type checkers know no type.
-"""
+"""The formulas that row kernels claim of their outputs, as functions of a row r and a column n."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from argus.language import Int, Tensor, exp2, log2, rsqrt, total
+from argus.language import Int, Tensor, Value, elements, exp2, log2, rsqrt, total
 
-Element = Callable[[Int, Int], Any]
-OfRow = Callable[[Int], Any]
+Element = Callable[[Int, Int], Value]
+OfRow = Callable[[Int], Value]
 LOG2_E = 1.4426950408889634
 """The nearest number to log2(e): exp(x) is exp2(x log2(e)), and the hardware has powers of 2."""
-
-
-def elements(tensor: Tensor) -> Element:
-    of: Any = tensor
-    return lambda r, n: of[r, n]
 
 
 def added(x: Element, z: Element) -> Element:
@@ -55,16 +46,15 @@ def log_softmax(x: Element, length: Int) -> Element:
 
 def rms_norm(x: Element, weight: Tensor, eps: Tensor, length: Int) -> Element:
     """x / sqrt(mean of x^2 + eps), times the weight of its column."""
-    w: Any = weight
-    return lambda r, n: x(r, n) * w[n] * _inverse_root(lambda j: x(r, j) ** 2, eps, length)
+    w = elements(weight)
+    return lambda r, n: x(r, n) * w(n) * _inverse_root(lambda j: x(r, j) ** 2, eps, length)
 
 
 def layer_norm(x: Element, weight: Tensor, bias: Tensor, eps: Tensor, length: Int) -> Element:
     """(x - mean) / sqrt(variance + eps), times the weight of its column, plus its bias."""
-    w: Any = weight
-    b: Any = bias
+    w, b = elements(weight), elements(bias)
     norm = _norm(x, eps, length)
-    return lambda r, n: norm(r, n) * w[n] + b[n]
+    return lambda r, n: norm(r, n) * w(n) + b(n)
 
 
 def group_norm(
@@ -74,12 +64,11 @@ def group_norm(
 
     A row is of a group of channels, of so many vectors each; weight and bias have one row for each group.
     """
-    w: Any = weight
-    b: Any = bias
+    w, b = elements(weight), elements(bias)
     norm = _norm(x, eps, length)
 
-    def of_channel(numbers: Any, r: Int, n: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
-        return numbers[r % weight.shape[0], n // vector // vectors]
+    def of_channel(numbers: Callable[..., Value], r: Int, n: Int) -> Value:
+        return numbers(r % weight.shape[0], n // vector // vectors)
 
     return lambda r, n: norm(r, n) * of_channel(w, r, n) + of_channel(b, r, n)
 
@@ -87,7 +76,7 @@ def group_norm(
 def _norm(x: Element, eps: Tensor, length: Int) -> Element:
     """(x - mean) / sqrt(variance + eps)."""
 
-    def centred(r: Int, n: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
+    def centred(r: Int, n: Int) -> Value:
         return x(r, n) - mean(x, length)(r)
 
     return lambda r, n: centred(r, n) * _inverse_root(lambda j: centred(r, j) ** 2, eps, length)
@@ -98,11 +87,10 @@ def cross_entropy(x: Element, column: Callable[[Int], Int], length: Int) -> OfRo
     return lambda r: log_sum_exp(x, length)(r) - x(r, column(r))
 
 
-def _inverse_root(squares: Callable[[Int], Any], eps: Tensor, length: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
-    e: Any = eps
-    return rsqrt(_over(squares, length) / length + e[0])
+def _inverse_root(squares: Callable[[Int], Value], eps: Tensor, length: Int) -> Value:
+    return rsqrt(_over(squares, length) / length + elements(eps)(0))
 
 
-def _over(term: Callable[[Int], Any], length: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
+def _over(term: Callable[[Int], Value], length: Int) -> Value:
     """The sum over the first columns of a row."""
     return total(term, over=length)

@@ -4,10 +4,9 @@
 
 from argus.kernels.rows import formulas
 from argus.kernels.rows.configs import TYPES, row_kernel
-from argus.kernels.rows.formulas import elements
 from argus.kernels.rows.norms import moments
 from argus.kernels.schedules.rows import Block, Rows
-from argus.language import DType, Int, Template, Tensor, assert_equals, assume, f32
+from argus.language import DType, Int, Template, Tensor, assert_equals, assume, elements, f32
 
 
 def group_norm(dtype: DType) -> Template:

@@ -4,7 +4,6 @@
 
 from argus.kernels.rows import formulas
 from argus.kernels.rows.configs import TYPES, row_kernel
-from argus.kernels.rows.formulas import elements
 from argus.kernels.schedules.rows import Block, Chunks, Rows
 from argus.language import (
     DType,
@@ -13,6 +12,7 @@ from argus.language import (
     Template,
     Tensor,
     assert_equals,
+    elements,
     f32,
     load,
     replicated,

@@ -4,9 +4,8 @@
 
 from argus.kernels.rows import formulas
 from argus.kernels.rows.configs import TYPES, row_kernel
-from argus.kernels.rows.formulas import elements
 from argus.kernels.schedules.rows import Block, Rows
-from argus.language import DType, Template, Tensor, assert_equals
+from argus.language import DType, Template, Tensor, assert_equals, elements
 
 
 def cumsum(dtype: DType) -> Template:

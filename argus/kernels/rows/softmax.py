@@ -6,7 +6,7 @@ from math import inf
 
 from argus.kernels.rows import formulas
 from argus.kernels.rows.configs import TYPES, row_kernel
-from argus.kernels.rows.formulas import LOG2_E, elements
+from argus.kernels.rows.formulas import LOG2_E
 from argus.kernels.schedules.rows import Block, Chunks, Rows
 from argus.language import (
     DType,
@@ -16,6 +16,7 @@ from argus.language import (
     add,
     assert_equals,
     ceil_div,
+    elements,
     exp2,
     f32,
     log2,

@@ -6,7 +6,7 @@ from math import inf
 
 from argus.kernels.rows import formulas
 from argus.kernels.rows.configs import TYPES, row_kernel
-from argus.kernels.rows.formulas import LOG2_E, elements
+from argus.kernels.rows.formulas import LOG2_E
 from argus.kernels.rows.softmax import maximum_and_sum
 from argus.kernels.schedules.rows import Block, Rows
 from argus.language import (
@@ -16,6 +16,7 @@ from argus.language import (
     Tensor,
     assert_equals,
     assume,
+    elements,
     f32,
     i32,
     log2,

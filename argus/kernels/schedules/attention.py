@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from math import inf
 from math import log as log_of
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 from attrs import frozen
 
@@ -17,11 +17,13 @@ from argus.language import (
     Int,
     IntLike,
     Tensor,
+    Value,
     assert_covers,
     assert_equals,
     assert_written_once,
     assume,
     ceil_div,
+    elements,
     exp2,
     fma,
     load,
@@ -311,48 +313,50 @@ class Formulas:
     seen: Seen
     origin: tuple[IntLike, IntLike] = (0, 0)
 
-    def mean(self, q: Int, e: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
+    def mean(self, q: Int, e: Int) -> Value:
         """The mean of the values that a query sees, by their weights; 0 where it sees none."""
-        v = cast("Any", self.of.V)
+        v = elements(self.of.V)
 
-        def one(t: Int) -> Any:  # noqa: ANN401 reason: as above
-            return self._weight(q, t) * v[(*self.key, self.origin[1] + t, e)]
+        def one(t: Int) -> Value:
+            return self._weight(q, t) * v(*self.key, self.origin[1] + t, e)
 
-        found: Any = total(one, over=self._range(q)) / self._weights(q)
-        found = found if self.of.descale is None else found * cast("Any", self.of.descale[2])[self.key]
+        found = total(one, over=self._range(q)) / self._weights(q)
+        if self.of.descale is not None:
+            found = found * elements(self.of.descale[2])(*self.key)
         low, high = self._range(q)
-        return cast("Any", where)(low < high, found, 0) if self.seen.masked_rows else found
+        return where(low < high, found, 0) if self.seen.masked_rows else found
 
-    def logarithm(self, q: Int) -> Any:  # noqa: ANN401 reason: as above
+    def logarithm(self, q: Int) -> Value:
         """The logarithm of the sum of the weights that a query sees."""
         return log(self._weights(q))
 
     def _range(self, q: Int) -> tuple[IntLike, Int]:
         return self.seen.first(q), self.seen.visible(q)
 
-    def _weights(self, q: Int) -> Any:  # noqa: ANN401 reason: as above
-        def one(t: Int) -> Any:  # noqa: ANN401 reason: as above
+    def _weights(self, q: Int) -> Value:
+        def one(t: Int) -> Value:
             return self._weight(q, t)
 
         return total(one, over=self._range(q))
 
-    def _weight(self, q: Int, t: Int) -> Any:  # noqa: ANN401 reason: as above
-        q_, k_, inner = cast("tuple[Any, ...]", (self.of.Q, self.of.K, self.of.inner))
+    def _weight(self, q: Int, t: Int) -> Value:
+        queries, keys = elements(self.of.Q), elements(self.of.K)
 
-        def product(d: Int) -> Any:  # noqa: ANN401 reason: as above
-            return q_[(*self.query, self.origin[0] + q, d)] * k_[(*self.key, self.origin[1] + t, d)]
+        def product(d: Int) -> Value:
+            return queries(*self.query, self.origin[0] + q, d) * keys(*self.key, self.origin[1] + t, d)
 
-        score: Any = total(product, over=self.of.Q.shape[-1])
-        score = score if inner is None else tanh(score * inner[0])
+        score = total(product, over=self.of.Q.shape[-1])
+        if self.of.inner is not None:
+            score = tanh(score * elements(self.of.inner)(0))
         return exp2(score * maximum(self._scale(), LEAST_SCALE))
 
-    def _scale(self) -> Any:  # noqa: ANN401 reason: as above
+    def _scale(self) -> Value:
         """The factor of the scores."""
-        found = cast("Any", self.of.scale)[0]
+        found = elements(self.of.scale)(0)
         if self.of.descale is None:
             return found
-        q, k, _ = cast("tuple[Any, ...]", self.of.descale)
-        return found * q[self.query] * k[self.key]
+        of_queries, of_keys, _ = self.of.descale
+        return found * elements(of_queries)(*self.query) * elements(of_keys)(*self.key)
 
 
 def claim_values(of: Operands, O: Tensor, LSE: Tensor, seen: Seen) -> None:  # noqa: E741 reason: as above

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import Any
 
 from attrs import frozen
 
 from argus.kernels.schedules.attention import LEAST_SCALE
 from argus.kernels.schedules.decode import Cache, Decode, seen
-from argus.language import Bool, Int, Tensor, assert_equals, ceil_div, exp2, log, maximum, scalar, total
+from argus.language import (
+    Bool,
+    Int,
+    Tensor,
+    Value,
+    assert_equals,
+    ceil_div,
+    elements,
+    exp2,
+    log,
+    maximum,
+    scalar,
+    total,
+)
 
 
 @frozen
@@ -20,9 +32,9 @@ class Claims:
     Keys are counted in runs of `run` keys of one page: blocks of bn, where a page has more.
     """
 
-    Q: Any
+    Q: Tensor
     cache: Cache
-    scale: Any
+    scale: Tensor
     cfg: Decode
 
     @property
@@ -34,13 +46,13 @@ class Claims:
         logarithm of the sum of these. Of a token that sees no key, 0 and -inf.
         """
 
-        def mean(b: Int, g: Int, r: Int, s: Int, e: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
-            def one(first: Int, m: Int) -> Any:  # noqa: ANN401 reason: as above
+        def mean(b: Int, g: Int, r: Int, s: Int, e: Int) -> Value:
+            def one(first: Int, m: Int) -> Value:
                 return self._weight(b, g, r, s, first, m) * self._element(self.cache.V, b, g, first, m, e)
 
             return self._over_keys(b, s, one) / self._weights(b, g, r, s)
 
-        def logarithm(b: Int, g: Int, r: Int, s: Int) -> Any:  # noqa: ANN401 reason: as above
+        def logarithm(b: Int, g: Int, r: Int, s: Int) -> Value:
             return log(self._weights(b, g, r, s))
 
         # ruff: noqa: ARG005 reason: coordinates
@@ -59,30 +71,31 @@ class Claims:
     def _seen(self, b: Int, s: Int) -> Int:
         return seen(self.cfg, scalar(self.cache.lengths[b]), self.Q.shape[3], s)
 
-    def _weights(self, b: Int, g: Int, r: Int, s: Int) -> Any:  # noqa: ANN401 reason: as above
+    def _weights(self, b: Int, g: Int, r: Int, s: Int) -> Value:
         return self._over_keys(b, s, lambda first, m: self._weight(b, g, r, s, first, m))
 
-    def _weight(self, b: Int, g: Int, r: Int, s: Int, first: Int, m: Int) -> Any:  # noqa: ANN401 reason: as above
-        def product(d: Int) -> Any:  # noqa: ANN401 reason: as above
-            return self.Q[b, g, r, s, d] * self._element(self.cache.K, b, g, first, m, d)
+    def _weight(self, b: Int, g: Int, r: Int, s: Int, first: Int, m: Int) -> Value:
+        q, scale = elements(self.Q), elements(self.scale)
 
-        score: Any = total(product, over=self.Q.shape[4])
-        return exp2(score * maximum(self.scale[0], LEAST_SCALE))
+        def product(d: Int) -> Value:
+            return q(b, g, r, s, d) * self._element(self.cache.K, b, g, first, m, d)
 
-    def _element(self, pages: Any, b: Int, g: Int, first: Int, m: Int, d: Int) -> Any:  # noqa: ANN401 reason: as above
+        return exp2(total(product, over=self.Q.shape[4]) * maximum(scale(0), LEAST_SCALE))
+
+    def _element(self, pages: Tensor, b: Int, g: Int, first: Int, m: Int, d: Int) -> Value:
         """An element of key first + m, in a run that begins with key `first`."""
         page = self.cfg.page
-        return pages[self.cache.page(b, first // page), g, first % page + m, d]
+        return elements(pages)(self.cache.page(b, first // page), g, first % page + m, d)
 
-    def _over_keys(self, b: Int, s: Int, of: Callable[[Int, Int], Any]) -> Any:  # noqa: ANN401 reason: as above
+    def _over_keys(self, b: Int, s: Int, of: Callable[[Int, Int], Value]) -> Value:
         """The total over the keys that a token sees, of the first key of each run and the key's number in it."""
         bn, run = self.cfg.bn, self.run
         count, blocks = self._seen(b, s), ceil_div(scalar(self.cache.lengths[b]), bn)
 
-        def whole(i: Int, m: Int) -> Any:  # noqa: ANN401 reason: as above
+        def whole(i: Int, m: Int) -> Value:
             return of(i * bn, m)
 
-        def of_run(i: Int, n: Int, m: Int) -> Any:  # noqa: ANN401 reason: as above
+        def of_run(i: Int, n: Int, m: Int) -> Value:
             return of(i * bn + n * run, m)
 
         def sees(i: Int, m: Int) -> Bool:

@@ -24,7 +24,8 @@ from argus.core.dsl.tiles.values import (
 )
 from argus.core.dsl.tiles.values import fresh as fresh_registers
 from argus.core.dsl.tracer import current
-from argus.core.dsl.values import applied, in_formula
+from argus.core.dsl.values import Operand as ValueOperand
+from argus.core.dsl.values import Value, applied, in_formula
 from argus.core.dsl.views import TagNames
 from argus.core.dtype import DType
 from argus.core.elementwise import ELEMENT_OPS
@@ -343,11 +344,19 @@ def maximum(a: Fragment, b: Operand) -> Fragment: ...
 def maximum(a: Operand, b: Fragment) -> Fragment: ...
 
 
-def maximum(a: Operand, b: Operand) -> Fragment | Int:
+@overload
+def maximum(a: Value, b: ValueOperand) -> Value: ...
+
+
+@overload
+def maximum(a: ValueOperand, b: Value) -> Value: ...
+
+
+def maximum(a: Operand | ValueOperand, b: Operand | ValueOperand) -> Fragment | Int | Value:
     """The elementwise maximum of tiles, or the maximum of integers."""
     if isinstance(a, Int | int) and isinstance(b, Int | int):
         return Int(algebra.maximum(unwrap(a), unwrap(b)))
-    return elementwise("max", a, b)
+    return elementwise("max", cast(Operand, a), cast(Operand, b))
 
 
 @overload
@@ -362,11 +371,19 @@ def minimum(a: Fragment, b: Operand) -> Fragment: ...
 def minimum(a: Operand, b: Fragment) -> Fragment: ...
 
 
-def minimum(a: Operand, b: Operand) -> Fragment | Int:
+@overload
+def minimum(a: Value, b: ValueOperand) -> Value: ...
+
+
+@overload
+def minimum(a: ValueOperand, b: Value) -> Value: ...
+
+
+def minimum(a: Operand | ValueOperand, b: Operand | ValueOperand) -> Fragment | Int | Value:
     """The elementwise minimum of tiles, or the minimum of integers."""
     if isinstance(a, Int | int) and isinstance(b, Int | int):
         return Int(algebra.minimum(unwrap(a), unwrap(b)))
-    return elementwise("min", a, b)
+    return elementwise("min", cast(Operand, a), cast(Operand, b))
 
 
 _FOLDS: dict[object, str] = {add: "add", mul: "mul", maximum: "max", minimum: "min"}

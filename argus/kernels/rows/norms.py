@@ -39,6 +39,30 @@ def inverse_root(block: Block, squared: Chunks, eps: Tensor) -> Fragment:
     return rsqrt(block.sum(squared) / block.length + least)
 
 
+def rms_normed(block: Block, x: Chunks, G: Tensor, eps: Tensor) -> Chunks:
+    """The RMS norm of each row, times the weight of its column."""
+    g = block.columns(G)
+    scale = inverse_root(block, lambda chunk: x(chunk) * x(chunk), eps)
+    return lambda chunk: x(chunk) * scale * g(chunk)
+
+
+def layer_normed(block: Block, x: Chunks, G: Tensor, B: Tensor, eps: Tensor) -> Chunks:
+    """The layer norm of each row, times the weight of its column, plus its bias."""
+    g, b = block.columns(G), block.columns(B)
+    mean, scale = moments(block, x, eps)
+    return lambda chunk: (x(chunk) - mean) * scale * g(chunk) + b(chunk)
+
+
+def store_with_sums(block: Block, sums: Chunks, S: Tensor, found: Chunks, Y: Tensor) -> None:
+    """Store sums, and what is computed from them."""
+
+    def finish(chunk: IntLike) -> None:
+        block.store(sums(chunk), S, chunk)
+        block.store(found(chunk), Y, chunk)
+
+    block.each(finish)
+
+
 def rms_norm(dtype: DType) -> Template:
     """Y[r, n] = X[r, n] G[n] / sqrt(mean of X[r]^2 + eps)."""
 
@@ -48,9 +72,8 @@ def rms_norm(dtype: DType) -> Template:
     ) -> None:
         R, N = X.shape
         block = Block(cfg, R, N)
-        x, g = block.rows(X), block.columns(G)
-        scale = inverse_root(block, lambda chunk: x(chunk) * x(chunk), eps)
-        block.each(lambda chunk: block.store(x(chunk) * scale * g(chunk), Y, chunk))
+        found = rms_normed(block, block.rows(X), G, eps)
+        block.each(lambda chunk: block.store(found(chunk), Y, chunk))
         assert_equals(Y, formulas.rms_norm(elements(X), G, eps, N))
 
     return made
@@ -72,14 +95,8 @@ def rms_norm_of_sum(dtype: DType) -> Template:
     ) -> None:
         R, N = X.shape
         block = Block(cfg, R, N)
-        x, g = block.sums(X, Z), block.columns(G)
-        scale = inverse_root(block, lambda chunk: x(chunk) * x(chunk), eps)
-
-        def finish(chunk: IntLike) -> None:
-            block.store(x(chunk), S, chunk)
-            block.store(x(chunk) * scale * g(chunk), Y, chunk)
-
-        block.each(finish)
+        x = block.sums(X, Z)
+        store_with_sums(block, x, S, rms_normed(block, x, G, eps), Y)
         sums = formulas.added(elements(X), elements(Z))
         assert_equals(S, sums)
         assert_equals(Y, formulas.rms_norm(sums, G, eps, N))
@@ -102,9 +119,8 @@ def layer_norm(dtype: DType) -> Template:
     ) -> None:
         R, N = X.shape
         block = Block(cfg, R, N)
-        x, g, b = block.rows(X), block.columns(G), block.columns(B)
-        mean, scale = moments(block, x, eps)
-        block.each(lambda chunk: block.store((x(chunk) - mean) * scale * g(chunk) + b(chunk), Y, chunk))
+        found = layer_normed(block, block.rows(X), G, B, eps)
+        block.each(lambda chunk: block.store(found(chunk), Y, chunk))
         assert_equals(Y, formulas.layer_norm(elements(X), G, B, eps, N))
 
     return made
@@ -127,14 +143,8 @@ def layer_norm_of_sum(dtype: DType) -> Template:
     ) -> None:
         R, N = X.shape
         block = Block(cfg, R, N)
-        x, g, b = block.sums(X, Z), block.columns(G), block.columns(B)
-        mean, scale = moments(block, x, eps)
-
-        def finish(chunk: IntLike) -> None:
-            block.store(x(chunk), S, chunk)
-            block.store((x(chunk) - mean) * scale * g(chunk) + b(chunk), Y, chunk)
-
-        block.each(finish)
+        x = block.sums(X, Z)
+        store_with_sums(block, x, S, layer_normed(block, x, G, B, eps), Y)
         sums = formulas.added(elements(X), elements(Z))
         assert_equals(S, sums)
         assert_equals(Y, formulas.layer_norm(sums, G, B, eps, N))

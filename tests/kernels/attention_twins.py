@@ -170,6 +170,7 @@ FORWARD: Mapping[str, Twin] = {
     "capped log-sum-exp without the maximum": _window(
         problem, "capped", "else most)) * _LN_2", "else 0.0)) * _LN_2", "I39"
     ),
+    "capped log-sum-exp in base 2": _window(problem, "capped", "else most)) * _LN_2", "else most))", "I39"),
     **{f"decoding, `{old.strip()}`": _decode(config, old, new) for old, (new, config) in OF_DECODE.items()},
 }
 """Each is refuted by one of the invariants that it names, or not proved."""

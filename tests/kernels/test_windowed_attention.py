@@ -14,7 +14,7 @@ from argus.verifier.kernel import verify
 
 FAMILIES = {family.name: family for families in WINDOWED.values() for family in families.values()}
 ALL = [(name, config) for name in FAMILIES for config in CONFIGS[64]]
-LONG = [pytest.param(*each, marks=[] if each == ALL[0] else pytest.mark.nightly) for each in ALL]
+LONG = [pytest.param(*each, marks=pytest.mark.share(3) if each == ALL[0] else pytest.mark.nightly) for each in ALL]
 
 
 @pytest.mark.parametrize(("name", "config"), LONG)

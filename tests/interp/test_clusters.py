@@ -12,6 +12,7 @@ from argus.interp.interpret import interpret
 from argus.interp.run import run
 from argus.interp.search.schedule import ROLES_DIRECTED, Schedule
 from property_tests.programs import CORPUS, templates
+from tests.verifier.switched_off_checks import load_edited
 
 FIXED = ("cluster_laps_of_two_lengths", "cluster_over_an_even_count")
 PAIRS = sorted(path for path in (CORPUS / "proved").glob("*cluster*.py") if path.stem not in FIXED)
@@ -33,3 +34,19 @@ def test_a_pair_multiplies(path: Path, rows: int, columns: int, depth: int) -> N
     for schedule in (*ROLES_DIRECTED[::5], *MIXED):
         outcome = run(made, dict(M=rows, N=columns, K=depth), schedule=schedule, values=False)
         assert outcome.violations == ()
+
+
+def test_a_block_meets_between_its_arrival_at_the_cluster_and_its_wait() -> None:
+    """Two blocks add half a row each; a barrier of a block between leaves the arrival as it is."""
+    met = load_edited(
+        "formula_shares_of_exchanged_sums",
+        ("    cluster.wait()\n", "    sync()\n    cluster.wait()\n"),
+        ("sm_90a, spread, total", "sm_90a, spread, sync, total"),
+    ).trace()
+    x = np.arange(1, 1 + 3 * 100, dtype=np.float32).reshape(3, 100)
+
+    found = interpret(met, x, np.zeros_like(x))["Y"]
+
+    assert np.allclose(found, x / x.sum(1, keepdims=True), rtol=1e-5)
+    for schedule in (*ROLES_DIRECTED[::5], *MIXED):
+        assert run(met, dict(R=2, N=100), schedule=schedule, values=False).violations == ()

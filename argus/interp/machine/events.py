@@ -224,7 +224,8 @@ def _sync(unit: Unit, stmt: Sync, event: Event) -> None:
         _second_half(unit, stmt, event, found)
         return
     generation = found.state.generation
-    unit.arrived = generation if stmt.how == "arrive" else None
+    if stmt.how == "arrive" and stmt.barrier == "cluster":
+        unit.arrived = generation  # other barriers have no wait of their own
     machine.strands.release(unit.active_strands, found.arrived)
     found.arrive(agent, event, unit.first, unit.last - unit.first, threads)
     if stmt.how == "meet":

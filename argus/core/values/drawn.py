@@ -17,6 +17,9 @@ from argus.core.walk import IntArray, Value
 _KEPT = 1 << 16
 """Numbers that are kept: samples at several sizes draw the same ones."""
 
+_KEPT_ARRAYS = 64
+"""Arrays of them that are kept: both sides of an equality draw the same ones, at each of several sizes."""
+
 
 @frozen
 class Drawn:
@@ -33,13 +36,21 @@ class Drawn:
 
     def floats(self, tensor: str, at: Sequence[IntArray]) -> npt.NDArray[np.float64]:
         """The elements at places that are arrays of one shape; one element, if there are no coordinates."""
-        name, many = f"{self.seed}/{tensor}", self.high - self.low + 1
-        return (self.low + np.array([_hashed(name, one, 8) % many for one in _places(at)], np.float64)) / self.per
+        name, many = f"{self.seed}/{tensor}", np.uint64(self.high - self.low + 1)
+        places = tuple(np.asarray(each, np.int64).tobytes() for each in np.broadcast_arrays(*at))
+        return (self.low + (_hashes(name, places) % many).astype(np.float64)) / self.per
 
 
 @lru_cache(maxsize=_KEPT)
 def _hashed(name: str, at: tuple[int, ...], size: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{name}/{at}".encode(), digest_size=size).digest(), "little")
+
+
+@lru_cache(maxsize=_KEPT_ARRAYS)
+def _hashes(name: str, places: tuple[bytes, ...]) -> npt.NDArray[np.uint64]:
+    """Those of places whose coordinates are the 64-bit integers of these arrays; of one, if there are none."""
+    at = _places([np.frombuffer(each, np.int64) for each in places])
+    return np.array([_hashed(name, one, 8) for one in at], np.uint64)
 
 
 def _places(at: Sequence[Value]) -> list[tuple[int, ...]]:

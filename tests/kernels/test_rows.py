@@ -33,6 +33,17 @@ FEW = (
     "rows_threads512_noheld",
 )
 """Rows by half a warp, by a warp without vectors, by a block, and of any length."""
+SHARED = Rows(threads=128, steps=2, staged=True, blocks=2, resident=4)
+"""A row by two blocks, in shared memory."""
+LONGER = {
+    "by blocks of a cluster": SHARED,
+    "by blocks of a cluster, whole": evolve(SHARED, whole=True),
+    "by blocks of a cluster, in registers": evolve(SHARED, staged=False),
+    "in shared memory": evolve(SHARED, blocks=1),
+    "whole": Rows(threads=128, whole=True, resident=8),
+    "several whole rows": Rows(threads=128, rows=4, whole=True),
+    "whole chunks": Rows(threads=128, held=False, whole=True),
+}
 NO_RUNS = evolve(Budget(), runs=0)
 
 
@@ -58,26 +69,52 @@ def test_cvc5_proves_them_too(name: str, config: str) -> None:
     assert is_proved(name, config, "cvc5")
 
 
+def serves(config: Rows, name: str) -> bool:
+    """Whether a family is for rows of this kind: what stores one number a row does so by one block."""
+    if name.startswith("cumsum"):
+        return config.blocks == 1 and not config.staged
+    return config.blocks == 1 or not name.startswith(("row_sum", "row_mean", "cross_entropy"))
+
+
+def is_known(name: str, kind: str) -> bool:
+    """Whether it is proved: not maxima and sums that are rescaled from one whole chunk to the next."""
+    return kind != "whole chunks" or not name.startswith(("softmax", "log_softmax", "cross_entropy"))
+
+
+@pytest.mark.share(20)
+@pytest.mark.parametrize(
+    ("name", "kind"), [(n, k) for n in BFLOATS for k, c in LONGER.items() if serves(c, n) and is_known(n, k)]
+)
+def test_rows_that_blocks_share_or_that_are_whole_are_proved(name: str, kind: str) -> None:
+    verdict = verify(FAMILIES[name].instance(LONGER[kind], "longer"), solver="z3", budget=NO_RUNS).verdict
+    assert isinstance(verdict, Proved), verdict
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_configuration_is_proved(name: str) -> None:
     assert [each for each in FAMILIES[name].configs if not is_proved(name, each, "z3")] == []
 
 
-SMALL = (
-    Rows(threads=64, rows=8, vector=4, steps=2),
-    Rows(threads=64, rows=1, vector=4, steps=1),
-    Rows(threads=64, rows=1, vector=1, steps=1, held=False),
-)
+SMALL = {
+    "several rows": Rows(threads=64, rows=8, vector=4, steps=2),
+    "one row": Rows(threads=64, rows=1, vector=4, steps=1),
+    "any length": Rows(threads=64, rows=1, vector=1, steps=1, held=False),
+    "two blocks a row": Rows(threads=64, vector=4, steps=2, staged=True, blocks=2),
+    "whole rows": Rows(threads=64, vector=4, steps=1, whole=True, resident=4),
+}
 SIZES = ({"R": 1, "N": 4}, {"R": 9, "N": 44}, {"R": 2, "N": 64}, {"R": 3, "N": 0})
 TYPES = ("bf16", "f16", "f32")
 
 
-@pytest.mark.share(9)
-@pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize("cfg", SMALL, ids=["several rows", "one row", "any length"])
+@pytest.mark.share(20)
+@pytest.mark.parametrize(
+    ("cfg", "name"),
+    [pytest.param(c, n, id=f"{kind}-{n}") for kind, c in SMALL.items() for n in FAMILIES if serves(c, n)],
+)
 def test_the_text_agrees_with_the_interpreter(name: str, cfg: Rows) -> None:
-    sizes = [each for each in SIZES if each["N"] or not name.startswith(("cross", "row_mean", "group"))]
+    lengths = [each | {"N": cfg.longest} for each in SIZES] if cfg.whole else SIZES
+    sizes = [each for each in lengths if each["N"] or not name.startswith(("cross", "row_mean", "group"))]
     if name.startswith("group"):
         sizes = [each | {"G": min(2, each["R"]), "K": each["N"] // 4, "S": 4} for each in sizes]
     found = validate(FAMILIES[name].instance(cfg, "small"), sizes, seeds=1)
@@ -92,16 +129,16 @@ def test_a_row_of_every_length_has_a_configuration(size: int, reads: Reads) -> N
     for length in [*range(1, 2100), 4096, 4097, 8192, 8194, 8196, 65536, 1 << 20]:
         chosen = CONFIGS[size][choose(size, length, reads=reads)]
         assert length % chosen.vector == 0
-        assert not chosen.held or length <= chosen.width
+        assert not chosen.held or length <= chosen.longest
         assert chosen.vector == max(v for v in LADDERS[reads][size] if length % v == 0)
         assert chosen.lanes <= WARP or chosen.rows == 1
 
 
 def test_no_longer_row_is_held_than_registers_allow() -> None:
     for ladder in (each for kind in LADDERS.values() for ladders in kind.values() for each in ladders.values()):
-        assert all(each.vector * each.steps <= 32 for _, each in ladder)
-        assert [each.width for _, each in ladder if each.held] == sorted(
-            {each.width for _, each in ladder if each.held}
+        assert all(each.vector * each.steps <= 32 for _, each in ladder if not each.staged)
+        assert [each.longest for _, each in ladder if each.held] == sorted(
+            {each.longest for _, each in ladder if each.held}
         )
         assert [longest for longest, _ in ladder] == sorted({longest for longest, _ in ladder})
 
@@ -146,7 +183,48 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
         ("block.chosen(B, channel)", "block.chosen(B, lambda r, n: (r % G, n % K))"),
     ),
     "channels of any number of elements": ("group_norm_bf16", group_norm, ("assume(N == K * S)", "assume(K >= 1)")),
+    "sums of a block stored for rank 0": ("rms_norm_bf16", schedule, ("box.T[cluster.rank].of(to)", "box.T[0].of(to)")),
+    "sums of a block for itself": (
+        "rms_norm_bf16",
+        schedule,
+        ("return load(box, all_to_each(self.cfg.threads)).fold(1, op, within=thread)", "return of_block"),
+    ),
+    "blocks that do not meet": ("layer_norm_bf16", schedule, ("        cluster.sync()\n", "        sync()\n")),
+    "blocks that have not started": (
+        "layer_norm_bf16",
+        schedule,
+        ("            cluster.arrive()\n", "            self.started = True\n"),
+    ),
+    "the row of another cluster": (
+        "rms_norm_bf16",
+        schedule,
+        ("self.at = number // cfg.blocks", "self.at = ceil_div(number, cfg.blocks)"),
+    ),
+    "the first part of a row for all blocks": (
+        "softmax_bf16",
+        schedule,
+        ("cluster.rank * self.parts + chunk", "chunk"),
+    ),
+    "the first part of what is staged": (
+        "softmax_bf16",
+        schedule,
+        (
+            "load(box.tile(self.layout.tile, (0, part)), self.layout)",
+            "load(box.tile(self.layout.tile, (0, 0)), self.layout)",
+        ),
+    ),
+    "staged and not waited for": ("rms_norm_bf16", schedule, ("cp_async.wait(0)", "cp_async.wait(1)")),
+    "whole rows of any length": (
+        "rms_norm_bf16",
+        schedule,
+        ("length == cfg.longest if cfg.held", "length >= cfg.longest if cfg.held"),
+    ),
     "sums without a rescale": ("softmax_bf16", softmax, ("sums * fast_exp(high - guard)", "sums")),
+}
+OF_BLOCKS = {
+    *("sums of a block stored for rank 0", "sums of a block for itself", "blocks that do not meet"),
+    *("blocks that have not started", "the row of another cluster", "the first part of a row for all blocks"),
+    *("the first part of what is staged", "staged and not waited for", "whole rows of any length"),
 }
 OF_CHUNKS = {"the last chunk alone", "chunks without a carry", "sums without a rescale"}
 
@@ -156,9 +234,11 @@ OF_CHUNKS = {"the last chunk alone", "chunks without a carry", "sums without a r
 def test_a_twin_of_one_edit_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     family, module, edit = EDITS[name]
     template = twin(family, module, edit, monkeypatch)
-    config = "rows_threads512_noheld" if name in OF_CHUNKS else "rows_threads128"
+    config = CONFIGS[2]["rows_threads512_noheld" if name in OF_CHUNKS else "rows_threads128"]
+    if name in OF_BLOCKS:
+        config = evolve(SHARED, whole=name.startswith("whole"))
 
-    assert not isinstance(verify(template, config=config, solver="z3", budget=NO_RUNS).verdict, Proved)
+    assert not isinstance(verify(template.instance(config, "twin"), solver="z3", budget=NO_RUNS).verdict, Proved)
 
 
 def twin(family: str, module: ModuleType, edit: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> Template:

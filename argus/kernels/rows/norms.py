@@ -27,6 +27,8 @@ def moments(block: Block, x: Chunks, eps: Tensor) -> tuple[Fragment, Fragment]:
 
     def squared(chunk: IntLike) -> Fragment:
         v = x(chunk)
+        if block.cfg.whole:
+            return (v - mean) * (v - mean)
         off = where(block.within(v, chunk), v - mean, 0.0)  # beyond the end of a row, v is 0 and not the mean
         return off * off
 

@@ -31,11 +31,11 @@ from argus.language import (
 def maximum_and_sum(block: Block, x: Chunks) -> tuple[Fragment, Fragment]:
     """The maximum m of each row, and the sum of exp(x - m), in one pass: a larger maximum rescales a thread's sum."""
     if block.cfg.held:
-        top = block.across(x(0).max(1, within=thread), maximum)
+        top = block.of_held(x, maximum)
         return top, block.sum(lambda chunk: fast_exp(x(chunk) - top))
     high, sums = registers(f32, block.layout.partial(1)), registers(f32, block.layout.partial(1))
     high[:], sums[:] = -inf, 0.0
-    for chunk in loop(ceil_div(block.length, block.cfg.width)):
+    for chunk in loop(ceil_div(block.length, block.cfg.longest)):
         v = x(chunk)
         now = maximum(high, v.max(1, within=thread))
         guard = where(now == -inf, 0.0, now)  # for the subtraction alone: this thread has seen no element yet

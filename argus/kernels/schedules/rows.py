@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.language import (
     TV,
@@ -19,7 +20,9 @@ from argus.language import (
     assume,
     block_id,
     ceil_div,
+    cluster,
     copy,
+    cp_async,
     f32,
     first_lane,
     first_thread,
@@ -44,7 +47,10 @@ class Rows:
 
     held: threads keep their elements in registers, so a row is read once, and has at most `width` elements. Otherwise a
     row of any length is read in chunks of `width` elements, once per pass. vector: elements of one access, which divide
-    the length of a row.
+    the length of a row. staged: shared memory holds the elements, in their own type, in place of registers, so more of
+    them are on the way. blocks: of a cluster, which share a row: each holds `width` elements of it, or reads every so
+    many chunks. whole: blocks and chunks are whole, so that no access is compared with the end of a row. resident:
+    blocks of which a multiprocessor has the registers.
     """
 
     threads: int = 256
@@ -52,7 +58,25 @@ class Rows:
     vector: int = 8
     steps: int = 2
     held: bool = True
+    staged: bool = False
+    blocks: int = 1
+    whole: bool = False
+    resident: int = 1
     target = sm_90a
+
+    @property
+    def cluster(self) -> tuple[int, ...]:
+        return (self.blocks,)
+
+    @property
+    def longest(self) -> int:
+        """The elements of a row that blocks hold, or read at a time."""
+        return self.width * self.blocks
+
+    def are_whole(self, rows: int, length: int) -> bool:
+        """Whether so many rows of a length leave no block, and no chunk, in part."""
+        chunks = length == self.longest if self.held else length > 0 and length % self.longest == 0
+        return chunks and rows % self.rows == 0
 
     @property
     def lanes(self) -> int:
@@ -97,13 +121,33 @@ class Block:
     def __init__(self, cfg: Rows, rows: Int, length: Int, layout: TV | None = None) -> None:
         assume(length % cfg.vector == 0)
         if cfg.held:
-            assume(length <= cfg.width)
-        self.cfg, self.length, self.layout = cfg, length, layout or cfg.layout
-        (self.at,) = block_id((ceil_div(rows, cfg.rows),))
+            assume(length <= cfg.longest)
+        if cfg.whole:
+            assume(rows % cfg.rows == 0, length == cfg.longest if cfg.held else length % cfg.longest == 0)
+        self.cfg, self.length = cfg, length
+        self.parts = cfg.steps if cfg.staged else 1
+        chunk = evolve(cfg, steps=cfg.steps // self.parts)
+        self.width, self.layout = chunk.width, layout or chunk.layout
+        (number,) = block_id((ceil_div(rows, cfg.rows) * cfg.blocks,))
+        self.at = number // cfg.blocks
+        self.started = cfg.blocks == 1
+        if not self.started:
+            cluster.arrive()
+
+    def tile(self, chunk: IntLike) -> IntLike:
+        """The number along a row of a chunk of this block: of `width` elements."""
+        if self.cfg.blocks == 1:
+            return chunk
+        return cluster.rank * self.parts + chunk if self.cfg.held else chunk * self.cfg.blocks + cluster.rank
 
     def rows(self, source: Tensor, edge: float = 0.0) -> Chunks:
         """The elements of the block's rows, `edge` beyond their end."""
-        return self._chunks(lambda i: load(source.tile(self.layout.tile, (self.at, i)), self.layout, edge=edge))
+        beyond = None if self.cfg.whole else edge
+
+        def loaded(chunk: IntLike) -> Fragment:
+            return load(source.tile(self.layout.tile, (self.at, self.tile(chunk))), self.layout, edge=beyond)
+
+        return self._staged(source, beyond) if self.cfg.staged else self._chunks(loaded)
 
     def sums(self, one: Tensor, other: Tensor) -> Chunks:
         """The elements of the sum of two tensors, rounded to their type."""
@@ -113,26 +157,45 @@ class Block:
     def columns(self, source: Tensor) -> Chunks:
         """The elements of a vector that has one for each column: loaded where they are used, which saves registers."""
         by = self.layout.axis(1)
-        return lambda i: load(source.tile((self.cfg.width,), (i,)), by, edge=0).to(f32)
+        edge = None if self.cfg.whole else 0
+        return lambda i: load(source.tile((self.width,), (self.tile(i),)), by, edge=edge).to(f32)
 
     def chosen(self, source: Tensor, place: Callable[[Int, Int], tuple[IntLike, ...]]) -> Chunks:
         """The element of `source` at the place that a row and a column have: loaded where it is used."""
 
         def part(chunk: IntLike) -> Tensor:
-            row, column = self.at * self.cfg.rows, chunk * self.cfg.width
+            row, column = self.at * self.cfg.rows, self.tile(chunk) * self.width
             return source.gather(self.layout.tile, lambda r, n: place(row + r, column + n), outside=0.0)
 
         return lambda chunk: load(part(chunk), self.layout, edge=0.0).to(f32)
 
+    def _staged(self, source: Tensor, edge: float | None) -> Chunks:
+        """The elements of a row that shared memory holds: each thread copies, and reads, its own."""
+        box = shared(source.dtype, (1, self.cfg.width))
+        for part in range(self.parts):
+            place = box.tile(self.layout.tile, (0, part))
+            copy(
+                source.tile(self.layout.tile, (self.at, self.tile(part))),
+                place,
+                via=cp_async,
+                by=self.layout,
+                edge=edge,
+            )
+        cp_async.commit()
+        cp_async.wait(0)
+        sync()
+        return lambda part: load(box.tile(self.layout.tile, (0, part)), self.layout).to(f32)
+
     def _chunks(self, loaded: Chunks) -> Chunks:
-        if not self.cfg.held:
+        if not self.cfg.held or self.cfg.staged:
             return lambda chunk: loaded(chunk).to(f32)
         held = loaded(0).to(f32)
         return lambda _: held
 
     def store(self, values: Fragment, target: Tensor, chunk: IntLike) -> None:
         """Store elements of the block's rows, those within the tensor."""
-        copy(values.to(target.dtype), target.tile(self.layout.tile, (self.at, chunk)), edge=0)
+        edge = None if self.cfg.whole else 0
+        copy(values.to(target.dtype), target.tile(self.layout.tile, (self.at, self.tile(chunk))), edge=edge)
 
     def of_rows(self, source: Tensor) -> Fragment:
         """The elements of a vector that has one for each row, in all threads of the row."""
@@ -148,25 +211,31 @@ class Block:
 
     def within(self, values: Fragment, chunk: IntLike) -> Bool:
         """Whether elements of a chunk are elements of their row, or beyond its end."""
-        return chunk * self.cfg.width + values.index[1] < self.length
+        return self.tile(chunk) * self.width + values.index[1] < self.length
 
     def each(self, step: Callable[[IntLike], None]) -> None:
         """Execute a step for each chunk of a row."""
         if self.cfg.held:
-            step(0)
+            for part in range(self.parts):
+                step(part)
             return
-        for chunk in loop(ceil_div(self.length, self.cfg.width)):
+        for chunk in loop(ceil_div(self.length, self.cfg.longest)):
             step(chunk)
 
     def sum(self, part: Callable[[IntLike], Fragment]) -> Fragment:
         """The sum along each row of what `part` makes of a chunk, in all threads of the row."""
         if self.cfg.held:
-            return self.across(part(0).sum(1, within=thread), add)
+            return self.of_held(part, add)
         sums = registers(f32, self.layout.partial(1))
         sums[:] = 0.0
-        for chunk in loop(ceil_div(self.length, self.cfg.width)):
+        for chunk in loop(ceil_div(self.length, self.cfg.longest)):
             sums += part(chunk).sum(1, within=thread)
         return self.across(sums, add)
+
+    def of_held(self, part: Callable[[IntLike], Fragment], op: Callable[[Fragment, Fragment], Fragment]) -> Fragment:
+        """The sum or maximum along each row of what `part` makes of the held parts, in all threads of the row."""
+        of_thread = (part(chunk).fold(1, op, within=thread) for chunk in range(self.parts))
+        return self.across(reduce(op, of_thread), op)
 
     def across(self, part: Fragment, op: Callable[[Fragment, Fragment], Fragment]) -> Fragment:
         """Each row's sum or maximum (`add`, `maximum`) of one number in each thread, in all threads of the row."""
@@ -176,7 +245,23 @@ class Block:
         box = shared(f32, (1, self.cfg.threads // WARP))
         copy(of_warps, box, by=first_lane)
         sync()
+        of_block = load(box, all_to_each(self.cfg.threads)).fold(1, op, within=thread)
+        return of_block if self.cfg.blocks == 1 else self._across_blocks(of_block, op)
+
+    def _across_blocks(self, of_block: Fragment, op: Callable[[Fragment, Fragment], Fragment]) -> Fragment:
+        """The sum or maximum of one number of each block of the cluster, which each stores into all."""
+        self.wait_for_start()
+        box = shared(f32, (1, self.cfg.blocks))
+        for to in range(self.cfg.blocks):
+            copy(of_block, box.T[cluster.rank].of(to), by=first_thread, edge=0)
+        cluster.sync()
         return load(box, all_to_each(self.cfg.threads)).fold(1, op, within=thread)
+
+    def wait_for_start(self) -> None:
+        """Wait, once, until all blocks of the cluster have started: before, none has shared memory."""
+        if not self.started:
+            cluster.wait()
+            self.started = True
 
     def each_prefix(self, x: Chunks, step: Callable[[IntLike, Fragment], None]) -> None:
         """Execute a step for each chunk of a row with the sums of the row's elements up to each, itself included.

@@ -38,7 +38,8 @@ LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768, 65536)
 OTHERS = (1, 5, 64, 100, 257, 510, 1000, 1025, 4097, 9002, 10001)
 """Lengths of rows whose configurations are checked too."""
 EPS = 1e-5
-_LONG = 16384
+_MOST_ELEMENTS = 1 << 21
+"""Elements of a checked tensor, about."""
 GUARD = 4096
 """Elements before and after an output that must stay as they are."""
 CLOSE = {"bf16": 2.0**-7, "f16": 2.0**-10, "f32": 2.0**-14}
@@ -182,7 +183,8 @@ def variants(*, explore: bool) -> dict[str, tuple[Template, Rows]]:
             size = 4 if dtype == "f32" else 2
             configs = {
                 name: CONFIGS[size][name]
-                for name in (choose(size, each, reads=of.reads) for each in (*LENGTHS, *OTHERS))
+                for length in (*LENGTHS, *OTHERS)
+                for name in (choose(size, length, reads=of.reads, rows=rows) for rows in (1, 128))
             }
             configs |= {name_of(each): each for each in (_explored(16 // size) if explore else ())}
             found |= {f"{family}.{dtype}.{name}": (template, config) for name, config in configs.items()}
@@ -261,8 +263,15 @@ def error(torch: Any, family: Family, kernel: Any, shape: tuple[int, int], dtype
 
 def checked(config: Rows, count: int) -> list[tuple[int, int]]:
     """Random shapes that the configuration takes: short and full rows, few and many."""
-    random = Random(config.width + config.vector)  # noqa: S311 reason: a seed makes the shapes repeatable
-    longest = config.width if config.held else 5 * config.width
+    random = Random(config.longest + config.vector)  # noqa: S311 reason: a seed makes the shapes repeatable
+    most_rows = max(8, min(700, _MOST_ELEMENTS // config.longest))
+    if config.whole:
+        chunks = (1,) if config.held else (1, 2, 3, 5)
+        return [
+            (config.rows * random.randint(1, most_rows // config.rows + 1), config.longest * random.choice(chunks))
+            for _ in range(count)
+        ]
+    longest = config.longest if config.held else 5 * config.longest
     found: list[tuple[int, int]] = []
     for number in range(count):
         most = max(1, longest // config.vector)
@@ -270,7 +279,10 @@ def checked(config: Rows, count: int) -> list[tuple[int, int]]:
             random.choice((1, most, max(1, most - 1), most // 2 + 1)) if number % 3 == 0 else random.randint(1, most)
         )
         found.append(
-            (random.choice((1, 2, 3, 7, config.rows, config.rows + 1, random.randint(1, 700))), units * config.vector)
+            (
+                random.choice((1, 2, 3, 7, config.rows, config.rows + 1, random.randint(1, most_rows))),
+                units * config.vector,
+            )
         )
     return found
 
@@ -289,8 +301,10 @@ def is_right(torch: Any, name: str, kernel: Any, count: int) -> bool:  # noqa: A
 
 def fits(config: Rows, length: int) -> bool:
     """Whether the configuration is worth timing at this length."""
+    if config.whole:
+        return config.are_whole(config.rows, length)
     return length % config.vector == 0 and (
-        config.width // 2 < length <= config.width if config.held else length >= 2048
+        config.longest // 2 < length <= config.longest if config.held else length >= 2048
     )
 
 
@@ -352,7 +366,7 @@ def run(chosen: argparse.Namespace) -> int:
     print(f"checked in {time.monotonic() - start:.1f} s", flush=True)
     rows: list[Arrays] = []
     for name in dict.fromkeys(each.rsplit(".", 1)[0] for each in good):
-        for length in LENGTHS:
+        for length in chosen.lengths:
             rows += timed(torch, name, good, length, chosen)
     chosen.out.mkdir(parents=True, exist_ok=True)
     (chosen.out / "rows.json").write_text(json.dumps(rows), "utf-8")
@@ -373,6 +387,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--burst", type=float, default=12.0, help="milliseconds of a measurement")
     parser.add_argument("--checked", type=int, default=CHECKED, help="random shapes to check each variant on")
+    parser.add_argument("--lengths", type=lambda text: tuple(map(int, filter(None, text.split(",")))), default=LENGTHS)
     parser.add_argument("--eager", action="store_true", help="leave torch.compile out")
     chosen = parser.parse_args()
     return (

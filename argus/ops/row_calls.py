@@ -103,7 +103,7 @@ def launched(of: Operator, given: tuple[Any, ...], unproved: Unproved, groups: G
     dtype = torch().float32 if of.single else x.dtype
     shapes = [x.shape if place == "rows" else x.shape[:-1] for place in of.results.values()]
     results: list[Result] = [(tuple(shape), dtype) for shape in shapes]
-    template, config = of.template(kind), choose(_SIZES[kind], matrix.length, matrix.whole, of.reads)
+    template, config = of.template(kind), _configuration(of, kind, matrix)
     candidate = Candidate(template.name, config, partial(_traced, template, config))
     sizes = (("R", matrix.rows), ("N", matrix.length), *matrix.sizes)
     plan = Plan(results, sizes, (candidate,), partial(_named, of, matrix))
@@ -111,6 +111,10 @@ def launched(of: Operator, given: tuple[Any, ...], unproved: Unproved, groups: G
     if key and product is not None:
         store(_READY, key, product)
     return _in_order(of, found)
+
+
+def _configuration(of: Operator, kind: str, matrix: Matrix) -> str:
+    return choose(_SIZES[kind], matrix.length, matrix.whole, of.reads, matrix.rows)
 
 
 def _in_order(of: Operator, found: Any) -> Any:  # noqa: ANN401 reason: one or two results

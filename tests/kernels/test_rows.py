@@ -13,7 +13,7 @@ from attrs import evolve
 from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.kernels.rows import group_norm, norms, scans, softmax, sums
-from argus.kernels.rows.configs import CONFIGS, LADDERS, Reads, choose
+from argus.kernels.rows.configs import CONFIGS, LADDERS, WHOLE, Reads, choose
 from argus.kernels.schedules import rows as schedule
 from argus.kernels.schedules.rows import WARP, Rows
 from argus.language import Template
@@ -134,9 +134,23 @@ def test_a_row_of_every_length_has_a_configuration(size: int, reads: Reads) -> N
         assert chosen.lanes <= WARP or chosen.rows == 1
 
 
+@pytest.mark.parametrize("reads", LADDERS)
+def test_whole_rows_have_configurations_of_their_own(reads: Reads) -> None:
+    for each in WHOLE[reads]:
+        found = choose(2, each.longest, reads=reads, rows=3 * each.rows)
+        assert CONFIGS[2][found].whole
+        assert CONFIGS[2][found].are_whole(3 * each.rows, each.longest)
+        others = [choose(2, each.longest, reads=reads), choose(2, each.longest - 8, reads=reads, rows=each.rows)]
+        others.append(choose(2, each.longest, each.longest // 2 + 1, reads=reads, rows=each.rows))
+        if each.rows > 1:
+            others.append(choose(2, each.longest, reads=reads, rows=each.rows + 1))
+        assert not any(CONFIGS[2][other].whole for other in others)
+    assert not any(CONFIGS[4][choose(4, length, reads=reads, rows=64)].whole for length in (1024, 4096))
+
+
 def test_no_longer_row_is_held_than_registers_allow() -> None:
     for ladder in (each for kind in LADDERS.values() for ladders in kind.values() for each in ladders.values()):
-        assert all(each.vector * each.steps <= 32 for _, each in ladder if not each.staged)
+        assert all(each.vector * each.steps <= (64 if each.lanes <= WARP else 32) for _, each in ladder)
         assert [each.longest for _, each in ladder if each.held] == sorted(
             {each.longest for _, each in ladder if each.held}
         )

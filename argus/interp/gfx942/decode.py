@@ -17,6 +17,14 @@ from argus.interp.gfx942.unmodelled import not_modelled
 _LITERAL, _DPP, _SDWA = 255, 250, 249
 
 
+class _UnknownOperandError(Exception):
+    """An operand that is no register, constant or literal: an aperture, or a register of the trap handler."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code = code
+
+
 def decode(code: bytes, at: int, address: int) -> Instruction:
     """The instruction at an offset of the code. Raises ArgusError (E502) for one that is not modelled."""
     first = _word(code, at)
@@ -26,7 +34,11 @@ def decode(code: bytes, at: int, address: int) -> Instruction:
     if known is None:
         what = f"opcode {number} of the encoding {form}" if number >= 0 else "an unknown encoding"
         raise not_modelled(what, first, second, address)
-    return _BY_FORM[form](known, first, second, address)
+    try:
+        return _BY_FORM[form](known, first, second, address)
+    except _UnknownOperandError as unknown:
+        what = f"the operand code {unknown.code} of `{known.name}`"
+        raise not_modelled(what, first, second, address) from None
 
 
 def _word(code: bytes, at: int) -> int:
@@ -286,7 +298,7 @@ def _source(code: int, count: int, literal: int) -> Operand:
     if code == _LITERAL:
         return Constant(code, literal)
     if 208 < code < 240 or 108 <= code < 124 or code == 125:
-        raise not_modelled(f"the operand code {code} (apertures, trap registers)", 0, 0, 0)
+        raise _UnknownOperandError(code)
     return Constant(code) if 128 <= code <= 248 else Scalar(code, count)
 
 

@@ -197,8 +197,12 @@ def _atomic(kind: type[np.generic], join: Callable[[Array, Array], Array], *, bu
         words = np.ascontiguousarray(wave.v[data.first : data.first + size // 4].transpose(1, 2, 0))
         values = words.view(kind)[..., 0]
         before = np.zeros(lanes.shape, kind)
-        held = group.memory.data.view(kind) if not (offsets[lanes] % size).any() else None
-        assert held is not None, "an atomic operation on an address that is not aligned"
+        apart = lanes & (offsets % size != 0)
+        if apart.any():
+            what = f"an atomic operation on {group.memory.describe(int(offsets[apart][0]))}, not a multiple of {size}"
+            group.report("misaligned", wave, instruction, what, apart)
+            lanes = lanes & ~apart
+        held = group.memory.data.view(kind)
         for row, lane in zip(*np.nonzero(lanes), strict=True):
             place = int(offsets[row, lane]) // size
             before[row, lane] = held[place]

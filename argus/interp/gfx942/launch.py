@@ -19,7 +19,7 @@ from argus.interp.gfx942.state import LANES, Group, Wave, new_wave, vector_regis
 _KERNARG = "kernel arguments"
 _KERNARG_UNIT = 64
 """Runtimes allocate whole cache lines, which LLVM relies on when it widens loads of arguments."""
-_TOGETHER = 16
+_TOGETHER = 32
 """Workgroups that are executed together."""
 LIMIT = 4_000_000
 """Instructions that a wave may execute."""
@@ -72,12 +72,14 @@ def execute(
 
 
 def _fill_arguments(kernel: CodeKernel, memory: Memory, arguments: Sequence[Tensor | int]) -> None:
-    shown = [each for each in kernel.arguments if not each.kind.startswith("hidden")]
-    if len(shown) != len(arguments):
-        raise damaged(f"`{kernel.name}` takes {len(shown)} arguments, got {len(arguments)}")
+    filled = [each.kind for each in kernel.arguments if each.kind.startswith("hidden")]
+    if filled:
+        raise damaged(f"`{kernel.name}` takes arguments that a runtime fills: {', '.join(filled)}")
+    if len(kernel.arguments) != len(arguments):
+        raise damaged(f"`{kernel.name}` takes {len(kernel.arguments)} arguments, got {len(arguments)}")
     held = memory.array_of(_KERNARG)
     starts = {each.name: each.address for each in memory.allocations}
-    for place, given in zip(shown, arguments, strict=True):
+    for place, given in zip(kernel.arguments, arguments, strict=True):
         value = starts[given.name] if isinstance(given, Tensor) else given
         raw = (value % (1 << 8 * place.size)).to_bytes(place.size, "little")
         held[place.offset : place.offset + place.size] = np.frombuffer(raw, np.uint8)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
-import numpy.typing as npt
 
 from argus.interp.gfx942.instruction import Instruction, scalars, vectors
-from argus.interp.gfx942.races import Touch
+from argus.interp.gfx942.races import Places, Touch
 from argus.interp.gfx942.scoreboard import Issued
 from argus.interp.gfx942.state import Array, Group, Mask, Wave
 
@@ -22,8 +23,7 @@ def load_local(
     zero-extended. Lanes out of LDS read 0.
     """
     lanes = _inside(group, wave, instruction, places, size)
-    rows, columns = np.nonzero(lanes)
-    at = places[lanes]
+    rows, columns, at = _chosen(lanes, places)
     if size >= 4 and not (at & 3).any():
         words, touch = _load_dwords(group, wave, instruction, (rows, columns, at), size)
     else:
@@ -40,7 +40,7 @@ def load_local(
     return found, touch
 
 
-_Where = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+_Where = tuple[Places, Places, Places]
 
 
 def _load_dwords(
@@ -81,8 +81,7 @@ def _load_bytes(
 def store_local(group: Group, wave: Wave, instruction: Instruction, places: Array, words: Array, size: int) -> Touch:
     """Write dwords (number, workgroup, lane), or the low bytes of one, at byte addresses of the active lanes."""
     lanes = _inside(group, wave, instruction, places, size)
-    rows, _ = np.nonzero(lanes)
-    at = places[lanes]
+    rows, _, at = _chosen(lanes, places)
     stride = group.lds.shape[1]
     if size >= 4 and not (at & 3).any():
         index = rows * (stride // 4) + (at >> 2) + np.arange(size // 4)[:, None]
@@ -97,6 +96,21 @@ def store_local(group: Group, wave: Wave, instruction: Instruction, places: Arra
         touch = Touch(instruction, wave.number, True, index.reshape(-1), False, np.tile(rows, size))
     _begin(group, wave, instruction, touch)
     return touch
+
+
+@cache
+def _everywhere(workgroups: int, lanes: int) -> tuple[Places, Places]:
+    """Workgroup and lane of each element."""
+    rows, columns = np.divmod(np.arange(workgroups * lanes), lanes)
+    return rows, columns
+
+
+def _chosen(lanes: Mask, places: Array) -> _Where:
+    """Workgroups, lanes and places of the chosen lanes."""
+    if lanes.all():
+        return *_everywhere(*lanes.shape), places.reshape(-1)
+    rows, columns = np.nonzero(lanes)
+    return rows, columns, places[lanes]
 
 
 def track_local(wave: Wave, instruction: Instruction, touches: list[Touch | None]) -> None:

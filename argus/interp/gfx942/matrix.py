@@ -12,11 +12,9 @@ that AMD does not publish: the two agree wherever all partial sums are exact in 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
 from argus.interp.gfx942.instruction import Constant, Instruction, Operand, Vector
 from argus.interp.gfx942.row import Row, act
@@ -25,19 +23,11 @@ from argus.interp.gfx942.state import LANES, Array, Group, Wave
 _FORMATS: dict[str, tuple[int, Callable[[Array], Array]]] = {
     "f32": (4, lambda raw: raw.view(np.float32)),
     "f16": (2, lambda raw: raw.view(np.float16)),
-    "bf16": (2, lambda raw: raw.view(ml_dtypes.bfloat16)),
-    "fp8": (1, lambda raw: raw.view(ml_dtypes.float8_e4m3fnuz)),
-    "bf8": (1, lambda raw: raw.view(ml_dtypes.float8_e5m2fnuz)),
+    "bf16": (2, lambda raw: (raw.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)),
+    "fp8": (1, lambda raw: raw.view(ml_dtypes.float8_e4m3fnuz).astype(np.float32)),
+    "bf8": (1, lambda raw: raw.view(ml_dtypes.float8_e5m2fnuz).astype(np.float32)),
     "i8": (1, lambda raw: raw.view(np.int8)),
 }
-
-
-@cache
-def rows_of_sum(rows: int) -> npt.NDArray[np.int64]:
-    """The row of each (register, lane) of the sum of an instruction of so many rows and columns."""
-    registers, lanes = np.arange(rows * rows // LANES)[:, None], np.arange(LANES)[None]
-    groups = LANES // rows
-    return registers // 4 * 4 * groups + 4 * (lanes // rows) + registers % 4
 
 
 def _elements(wave: Wave, operand: Operand, form: str, rows: int) -> Array:
@@ -47,7 +37,7 @@ def _elements(wave: Wave, operand: Operand, form: str, rows: int) -> Array:
     words = wave.v[operand.first : operand.first + operand.count].transpose(1, 2, 0)
     held = read(np.ascontiguousarray(words).view(np.uint8).reshape(*words.shape[:2], -1))
     groups = LANES // rows
-    whole = held.astype(np.float32).astype(np.float64).reshape(len(words), groups, rows, operand.count * 4 // size)
+    whole = held.astype(np.float64).reshape(len(words), groups, rows, operand.count * 4 // size)
     return whole.transpose(0, 2, 1, 3).reshape(len(words), rows, -1)
 
 
@@ -57,14 +47,14 @@ def _multiply(rows: int, left: str, right: str) -> Callable[[Group, Wave, Instru
     def run(_group: Group, wave: Wave, instruction: Instruction) -> None:
         a, b, c = instruction.sources
         product = _elements(wave, a, left, rows) @ _elements(wave, b, right, rows).transpose(0, 2, 1)
-        count = rows * rows // LANES
-        place, column = rows_of_sum(rows), np.arange(LANES) % rows
-        found = product[:, place, np.broadcast_to(column, place.shape)].transpose(1, 0, 2)
+        count, groups = rows * rows // LANES, LANES // rows
+        parts = product.reshape(-1, count // 4, groups, 4, rows)
+        found = parts.transpose(1, 3, 0, 2, 4).reshape(count, -1, LANES)
         if isinstance(c, Vector):
             found = found + wave.v[c.first : c.first + count].view(kind)
         else:
             assert isinstance(c, Constant)
-            found = found + c.integer
+            found = found + np.array(c.word, np.uint32).view(kind)
         whole = found.astype(np.int64).astype(np.int32) if left == "i8" else found.astype(np.float32)
         (target,) = instruction.results
         assert isinstance(target, Vector)

@@ -7,12 +7,12 @@ for one wait state, `s_nop n` for n + 1. A rule gives the states that a consumer
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 from argus.interp.gfx942.instruction import EXEC, M0, VCC, Constant, Scalar, vectors
 from argus.interp.gfx942.recent import LONGEST
-from argus.interp.gfx942.step import Step
+from argus.interp.gfx942.step import Step, Unit
 
 _SHAPE = re.compile(r"v_mfma_\w32_(\d+)x\d+x(\d+)_(\w+)$")
 _ALU = frozenset({"vector", "transcendental"})
@@ -24,9 +24,10 @@ def too_early(before: Sequence[Step], step: Step) -> Iterator[tuple[Step, int, i
     """Producers that are too near: the states needed, the states left, and the rule. before: the oldest first."""
     left = 0
     for producer in reversed(before):
-        for need, why in needed(producer, step):
-            if left < need:
-                yield producer, need, left, why
+        if left < _LONGEST_OF_OTHERS or producer.unit == "matrix":
+            for need, why in needed(producer, step):
+                if left < need:
+                    yield producer, need, left, why
         left += producer.states
         if left >= LONGEST:
             return
@@ -34,7 +35,7 @@ def too_early(before: Sequence[Step], step: Step) -> Iterator[tuple[Step, int, i
 
 def needed(producer: Step, step: Step) -> Iterator[tuple[int, str]]:
     """The wait states that each rule asks for between two instructions."""
-    for rule in _RULES:
+    for rule in _RULES.get(producer.unit, ()):
         if (found := rule(producer, step)) is not None:
             yield found
 
@@ -67,14 +68,14 @@ def _xdl(step: Step) -> bool:
 
 
 def _alu_to_matrix(producer: Step, step: Step) -> _Need:
-    if producer.unit in _ALU and step.unit == "matrix" and _overlap(producer.writes, step.reads):
+    if step.unit == "matrix" and _overlap(producer.writes, step.reads):
         return 2, "a vector instruction writes a register that a matrix instruction reads"
     return None
 
 
 def _matrix_to_operand(producer: Step, step: Step) -> _Need:
     """From the sum of a matrix instruction to another's A or B."""
-    if producer.unit != "matrix" or step.unit != "matrix":
+    if step.unit != "matrix":
         return None
     if _overlap(producer.writes, vectors(step.instruction.sources[:2])):
         return _settles(producer), "a matrix instruction reads, as A or B, what another writes"
@@ -83,7 +84,7 @@ def _matrix_to_operand(producer: Step, step: Step) -> _Need:
 
 def _matrix_to_sum(producer: Step, step: Step) -> _Need:
     """From the sum of a matrix instruction to another's C: at once if they are the same registers."""
-    if producer.unit != "matrix" or step.unit != "matrix":
+    if step.unit != "matrix":
         return None
     added = vectors(step.instruction.sources[2:3])
     if not _overlap(producer.writes, added):
@@ -97,7 +98,7 @@ def _matrix_to_sum(producer: Step, step: Step) -> _Need:
 
 
 def _matrix_to_others(producer: Step, step: Step) -> _Need:
-    if producer.unit != "matrix" or step.unit not in _ALU | _MEMORY:
+    if step.unit not in _ALU | _MEMORY:
         return None
     if _overlap(producer.writes, step.reads):
         return _settles(producer), "it reads what a matrix instruction writes"
@@ -110,7 +111,7 @@ def _matrix_to_others(producer: Step, step: Step) -> _Need:
 
 
 def _transcendental(producer: Step, step: Step) -> _Need:
-    if producer.unit != "transcendental" or step.unit not in {"vector", "matrix"}:
+    if step.unit not in {"vector", "matrix"}:
         return None
     if _overlap(producer.writes, step.reads):
         return 1, "it reads what a transcendental instruction writes"
@@ -119,7 +120,7 @@ def _transcendental(producer: Step, step: Step) -> _Need:
 
 def _scalar_from_vector(producer: Step, step: Step) -> _Need:
     """Scalar registers that a vector instruction writes: comparisons, carries, lanes."""
-    if producer.unit not in _ALU or not _overlap(producer.scalars_written, step.scalars_read):
+    if not _overlap(producer.scalars_written, step.scalars_read):
         return None
     if step.unit == "vector memory":
         return 5, "a vector memory instruction reads a scalar register that a vector instruction writes"
@@ -134,7 +135,7 @@ def _scalar_from_vector(producer: Step, step: Step) -> _Need:
 
 
 def _lane_read(producer: Step, step: Step) -> _Need:
-    if step.instruction.row.name not in {"v_readlane_b32", "v_readfirstlane_b32"} or producer.unit not in _ALU:
+    if step.instruction.row.name not in {"v_readlane_b32", "v_readfirstlane_b32"}:
         return None
     if _overlap(producer.writes, step.reads):
         return 1, "it reads a lane of a register that a vector instruction writes"
@@ -142,7 +143,7 @@ def _lane_read(producer: Step, step: Step) -> _Need:
 
 
 def _moved_lanes(producer: Step, step: Step) -> _Need:
-    if step.instruction.dpp is None or producer.unit not in _ALU:
+    if step.instruction.dpp is None:
         return None
     if _overlap(producer.writes, vectors(step.instruction.sources[:1])):
         return 2, "it reads other lanes (DPP) of a register that a vector instruction writes"
@@ -152,21 +153,20 @@ def _moved_lanes(producer: Step, step: Step) -> _Need:
 
 
 def _mask_to_matrix(producer: Step, step: Step) -> _Need:
-    if producer.unit in _ALU and step.unit == "matrix" and _overlap(producer.scalars_written, (EXEC, EXEC + 1)):
+    if step.unit == "matrix" and _overlap(producer.scalars_written, (EXEC, EXEC + 1)):
         return 4, "a matrix instruction after a vector instruction that writes EXEC"
     return None
 
 
 def _base_of_lds(producer: Step, step: Step) -> _Need:
-    written = producer.unit == "scalar" and M0 in producer.scalars_written
-    if written and step.unit == "vector memory" and M0 in step.scalars_read:
+    if M0 in producer.scalars_written and step.unit == "vector memory" and M0 in step.scalars_read:
         return 1, "a load to LDS reads M0 that a scalar instruction writes"
     return None
 
 
 def _data_of_store(producer: Step, step: Step) -> _Need:
     """A store of more than 64 bits reads its data late, unless a register holds its scalar offset."""
-    if producer.unit != "vector memory" or "_store_" not in producer.instruction.row.name or step.unit not in _ALU:
+    if "_store_" not in producer.instruction.row.name or step.unit not in _ALU:
         return None
     buffer = producer.instruction.row.form == "MUBUF"
     data = producer.instruction.sources[-1 if buffer else 1]
@@ -181,16 +181,14 @@ def _overlap(left: tuple[int, ...], right: tuple[int, ...]) -> bool:
     return not set(left).isdisjoint(right)
 
 
-_RULES: tuple[Callable[[Step, Step], _Need], ...] = (
-    _alu_to_matrix,
-    _matrix_to_operand,
-    _matrix_to_sum,
-    _matrix_to_others,
-    _transcendental,
-    _scalar_from_vector,
-    _lane_read,
-    _moved_lanes,
-    _mask_to_matrix,
-    _base_of_lds,
-    _data_of_store,
-)
+_OF_ALU = (_alu_to_matrix, _scalar_from_vector, _lane_read, _moved_lanes, _mask_to_matrix)
+_RULES: Mapping[Unit, tuple[Callable[[Step, Step], _Need], ...]] = {
+    "vector": _OF_ALU,
+    "transcendental": (*_OF_ALU, _transcendental),
+    "matrix": (_matrix_to_operand, _matrix_to_sum, _matrix_to_others),
+    "scalar": (_base_of_lds,),
+    "vector memory": (_data_of_store,),
+}
+"""By the unit of the producer."""
+_LONGEST_OF_OTHERS = 5
+"""The most wait states that a producer other than a matrix instruction asks for."""

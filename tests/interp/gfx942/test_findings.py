@@ -130,6 +130,11 @@ CASES: dict[str, tuple[str, str, str]] = {
         "global_store_dword v1, v0, s[4:5]\n",
         "global_store_dword v1, v0, s[6:7]\n",
     ),
+    "atomic_between_elements": (
+        "misaligned",
+        "v_add_u32_e32 v1, 2, v1\nv_min_u32_e32 v1, 8, v1\nv_or_b32_e32 v1, 2, v1\nglobal_atomic_add v1, v0, s[6:7]\n",
+        "global_atomic_add v1, v0, s[6:7]\n",
+    ),
     "no_barrier": (
         "LDS race",
         f"{_WRITE}{_WAIT}{_OTHER}{_READ_OTHER}{_WAIT}{_STORE}",
@@ -231,6 +236,20 @@ def test_a_finding_names_the_instruction_and_the_one_it_depends_on(code: CodeObj
 
 def test_a_kernel_without_end_is_stopped(code: CodeObject) -> None:
     assert [each.kind for each in run(code, "endless").findings] == ["no end"]
+
+
+def test_arguments_that_do_not_fit_the_kernel_are_refused(code: CodeObject) -> None:
+    with pytest.raises(ArgusError, match="takes 2 arguments, got 1"):
+        execute(code, "endless", [1], 64, (3,))
+    with pytest.raises(ArgusError, match="has no kernel `other`"):
+        execute(code, "other", [1], 64, ())
+
+
+def test_an_operand_that_is_no_register_is_named() -> None:
+    made = kernels({"aperture": "s_mov_b64 s[8:9], src_shared_base"})
+
+    with pytest.raises(ArgusError, match="operand code 235 of `s_mov_b64`"):
+        execute(made, "aperture", [1], 64, (0, 0))
 
 
 @pytest.mark.parametrize("data", [b"", b"\x7fELF", b"\x7fELF\x02" + bytes(100)])

@@ -172,6 +172,8 @@ ROWS: tuple[Row, ...] = (
     _two("v_xor_b32", 21, "u32", lambda a, b: a ^ b),
     _two("v_xnor_b32", 61, "u32", lambda a, b: ~(a ^ b)),
     row("v_add_co_u32", "VOP2", 25, "u32 mask = u32 u32", _add_carry),
+    row("v_sub_co_u32", "VOP2", 26, "u32 mask = u32 u32", _sub_borrow),
+    row("v_subrev_co_u32", "VOP2", 27, "u32 mask = u32 u32", lambda a, b: _sub_borrow(b, a)),
     row("v_addc_co_u32", "VOP2", 28, "u32 mask = u32 u32 mask", _add_carry),
     row("v_subb_co_u32", "VOP2", 29, "u32 mask = u32 u32 mask", _sub_borrow),
     _two("v_add_u16", 38, "u16", lambda a, b: a + b),

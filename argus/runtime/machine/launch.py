@@ -21,7 +21,7 @@ from argus.interp.gfx942.code_object import CodeObject, read_code_object
 from argus.interp.gfx942.findings import Finding as MachineFinding
 from argus.interp.gfx942.launch import LIMIT, Executed, Tensor, execute
 from argus.interp.gfx942.line_table import LineTable, line_table
-from argus.interp.memory.loading import outputs
+from argus.interp.memory.loading import inputs, outputs
 from argus.runtime.cpu.launch import Finding, laid_out, strides_of, view_of
 from argus.runtime.expressions import value_of
 
@@ -77,9 +77,15 @@ def run_code(
 ) -> tuple[dict[str, Array], Executed]:
     """Launch a kernel; returns its outputs, and all else. limit: of instructions of one wave.
 
+    Elements of outputs that no launch writes are NaN, as they are in the interpreter.
+
     Raises ArgusError (E420, E502).
     """
     tensors = laid_out(kernel, sizes, arrays, frozenset())
+    known = {buffer.name for buffer in inputs(kernel)}
+    for name, tensor in tensors.items():
+        if name not in known and tensor.held.dtype.kind not in "iu":
+            tensor.held[...] = np.nan
     arguments = [
         sizes[each.name] if each.kind == "int" else Tensor(each.name, tensors[each.name].held, each.written)
         for each in made.info.arguments

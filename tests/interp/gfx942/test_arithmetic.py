@@ -43,6 +43,8 @@ OTHERS = [
     "v_lshrrev_b64 v[4:5], v1, v[12:13]",
     "v_ashrrev_i64 v[4:5], v1, v[12:13]",
     "v_add_co_u32_e32 v4, vcc, v1, v2",
+    "v_sub_co_u32_e32 v4, vcc, v1, v2",
+    "v_subrev_co_u32_e32 v4, vcc, v1, v2",
     "v_addc_co_u32_e32 v4, vcc, v1, v2, vcc",
     "v_subb_co_u32_e32 v4, vcc, v1, v2, vcc",
     "v_cndmask_b32_e32 v4, v1, v2, vcc",
@@ -168,6 +170,8 @@ def test_carries_are_read_and_written_by_lane_and_are_zero_in_inactive_lanes(cod
 
     for name, subtracts, takes in (
         ("v_add_co_u32", False, False),
+        ("v_sub_co_u32", True, False),
+        ("v_subrev_co_u32", True, False),
         ("v_addc_co_u32", False, True),
         ("v_subb_co_u32", True, True),
     ):
@@ -176,6 +180,7 @@ def test_carries_are_read_and_written_by_lane_and_are_zero_in_inactive_lanes(cod
         for lane in range(LANES):
             carry = before >> lane & 1 if takes else 0
             a, b = held[1][lane], held[2][lane]
+            a, b = (b, a) if "rev" in name else (a, b)
             exact = a - b - carry if subtracts else a + b + carry
             if active >> lane & 1:
                 assert int(wave.v[4, 0, lane]) == exact & M32

@@ -100,6 +100,13 @@ def test_the_command_executes_machine_code(capsys: pytest.CaptureFixture[str]) -
     assert all(trial["elements"] for trial in found["trials"])
 
 
+def test_outputs_that_no_launch_writes_are_those_of_the_interpreter() -> None:
+    kernel = load(str(PROVED / "grouped_experts.py"))[0].trace()
+    found = validate_code(kernel, [{"M": 64, "K": 8, "G": 1, "N": 1, "MB": 1}], seeds=1, made=emitted(kernel))
+
+    assert found.right, found.trials
+
+
 def test_machine_code_of_another_target_is_refused() -> None:
     kernel = load(str(PROVED / "cluster_shares_b.py"))[0].trace()
 

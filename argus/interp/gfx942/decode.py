@@ -9,20 +9,26 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from argus.interp.gfx942.instruction import ACC, VCC, Constant, Dpp, Instruction, Operand, Scalar, Vector
+from argus.interp.gfx942.instruction import (
+    ACC,
+    EXEC,
+    EXECZ,
+    M0,
+    SCC,
+    VCC,
+    VCCZ,
+    Constant,
+    Dpp,
+    Instruction,
+    Operand,
+    Scalar,
+    Vector,
+)
 from argus.interp.gfx942.row import IMPLICIT, Form, Row, dwords
 from argus.interp.gfx942.table import rows_by_opcode
 from argus.interp.gfx942.unmodelled import not_modelled
 
 _LITERAL, _DPP, _SDWA = 255, 250, 249
-
-
-class _UnknownOperandError(Exception):
-    """An operand that is no register, constant or literal: an aperture, or a register of the trap handler."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__()
-        self.code = code
 
 
 def decode(code: bytes, at: int, address: int) -> Instruction:
@@ -34,11 +40,35 @@ def decode(code: bytes, at: int, address: int) -> Instruction:
     if known is None:
         what = f"opcode {number} of the encoding {form}" if number >= 0 else "an unknown encoding"
         raise not_modelled(what, first, second, address)
-    try:
-        return _BY_FORM[form](known, first, second, address)
-    except _UnknownOperandError as unknown:
-        what = f"the operand code {unknown.code} of `{known.name}`"
-        raise not_modelled(what, first, second, address) from None
+    found = _BY_FORM[form](known, first, second, address)
+    if (wrong := _wrong_operand(found)) is not None:
+        raise not_modelled(f"{wrong} of `{known.name}`", first, second, address)
+    return found
+
+
+_FLAGS = frozenset({SCC, VCCZ, EXECZ})
+_ORDINARY = (range(VCC + 2), range(M0, M0 + 1), range(EXEC, EXEC + 2))
+
+
+def _wrong_operand(instruction: Instruction) -> str | None:
+    """An operand that is not modelled: a register of the trap handler, an aperture, a constant where none may be."""
+    for each in (*instruction.results, *instruction.sources):
+        if isinstance(each, Scalar) and not _is_known(each):
+            return f"the operand code {each.first}"
+    labels = _explicit(instruction.row.sources)
+    named = dict(zip(labels, instruction.sources, strict=False))
+    if isinstance(named.get("mask"), Constant):
+        return "a constant mask"
+    if instruction.row.form == "MAI" and not all(isinstance(each, Vector) for each in instruction.sources[:2]):
+        return "an operand in no vector register"
+    return None
+
+
+def _is_known(operand: Scalar) -> bool:
+    last = operand.first + operand.count - 1
+    return (operand.first in _FLAGS and operand.count == 1) or any(
+        operand.first in kind and last in kind for kind in _ORDINARY
+    )
 
 
 def _word(code: bytes, at: int) -> int:
@@ -297,9 +327,7 @@ def _source(code: int, count: int, literal: int) -> Operand:
         return Vector(code - ACC, count)
     if code == _LITERAL:
         return Constant(code, literal)
-    if 208 < code < 240 or 108 <= code < 124 or code == 125:
-        raise _UnknownOperandError(code)
-    return Constant(code) if 128 <= code <= 248 else Scalar(code, count)
+    return Constant(code) if 128 <= code <= 208 or 240 <= code <= 248 else Scalar(code, count)
 
 
 def _signed(value: int, bits: int) -> int:

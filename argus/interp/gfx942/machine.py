@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import define, field
 
-from argus.interp.gfx942.code_object import CodeObject
+from argus.interp.gfx942.code_object import CodeObject, damaged
 from argus.interp.gfx942.definedness import run_undefined, undefined
 from argus.interp.gfx942.findings import Findings
 from argus.interp.gfx942.flow import DivergedError
@@ -35,7 +35,7 @@ class Machine:
     """Addresses, with the last jumps before them, at which wait states have been counted."""
 
     def run(self, group: Group) -> None:
-        """Execute workgroups to their end. Raises ArgusError (E502) for an instruction that is not modelled."""
+        """Execute workgroups to their end. Raises ArgusError (E420, E502) as `step_at` does."""
         waiting = [group]
         with np.errstate(all="ignore"):
             while waiting:
@@ -70,6 +70,7 @@ class Machine:
             step = steps.get(at)
             if step is None:
                 step = steps[at] = step_at(self.code, at)
+                _check_registers(wave, step)
             self._check(group, wave, step)
             wave.at = step.after
             try:
@@ -152,6 +153,13 @@ class Machine:
         group.report(
             "LDS race", group.waves[first.wave], first.instruction, what, lanes, other=second.instruction.address
         )
+
+
+def _check_registers(wave: Wave, step: Step) -> None:
+    """Raises ArgusError (E420) for registers that the kernel's descriptor does not ask for."""
+    beyond = [register for register in (*step.reads, *step.writes) if register >= len(wave.whole)]
+    if beyond:
+        raise damaged(f"`{step.instruction}` uses {_name(beyond[0])}, which its descriptor does not ask for")
 
 
 def _in_order(issued: Issued, step: Step) -> bool:

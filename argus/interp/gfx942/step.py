@@ -8,7 +8,7 @@ from typing import Literal
 from attrs import frozen
 
 from argus.interp.gfx942.arithmetic import compiled
-from argus.interp.gfx942.code_object import CodeObject
+from argus.interp.gfx942.code_object import CodeObject, damaged
 from argus.interp.gfx942.decode import decode
 from argus.interp.gfx942.instruction import EXEC, M0, VCC, Instruction, scalars, vectors
 from argus.interp.gfx942.state import Group, Wave
@@ -44,7 +44,13 @@ class Step:
 
 
 def step_at(code: CodeObject, at: int) -> Step:
-    """The instruction at an address. Raises ArgusError (E502) for one that is not modelled."""
+    """The instruction at an address.
+
+    Raises ArgusError: E420 for an address outside of the code, E502 for an instruction
+    that is not modelled.
+    """
+    if not 0 <= at - code.address <= len(code.text) - 4:
+        raise damaged(f"it goes on to 0x{at:x}, which is outside of its code")
     instruction = decode(code.text, at - code.address, at)
     row, results = instruction.row, instruction.results
     held = _implicit(instruction, row.sources)

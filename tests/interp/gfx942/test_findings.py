@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from argus.core.diagnostic import ArgusError
 from argus.interp.gfx942.code_object import CodeObject, read_code_object
@@ -243,6 +244,17 @@ def test_arguments_that_do_not_fit_the_kernel_are_refused(code: CodeObject) -> N
         execute(code, "endless", [1], 64, (3,))
     with pytest.raises(ArgusError, match="has no kernel `other`"):
         execute(code, "other", [1], 64, ())
+
+
+def test_code_that_leaves_its_bounds_is_refused() -> None:
+    made = kernels({"away": "s_branch 0x7000", "few": "v_mov_b32_e32 v40, 0"})
+    described = made.kernels["few"]
+    few = evolve(described, descriptor=evolve(described.descriptor, vgprs=32, agprs=0))
+
+    with pytest.raises(ArgusError, match="outside of its code"):
+        execute(made, "away", [1], 64, (0, 0))
+    with pytest.raises(ArgusError, match="uses v40"):
+        execute(evolve(made, kernels={"few": few}), "few", [1], 64, (0, 0))
 
 
 def test_an_operand_that_is_no_register_is_named() -> None:

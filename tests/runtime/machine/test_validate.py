@@ -7,6 +7,7 @@ import struct
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from attrs import evolve
 
@@ -88,6 +89,24 @@ def test_an_unknown_instruction_is_named_and_not_guessed() -> None:
         run_code(with_word(made, at, 0xBF9E0000), kernel, SIZES, small_inputs(kernel, SIZES, 0), 0)
 
     assert caught.value.diagnostic.code == "E502"
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("seed", range(64))
+def test_code_with_changed_bits_runs_or_is_refused(seed: int) -> None:
+    kernel, made = product()
+    random = np.random.default_rng(seed)
+    place = 4 * int(random.integers(len(made.code.text) // 16))
+    (word,) = struct.unpack_from("<I", made.code.text, place)
+    changed = with_word(made, made.code.address + place, word ^ 1 << int(random.integers(32)))
+    arrays = small_inputs(kernel, {"M": 64, "K": 32, "N": 64}, 0)
+
+    try:
+        ended = str(run_code(changed, kernel, {"M": 64, "K": 32, "N": 64}, arrays, 0, limit=1000)[1].instructions)
+    except ArgusError as refused:
+        ended = refused.diagnostic.code
+
+    assert ended in {"E420", "E502"} or int(ended) > 0
 
 
 def test_the_command_executes_machine_code(capsys: pytest.CaptureFixture[str]) -> None:

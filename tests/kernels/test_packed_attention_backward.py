@@ -155,6 +155,8 @@ EDITS: dict[str, tuple[Template, ModuleType, tuple[str, str]]] = {
         of_keys,
         ("(q < own.seen.queries)", "(q <= own.seen.queries)"),
     ),
+    "the last block is not masked": (KEYS, of_keys, ("(m + 1) * self.cfg.bm >", "m * self.cfg.bm >")),
+    "a masked block too few": (KEYS, blocks, ("+ keys - 1, queries)", "+ keys - 1 - queries, queries)")),
     "mask of keys off by one": (KEYS, of_keys, ("own.seen.sees(q, key) & ", "own.seen.sees(q + 1, key) & ")),
     "mask of queries off by one": (QUERIES, of_queries, ("n * self.cfg.bn + t)", "n * self.cfg.bn + t - 1)")),
     "sums of another head": (

@@ -223,18 +223,20 @@ class _Warpgroup:
 
     def _step(self, own: _Tile, at: Place) -> None:
         """Add what a block of queries contributes."""
-        numbers = self._numbers(at) if self.problem.packed else None
+        packed = self.problem.packed
+        sums = self._numbers(self.problem.L, at) if packed else None
         q = self.rings.q.wait()
         mma(self.inner, self.scores, own.k, q.q, init=True)
         do = self.rings.do.wait()
         if self.products is not None and own.v is not None:
             mma(self.inner, self.products, own.v, do.do, init=True)
-        if numbers is None:
-            columns = self.inner.C.axis(1)
-            numbers = load(q.sums[0], columns), None if self.products is None else load(do.delta[0], columns)
-        sums, delta = numbers
+        columns = self.inner.C.axis(1)
+        sums = load(q.sums[0], columns) if sums is None else sums
+        delta = None if packed or self.products is None else load(do.delta[0], columns)
         wgmma.wait(0 if self.products is None else 1)
         weights = self._weights(own, at[2], sums)
+        if packed and self.products is not None:  # late, as registers are few
+            delta = self._numbers(self.problem.Delta, at)
         if self.of_values is not None:
             self.of_values.add(self.outer, weights, do.do)
         if self.products is not None and self.of_keys is not None and delta is not None:
@@ -244,16 +246,11 @@ class _Warpgroup:
         self.rings.do.release()
         self.rings.q.release()
 
-    def _numbers(self, at: Place) -> tuple[Fragment, Fragment | None]:
-        """L and Delta of a block of queries, from global memory: its first row is anywhere, unlike that of a box."""
-        (b, h, m), columns = at, self.inner.C.axis(1)
-
-        def of(tensor: Tensor) -> Fragment:
-            return load(
-                self.problem.of_query_head(tensor, b, h).tile((self.cfg.bm,), (m,)), columns, via=ld_global_b32, edge=0
-            )
-
-        return of(self.problem.L), None if self.products is None else of(self.problem.Delta)
+    def _numbers(self, tensor: Tensor, at: Place) -> Fragment:
+        """L, or Delta, of a block of queries from global memory: its first row is anywhere, unlike that of a box."""
+        b, h, m = at
+        rows = self.problem.of_query_head(tensor, b, h)
+        return load(rows.tile((self.cfg.bm,), (m,)), self.inner.C.axis(1), via=ld_global_b32, edge=0)
 
     def _weights(self, own: _Tile, m: Int, sums: Fragment) -> Fragment:
         """The weights of block m of queries, in place of their scores."""
@@ -262,7 +259,9 @@ class _Warpgroup:
         t, r = weights.index
         q, key = m * self.cfg.bm + r, own.key0 + t
         if self.problem.packed:  # what follows the sequence's queries is of other sequences
-            weights[:] = where(own.seen.sees(q, key) & (q < own.seen.queries), weights, 0.0)
+            last = (m + 1) * self.cfg.bm > own.seen.queries
+            with when((m < own.clear) | last if self.problem.causal else last):
+                weights[:] = where(own.seen.sees(q, key) & (q < own.seen.queries), weights, 0.0)
         elif self.problem.causal:
             with when(m < own.clear):
                 weights[:] = where(own.seen.sees(q, key), weights, 0.0)

@@ -175,8 +175,9 @@ def peer(torch: Any, mix: Mix, given: Given, do: Any, *, causal: bool) -> Callab
 
 
 def timed(torch: Any, every: Mapping[str, Any], mix: Mix, rounds: int, *, causal: bool) -> list[dict[str, Any]]:  # noqa: ANN401 reason: untyped
-    name = f"d{mix.D}_{'causal' if causal else 'full'}"
-    if name not in every:
+    own = f"d{mix.D}_{'causal' if causal else 'full'}"
+    names = [name for name in every if name.startswith(own) and not name.endswith("f16")]
+    if not names:
         return []
     given = operands(torch, mix, torch.bfloat16)
     do, out = torch.randn_like(given.q), torch.randn_like(given.q)
@@ -185,11 +186,11 @@ def timed(torch: Any, every: Mapping[str, Any], mix: Mix, rounds: int, *, causal
     tensors = {**inputs(given, do, out, lse), **outputs}
     calls: dict[str, Callable[[], object]] = {
         "flash2": peer(torch, mix, given, do, causal=causal),
-        name: bound(torch, every[name], mix, tensors),
-        f"{name} guarded": bound(torch, every[name], mix, tensors, "stop"),
+        **{name: bound(torch, every[name], mix, tensors) for name in names},
+        f"{names[0]} guarded": bound(torch, every[names[0]], mix, tensors, "stop"),
     }
     operations = 10.0 * mix.pairs(causal=causal) * mix.H * mix.D
-    shape, driver = f"{mix.name} {'causal' if causal else 'full'}", every[name]["keys"].driver
+    shape, driver = f"{mix.name} {'causal' if causal else 'full'}", every[names[0]]["keys"].driver
     return built_variants.timed_beside(torch, driver, calls, ("flash2",), shape, operations, rounds)
 
 
@@ -197,8 +198,9 @@ def run(chosen: Namespace) -> int:
     torch: Any = import_module("torch")
     torch.cuda.init()
     torch.zeros(1, device="cuda")
-    names = chosen.names or list(variants())
-    every = {path.name: load(path) for path in sorted(FOLDER.iterdir()) if path.name in names}
+    every = {
+        path.name: load(path) for path in sorted(FOLDER.iterdir()) if not chosen.names or path.name in chosen.names
+    }
     print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}), flush=True)
     good = {name: each for name, each in every.items() if is_right(torch, name, each, chosen.checked)}
     rows = [

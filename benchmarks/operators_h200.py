@@ -165,24 +165,44 @@ def packed(torch: Any, kind: Any, random: Random) -> Iterator[tuple[str, Checks]
     def starts(lengths: list[int]) -> Any:  # noqa: ANN401 reason: untyped
         return torch.tensor([0, *accumulate(lengths)], device="cuda", dtype=torch.int32)
 
+    def made(width: int) -> tuple[tuple[Any, Any, Any], list[int], list[int]]:
+        groups, group, count = random.randint(1, 3), random.choice((1, 2, 4)), random.randint(5, 9)
+        queries, keys = ([random.choice((0, 1, random.randint(2, 400))) for _ in range(count)] for _ in range(2))
+        q = torch.randn((sum(queries), groups * group, width), device="cuda", dtype=kind)
+        k, v = torch.randn((2, sum(keys), groups, width), device="cuda", dtype=kind)
+        return (q, k, v), queries, keys
+
+    def exact(given: Any, queries: list[int], keys: list[int], *, causal: bool) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 reason: untyped
+        q, k, v = given
+        for own, *held in zip(q.split(queries), k.split(keys), v.split(keys), strict=True):
+            yield _of_one(torch, own, *held, causal=causal)
+
     def sequences(*, causal: bool) -> Checks:
         for width in (64, 128):
-            groups, group, count = random.randint(1, 3), random.choice((1, 2, 4)), random.randint(5, 9)
-            queries, keys = ([random.choice((0, 1, random.randint(2, 400))) for _ in range(count)] for _ in range(2))
-            q = torch.randn((sum(queries), groups * group, width), device="cuda", dtype=kind)
-            k, v = torch.randn((2, sum(keys), groups, width), device="cuda", dtype=kind)
-            most = max(1, *queries)
-            results: Any = argus.attention_varlen(
-                q, k, v, starts(queries), starts(keys), max_seqlen_q=most, causal=causal, return_lse=True
-            )
-            out, lse = results
-            parts = zip(q.split(queries), k.split(keys), v.split(keys), strict=True)
-            for (own, *held), found, of in zip(parts, out.split(queries), lse.split(queries, 1), strict=True):
-                wanted = _of_one(torch, own.double(), *(each.double() for each in held), causal=causal)
-                yield from zip((found, of), wanted, strict=True)
+            given, queries, keys = made(width)
+            most, ends = max(1, *queries), (starts(queries), starts(keys))
+            results: Any = argus.attention_varlen(*given, *ends, max_seqlen_q=most, causal=causal, return_lse=True)
+            found = zip(results[0].split(queries), results[1].split(queries, 1), strict=True)
+            every = exact([each.double() for each in given], queries, keys, causal=causal)
+            for one, wanted in zip(found, every, strict=True):
+                yield from zip(one, wanted, strict=True)
 
-    yield "attention of packed sequences, full", sequences(causal=False)
-    yield "attention of packed sequences, causal", sequences(causal=True)
+    def gradients(*, causal: bool) -> Checks:
+        for width in (64, 128):
+            tensors, queries, keys = made(width)
+            given, same = ([each.detach().to(to).requires_grad_() for each in tensors] for to in (kind, torch.float64))
+            q, k, v = given
+            ends, most = (starts(queries), starts(keys)), (max(1, *queries), max(1, *keys))
+            out: Any = argus.attention_varlen(q, k, v, *ends, max_seqlen_q=most[0], max_seqlen_k=most[1], causal=causal)
+            wanted = torch.cat([one for one, _ in exact(same, queries, keys, causal=causal)])
+            weight = torch.randn_like(out)
+            found = torch.autograd.grad(out, given, weight)
+            yield from zip(found, torch.autograd.grad(wanted, same, weight.double()), strict=True)
+
+    for causal in (False, True):
+        said = "causal" if causal else "full"
+        yield f"attention of packed sequences, {said}", sequences(causal=causal)
+        yield f"gradients of packed sequences, {said}", gradients(causal=causal)
 
 
 def of_8_bits(torch: Any, random: Random) -> Iterator[tuple[str, Checks]]:  # noqa: ANN401 reason: untyped
@@ -212,7 +232,9 @@ def _of_one(torch: Any, q: Any, k: Any, v: Any, *, causal: bool) -> tuple[Any, A
     own = torch.arange(q.shape[0], device="cuda")[:, None] + k.shape[0] - q.shape[0]
     scores = q.transpose(0, 1) @ k.permute(1, 2, 0).repeat_interleave(many, 0) * q.shape[2] ** -0.5
     scores = scores.masked_fill(torch.arange(k.shape[0], device="cuda") > own, unseen) if causal else scores
-    values = scores.softmax(-1).nan_to_num(0.0) @ v.transpose(0, 1).repeat_interleave(many, 0)
+    some = (scores > unseen).any(-1, keepdim=True)  # a row that sees no key has no weights, and no gradient
+    weights = scores.masked_fill(~some, 0.0).softmax(-1).masked_fill(~some, 0.0)
+    values = weights @ v.transpose(0, 1).repeat_interleave(many, 0)
     return values.transpose(0, 1), scores.logsumexp(-1)
 
 
@@ -246,10 +268,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the GPU")
     parser.add_argument("--solver", default="portfolio", help="which verifies the kernels")
+    parser.add_argument("--named", default="", help="only operators with this in their name")
     asked = parser.parse_args()
     wrong = 0
     with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
-        every = sorted(((kind, name) for kind in CLOSE for name in cases(kind)), key=lambda pair: pair[1])
+        named = ((kind, name) for kind in CLOSE for name in cases(kind) if asked.named in name)
+        every = sorted(named, key=lambda pair: pair[1])
         wanted = [pool.submit(check, *pair, asked.solver) for pair in every]  # attention, which takes longest, is first
         for each in wanted:
             right, line = each.result()

@@ -27,27 +27,25 @@ from attention_h200 import Shape
 from attention_varlen_h200 import GUARD, Given, Mix, guarded, mixes, operands, random_mix
 
 from argus.core.ir import Kernel
-from argus.kernels.packed_attention_backward import FAMILIES, KEYS_CONFIGS
+from argus.kernels.packed_attention_backward import FAMILIES, MASKS
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "attention_varlen_backward_h200"
 ROUNDS, CHECKED = 7, 120
 CLOSE = 2.0**-6
 """The largest difference from float64, over the largest element of the gradient, or over 1."""
-PARTS = ("rows", "keys", "queries")
 NAMES = ("dQ", "dK", "dV")
 
 
 def variants() -> dict[str, dict[str, Callable[[], Kernel]]]:
-    """The three kernels of each variant, which are traced on demand: of bf16, unless its name ends in f16."""
+    """The kernels of each variant, which are traced on demand: of bf16, unless its name ends in f16."""
     return {
         f"d{width}_{config}{'' if str(dtype) == 'bf16' else '_f16'}": {
             "rows": partial(made.rows.trace, "packed"),
-            "keys": partial(made.keys.trace, config),
-            "queries": partial(made.queries.trace, config),
+            **{"".join(outputs): partial(template.trace, config) for template, outputs in made.gradients},
         }
         for dtype, widths in FAMILIES.items()
         for width, made in widths.items()
-        for config in KEYS_CONFIGS
+        for config in MASKS
     }
 
 
@@ -80,7 +78,7 @@ def build(chosen: Namespace) -> int:
 
 def load(folder: Path) -> dict[str, Any]:
     loaded = import_module("argus.runtime.gpu.launch").load
-    return {part: loaded(next((folder / part).glob("*.json"))) for part in PARTS}
+    return {each.name: loaded(next(each.glob("*.json"))) for each in folder.iterdir()}
 
 
 def exact(torch: Any, mix: Mix, given: Given, do: Any, *, causal: bool) -> tuple[list[Any], Any, Any]:  # noqa: ANN401 reason: untyped
@@ -120,7 +118,7 @@ def bound(
     stream = torch.cuda.current_stream().cuda_stream
     launches = [
         parts["rows"].bind({**given, "dO": tensors["dO"]}, sizes, stream),
-        *(parts[part].bind(given, sizes, stream, promises) for part in ("keys", "queries")),
+        *(kernel.bind(given, sizes, stream, promises) for part, kernel in parts.items() if part != "rows"),
     ]
 
     def launch() -> None:
@@ -190,7 +188,7 @@ def timed(torch: Any, every: Mapping[str, Any], mix: Mix, rounds: int, *, causal
         f"{names[0]} guarded": bound(torch, every[names[0]], mix, tensors, "stop"),
     }
     operations = 10.0 * mix.pairs(causal=causal) * mix.H * mix.D
-    shape, driver = f"{mix.name} {'causal' if causal else 'full'}", every[names[0]]["keys"].driver
+    shape, driver = f"{mix.name} {'causal' if causal else 'full'}", every[names[0]]["rows"].driver
     return built_variants.timed_beside(torch, driver, calls, ("flash2",), shape, operations, rounds)
 
 

@@ -67,7 +67,14 @@ def mixes() -> list[Mix]:
         for d in (128, 64)
         for name, each in (("to 8192", long), ("to 1024", short))
     ]
-    return [*both, alike("one long", one), alike("to 8192, 64/8", long[:6], (64, 8)), alike("8 of 2048", [2048] * 8)]
+    wide = alike("to 8192 d256", long, (8, 8), 256)
+    return [
+        *both,
+        wide,
+        alike("one long", one),
+        alike("to 8192, 64/8", long[:6], (64, 8)),
+        alike("8 of 2048", [2048] * 8),
+    ]
 
 
 def variants() -> dict[str, tuple[str, int, str]]:
@@ -243,7 +250,7 @@ def flash3(mix: Mix, given: Given, *, causal: bool) -> dict[str, Callable[[], An
     """FlashAttention-3's kernels; none if it is not built. Of grouped heads, those that pack heads in a tile, too."""
     module = import_module("peers.flash_attention_3_calls")
     library = module.load_if_built()
-    if library is None:
+    if library is None or mix.D not in module.DIMS:
         return {}
     tensors = tuple(each.transpose(0, 1) for each in (given.q, given.k, given.v))
     rest = (tensors, (given.starts_q, given.starts_k), (max(mix.queries), max(mix.keys)), causal)

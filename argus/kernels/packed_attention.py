@@ -17,6 +17,10 @@ CONFIGS = {
         "full": AttentionHopper(causal=False, heads=0, together=True, skip_mask=False),
         "causal": AttentionHopper(heads=0, skip_mask=False),
     },
+    256: {
+        "full": AttentionHopper(bn=80, causal=False, heads=0, together=True, skip_mask=False),
+        "causal": AttentionHopper(bn=80, heads=0, skip_mask=False),
+    },
 }
 """The configurations by head dimension."""
 
@@ -47,8 +51,9 @@ def family(width: int, dtype: DType, name: str) -> Template:
 
 packed_64, packed_64_f16 = family(64, bf16, "packed_64"), family(64, f16, "packed_64_f16")
 packed_128, packed_128_f16 = family(128, bf16, "packed_128"), family(128, f16, "packed_128_f16")
+packed_256, packed_256_f16 = family(256, bf16, "packed_256"), family(256, f16, "packed_256_f16")
 FAMILIES: Mapping[DType, Mapping[int, Template]] = {
-    bf16: {64: packed_64, 128: packed_128},
-    f16: {64: packed_64_f16, 128: packed_128_f16},
+    bf16: {64: packed_64, 128: packed_128, 256: packed_256},
+    f16: {64: packed_64_f16, 128: packed_128_f16, 256: packed_256_f16},
 }
 """The kernels by type and head dimension."""

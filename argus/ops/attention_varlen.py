@@ -80,7 +80,7 @@ def attention_varlen(
     """`argus.attention` of each of several sequences stored back to back, on an H100 or H200; sums in fp32.
 
     q: (S, H, D); k and v: (T, G, D), where G divides H: head h of q reads head h // (H // G) of k and v. All in bf16,
-    or all in f16; D of 64 or 128; strides that are multiples of 8 elements, with D contiguous. Sequence b has the rows
+    or all in f16; D of 64, 128 or 256; strides that are multiples of 8 elements, with D contiguous. Sequence b has rows
     cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of q, and likewise of k and v; both are int32, of one element more than
     there are sequences, from 0 to S and to T. No sequence has more than max_seqlen_q queries. Sequences may be empty.
     The result is row-major, (S, H, D). It has a gradient, whose sums are made in a fixed order; the log-sum-exp has

@@ -64,10 +64,14 @@ class PackedBackward:
             named = partial(_named, (*_OPERANDS, *outputs))
             strided = ("Q", "K", "V", "dO")
             plan = Plan(results, tuple(sizes.items()), (_candidate(template, config),), named, strided, self.promises)
-            return launch(plan, operands, self.unproved)[0]
+            made, _ = launch(plan, operands, self.unproved)
+            return made if len(outputs) > 1 else (made,)
 
-        of_keys, of_values = launched(kernels.keys, ("dK", "dV"), (k, v))
-        return launched(kernels.queries, ("dQ",), (q,)), of_keys, of_values
+        found: dict[str, Any] = {}
+        likes = {"dQ": q, "dK": k, "dV": v}
+        for template, outputs in kernels.gradients:
+            found |= zip(outputs, launched(template, outputs, [likes[name] for name in outputs]), strict=True)
+        return found["dQ"], found["dK"], found["dV"]
 
 
 def _candidate(template: Template, config: str) -> Candidate:

@@ -18,7 +18,7 @@ from argus.verifier.kernel import verify
 from tests.kernels.twins import twin
 
 OF_NAME = {family.name: family for families in FAMILIES.values() for family in families.values()}
-ALL = [(name, config) for name in OF_NAME for config in CONFIGS[64]]
+ALL = [(name, config) for name in OF_NAME for config in CONFIGS[128]]
 
 
 @pytest.mark.nightly

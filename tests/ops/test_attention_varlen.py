@@ -104,7 +104,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no tensor": ({"q": 3}, "`q` is not a torch tensor"),
     "other axes": ({"k": tensor(2, 50, 2, 128)}, "`k` expects 3 axes"),
     "another width": ({"q": tensor(30, 8, 64)}, "heads of 64 elements of `q` and 128 of `k`"),
-    "a width without a kernel": (operands(width=256), "heads of 256 elements"),
+    "a width without a kernel": (operands(width=96), "heads of 96 elements"),
     "other values": ({"v": tensor(49, 2, 128)}, "expected equal shapes"),
     "heads that do not divide": ({"q": tensor(30, 7, 128)}, "7 heads of `q` for 2 of `k`"),
     "offsets in 64 bits": ({"cu_seqlens_q": tensor(4, dtype="torch.int64")}, "expects torch.int32"),

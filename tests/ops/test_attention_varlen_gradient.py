@@ -111,13 +111,22 @@ def test_the_gradient_is_that_of_the_call(plans: Launched, width: int, dtype: st
         assert {symbol.name for symbol in kernel.sizes} == common.keys()
 
 
+def test_every_width_has_a_gradient(plans: Launched) -> None:
+    assert packed.FAMILIES["torch.bfloat16"].keys() == module.FAMILIES["torch.bfloat16"].keys()
+    varlen(**operands(width=256))
+    found = backward(tensor(30, 8, 256))
+    assert [each.shape for each in found[:3]] == [(30, 8, 256), (50, 2, 256), (50, 2, 256)]
+    named = [list(plan.named(*given, *plan.results)) for plan, given in plans[2:]]
+    assert [each[9:] for each in named] == [["dK"], ["dV"], ["dQ"]]
+
+
 def test_kernels_of_each_type_and_width_have_their_own_name(plans: Launched) -> None:
-    for width in (64, 128):
+    for width in (64, 128, 256):
         for dtype in ("torch.bfloat16", "torch.float16"):
             varlen(**operands(width=width, dtype=dtype))
             backward(tensor(30, 8, width, dtype=dtype))
     names = [plan.candidates[0].family for plan, _ in plans]
-    assert len(set(names)) == len(names) == 16
+    assert len(set(names)) == len(names) == 26
 
 
 @pytest.mark.parametrize("same", [False, True])

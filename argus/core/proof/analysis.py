@@ -22,7 +22,7 @@ from argus.core.proof.outputs.program_context import NO_PROGRAM, ProgramContext
 from argus.core.proof.outputs.supertile_forms import with_supertile_forms
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync import cluster_exchange, divergent_waves, epochs, races, visibility
-from argus.core.proof.sync.roles import cluster_stores
+from argus.core.proof.sync.roles import agent_exchange, cluster_stores
 from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.proof.sync.roles.isolation import disjoint_fill_obligations, isolation_obligations
 from argus.core.proof.sync.roles.obligations import sequentialise
@@ -83,12 +83,15 @@ def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext) -> Analysis
     read = sequentialise(kernel, prover)
     if isinstance(read, RefusedError):
         return _unmodelled_kernel(kernel, NotModelled(read.stmt, read.reason, read.advice))
-    role, rings = read.role, read.rings
-    agent = Agent(read.body, role.agent, role.name, rings)
+    role, met = read.role, read.met
+    covered = read.rings | (frozenset[Buffer]() if met is None else met.buffers)
+    agent = Agent(read.body, role.agent, role.name, covered)
 
     def extra_obligations(found: Sequence[Accesses]) -> Iterator[Obligation]:
         yield from read.obligations
-        yield from isolation_obligations(found, role, rings)
+        yield from isolation_obligations(found, role, covered)
+        if met is not None:
+            yield from agent_exchange.exchange_obligations(found[0], read.body, met)
         for copies in read.fills:
             yield from disjoint_fill_obligations(found[0], copies)
         if read.exchange is not None:

@@ -25,8 +25,18 @@ def arrival_obligations(flow: Flow) -> Iterator[Obligation]:
         for access in flow.accesses.of(step):
             if access.mode == "write" and access.view.buffer.space == "register":
                 yield from _no_load_in_flight(flow, step, access)
-            elif access.mode == "read" and access.view.buffer.space != "global" and access.view.peer is None:
-                yield from _arrives(flow, step, access)
+            elif access.mode == "read" and access.view.buffer.space != "global":
+                own = _of_own_agent(flow, access)
+                if own is not None:
+                    yield from _arrives(flow, step, own)
+
+
+def _of_own_agent(flow: Flow, access: Access) -> Access | None:
+    """The read, of another agent of the block as if it were this one's: all do alike. None for another block's."""
+    if access.view.peer is None:
+        return access
+    alone = flow.timeline.kernel.peers == 1 and access.by is not None
+    return flow.accesses.with_view(access, evolve(access.view, peer=None)) if alone else None
 
 
 def _arrives(flow: Flow, step: Step, access: Access) -> Iterator[Obligation]:

@@ -39,9 +39,12 @@ def _on_loop(accesses: Accesses, touched: SharedAccess, loop: For) -> SharedAcce
     return evolve(touched, access=accesses.with_view(fixed, moved), fixed=fixed, age=0)
 
 
-def may_conflict(later: SharedAccess, earlier: SharedAccess) -> bool:
-    """Whether two accesses may have a common cell, from two threads if both are ordinary."""
-    ordinary = later.kind in ("read", "write") and earlier.kind in ("read", "write")
+def may_conflict(later: SharedAccess, earlier: SharedAccess, *, agents: bool = False) -> bool:
+    """Whether two accesses may have a common cell, from two threads if both are ordinary.
+
+    agents: threads of several agents execute the statements, so that those of one number are not one thread.
+    """
+    ordinary = not agents and later.kind in ("read", "write") and earlier.kind in ("read", "write")
     return all(_may_overlap(one, other, ordinary=ordinary) for one in later.forms for other in earlier.forms)
 
 

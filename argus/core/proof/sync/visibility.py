@@ -70,12 +70,16 @@ _OLDEST = 8
 
 @define(eq=False)
 class Visibility:
-    """One agent's body. barrier: of all its threads. ring_buffers: buffers that the ring protocol covers instead."""
+    """One agent's body. barrier: of all its threads. ring_buffers: buffers that the ring protocol covers instead.
+
+    several: the statements are those of several agents with one barrier, each of which executes all of them.
+    """
 
     accesses: Accesses
     threads: int
     barrier: str
     ring_buffers: frozenset[Buffer]
+    several: bool = False
     found: dict[tuple[str, str, Stmt, Stmt | None], Check] = field(
         factory=dict[tuple[str, str, Stmt, "Stmt | None"], Check]
     )
@@ -195,7 +199,9 @@ class Visibility:
         self.record(Check("I5", what, touched.stmt, None, good, "give each thread its own cells", reason))
 
     def _check_pair(self, later: SharedAccess, earlier: SharedAccess, progress: Progress) -> None:
-        if later.access.view.buffer is not earlier.access.view.buffer or not may_conflict(later, earlier):
+        if later.access.view.buffer is not earlier.access.view.buffer or not may_conflict(
+            later, earlier, agents=self.several
+        ):
             return
         name = later.access.view.buffer.name
         match later.kind, earlier.kind:
@@ -343,10 +349,19 @@ def _primed(symbol: Symbol) -> Index:
 
 
 def visibility_obligations(
-    accesses: Accesses, body: tuple[Stmt, ...], threads: int, barrier: str, ring_buffers: frozenset[Buffer]
+    accesses: Accesses,
+    body: tuple[Stmt, ...],
+    threads: int,
+    barrier: str,
+    ring_buffers: frozenset[Buffer],
+    *,
+    several: bool = False,
 ) -> Iterator[Obligation]:
-    """The obligations of an agent of `threads` threads, and that no bulk store is still reading when it ends."""
-    walk = Visibility(accesses, threads, barrier, ring_buffers)
+    """The obligations of an agent of `threads` threads, and that no bulk store is still reading when it ends.
+
+    several: of several agents, as in `Visibility`.
+    """
+    walk = Visibility(accesses, threads, barrier, ring_buffers, several)
     end = walk.walk(body, State(), alone=threads == 1)
     for touched, progress in end.records.values():
         if touched.kind == "bulk":

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.check.parts import views
-from argus.core.index import Cond, Index
+from argus.core.index import Cond, Const, Index
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -37,6 +37,7 @@ from argus.core.ir import (
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync.roles import cluster_stores, clusters, hilbert_tiles
+from argus.core.proof.sync.roles.agent_exchange import AgentExchange, find_agent_exchange
 from argus.core.proof.sync.roles.agent_order import check_agent_order
 from argus.core.proof.sync.roles.cluster_stores import Exchange, find_exchange
 from argus.core.proof.sync.roles.context import TILE, ProofContext, RefusedError, refuse
@@ -66,7 +67,8 @@ class SequentialKernel:
 
     kernel: the sequential kernel of one consumer agent on one tile. body: all statements of that agent. rings: the
     buffers that the ring protocol covers. fills: for each ring, the copies into a stage. obligations: the conditions of
-    the sequentialisation. exchange: the stores of a cluster's blocks into each other, if any.
+    the sequentialisation. exchange: the stores of a cluster's blocks into each other, if any. met: what the agents of
+    the role exchange, if anything.
     """
 
     kernel: Kernel
@@ -76,6 +78,7 @@ class SequentialKernel:
     fills: tuple[tuple[Copy, ...], ...]
     obligations: tuple[Obligation, ...]
     exchange: Exchange | None = None
+    met: AgentExchange | None = None
 
 
 def sequentialise(kernel: Kernel, prover: Prover) -> SequentialKernel | RefusedError:
@@ -95,6 +98,7 @@ def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
     kernel = kernel if plain is None else plain
     if kernel.peers > 1:
         kernel = clusters.with_rank_axis(kernel)
+    met = find_agent_exchange(kernel)
     exchanged = find_exchange(kernel)
     kernel = kernel if exchanged is None else exchanged.rest
     assert kernel.roles is not None
@@ -119,12 +123,12 @@ def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
     rings = find_rings(roles)
     for role in roles if kernel.peers > 1 else ():
         clusters.check_rank_independence(kernel, role)
-    _check_consumer(consumers[0], frozenset(buffer for ring in rings for buffer in ring.buffers))
+    _check_consumer(consumers[0], frozenset(buffer for ring in rings for buffer in ring.buffers), met)
     turning = frozenset(role for role in roles if check_agent_order(kernel, role, proof))
     extracted = extract_protocol(kernel, roles, rings, turning, proof)
     consumer = consumers[0]
     tiles = tile_enumeration(kernel, consumer)
-    line = sequential_kernel(kernel, consumer, rings, extracted, tiles, exchanged)
+    line = sequential_kernel(kernel, consumer, rings, extracted, tiles, exchanged, met)
     line, coordinates = (line, ()) if tiles is None else with_coordinates(line, tiles.number)
     conditions = (
         *(each for role in roles for each in in_flight_obligations(role, rings, proof)),
@@ -143,7 +147,7 @@ def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
     fills = tuple(
         tuple(made for copy in ring.copies for made in clusters.received_copies(kernel, copy)) for ring in rings
     )
-    return SequentialKernel(line, consumer.role, consumer.statements, buffers, fills, conditions, exchanged)
+    return SequentialKernel(line, consumer.role, consumer.statements, buffers, fills, conditions, exchanged, met)
 
 
 def _cluster_obligations(
@@ -168,10 +172,15 @@ def _check_producer(role: ParsedRole) -> None:
             refuse(stmt, f"role `{role.role.name}` fills rings and does something else too")
 
 
-def _check_consumer(role: ParsedRole, rings: frozenset[Buffer]) -> None:
+def _check_consumer(role: ParsedRole, rings: frozenset[Buffer], met: AgentExchange | None) -> None:
     """Raises RefusedError if the consumer accesses stages other than by its events, or uses others' barriers."""
     seen = (*role.prologue, *(event for run in role.use_loops for event in run.events), *role.epilogue)
     known = {event.stmt for event in seen if isinstance(event.action, MmaEvent | ReadEvent)}
+    for event in seen:
+        for view in event.action.views if isinstance(event.action, MmaEvent) else ():
+            own = view.buffer in rings or (met is not None and view.buffer in met.buffers)
+            if not own and not isinstance(view.at[0], Const):
+                refuse(event.stmt, "a read of a slot that belongs to no ring")
     for stmt in walk(role.statements):
         if isinstance(stmt, Edit) and role.role.agents > 1:
             refuse(stmt, "a tensor map that several agents edit")
@@ -181,7 +190,7 @@ def _check_consumer(role: ParsedRole, rings: frozenset[Buffer]) -> None:
             refuse(stmt, what, _STORED if isinstance(stmt, Copy) and stmt.atom.proxy == "async" else "")
         if isinstance(stmt, Copy) and stmt.target.buffer in rings:
             refuse(stmt, "a slot of a ring that its consumer writes")
-        if isinstance(stmt, Sync) and (stmt.barrier, stmt.how, stmt.threads) != _agent_barrier(role.role):
+        if isinstance(stmt, Sync) and not _is_known_barrier(stmt, role.role, met):
             refuse(stmt, "a barrier that is not for exactly the agent's threads")
 
 
@@ -192,8 +201,10 @@ _STORED = (
 )
 
 
-def _agent_barrier(role: Role) -> tuple[str, str, int]:
-    return role.name, "meet", role.agent
+def _is_known_barrier(stmt: Sync, role: Role, met: AgentExchange | None) -> bool:
+    """Whether a barrier is of exactly the agent's threads, or of those of all agents."""
+    of_all = met is not None and met.meets(stmt)
+    return of_all or (stmt.barrier, stmt.how, stmt.threads) == (role.name, "meet", role.agent)
 
 
 # -- the protocol --------------------------------------------------------------------------------------------

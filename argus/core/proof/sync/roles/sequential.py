@@ -35,6 +35,7 @@ from argus.core.ir import (
     with_bodies,
 )
 from argus.core.ir.rewrite import rewrite_stmt
+from argus.core.proof.sync.roles.agent_exchange import AgentExchange
 from argus.core.proof.sync.roles.cluster_stores import Exchange
 from argus.core.proof.sync.roles.clusters import received_copies
 from argus.core.proof.sync.roles.context import fresh_block_symbol, refuse
@@ -101,19 +102,23 @@ def sequential_kernel(
     extracted: ExtractedProtocol,
     tiles: TileEnumeration | None,
     exchanged: Exchange | None = None,
+    met: AgentExchange | None = None,
 ) -> Kernel:
     """The kernel of one agent of the role on one tile. Raises RefusedError.
 
-    Stores into other blocks of the cluster are replaced by the stores that the agent's own block receives.
+    Stores into other blocks of the cluster are replaced by the stores that the agent's own block receives, and those of
+    which other agents read parts by the stores of all agents.
     """
     for stmt in walk((*consumer.tile_loop.before, *consumer.tile_loop.after)):
         if isinstance(stmt, Copy | Map | Mma | Fold | Assert):
             refuse(stmt, "data that is copied, computed or claimed outside the loop over tiles")
     role = consumer.role
+    tile = consumer.tile_loop.tile
+    tile = tile if met is None else tuple(_of_one_agent(met.with_received(tile), met))
     body = (
         *_prologue(kernel),
         *(stmt for stmt in consumer.tile_loop.before if isinstance(stmt, Alloc)),
-        *_with_received(tuple(_line(kernel, consumer.tile_loop.tile, consumer, rings, extracted)), exchanged),
+        *_with_received(tuple(_line(kernel, tile, consumer, rings, extracted)), exchanged),
         *(stmt for stmt in kernel.epilogue if not isinstance(stmt, Sync)),
     )
     names: dict[Symbol, Index] = {} if tiles is None else tiles.names
@@ -181,6 +186,15 @@ def _line(
                 )
             case _:
                 yield stmt
+
+
+def _of_one_agent(body: Sequence[Stmt], met: AgentExchange) -> Iterator[Stmt]:
+    """The statements with the barrier of one agent for that of all."""
+    for stmt in body:
+        if isinstance(stmt, Sync) and met.meets(stmt):
+            yield evolve(stmt, barrier=met.role.name, threads=met.role.agent)
+        else:
+            yield with_bodies(stmt, tuple(tuple(_of_one_agent(part, met)) for part in bodies(stmt)))
 
 
 def _with_received(line: tuple[Stmt, ...], exchanged: Exchange | None) -> Iterator[Stmt]:

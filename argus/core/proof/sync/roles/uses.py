@@ -34,8 +34,6 @@ def ring_reads(event: Event, rings: Sequence[RingStorage]) -> tuple[tuple[RingSt
     found: dict[int, tuple[RingStorage, Index | None]] = {}
     for view in action.views:
         ring = next((each for each in rings if view.buffer in each.buffers), None)
-        if ring is None and not isinstance(view.at[0], Const):
-            refuse(action.stmt, "a read of a slot that belongs to no ring")
         if ring is None:
             continue
         use = slot_of(action.stmt, view)

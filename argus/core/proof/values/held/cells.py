@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from argus.core import algebra
 from argus.core.dtype import DType
-from argus.core.index import Index, Sym, Symbol
+from argus.core.index import Index, Symbol
 from argus.core.ir import Alloc, Buffer, Copy, Fold, Map, Mma, Reset, Stmt
 from argus.core.ir.element_walk import dtype_of, gets
 from argus.core.layout import TV
@@ -32,6 +32,7 @@ from argus.core.proof.values.held.folds import before, reduced
 from argus.core.proof.values.held.instructions import multiplied
 from argus.core.proof.values.held.joined import of_numbers
 from argus.core.proof.values.held.moves import shuffled
+from argus.core.proof.values.held.senders import sent
 from argus.core.proof.values.held.shared_reads import found_by
 from argus.core.proof.values.held.tables import BoolArray, Positions, Tables, alike_columns, shape_of
 from argus.core.proof.values.held.taking import takes
@@ -290,7 +291,7 @@ class Cells:
         """What a read finds, over its elements."""
         buffer = access.view.buffer
         if access.view.peer is not None:
-            return self._from_peer(access, access.view.peer)
+            return sent(self.flow, access, access.view.peer, self.read)
         if buffer.space == "register":
             return self._read_register(access, buffer)
         if buffer.space == "global":
@@ -308,21 +309,6 @@ class Cells:
             for number_, one in reversed(list(zip(numbers, values, strict=True))[:-1]):
                 found = chosen(algebra.eq(algebra.sym(agent), number_), one, found)
         return found
-
-    def _from_peer(self, access: Access, sender: Index) -> Expr:
-        """The part of a tile that the block with rank `sender` sends here: what holds of one rank holds of any."""
-        kernel = self.flow.timeline.kernel
-        rank, step = kernel.rank, access.step
-        always = not self.flow.timeline.path_condition and step.loop is None and step.guard is algebra.TRUE
-        if not isinstance(rank, Sym) or not always or access.by is None:
-            return unknown("a conditional exchange between blocks")
-        found: Expr | None = None
-        for to in range(kernel.peers):
-            at = tuple(substitute(each, {rank.symbol: algebra.const(to)}) for each in access.view.at)
-            own = self.flow.accesses.with_view(access, evolve(access.view, at=at, peer=None))
-            sent = replaced(self.read(own), {rank.symbol: sender})
-            found = sent if found is None else chosen(algebra.eq(rank, to), sent, found)
-        return unknown("a cluster of no blocks") if found is None else found
 
     def _read_register(self, access: Access, buffer: Buffer) -> Expr:
         if access.places is None:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import count
 
-from argus.core import algebra
+from argus.core import algebra, interval
+from argus.core.algebra.integers import linear_terms
 from argus.core.index import Bin, Cond, Const, Index, Node, Sum, Symbol
 from argus.core.values.expr import Expr, Reduce, reduce_
 from argus.core.values.rewriting import bound_variables, map_parts, nodes, own_integers
@@ -146,3 +147,25 @@ def _factors(of: Index) -> tuple[int, Counter[Index]]:
             return one * two, first + second
         case _:
             return 1, Counter([of])
+
+
+def without_low_digits(index: Index) -> Index:
+    """The sum with quotients (g a + b) // (g d) as a // d, where 0 <= b < g, whatever is in them."""
+    for atom, factor in linear_terms(index)[0]:
+        if isinstance(atom, Bin) and atom.op == "//" and isinstance(atom.right, Const) and atom.right.value > 0:
+            high = _of_high_digits(atom.left, atom.right.value)
+            if high is not None:
+                index = algebra.add(index, algebra.mul(algebra.sub(high, atom), factor))
+    return index
+
+
+def _of_high_digits(number: Index, divisor: int) -> Index | None:
+    """`number // divisor` without the part that is less than the least digit of the others; None if there is none."""
+    terms, constant = linear_terms(number)
+    steps = sorted({abs(factor) for _, factor in terms if divisor % abs(factor) == 0 and abs(factor) > 1})
+    for step in steps:
+        high = [(atom, factor // step) for atom, factor in terms if factor % step == 0]
+        low = algebra.linear([each for each in terms if each[1] % step], constant % step)
+        if len(high) < len(terms) and interval.within(low.range, 0, step - 1):
+            return algebra.floordiv(algebra.linear(high, constant // step), divisor // step)
+    return None

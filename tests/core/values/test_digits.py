@@ -9,10 +9,11 @@ import pytest
 from argus.core import algebra
 from argus.core.algebra import add, eq, floordiv, le, mod, mul, sym
 from argus.core.index import Index, Symbol
-from argus.core.values.digits import by_digits, quotient
+from argus.core.values.digits import by_digits, quotient, without_low_digits
 from argus.core.values.drawn import seeded
 from argus.core.values.evaluation import Evaluation
 from argus.core.values.expr import Expr, Reduce, choose, element, expr, fn, reduce_
+from argus.core.walk import evaluate
 
 R, S, C = (sym(Symbol(name, "size", 0, None)) for name in "RSC")
 k = sym(Symbol("~1", "fresh", 0))
@@ -100,3 +101,23 @@ def test_quotients() -> None:
     assert quotient(mul(difference, C), difference) is C
     assert quotient(mul(difference, -3), difference) is algebra.const(-3)
     assert quotient(add(mul(difference, C), 1), difference) is None
+
+
+@pytest.mark.parametrize(
+    ("step", "low", "divisor", "more"), list(product((2, 3, 8), (2, 8, 9), (6, 24, 32), (-5, 0, 3)))
+)
+def test_a_quotient_without_low_digits_is_the_same(step: int, low: int, divisor: int, more: int) -> None:
+    """Where the low part may reach the next digit, it stays."""
+    a, b = (Symbol(name, "size", None, None) for name in "ab")
+    number = add(mul(sym(a), step), mod(sym(b), low), more)
+    found = without_low_digits(add(mul(floordiv(number, divisor), 3), sym(b)))
+    for x, y in product(range(-40, 40, 3), range(10)):
+        env = {a: x, b: y}
+        assert evaluate(found, env) == 3 * ((x * step + y % low + more) // divisor) + y
+
+
+def test_low_digits_are_left_out() -> None:
+    a, b = (sym(Symbol(name, "size", 0, None)) for name in "ab")
+    assert without_low_digits(floordiv(add(mul(a, 8), mod(b, 8)), 32)) is floordiv(a, 4)
+    same = floordiv(add(mul(a, 8), mod(b, 9)), 32)
+    assert without_low_digits(same) is same

@@ -16,7 +16,7 @@ from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs.stored import is_reduction_store, stored_elsewhere, stored_tensors, stores_of
 from argus.core.proof.outputs.writes import conditional_claim_error, written_once_obligations
-from argus.core.proof.values.held.between import coordinate
+from argus.core.proof.values.held.between import coordinate, over_element
 from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Held, Stored, interpreted
@@ -123,10 +123,19 @@ def difference(flow: Flow, held: Held, claim: Equals, at: Sequence[Sym], order: 
         shared = tuple(cond for cond in cases[0].given if all(cond in each.given for each in cases))
         if len(cases) > 1 and not _difference(flow, Stored(value, shared), claim, at, order):
             continue  # for all elements of these stores at once
-        reason = next(filter(None, (_difference(flow, case, claim, at, order) for case in cases)), "")
+        reason = next(filter(None, (_difference_by_element(flow, case, claim, at, order) for case in cases)), "")
         if reason:
             return reason
     return ""
+
+
+def _difference_by_element(flow: Flow, case: Stored, claim: Equals, at: Sequence[Sym], order: Sequence[int]) -> str:
+    """The same of one case: as it is, or in terms of the element's coordinates alone."""
+    reason = _difference(flow, case, claim, at, order)
+    if not reason:
+        return ""
+    own = over_element(flow, case, at)
+    return reason if own.value is case.value else _difference(flow, own, claim, at, order)
 
 
 def _difference(flow: Flow, case: Stored, claim: Equals, at: Sequence[Sym], order: Sequence[int]) -> str:

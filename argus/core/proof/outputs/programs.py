@@ -34,6 +34,7 @@ from argus.core.proof.outputs.stored import (
 from argus.core.proof.outputs.tile_index import tile_grid
 from argus.core.proof.values.content import Data, TensorContent, TensorData, Top, content_error
 from argus.core.proof.values.held.between import Left, value_left
+from argus.core.proof.values.held.outputs import adds_in_every_block
 from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.walk import substitute, symbols
 
@@ -163,7 +164,9 @@ def _reduction_obligations(
     store = stores[0]
     places = _places(flow, stores) if all(map(is_reduction_store, stores)) else None
     shared = frozenset[Symbol]() if places is None else _slices(flow, store, places)
-    yield from _completeness_obligations(flow, stores, buffer, shared)
+    followed = buffer in others.followed or (others.alone and says_what_was_before(flow, buffer))
+    if not followed or all(adds_in_every_block(flow, each) for each in stores):
+        yield from _completeness_obligations(flow, stores, buffer, shared)
     if others.alone and says_what_was_before(flow, buffer):
         return
     yield _initialised(store, buffer, others)

@@ -70,7 +70,7 @@ def value_left(flow: Flow, tensor: Buffer, before: Mapping[Buffer, Expr], rename
     held = interpreted(flow, tensor, at, before)
     if isinstance(held, str):
         return held
-    joined = _joined(flow, [_over_coordinates(flow, case, at) for case in held.cases], {each.symbol for each in at})
+    joined = _joined(flow, [over_element(flow, case, at) for case in held.cases], {each.symbol for each in at})
     if joined is None:
         return "its elements hold unlike values"
     names = {each.symbol for each in at}
@@ -92,7 +92,7 @@ def coordinate(axis: int) -> Sym:
     return found
 
 
-def _over_coordinates(flow: Flow, case: Stored, at: Sequence[Sym]) -> Stored:
+def over_element(flow: Flow, case: Stored, at: Sequence[Sym]) -> Stored:
     """The case with blocks and iterations replaced by what they are for the element's coordinates."""
     known = Known(flow, case.given)
     found: dict[Symbol, Index] = {}

@@ -25,7 +25,7 @@ from argus.core.proof.values.held.signs import decided_by_sign
 from argus.core.proof.values.held.terms import all_symbols, chosen, extremum, mapped, plus, replaced, without_remainders
 from argus.core.query import STEPS_PER_SECOND
 from argus.core.values.conditions import Integers
-from argus.core.values.digits import by_digits
+from argus.core.values.digits import by_digits, without_low_digits
 from argus.core.values.equality import Equal, Undecided
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, compare, expr, fn, reduce_
 from argus.core.values.numbers import is_number
@@ -368,6 +368,7 @@ class _Simplifying:
                     return low if index.op == "min" else high
         found = rebuild(index, done) if below else index
         assert isinstance(found, Index)
+        found = without_low_digits(found)
         for atom, factor in linear_terms(found)[0]:
             if isinstance(atom, Bin) and atom.op == "//" and isinstance(divisor := atom.right, Const):
                 found = self._undivided(found, atom, factor, divisor)

@@ -17,9 +17,11 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.store_ends import element_conditions
 from argus.core.proof.values.held import fractions
+from argus.core.proof.values.held.additions import total_of_executions
 from argus.core.proof.values.held.cells import Cells, Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
+from argus.core.proof.values.held.joined import of_numbers
 from argus.core.proof.values.held.loops import Loops
 from argus.core.proof.values.held.roundings import roundings
 from argus.core.proof.values.held.table_forms import layout_in
@@ -88,7 +90,7 @@ def interpreted(
     if len(adds) != 1:
         return "it is not stored, or stored and added to"
     for store in stores:
-        found = _stored(cells, loops, store, coordinates)
+        found = _stored(cells, loops, store, coordinates, adds=True in adds)
         if isinstance(found, str):
             return found
         cases += found
@@ -98,19 +100,17 @@ def interpreted(
     if adds == {True}:
         if len(stores) != 1:
             return "several additions to one tensor"
-        totals = [_over_blocks(flow, stores[0], case.value) for case in cases]
-        lost = next((each for each in totals if isinstance(each, str)), "")
-        if lost:
-            return lost
         earlier = cells.element(tensor, coordinates)
-        sums = (plus(earlier, each) for each in totals if not isinstance(each, str))
-        cases = [evolve(case, value=each) for case, each in zip(cases, sums, strict=True)]
+        cases = [evolve(case, value=plus(earlier, case.value)) for case in cases]
     return Held(
         tuple(dict.fromkeys(cases)), frozenset(roundings(cells, [store.step for store in stores])), adds == {True}
     )
 
 
-def _stored(cells: Cells, loops: Loops, store: Access, coordinates: Sequence[Index]) -> list[Stored] | str:
+def _stored(
+    cells: Cells, loops: Loops, store: Access, coordinates: Sequence[Index], *, adds: bool
+) -> list[Stored] | str:
+    """What a store puts at the element, in cases. adds: what all its executions add to it."""
     places = store.places
     if places is None or not isinstance(store.step.stmt, Copy):
         return "its address is not a sum of a symbolic part and a number"
@@ -122,6 +122,7 @@ def _stored(cells: Cells, loops: Loops, store: Access, coordinates: Sequence[Ind
     for one in _over_coordinates(cells, store, places, coordinates, value):
         if one is None:
             return "elements of a tile hold unlike values"
+        cases: list[tuple[dict[Symbol, Index], Stored]] = []
         for agent in _agents(one):
             here = tuple(substitute(cond, agent) for cond in given)
             known = Known(cells.flow, here, cells.questions)
@@ -129,8 +130,28 @@ def _stored(cells: Cells, loops: Loops, store: Access, coordinates: Sequence[Ind
             lost = reasons(plain)
             if lost or heads(plain):
                 return lost[0] if lost else "a tile that a loop carries"
-            found.append(Stored(plain, here))
+            cases.append((agent, Stored(plain, here)))
+        if not adds:
+            found += [case for _, case in cases]
+            continue
+        for agent, case in _of_any_agent(cases, given):
+            added = _added(cells, store, case, coordinates, agent)
+            if isinstance(added, str):
+                return added
+            found.append(added)
     return found
+
+
+def _of_any_agent(
+    cases: list[tuple[dict[Symbol, Index], Stored]], given: tuple[Cond, ...]
+) -> list[tuple[dict[Symbol, Index], Stored]]:
+    """The values of one agent's numbers as one value over the number, where there is one."""
+    if len(cases) < 2 or len(cases[0][0]) != 1:
+        return cases
+    (agent,) = cases[0][0]
+    assert agent.low is not None
+    one = of_numbers([case.value for _, case in cases], agent, agent.low)
+    return cases if one is None else [({}, Stored(one, given))]
 
 
 def _blocks(places: Sequence[Separable], coordinates: Sequence[Index]) -> dict[Symbol, Index]:
@@ -197,7 +218,24 @@ def _over_coordinates(
         yield replaced(value, {s: algebra.const(int(n)) for s, n in zip(apart, column, strict=True)})
 
 
-def _over_blocks(flow: Flow, store: Access, value: Expr) -> Expr | str:
+def _added(
+    cells: Cells, store: Access, case: Stored, coordinates: Sequence[Index], agent: Mapping[Symbol, Index]
+) -> Stored | str:
+    """What all executions of an addition add to the element, and what is known of the element."""
+    if adds_in_every_block(cells.flow, store):
+        return evolve(case, value=_over_blocks(cells.flow, store, case.value))
+    mine = frozenset[Symbol]().union(*map(symbols, coordinates))
+    given = tuple(cond for cond in case.given if all(s.kind == "size" or s in mine for s in symbols(cond)))
+    total = total_of_executions(Known(cells.flow, given, cells.questions), store, case.value, coordinates, agent)
+    return total if isinstance(total, str) else Stored(total[0], (*given, *total[1]))
+
+
+def adds_in_every_block(flow: Flow, store: Access) -> bool:
+    """Whether each block executes an addition once; that it adds to each element is for other obligations."""
+    return store.step.loop is None and store.step.guard is algebra.TRUE and not flow.timeline.path_condition
+
+
+def _over_blocks(flow: Flow, store: Access, value: Expr) -> Expr:
     """The sum over the blocks that add to one element: those that differ in symbols its place does not mention.
 
     All of them add the same case to it: which thread of which agent does follows from its place.
@@ -205,8 +243,6 @@ def _over_blocks(flow: Flow, store: Access, value: Expr) -> Expr | str:
     assert store.places is not None
     kernel = flow.timeline.kernel
     own = frozenset[Symbol]().union(*(symbols(place.base) for place in store.places))
-    if store.step.loop is not None or store.step.guard is not algebra.TRUE or flow.timeline.path_condition:
-        return "an addition in a loop or a branch"
     ranges: list[Range] = []
     for block, extent in zip(kernel.blocks, kernel.grid, strict=True):
         if block in own:

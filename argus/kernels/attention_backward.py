@@ -10,6 +10,14 @@ from collections.abc import Mapping
 from attrs import evolve, field, frozen
 
 from argus.kernels.schedules.attention_backward import AttentionBackward
+from argus.kernels.schedules.attention_backward_at_once import (
+    BackwardAtOnce,
+    BackwardSums,
+    backward_at_once,
+    clear_sums,
+    round_sums,
+)
+from argus.kernels.schedules.attention_backward_formulas import Inputs, claim_queries
 from argus.kernels.schedules.attention_backward_keys import BackwardKeys, backward_keys
 from argus.kernels.schedules.attention_backward_queries import BackwardQueries, backward_queries
 from argus.kernels.schedules.attention_backward_rows import BackwardRows, backward_rows
@@ -18,13 +26,17 @@ from argus.language import DType, ProgramTemplate, Tensor, bf16, ceil_div, f16, 
 
 @frozen
 class Backward:
-    """The configurations of the launches. values: of those of values; None where `keys` computes both."""
+    """The configurations of the launches. values: of those of values; None where `keys` computes both.
+
+    added: of the one that computes all three, and adds up those of queries, in place of `keys` and `queries`.
+    """
 
     causal: bool = False
     rows: BackwardRows = field(factory=BackwardRows)
     values: BackwardKeys | None = None
     keys: BackwardKeys = field(factory=BackwardKeys)
     queries: BackwardQueries = field(factory=BackwardQueries)
+    added: BackwardAtOnce | None = None
 
 
 CONFIGS = {
@@ -32,13 +44,19 @@ CONFIGS = {
     "causal": Backward(causal=True),
     "causal_short": Backward(causal=True, keys=BackwardKeys(heads=True)),
 }
+ADDED = {
+    "full_added": Backward(added=BackwardAtOnce()),
+    "causal_added": Backward(causal=True, added=BackwardAtOnce()),
+    "causal_short_added": Backward(causal=True, added=BackwardAtOnce(heads=True)),
+}
+"""With the gradients of queries added up in memory: in an order that differs from run to run."""
 _VALUES, _KEYS = BackwardKeys(of="values"), BackwardKeys(bm=32, of="keys")
 """For 256 elements a head, of which the gradients of keys and values do not fit the registers together."""
 
 
 def configs(width: int) -> Mapping[str, Backward]:
     """The configurations for heads of so many elements."""
-    return CONFIGS if width <= 128 else {name: _wide(each) for name, each in CONFIGS.items()}
+    return {**CONFIGS, **ADDED} if width <= 128 else {name: _wide(each) for name, each in CONFIGS.items()}
 
 
 def _wide(like: Backward) -> Backward:
@@ -50,6 +68,7 @@ def family(width: int, dtype: DType) -> ProgramTemplate:
     """The program for heads of so many elements of this type."""
     of_queries, of_keys = Tensor[f"B H S {width}", dtype], Tensor[f"B G T {width}", dtype]
     sums, padded, number = Tensor["B H S", f32], Tensor["B H R", f32], Tensor["1", f32]
+    added = Tensor[f"B H R {width}", f32]
 
     @kernel
     def attention_backward_rows(
@@ -128,6 +147,32 @@ def family(width: int, dtype: DType) -> ProgramTemplate:
     ) -> None:
         backward_queries(AttentionBackward(Q, K, V, dO, L, Delta, scale, causal), dQ, cfg)
 
+    @kernel
+    def attention_backward_clear(sums: added, *, cfg: BackwardSums) -> None:
+        clear_sums(sums, cfg)
+
+    @kernel
+    def attention_backward_at_once(
+        Q: of_queries,
+        K: of_keys,
+        V: of_keys,
+        dO: of_queries,
+        L: padded,
+        Delta: padded,
+        scale: number,
+        sums: added,
+        dK: of_keys,
+        dV: of_keys,
+        *,
+        cfg: BackwardAtOnce,
+        causal: bool,
+    ) -> None:
+        backward_at_once(AttentionBackward(Q, K, V, dO, L, Delta, scale, causal), sums, dK, dV, cfg)
+
+    @kernel
+    def attention_backward_round(sums: added, scale: number, dQ: of_queries, *, cfg: BackwardSums) -> None:
+        round_sums(sums, scale, dQ, cfg)
+
     @program(configs=configs(width))
     def attention_backward(
         Q: of_queries,
@@ -143,10 +188,17 @@ def family(width: int, dtype: DType) -> ProgramTemplate:
         *,
         cfg: Backward,
     ) -> None:
-        B, H, S, _ = Q.shape
+        B, H, S, D = Q.shape
         R = ceil_div(S, cfg.rows.rows) * cfg.rows.rows
         L, Delta = workspace(f32, (B, H, R)), workspace(f32, (B, H, R))
         attention_backward_rows(O, dO, LSE, L, Delta, cfg=cfg.rows)
+        if cfg.added is not None:
+            total = workspace(f32, (B, H, R, D))
+            attention_backward_clear(total, cfg=cfg.added.sums)
+            attention_backward_at_once(Q, K, V, dO, L, Delta, scale, total, dK, dV, cfg=cfg.added, causal=cfg.causal)
+            attention_backward_round(total, scale, dQ, cfg=cfg.added.sums)
+            claim_queries(Inputs(Q, K, V, O, dO, LSE, scale, cfg.causal), dQ)
+            return
         if cfg.values is None:
             attention_backward_keys(Q, K, V, dO, L, Delta, scale, dK, dV, cfg=cfg.keys, causal=cfg.causal)
         else:

@@ -2,11 +2,59 @@
 
 from __future__ import annotations
 
-from argus.kernels.schedules.attention_backward import LN_2, LOG2_E, AttentionBackward, Elements
+from attrs import frozen
+
+from argus.kernels.schedules.attention_backward import (
+    LN_2,
+    LOG2_E,
+    AttentionBackward,
+    Elements,
+    Formula,
+    SeenBlocks,
+)
 from argus.kernels.schedules.attention_backward_packed import PackedBackward
 from argus.language import Int, Tensor, Value, assert_equals, elements, exp2, total, where
 
 Problem = AttentionBackward | PackedBackward
+
+
+@frozen
+class Inputs:
+    """What a program is given for the gradients of queries: in its formulas, L and Delta are what LSE, O and dO say."""
+
+    Q: Tensor
+    K: Tensor
+    V: Tensor
+    O: Tensor  # noqa: E741 reason: its name
+    dO: Tensor  # noqa: N815 reason: as above
+    LSE: Tensor
+    scale: Tensor
+    causal: bool
+
+    @property
+    def group(self) -> Int:
+        """The number of query heads for each head of keys and values."""
+        return self.Q.shape[1] // self.K.shape[1]
+
+    def seen(self, _b: Int) -> SeenBlocks:
+        """Which keys a query of a sequence sees."""
+        return SeenBlocks(self.Q.shape[2], self.K.shape[2], self.causal)
+
+    def elements(self, b: Int, h: Int, g: Int) -> Elements:
+        """The elements of one head of a sequence, in a formula. g: its head of keys and values."""
+        q, k, v, o, do, lse = map(elements, (self.Q, self.K, self.V, self.O, self.dO, self.LSE))
+        return Elements(
+            lambda row, d: q(b, h, row, d),
+            lambda row, d: k(b, g, row, d),
+            lambda row, e: v(b, g, row, e),
+            lambda row, e: do(b, h, row, e),
+            lambda row: lse(b, h, row) * LOG2_E,
+            lambda row: total(lambda e: o(b, h, row, e) * do(b, h, row, e), over=self.O.shape[3]),
+        )
+
+    def claim_queries(self, dQ: Tensor, formula: Formula) -> None:
+        """Claim the gradient of each query."""
+        assert_equals(dQ, formula)
 
 
 def claim_rows(O: Tensor, dO: Tensor, LSE: Tensor, L: Tensor, Delta: Tensor) -> None:  # noqa: E741 reason: its name
@@ -60,7 +108,7 @@ def claim_keys(problem: Problem, dK: Tensor | None, dV: Tensor | None) -> None:
         problem.claim_keys(dK, of_keys)
 
 
-def claim_queries(problem: Problem, dQ: Tensor) -> None:
+def claim_queries(problem: Problem | Inputs, dQ: Tensor) -> None:
     """The gradients of queries are the sums that `AttentionBackward` states."""
 
     def of_queries(b: Int, h: Int, q: Int, d: Int) -> Value:
@@ -74,13 +122,13 @@ def claim_queries(problem: Problem, dQ: Tensor) -> None:
     problem.claim_queries(dQ, of_queries)
 
 
-def _weight(problem: Problem, b: Int, of: Elements, q: Int, t: Int) -> Value:
+def _weight(problem: Problem | Inputs, b: Int, of: Elements, q: Int, t: Int) -> Value:
     """P of one head of sequence b."""
     score = total(lambda d: of.k(t, d) * of.q(q, d), over=problem.Q.shape[-1])
     return where(problem.seen(b).sees(q, t), exp2(score * elements(problem.scale)(0) - of.sums(q)), 0)
 
 
-def _change(problem: Problem, b: Int, of: Elements, q: Int, t: Int) -> Value:
+def _change(problem: Problem | Inputs, b: Int, of: Elements, q: Int, t: Int) -> Value:
     """dS of one head of sequence b."""
     product = total(lambda e: of.v(t, e) * of.do(q, e), over=problem.Q.shape[-1])
     return _weight(problem, b, of, q, t) * (product - of.delta(q))

@@ -79,7 +79,7 @@ class BackwardKeys:
 
 
 @frozen
-class _Rings:
+class Rings:
     """K and V of a tile; and by blocks of queries, Q with L, and dO with Delta. V and Delta for those of keys alone."""
 
     held: Ring
@@ -96,7 +96,7 @@ def backward_keys(problem: Problem, dK: Tensor | None, dV: Tensor | None, cfg: B
     held = {name: shared(kind, (bn, width), swizzle=128) for name in ("k", *(("v",) if cfg.keys else ()))}
     numbers = () if problem.packed else ("sums", *(("delta",) if cfg.keys else ()))
     sums, delta = ({name: shared(f32, (1, bm)) for name in numbers if name == wanted} for wanted in ("sums", "delta"))
-    rings = _Rings(
+    rings = Rings(
         Ring(1, **held),
         Ring(cfg.stages, q=shared(kind, (bm, width), swizzle=128), **sums),
         Ring(cfg.stages, do=shared(kind, (bm, width), swizzle=128), **delta),
@@ -107,7 +107,7 @@ def backward_keys(problem: Problem, dK: Tensor | None, dV: Tensor | None, cfg: B
     with role("load", warpgroup(0).elected, registers=24):
         for n, g, b in tiles:
             with problem.where_keys(b, n * bn):
-                _load_tile(problem, cfg, rings, (b, g, n))
+                load_tile(problem, cfg, rings, (b, g, n))
     with role("math", warpgroups(1, 2), registers=240) as wg:
         own = _Warpgroup.of(problem, cfg, rings, wg)
         for n, g, b in tiles:
@@ -119,7 +119,7 @@ def backward_keys(problem: Problem, dK: Tensor | None, dV: Tensor | None, cfg: B
     claim_keys(problem, dK, dV)
 
 
-def _load_tile(problem: Problem, cfg: BackwardKeys, rings: _Rings, at: Place) -> None:
+def load_tile(problem: Problem, cfg: BackwardKeys, rings: Rings, at: Place) -> None:
     """Load K and V, then the blocks of queries of all heads of the group."""
     (b, g, n), width, bm = at, int(problem.Q.shape[-1]), cfg.bm
     with rings.held.fill() as slot:
@@ -141,7 +141,7 @@ def _load_tile(problem: Problem, cfg: BackwardKeys, rings: _Rings, at: Place) ->
 
 
 @frozen
-class _Tile:
+class Tile:
     """What a warpgroup needs of its tile: what is seen, its first key, keys and values, and the scale for each row.
 
     clear: the first block of queries that all see all of its keys.
@@ -156,14 +156,14 @@ class _Tile:
 
 
 @frozen
-class _Sums:
+class Sums:
     """Gradients, and the left factors of the products that are added to them, in the type of the operands."""
 
     total: Fragment
     factors: Fragment
 
     @classmethod
-    def of(cls, outer: WarpgroupMma, kind: DType, queries: int) -> _Sums:
+    def of(cls, outer: WarpgroupMma, kind: DType, queries: int) -> Sums:
         return cls(registers(f32, outer.C), registers(kind, outer.A.tiled(k=queries)))
 
     def add(self, outer: WarpgroupMma, factors: Fragment, rows: Tensor) -> None:
@@ -178,22 +178,22 @@ class _Warpgroup:
 
     problem: Problem
     cfg: BackwardKeys
-    rings: _Rings
+    rings: Rings
     number: Int
     inner: WarpgroupMma
     outer: WarpgroupMma
     scores: Fragment
     products: Fragment | None
-    of_keys: _Sums | None
-    of_values: _Sums | None
+    of_keys: Sums | None
+    of_values: Sums | None
 
     @classmethod
-    def of(cls, problem: Problem, cfg: BackwardKeys, rings: _Rings, number: Int) -> _Warpgroup:
+    def of(cls, problem: Problem, cfg: BackwardKeys, rings: Rings, number: Int) -> _Warpgroup:
         kind, width = problem.Q.dtype, int(problem.Q.shape[-1])
         inner, outer = wgmma(kind, n=cfg.bm), wgmma(kind, n=width, a="registers", b_major="n")
         scores = registers(f32, inner.C)
         products = registers(f32, inner.C) if cfg.keys else None
-        of_keys, of_values = (_Sums.of(outer, kind, cfg.bm) if each else None for each in (cfg.keys, cfg.values))
+        of_keys, of_values = (Sums.of(outer, kind, cfg.bm) if each else None for each in (cfg.keys, cfg.values))
         return cls(problem, cfg, rings, number, inner, outer, scores, products, of_keys, of_values)
 
     def tile(self, at: Place, gradients: tuple[Tensor | None, Tensor | None], boxes: Tensor | None) -> None:
@@ -208,7 +208,7 @@ class _Warpgroup:
         k = held.k.tile((ROWS, width), (self.number, 0))
         v = held.v.tile((ROWS, width), (self.number, 0)) if cfg.keys else None
         seen = problem.seen(b)
-        own = _Tile(seen, n * cfg.bn + ROWS * self.number, seen.clear_queries(n * cfg.bn, cfg.bn, cfg.bm), k, v, c)
+        own = Tile(seen, n * cfg.bn + ROWS * self.number, seen.clear_queries(n * cfg.bn, cfg.bn, cfg.bm), k, v, c)
         first, count = seen.query_blocks(n * cfg.bn, cfg.bm)
         each = maximum(1, count) if problem.packed else count
         for i in loop(problem.group * count):
@@ -221,7 +221,7 @@ class _Warpgroup:
                 self.of_keys.total * (c * LN_2), problem.stored_keys(dK, b, g).tile((ROWS, width), (rows, 0)), boxes
             )
 
-    def _step(self, own: _Tile, at: Place) -> None:
+    def _step(self, own: Tile, at: Place) -> None:
         """Add what a block of queries contributes."""
         packed = self.problem.packed
         sums = self._numbers(self.problem.L, at) if packed else None
@@ -234,7 +234,7 @@ class _Warpgroup:
         sums = load(q.sums[0], columns) if sums is None else sums
         delta = None if packed or self.products is None else load(do.delta[0], columns)
         wgmma.wait(0 if self.products is None else 1)
-        weights = self._weights(own, at[2], sums)
+        weights = weights_of(self.problem, self.scores, own, (at[2], self.cfg.bm), sums)
         if packed and self.products is not None:  # late, as registers are few
             delta = self._numbers(self.problem.Delta, at)
         if self.of_values is not None:
@@ -252,17 +252,18 @@ class _Warpgroup:
         rows = self.problem.of_query_head(tensor, b, h)
         return load(rows.tile((self.cfg.bm,), (m,)), self.inner.C.axis(1), via=ld_global_b32, edge=0)
 
-    def _weights(self, own: _Tile, m: Int, sums: Fragment) -> Fragment:
-        """The weights of block m of queries, in place of their scores."""
-        weights = self.scores
-        weights[:] = exp2(fma(weights, own.scale, -sums))
-        t, r = weights.index
-        q, key = m * self.cfg.bm + r, own.key0 + t
-        if self.problem.packed:  # what follows the sequence's queries is of other sequences
-            last = (m + 1) * self.cfg.bm > own.seen.queries
-            with when((m < own.clear) | last if self.problem.causal else last):
-                weights[:] = where(own.seen.sees(q, key) & (q < own.seen.queries), weights, 0.0)
-        elif self.problem.causal:
-            with when(m < own.clear):
-                weights[:] = where(own.seen.sees(q, key), weights, 0.0)
-        return weights
+
+def weights_of(problem: Problem, scores: Fragment, own: Tile, at: tuple[Int, int], sums: Fragment) -> Fragment:
+    """The weights of a block of queries, in place of their scores. at: the block's number and size."""
+    (m, bm), weights = at, scores
+    weights[:] = exp2(fma(weights, own.scale, -sums))
+    t, r = weights.index
+    q, key = m * bm + r, own.key0 + t
+    if problem.packed:  # what follows the sequence's queries is of other sequences
+        last = (m + 1) * bm > own.seen.queries
+        with when((m < own.clear) | last if problem.causal else last):
+            weights[:] = where(own.seen.sees(q, key) & (q < own.seen.queries), weights, 0.0)
+    elif problem.causal:
+        with when(m < own.clear):
+            weights[:] = where(own.seen.sees(q, key), weights, 0.0)
+    return weights

@@ -52,6 +52,7 @@ def attention(
     softcap: float | None = None,
     descale: Descale = None,
     return_lse: Literal[False] = False,
+    deterministic: bool | None = None,
     unproved: Unproved = "refuse",
 ) -> Heads: ...
 @overload
@@ -66,6 +67,7 @@ def attention(
     softcap: float | None = None,
     descale: Descale = None,
     return_lse: Literal[True],
+    deterministic: bool | None = None,
     unproved: Unproved = "refuse",
 ) -> tuple[Heads, Heads]: ...
 def attention(
@@ -79,6 +81,7 @@ def attention(
     softcap: float | None = None,
     descale: Descale = None,
     return_lse: bool = False,
+    deterministic: bool | None = None,
     unproved: Unproved = "refuse",
 ) -> Heads | tuple[Heads, Heads]:
     """softmax(scale * q @ k^T) @ v for each head, on an H100 or H200; sums in fp32, a result of the type of `q`.
@@ -86,8 +89,7 @@ def attention(
     q: (B, H, S, D); k and v: (B, G, T, D), where G divides H: head h of q reads head h // (H // G) of k and v. All in
     bf16, or all in f16, or all in e4m3 (see descale); D of 64, 128 or 256. Any strides that are multiples of 8
     elements, with D contiguous: `x.transpose(1, 2)` of (B, S, H, D) costs nothing, and nothing is copied. The result is
-    row-major. Without window and soft cap it has a gradient, whose sums are made in a fixed order; the log-sum-exp has
-    none.
+    row-major. Without window and soft cap it has a gradient; the log-sum-exp has none.
 
     causal: query s sees keys t <= s + T - S, the last query all. scale: by default 1 / sqrt(D); above 0. window:
     (left, right), query s sees the keys from s + T - S - left to s + T - S + right, None for no end; if causal, right
@@ -95,6 +97,11 @@ def attention(
     relative error up to 2^-11. return_lse: also return the log-sum-exp of each row's scores, (B, H, S) in fp32. Where a
     query sees no key (T of 0; the first queries, if causal with S above T) the result is 0 and the log-sum-exp -inf.
     unproved: "allow" also runs a kernel that is neither proved nor refuted.
+
+    deterministic: of the gradient; the output is, always. True: all sums are made in a fixed order, equal operands have
+    equal gradients to the bit. False: with heads of 64 or 128 elements, the gradients of `q` are added up in fp32 in
+    memory, in an order that differs from run to run, and with it the last bits: they are rounded to the type of `q`
+    only after that. None: False where that is faster, unless `torch.use_deterministic_algorithms(True)` is set.
 
     descale: of e4m3, factors in fp32 of the elements of q, (B, H), k and v, (B, G); None for 1. Weights are rounded to
     e4m3, too, the result is bf16; strides are multiples of 16 elements, and v is copied unless it is row-major. It has
@@ -132,7 +139,7 @@ def attention(
             refuse("a window and a soft cap have no gradient", "use `torch.no_grad()` or `.detach()`")
         forward = partial(attention, causal=mask, scale=scale, return_lse=True, unproved=unproved)
         number = partial(_factor, wanted.factors[0], q.device.index)
-        how = Gradient(forward, partial(gradients, Backward(number, mask, unproved)))
+        how = Gradient(forward, partial(gradients, Backward(number, mask, unproved, deterministic)))
         out, lse = with_gradient(how, q, k, v)
     else:
         out, lse = _launched(q, k, v, wanted, key)

@@ -23,6 +23,10 @@ FAMILIES: Mapping[str, Mapping[int, ProgramTemplate]] = {
 """The programs by type and head dimension."""
 _SHORT = 2048
 """Keys up to which the tiles of one head follow each other."""
+_FEW = 1024
+"""Keys below which adding up in memory takes longer than two more products."""
+_ADDED = 128
+"""The heads for which there are programs that add up the gradients of queries: of at most so many elements."""
 _NAMES = ("Q", "K", "V", "O", "dO", "LSE", "scale", "dQ", "dK", "dV")
 
 
@@ -42,11 +46,16 @@ class Gradient:
 
 @frozen
 class Backward:
-    """How the gradient of dense attention is computed. scale: log2(e) times that of the scores, of one number."""
+    """How the gradient of dense attention is computed. scale: log2(e) times that of the scores, of one number.
+
+    deterministic: whether the gradients of queries are summed in a fixed order; None: if that is faster, or torch asks
+    for it.
+    """
 
     scale: Callable[[], Any]
     causal: bool
     unproved: Unproved
+    deterministic: bool | None = None
 
 
 def is_wanted(*operands: Any) -> bool:  # noqa: ANN401 reason: torch's
@@ -88,8 +97,7 @@ def _backward(context: Any, given: Any, _of_lse: Any) -> tuple[Any, ...]:  # noq
 def gradients(how: Backward, tensors: Sequence[Any]) -> tuple[Any, Any, Any]:
     """The gradients of q, k and v, each row-major, from (q, k, v, out, the gradient of out, lse).
 
-    Sums are made in fp32 and in a fixed order: equal operands have equal gradients, to the bit. Raises ArgusError like
-    `launch`.
+    Sums are made in fp32, in a fixed order unless `how` allows another. Raises ArgusError like `launch`.
     """
     q, k, v, out, given, lse = tensors
     (batch, heads, rows, width), (_, groups, keys, _) = q.shape, k.shape
@@ -97,7 +105,7 @@ def gradients(how: Backward, tensors: Sequence[Any]) -> tuple[Any, Any, Any]:
     if 0 in (batch, heads, rows, keys):
         found = (q.new_full(shape, 0.0) for shape, _ in results)
         return next(found), next(found), next(found)
-    program, config = FAMILIES[str(q.dtype)][width], _config(keys, causal=how.causal)
+    program, config = FAMILIES[str(q.dtype)][width], _config(how, width, keys, heads // groups)
     sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
     candidate = Candidate(f"{program.name}_{width}_{q.dtype}", config, partial(_traced, program, config))
     plan = Plan(results, sizes, (candidate,), _named, ("Q", "K", "V"))
@@ -105,8 +113,21 @@ def gradients(how: Backward, tensors: Sequence[Any]) -> tuple[Any, Any, Any]:
     return found
 
 
-def _config(keys: int, *, causal: bool) -> str:
-    return "full" if not causal else "causal" if keys > _SHORT else "causal_short"
+def _config(how: Backward, width: int, keys: int, group: int) -> str:
+    """The configuration for so many keys, of which each head serves a group of heads of queries."""
+    added = width <= _ADDED and not _in_fixed_order(how, width, keys, group)
+    if not how.causal:
+        return "full_added" if added else "full"
+    if added:
+        return "causal_short_added" if group == 1 or keys <= _SHORT else "causal_added"
+    return "causal" if keys > _SHORT else "causal_short"
+
+
+def _in_fixed_order(how: Backward, width: int, keys: int, group: int) -> bool:
+    if how.deterministic is not None:
+        return how.deterministic
+    faster = width == _ADDED and keys >= _FEW and (group == 1 or not how.causal)
+    return not faster or bool(torch().are_deterministic_algorithms_enabled())
 
 
 def dense_rows(given: Any) -> Any:  # noqa: ANN401 reason: torch's

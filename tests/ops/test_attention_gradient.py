@@ -80,6 +80,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Launched]:
         cuda=SimpleNamespace(is_current_stream_capturing=lambda: False),
         autograd=SimpleNamespace(Function=Function, function=once),
         is_grad_enabled=lambda: True,
+        are_deterministic_algorithms_enabled=lambda: False,
         float32=np.float32,
         full=full,
     )
@@ -227,3 +228,38 @@ def test_many_keys_have_a_configuration(keys: int, config: str, plans: Launched)
     attention(operand, operand, operand, causal=True)
     backward(heads(1, 1, keys, 64))
     assert plans[1][0].candidates[0].config == config
+
+
+ORDERS = [
+    ((64, 4, 4, 4096), None, False, "full"),
+    ((64, 4, 4, 4096), False, False, "full_added"),
+    ((128, 4, 4, 512), None, False, "full"),
+    ((128, 4, 4, 512), False, False, "full_added"),
+    ((128, 4, 1, 1024), None, False, "full_added"),
+    ((128, 4, 1, 1024), True, False, "full"),
+    ((128, 4, 4, 4096), None, True, "causal_short_added"),
+    ((128, 4, 1, 4096), None, True, "causal"),
+    ((128, 4, 1, 4096), False, True, "causal_added"),
+    ((128, 4, 1, 2048), False, True, "causal_short_added"),
+    ((256, 4, 4, 4096), False, False, "full"),
+]
+
+
+@pytest.mark.parametrize(("sizes", "deterministic", "causal", "config"), ORDERS)
+def test_the_order_of_sums_is_asked_for(
+    sizes: tuple[int, ...], deterministic: bool | None, causal: bool, config: str, plans: Launched
+) -> None:
+    width, many, groups, keys = sizes
+    k = recorded(1, groups, keys, width)
+    attention(recorded(1, many, 5, width), k, k, causal=causal, deterministic=deterministic)
+    backward(heads(1, many, 5, width))
+    assert plans[1][0].candidates[0].config == config
+
+
+def test_torchs_own_setting_asks_for_a_fixed_order(plans: Launched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["torch"], "are_deterministic_algorithms_enabled", lambda: True)
+    operand = recorded(1, 2, 2048, 128)
+    for deterministic, config in ((None, "full"), (False, "full_added")):
+        attention(operand, operand, operand, deterministic=deterministic)
+        backward(heads(1, 2, 2048, 128))
+        assert plans[-1][0].candidates[0].config == config

@@ -90,3 +90,11 @@ def test_a_barrier_of_one_agent_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     assert "in a branch" in verdict.reason
     monkeypatch.setattr(agent_exchange, "_check", no_refusal)
     assert isinstance(verify(kernel, solver="z3", budget=BRIEF).verdict, Proved)
+
+
+def test_a_release_needs_no_barrier_of_its_own_after_another() -> None:
+    alone = ("ring.release()", "ring.release(sync=False)")
+    assert isinstance(verify(load_edited(NAME, alone), solver="z3", budget=BRIEF).verdict, Proved)
+    verdict = verify(load_edited(NAME, alone, (INNER, "                mma(")), solver="z3", budget=BRIEF).verdict
+    assert isinstance(verdict, Unknown)
+    assert "released by one thread while others may still read it" in verdict.reason

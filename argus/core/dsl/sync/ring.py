@@ -200,15 +200,19 @@ class Ring:
         self._counters.advance(tracer, "waited", algebra.const(1), origin)
         return self._slot(use)
 
-    def release(self) -> None:
-        """Release the oldest acquired slot; a barrier of the agent comes first if several threads read it directly."""
+    def release(self, *, sync: bool = True) -> None:
+        """Release the oldest acquired slot; a barrier of the agent comes first if several threads read it directly.
+
+        sync: False leaves that barrier out, where another one comes between these reads and the release.
+        """
         tracer = current("Ring.release")
         origin, span, agent = self._origin(), tracer.span(), tracer.agent
         found, use = self._counters.read(tracer, "released", origin)
         if agent not in self._releases:
             self._releases[agent] = []
             agent.at_end.append(lambda body: self._sync_before_releases(agent, body))
-        self._releases[agent].append(found)
+        if sync:
+            self._releases[agent].append(found)
         done = Arrive(self._event(self._empty, use), 1, algebra.const(0), span=span, origin=origin)
         tracer.emit(One((done,), span=span, origin=origin))
         self._counters.advance(tracer, "released", algebra.const(1), origin)

@@ -100,8 +100,9 @@ def attention(
 
     deterministic: of the gradient; the output is, always. True: all sums are made in a fixed order, equal operands have
     equal gradients to the bit. False: with heads of 64 or 128 elements, the gradients of `q` are added up in fp32 in
-    memory, in an order that differs from run to run, and with it the last bits: they are rounded to the type of `q`
-    only after that. None: False where that is faster, unless `torch.use_deterministic_algorithms(True)` is set.
+    memory, of 4 bytes an element, in an order that differs from run to run, and with it the last bits: they are rounded
+    to the type of `q` only after that. None: False where that is faster, unless
+    `torch.use_deterministic_algorithms(True)` is set.
 
     descale: of e4m3, factors in fp32 of the elements of q, (B, H), k and v, (B, G); None for 1. Weights are rounded to
     e4m3, too, the result is bf16; strides are multiples of 16 elements, and v is copied unless it is row-major. It has

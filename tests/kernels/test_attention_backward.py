@@ -87,7 +87,7 @@ RUNS = [*((sizes, 64, config) for config in configs(64) for sizes in EVERY), *((
 
 @pytest.mark.parametrize(
     ("sizes", "width", "config"),
-    [pytest.param(*run, marks=[pytest.mark.nightly] if run[1] > 64 else []) for run in RUNS],
+    [pytest.param(*run, marks=[pytest.mark.nightly] if run[1] > 64 or run[2] in ADDED[1:] else []) for run in RUNS],
 )
 def test_the_interpreter_computes_gradients(sizes: tuple[int, ...], width: int, config: str) -> None:
     (batch, heads, queries, groups, keys), causal = sizes, not config.startswith("full")
@@ -128,7 +128,7 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
         of_keys,
         ("problem.L[b].tile((1, bm), (h, m))", "problem.L[b].tile((1, bm), (g, m))"),
     ),
-    "keys of another head": ("full", of_queries, ("problem.K[b, h // problem.group]", "problem.K[b, 0 * h]")),
+    "keys of another head": ("full", of_queries, ("(each, b, h // problem.group)", "(each, b, 0 * h)")),
     "scale in the wrong place": (
         "full",
         of_keys,
@@ -187,7 +187,11 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
         of_all,
         ("(0, self.number)), init=True)", "(0, 1 - self.number)), init=True)"),
     ),
-    "sums not waited for": ("full_added", of_all, ("        wgmma.wait(1)\n        copy(", "        copy(")),
+    "sums not waited for": (
+        "full_added",
+        of_all,
+        ("        wgmma.wait(1)\n        self.rings.do", "        self.rings.do"),
+    ),
     "added to the next queries": ("full_added", of_all, ("self._target(b, h, m)", "self._target(b, h, m + 1)")),
     "added to one head": (
         "full_added",

@@ -178,10 +178,10 @@ class _Warpgroup:
         mma(self.last, self.of_queries, changes.T, keys.tile((cfg.bn, width // 2), (0, self.number)), init=True)
         mma(self.outer, self.of_keys.total, self.of_keys.factors, q.q)
         wgmma.wait(1)
+        self.rings.do.release(sync=False)  # all threads have met since they read Delta, and L
         copy(self.of_queries, self._target(b, h, m), combine=add)
         wgmma.wait(0)
-        self.rings.do.release()
-        self.rings.q.release()
+        self.rings.q.release(sync=False)
 
     def _target(self, b: Int, h: Int, m: Int) -> Tensor:
         """Where a block's gradients are added, in half of the columns."""

@@ -225,6 +225,7 @@ class _Warpgroup:
         """Add what a block of queries contributes."""
         packed = self.problem.packed
         sums = self._numbers(self.problem.L, at) if packed else None
+        delta = self._numbers(self.problem.Delta, at) if packed and self.products is not None else None
         q = self.rings.q.wait()
         mma(self.inner, self.scores, own.k, q.q, init=True)
         do = self.rings.do.wait()
@@ -232,11 +233,10 @@ class _Warpgroup:
             mma(self.inner, self.products, own.v, do.do, init=True)
         columns = self.inner.C.axis(1)
         sums = load(q.sums[0], columns) if sums is None else sums
-        delta = None if packed or self.products is None else load(do.delta[0], columns)
+        if not packed and self.products is not None:
+            delta = load(do.delta[0], columns)
         wgmma.wait(0 if self.products is None else 1)
         weights = weights_of(self.problem, self.scores, own, (at[2], self.cfg.bm), sums)
-        if packed and self.products is not None:  # late, as registers are few
-            delta = self._numbers(self.problem.Delta, at)
         if self.of_values is not None:
             self.of_values.add(self.outer, weights, do.do)
         if self.products is not None and self.of_keys is not None and delta is not None:

@@ -68,10 +68,16 @@ class Schedule:
         launch = self.prepared.get(key)
         if launch is None:
             launch = self._bound(call, tensors(), stream)
-            if call.promises != "fetch":  # that reads the integers when it binds, and they may change
+            if not self.reads_to_bind(call):
                 _put(self.prepared, key, launch, _MOST_BOUND)
         launch()
         return launch
+
+    def reads_to_bind(self, call: Call) -> bool:
+        """Whether binding checks integers that have a data contract: they may change, so that no launch is kept."""
+        if isinstance(self.kernel, LoadedProgram):
+            return any(each.launch.get("contracts") for each, _ in self.kernel.launches)
+        return call.promises in (None, "fetch") and bool(self.kernel.launch.get("contracts"))
 
     def _bound(self, call: Call, tensors: Named, stream: int) -> Launch:
         sizes = dict(call.sizes)
@@ -134,6 +140,7 @@ def bind_product(
     """
     index, current, stream = used.index, used.current, used.stream
     make = [_maker(used, *each) for each in results]
+    kept = not schedule.reads_to_bind(call)
     entered: set[int] = set()
     seen: dict[Extents, Launch] = {}
 
@@ -152,7 +159,9 @@ def bind_product(
         launch = seen.get(key)
         if launch is None:
             given = partial(_with_room, named, operands, outs, room)
-            _put(seen, key, schedule.launch(call, key[:-1], given, key[-1]), _MOST_BOUND)
+            launch = schedule.launch(call, key[:-1], given, key[-1])
+            if kept:
+                _put(seen, key, launch, _MOST_BOUND)
         else:
             launch()
         return one_or_all(outs)

@@ -16,6 +16,8 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.gpu.launch import LoadedKernel, load
+from argus.runtime.launches import Call, Schedule
+from argus.runtime.programs import LoadedProgram
 from tests.runtime.fake_driver import FakeDriver
 
 GUARD = "routed_guard0"
@@ -165,3 +167,15 @@ def test_code_without_guards_is_refused(fake: FakeDriver) -> None:
 def test_a_tensor_of_another_shape_is_refused(kernel: LoadedKernel) -> None:
     with pytest.raises(ArgusError, match="expected"):
         kernel.bind({"expert": Tensor(np.zeros(3, np.int32))}, {"MB": 2, "G": 4}, 0, "tell")
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_integers_are_checked_again_where_they_are_checked_to_bind(kernel: LoadedKernel, *, whole: bool) -> None:
+    program = LoadedProgram("routed", ((kernel, {"expert": "expert"}),), ())
+    schedule = Schedule(program if whole else kernel, "context")
+    tensor, call = Tensor(np.array([0, 3, 1], np.int32)), Call((("MB", 3), ("G", 4)))
+    schedule.launch(call, (tensor.data_ptr(),), lambda: {"expert": tensor}, 7)
+    tensor.held[1] = 4
+    with pytest.raises(ArgusError) as refused:
+        schedule.launch(call, (tensor.data_ptr(),), lambda: {"expert": tensor}, 7)
+    assert refused.value.diagnostic.code == "E402"

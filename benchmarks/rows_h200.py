@@ -26,7 +26,7 @@ from attrs import frozen
 
 from argus.kernels.config_names import config_of, name_of
 from argus.kernels.rows import group_norm, norms, scans, softmax, sums
-from argus.kernels.rows.configs import CONFIGS, Reads, choose
+from argus.kernels.rows.configs import CONFIGS, SIZES, Reads, choose
 from argus.kernels.schedules.rows import Rows
 from argus.language import Template
 
@@ -35,7 +35,7 @@ ROUNDS, CHECKED = 8, 120
 BYTES = 1 << 28
 """Bytes of a timed input: more than the L2 cache holds."""
 LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768, 65536)
-OTHERS = (1, 5, 64, 100, 257, 510, 1000, 1025, 4097, 9002, 10001)
+OTHERS = (1, 5, 64, 100, 257, 510, 1000, 1025, 4097, 9000, 9002, 10001, 12288, 30000, 40000, 50000)
 """Lengths of rows whose configurations are checked too."""
 EPS = 1e-5
 _MOST_ELEMENTS = 1 << 21
@@ -140,7 +140,10 @@ FAMILIES: Mapping[str, Family] = {
         _kernels(softmax, "log_softmax"), _x, {"Y": lambda torch, of: torch.log_softmax(of["X"], -1)}
     ),
     "rms_norm": Family(
-        _kernels(norms, "rms_norm"), _weighted(_x, "G"), {"Y": lambda torch, of: _rms_norm(torch, of["X"], of)}
+        _kernels(norms, "rms_norm"),
+        _weighted(_x, "G"),
+        {"Y": lambda torch, of: _rms_norm(torch, of["X"], of)},
+        reads="squared",
     ),
     "rms_norm_of_sum": Family(
         _kernels(norms, "rms_norm_of_sum"),
@@ -180,13 +183,12 @@ def variants(*, explore: bool) -> dict[str, tuple[Template, Rows]]:
     found: dict[str, tuple[Template, Rows]] = {}
     for family, of in FAMILIES.items():
         for dtype, template in of.kernels.items():
-            size = 4 if dtype == "f32" else 2
             configs = {
-                name: CONFIGS[size][name]
+                name: CONFIGS[dtype][name]
                 for length in (*LENGTHS, *OTHERS)
-                for name in (choose(size, length, reads=of.reads, rows=rows) for rows in (1, 128))
+                for name in (choose(dtype, length, reads=of.reads, rows=rows) for rows in (1, 128))
             }
-            configs |= {name_of(each): each for each in (_explored(16 // size) if explore else ())}
+            configs |= {name_of(each): each for each in (_explored(16 // SIZES[dtype]) if explore else ())}
             found |= {f"{family}.{dtype}.{name}": (template, config) for name, config in configs.items()}
     return found
 

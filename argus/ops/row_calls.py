@@ -18,7 +18,6 @@ from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, Result, store
 
 TYPES: Mapping[str, str] = {"torch.bfloat16": "bf16", "torch.float16": "f16", "torch.float32": "f32"}
-_SIZES = {"bf16": 2, "f16": 2, "f32": 4}
 _NAMES = {"X": "x", "Z": "residual", "G": "weight", "W": "weight", "B": "bias"}
 """The names of operands by those of the kernel's tensors, where they differ."""
 _ALIGNMENT = 16
@@ -114,7 +113,7 @@ def launched(of: Operator, given: tuple[Any, ...], unproved: Unproved, groups: G
 
 
 def _configuration(of: Operator, kind: str, matrix: Matrix) -> str:
-    return choose(_SIZES[kind], matrix.length, matrix.whole, of.reads, matrix.rows)
+    return choose(kind, matrix.length, matrix.whole, of.reads, matrix.rows)
 
 
 def _in_order(of: Operator, found: Any) -> Any:  # noqa: ANN401 reason: one or two results

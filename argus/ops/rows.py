@@ -19,7 +19,7 @@ _RMS, _LAYER = {"G": "columns", "eps": "one"}, {"G": "columns", "B": "columns", 
 _BOTH = {"S": "rows", "Y": "rows"}
 _SOFTMAX = Operator("softmax", softmaxes, _ROWS, {"Y": "rows"})
 _LOG_SOFTMAX = Operator("log_softmax", softmaxes, _ROWS, {"Y": "rows"})
-_RMS_NORM = Operator("rms_norm", norms, _ROWS | _RMS, {"Y": "rows"})
+_RMS_NORM = Operator("rms_norm", norms, _ROWS | _RMS, {"Y": "rows"}, reads="squared")
 _RMS_NORM_OF_SUM = Operator("rms_norm", norms, _SUMS | _RMS, _BOTH, family="rms_norm_of_sum", reads="two")
 _LAYER_NORM = Operator("layer_norm", norms, _ROWS | _LAYER, {"Y": "rows"}, reads="thrice")
 _LAYER_NORM_OF_SUM = Operator("layer_norm", norms, _SUMS | _LAYER, _BOTH, family="layer_norm_of_sum", reads="two")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import sys
+from functools import partial
 from importlib import import_module
+from itertools import product
 from types import ModuleType
 
 import pytest
@@ -90,6 +92,15 @@ def test_rows_that_blocks_share_or_that_are_whole_are_proved(name: str, kind: st
     assert isinstance(verdict, Proved), verdict
 
 
+@pytest.mark.parametrize("name", BFLOATS)
+def test_configurations_are_of_kinds_that_the_family_serves(name: str) -> None:
+    configs = [config for config in CONFIGS["bf16"].values() if config.staged or (config.whole and not config.held)]
+    found = [config for config in configs if config in FAMILIES[name].configs.values()]
+    assert all(serves(config, name) for config in found)
+    assert all(config.held or is_known(name, "whole chunks") for config in found)
+    assert bool(found) is not name.startswith(("row_sum", "row_mean", "cross_entropy"))
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_configuration_is_proved(name: str) -> None:
@@ -123,34 +134,47 @@ def test_the_text_agrees_with_the_interpreter(name: str, cfg: Rows) -> None:
     assert any(each.elements for each in found.trials)
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("reads", LADDERS)
-def test_a_row_of_every_length_has_a_configuration(size: int, reads: Reads) -> None:
-    for length in [*range(1, 2100), 4096, 4097, 8192, 8194, 8196, 65536, 1 << 20]:
-        chosen = CONFIGS[size][choose(size, length, reads=reads)]
+def test_a_row_of_every_length_has_a_configuration(kind: str, reads: Reads) -> None:
+    for length in [*range(1, 2100), 4096, 4097, 8192, 8194, 8196, 12288, 16384, 32768, 50000, 65536, 1 << 20]:
+        chosen = CONFIGS[kind][choose(kind, length, reads=reads)]
         assert length % chosen.vector == 0
         assert not chosen.held or length <= chosen.longest
-        assert chosen.vector == max(v for v in LADDERS[reads][size] if length % v == 0)
+        assert chosen.vector == max(v for v in LADDERS[reads][kind] if length % v == 0)
         assert chosen.lanes <= WARP or chosen.rows == 1
 
 
+@pytest.mark.parametrize("kind", WHOLE)
 @pytest.mark.parametrize("reads", LADDERS)
-def test_whole_rows_have_configurations_of_their_own(reads: Reads) -> None:
-    for each in WHOLE[reads]:
-        found = choose(2, each.longest, reads=reads, rows=3 * each.rows)
-        assert CONFIGS[2][found].whole
-        assert CONFIGS[2][found].are_whole(3 * each.rows, each.longest)
-        others = [choose(2, each.longest, reads=reads), choose(2, each.longest - 8, reads=reads, rows=each.rows)]
-        others.append(choose(2, each.longest, each.longest // 2 + 1, reads=reads, rows=each.rows))
+def test_whole_rows_have_configurations_of_their_own(kind: str, reads: Reads) -> None:
+    choice = partial(choose, kind, reads=reads)
+    for each in WHOLE[kind][reads]:
+        assert CONFIGS[kind][choice(each.longest, rows=3 * each.rows)] == each
+        assert each.whole
+        assert each.are_whole(3 * each.rows, each.longest)
+        others = [choice(each.longest), choice(each.longest - 8, rows=each.rows)]
+        others.append(choice(each.longest, each.longest // 2 + 1, rows=each.rows))
         if each.rows > 1:
-            others.append(choose(2, each.longest, reads=reads, rows=each.rows + 1))
-        assert not any(CONFIGS[2][other].whole for other in others)
-    assert not any(CONFIGS[4][choose(4, length, reads=reads, rows=64)].whole for length in (1024, 4096))
+            others.append(choice(each.longest, rows=each.rows + 1))
+        assert not any(CONFIGS[kind][other].whole for other in others)
+    lengths = () if kind != "f32" else (1024, 4096)
+    assert not any(CONFIGS[kind][choice(length, rows=64)].whole for length in lengths)
+
+
+@pytest.mark.parametrize("reads", LADDERS)
+def test_rows_in_shared_memory_are_chosen_in_one_type_and_fill_three_quarters_of_it(reads: Reads) -> None:
+    for kind, length in product(TYPES, range(8200, 70000, 8)):
+        for chosen in (CONFIGS[kind][choose(kind, length, reads=reads, rows=rows)] for rows in (None, 4)):
+            assert not chosen.staged or (kind == "bf16" and 4 * length >= 3 * chosen.longest)
+    staged = {CONFIGS["bf16"][choose("bf16", length, reads=reads)].staged for length in (1 << 14, 1 << 16)}
+    assert staged == {reads not in ("once", "summed", "in order")}
 
 
 def test_no_longer_row_is_held_than_registers_allow() -> None:
     for ladder in (each for kind in LADDERS.values() for ladders in kind.values() for each in ladders.values()):
-        assert all(each.vector * each.steps <= (64 if each.lanes <= WARP else 32) for _, each in ladder)
+        of_threads = [(each, each.vector * each.steps) for _, each in ladder]
+        assert all(most <= (64 if each.staged or each.lanes <= WARP else 32) for each, most in of_threads)
         assert [each.longest for _, each in ladder if each.held] == sorted(
             {each.longest for _, each in ladder if each.held}
         )
@@ -166,7 +190,7 @@ EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {
     "an element for the bias": (
         "layer_norm_bf16",
         norms,
-        ("g(chunk) + b(chunk), Y, chunk))", "g(chunk) + x(chunk), Y, chunk))"),
+        ("g(chunk) + b(chunk)", "g(chunk) + x(chunk)"),
     ),
     "the root of the sum": ("rms_norm_bf16", norms, ("(squared) / block.length", "(squared)")),
     "no epsilon": ("rms_norm_bf16", norms, ("block.length + least", "block.length + least * 0.0")),
@@ -248,7 +272,7 @@ OF_CHUNKS = {"the last chunk alone", "chunks without a carry", "sums without a r
 def test_a_twin_of_one_edit_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     family, module, edit = EDITS[name]
     template = twin(family, module, edit, monkeypatch)
-    config = CONFIGS[2]["rows_threads512_noheld" if name in OF_CHUNKS else "rows_threads128"]
+    config = CONFIGS["bf16"]["rows_threads512_noheld" if name in OF_CHUNKS else "rows_threads128"]
     if name in OF_BLOCKS:
         config = evolve(SHARED, whole=name.startswith("whole"))
 

@@ -1,4 +1,4 @@
-"""The configurations of row kernels by element size, and the choice among them, as measured on one H200."""
+"""The configurations of row kernels by element type, and the choice among them, as measured on one H200."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ _FEW = 8
 _BLOCK = 4 * WARP
 _MEASURED, _WIDEST = 2, 8
 """The size of elements in bytes, and the elements of an access, for which most was measured."""
+SIZES = {"bf16": 2, "f16": 2, "f32": 4}
+"""The bytes of an element of each type."""
 
 
-Reads = Literal["twice", "thrice", "two", "once", "summed", "in order"]
-"""How often a kernel reads the rows that registers do not hold, or rows of two tensors; or what it reads them once for:
-a maximum and a sum ("once"), a sum, or cumulative sums.
+Reads = Literal["twice", "squared", "thrice", "two", "once", "summed", "in order"]
+"""How often a kernel reads the rows that registers do not hold ("squared": twice, first for squares), or rows of two
+tensors; or what it reads them once for: a maximum and a sum ("once"), a sum, or cumulative sums.
 """
 _STREAMS: dict[Reads, tuple[tuple[int, int, float], ...]] = {
     "twice": ((4 * _BLOCK, 16, 1 << 14), (4 * _BLOCK, _PER_THREAD, 1 << 15), (8 * _BLOCK, _PER_THREAD, inf)),
+    "squared": ((4 * _BLOCK, 16, 1 << 14), (4 * _BLOCK, _PER_THREAD, 1 << 15), (8 * _BLOCK, _PER_THREAD, inf)),
     "thrice": ((4 * _BLOCK, 16, 1 << 15), (8 * _BLOCK, _PER_THREAD, inf)),
     "two": ((4 * _BLOCK, 16, 1 << 14), (8 * _BLOCK, _PER_THREAD, inf)),
     "once": ((2 * WARP, 16, 1 << 13), (_BLOCK, 16, 1 << 15), (2 * _BLOCK, 16, inf)),
@@ -39,8 +42,10 @@ _STREAMS: dict[Reads, tuple[tuple[int, int, float], ...]] = {
 
 _FULL = Rows(2 * WARP, 2, 8, 8)
 """Rows of 1025 to 2048 elements, each by a warp, of what is read once."""
-WHOLE: dict[Reads, tuple[Rows, ...]] = {
-    "twice": (Rows(4 * _BLOCK, 1, 8, 4, whole=True),),
+_OF_16384 = (Rows(4 * _BLOCK, 1, 8, 4, whole=True),)
+_WHOLE: dict[Reads, tuple[Rows, ...]] = {
+    "twice": _OF_16384,
+    "squared": _OF_16384,
     "thrice": (
         Rows(_BLOCK, 4, 8, 4, whole=True),
         Rows(_BLOCK, 1, 8, 2, whole=True, resident=12),
@@ -54,6 +59,71 @@ WHOLE: dict[Reads, tuple[Rows, ...]] = {
     "in order": (),
 }
 """Configurations of whole rows, of the elements and accesses that were measured, where they are faster than others."""
+_STAGED = Rows(4 * _BLOCK, 1, 8, 4, staged=True, resident=4)
+_STAGED_BY_4 = Rows(2 * _BLOCK, 1, 8, 8, staged=True, blocks=4, resident=6)
+_SHORT_CHUNKS, _CHUNKS, _LONG_CHUNKS = (
+    Rows(threads, 1, 8, steps, held=False) for threads, steps in ((4 * _BLOCK, 2), (4 * _BLOCK, 4), (8 * _BLOCK, 4))
+)
+_LONG: dict[Reads, tuple[tuple[float, Rows], ...]] = {
+    "twice": (
+        (12280, _SHORT_CHUNKS),
+        (1 << 14, _STAGED),
+        (1 << 15, _CHUNKS),
+        (49144, _LONG_CHUNKS),
+        (1 << 16, _STAGED_BY_4),
+        (inf, _LONG_CHUNKS),
+    ),
+    "squared": (
+        (12280, _SHORT_CHUNKS),
+        (1 << 14, _STAGED),
+        (50000, _CHUNKS),
+        (1 << 16, _STAGED_BY_4),
+        (inf, _LONG_CHUNKS),
+    ),
+    "thrice": (
+        (12280, _SHORT_CHUNKS),
+        (1 << 14, Rows(2 * _BLOCK, 1, 8, 8, staged=True, resident=6)),
+        (1 << 15, _SHORT_CHUNKS),
+        (49144, _LONG_CHUNKS),
+        (1 << 16, _STAGED_BY_4),
+        (inf, _LONG_CHUNKS),
+    ),
+    "two": (
+        (12280, _SHORT_CHUNKS),
+        (1 << 14, evolve(_STAGED, resident=3)),
+        (24568, _LONG_CHUNKS),
+        (1 << 15, evolve(_STAGED, blocks=2, resident=3)),
+        (49144, _LONG_CHUNKS),
+        (1 << 16, evolve(_STAGED, blocks=4, resident=3)),
+        (inf, _LONG_CHUNKS),
+    ),
+}
+"""Configurations, in bf16, of rows that registers do not hold, with the longest rows of each. Shared memory holds rows
+of at least three quarters of its room: shorter ones were not measured.
+"""
+_LONG_WHOLE: dict[Reads, tuple[Rows, ...]] = {
+    "twice": (
+        evolve(_STAGED, whole=True),
+        Rows(4 * _BLOCK, 1, 8, 8, staged=True, whole=True, resident=3),
+        evolve(_STAGED_BY_4, whole=True),
+    ),
+    "thrice": (
+        *_WHOLE["thrice"][:-1],
+        evolve(_STAGED, whole=True),
+        Rows(4 * _BLOCK, 1, 8, 8, staged=True, whole=True, resident=3),
+        evolve(_STAGED_BY_4, whole=True),
+    ),
+    "two": (evolve(_STAGED, whole=True, resident=3),),
+    "summed": (evolve(_FULL, whole=True),),
+    "in order": (Rows(4 * _BLOCK, 1, 8, 4, held=False, whole=True, resident=2),),
+}
+"""The same of whole rows in bf16, where they replace `_WHOLE`."""
+WHOLE: dict[str, dict[Reads, tuple[Rows, ...]]] = {
+    "bf16": _WHOLE | _LONG_WHOLE,
+    "f16": _WHOLE,
+    "f32": dict.fromkeys(_STREAMS, ()),
+}
+"""Configurations of whole rows by type, and by how rows are read."""
 
 
 def _ladder(vector: int, reads: Reads, streams: tuple[tuple[int, int, float], ...]) -> list[tuple[float, Rows]]:
@@ -72,13 +142,13 @@ def _ladder(vector: int, reads: Reads, streams: tuple[tuple[int, int, float], ..
     return [*((each.width, each) for each in (*short, *warps, *held)), *of_any_length]
 
 
-def _measured(reads: Reads) -> list[tuple[float, Rows]]:
+def _measured(kind: str, reads: Reads) -> list[tuple[float, Rows]]:
     """The same of the elements and accesses that were measured."""
     ladder = _ladder(_WIDEST, reads, _STREAMS[reads])
-    if reads != "once":
-        return ladder
     held = [(longest, each) for longest, each in ladder if each.held]
-    return [*held, (_FULL.longest, _FULL), *ladder[len(held) :]]
+    if reads == "once":
+        return [*held, (_FULL.longest, _FULL), *ladder[len(held) :]]
+    return [*held, *_LONG[reads]] if kind == "bf16" and reads in _LONG else ladder
 
 
 def _vectors(size: int) -> tuple[int, ...]:
@@ -86,38 +156,52 @@ def _vectors(size: int) -> tuple[int, ...]:
     return tuple(16 // size >> halved for halved in range((16 // size).bit_length()))
 
 
-def _ladders(size: int, reads: Reads) -> dict[int, list[tuple[float, Rows]]]:
+def _ladders(kind: str, reads: Reads) -> dict[int, list[tuple[float, Rows]]]:
+    size = SIZES[kind]
     own: Reads = reads if size == _MEASURED else "summed"
     found = {vector: _ladder(vector, own, _STREAMS[own]) for vector in _vectors(size)}
-    return found | {_WIDEST: _measured(reads)} if size == _MEASURED else found
+    return found | {_WIDEST: _measured(kind, reads)} if size == _MEASURED else found
 
 
-LADDERS = {reads: {size: _ladders(size, reads) for size in (2, 4)} for reads in _STREAMS}
-_CHOSEN = {
-    size: [each for kind in LADDERS.values() for ladder in kind[size].values() for _, each in ladder] for size in (2, 4)
-}
-_CHOSEN[_MEASURED] += [each for kind in WHOLE.values() for each in kind]
-CONFIGS = {size: {name_of(each): each for each in found} for size, found in _CHOSEN.items()}
-"""The configurations by name, for elements of 2 and of 4 bytes."""
+LADDERS = {reads: {kind: _ladders(kind, reads) for kind in SIZES} for reads in _STREAMS}
+"""The configurations by how rows are read, type, and elements of an access, with the longest row of each."""
+
+
+def _own(kind: str, reads: Reads) -> dict[str, Rows]:
+    ladders = LADDERS[reads][kind].values()
+    return {name_of(each): each for each in (*(one for ladder in ladders for _, one in ladder), *WHOLE[kind][reads])}
+
+
+_OWN = {kind: {reads: _own(kind, reads) for reads in _STREAMS} for kind in SIZES}
+CONFIGS = {kind: {name: each for found in own.values() for name, each in found.items()} for kind, own in _OWN.items()}
+"""The configurations by type and name."""
 TYPES = (bf16, f16, f32)
 """The types of elements."""
 
 
-def row_kernel(name: str, dtype: DType) -> Callable[[Callable[..., None]], Template]:
-    """The decorator of a kernel of rows of a type: with the configurations of its size, and the type in its name."""
-    return kernel(configs=CONFIGS[dtype.bits // 8], name=f"{name}_{dtype}")
+def row_kernel(name: str, dtype: DType, reads: Reads) -> Callable[[Callable[..., None]], Template]:
+    """The decorator of a kernel of rows of a type, which its name ends in.
+
+    It has the configurations for how it reads, and those for others but for rows in shared memory and whole chunks,
+    which not every kernel can have.
+    """
+    kind = str(dtype)
+    own = _OWN[kind][reads]
+    all_can = {name: each for name, each in CONFIGS[kind].items() if not each.staged and (each.held or not each.whole)}
+    return kernel(configs=all_can | own, name=f"{name}_{kind}")
 
 
 @lru_cache(maxsize=1 << 10)
-def choose(size: int, length: int, whole: int | None = None, reads: Reads = "twice", rows: int | None = None) -> str:
-    """The configuration for rows of a length, of elements of `size` bytes: one of whole rows, if so many rows of that
-    length are some; or else the widest access, then the first that holds a row, or is for rows of that length.
+def choose(kind: str, length: int, whole: int | None = None, reads: Reads = "twice", rows: int | None = None) -> str:
+    """The configuration for rows of a length, of elements of a type ("bf16", "f16" or "f32"): one of whole rows, if so
+    many rows of that length are some; or else the widest access, then the first that holds a row, or is for rows of
+    that length.
 
     whole: a number of elements that accesses divide; by default the length.
     """
-    vector = gcd(length if whole is None else whole, 16 // size)
-    if rows is not None and (size, vector) == (_MEASURED, _WIDEST):
-        found = next((each for each in WHOLE[reads] if each.are_whole(rows, length)), None)
+    vector = gcd(length if whole is None else whole, 16 // SIZES[kind])
+    if rows is not None and vector == _WIDEST:
+        found = next((each for each in WHOLE[kind][reads] if each.are_whole(rows, length)), None)
         if found is not None:
             return name_of(found)
-    return name_of(next(each for longest, each in LADDERS[reads][size][vector] if length <= longest))
+    return name_of(next(each for longest, each in LADDERS[reads][kind][vector] if length <= longest))

@@ -16,7 +16,7 @@ def group_norm(dtype: DType) -> Template:
     the group's channel k = n // S, which is (n // v) // (S // v) for the v elements of an access, which divide S.
     """
 
-    @row_kernel("group_norm", dtype)
+    @row_kernel("group_norm", dtype, "thrice")
     def made(
         X: Tensor["R N", dtype],
         W: Tensor["G K", dtype],

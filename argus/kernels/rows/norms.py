@@ -68,7 +68,7 @@ def store_with_sums(block: Block, sums: Chunks, S: Tensor, found: Chunks, Y: Ten
 def rms_norm(dtype: DType) -> Template:
     """Y[r, n] = X[r, n] G[n] / sqrt(mean of X[r]^2 + eps)."""
 
-    @row_kernel("rms_norm", dtype)
+    @row_kernel("rms_norm", dtype, "squared")
     def made(
         X: Tensor["R N", dtype], G: Tensor["N", dtype], eps: Tensor["1", f32], Y: Tensor["R N", dtype], *, cfg: Rows
     ) -> None:
@@ -84,7 +84,7 @@ def rms_norm(dtype: DType) -> Template:
 def rms_norm_of_sum(dtype: DType) -> Template:
     """S = X + Z, and Y its RMS norm: of S as it is stored, rounded to its type."""
 
-    @row_kernel("rms_norm_of_sum", dtype)
+    @row_kernel("rms_norm_of_sum", dtype, "two")
     def made(
         X: Tensor["R N", dtype],
         Z: Tensor["R N", dtype],
@@ -109,7 +109,7 @@ def rms_norm_of_sum(dtype: DType) -> Template:
 def layer_norm(dtype: DType) -> Template:
     """Y[r, n] = (X[r, n] - mean) G[n] / sqrt(variance + eps) + B[n], where mean and variance are those of X[r]."""
 
-    @row_kernel("layer_norm", dtype)
+    @row_kernel("layer_norm", dtype, "thrice")
     def made(
         X: Tensor["R N", dtype],
         G: Tensor["N", dtype],
@@ -131,7 +131,7 @@ def layer_norm(dtype: DType) -> Template:
 def layer_norm_of_sum(dtype: DType) -> Template:
     """S = X + Z, and Y its layer norm: of S as it is stored, rounded to its type."""
 
-    @row_kernel("layer_norm_of_sum", dtype)
+    @row_kernel("layer_norm_of_sum", dtype, "two")
     def made(
         X: Tensor["R N", dtype],
         Z: Tensor["R N", dtype],

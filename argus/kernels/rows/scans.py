@@ -11,7 +11,7 @@ from argus.language import DType, Template, Tensor, assert_equals, elements
 def cumsum(dtype: DType) -> Template:
     """Y[r, n] = the sum of X[r, j] over j <= n, in f32 before it is stored."""
 
-    @row_kernel("cumsum", dtype)
+    @row_kernel("cumsum", dtype, "in order")
     def made(X: Tensor["R N", dtype], Y: Tensor["R N", dtype], *, cfg: Rows) -> None:
         R, N = X.shape
         block = Block(cfg, R, N, cfg.in_order)

@@ -53,7 +53,7 @@ def fast_exp(x: Fragment) -> Fragment:
 def softmax(dtype: DType) -> Template:
     """Y[r, n] = exp(X[r, n]) / sum over j of exp(X[r, j]), of the base 2^LOG2_E."""
 
-    @row_kernel("softmax", dtype)
+    @row_kernel("softmax", dtype, "twice")
     def made(X: Tensor["R N", dtype], Y: Tensor["R N", dtype], *, cfg: Rows) -> None:
         R, N = X.shape
         block = Block(cfg, R, N)
@@ -69,7 +69,7 @@ def softmax(dtype: DType) -> Template:
 def log_softmax(dtype: DType) -> Template:
     """Y[r, n] = X[r, n] - log of the sum over j of exp(X[r, j])."""
 
-    @row_kernel("log_softmax", dtype)
+    @row_kernel("log_softmax", dtype, "twice")
     def made(X: Tensor["R N", dtype], Y: Tensor["R N", dtype], *, cfg: Rows) -> None:
         R, N = X.shape
         block = Block(cfg, R, N)

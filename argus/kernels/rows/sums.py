@@ -29,7 +29,7 @@ from argus.language import (
 def row_sum(dtype: DType) -> Template:
     """Y[r] = the sum of X[r], in f32 before it is stored."""
 
-    @row_kernel("row_sum", dtype)
+    @row_kernel("row_sum", dtype, "summed")
     def made(X: Tensor["R N", dtype], Y: Tensor["R", dtype], *, cfg: Rows) -> None:
         R, N = X.shape
         block = Block(cfg, R, N)
@@ -42,7 +42,7 @@ def row_sum(dtype: DType) -> Template:
 def row_mean(dtype: DType) -> Template:
     """Y[r] = the mean of X[r]."""
 
-    @row_kernel("row_mean", dtype)
+    @row_kernel("row_mean", dtype, "summed")
     def made(X: Tensor["R N", dtype], Y: Tensor["R", dtype], *, cfg: Rows) -> None:
         R, N = X.shape
         block = Block(cfg, R, N)
@@ -58,7 +58,7 @@ def cross_entropy(dtype: DType) -> Template:
     target: 64-bit integers as pairs of 32 bits, low ones first; only the low ones are read.
     """
 
-    @row_kernel("cross_entropy", dtype)
+    @row_kernel("cross_entropy", dtype, "once")
     def made(X: Tensor["R N", dtype], target: Tensor["R 2", i32], Y: Tensor["R", f32], *, cfg: Rows) -> None:
         R, N = X.shape
         assume(N >= 1)

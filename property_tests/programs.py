@@ -80,6 +80,7 @@ def is_product(kernel: Kernel) -> bool:
 
 
 NOT_PRODUCTS = (
+    "agents_exchange_tiles",
     "band_of_k",
     "causal_trips",
     "cluster_laps_of_two_lengths",

@@ -59,7 +59,7 @@ BAD_COMMANDS: list[tuple[list[str], str]] = [
     (["build", str(PROVED), "--target", "gfx942", "-o", str(PROVED / "below")], "E302"),
     (["build", str(PROVED), "--target", "gfx942", "-o", "/dev/full"], "E302"),
     (["run"], "E701"),
-    (["run", str(PROVED), "--on", "gpu"], "E501"),
+    (["run", str(PROVED), "--on", "gpu"], "E406"),
 ]
 
 

@@ -9,7 +9,6 @@ from argus.core.ir import Kernel
 from argus.core.proof.outputs import equality_claims
 from argus.core.proof.values.held.facts import Known
 from argus.core.query import Budget
-from argus.core.values.expr import Expr
 from argus.core.verdict import Proved, Unknown
 from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
@@ -78,17 +77,6 @@ def test_a_twin_is_not_proved(name: str) -> None:
 def test_only_the_comparison_keeps_a_twin_from_being_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Known, "equal", always)
     assert isinstance(verify(edited(name), budget=WITHOUT_RUNS).verdict, Proved)
-
-
-def unchanged(formula: Expr, _known: Known) -> Expr:
-    return formula
-
-
-def test_a_block_is_the_quotient_of_the_coordinate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the blocks' own expressions in place of quotients, the scale of a block is not found."""
-    (template,) = templates(CORPUS / "proved" / "formula_dequantised.py")
-    monkeypatch.setattr(equality_claims, "_in_blocks", unchanged)
-    assert isinstance(verify(template.trace(), budget=WITHOUT_RUNS).verdict, Unknown)
 
 
 def test_elements_that_are_not_stored_are_not_proved() -> None:

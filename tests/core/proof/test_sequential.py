@@ -101,9 +101,11 @@ def test_work_outside_the_tiles_is_refused(kind: type[Map | Assert]) -> None:
 def test_a_barrier_of_other_threads_is_refused() -> None:
     kernel = ROLES["cooperative"]
     meeting = of_role(kernel, "math", Sync)[0]
-    for fields in ({"threads": 256}, {"barrier": "load"}, {"how": "arrive"}):
+    of_one = "a barrier that is not for exactly the agent's threads"
+    of_several = "a barrier of several agents that is not for all threads of the role"
+    for fields, wanted in (({"threads": 256}, of_one), ({"barrier": "load"}, of_several), ({"how": "arrive"}, of_one)):
         reason, stmt = refusal(changed(kernel, meeting, **fields))
-        assert reason == "a barrier that is not for exactly the agent's threads"
+        assert reason == wanted
         assert stmt.span == meeting.span
 
 

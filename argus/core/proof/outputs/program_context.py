@@ -55,12 +55,11 @@ class ProgramContext:
         known = {buffer for buffer, left in self.left.items() if isinstance(left, Left)}
         return frozenset((known & (self.read_later | self.claimed)) | self.asked) if self.formulas else frozenset()
 
-    @property
-    def needed(self) -> frozenset[Buffer]:
-        """The tensors whose values over their coordinates alone are asked for: not those that only this launch's own
-        claims are about.
+    def keeps_value(self, buffer: Buffer) -> bool:
+        """Whether a tensor's value over its coordinates alone is kept: not if only this launch's own claims are about
+        it.
         """
-        return self.read_later | (self.claimed - self.asked)
+        return buffer in self.read_later or buffer not in self.asked
 
 
 NO_PROGRAM = ProgramContext({}, frozenset())

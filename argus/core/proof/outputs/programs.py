@@ -75,7 +75,7 @@ def values_after(flow: Flow, others: ProgramContext) -> dict[Buffer, Left | str]
     """The value of each tensor that is asked for later, likewise; of programs that claim formulas only."""
     if others.values is None:
         return {}
-    stored = (buffer for buffer in stored_tensors(flow) if buffer in others.needed)
+    stored = filter(others.keeps_value, stored_tensors(flow))
     return {buffer: value_left(flow, buffer, others.values, others.renamed) for buffer in stored}
 
 

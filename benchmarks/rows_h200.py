@@ -1,9 +1,8 @@
 """Times row kernels vs. torch and a copy of the same bytes on an H200: `benchmarks/rows_h200.py build`, then `... run`.
 
-build: traces, verifies and compiles every variant into build/rows_h200; needs no GPU. run: checks each variant against
-float64 on random shapes, with poisoned outputs between guard zones; then times, for each length of rows, the variants
-that fit, torch's operator, the same compiled by torch.compile, and torch's copy: interleaved, in rounds of rotating
-order. Writes rows.json in `--out` and prints shares of the copy's bandwidth.
+build: traces, verifies and compiles every variant into build/rows_h200; needs no GPU. run: checks each against float64
+on random shapes, with poisoned outputs between guard zones; then times, for each length, the variants that fit,
+torch's operator, the same compiled, and torch's copy, interleaved. Writes rows.json in `--out` and prints shares.
 """
 
 from __future__ import annotations

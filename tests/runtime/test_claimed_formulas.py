@@ -105,7 +105,6 @@ TWINS = {
     "formula_mean_of_whole_chunks": SIZES["formula_row_mean"],
     "formula_scale_of_the_first_block": SIZES["formula_dequantised"],
     "formula_softmax_not_rescaled": SIZES["formula_softmax"],
-    "formula_shares_of_the_first_columns": {"R": 3, "N": 70},
     "formula_shares_of_one_half": {"R": 3, "N": 100},
     "formula_shares_of_the_other_cluster": {"R": 3, "N": 100},
     "formula_shares_of_the_own_sum": {"R": 3, "N": 100},

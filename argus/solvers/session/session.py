@@ -44,10 +44,10 @@ class Session:
     _shown: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
     _refuting: dict[Cond, list[Witness]] = field(factory=dict[Cond, "list[Witness]"], init=False, repr=False)
     """Counterexamples to each goal: the same goal is asked under many hypotheses."""
-    _proving: dict[Cond, list[frozenset[Cond]]] = field(
-        factory=dict[Cond, "list[frozenset[Cond]]"], init=False, repr=False
+    _proving: dict[Cond, list[tuple[frozenset[Cond], Unsat]]] = field(
+        factory=dict[Cond, "list[tuple[frozenset[Cond], Unsat]]"], init=False, repr=False
     )
-    """Hypotheses that are known to imply each goal: more of them imply it too."""
+    """Hypotheses that imply each goal, with the answer that showed it: more of them imply it too."""
     _unproving: dict[Cond, set[frozenset[Cond]]] = field(
         factory=dict[Cond, "set[frozenset[Cond]]"], init=False, repr=False
     )
@@ -157,7 +157,7 @@ class Session:
             return self._keep(asked, proof)
         answer = self._decider.decide(pieces, denied, any_model=any_model, steps=steps)
         if any_model and isinstance(answer, Unsat):
-            self._learn(goal, frozenset(pieces))
+            self._learn(goal, frozenset(pieces), answer)
         if steps is not None and isinstance(answer, GaveUp):
             self._soon[asked, steps] = answer
             return answer
@@ -172,22 +172,22 @@ class Session:
         Two proofs of a goal under unlike hypotheses mostly use those that they share, as the next ones will, too.
         """
         known, given = self._proving.get(goal, []), frozenset(pieces)
-        if any(each <= given for each in known):
+        if (found := next((answer for each, answer in known if each <= given), None)) is not None:
             self._answers.count("memory_hits")
-            return Unsat(_NORMAL_FORM)
-        shared = known[0] & given if known else None
+            return found
+        shared = known[0][0] & given if known else None
         if shared is None or shared in self._unproving.setdefault(goal, set()):
             return None
         some = tuple(piece for piece in pieces if piece in shared)
         if isinstance(answer := self._decider.decide(some, denied, any_model=True, steps=steps), Unsat):
-            self._learn(goal, shared)
+            self._learn(goal, shared, answer)
             return answer
         self._unproving[goal].add(shared)
         return None
 
-    def _learn(self, goal: Cond, hypotheses: frozenset[Cond]) -> None:
+    def _learn(self, goal: Cond, hypotheses: frozenset[Cond], answer: Unsat) -> None:
         known = self._proving.setdefault(goal, [])
-        known[:] = [hypotheses, *known[: _PROVING - 1]]
+        known[:] = [(hypotheses, answer), *known[: _PROVING - 1]]
 
     def _by_form(self, asked: Implication) -> Answer:
         self._answers.count("by_normal_form")

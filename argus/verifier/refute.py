@@ -78,6 +78,8 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], budget: Budget, runs: Ru
         return None  # the interpreter does not support a construct of the kernel
     except ZeroDivisionError:
         return None  # such a run is undefined; that divisors are positive is an obligation of its own
+    except RecursionError:
+        return None  # a claimed formula of too many operations, one in another, which no run can be compared with
     if witness is None:
         return None
     shrunk, smallest = shrink(prepared, witness, left)

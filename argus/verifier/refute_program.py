@@ -72,7 +72,7 @@ def refute_launch(site: ProgramLaunch, suspects: Sequence[Suspect], budget: Budg
         if problem.diagnostic.code != "E501":
             raise
         return None
-    except ZeroDivisionError:
+    except (ZeroDivisionError, RecursionError):
         return None
     obligations = [suspect.obligation for suspect in suspects]
     explained = evolve(witness.violation, code=_code(witness.violation, suspects), related=_cause(witness, suspects))

@@ -1,6 +1,11 @@
 """Verification end to end, for cases without a corpus kernel: verdicts that must never be given."""
 
+# ruff: noqa: UP037
+# Reason: the quotes in `Tensor["M N", bf16]` name sizes.
+
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -9,15 +14,20 @@ from argus.core.verdict import Proved, Unknown
 from argus.kernels.gemm import gemm
 from argus.language import (
     Tensor,
+    assert_equals,
     assert_written_once,
+    assume,
     bf16,
     block_id,
     ceil_div,
     copy,
+    elements,
+    f32,
     gfx942,
     global_load,
     kernel,
     load,
+    sm_90a,
     spread,
     tag,
     vmem,
@@ -44,6 +54,26 @@ def does_nothing(A: Tensor["M N", bf16]) -> None:
 
 def test_a_divisor_that_may_be_zero_is_not_proved_and_does_not_crash() -> None:
     assert isinstance(argus.verify(divides_by_a_coordinate, solver="z3").verdict, Unknown)
+
+
+def chained(value: Any, steps: int) -> Any:  # noqa: ANN401 reason: a tile, or an element in a formula
+    """The value halved and raised so many times, each time what was before."""
+    for step in range(steps):
+        value = value * 0.5 + float(step % 7)
+    return value
+
+
+@pytest.mark.parametrize("steps", [100, 200])
+def test_a_long_chain_of_operations_is_not_proved_and_does_not_crash(steps: int) -> None:
+    @kernel(target=sm_90a, threads=32)
+    def chain(X: Tensor["N", f32], Y: Tensor["N", f32]) -> None:
+        assume(X.shape[0] % 4 == 0)
+        (b,) = block_id((ceil_div(X.shape[0], 128),))
+        x = load(X.tile((128,), (b,)), spread((128,), threads=32, vector=4), edge=0)
+        copy(chained(x, steps), Y.tile((128,), (b,)), edge=0)
+        assert_equals(Y, lambda i: chained(elements(X)(i), steps))
+
+    assert isinstance(argus.verify(chain, solver="z3").verdict, Unknown)
 
 
 def test_a_kernel_without_outputs_does_not_pass() -> None:

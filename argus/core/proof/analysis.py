@@ -67,6 +67,10 @@ def analyse(kernel: Kernel, prover: Prover, others: ProgramContext = NO_PROGRAM)
         return evolve(_analyse(with_supertile_forms(kernel), known or prover, others), promise_prover=known)
     except ZeroDivisionError:
         return _unmodelled_kernel(kernel, NotModelled(kernel.body[0], "a divisor that may be zero"))
+    except RecursionError:
+        return _unmodelled_kernel(
+            kernel, NotModelled(kernel.body[0], "a value of too many operations, one after another")
+        )
 
 
 def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext) -> Analysis:

@@ -74,7 +74,7 @@ class Schedule:
         return launch
 
     def reads_to_bind(self, call: Call) -> bool:
-        """Whether binding checks integers that have a data contract: they may change, so that no launch is kept."""
+        """Whether binding checks integers that have a data contract: they may change, so each launch binds again."""
         if isinstance(self.kernel, LoadedProgram):
             return any(each.launch.get("contracts") for each, _ in self.kernel.launches)
         return call.promises in (None, "fetch") and bool(self.kernel.launch.get("contracts"))

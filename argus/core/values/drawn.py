@@ -15,10 +15,10 @@ from attrs import frozen
 from argus.core.walk import IntArray, Value
 
 _KEPT = 1 << 16
-"""Numbers that are kept: samples at several sizes draw the same ones."""
+"""Numbers in the cache: samples at several sizes draw the same ones."""
 
 _KEPT_ARRAYS = 64
-"""Arrays of them that are kept: both sides of an equality draw the same ones, at each of several sizes."""
+"""Arrays of them in the cache: both sides of an equality draw the same ones, at each of several sizes."""
 
 
 @frozen

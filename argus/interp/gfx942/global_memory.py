@@ -225,8 +225,14 @@ def _plain(value: Array, _old: Array) -> Array:
     return value
 
 
-_TO_LOW: Finish = lambda value, old: value | old & _HIGH  # noqa: E731 reason: a table of formulas
-_TO_HIGH: Finish = lambda value, old: value << U32(16) | old & _LOW  # noqa: E731 reason: as above
+def _to_low(value: Array, old: Array) -> Array:
+    return value | old & _HIGH
+
+
+def _to_high(value: Array, old: Array) -> Array:
+    return value << U32(16) | old & _LOW
+
+
 _LOADS: tuple[tuple[str, int, int, str, Finish | None], ...] = (
     ("ubyte", 16, 1, "b32 =", _plain),
     ("sbyte", 17, 1, "b32 =", _extended(np.int8)),
@@ -236,10 +242,10 @@ _LOADS: tuple[tuple[str, int, int, str, Finish | None], ...] = (
     ("dwordx2", 21, 8, "b64 =", None),
     ("dwordx3", 22, 12, "b96 =", None),
     ("dwordx4", 23, 16, "b128 =", None),
-    ("ubyte_d16", 32, 1, "b32 = old", _TO_LOW),
-    ("ubyte_d16_hi", 33, 1, "b32 = old", _TO_HIGH),
-    ("short_d16", 36, 2, "b32 = old", _TO_LOW),
-    ("short_d16_hi", 37, 2, "b32 = old", _TO_HIGH),
+    ("ubyte_d16", 32, 1, "b32 = old", _to_low),
+    ("ubyte_d16_hi", 33, 1, "b32 = old", _to_high),
+    ("short_d16", 36, 2, "b32 = old", _to_low),
+    ("short_d16_hi", 37, 2, "b32 = old", _to_high),
 )
 _STORES: tuple[tuple[str, int, int, str, int], ...] = (
     ("byte", 24, 1, "b32", 0),

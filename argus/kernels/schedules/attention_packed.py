@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
 
 from attrs import frozen
 
 from argus.kernels.schedules.attention import Formulas, Head, Seen
-from argus.language import Bool, Int, Tensor, assert_equals, assume, ceil_div, eq, promise, scalar, tag, total, when
+from argus.language import (
+    Bool,
+    Int,
+    Tensor,
+    Value,
+    assert_equals,
+    assume,
+    ceil_div,
+    eq,
+    promise,
+    scalar,
+    tag,
+    total,
+    when,
+)
 
 
 @frozen
@@ -80,10 +93,10 @@ class PackedAttention:
         assert_equals(self.O, lambda q, h, e: seen_by(q, h, lambda of, row: of.mean(row, e)))
         assert_equals(self.LSE, lambda h, q: seen_by(q, h, lambda of, row: of.logarithm(row)))
 
-    def _of_row(self, q: Int, h: Int, of: Callable[[Formulas, Int], Any]) -> Any:  # noqa: ANN401 reason: in a formula
+    def _of_row(self, q: Int, h: Int, of: Callable[[Formulas, Int], Value]) -> Value:
         """A formula of the sequence that holds a row."""
 
-        def one(b: Int, row: Int) -> Any:  # noqa: ANN401 reason: as above
+        def one(b: Int, row: Int) -> Value:
             (first, end), (k, k_end) = ends_of(self.starts_q, b), ends_of(self.starts_k, b)
             seen = Seen(end - first, k_end - k, self.causal, masked_rows=True)
             return of(Formulas(self, (h,), (h // self.group,), seen, (first, k)), row)
@@ -102,7 +115,7 @@ def where_below(starts: Tensor, b: Int, first: Int) -> AbstractContextManager[No
     return when(first < end - start)
 
 
-def of_row(starts: Tensor, sequences: Int, row: Int, of: Callable[[Int, Int], Any]) -> Any:  # noqa: ANN401 reason: in a formula
+def of_row(starts: Tensor, sequences: Int, row: Int, of: Callable[[Int, Int], Value]) -> Value:
     """A formula of the sequence that holds a row: the total over sequences of which only that one counts.
 
     of: the formula, as a function of the sequence and the row within it.

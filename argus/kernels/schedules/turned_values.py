@@ -6,8 +6,6 @@ first factor. A thread holds the same 4 of 16 keys in both, in another order: so
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 from attrs import frozen
 
 from argus.language import (
@@ -15,11 +13,13 @@ from argus.language import (
     Int,
     Layout,
     Tensor,
+    Value,
     assert_equals,
     assume,
     block_id,
     ceil_div,
     copy,
+    elements,
     load,
     sm_90a,
     tag,
@@ -68,7 +68,7 @@ def turn_values(V: Tensor, W: Tensor, cfg: TurnedValues) -> None:
     turned = values.gather(by_columns, lambda e, p: (e, p))
     copy(turned, W[b, g].tile((width, size), (0, n)), edge=0)  # of 16 keys
 
-    def element(b: Int, g: Int, e: Int, p: Int) -> Any:  # noqa: ANN401 reason: a value in a formula
-        return cast("Any", where)(key_at(p) < keys, V[b, g, key_at(p), e], 0)
+    def element(b: Int, g: Int, e: Int, p: Int) -> Value:
+        return where(key_at(p) < keys, elements(V)(b, g, key_at(p), e), 0)
 
     assert_equals(W, element)

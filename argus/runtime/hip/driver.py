@@ -173,7 +173,7 @@ class HipDriver:
 
     # -- code ------------------------------------------------------------------------------------------------
 
-    def load(self, code: bytes, symbol: str, shared_bytes: int, others: Sequence[str] = ()) -> Code:  # noqa: ARG002 reason: told by the code
+    def load(self, code: bytes, symbol: str, shared_bytes: int, others: Sequence[str] = ()) -> Code:  # noqa: ARG002 reason: the code states it
         """shared_bytes is not used: code objects for AMD GPUs state the LDS that they need."""
         mode = ctypes.c_int(_RELAXED)
         self.call("hipThreadExchangeStreamCaptureMode", ctypes.byref(mode))

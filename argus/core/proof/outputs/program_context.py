@@ -56,9 +56,7 @@ class ProgramContext:
         return frozenset((known & (self.read_later | self.claimed)) | self.asked) if self.formulas else frozenset()
 
     def keeps_value(self, buffer: Buffer) -> bool:
-        """Whether a tensor's value over its coordinates alone is kept: not if only this launch's own claims are about
-        it.
-        """
+        """Whether later launches or claims use a tensor's value over its coordinates: not if only this launch's do."""
         return buffer in self.read_later or buffer not in self.asked
 
 

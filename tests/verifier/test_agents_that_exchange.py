@@ -98,3 +98,17 @@ def test_a_release_needs_no_barrier_of_its_own_after_another() -> None:
     verdict = verify(load_edited(NAME, alone, (INNER, "                mma(")), solver="z3", budget=BRIEF).verdict
     assert isinstance(verdict, Unknown)
     assert "released by one thread while others may still read it" in verdict.reason
+
+
+def test_agents_release_equally_often() -> None:
+    """A release an iteration late is the same for all agents; one from the iteration of the agent's number is not."""
+    names = ("persistent, registers", "persistent, when, registers")
+    late = "                with when(k >= {first}):\n                    ring.release()\n"
+    last = ("            copy(acc.to(bf16), C", "            ring.release()\n            copy(acc.to(bf16), C")
+    release = "                ring.release()\n"
+    kernel = load_edited(NAME, names, (release, late.format(first=1)), last)
+    assert isinstance(verify(kernel, solver="z3", budget=BRIEF).verdict, Proved)
+    kernel = load_edited(NAME, names, (release, late.format(first="wg")), last)
+    verdict = verify(kernel, solver="z3", budget=BRIEF).verdict
+    assert isinstance(verdict, Unknown)
+    assert "barriers of some agents alone" in verdict.reason

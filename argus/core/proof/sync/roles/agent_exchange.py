@@ -18,22 +18,25 @@ agent's number. So the n-th arrival of each agent is by the same statement, in t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.check.parts import views
-from argus.core.index import Index, Symbol
+from argus.core.index import Held, Index, Node, Symbol
 from argus.core.ir import (
     Advance,
     Alloc,
     Arrive,
+    Atomic,
     Await,
     Buffer,
     Copy,
     For,
     If,
     Kernel,
+    Let,
     Role,
     Stmt,
     Sync,
@@ -48,7 +51,7 @@ from argus.core.proof.obligation import Obligation
 from argus.core.proof.sync.roles.context import refuse
 from argus.core.proof.sync.roles.events import is_agent_indexed
 from argus.core.proof.sync.visibility import visibility_obligations
-from argus.core.walk import symbols
+from argus.core.walk import mentions, symbols
 
 _ALIKE = ("size", "block", "loop")
 """The kinds of symbols that mean the same for all agents at one place of the role; loops, as those around are alike."""
@@ -125,6 +128,7 @@ def _is_own(role: Role, accesses: Sequence[View]) -> bool:
 def _check(kernel: Kernel, found: AgentExchange) -> None:
     """Raises RefusedError unless all agents execute each barrier equally often, in the same iterations."""
     role, known = found.role, set[Stmt]()
+    own = {stmt.symbol for stmt in walk(role.body) if isinstance(stmt, Let) and isinstance(stmt.value, Atomic)}
     if kernel.peers > 1:
         refuse(role.body[0], "a barrier of several agents in a cluster")
     for stmt in _in_loops(role.body, role):
@@ -134,8 +138,7 @@ def _check(kernel: Kernel, found: AgentExchange) -> None:
         if isinstance(stmt, Copy) and found.sends(stmt):
             _check_store(stmt)
     for stmt in walk(role.body):
-        apart = isinstance(stmt, If) and role.number in symbols(stmt.cond)
-        if apart and any(isinstance(each, Await | Arrive | Advance) for each in walk((stmt,))):
+        if _is_apart(stmt, role, own) and any(isinstance(each, Await | Arrive | Advance) for each in walk((stmt,))):
             refuse(stmt, "barriers of some agents alone, in a role with a barrier of all its agents")
         if isinstance(stmt, Await | Arrive) and is_agent_indexed(stmt.event):
             refuse(stmt, "turns of agents, in a role with a barrier of all its agents")
@@ -151,8 +154,25 @@ def _in_loops(body: Sequence[Stmt], role: Role) -> Iterator[Stmt]:
     """The statements that each agent executes equally often: outside of branches, in loops that are alike for all."""
     for stmt in body:
         yield stmt
-        if isinstance(stmt, For) and all(each.kind in _ALIKE for each in symbols(stmt.start, stmt.stop)):
+        if isinstance(stmt, For) and _is_alike(stmt.start, stmt.stop):
             yield from _in_loops(stmt.body, role)
+
+
+def _is_alike(*bounds: Index) -> bool:
+    return all(each.kind in _ALIKE for each in symbols(*bounds)) and not any(mentions(each, (Held,)) for each in bounds)
+
+
+def _is_apart(stmt: Stmt, role: Role, own: AbstractSet[Symbol]) -> bool:
+    """Whether agents may differ in how often they execute the body. own: what each obtains by an atomic operation."""
+    match stmt:
+        case If(cond=cond):
+            on: tuple[Node, ...] = (cond,)
+        case For(start=start, stop=stop):
+            on = (start, stop)
+        case _:
+            return False
+    known = symbols(*on)
+    return role.number in known or not own.isdisjoint(known) or any(mentions(each, (Held,)) for each in on)
 
 
 def _check_store(stmt: Copy) -> None:

@@ -241,8 +241,8 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "E414",
-        "no kernel family for this product",
-        "No built-in kernel multiplies matrices of this element type and these extents on this target.",
+        "no kernel for these operands",
+        "No built-in kernel computes this operator for operands of this type, shape and device.",
     ),
     Entry("E415", "emitted text differs from the kernel", "Executed on the CPU, the text or its code is not right."),
     Entry("E420", "code object cannot be executed", "A file is no code object for gfx942 that can be executed."),

@@ -20,7 +20,7 @@ from argus.kernels.gemm import CONFIGS, Config, configuration
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.ragged import Ragged
 from argus.kernels.schedules.skinny import Skinny
-from argus.ops.element_types import element_name, no_family, no_schedule
+from argus.ops.element_types import element_name, no_family, no_kernel, no_schedule
 from argus.runtime.tuning_db import Key, best_config
 
 Selector = Callable[[int, int, int], str]
@@ -67,14 +67,31 @@ def candidates(
         return (select_batched(batch[0], m, n, k, a_transposed=a_transposed, b_transposed=b_transposed),)
     if a_transposed or b_transposed:
         return (select_transposed(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed),)
-    known = stored_or_modelled(m, n, k, "f16" if family.endswith("f16") else "bf16", device)
+    known = stored_or_modelled(m, n, k, _type_of(family), device)
     parts = select_stream_k(m, n, k) if family == "gemm_nt" and len(known) == 1 else None
     return known if parts is None else (parts, *known)
 
 
-def stored_or_modelled(m: int, n: int, k: int, dtype: str, device: str) -> tuple[str, ...]:
+@lru_cache(maxsize=4096)
+def candidates_gfx942(
+    family: str, sizes: tuple[int, ...], *, a_transposed: bool, b_transposed: bool, device: str
+) -> tuple[str, ...]:
+    """The same on gfx942, whose kernels multiply one pair of row-major matrices, a and the transpose of b."""
+    *batch, m, n, k = sizes
+    if batch:
+        raise no_kernel("matmul", "gfx942", "of a batch of matrices `b`")
+    if a_transposed or b_transposed:
+        raise no_kernel("matmul", "gfx942", "of column-major operands")
+    return stored_or_modelled(m, n, k, _type_of(family), device, "gfx942")
+
+
+def _type_of(family: str) -> str:
+    return "f16" if family.endswith("f16") else "bf16"
+
+
+def stored_or_modelled(m: int, n: int, k: int, dtype: str, device: str, target: str = "sm_90a") -> tuple[str, ...]:
     """The configuration that a search has stored, if it differs, then the cost model's choice."""
-    return tuple(dict.fromkeys((select(m, n, k, dtype, device=device), select(m, n, k, dtype))))
+    return tuple(dict.fromkeys((select(m, n, k, dtype, target, device), select(m, n, k, dtype, target))))
 
 
 def select_transposed(m: int, n: int, k: int, *, a_transposed: bool, b_transposed: bool) -> str:

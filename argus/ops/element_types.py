@@ -1,4 +1,4 @@
-"""Names of element types, and the errors where no shipped kernel family supports a product."""
+"""Names of element types, and the errors where no shipped kernel computes what is asked for."""
 
 from __future__ import annotations
 
@@ -25,6 +25,16 @@ def no_family(dtype: str, target: str, known: Iterable[tuple[str, str]]) -> Argu
     message = f"no family of kernels multiplies matrices of {dtype} on {target}"
     facts = (("families", ", ".join(pairs)),)
     return ArgusError(Diagnostic("E414", "error", message, facts=facts, help="convert the operands, or write a kernel"))
+
+
+def no_kernel(operator: str, target: str, of: str = "", known: Iterable[str] = ()) -> ArgusError:
+    """The error E414 where an operator has no kernel for a target. of: of which calls; all, if it is empty.
+
+    known: the targets for which it has.
+    """
+    message = f"`{operator}` has no proved kernel for {target}{of and f' {of}'}"
+    others = f"run it on a GPU of {' or '.join(known)}" if known else "convert the operands"
+    return ArgusError(Diagnostic("E414", "error", message, help=f"{others}, or write a kernel"))
 
 
 def no_schedule(shape: tuple[int, int, int], target: str, why: str) -> ArgusError:

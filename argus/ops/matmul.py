@@ -11,8 +11,9 @@ from argus.kernels import batched, layouts, streamk
 from argus.kernels.gemm import configuration, gemm
 from argus.language import Template
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
-from argus.ops.choice import candidates, stored_or_modelled
+from argus.ops.choice import candidates, candidates_gfx942, stored_or_modelled
 from argus.ops.operands import OperandPlan, Tensor, check, plan_operands, refuse
+from argus.ops.targets import Kernels, kernels_for, target_of
 from argus.runtime.dlpack import Exchangeable, from_torch, is_foreign, to_torch
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
@@ -71,16 +72,19 @@ def matmul(a: T, b: Tensor | Exchangeable, *, config: str | None = None, unprove
 @overload
 def matmul(a: E, b: Tensor | Exchangeable, *, config: str | None = None, unproved: Unproved = "refuse") -> E: ...
 def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "refuse") -> Any:
-    """a @ b for matrices (M, K) and (K, N), bf16 or f16, on an H100 or H200; sums in fp32, a result of the same type.
+    """a @ b for matrices (M, K) and (K, N), bf16 or f16, on an H100, H200 or MI300X; sums in fp32, a result of
+    the same type.
 
     Either may be a batch, (Z, M, K) or (Z, K, N): all its products are one launch, and a single matrix is multiplied
-    with each of the other's batch. Other arrays with `__dlpack__` on CUDA devices, such as CuPy's and JAX's, pass
-    through torch without a copy, and the result has the type of `a`.
+    with each of the other's batch. Other arrays with `__dlpack__` on GPUs, such as CuPy's and JAX's, pass through
+    torch without a copy, and the result has the type of `a`.
 
     It runs on the current stream of the tensors' device and does not support gradients. Operands are read in place if
     they are row-major or column-major with rows (or columns) aligned to 16 bytes. An operand is copied first if it is
     neither; if it is a batch `a`, `b` is one matrix, and the rows of `a` are not evenly spaced; if it is one
     column-major `a` and `b` is a batch; or if it is not dense where the rows of a dense operand would not be aligned.
+    On an MI300X operands are bf16, `b` is one matrix, and an operand is copied unless `a`, or the transpose of `b`, is
+    row-major and dense.
     The first call of a schedule builds and verifies it (seconds) unless it is cached ($ARGUS_CACHE_DIR); later calls of
     a shape take microseconds. Calls may be captured in a CUDA graph: they never synchronise, and allocate only torch
     memory.
@@ -90,7 +94,8 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
 
     Raises:
         ArgusError: E401 for operands that are not such matrices, E405 if a schedule does not support the shape, E406 to
-            E409 for errors on the GPU, E413 for a kernel without a proof, E303 without a compiler.
+            E409 for errors on the GPU, E413 for a kernel without a proof, E414 for operands that no kernel for this GPU
+            multiplies, E303 without a compiler.
     """
     key: tuple[object, ...]
     try:
@@ -107,18 +112,19 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
         found = matmul(*own, config=config, unproved=unproved)
         return from_torch(found, a) if is_foreign(a) else found
     check(a, b, gradients=lambda: torch().is_grad_enabled())
-    asked = None if config is None else (_known(config),)
-    found = plan_operands(a, b)
+    asked = None if config is None else (_known(config, target_of(a)),)
+    kernels = kernels_for("matmul", a)
+    found = plan_operands(a, b, strided=kernels.strided)
     if 0 in found.shape or found.sizes[-1] == 0:
         return a.new_empty(found.shape).zero_()
-    out, product = launch(_plan(found, a, b, asked), (a, b), unproved)
+    out, product = launch(_plan(found, a, b, kernels, asked), (a, b), unproved)
     if key and product is not None:
         store(_READY, key, product)
     return out
 
 
-def _plan(found: OperandPlan, a: Tensor, b: Tensor, asked: tuple[str, ...] | None) -> Plan:
-    named = asked or choices(found, torch().cuda.get_device_name(a.device.index))
+def _plan(found: OperandPlan, a: Tensor, b: Tensor, kernels: Kernels, asked: tuple[str, ...] | None) -> Plan:
+    named = asked or choices(found, torch().cuda.get_device_name(a.device.index), kernels)
     if NARROW in named:
         found = found.dense(a, b)
     sizes = tuple(zip("ZMNK"[-len(found.sizes) :], found.sizes, strict=True))
@@ -130,10 +136,10 @@ def _named(found: OperandPlan, a: Tensor, b: Tensor, out: Tensor) -> Mapping[str
     return dict(zip("ABC", found.arranged(a, b, out), strict=True))
 
 
-def choices(found: OperandPlan, device: str) -> tuple[str, ...]:
+def choices(found: OperandPlan, device: str, kernels: Kernels) -> tuple[str, ...]:
     """The configurations to try in order for these operands on a GPU of this name."""
     transposed = {"a_transposed": found.a.transposed, "b_transposed": found.b.transposed}
-    return candidates(found.family, found.sizes, **transposed, device=device)
+    return kernels.choose(found.family, found.sizes, **transposed, device=device)
 
 
 def choose(m: int, n: int, k: int, device: str = "") -> str:
@@ -142,7 +148,7 @@ def choose(m: int, n: int, k: int, device: str = "") -> str:
 
 
 def kernel(config: str, family: str = "gemm_nt") -> Kernel:
-    """The kernel of a schedule: C = A @ B^T. Raises ArgusError (E401) for an unknown name.
+    """The kernel of a schedule, for any target: C = A @ B^T. Raises ArgusError (E401) for an unknown name.
 
     family: `gemm_nt`, or another of `argus.kernels.layouts` and `argus.kernels.batched`.
     """
@@ -151,10 +157,12 @@ def kernel(config: str, family: str = "gemm_nt") -> Kernel:
     return template.instance(known, config)
 
 
-def _known(config: str) -> str:
+def _known(config: str, target: str | None = None) -> str:
+    """The name of a schedule for a target, or of any. Raises ArgusError (E401) for any other."""
     found = configuration(config) or streamk.configuration(config)
-    if found is None or found.target.name != "sm_90a":
-        refuse(f"there is no schedule `{config}`", f"choose one of {', '.join(CONFIGS)}")
+    if found is None or target not in (None, found.target.name):
+        named = [name for name, each in gemm.configs.items() if each.target.name == (target or "sm_90a")]
+        refuse(f"there is no schedule `{config}`", f"choose one of {', '.join(named)}")
     return config
 
 
@@ -169,7 +177,8 @@ def clear_cache() -> None:
     """Drop the loaded kernels and the choices read from the tuning database."""
     _READY.clear()
     load_candidate.cache_clear()
-    candidates.cache_clear()
+    for chosen in (candidates, candidates_gfx942):
+        chosen.cache_clear()
     clear_tuning_cache()
 
 

@@ -94,15 +94,21 @@ class OperandPlan:
         return plan_operands(a, b, copy_a=loose[0], copy_b=loose[1]) if any(loose) else self
 
 
-def plan_operands(a: Tensor, b: Tensor, *, copy_a: bool = False, copy_b: bool = False) -> OperandPlan:
-    """The plan for a @ b, whose operands `check` has accepted. copy_a, copy_b: copy the operand in any case."""
+def plan_operands(
+    a: Tensor, b: Tensor, *, copy_a: bool = False, copy_b: bool = False, strided: bool = True
+) -> OperandPlan:
+    """The plan for a @ b, whose operands `check` has accepted. copy_a, copy_b: copy the operand in any case.
+
+    strided: whether kernels read rows with gaps between them, and columns; otherwise such operands are copied.
+    """
     leading = [each.shape[0] for each in (a, b) if len(each.shape) == _BATCH]
     shape = (*((max(leading) if 0 not in leading else 0,) if leading else ()), a.shape[-2], b.shape[-1])
     batched = _many(b) and not _first_suffices(b, a)
     flat = not batched and _many(a)
     shared = batched and not (_many(a) and not _first_suffices(a, b))
-    left = _operand(a, first=_first_suffices(a, b), copy=copy_a, flat=flat, may_transpose=not (flat or shared))
-    right = _operand(b.mT, first=_first_suffices(b, a), copy=copy_b)
+    turned = strided and not (flat or shared)
+    left = _operand(a, first=_first_suffices(a, b), copy=copy_a, flat=flat, may_transpose=turned, dense=not strided)
+    right = _operand(b.mT, first=_first_suffices(b, a), copy=copy_b, may_transpose=strided, dense=not strided)
     name = f"{'bmm' if batched else 'gemm'}_{'t' if left.transposed else 'n'}{'n' if right.transposed else 't'}"
     name += "_shared" if shared else ""
     kind = KINDS[str(a.dtype)]
@@ -122,9 +128,11 @@ def _first_suffices(tensor: Tensor, other: Tensor) -> bool:
     return tensor.shape[0] == 1 or (tensor.stride()[0] == 0 and _many(other) and other.stride()[0] != 0)
 
 
-def _operand(rows: Tensor, *, first: bool, copy: bool, flat: bool = False, may_transpose: bool = True) -> Operand:
+def _operand(
+    rows: Tensor, *, first: bool, copy: bool, flat: bool = False, may_transpose: bool = True, dense: bool = False
+) -> Operand:
     one = rows[0] if first else rows
-    mergeable = not flat or one.stride()[0] == one.shape[1] * one.stride()[1]
+    mergeable = one.is_contiguous() if dense else not flat or one.stride()[0] == one.shape[1] * one.stride()[1]
     readable = not copy and mergeable and _is_readable(one)
     transposed = not (copy or readable) and may_transpose and _is_readable(one.mT)
     return Operand(first, not (readable or transposed), flat, transposed)
@@ -154,7 +162,7 @@ def check(a: Tensor, b: Tensor, *, gradients: Callable[[], bool]) -> None:
     """
     for name, tensor in (("a", a), ("b", b)):
         if not hasattr(tensor, "data_ptr"):
-            refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass arrays on CUDA")
+            refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass arrays on a GPU")
         if str(tensor.dtype) not in KINDS:
             known = " or ".join(KINDS)
             refuse(f"`{name}` expects elements of type {known}, found {tensor.dtype}", "convert it: `.bfloat16()`")
@@ -162,7 +170,7 @@ def check(a: Tensor, b: Tensor, *, gradients: Callable[[], bool]) -> None:
             message = f"`{name}` expects 2 or 3 axes, found {len(tensor.shape)}"
             refuse(message, "flatten the leading axes: `.flatten(0, -3)`")
         if not tensor.is_cuda:
-            refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
+            refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
         if tensor.requires_grad and gradients():
             refuse(f"`{name}` requires a gradient, which this product lacks", "use `torch.no_grad()` or `.detach()`")
     if a.device != b.device:

@@ -1,4 +1,4 @@
-"""Converts CUDA arrays of other libraries to torch tensors and back, by DLPack.
+"""Converts arrays of other libraries on GPUs to torch tensors and back, by DLPack.
 
 Nothing is copied: both sides are views of the same memory, and each library orders its streams as the protocol demands.
 """
@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Protocol
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 
-_CUDA = {2: "CUDA", 13: "CUDA, managed"}
+_GPUS = {2: "CUDA", 10: "ROCm", 13: "CUDA, managed"}
 """DLPack device types [dlpack.h, DLDeviceType] whose memory a kernel can read."""
 _FOREIGN = (AttributeError, BufferError, RuntimeError, TypeError, ValueError, NotImplementedError)
 """Exceptions that libraries raise for arrays they cannot exchange."""
@@ -33,11 +33,12 @@ def is_foreign(value: object) -> bool:
 def to_torch(value: Any, name: str) -> Any:  # noqa: ANN401 reason: an array of any library
     """A torch tensor on the same memory. name: the operand's, for messages.
 
-    Raises ArgusError (E401) without torch, for devices other than CUDA, and for arrays that torch does not accept.
+    Raises ArgusError (E401) without torch, for devices other than CUDA's and ROCm's, and for arrays that torch does not
+    accept.
     """
     kind = int(value.__dlpack_device__()[0])
-    if kind not in _CUDA:
-        _refuse(f"`{name}` is on a device of type {kind} of DLPack, expected CUDA", "move it to a CUDA device")
+    if kind not in _GPUS:
+        _refuse(f"`{name}` is on a device of type {kind} of DLPack, expected CUDA or ROCm", "move it to a GPU")
     try:
         torch: Any = import_module("torch")
     except ImportError:

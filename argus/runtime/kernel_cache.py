@@ -1,4 +1,4 @@
-"""A disk cache of compiled code and verdicts for sm_90a kernels and programs.
+"""A disk cache of compiled code and verdicts for kernels and programs.
 
 Each kernel has a folder whose key digests everything that code and verdict depend on: the emitted text, the kernel with
 its claims, and the sources of Argus itself. Code compiled on one machine is valid on another with the same Argus; a
@@ -20,6 +20,7 @@ from argus.core.proof.outputs.launch_context import launch_contexts
 from argus.emit.build import build
 from argus.emit.build_program import build_program
 from argus.emit.cuda.text import cuda_text
+from argus.emit.hip.text import hip_texts
 from argus.emit.names import file_stem
 from argus.report.summary import assumptions, verdict_word
 from argus.runtime.proof_records import CachedVerdict, read_record, write_record
@@ -28,6 +29,8 @@ from argus.verifier.kernel import verify
 from argus.verifier.program import verify_program
 
 _NO_SOLVER = ("E601", "E602")
+_CODE = {"sm_90a": ".cubin", "gfx942": ".hsaco"}
+"""The suffix of files with code, by target."""
 
 
 UNVERIFIED = CachedVerdict("unverified")
@@ -41,7 +44,7 @@ def build_cached(kernel: Kernel, folder: Path | None = None) -> Path:
     """
     place, stem = _folder_of(kernel, folder)
     description = place / f"{stem}.json"
-    if not description.is_file() or not description.with_suffix(".cubin").is_file():
+    if not description.is_file() or not description.with_suffix(_CODE[kernel.target.name]).is_file():
         build(kernel, directory=place)
     return description
 
@@ -97,7 +100,7 @@ def verify_program_cached(program: Program, folder: Path | None = None) -> Cache
 def _folder_of(kernel: Kernel, folder: Path | None) -> tuple[Path, str]:
     """The kernel's cache folder, and the stem of its files."""
     stem = file_stem(kernel)
-    key = sha256("\0".join((sources_digest(), cuda_text(kernel).text, pretty(kernel))).encode()).hexdigest()[:20]
+    key = sha256("\0".join((sources_digest(), _texts(kernel), pretty(kernel))).encode()).hexdigest()[:20]
     return (default_folder() / "kernels" if folder is None else folder) / f"{stem}-{key}", stem
 
 
@@ -107,9 +110,14 @@ def _folder_of_program(program: Program, folder: Path | None) -> Path:
     parts = [sources_digest(), *workspaces]
     for each in launch_contexts(program):
         given = sorted((parameter.name, tensor.name) for parameter, tensor in each.arguments.items())
-        parts += [cuda_text(each.kernel).text, pretty(each.kernel), str(given)]
+        parts += [_texts(each.kernel), pretty(each.kernel), str(given)]
     key = sha256("\0".join(parts).encode()).hexdigest()[:20]
     return (default_folder() / "kernels" if folder is None else folder) / f"{program.name}-{key}"
+
+
+def _texts(kernel: Kernel) -> str:
+    """All that a build compiles."""
+    return "\0".join(hip_texts(kernel)) if kernel.target.name == "gfx942" else cuda_text(kernel).text
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel, Program
 from argus.runtime.cuda.driver import find_driver as find_cuda
-from argus.runtime.gpu.device import Device
+from argus.runtime.gpu.device import Device, architecture
 from argus.runtime.gpu.driver import GpuDriver
 from argus.runtime.gpu.launch import LoadedKernel, load
 from argus.runtime.hip.driver import find_driver as find_hip
@@ -51,10 +51,9 @@ def load_verified(
 
 def _driver(about: Any, target: str) -> GpuDriver:  # noqa: ANN401 reason: torch's properties of a device
     """The library that drives a device of torch's, which must run the target's code."""
-    amd = str(getattr(about, "gcnArchName", "")).partition(":")[0]  # torch for CUDA gives the GPU's name there
-    is_amd = amd.startswith("gfx")
-    used = find_hip() if is_amd else find_cuda()
-    Device(used, about.name, amd if is_amd else f"sm_{about.major}{about.minor}", "").check_runs(target)
+    found = architecture(about)
+    used = find_hip() if found.startswith("gfx") else find_cuda()
+    Device(used, about.name, found, "").check_runs(target)
     return used
 
 

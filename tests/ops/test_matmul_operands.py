@@ -45,10 +45,14 @@ def test_operands_that_are_not_two_matrices_are_refused(
     assert words in refused.value.diagnostic.message
 
 
-def test_an_unknown_schedule_is_refused() -> None:
-    with pytest.raises(ArgusError) as refused:
-        argus.matmul(GOOD, matrix(5, 2), config="fast")
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize("config", ["fast", "cdna3"])
+def test_an_unknown_schedule_or_one_of_another_target_is_refused(config: str) -> None:
+    with pytest.raises(ArgusError, match="there is no schedule") as refused:
+        argus.matmul(GOOD, matrix(5, 2), config=config)
     assert refused.value.diagnostic.code == "E401"
+    assert "cooperative" in refused.value.diagnostic.help
+    assert "cdna3" not in refused.value.diagnostic.help
 
 
 @pytest.mark.parametrize("kind", KINDS)

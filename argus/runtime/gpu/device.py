@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,15 @@ Bytes = npt.NDArray[np.uint8]
 ARCHITECTURES = {"sm_90a": "sm_90", "gfx942": "gfx942"}
 """The only instruction set that runs the code of a target."""
 _KINDS = {"sm_90a": "an H100 or H200", "gfx942": "an MI300X, MI300A or MI325X"}
+
+
+def architecture(about: Any) -> str:  # noqa: ANN401 reason: torch's properties of a device
+    """The instruction set of a device of torch's, as `GpuDriver.architecture_of` names it.
+
+    Where torch is built for AMD GPUs, `gcnArchName` begins with it; elsewhere it is absent or the GPU's name.
+    """
+    amd = str(getattr(about, "gcnArchName", "")).partition(":")[0]
+    return amd if amd.startswith("gfx") else f"sm_{about.major}{about.minor}"
 
 
 @frozen

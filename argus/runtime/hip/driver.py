@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import ClassVar, cast
 
 from attrs import frozen
@@ -18,6 +19,7 @@ from argus.runtime.hip.status_codes import meaning_of
 LIBRARY = "ARGUS_HIP_LIBRARY"
 """The environment variable that names another library to load."""
 _NAMES = ("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so", "/opt/rocm/lib/libamdhip64.so")
+_MAPS = Path("/proc/self/maps")
 _PORTABLE, _MAPPED = 1, 2
 _RELAXED = 2
 """`hipStreamCaptureModeRelaxed`."""
@@ -219,13 +221,25 @@ def _at(address: object) -> ctypes.c_void_p:
 
 @cache
 def _library(named: str) -> ctypes.CDLL | None:
-    """The library of that name, or of its usual names; None where it cannot be loaded."""
-    for name in (named,) if named else _NAMES:
+    """The library of that name, or that of this process, or of its usual names; None where it cannot be loaded."""
+    for name in (named,) if named else (*loaded_libraries(), *_NAMES):
         try:
             return ctypes.CDLL(name)
         except OSError:
             continue
     return None
+
+
+def loaded_libraries(maps: Path = _MAPS) -> tuple[str, ...]:
+    """The paths of HIP runtimes that this process has loaded, such as the one in torch's package: memory and streams of
+    one runtime are unknown to another. maps: the file in which Linux lists what is mapped.
+    """
+    try:
+        lines = maps.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return ()
+    paths = (line.split(maxsplit=5)[5] for line in lines if "/libamdhip64.so" in line)
+    return tuple(dict.fromkeys(paths))
 
 
 def find_driver() -> GpuDriver:

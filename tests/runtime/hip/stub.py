@@ -29,8 +29,8 @@ _LAUNCH = ctypes.CFUNCTYPE(
 
 
 def compile_stub(folder: Path) -> Path:
-    """The shared library `libamdhip64.so` in the folder."""
-    made = folder / "libamdhip64.so"
+    """The shared library in the folder, of a name by which no other test finds it."""
+    made = folder / "libhip_stand_in.so"
     command = [sys.executable, "-m", "ziglang", "cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror"]
     done = run_tool((*command, str(SOURCE), "-o", str(made)), folder, 120)
     assert done is not None, "the compiler did not finish"
@@ -88,7 +88,12 @@ class Stub:
             if isinstance(each, Tensor):
                 each.held[:] = done.tensors[each.name]
 
+    def at(self, address: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """The bytes from an address to the end of the allocation that it lies in; KeyError where there is none."""
+        size = int(self.library.stub_size(ctypes.c_void_p(address)))
+        if not size:
+            raise KeyError(hex(address))
+        return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
+
     def _tensor(self, name: str, address: int) -> Tensor:
-        size = self.library.stub_size(ctypes.c_void_p(address))
-        held = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
-        return Tensor(name, held, written=True)
+        return Tensor(name, self.at(address), written=True)

@@ -72,21 +72,43 @@ hipError_t hipSetDevice(int device) { BEGIN; current_device = device; return SUC
 hipError_t hipDeviceSynchronize(void) { BEGIN; return SUCCESS; }
 hipError_t hipRuntimeGetVersion(int *version) { BEGIN; *version = 70253211; return SUCCESS; }
 
-// Its size stands before each allocation.
-enum { BEFORE = 256 };
-uint64_t stub_size(const void *address) { return *(const uint64_t *)((const char *)address - BEFORE); }
+// All allocations, in a list.
+struct block { char *start; size_t size; struct block *next; };
+static struct block *blocks;
+
+// The bytes from an address to the end of its allocation; 0 where there is none.
+uint64_t stub_size(const void *address) {
+    for (struct block *each = blocks; each; each = each->next) {
+        ptrdiff_t offset = (const char *)address - each->start;
+        if (offset >= 0 && (size_t)offset < each->size) return each->size - (size_t)offset;
+    }
+    return 0;
+}
 static void *allocated(size_t size) {
-    char *block = aligned_alloc(256, BEFORE + (size + 255) / 256 * 256);
-    if (!block) return 0;
-    *(uint64_t *)block = size;
-    return block + BEFORE;
+    struct block *made = malloc(sizeof *made);
+    char *start = aligned_alloc(256, (size + 255) / 256 * 256);
+    if (!made || !start) return 0;
+    *made = (struct block){start, size, blocks};
+    blocks = made;
+    return start;
+}
+static hipError_t released(void *address) {
+    for (struct block **each = &blocks; *each; each = &(*each)->next) {
+        if ((*each)->start != address) continue;
+        struct block *found = *each;
+        *each = found->next;
+        free(found->start);
+        free(found);
+        return SUCCESS;
+    }
+    return INVALID_VALUE;
 }
 hipError_t hipMalloc(void **address, size_t size) {
     BEGIN;
     *address = allocated(size);
     return *address ? SUCCESS : OUT_OF_MEMORY;
 }
-hipError_t hipFree(void *address) { BEGIN; free((char *)address - BEFORE); return SUCCESS; }
+hipError_t hipFree(void *address) { BEGIN; return released(address); }
 hipError_t hipMemcpyHtoD(void *target, const void *source, size_t size) { BEGIN; memcpy(target, source, size); return SUCCESS; }
 hipError_t hipMemcpyDtoH(void *target, const void *source, size_t size) { BEGIN; memcpy(target, source, size); return SUCCESS; }
 hipError_t hipMemsetD8(void *target, unsigned char byte, size_t size) { BEGIN; memset(target, byte, size); return SUCCESS; }

@@ -15,7 +15,7 @@ from argus.runtime.gpu.device import Device
 from argus.runtime.gpu.find import find_gpu, open_gpu, visible_gpus
 from argus.runtime.gpu.launch import load
 from argus.runtime.gpu.timing import DUTY_CYCLED, Stopwatch, time_interleaved
-from argus.runtime.hip.driver import LIBRARY, find_driver
+from argus.runtime.hip.driver import LIBRARY, find_driver, loaded_libraries
 from argus.runtime.processes.request import Request, Result, Tensor, read_result
 from argus.runtime.processes.worker import run
 from tests.runtime.hip.stub import Stub
@@ -120,6 +120,15 @@ def test_the_gpu_is_found_by_the_library_that_the_environment_names(
     with pytest.raises(ArgusError) as refused:
         find_gpu(find_driver()).check_runs("gfx942")
     assert "(gfx950), the kernel is for gfx942" in refused.value.diagnostic.message
+
+
+def test_the_runtime_that_the_process_has_loaded_is_used(tmp_path: Path) -> None:
+    mapped = "7f00-7f01 r-xp 0000 08:01 42                   "
+    maps = tmp_path / "maps"
+    lines = ("/lib/libc.so.6", "/torch lib/libamdhip64.so", "/torch lib/libamdhip64.so", "/opt/libamdhip64.so.7", "")
+    maps.write_text("\n".join(mapped + each for each in lines), encoding="utf-8")
+    assert loaded_libraries(maps) == ("/torch lib/libamdhip64.so", "/opt/libamdhip64.so.7")
+    assert loaded_libraries(tmp_path / "absent") == ()
 
 
 def test_without_the_library_or_a_gpu_there_is_none(

@@ -1,0 +1,49 @@
+"""The table of kernels: for each operator, the targets that have kernels, and what chooses among them.
+
+A new operator, or an operator's kernels for another target, are one row more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from argus.ops.call_path import torch
+from argus.ops.choice import candidates, candidates_gfx942
+from argus.ops.element_types import no_kernel
+from argus.runtime.gpu.device import architecture
+
+
+@frozen
+class Kernels:
+    """The kernels of an operator on one target.
+
+    choose: names the configuration of a call, from what the operator's own module says; raises ArgusError (E414) for a
+    call that has no kernel. strided: whether kernels read operands with strides of their own, as tensor maps do;
+    otherwise operands are copied unless they are row-major.
+    """
+
+    choose: Callable[..., Any]
+    strided: bool = True
+
+
+KERNELS: Mapping[str, Mapping[str, Kernels]] = {
+    "matmul": {"sm_90a": Kernels(candidates), "gfx942": Kernels(candidates_gfx942, strided=False)},
+}
+"""By operator and target."""
+
+
+def target_of(tensor: Any) -> str:  # noqa: ANN401 reason: torch's
+    """The target of a tensor's device. That its GPU runs the target's code is checked ahead of the launch (E407)."""
+    about = torch().cuda.get_device_properties(tensor.device.index)
+    return "gfx942" if architecture(about).startswith("gfx") else "sm_90a"
+
+
+def kernels_for(operator: str, tensor: Any) -> Kernels:  # noqa: ANN401 reason: torch's
+    """The kernels of an operator for a tensor's device. Raises ArgusError (E414) where it has none."""
+    target, known = target_of(tensor), KERNELS[operator]
+    if target not in known:
+        raise no_kernel(operator, target, known=known)
+    return known[target]

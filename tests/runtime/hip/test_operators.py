@@ -1,0 +1,73 @@
+"""Operators on tensors of an AMD GPU: each finds its kernel, proves it, and executes its machine code on a stand-in."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+import argus
+from argus.core.diagnostic import ArgusError
+from tests.runtime.hip.rocm_torch import RocmTorch, Tensor
+
+
+def rounded(
+    product: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    return product.astype(bfloat16).astype(np.float32)
+
+
+def check_product(found: Tensor, a: Tensor, b: Tensor) -> None:
+    """Exactly: the operands are small whole numbers."""
+    np.testing.assert_array_equal(found.array.astype(np.float32), rounded(a.wide @ b.wide))
+
+
+def test_a_product_is_of_the_kernels_for_the_device(rocm: RocmTorch) -> None:
+    a, b = rocm.whole(40, 24), rocm.whole(20, 24, seed=1).mT
+    check_product(argus.matmul(a, b), a, b)
+    other = rocm.whole(40, 24, seed=2)
+    check_product(argus.matmul(other, b), other, b)  # by the launch that is ready
+    assert [name for name, _ in rocm.stub.launches] == ["gemm_cdna3_"] * 2
+    assert not rocm.stub.findings
+
+
+def test_other_layouts_are_copied(rocm: RocmTorch) -> None:
+    """Columns, rows with gaps, a batch of `a` as one matrix: the kernels for gfx942 read dense rows."""
+    a, b = rocm.whole(24, 8), rocm.whole(24, 16, seed=1)
+    check_product(argus.matmul(a.mT, b), a.mT, b)
+    wide = rocm.whole(8, 48)
+    gaps = Tensor(wide.array[:, :24], wide.dtype, placed=rocm.placed)
+    check_product(argus.matmul(gaps, b), gaps, b)
+    batch = rocm.whole(2, 8, 24, seed=2)
+    check_product(argus.matmul(batch, b), batch, b)
+    assert {name for name, _ in rocm.stub.launches} == {"gemm_cdna3_"}
+    assert not rocm.stub.findings
+
+
+def test_a_product_without_a_kernel_for_the_device_is_refused(rocm: RocmTorch) -> None:
+    a, b = rocm.whole(8, 16), rocm.whole(16, 8)
+    half = rocm.whole(16, 16, dtype="torch.float16")
+    calls = {
+        "matrices of f16 on gfx942": lambda: argus.matmul(half, half),
+        "of a batch of matrices `b`": lambda: argus.matmul(rocm.whole(2, 8, 16), rocm.whole(2, 16, 8)),
+        "K must be a multiple of 8": lambda: argus.matmul(rocm.whole(8, 12), rocm.whole(12, 8)),
+    }
+    for words, call in calls.items():
+        with pytest.raises(ArgusError, match=words) as refused:
+            call()
+        assert refused.value.diagnostic.code == "E414"
+    with pytest.raises(ArgusError, match="there is no schedule `cooperative`") as refused:
+        argus.matmul(a, b, config="cooperative")
+    assert refused.value.diagnostic.help == "choose one of cdna3, cdna3_pingpong"
+    assert not rocm.stub.launches
+
+
+def test_another_amd_gpu_is_refused(rocm: RocmTorch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", RocmTorch(rocm.stub, "gfx90a:sramecc+:xnack-").module())
+    a, b = rocm.whole(8, 16), rocm.whole(16, 8)
+    with pytest.raises(ArgusError, match=r"\(gfx90a\), the kernel is for gfx942") as refused:
+        argus.matmul(a, b)
+    assert refused.value.diagnostic.code == "E407"
+    assert not rocm.stub.launches

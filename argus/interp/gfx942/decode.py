@@ -29,6 +29,8 @@ from argus.interp.gfx942.table import rows_by_opcode
 from argus.interp.gfx942.unmodelled import not_modelled
 
 _LITERAL, _DPP, _SDWA = 255, 250, 249
+_LOW, _HIGH, _DWORD = 4, 5, 6
+"""Parts of a register that SDWA selects: its halves, or all of it."""
 
 
 def decode(code: bytes, at: int, address: int) -> Instruction:
@@ -164,9 +166,9 @@ def _smem(known: Row, word: int, second: int, address: int) -> Instruction:
 def _short_vector(
     known: Row, word: int, second: int, address: int, results: tuple[Operand, ...], codes: tuple[int, ...]
 ) -> Instruction:
-    """VOP1, VOP2 and VOPC: the first source may be a literal, or be followed by a word of DPP."""
+    """VOP1, VOP2 and VOPC: the first source may be a literal, or be followed by a word of DPP or SDWA."""
     if codes and codes[0] == _SDWA:
-        raise not_modelled(f"sub-dword addressing of `{known.name}`", word, second, address)
+        return _sub_dword(known, word, second, address, results, codes)
     named = [each for each in _explicit(known.sources) if each not in {"mask", "k"}]
     codes = codes[: len(named)]
     dpp, negate, absolute = None, 0, 0
@@ -183,6 +185,39 @@ def _short_vector(
     size = 8 if has_literal or dpp is not None or _LITERAL in codes else 4
     return Instruction(
         known, address, size, (*results, *masks), tuple(sources), dpp=dpp, negate=negate, absolute=absolute
+    )
+
+
+def _sub_dword(
+    known: Row, word: int, second: int, address: int, results: tuple[Operand, ...], codes: tuple[int, ...]
+) -> Instruction:
+    """SDWA [MI300 ISA, section "VOP_SDWA"]: sources are parts of registers. Modelled where the result has 32 bits, and
+    parts are the halves that 16-bit sources are.
+    """
+    named = [each for each in _explicit(known.sources) if each not in {"mask", "k"}]
+    parts = (second >> 16 & 7, second >> 24 & 7)[: len(named)]
+    plain = second >> 8 & 7 == _DWORD and second >> 13 & 7 == 0  # the whole register, neither clamped nor scaled
+    whole = plain and all(each.endswith("32") for each in _explicit(known.results))
+    extended = second >> 19 & 1 or second >> 27 & 1
+    halves = (_LOW, _HIGH, _DWORD)
+    known_parts = all(
+        part == _DWORD or (n.endswith("16") and part in halves) for part, n in zip(parts, named, strict=True)
+    )
+    if known.form == "VOPC" or len(named) != len(known.sources) or not whole or extended or not known_parts:
+        raise not_modelled(f"sub-dword addressing of `{known.name}`", word, second, address)
+    scalars_ = second >> 23 & 1, second >> 31
+    bare = (second & 0xFF, *(code - ACC for code in codes[1:]))
+    registers = [code if scalar else code + ACC for code, scalar in zip(bare, scalars_, strict=False)]
+    sources = tuple(_source(c, dwords(t), second) for c, t in zip(registers, named, strict=False))
+    return Instruction(
+        known,
+        address,
+        8,
+        results,
+        sources,
+        negate=second >> 20 & 1 | second >> 27 & 2,
+        absolute=second >> 21 & 1 | second >> 28 & 2,
+        select=sum(1 << number for number, part in enumerate(parts) if part == _HIGH),
     )
 
 

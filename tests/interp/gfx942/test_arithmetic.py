@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from argus.core.diagnostic import ArgusError
 from argus.interp.gfx942.instruction import VCC
 from argus.interp.gfx942.state import Wave
 from tests.interp.gfx942.executed import Instructions
@@ -68,6 +69,9 @@ OTHERS = [
     "v_mov_b32_dpp v4, v1 row_mirror row_mask:0xf bank_mask:0xf",
     "v_mov_b32_dpp v4, v1 row_bcast:15 row_mask:0xa bank_mask:0xf",
     "v_mov_b32_dpp v4, v1 wave_shr:1 row_mask:0xf bank_mask:0xf bound_ctrl:0",
+    "v_cvt_f32_f16_sdwa v4, v1 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1",
+    "v_cvt_f32_f16_sdwa v4, -|v1| dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_0",
+    "v_add_u32_sdwa v4, v1, s5 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD",
     "v_accvgpr_write_b32 a4, v1",
     "v_accvgpr_read_b32 v4, a4",
     "v_readfirstlane_b32 s5, v1",
@@ -280,6 +284,32 @@ def test_lanes_read_others_also_in_place_and_not_inactive_ones(code: Instruction
         read = held[1][source] if source is not None and there else 0
         wanted = (read + held[1][lane] if "v_add" in line else read) if written else held[target][lane]
         assert int(wave.v[target, 0, lane]) == wanted & M32, lane
+
+
+def test_halves_of_registers_are_sources(code: Instructions) -> None:
+    lines = [each for each in OTHERS if "_sdwa" in each]
+    (high, held), (low, _), (added, _) = (run(code, each) for each in lines)
+    for lane in range(LANES):
+        bits = held[1][lane]
+        assert same("f32_f16", int(high.v[4, 0, lane]), ONE["v_cvt_f32_f16_e32"](bits >> 16))
+        assert same("f32_f16", int(low.v[4, 0, lane]), ONE["v_cvt_f32_f16_e32"](bits & 0xFFFF | 0x8000))
+        assert int(added.v[4, 0, lane]) == bits + 777 & M32
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "v_add_f16_sdwa v4, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1 src1_sel:WORD_0",
+        "v_cvt_f32_f16_sdwa v4, v1 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:WORD_1",
+        "v_add_u32_sdwa v4, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE_1 src1_sel:DWORD",
+        "v_add_u32_sdwa v4, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_0 src1_sel:DWORD",
+        "v_cmp_eq_u32_sdwa vcc, v1, v2 src0_sel:DWORD src1_sel:DWORD",
+    ],
+)
+def test_other_parts_of_registers_are_not_modelled(line: str) -> None:
+    with pytest.raises(ArgusError, match="sub-dword addressing") as refused:
+        Instructions([line])
+    assert refused.value.diagnostic.code == "E502"
 
 
 def test_lanes_are_read_into_scalar_registers(code: Instructions) -> None:

@@ -54,6 +54,22 @@ _VALUES, _KEYS = BackwardKeys(of="values"), BackwardKeys(bm=32, of="keys")
 """For 256 elements a head, of which the gradients of keys and values do not fit the registers together."""
 
 
+_SHORT = 2048
+"""Keys up to which the tiles of one head follow each other."""
+
+
+def choose(keys: int, group: int, *, causal: bool, added: bool) -> str:
+    """The configuration for so many keys, of which each head serves a group of heads of queries.
+
+    added: whether the gradients of queries are added up in memory.
+    """
+    if not causal:
+        return "full_added" if added else "full"
+    if added:
+        return "causal_short_added" if group == 1 or keys <= _SHORT else "causal_added"
+    return "causal" if keys > _SHORT else "causal_short"
+
+
 def configs(width: int) -> Mapping[str, Backward]:
     """The configurations for heads of so many elements."""
     return {**CONFIGS, **ADDED} if width <= 128 else {name: _wide(each) for name, each in CONFIGS.items()}

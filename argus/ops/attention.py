@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache, partial
 from math import inf
 from typing import Literal, Protocol, Self, overload
@@ -11,15 +11,15 @@ from attrs import frozen
 
 from argus.core.dsl.kernel import Template
 from argus.kernels.attention import FAMILIES as KERNELS
-from argus.kernels.attention import choose
 from argus.kernels.windowed_attention import FAMILIES as WINDOWED_KERNELS
-from argus.kernels.windowed_attention import choose as choose_windowed
 from argus.language import bf16, f16
 from argus.ops.attention_fp8 import Descale, attention_fp8
+from argus.ops.attention_gradient import OPERATOR as GRADIENT
 from argus.ops.attention_gradient import Backward, Gradient, gradients, is_wanted, with_gradient
 from argus.ops.attention_options import E4M3, TYPES, Window, check_operand, ends, factors, refuse, seen
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
-from argus.ops.operands import Tensor
+from argus.ops.operands import Tensor, copy_aligned
+from argus.ops.targets import kernels_for
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
 
@@ -84,7 +84,7 @@ def attention(
     deterministic: bool | None = None,
     unproved: Unproved = "refuse",
 ) -> Heads | tuple[Heads, Heads]:
-    """softmax(scale * q @ k^T) @ v for each head, on an H100 or H200; sums in fp32, a result of the type of `q`.
+    """softmax(scale * q @ k^T) @ v for each head; sums in fp32, a result of the type of `q`.
 
     q: (B, H, S, D); k and v: (B, G, T, D), where G divides H: head h of q reads head h // (H // G) of k and v. All in
     bf16, or all in f16, or all in e4m3 (see descale); D of 64, 128 or 256. Any strides that are multiples of 8
@@ -108,11 +108,14 @@ def attention(
     e4m3, too, the result is bf16; strides are multiples of 16 elements, and v is copied unless it is row-major. It has
     neither gradient, window nor soft cap.
 
-    It runs on the current stream and may be captured in a CUDA graph, after a first call with the same scale.
+    It runs on the current stream and may be captured in a CUDA graph, after a first call with the same scale. It is for
+    an H100 or H200; on an MI300X for bf16 and f16, without window, soft cap and gradient, and causal only if S is at
+    most T; there operands that are not row-major are copied.
 
     Raises:
         ArgusError: E401 for operands that are not such tensors, E405 for sizes beyond those that the kernel's proof
-            assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E303 without a compiler.
+            assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E414 for operands that no
+            kernel for this GPU takes, E303 without a compiler.
     """
     pair = ends(window)
     key = _call_key(q, k, v, (causal, scale, pair, softcap, unproved), descale)
@@ -138,6 +141,7 @@ def attention(
     elif is_wanted(q, k, v):
         if not isinstance(mask, bool) or softcap is not None:
             refuse("a window and a soft cap have no gradient", "use `torch.no_grad()` or `.detach()`")
+        kernels_for(GRADIENT, q)  # ahead of the output, which is of no use without it
         forward = partial(attention, causal=mask, scale=scale, return_lse=True, unproved=unproved)
         number = partial(_factor, wanted.factors[0], q.device.index)
         how = Gradient(forward, partial(gradients, Backward(number, mask, unproved, deterministic)))
@@ -158,13 +162,17 @@ class _Wanted:
 
 @frozen
 class _Kernel:
-    """A kernel, and what it takes besides queries, keys and values. names: of its tensors."""
+    """A kernel, and what it takes besides queries, keys and values.
+
+    names: of its tensors. strided: whether operands may have strides of their own.
+    """
 
     template: Template
     config: str
     sizes: tuple[tuple[str, int], ...]
     factors: tuple[float, ...]
     names: tuple[str, ...]
+    strided: bool
 
 
 def _launched(q: Heads, k: Heads, v: Heads, wanted: _Wanted, key: tuple[object, ...]) -> tuple[Heads, Heads]:
@@ -176,7 +184,7 @@ def _launched(q: Heads, k: Heads, v: Heads, wanted: _Wanted, key: tuple[object, 
     numbers = tuple(_factor(each, q.device.index) for each in kernel.factors)
     sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys), *kernel.sizes)
     candidate = Candidate(kernel.template.name, kernel.config, partial(_traced, kernel.template, kernel.config))
-    plan = Plan(results, sizes, (candidate,), partial(_named, kernel.names), ("Q", "K", "V"))
+    plan = Plan(results, sizes, (candidate,), partial(_named, kernel), ("Q", "K", "V") if kernel.strided else ())
     found, product = launch(plan, (q, k, v, *numbers), wanted.unproved)
     if key and product is not None:
         store(_READY, key, (product, numbers))
@@ -187,20 +195,23 @@ def _kernel(q: Heads, k: Heads, wanted: _Wanted) -> _Kernel:
     """The kernel for the operands: of a window only where one is wanted, or a soft cap."""
     (batch, heads, rows, width), keys, mask = q.shape, k.shape[2], wanted.mask
     if isinstance(mask, bool) and len(wanted.factors) == 1:
-        config = choose(width, rows, keys, batch * heads, causal=mask)
-        return _Kernel(FAMILIES[str(q.dtype)][width], config, (), wanted.factors, _NAMES)
+        kernels = kernels_for("attention", q)
+        config = kernels.choose(width, rows, keys, batch * heads, causal=mask)
+        return _Kernel(FAMILIES[str(q.dtype)][width], config, (), wanted.factors, _NAMES, kernels.strided)
+    kernels = kernels_for("attention with a window or a soft cap", q)
     left, right = (keys, 0 if mask else rows) if isinstance(mask, bool) else mask
-    config = choose_windowed(width, wide=left >= keys and right < rows, capped=len(wanted.factors) > 1)
+    config = kernels.choose(width, wide=left >= keys and right < rows, capped=len(wanted.factors) > 1)
     both = (*wanted.factors, 1.0)[:2]  # a kernel without a cap takes a second factor that it does not read
-    return _Kernel(WINDOWED[str(q.dtype)][width], config, (("left", left), ("right", right)), both, _WINDOWED_NAMES)
+    ends_of = (("left", left), ("right", right))
+    return _Kernel(WINDOWED[str(q.dtype)][width], config, ends_of, both, _WINDOWED_NAMES, kernels.strided)
 
 
 def _traced(template: Template, config: str) -> Traced:
     return template.trace(config), template.function.__module__
 
 
-def _named(names: Sequence[str], *tensors: Heads) -> Mapping[str, Heads]:
-    return dict(zip(names, tensors, strict=True))
+def _named(kernel: _Kernel, *tensors: Heads) -> Mapping[str, Heads]:
+    return dict(zip(kernel.names, tensors if kernel.strided else map(copy_aligned, tensors), strict=True))
 
 
 @cache

@@ -7,11 +7,12 @@ from functools import cache, partial
 from math import log, sqrt
 from typing import Literal, Protocol, Self, overload
 
-from argus.kernels.decode import FAMILIES, HEADS, PAGES, ROWS, WIDTHS, choose
+from argus.kernels.decode import FAMILIES, HEADS, PAGES, ROWS, WIDTHS
 from argus.kernels.schedules.attention import LEAST_SCALE
 from argus.language import ProgramTemplate
 from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
 from argus.ops.operands import Tensor
+from argus.ops.targets import kernels_for
 from argus.runtime.launch_gate import Unproved
 
 _CHUNK = 8
@@ -82,7 +83,8 @@ def attention_decode(
 
     Raises:
         ArgusError: E401 for operands that are not such tensors, E405 for sizes beyond those that the kernel's proof
-            assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E303 without a compiler.
+            assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E414 for another
+            GPU, E303 without a compiler.
     """
     operands = {"q": q, "k_pages": k_pages, "v_pages": v_pages, "page_table": page_table, "lengths": lengths}
     _check(operands)
@@ -97,7 +99,7 @@ def _launched(of: Mapping[str, Pages], factor: Pages, unproved: Unproved) -> tup
     q, k, v, table, lengths = of.values()
     (batch, heads, tokens, width), (pool, size, groups, _), pages = q.shape, k.shape, table.shape[1]
     inner = (batch, groups, heads // groups, tokens)
-    config = choose(size, pages * size, batch * groups, inner[2], tokens)
+    config = kernels_for("attention_decode", q).choose(size, pages * size, batch * groups, inner[2], tokens)
     results = (((*inner, width), q.dtype), (inner, torch().float32))
     extents = {"B": batch, "G": groups, "R": inner[2], "S": tokens, "P": pool, "C": size, "N": pages}
     template = FAMILIES[str(q.dtype)][width]
@@ -163,7 +165,7 @@ def _check_one(name: str, tensor: Pages, beside: Pages) -> None:
     if str(tensor.dtype) not in expected:
         _refuse(f"`{name}` expects {' or '.join(expected)}, found {tensor.dtype}", "convert it: `.to(...)`")
     if not tensor.is_cuda or tensor.device != beside.device:
-        _refuse(f"`{name}` is on {tensor.device}, `q` on {beside.device}", "move all to one CUDA device: `.cuda()`")
+        _refuse(f"`{name}` is on {tensor.device}, `q` on {beside.device}", "move all to one GPU: `.cuda()`")
     if tensor.requires_grad and torch().is_grad_enabled():
         _refuse(f"`{name}` requires a gradient, which this kernel lacks", "use `torch.no_grad()` or `.detach()`")
     if len(tensor.shape) != _AXES[name]:

@@ -9,9 +9,10 @@ from operator import is_not
 from typing import Any
 
 from argus.core.dsl.programs import ProgramTemplate
-from argus.kernels.attention_fp8 import FAMILIES, choose
+from argus.kernels.attention_fp8 import FAMILIES
 from argus.ops.attention_options import refuse
 from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
+from argus.ops.targets import kernels_for
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product
 
@@ -37,12 +38,13 @@ def attention_fp8(
         refuse("8-bit operands have no gradient", "use `torch.no_grad()` or `.detach()`")
     if width not in FAMILIES:
         refuse(f"heads of {width} elements, expected {' or '.join(map(str, FAMILIES))}", "pad the heads with zeros")
+    kernels = kernels_for("attention of 8-bit operands", q)
     factors = _factors(q, ((batch, heads), (batch, groups), (batch, groups)), descale)
     bf16, f32 = torch().bfloat16, torch().float32
     results = (((batch, heads, rows, width), bf16), ((batch, heads, rows), f32))
     if 0 in (batch, heads, rows, keys):
         return (q.new_full(results[0][0], 0.0, dtype=bf16), q.new_full(results[1][0], -inf, dtype=f32)), None
-    config = choose(width, rows, keys, batch * heads, causal=causal)
+    config = kernels.choose(width, rows, keys, batch * heads, causal=causal)
     sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
     family = FAMILIES[width]
     candidate = Candidate(f"{family.name}_{width}", config, partial(_traced, family, config))

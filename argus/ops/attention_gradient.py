@@ -12,6 +12,7 @@ from argus.core.dsl.programs import ProgramTemplate
 from argus.kernels.attention_backward import FAMILIES as PROGRAMS
 from argus.language import bf16, f16
 from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
+from argus.ops.targets import kernels_for
 from argus.runtime.launch_gate import Unproved
 from argus.solvers.base import Solver
 from argus.solvers.choice import resolve, use_solver
@@ -21,8 +22,8 @@ FAMILIES: Mapping[str, Mapping[int, ProgramTemplate]] = {
     "torch.float16": PROGRAMS[f16],
 }
 """The programs by type and head dimension."""
-_SHORT = 2048
-"""Keys up to which the tiles of one head follow each other."""
+OPERATOR = "the gradient of attention"
+"""Its row in the table of kernels."""
 _FEW = 1024
 """Keys below which adding up in memory takes longer than two more products."""
 _ADDED = 128
@@ -101,26 +102,19 @@ def gradients(how: Backward, tensors: Sequence[Any]) -> tuple[Any, Any, Any]:
     """
     q, k, v, out, given, lse = tensors
     (batch, heads, rows, width), (_, groups, keys, _) = q.shape, k.shape
+    kernels = kernels_for(OPERATOR, q)
     results = tuple((tuple(each.shape), each.dtype) for each in (q, k, v))
     if 0 in (batch, heads, rows, keys):
         found = (q.new_full(shape, 0.0) for shape, _ in results)
         return next(found), next(found), next(found)
-    program, config = FAMILIES[str(q.dtype)][width], _config(how, width, keys, heads // groups)
+    program, group = FAMILIES[str(q.dtype)][width], heads // groups
+    added = width <= _ADDED and not _in_fixed_order(how, width, keys, group)
+    config = kernels.choose(keys, group, causal=how.causal, added=added)
     sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys))
     candidate = Candidate(f"{program.name}_{width}_{q.dtype}", config, partial(_traced, program, config))
     plan = Plan(results, sizes, (candidate,), _named, ("Q", "K", "V"))
     found, _ = launch(plan, (q, k, v, out, dense_rows(given), lse, how.scale()), how.unproved)
     return found
-
-
-def _config(how: Backward, width: int, keys: int, group: int) -> str:
-    """The configuration for so many keys, of which each head serves a group of heads of queries."""
-    added = width <= _ADDED and not _in_fixed_order(how, width, keys, group)
-    if not how.causal:
-        return "full_added" if added else "full"
-    if added:
-        return "causal_short_added" if group == 1 or keys <= _SHORT else "causal_added"
-    return "causal" if keys > _SHORT else "causal_short"
 
 
 def _in_fixed_order(how: Backward, width: int, keys: int, group: int) -> bool:

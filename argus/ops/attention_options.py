@@ -75,7 +75,7 @@ def check_operand(name: str, tensor: Tensor, beside: Tensor, axes: Sequence[str]
     if tensor.dtype != beside.dtype:
         refuse(f"`q` is {beside.dtype} and `{name}` {tensor.dtype}", "convert one to the type of the other")
     if not tensor.is_cuda:
-        refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
+        refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
     if tensor.device != beside.device:
         refuse(f"`q` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
     if len(tensor.shape) != len(axes):

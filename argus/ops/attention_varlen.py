@@ -12,9 +12,11 @@ from argus.kernels.packed_attention import FAMILIES as KERNELS
 from argus.language import bf16, f16
 from argus.ops.attention_gradient import Gradient, is_wanted, with_gradient
 from argus.ops.attention_options import check_operand, factors, refuse
+from argus.ops.attention_varlen_gradient import OPERATOR as GRADIENT
 from argus.ops.attention_varlen_gradient import PackedBackward
 from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
 from argus.ops.operands import Tensor
+from argus.ops.targets import kernels_for
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved
 
@@ -103,12 +105,14 @@ def attention_varlen(
 
     Raises:
         ArgusError: E401 for operands that are not such tensors, E402 for wrong offsets, E405 for sizes beyond those
-            that the kernel's proof assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E303
-            without a compiler.
+            that the kernel's proof assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E414
+            for a GPU without kernels for it, E303 without a compiler.
     """
     _check(q, k, v, (cu_seqlens_q, cu_seqlens_k), (max_seqlen_q, max_seqlen_k))
+    kernels = kernels_for("attention_varlen", q)
     (factor,) = factors(scale, None, q.shape[2])
     if is_wanted(q, k, v):
+        kernels_for(GRADIENT, q)
         options: dict[str, Any] = {"causal": causal, "scale": scale, "promises": promises, "unproved": unproved}
         again: Any = partial(attention_varlen, max_seqlen_q=max_seqlen_q, return_lse=True, **options)
         same = cu_seqlens_k is cu_seqlens_q
@@ -122,7 +126,7 @@ def attention_varlen(
     if 0 in (rows, heads, keys):
         out, lse = q.new_full(results[0][0], 0.0), q.new_full(results[1][0], -inf, dtype=results[1][1])
         return (out, lse) if return_lse else out
-    template, config = FAMILIES[str(q.dtype)][width], "causal" if causal else "full"
+    template, config = FAMILIES[str(q.dtype)][width], kernels.choose(causal=causal)
     sizes = {"H": heads, "S": rows, "G": groups, "T": keys, "N": count, "sequences": count - 1, "longest": max_seqlen_q}
     candidate = Candidate(template.name, config, partial(_traced, template, config))
     plan = Plan(results, tuple(sizes.items()), (candidate,), _named, ("Q", "K", "V"), promises)
@@ -184,7 +188,7 @@ def _check_offsets(name: str, tensor: Rows, beside: Rows) -> None:
     if str(tensor.dtype) != "torch.int32":
         refuse(f"`{name}` expects torch.int32, found {tensor.dtype}", "convert it: `.int()`")
     if not tensor.is_cuda or tensor.device != beside.device:
-        refuse(f"`{name}` is on {tensor.device}, `q` on {beside.device}", "move all to one CUDA device: `.cuda()`")
+        refuse(f"`{name}` is on {tensor.device}, `q` on {beside.device}", "move all to one GPU: `.cuda()`")
     if len(tensor.shape) != 1 or tensor.shape[0] < 2 or not tensor.is_contiguous() or tensor.data_ptr() % 16:
         refuse(
             f"`{name}` has shape {tuple(tensor.shape)}, expected one axis of at least 2, contiguous and aligned",

@@ -14,11 +14,14 @@ from argus.kernels.packed_attention_backward import ROWS_CONFIGS, PackedGradient
 from argus.language import bf16, f16
 from argus.ops.attention_gradient import dense_rows
 from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
+from argus.ops.targets import kernels_for
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved
 
 FAMILIES: Mapping[str, Mapping[int, PackedGradients]] = {"torch.bfloat16": KERNELS[bf16], "torch.float16": KERNELS[f16]}
 """The kernels by torch's name of the type and head dimension."""
+OPERATOR = "the gradient of attention_varlen"
+"""Its row in the table of kernels."""
 _OPERANDS = ("Q", "K", "V", "dO", "L", "Delta", "scale", "starts_q", "starts_k")
 _ROWS = ROWS_CONFIGS["packed"].rows
 
@@ -48,7 +51,7 @@ class PackedBackward:
         if 0 in (rows, heads, keys):
             zeros = (each.new_full(tuple(each.shape), 0.0) for each in (q, k, v))
             return next(zeros), next(zeros), next(zeros)
-        kernels, config = FAMILIES[str(q.dtype)][width], "causal" if self.causal else "full"
+        kernels, config = FAMILIES[str(q.dtype)][width], kernels_for(OPERATOR, q).choose(causal=self.causal)
         given, padded = dense_rows(given), -(-rows // _ROWS) * _ROWS
         sizes = {"H": heads, "S": rows, "R": padded}
         numbers = (((heads, padded), torch().float32),) * 2

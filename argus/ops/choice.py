@@ -20,7 +20,7 @@ from argus.kernels.gemm import CONFIGS, Config, configuration
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.ragged import Ragged
 from argus.kernels.schedules.skinny import Skinny
-from argus.ops.element_types import element_name, no_family, no_kernel, no_schedule
+from argus.ops.element_types import element_name, no_family, no_schedule
 from argus.runtime.tuning_db import Key, best_config
 
 Selector = Callable[[int, int, int], str]
@@ -67,25 +67,13 @@ def candidates(
         return (select_batched(batch[0], m, n, k, a_transposed=a_transposed, b_transposed=b_transposed),)
     if a_transposed or b_transposed:
         return (select_transposed(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed),)
-    known = stored_or_modelled(m, n, k, _type_of(family), device)
+    known = stored_or_modelled(m, n, k, family_type(family), device)
     parts = select_stream_k(m, n, k) if family == "gemm_nt" and len(known) == 1 else None
     return known if parts is None else (parts, *known)
 
 
-@lru_cache(maxsize=4096)
-def candidates_gfx942(
-    family: str, sizes: tuple[int, ...], *, a_transposed: bool, b_transposed: bool, device: str
-) -> tuple[str, ...]:
-    """The same on gfx942, whose kernels multiply one pair of row-major matrices, a and the transpose of b."""
-    *batch, m, n, k = sizes
-    if batch:
-        raise no_kernel("matmul", "gfx942", "of a batch of matrices `b`")
-    if a_transposed or b_transposed:
-        raise no_kernel("matmul", "gfx942", "of column-major operands")
-    return stored_or_modelled(m, n, k, _type_of(family), device, "gfx942")
-
-
-def _type_of(family: str) -> str:
+def family_type(family: str) -> str:
+    """The element type of a family's operands."""
     return "f16" if family.endswith("f16") else "bf16"
 
 
@@ -148,6 +136,16 @@ def select_fp8(m: int, n: int, k: int) -> str:
 def select_fused(m: int, n: int, k: int) -> str:
     """For `argus.kernels.fused`: products of these extents."""
     return cheapest(fused.CONFIGS, m, n, k)
+
+
+def select_scaled(m: int, n: int, k: int, *, blocks: bool) -> str:
+    """For `argus.scaled_matmul`. blocks: whether each block has a scale, instead of each matrix."""
+    return (select_fp8_blocks if blocks else select_fp8)(m, n, k)
+
+
+def select_by_mask(*, causal: bool) -> str:
+    """For `argus.kernels.packed_attention` and its gradients, which have a configuration for each mask."""
+    return "causal" if causal else "full"
 
 
 _LARGE = 1.7

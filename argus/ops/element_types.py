@@ -32,7 +32,7 @@ def no_kernel(operator: str, target: str, of: str = "", known: Iterable[str] = (
 
     known: the targets for which it has.
     """
-    message = f"`{operator}` has no proved kernel for {target}{of and f' {of}'}"
+    message = f"there is no proved kernel for {target} of {operator}{of and f' {of}'}"
     others = f"run it on a GPU of {' or '.join(known)}" if known else "convert the operands"
     return ArgusError(Diagnostic("E414", "error", message, help=f"{others}, or write a kernel"))
 

@@ -10,8 +10,9 @@ from argus.core.ir import Kernel
 from argus.kernels import batched, layouts, streamk
 from argus.kernels.gemm import configuration, gemm
 from argus.language import Template
+from argus.ops import choice_gfx942
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
-from argus.ops.choice import candidates, candidates_gfx942, stored_or_modelled
+from argus.ops.choice import candidates, stored_or_modelled
 from argus.ops.operands import OperandPlan, Tensor, check, plan_operands, refuse
 from argus.ops.targets import Kernels, kernels_for, target_of
 from argus.runtime.dlpack import Exchangeable, from_torch, is_foreign, to_torch
@@ -177,7 +178,7 @@ def clear_cache() -> None:
     """Drop the loaded kernels and the choices read from the tuning database."""
     _READY.clear()
     load_candidate.cache_clear()
-    for chosen in (candidates, candidates_gfx942):
+    for chosen in (candidates, choice_gfx942.candidates):
         chosen.cache_clear()
     clear_tuning_cache()
 

@@ -11,9 +11,10 @@ from typing import Any, Protocol, Self
 from attrs import frozen
 
 from argus.core.dsl.kernel import Template
-from argus.kernels.rows.configs import Reads, choose
+from argus.kernels.rows.configs import Reads
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
 from argus.ops.operands import Tensor, copy_aligned
+from argus.ops.targets import kernels_for
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, Result, store
 
@@ -102,7 +103,8 @@ def launched(of: Operator, given: tuple[Any, ...], unproved: Unproved, groups: G
     dtype = torch().float32 if of.single else x.dtype
     shapes = [x.shape if place == "rows" else x.shape[:-1] for place in of.results.values()]
     results: list[Result] = [(tuple(shape), dtype) for shape in shapes]
-    template, config = of.template(kind), _configuration(of, kind, matrix)
+    kernels = kernels_for("operators along rows", x)
+    template, config = of.template(kind), kernels.choose(kind, matrix.length, matrix.whole, of.reads, matrix.rows)
     candidate = Candidate(template.name, config, partial(_traced, template, config))
     sizes = (("R", matrix.rows), ("N", matrix.length), *matrix.sizes)
     plan = Plan(results, sizes, (candidate,), partial(_named, of, matrix))
@@ -110,10 +112,6 @@ def launched(of: Operator, given: tuple[Any, ...], unproved: Unproved, groups: G
     if key and product is not None:
         store(_READY, key, product)
     return _in_order(of, found)
-
-
-def _configuration(of: Operator, kind: str, matrix: Matrix) -> str:
-    return choose(kind, matrix.length, matrix.whole, of.reads, matrix.rows)
 
 
 def _in_order(of: Operator, found: Any) -> Any:  # noqa: ANN401 reason: one or two results
@@ -186,7 +184,7 @@ def _check_one(of: Operator, name: str, tensor: Any, beside: Any) -> None:  # no
         known = ", ".join(TYPES)
         refuse(f"`x` expects elements of type {known}, found {tensor.dtype}", "convert it: `.bfloat16()`")
     if not tensor.is_cuda:
-        refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
+        refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
     if tensor.device != beside.device:
         refuse(f"`x` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
     if tensor.requires_grad and torch().is_grad_enabled():
@@ -198,7 +196,7 @@ def on_device(name: str, x: Any) -> int:  # noqa: ANN401 reason: a user's
     if not hasattr(x, "data_ptr"):
         refuser(name)(f"`x` is not a torch tensor, found {type(x).__name__}", "pass `torch.Tensor`s")
     if not x.is_cuda:
-        refuser(name)(f"`x` is on {x.device}, expected a CUDA device", "move it: `.cuda()`")
+        refuser(name)(f"`x` is on {x.device}, expected a GPU", "move it: `.cuda()`")
     return x.device.index
 
 

@@ -34,11 +34,12 @@ _CROSS_ENTROPY = Operator(
 
 
 def softmax(x: T, *, unproved: Unproved = "refuse") -> T:
-    """exp(x) / sum of exp(x) along the last axis, on an H100 or H200; sums in fp32, a result of the type of `x`.
+    """exp(x) / sum of exp(x) along the last axis; sums in fp32, a result of the type of `x`.
 
     x: of any shape, in bf16, f16 or f32; copied first unless it is row-major and 16 divides its address. No gradients.
-    It runs on the current stream and may be captured in a CUDA graph. The kernel for a length of rows is built and
-    verified on first use. unproved: "allow" also runs a kernel that is neither proved nor refuted.
+    It is for an H100, H200 or MI300X, runs on the current stream and may be captured in a CUDA graph. The kernel for a
+    length of rows is built and verified on first use. unproved: "allow" also runs a kernel that is neither proved nor
+    refuted.
 
     Raises:
         ArgusError: E401 for operands that are not such tensors, E405 for sizes beyond those that the kernel's proof

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Protocol, Self
 
@@ -12,7 +12,7 @@ from argus.core.dsl.kernel import Template
 from argus.kernels import fp8, fp8_blocks
 from argus.kernels.fp8_blocks import BLOCK
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
-from argus.ops.choice import select_fp8, select_fp8_blocks
+from argus.ops.targets import kernels_for
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
 
@@ -50,13 +50,10 @@ Sizes = tuple[tuple[str, int], ...]
 
 @frozen
 class Family:
-    """A kernel family. select: the configuration expected to be fastest for M, N and K. blocks: whether each block has
-    a scale, instead of each matrix.
-    """
+    """A kernel family. blocks: whether each block has a scale, instead of each matrix."""
 
     template: Template
     configs: Mapping[str, object]
-    select: Callable[[int, int, int], str]
     blocks: bool
 
     def traced(self, config: str) -> Traced:
@@ -72,8 +69,8 @@ class Family:
         return (a, b.mT, of_a.mT, of_b.mT) if self.blocks else (a, b.mT, of_a.reshape(1), of_b.reshape(1))
 
 
-WHOLE = Family(fp8.gemm_fp8, fp8.CONFIGS, select_fp8, blocks=False)
-BLOCKS = Family(fp8_blocks.gemm_fp8_blocks, fp8_blocks.CONFIGS, select_fp8_blocks, blocks=True)
+WHOLE = Family(fp8.gemm_fp8, fp8.CONFIGS, blocks=False)
+BLOCKS = Family(fp8_blocks.gemm_fp8_blocks, fp8_blocks.CONFIGS, blocks=True)
 
 
 def scaled_matmul(
@@ -96,7 +93,8 @@ def scaled_matmul(
 
     Raises:
         ArgusError: E401 for operands that are not such matrices and scales, E405 if a schedule does not support the
-            shape, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E303 without a compiler.
+            shape, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E414 for a GPU
+            without kernels for them, E303 without a compiler.
     """
     tensors = a, b, scale_a, scale_b
     key = _call_key(tensors, config, unproved)
@@ -134,7 +132,7 @@ def clear_cache() -> None:
 def _choose(tensors: Four, config: str | None) -> tuple[Family, str]:
     """The family and the name of a schedule.
 
-    Raises ArgusError (E401) unless the operands are two e4m3 matrices with their scales, on one GPU.
+    Raises ArgusError: E401 unless the operands are two e4m3 matrices with their scales, on one GPU; E414.
     """
     a, b, of_a, of_b = tensors
     for name, tensor, dtype in (("a", a, 0), ("b", b, 0), ("scale_a", of_a, 1), ("scale_b", of_b, 1)):
@@ -149,7 +147,8 @@ def _choose(tensors: Four, config: str | None) -> tuple[Family, str]:
         _refuse(message, "pass a (M, K) and b (K, N)")
     m, k, n = *a.shape, b.shape[1]
     family = _family(of_a, of_b, (m, n, k))
-    chosen = family.select(m, n, k) if config is None else config
+    kernels = kernels_for("scaled_matmul", a)
+    chosen = kernels.choose(m, n, k, blocks=family.blocks) if config is None else config
     if chosen not in family.configs:
         _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(family.configs)}")
     return family, chosen
@@ -161,7 +160,7 @@ def _check(name: str, tensor: Scaled, dtype: str, beside: Scaled) -> None:
     if str(tensor.dtype) != dtype:
         _refuse(f"`{name}` expects elements of type {dtype}, found {tensor.dtype}", f"convert it: `.to({dtype})`")
     if not tensor.is_cuda:
-        _refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
+        _refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
     if tensor.requires_grad and torch().is_grad_enabled():
         _refuse(f"`{name}` requires a gradient, which this product lacks", "use `torch.no_grad()` or `.detach()`")
     if tensor.device != beside.device:

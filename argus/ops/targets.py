@@ -10,8 +10,10 @@ from typing import Any
 
 from attrs import frozen
 
+from argus.kernels import attention, attention_backward, attention_fp8, decode, windowed_attention
+from argus.kernels.rows import configs, configs_cdna3
+from argus.ops import choice, choice_gfx942
 from argus.ops.call_path import torch
-from argus.ops.choice import candidates, candidates_gfx942
 from argus.ops.element_types import no_kernel
 from argus.runtime.gpu.device import architecture
 
@@ -30,7 +32,16 @@ class Kernels:
 
 
 KERNELS: Mapping[str, Mapping[str, Kernels]] = {
-    "matmul": {"sm_90a": Kernels(candidates), "gfx942": Kernels(candidates_gfx942, strided=False)},
+    "matmul": {"sm_90a": Kernels(choice.candidates), "gfx942": Kernels(choice_gfx942.candidates, strided=False)},
+    "scaled_matmul": {"sm_90a": Kernels(choice.select_scaled)},
+    "attention": {"sm_90a": Kernels(attention.choose), "gfx942": Kernels(choice_gfx942.attention, strided=False)},
+    "attention with a window or a soft cap": {"sm_90a": Kernels(windowed_attention.choose)},
+    "attention of 8-bit operands": {"sm_90a": Kernels(attention_fp8.choose)},
+    "the gradient of attention": {"sm_90a": Kernels(attention_backward.choose)},
+    "attention_decode": {"sm_90a": Kernels(decode.choose)},
+    "attention_varlen": {"sm_90a": Kernels(choice.select_by_mask)},
+    "the gradient of attention_varlen": {"sm_90a": Kernels(choice.select_by_mask)},
+    "operators along rows": {"sm_90a": Kernels(configs.choose), "gfx942": Kernels(configs_cdna3.choose)},
 }
 """By operator and target."""
 

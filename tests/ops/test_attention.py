@@ -18,7 +18,7 @@ from argus.core.diagnostic import ArgusError
 from argus.kernels.attention import CONFIGS, choose
 from argus.kernels.schedules.attention_hopper import AttentionHopper, balance
 from argus.ops.call_path import Plan
-from tests.ops.fake_torch import Card, Matrix
+from tests.ops.fake_torch import Card, Matrix, gpu
 
 module = import_module("argus.ops.attention")
 attention: Any = argus.attention
@@ -50,7 +50,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Plan, tuple[An
         assert (dtype, device) == (np.float32, "cuda:0")
         return Heads(np.full(shape, value), "torch.float32")
 
-    cuda = SimpleNamespace(is_current_stream_capturing=lambda: False)
+    cuda = SimpleNamespace(is_current_stream_capturing=lambda: False, get_device_properties=gpu(9))
     fake = SimpleNamespace(cuda=cuda, is_grad_enabled=lambda: True, float32=np.float32, full=full)
     monkeypatch.setitem(sys.modules, "torch", fake)
     monkeypatch.setattr(module, "launch", launch)

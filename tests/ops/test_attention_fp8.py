@@ -16,6 +16,7 @@ from attrs import evolve
 import argus
 from argus.core.diagnostic import ArgusError
 from argus.ops.call_path import Plan
+from tests.ops.fake_torch import gpu
 from tests.ops.test_attention import Heads, heads
 
 module = import_module("argus.ops.attention")
@@ -38,7 +39,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Launched]:
         assert (dtype, device) == ("torch.float32", "cuda:0")
         return Heads(np.full(shape, value), "torch.float32")
 
-    cuda = SimpleNamespace(is_current_stream_capturing=lambda: False)
+    cuda = SimpleNamespace(is_current_stream_capturing=lambda: False, get_device_properties=gpu(9))
     types = {"float32": "torch.float32", "bfloat16": "torch.bfloat16"}
     monkeypatch.setitem(
         sys.modules, "torch", SimpleNamespace(cuda=cuda, is_grad_enabled=lambda: True, full=full, **types)

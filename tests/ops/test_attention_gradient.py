@@ -19,7 +19,7 @@ from argus.core import algebra
 from argus.core.diagnostic import ArgusError
 from argus.ops.call_path import Plan
 from argus.solvers.choice import resolve
-from tests.ops.fake_torch import Matrix
+from tests.ops.fake_torch import Matrix, gpu
 from tests.ops.test_attention import Heads, heads
 
 module = import_module("argus.ops.attention")
@@ -77,7 +77,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Launched]:
 
     once = SimpleNamespace(once_differentiable=lambda backward: backward)  # pyright: ignore[reportUnknownLambdaType]  # any
     fake = SimpleNamespace(
-        cuda=SimpleNamespace(is_current_stream_capturing=lambda: False),
+        cuda=SimpleNamespace(is_current_stream_capturing=lambda: False, get_device_properties=gpu(9)),
         autograd=SimpleNamespace(Function=Function, function=once),
         is_grad_enabled=lambda: True,
         are_deterministic_algorithms_enabled=lambda: False,

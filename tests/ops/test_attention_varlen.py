@@ -16,7 +16,7 @@ from attrs import define, evolve
 import argus
 from argus.core.diagnostic import ArgusError
 from argus.ops.call_path import Plan
-from tests.ops.fake_torch import Matrix
+from tests.ops.fake_torch import Matrix, gpu
 
 module = import_module("argus.ops.attention_varlen")
 varlen: Any = argus.attention_varlen
@@ -58,7 +58,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Plan, tuple[An
         assert (dtype, device) == (np.float32, "cuda:0")
         return Rows(np.full(shape, value), "torch.float32")
 
-    capturing = SimpleNamespace(is_current_stream_capturing=lambda: False)
+    capturing = SimpleNamespace(is_current_stream_capturing=lambda: False, get_device_properties=gpu(9))
     fake = SimpleNamespace(cuda=capturing, is_grad_enabled=lambda: True, float32=np.float32, full=full)
     monkeypatch.setitem(sys.modules, "torch", fake)
     monkeypatch.setattr(module, "launch", launch)

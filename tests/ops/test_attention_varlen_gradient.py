@@ -15,6 +15,7 @@ from attrs import evolve
 import argus
 from argus.core.diagnostic import ArgusError
 from argus.runtime.launches import one_or_all
+from tests.ops.fake_torch import gpu
 from tests.ops.test_attention_gradient import Function, Launched, backward
 from tests.ops.test_attention_varlen import Rows, tensor
 
@@ -58,7 +59,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Launched]:
 
     once = SimpleNamespace(once_differentiable=lambda backward: backward)  # pyright: ignore[reportUnknownLambdaType]  # any
     fake = SimpleNamespace(
-        cuda=SimpleNamespace(is_current_stream_capturing=lambda: False),
+        cuda=SimpleNamespace(is_current_stream_capturing=lambda: False, get_device_properties=gpu(9)),
         autograd=SimpleNamespace(Function=Function, function=once),
         is_grad_enabled=lambda: True,
         float32="torch.float32",

@@ -17,7 +17,7 @@ import argus
 from argus.core.diagnostic import ArgusError
 from argus.kernels.rows.configs import CONFIGS, choose
 from argus.ops.call_path import Plan
-from tests.ops.fake_torch import Card, Matrix
+from tests.ops.fake_torch import Card, Matrix, gpu
 
 module = import_module("argus.ops.row_calls")
 operators: Any = argus
@@ -65,7 +65,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[Launches]:
         return found
 
     kinds = {name: name for name in ("bfloat16", "float16", "float32")} | {"int32": np.int32}
-    cuda = SimpleNamespace(is_current_stream_capturing=lambda: False)
+    cuda = SimpleNamespace(is_current_stream_capturing=lambda: False, get_device_properties=gpu(9))
     fake = SimpleNamespace(cuda=cuda, is_grad_enabled=lambda: True, full=full, **kinds)
     monkeypatch.setitem(sys.modules, "torch", fake)
     monkeypatch.setattr(module, "launch", launch)

@@ -230,6 +230,7 @@ def test_operands_that_are_not_a_scaled_product_are_refused(
     assert words in refused.value.diagnostic.message
 
 
+@pytest.mark.usefixtures("fake")
 def test_an_unknown_schedule_is_refused() -> None:
     with pytest.raises(ArgusError, match="there is no schedule `fast`"):
         argus.scaled_matmul(A, B, *ONE, config="fast")

@@ -10,6 +10,7 @@ from typing import Literal
 from attrs import evolve
 
 from argus.kernels.config_names import name_of
+from argus.kernels.rows.configs_cdna3 import CONFIGS as CDNA3
 from argus.kernels.schedules.rows import WARP, Rows
 from argus.language import DType, Template, bf16, f16, f32, kernel
 
@@ -182,13 +183,13 @@ TYPES = (bf16, f16, f32)
 def row_kernel(name: str, dtype: DType, reads: Reads) -> Callable[[Callable[..., None]], Template]:
     """The decorator of a kernel of rows of a type, which its name ends in.
 
-    It has the configurations for how it reads, and those for others but for rows in shared memory and whole chunks,
-    which not every kernel can have.
+    It has the configurations for how it reads, those for MI300X, and those for others but for rows in shared memory
+    and whole chunks, which not every kernel can have.
     """
     kind = str(dtype)
     own = _OWN[kind][reads]
     all_can = {name: each for name, each in CONFIGS[kind].items() if not each.staged and (each.held or not each.whole)}
-    return kernel(configs=all_can | own, name=f"{name}_{kind}")
+    return kernel(configs=all_can | own | CDNA3[kind], name=f"{name}_{kind}")
 
 
 @lru_cache(maxsize=1 << 10)

@@ -14,7 +14,6 @@ from argus.language import (
     assert_equals,
     elements,
     f32,
-    load,
     replicated,
     rsqrt,
     where,
@@ -37,7 +36,7 @@ def moments(block: Block, x: Chunks, eps: Tensor) -> tuple[Fragment, Fragment]:
 
 def inverse_root(block: Block, squared: Chunks, eps: Tensor) -> Fragment:
     """1 / sqrt(mean + eps) of squares along each row."""
-    least = load(eps[0], replicated(block.cfg.threads))
+    least = block.load(eps[0], replicated(block.cfg.threads))
     return rsqrt(block.sum(squared) / block.length + least)
 
 

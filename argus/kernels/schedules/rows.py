@@ -1,4 +1,4 @@
-"""Rows on Hopper: how threads and blocks divide rows of any length, and reductions along a row."""
+"""Rows on Hopper and MI300X: how threads and blocks divide rows of any length, and reductions along a row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ from argus.language import (
     f32,
     first_lane,
     first_thread,
+    gfx942,
     last_lane,
+    lds,
     load,
     loop,
     registers,
@@ -34,6 +36,7 @@ from argus.language import (
     sm_90a,
     sync,
     thread,
+    vmem,
     warp,
     wave,
 )
@@ -63,6 +66,11 @@ class Rows:
     whole: bool = False
     resident: int = 1
     target = sm_90a
+
+    @property
+    def warp(self) -> int:
+        """The threads of a warp."""
+        return self.target.unit
 
     @property
     def cluster(self) -> tuple[int, ...]:
@@ -101,14 +109,21 @@ class Rows:
     @property
     def in_order(self) -> TV:
         """The elements (row, column) of a tile, where each warp holds consecutive columns of its rows."""
-        if self.lanes <= WARP:
+        if self.lanes <= self.warp:
             return self.layout
-        across = WARP * self.vector
+        across = self.warp * self.vector
         return TV(
-            Layout((WARP, self.threads // WARP), (self.vector, across * self.steps)),
+            Layout((self.warp, self.threads // self.warp), (self.vector, across * self.steps)),
             Layout((self.vector, self.steps), (1, across)),
             (1, self.width),
         )
+
+
+@frozen
+class RowsCdna3(Rows):
+    """The same on MI300X, with waves of 64 threads: without shared memory for elements, and without clusters."""
+
+    target = gfx942
 
 
 Chunks = Callable[[IntLike], Fragment]
@@ -134,6 +149,27 @@ class Block:
         if not self.started:
             cluster.arrive()
 
+    def load(self, source: Tensor, layout: TV, edge: float | None = None) -> Fragment:
+        """What threads hold of a tensor in global or shared memory, ready to be used."""
+        return self._arrived(load(source, layout, edge=edge))
+
+    def all_of(self, box: Tensor) -> Fragment:
+        """All elements of shared memory, in each thread."""
+        return self._arrived(load(box, all_to_each(self.cfg.threads)))
+
+    def _arrived(self, values: Fragment) -> Fragment:
+        """What was loaded, once it is there: on MI300X threads wait for loads themselves."""
+        if self.cfg.target == gfx942:
+            vmem.wait(0)
+            lds.wait(0)
+        return values
+
+    def meet(self) -> None:
+        """A barrier of the block, after which what its threads have written to shared memory is there."""
+        if self.cfg.target == gfx942:
+            lds.wait(0)
+        sync()
+
     def tile(self, chunk: IntLike) -> IntLike:
         """The number along a row of a chunk of this block: of `width` elements."""
         if self.cfg.blocks == 1:
@@ -145,7 +181,7 @@ class Block:
         beyond = None if self.cfg.whole else edge
 
         def loaded(chunk: IntLike) -> Fragment:
-            return load(source.tile(self.layout.tile, (self.at, self.tile(chunk))), self.layout, edge=beyond)
+            return self.load(source.tile(self.layout.tile, (self.at, self.tile(chunk))), self.layout, edge=beyond)
 
         return self._staged(source, beyond) if self.cfg.staged else self._chunks(loaded)
 
@@ -158,7 +194,7 @@ class Block:
         """The elements of a vector that has one for each column: loaded where they are used, which saves registers."""
         by = self.layout.axis(1)
         edge = None if self.cfg.whole else 0
-        return lambda i: load(source.tile((self.width,), (self.tile(i),)), by, edge=edge).to(f32)
+        return lambda i: self.load(source.tile((self.width,), (self.tile(i),)), by, edge=edge).to(f32)
 
     def chosen(self, source: Tensor, place: Callable[[Int, Int], tuple[IntLike, ...]]) -> Chunks:
         """The element of `source` at the place that a row and a column have: loaded where it is used."""
@@ -167,7 +203,7 @@ class Block:
             row, column = self.at * self.cfg.rows, self.tile(chunk) * self.width
             return source.gather(self.layout.tile, lambda r, n: place(row + r, column + n), outside=0.0)
 
-        return lambda chunk: load(part(chunk), self.layout, edge=0.0).to(f32)
+        return lambda chunk: self.load(part(chunk), self.layout, edge=0.0).to(f32)
 
     def _staged(self, source: Tensor, edge: float | None) -> Chunks:
         """The elements of a row that shared memory holds: each thread copies, and reads, its own."""
@@ -183,8 +219,8 @@ class Block:
             )
         cp_async.commit()
         cp_async.wait(0)
-        sync()
-        return lambda part: load(box.tile(self.layout.tile, (0, part)), self.layout).to(f32)
+        self.meet()
+        return lambda part: self.load(box.tile(self.layout.tile, (0, part)), self.layout).to(f32)
 
     def _chunks(self, loaded: Chunks) -> Chunks:
         if not self.cfg.held or self.cfg.staged:
@@ -199,12 +235,12 @@ class Block:
 
     def of_rows(self, source: Tensor) -> Fragment:
         """The elements of a vector that has one for each row, in all threads of the row."""
-        return load(source.tile((self.cfg.rows,), (self.at,)), self.layout.axis(0), edge=0).to(f32)
+        return self.load(source.tile((self.cfg.rows,), (self.at,)), self.layout.axis(0), edge=0).to(f32)
 
     def store_one(self, values: Fragment, target: Tensor) -> None:
         """Store one number for each row, which all threads of the row hold."""
         part = target.tile((self.cfg.rows,), (self.at,))
-        if self.cfg.lanes <= WARP:
+        if self.cfg.lanes <= self.cfg.warp:
             copy(values.to(target.dtype), part, edge=0)
         else:
             copy(values.to(target.dtype), part, by=first_thread, edge=0)
@@ -240,12 +276,12 @@ class Block:
     def across(self, part: Fragment, op: Callable[[Fragment, Fragment], Fragment]) -> Fragment:
         """Each row's sum or maximum (`add`, `maximum`) of one number in each thread, in all threads of the row."""
         of_warps = part.fold(1, op, within=warp)
-        if self.cfg.lanes <= WARP:
+        if self.cfg.lanes <= self.cfg.warp:
             return of_warps
-        box = shared(f32, (1, self.cfg.threads // WARP))
+        box = shared(f32, (1, self.cfg.threads // self.cfg.warp))
         copy(of_warps, box, by=first_lane)
-        sync()
-        of_block = load(box, all_to_each(self.cfg.threads)).fold(1, op, within=thread)
+        self.meet()
+        of_block = self.all_of(box).fold(1, op, within=thread)
         return of_block if self.cfg.blocks == 1 else self._across_blocks(of_block, op)
 
     def _across_blocks(self, of_block: Fragment, op: Callable[[Fragment, Fragment], Fragment]) -> Fragment:
@@ -255,7 +291,7 @@ class Block:
         for to in range(self.cfg.blocks):
             copy(of_block, box.T[cluster.rank].of(to), by=first_thread, edge=0)
         cluster.sync()
-        return load(box, all_to_each(self.cfg.threads)).fold(1, op, within=thread)
+        return self.all_of(box).fold(1, op, within=thread)
 
     def wait_for_start(self) -> None:
         """Wait, once, until all blocks of the cluster have started: before, none has shared memory."""
@@ -268,19 +304,19 @@ class Block:
 
         The layout is `cfg.in_order`, so that a warp's elements follow those of the warp before.
         """
-        if self.cfg.lanes <= WARP:
+        if self.cfg.lanes <= self.cfg.warp:
             step(0, x(0).scan(1, add, within=warp))
             return
-        box, before = shared(f32, (1, self.cfg.threads // WARP)), registers(f32, self.layout.partial(1))
+        box, before = shared(f32, (1, self.cfg.threads // self.cfg.warp)), registers(f32, self.layout.partial(1))
         before[:] = 0.0
 
         def of_chunk(chunk: IntLike) -> None:
             run = x(chunk).scan(1, add, within=warp)
             copy(run.last(1, within=warp), box, by=last_lane)
-            sync()
-            sums = load(box, all_to_each(self.cfg.threads))
+            self.meet()
+            sums = self.all_of(box)
             step(chunk, run + (before + sums.sum(1, where=sums.index[1] < wave)))
             before[:] = before + sums.sum(1)
-            sync()  # the next chunk's sums replace these
+            self.meet()  # the next chunk's sums replace these
 
         self.each(of_chunk)

@@ -51,7 +51,7 @@ def test_a_product_without_a_kernel_for_the_device_is_refused(rocm: RocmTorch) -
     half = rocm.whole(16, 16, dtype="torch.float16")
     calls = {
         "matrices of f16 on gfx942": lambda: argus.matmul(half, half),
-        "of a batch of matrices `b`": lambda: argus.matmul(rocm.whole(2, 8, 16), rocm.whole(2, 16, 8)),
+        "of matmul with a batch of matrices `b`": lambda: argus.matmul(rocm.whole(2, 8, 16), rocm.whole(2, 16, 8)),
         "K must be a multiple of 8": lambda: argus.matmul(rocm.whole(8, 12), rocm.whole(12, 8)),
     }
     for words, call in calls.items():

@@ -64,7 +64,7 @@ def test_a_configuration_of_each_kind_is_proved(name: str, config: str) -> None:
     assert is_proved(name, config, "z3")
 
 
-@pytest.mark.share(8)
+@pytest.mark.nightly
 @pytest.mark.parametrize("config", FEW)
 @pytest.mark.parametrize("name", BFLOATS)
 def test_cvc5_proves_them_too(name: str, config: str) -> None:

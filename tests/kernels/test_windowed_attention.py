@@ -14,10 +14,10 @@ from argus.verifier.kernel import verify
 
 FAMILIES = {family.name: family for families in WINDOWED.values() for family in families.values()}
 ALL = [(name, config) for name in FAMILIES for config in CONFIGS[64]]
-LONG = [pytest.param(*each, marks=pytest.mark.share(3) if each == ALL[0] else pytest.mark.nightly) for each in ALL]
 
 
-@pytest.mark.parametrize(("name", "config"), LONG)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "config"), ALL)
 def test_every_configuration_is_proved(name: str, config: str) -> None:
     verdict = verify(FAMILIES[name], config=config, solver="z3").verdict
 

@@ -116,6 +116,7 @@ def through_some_tiles_twice(monkeypatch: pytest.MonkeyPatch) -> Iterator[Templa
     forget()
 
 
+@pytest.mark.nightly
 def test_a_path_through_some_tiles_twice_slips_past_unless_squares_are_filled(
     through_some_tiles_twice: Template, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,7 +63,7 @@ WRONG: dict[str, tuple[str, tuple[str, str]]] = {
 }
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", RIGHT)
 def test_products_are_proved_by_values(name: str) -> None:
     kernel, edit = RIGHT[name]
@@ -82,6 +82,7 @@ def test_the_comparison_is_what_refuses(monkeypatch: pytest.MonkeyPatch) -> None
     assert isinstance(verdict(load("depthwise_of_one_tap_twice").trace()), Proved)
 
 
+@pytest.mark.nightly
 def test_a_flattened_sum_is_compared_by_its_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts, "by_digits", itself)
     assert not isinstance(verdict(load(WAVE, REFUTED.parent / "proved").trace()), Proved)

@@ -103,6 +103,7 @@ def no_tags(kernel: Kernel, buffer: Buffer) -> Names:
     return tags_of(kernel, buffer)[:0]
 
 
+@pytest.mark.nightly
 def test_runs_are_joined_where_they_are_adjacent(monkeypatch: pytest.MonkeyPatch) -> None:
     path = PROGRAMS / "refuted" / "stream_k_runs_overlap.py"
     assert isinstance(verdict(path), Unknown)

@@ -63,6 +63,7 @@ def test_a_kernel_without_claims_gets_claims_of_every_output(path: Path, tmp_pat
     assert "".join(kept) == text
 
 
+@pytest.mark.nightly
 def test_a_second_time_adds_nothing(tmp_path: Path) -> None:
     path = written(tmp_path, unclaimed())
 
@@ -235,6 +236,7 @@ def test_a_syntax_error_is_the_users_error(text: str, tmp_path: Path, capsys: py
     assert path.read_bytes() == text.encode()
 
 
+@pytest.mark.nightly
 def test_overwriting_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = written(tmp_path, unclaimed()), tmp_path / "out.py"
     said: list[str] = []

@@ -191,13 +191,12 @@ def _short_vector(
 def _sub_dword(
     known: Row, word: int, second: int, address: int, results: tuple[Operand, ...], codes: tuple[int, ...]
 ) -> Instruction:
-    """SDWA [MI300 ISA, section "VOP_SDWA"]: sources are parts of registers. Modelled where the result has 32 bits, and
-    parts are the halves that 16-bit sources are.
+    """SDWA [MI300 ISA, section "VOP_SDWA"]: sources are parts of registers. Modelled where the result is a register's
+    whole, as without SDWA, and parts are the halves that 16-bit sources are.
     """
     named = [each for each in _explicit(known.sources) if each not in {"mask", "k"}]
     parts = (second >> 16 & 7, second >> 24 & 7)[: len(named)]
-    plain = second >> 8 & 7 == _DWORD and second >> 13 & 7 == 0  # the whole register, neither clamped nor scaled
-    whole = plain and all(each.endswith("32") for each in _explicit(known.results))
+    whole = second >> 8 & 7 == _DWORD and second >> 13 & 7 == 0  # neither clamped nor scaled
     extended = second >> 19 & 1 or second >> 27 & 1
     halves = (_LOW, _HIGH, _DWORD)
     known_parts = all(

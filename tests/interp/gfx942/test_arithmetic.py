@@ -71,6 +71,7 @@ OTHERS = [
     "v_mov_b32_dpp v4, v1 wave_shr:1 row_mask:0xf bank_mask:0xf bound_ctrl:0",
     "v_cvt_f32_f16_sdwa v4, v1 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1",
     "v_cvt_f32_f16_sdwa v4, -|v1| dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_0",
+    "v_add_f16_sdwa v4, v1, -v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1 src1_sel:WORD_0",
     "v_add_u32_sdwa v4, v1, s5 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD",
     "v_accvgpr_write_b32 a4, v1",
     "v_accvgpr_read_b32 v4, a4",
@@ -288,18 +289,20 @@ def test_lanes_read_others_also_in_place_and_not_inactive_ones(code: Instruction
 
 def test_halves_of_registers_are_sources(code: Instructions) -> None:
     lines = [each for each in OTHERS if "_sdwa" in each]
-    (high, held), (low, _), (added, _) = (run(code, each) for each in lines)
+    (high, held), (low, _), (half, _), (added, _) = (run(code, each) for each in lines)
     for lane in range(LANES):
         bits = held[1][lane]
         assert same("f32_f16", int(high.v[4, 0, lane]), ONE["v_cvt_f32_f16_e32"](bits >> 16))
         assert same("f32_f16", int(low.v[4, 0, lane]), ONE["v_cvt_f32_f16_e32"](bits & 0xFFFF | 0x8000))
+        wanted = TWO["v_add_f16_e32"](bits >> 16, held[2][lane] & 0xFFFF ^ 0x8000)
+        assert same("f16", int(half.v[4, 0, lane]), wanted)
         assert int(added.v[4, 0, lane]) == bits + 777 & M32
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "v_add_f16_sdwa v4, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1 src1_sel:WORD_0",
+        "v_add_f16_sdwa v4, v1, v2 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:WORD_1 src1_sel:WORD_0",
         "v_cvt_f32_f16_sdwa v4, v1 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:WORD_1",
         "v_add_u32_sdwa v4, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE_1 src1_sel:DWORD",
         "v_add_u32_sdwa v4, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_0 src1_sel:DWORD",

@@ -15,10 +15,10 @@ from argus.core.index_text import show
 from argus.core.ir import Assume, Copy, Kernel, Strided, walk
 from argus.core.target import DESCRIPTOR_BYTES, LARGEST_SIZE
 from argus.emit.address import span_in_elements
-from argus.emit.cuda.guards import Guard
 from argus.emit.cuda.machine_code import MachineCode
 from argus.emit.cuda.plan import Plan, TensorMap, uses_pdl
 from argus.emit.cuda.ptxas import AssemblerReport
+from argus.emit.guards import Guard
 from argus.emit.hip.resource_report import ResourceReport
 from argus.emit.scope import described_buffers
 
@@ -117,7 +117,7 @@ class Artifact:
     machine_code: MachineCode | None = None
 
 
-def launch_info(kernel: Kernel, symbol: str, written: frozenset[str]) -> LaunchInfo:
+def launch_info(kernel: Kernel, symbol: str, written: frozenset[str], guards: Sequence[Guard] = ()) -> LaunchInfo:
     """How to launch the kernel compiled as `symbol`. written: names of the tensors it stores to."""
     tensors = [
         Argument(b.name, "pointer", b.dtype.name, tuple(show(e) for e in b.shape), b.name in written, b.align)
@@ -125,7 +125,8 @@ def launch_info(kernel: Kernel, symbol: str, written: frozenset[str]) -> LaunchI
     ]
     sizes = [Argument(size.name, "int") for size in kernel.sizes]
     grid = tuple(show(extent) for extent in kernel.grid)
-    return LaunchInfo(symbol, grid, kernel.threads, (*tensors, *sizes), _checks(kernel), contracts=_contracts(kernel))
+    contracts = _contracts(kernel, guards)
+    return LaunchInfo(symbol, grid, kernel.threads, (*tensors, *sizes), _checks(kernel), contracts=contracts)
 
 
 def _checks(kernel: Kernel) -> tuple[Check, ...]:

@@ -22,6 +22,7 @@ from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.ptxas import parse_report as parse_assembler_report
 from argus.emit.cuda.sass import named, parse
 from argus.emit.cuda.text import CudaText, cuda_text
+from argus.emit.guards import guards
 from argus.emit.hip.resource_report import ResourceReport, parse_report
 from argus.emit.hip.text import hip_texts
 from argus.emit.hip.toolchain import Compiled as CompiledHip
@@ -57,7 +58,8 @@ def build(
     text, made, report = _compiled_hip(kernel, directory)
     stem, place = file_stem(kernel), made.code.parent
     stored = frozenset(s.target.buffer.name for s in walk(kernel.body) if isinstance(s, Copy))
-    launch = launch_info(kernel, assign_names(kernel).kernel, stored)
+    names = assign_names(kernel)
+    launch = launch_info(kernel, names.kernel, stored, guards(kernel, names))
     data = json.dumps(artifact_json(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
     (description,) = write_files({f"{stem}.json": data}, place, stem)
     return Artifact(

@@ -14,13 +14,16 @@ from argus.core import algebra
 from argus.core.diagnostic import ArgusError
 from argus.core.index_text import show
 from argus.core.ir import Kernel, Strided
+from argus.core.target import Target
 from argus.emit.build import build
-from argus.emit.cuda.guards import guard_text, guards
 from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.prelude import PRELUDE
+from argus.emit.guards import guard_text, guards
+from argus.emit.hip.prelude import PRELUDE as HIP_PRELUDE
+from argus.emit.hip.toolchain import compile_hip
 from argus.emit.names import assign_names
 from argus.kernels.gemm import gemm
-from argus.language import Tensor, ceil_div, copy, f32, i32, kernel, promise, registers, sm_90a, spread
+from argus.language import Tensor, ceil_div, copy, f32, gfx942, i32, kernel, promise, registers, sm_90a, spread
 from argus.runtime.expressions import first_violation
 from argus.verifier.loader import load
 from tests.conftest import Golden
@@ -45,18 +48,29 @@ def table(X: Tensor["M N", f32], Y: Tensor["M N", f32], rank: Tensor["M N", i32]
     copy(held, Y.tile((16, 32), (0, 0)), edge=0)
 
 
-def test_the_text(golden: Golden) -> None:
-    made = of("proved/rows_of_sequences.py")
+@pytest.mark.parametrize("target", [sm_90a, gfx942], ids=str)
+def test_the_text(golden: Golden, target: Target) -> None:
+    made = evolve(of("proved/rows_of_sequences.py"), target=target)
     golden(guard_text(made, assign_names(made)))
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_the_compiler_takes_it(file: str) -> None:
-    made = of(file)
+    made = evolve(of(file), target=sm_90a)
     log = compile_cuda(PRELUDE + guard_text(made, assign_names(made)), "guard").log
 
     assert "0 bytes stack frame, 0 bytes spill stores" in log
     assert [guard.symbol in log for guard in guards(made, assign_names(made))] == [True]
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("file", FILES)
+def test_the_compiler_for_gfx942_takes_it(file: str, tmp_path: Path) -> None:
+    made = evolve(of(file), target=gfx942)
+    names = assign_names(made)
+    code = compile_hip(HIP_PRELUDE + guard_text(made, names), "guard", tmp_path, 60).code.read_bytes()
+
+    assert [guard.symbol.encode() in code for guard in guards(made, names)] == [True]
 
 
 def test_a_kernel_without_promises_has_none() -> None:

@@ -15,13 +15,13 @@ from argus.core.ir import Copy, Kernel, Stmt, walk
 from argus.emit.c_expr import CText
 from argus.emit.cuda import copies, lanes, matrices, products, reductions
 from argus.emit.cuda.context import Context
-from argus.emit.cuda.guards import Guard, guard_text, guards
 from argus.emit.cuda.plan import Plan, plan_of
 from argus.emit.cuda.prelude import PRELUDE
 from argus.emit.cuda.statements import Writer
 from argus.emit.elements import CHOSEN, chooses_registers
 from argus.emit.faults import not_built
 from argus.emit.fp8 import cuda_helpers
+from argus.emit.guards import Guard, guard_text, guards
 from argus.emit.hip.text import source_line
 from argus.emit.integers import element_reads
 from argus.emit.names import assign_names

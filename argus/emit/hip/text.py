@@ -53,6 +53,7 @@ from argus.emit.elements import CHOSEN, chooses_registers, map_lines
 from argus.emit.faults import not_built
 from argus.emit.fold_text import fold_lines
 from argus.emit.fp8 import CONVERSIONS, converts_fp8
+from argus.emit.guards import guard_text
 from argus.emit.hip.accumulation import ACCUMULATION, move_to_agprs, reserve_agprs, uses_agprs
 from argus.emit.hip.direct import DIRECT, direct_lines, uses_direct_loads
 from argus.emit.hip.lanes import LANES, reads_lanes
@@ -62,6 +63,7 @@ from argus.emit.hip.recompute import OPAQUE, recomputing, with_own_thread
 from argus.emit.hip.reductions import REDUCTIONS, uses_reductions
 from argus.emit.hip.tile_order import AXES, REMAP, REMAPPED, block_coordinates, xcd_remap
 from argus.emit.hip.waits import wait_counts, wait_immediate
+from argus.emit.names import assign_names
 from argus.emit.scope import Scope, c_type, described_buffers, layout_of, scope_of
 from argus.emit.shuffles import is_shuffle, shuffle_lines
 
@@ -72,12 +74,16 @@ _POLICIES: Mapping[PolicyName, str] = {
 
 
 def hip_texts(kernel: Kernel) -> tuple[str, ...]:
-    """The texts that a build chooses from, the preferred one first. Raises as `hip_text` does."""
-    return tuple(dict.fromkeys(hip_text(kernel, recompute=anew) for anew in (False, True)))
+    """The texts that a build chooses from, the preferred one first, each with the guards of data contracts.
+
+    Raises as `hip_text` does.
+    """
+    guards = guard_text(kernel, assign_names(kernel))
+    return tuple(dict.fromkeys(hip_text(kernel, recompute=anew) + guards for anew in (False, True)))
 
 
 def hip_text(kernel: Kernel, *, recompute: bool = False) -> str:
-    """Emit the file. Tags and assertions do not change the text.
+    """Emit the file, without guards. Tags and assertions do not change the text.
 
     recompute: whether copies in loops compute their addresses anew.
     Raises ArgusError: E301 for a target other than gfx942, E501 for a construct without an emitted form.

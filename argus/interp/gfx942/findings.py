@@ -16,6 +16,7 @@ Kind = Literal[
     "out of LDS",
     "misaligned",
     "no end",
+    "trap",
 ]
 
 _MOST = 64

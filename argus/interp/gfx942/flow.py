@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from argus.interp.gfx942.findings import Finding, Where
 from argus.interp.gfx942.instruction import EXEC, VCC, Instruction
 from argus.interp.gfx942.row import Row, act
 from argus.interp.gfx942.state import Array, Group, Mask, Wave
@@ -56,6 +57,15 @@ def _wait(_group: Group, wave: Wave, instruction: Instruction) -> None:
     wave.scoreboard.wait(immediate & 15 | (immediate >> 14 & 3) << 4, immediate >> 8 & 15)
 
 
+def _trap(group: Group, wave: Wave, instruction: Instruction) -> None:
+    """The trap handler ends the queue: here it is told, and the wave ends."""
+    for number in range(group.count):
+        place = tuple(int(each) for each in group.ids[number])
+        where = Where((place[0], place[1], place[2]), wave.number)
+        group.findings.add(Finding("trap", instruction.address, str(instruction), "the kernel traps", where))
+    wave.state = "ended"
+
+
 def _nothing(_group: Group, _wave: Wave, _instruction: Instruction) -> None:
     """No effect on what is computed."""
 
@@ -74,5 +84,6 @@ ROWS: tuple[Row, ...] = (
     act("s_waitcnt", "SOPP", 12, "=", _wait),
     act("s_sleep", "SOPP", 14, "=", _nothing),
     act("s_setprio", "SOPP", 15, "=", _nothing),
+    act("s_trap", "SOPP", 18, "=", _trap),
     act("s_icache_inv", "SOPP", 19, "=", _nothing),
 )

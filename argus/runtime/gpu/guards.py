@@ -2,7 +2,7 @@
 
 A guard is a small kernel ahead of the launch in its stream. It writes what it finds to mapped host memory, and the next
 launch or synchronisation reports it. "stop" traps before the kernel runs on integers that its proof does not cover; the
-context is then unusable, as after any fault. "tell" lets the kernel run.
+context is then unusable, as after any fault, and ROCm may end the process. "tell" lets the kernel run.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Literal
 from attrs import define, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.emit.guards import MOST_BLOCKS, THREADS
 from argus.runtime.gpu.driver import GpuDriver
 
 Promises = Literal["fetch", "stop", "tell"]
-_THREADS, _MOST_BLOCKS = 256, 1024
 _MOST = 2**32 - 2
 
 
@@ -54,8 +54,8 @@ class Guards:
         if guarded.guard not in self._words:
             self._words[guarded.guard] = self._word()
         self._tensors[guarded.guard] = guarded
-        blocks = max(1, min(_MOST_BLOCKS, -(-count // _THREADS)))
-        return (blocks, 1, 1, _THREADS, 1, 1, 0), self.driver.device_address(self._words[guarded.guard])
+        blocks = max(1, min(MOST_BLOCKS, -(-count // THREADS)))
+        return (blocks, 1, 1, THREADS, 1, 1, 0), self.driver.device_address(self._words[guarded.guard])
 
     def _word(self) -> int:
         place = self.driver.mapped_host_memory(8)

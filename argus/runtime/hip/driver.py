@@ -20,7 +20,8 @@ LIBRARY = "ARGUS_HIP_LIBRARY"
 """The environment variable that names another library to load."""
 _NAMES = ("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so", "/opt/rocm/lib/libamdhip64.so")
 _MAPS = Path("/proc/self/maps")
-_PORTABLE, _MAPPED = 1, 2
+_PORTABLE, _MAPPED, _COHERENT = 1, 2, 0x40000000
+"""Flags of `hipHostMalloc`: coherent memory shows a kernel's writes to the host before the kernel ends."""
 _RELAXED = 2
 """`hipStreamCaptureModeRelaxed`."""
 _TEXT, _PROPERTIES = 256, 8192
@@ -146,7 +147,7 @@ class HipDriver:
         self.call("hipMemsetD8Async", _at(address), ctypes.c_ubyte(byte), ctypes.c_size_t(size), _at(stream))
 
     def mapped_host_memory(self, size: int) -> int:
-        return self._handle("hipHostMalloc", ctypes.c_size_t(size), _PORTABLE | _MAPPED)
+        return self._handle("hipHostMalloc", ctypes.c_size_t(size), _PORTABLE | _MAPPED | _COHERENT)
 
     def device_address(self, address: int) -> int:
         return self._handle("hipHostGetDevicePointer", _at(address), 0)

@@ -17,7 +17,7 @@ _LINES: tuple[str, ...] = (
     *test_flow.LINES.values(),
     *test_scalar.LINES.values(),
 )
-_FLOW = frozenset({"s_nop", "s_waitcnt", "s_barrier", "s_endpgm"})
+_FLOW = frozenset({"s_nop", "s_waitcnt", "s_barrier", "s_endpgm", "s_trap"})
 """The tests of findings depend on what these do."""
 _WITHOUT_EFFECT = frozenset({"s_setprio", "s_sleep", "s_icache_inv", "v_nop", "buffer_wbl2", "buffer_inv"})
 

@@ -42,12 +42,14 @@ def compile_stub(folder: Path) -> Path:
 class Stub:
     """The loaded library, reset. launches: symbol, and extents of grid and block with the bytes of LDS, of each.
 
-    findings: of the machine code, in all launches.
+    findings: of the machine code, in all launches. A trap is none: it ends the device. idle: kernels whose launches
+    execute nothing.
     """
 
     library: ctypes.CDLL
     launches: list[tuple[str, tuple[int, ...]]] = field(factory=list[tuple[str, tuple[int, ...]]])
     findings: list[Finding] = field(factory=list[Finding])
+    idle: set[str] = field(factory=set[str])
     _callback: Any = None
 
     def __attrs_post_init__(self) -> None:
@@ -75,6 +77,8 @@ class Stub:
         """Execute a launch on the bytes of each allocation that its arguments point to."""
         name, extents = symbol.decode(), tuple(shape[:7])
         self.launches.append((name, extents))
+        if name in self.idle:
+            return
         read = read_code_object(ctypes.string_at(code, size))
         shown = [each for each in read.kernel(name).arguments if not each.kind.startswith("hidden")]
         places = (ctypes.c_void_p * len(shown)).from_address(arguments)
@@ -83,7 +87,10 @@ class Stub:
             value = int.from_bytes(ctypes.string_at(place or 0, each.size), "little")
             given.append(self._tensor(f"argument {number}", value) if each.kind == "global_buffer" else value)
         done = execute(read, name, extents[:3], extents[3], given)
-        self.findings += done.findings
+        traps = [each for each in done.findings if each.kind == "trap"]
+        self.findings += [each for each in done.findings if each not in traps]
+        if traps:
+            self.library.stub_stop(STATUS["LaunchFailure"])
         for each in given:
             if isinstance(each, Tensor):
                 each.held[:] = done.tensors[each.name]

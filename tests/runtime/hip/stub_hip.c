@@ -12,6 +12,7 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVAL
 
 static launch_fn on_launch;
 static char failing[64], log_text[1 << 16];
+static int stopped; // by a trap: the status of what follows
 static int failure, device_count = 1, current_device, capture_mode;
 static char architecture[32] = "gfx942:sramecc+:xnack-";
 
@@ -20,12 +21,14 @@ void stub_on_launch(launch_fn callback) { on_launch = callback; }
 void stub_devices(int count, const char *name) { device_count = count; snprintf(architecture, sizeof architecture, "%s", name); }
 void stub_fail(const char *function, int status) { snprintf(failing, sizeof failing, "%s", function); failure = status; }
 const char *stub_log(void) { return log_text; }
-void stub_clear(void) { log_text[0] = failing[0] = 0; device_count = 1; on_launch = 0; stub_devices(1, "gfx942:sramecc+:xnack-"); }
+void stub_stop(int status) { stopped = status; }
+void stub_clear(void) { stopped = 0; log_text[0] = failing[0] = 0; device_count = 1; on_launch = 0; stub_devices(1, "gfx942:sramecc+:xnack-"); }
 int stub_device(void) { return current_device; }
 
 static int begun(const char *name) {
     size_t used = strlen(log_text);
     if (used + strlen(name) + 2 < sizeof log_text) snprintf(log_text + used, sizeof log_text - used, "%s ", name);
+    if (stopped && (strstr(name, "Launch") || strstr(name, "Synchronize") || strstr(name, "Memcpy"))) return stopped;
     return strcmp(name, failing) == 0 ? failure : SUCCESS;
 }
 #define BEGIN int status = begun(__func__); if (status) return status

@@ -3,6 +3,9 @@
 Each tensor with a contract has one guard, which runs ahead of the kernel in the same stream. A guard reports an element
 that breaks the contract in one 64-bit word of host memory: element number plus one in the high half, value in the low
 half, in one store so that two reports cannot mix. Then it traps, unless the launch asks it not to.
+
+On gfx942 a trap ends the queue, so the release ahead of it makes the report visible to the host: it waits for the store
+[LLVM AMDGPU user guide, "Memory model gfx942"].
 """
 
 from __future__ import annotations
@@ -18,11 +21,52 @@ from argus.emit.c_expr import CText, ElementText
 from argus.emit.faults import not_built
 from argus.emit.names import Names
 
-THREADS = 256
+THREADS, MOST_BLOCKS = 256, 1024
 _NO_UNIT = 1 << 30
 _HELPERS = """
 HELPER long guard_within(long at, long extent) { return at < 0 ? 0 : at < extent ? at : extent - 1; }
 """
+
+
+@frozen
+class _Text:
+    """What differs between targets. first: the element that a thread begins with. step: to its next. told: where it
+    writes its report. visible: makes that visible to the host.
+    """
+
+    heading: str
+    first: str
+    step: str
+    word: str
+    bits: str
+    told: str
+    visible: str
+    trap: str
+
+
+_TEXTS = {
+    "sm_90a": _Text(
+        heading=f'extern "C" __global__ void __launch_bounds__({THREADS})',
+        first=f"blockIdx.x * {THREADS}L + threadIdx.x",
+        step=f"gridDim.x * {THREADS}L",
+        word="u64",
+        bits="u32",
+        told="*(volatile u64*)guard_told",
+        visible="__threadfence_system();",
+        trap='asm volatile("trap;");',
+    ),
+    "gfx942": _Text(
+        heading=f'extern "C" __global__ THREADS({THREADS}, 1) void',
+        first=f"(long)__builtin_amdgcn_workgroup_id_x() * {THREADS} + __builtin_amdgcn_workitem_id_x()",
+        # From the number of blocks that a launch has: only the packet of its dispatch would tell.
+        step=f"min({MOST_BLOCKS}, max(1, (int)((guard_count + {THREADS - 1}) / {THREADS}))) * {THREADS}L",
+        word="unsigned long",
+        bits="unsigned",
+        told="*(volatile __attribute__((address_space(1))) unsigned long*)guard_told",
+        visible='__builtin_amdgcn_fence(__ATOMIC_RELEASE, "");',
+        trap='asm volatile("s_trap 2");',
+    ),
+}
 
 
 @frozen
@@ -40,7 +84,7 @@ def guards(kernel: Kernel, names: Names) -> tuple[Guard, ...]:
 
 
 def guard_text(kernel: Kernel, names: Names) -> str:
-    """CUDA text of the guards, empty without contracts. Raises ArgusError (E501) for a condition without C text."""
+    """The text of the guards, empty without contracts. Raises ArgusError (E501) for a condition without C text."""
     every = guards(kernel, names)
     if not every:
         return ""
@@ -84,24 +128,26 @@ def _row_major(kernel: Kernel, buffer: Buffer) -> tuple[Index, ...]:
 
 
 def _entry(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
-    wide = CText(names, kernel.thread, _NO_UNIT)
+    wide, target = CText(names, kernel.thread, _NO_UNIT), _TEXTS[kernel.target.name]
     extents = [wide.index(extent, "(long)") for extent in guard.buffer.shape]
+    word = target.word
     at = [f"at{axis}" for axis in range(len(extents))]
     given = ", ".join(["guard_held", *(names.symbols[size] for size in kernel.sizes), *at])
     count = " * ".join(f"({extent})" for extent in extents) or "1"
     yield f"// Data contract of `{guard.buffer.name}`."
-    yield f'extern "C" __global__ void __launch_bounds__({THREADS})'
-    yield f"{guard.symbol}(const i32* guard_held{_sizes(kernel, names)}, u64* guard_told, int guard_stop) {{"
-    yield f"    const long guard_count = {count}, guard_step = gridDim.x * {THREADS}L;"
-    yield f"    const long guard_first = blockIdx.x * {THREADS}L + threadIdx.x;"
+    yield target.heading
+    yield f"{guard.symbol}(const i32* guard_held{_sizes(kernel, names)}, {word}* guard_told, int guard_stop) {{"
+    yield f"    const long guard_count = {count}, guard_step = {target.step};"
+    yield f"    const long guard_first = {target.first};"
     yield "    for (long guard_at = guard_first; guard_at < guard_count; guard_at += guard_step) {"
     yield "        long guard_rest = guard_at;"
     for axis, extent in reversed(list(enumerate(extents))):
         yield f"        const long at{axis} = guard_rest % ({extent});"
         yield f"        guard_rest /= ({extent});"
     yield f"        if ({guard.symbol}_keeps({given})) continue;"
-    yield "        *(volatile u64*)guard_told = (u64)(guard_at + 1) << 32 | (u32)guard_held[guard_at];"
-    yield "        __threadfence_system();"
-    yield '        if (guard_stop) asm volatile("trap;");'
+    report = f"({word})(guard_at + 1) << 32 | ({target.bits})guard_held[guard_at]"
+    yield f"        {target.told} = {report};"
+    yield f"        {target.visible}"
+    yield f"        if (guard_stop) {target.trap}"
     yield "    }"
     yield "}"

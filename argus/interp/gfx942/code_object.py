@@ -48,8 +48,10 @@ class Descriptor:
 
     lds_bytes, scratch_bytes: group segment, and private segment per lane. vgprs, agprs: registers that a wave has,
     ArchVGPRs and AccVGPRs. user_sgprs: how many SGPRs the launch fills ahead of workgroup ids. kernarg_sgpr: the first
-    of the two that hold the kernarg segment's address. ids: which workgroup ids follow, of x, y and z. lane_ids: how
-    many of the work-item ids x, y, z are packed into v0, ten bits each.
+    of the two that hold the kernarg segment's address, -1 for none; dispatch_sgpr: likewise of the dispatch packet's.
+    preloaded: how many words of the kernarg segment, from `preloaded_from` on, the last user SGPRs hold. ids: which
+    workgroup ids follow, of x, y and z. lane_ids: how many of the work-item ids x, y, z are packed into v0, ten bits
+    each.
     """
 
     entry: int
@@ -60,6 +62,9 @@ class Descriptor:
     agprs: int
     user_sgprs: int
     kernarg_sgpr: int
+    dispatch_sgpr: int
+    preloaded: int
+    preloaded_from: int
     ids: tuple[bool, bool, bool]
     lane_ids: int
 
@@ -182,8 +187,6 @@ def _descriptor(raw: bytes, address: int, said: Mapping[str, object]) -> Descrip
     rsrc3, rsrc1, rsrc2, properties, preload = struct.unpack_from("<IIIHH", raw, 44)
     if rsrc1 >> 12 & 0xFF != _FLOAT_MODE:
         raise damaged(f"its kernels run in the float mode 0x{rsrc1 >> 12 & 0xFF:x}, of which only 0xf0 is modelled")
-    if preload:
-        raise damaged("its kernel arguments are preloaded into registers, which is not modelled")
     agprs = cast("int", said.get(".agpr_count", 0))
     total = ((rsrc1 & 0x3F) + 1) * 8
     accumulators = ((rsrc3 & 0x3F) + 1) * 4
@@ -195,14 +198,24 @@ def _descriptor(raw: bytes, address: int, said: Mapping[str, object]) -> Descrip
         vgprs=min(total, accumulators) if agprs else total,
         agprs=max(0, total - accumulators),
         user_sgprs=rsrc2 >> 1 & 0x1F,
-        kernarg_sgpr=_kernarg_sgpr(properties),
+        kernarg_sgpr=_user_sgpr(properties, _KERNARG_POINTER),
+        dispatch_sgpr=_user_sgpr(properties, _DISPATCH_POINTER),
+        preloaded=preload & 0x7F,
+        preloaded_from=preload >> 7,
         ids=(bool(rsrc2 >> 7 & 1), bool(rsrc2 >> 8 & 1), bool(rsrc2 >> 9 & 1)),
         lane_ids=(rsrc2 >> 11 & 3) + 1,
     )
 
 
-def _kernarg_sgpr(properties: int) -> int:
-    """User SGPRs come in this order: private segment buffer (4), dispatch pointer, queue pointer, kernarg pointer."""
-    if properties >> 3 & 1 == 0:
+_DISPATCH_POINTER, _KERNARG_POINTER = 1, 3
+_USER_SGPRS = (4, 2, 2, 2, 2, 2, 1)
+"""How many each takes, by the bit that asks for it: private segment buffer, pointers of the dispatch, of the queue and
+of the kernarg segment, dispatch id, flat scratch, private segment size.
+"""
+
+
+def _user_sgpr(properties: int, wanted: int) -> int:
+    """The first user SGPR of what a bit of the properties asks for; -1 if the bit is not set."""
+    if properties >> wanted & 1 == 0:
         return -1
-    return 4 * (properties & 1) + 2 * (properties >> 1 & 1) + 2 * (properties >> 2 & 1)
+    return sum(count for bit, count in enumerate(_USER_SGPRS[:wanted]) if properties >> bit & 1)

@@ -315,7 +315,7 @@ def _ds(known: Row, word: int, second: int, address: int) -> Instruction:
     results = tuple(Vector((second >> 24) + base, dwords(label)) for label in _explicit(known.results))
     if word >> 16 & 1:
         raise not_modelled(f"global data share of `{known.name}`", word, second, address)
-    paired = "2" in known.name.partition("_b")[0] or "2st64" in known.name
+    paired = known.name.startswith(("ds_read2", "ds_write2"))
     offset = word & 0xFF if paired else word & 0xFFFF
     return Instruction(known, address, 8, results, sources, immediate=offset, second=word >> 8 & 0xFF)
 

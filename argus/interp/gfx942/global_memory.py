@@ -7,8 +7,20 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from argus.interp.gfx942.atomics import (
+    ADD_BRAINS,
+    ADD_F32,
+    ADD_F64,
+    ADD_HALVES,
+    LEAST_F64,
+    LONG,
+    MOST_F64,
+    SHORT,
+    Atomic,
+    update,
+)
 from argus.interp.gfx942.instruction import M0, Constant, Instruction, Scalar, Vector, vectors
-from argus.interp.gfx942.local_memory import store_local
+from argus.interp.gfx942.local_memory import elements, store_local
 from argus.interp.gfx942.races import Touch
 from argus.interp.gfx942.row import Form, Row, act
 from argus.interp.gfx942.scoreboard import Issued
@@ -181,9 +193,9 @@ def _store(size: int, shift: int = 0, *, buffer: bool) -> Run:
     return run
 
 
-def _atomic(kind: type[np.generic], join: Callable[[Array, Array], Array], *, buffer: bool) -> Run:
-    """One lane after the other, in the order of workgroups and lanes."""
-    size = np.dtype(kind).itemsize
+def _atomic(atomic: Atomic, *, buffer: bool) -> Run:
+    """Data and, after it, what to compare with; results are what was there before."""
+    size = atomic.size
 
     def run(group: Group, wave: Wave, instruction: Instruction) -> None:
         data = instruction.sources[-1 if buffer else 1]
@@ -194,24 +206,21 @@ def _atomic(kind: type[np.generic], join: Callable[[Array, Array], Array], *, bu
         else:
             offsets, lanes = _addresses(group, wave, instruction)
         lanes = _checked(group, wave, instruction, offsets, lanes, size, stores=True)
-        words = np.ascontiguousarray(wave.v[data.first : data.first + size // 4].transpose(1, 2, 0))
-        values = words.view(kind)[..., 0]
-        before = np.zeros(lanes.shape, kind)
         apart = lanes & (offsets % size != 0)
         if apart.any():
             what = f"an atomic operation on {group.memory.describe(int(offsets[apart][0]))}, not a multiple of {size}"
             group.report("misaligned", wave, instruction, what, apart)
             lanes = lanes & ~apart
-        held = group.memory.data.view(kind)
-        for row, lane in zip(*np.nonzero(lanes), strict=True):
-            place = int(offsets[row, lane]) // size
-            before[row, lane] = held[place]
-            held[place : place + 1] = join(held[place : place + 1], values[row : row + 1, lane])
+        values = elements(wave, atomic.kind, data.first)[lanes]
+        wanted = elements(wave, atomic.kind, data.first + size // 4)[lanes] if atomic.compares else values
+        held, places = group.memory.data.view(atomic.kind), offsets[lanes] // size
+        found = update(atomic, held, places, values, wanted, returns=bool(instruction.results))
+        before = np.zeros((*lanes.shape, size // 4), U32)
+        before[lanes] = np.ascontiguousarray(found).view(U32).reshape(-1, size // 4)
         for target in instruction.results:
             assert isinstance(target, Vector)
-            words = before.view(U32).reshape(*lanes.shape, -1)
             for number in range(size // 4):
-                wave.write(target.first + number, words[..., number])
+                wave.write(target.first + number, before[..., number])
         _issue(wave, instruction)
 
     return run
@@ -257,18 +266,18 @@ _STORES: tuple[tuple[str, int, int, str, int], ...] = (
     ("dwordx3", 30, 12, "b96", 0),
     ("dwordx4", 31, 16, "b128", 0),
 )
-_ATOMICS: tuple[tuple[str, int, type[np.generic], Callable[[Array, Array], Array]], ...] = (
-    ("swap", 64, np.uint32, lambda _a, b: b),
-    ("add", 66, np.uint32, lambda a, b: a + b),
-    ("sub", 67, np.uint32, lambda a, b: a - b),
-    ("smin", 68, np.int32, np.minimum),
-    ("umin", 69, np.uint32, np.minimum),
-    ("smax", 70, np.int32, np.maximum),
-    ("umax", 71, np.uint32, np.maximum),
-    ("and", 72, np.uint32, lambda a, b: a & b),
-    ("or", 73, np.uint32, lambda a, b: a | b),
-    ("xor", 74, np.uint32, lambda a, b: a ^ b),
-    ("add_f32", 77, np.float32, lambda a, b: a + b),
+_INTEGERS = (
+    ("swap", 64), ("cmpswap", 65), ("add", 66), ("sub", 67), ("smin", 68), ("umin", 69), ("smax", 70), ("umax", 71),
+    ("and", 72), ("or", 73), ("xor", 74), ("inc", 75), ("dec", 76),
+)  # fmt: skip
+_ATOMICS: tuple[tuple[str, int, Atomic], ...] = (
+    *((name, number, SHORT[name]) for name, number in _INTEGERS),
+    *((f"{name}_x2", number + 32, LONG[name]) for name, number in _INTEGERS),
+    ("add_f32", 77, ADD_F32),
+    ("pk_add_f16", 78, ADD_HALVES),
+    ("add_f64", 79, ADD_F64),
+    ("min_f64", 80, LEAST_F64),
+    ("max_f64", 81, MOST_F64),
 )
 
 
@@ -284,17 +293,16 @@ def _rows(prefix: str, form: Form, *, buffer: bool) -> tuple[Row, ...]:
             for name, number, size, kind, shift in _STORES
         ),
         *(
-            act(
-                f"{prefix}_atomic_{name}", form, number, f"{_bits(kind)} = {address} {_bits(kind)}",
-                _atomic(kind, join, buffer=buffer),
-            )
-            for name, number, kind, join in _ATOMICS
+            act(f"{prefix}_atomic_{name}", form, number, _signature(atomic, address), _atomic(atomic, buffer=buffer))
+            for name, number, atomic in _ATOMICS
         ),
-    )  # fmt: skip
+    )
 
 
-def _bits(kind: type[np.generic]) -> str:
-    return f"b{np.dtype(kind).itemsize * 8}"
+def _signature(atomic: Atomic, address: str) -> str:
+    """Data and what to compare with are one operand of twice the size."""
+    bits = 8 * atomic.size
+    return f"b{bits} = {address} b{2 * bits if atomic.compares else bits}"
 
 
 def _nothing(_group: Group, _wave: Wave, _instruction: Instruction) -> None:
@@ -306,5 +314,6 @@ ROWS: tuple[Row, ...] = (
     *_rows("buffer", "MUBUF", buffer=True),
     act("buffer_wbl2", "MUBUF", 40, "=", _nothing),
     act("buffer_inv", "MUBUF", 41, "=", _nothing),
+    act("global_atomic_pk_add_bf16", "GLOBAL", 82, _signature(ADD_BRAINS, "u64"), _atomic(ADD_BRAINS, buffer=False)),
     act("global_load_lds_dword", "GLOBAL", 42, "= u64 m0", _load_lds),
 )

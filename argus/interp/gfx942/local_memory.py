@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 
+from argus.interp.gfx942.atomics import Atomic, update
 from argus.interp.gfx942.instruction import Instruction, scalars, vectors
 from argus.interp.gfx942.races import Places, Touch
 from argus.interp.gfx942.scoreboard import Issued
@@ -96,6 +98,48 @@ def store_local(group: Group, wave: Wave, instruction: Instruction, places: Arra
         touch = Touch(instruction, wave.number, True, index.reshape(-1), False, np.tile(rows, size))
     _begin(group, wave, instruction, touch)
     return touch
+
+
+def update_local(
+    group: Group, wave: Wave, instruction: Instruction, atomic: Atomic, places: Array, operands: Sequence[int]
+) -> tuple[list[Array], Touch]:
+    """Operate atomically on elements of LDS at byte addresses of the active lanes, aligned to their size.
+
+    operands: the first registers of the data, and of the values to compare with. Returns the dwords that were there
+    before, by (workgroup, lane), 0 in other lanes.
+    """
+    size = atomic.size
+    lanes = _inside(group, wave, instruction, places, size)
+    apart = lanes & (places % size != 0)
+    if apart.any():
+        what = f"an atomic operation on byte {int(places[apart][0])} of LDS, not a multiple of {size}"
+        group.report("misaligned", wave, instruction, what, apart)
+        lanes = lanes & ~apart
+    rows, columns, at = _chosen(lanes, places)
+    stride = group.lds.shape[1]
+    index = rows * stride + at
+    unknown = group.written.reshape(-1)[index[:, None] + np.arange(size)] == 0
+    if unknown.any():
+        _unwritten(group, wave, instruction, (rows, columns, at), unknown.any(1))
+    data = [elements(wave, atomic.kind, register)[lanes] for register in operands]
+    found = update(
+        atomic, group.lds.reshape(-1).view(atomic.kind), index // size, data[0], data[-1],
+        returns=bool(instruction.results),
+    )  # fmt: skip
+    touch = Touch(instruction, wave.number, True, index // 4, True, rows, atomic=True)
+    if size == 8:
+        both = np.concatenate([index // 4, index // 4 + 1])
+        touch = Touch(instruction, wave.number, True, both, True, np.tile(rows, 2), atomic=True)
+    _begin(group, wave, instruction, touch)
+    before = np.zeros((*lanes.shape, size // 4), U32)
+    before[lanes] = np.ascontiguousarray(found).view(U32).reshape(-1, size // 4)
+    return [before[..., number] for number in range(size // 4)], touch
+
+
+def elements(wave: Wave, kind: type[np.generic], register: int) -> Array:
+    """Elements of 32 or 64 bits that vector registers hold, by (workgroup, lane)."""
+    count = np.dtype(kind).itemsize // 4
+    return np.ascontiguousarray(wave.v[register : register + count].transpose(1, 2, 0)).view(kind)[..., 0]
 
 
 @cache

@@ -10,6 +10,8 @@ from attrs import define, field, frozen
 
 BASE = 0x7F00_0000_0000
 """The address of the first byte. Addresses take more than 32 bits, so that arithmetic in 32 bits shows itself."""
+SHARED_BASE, PRIVATE_BASE = 1 << 48, 2 << 48
+"""Where flat addresses of LDS and of scratch memory begin: the upper 32 bits tell them from global ones."""
 _APART = 1 << 16
 _ALIGNED = 4096
 

@@ -1,5 +1,7 @@
 """Races in LDS: accesses of two waves to one byte, at least one of them a write, without a barrier between them.
 
+Two atomic operations do not race; one of them does with another read or write.
+
 Barriers divide a workgroup's time into epochs. An access lasts from its issue to the wait that covers it, so one that
 is not waited for before a barrier belongs to the next epoch, too. The order in which waves run has no influence.
 """
@@ -29,6 +31,7 @@ class Touch:
     places: Places
     dwords: bool
     rows: Places
+    atomic: bool = False
 
     def taken(self, chosen: npt.NDArray[np.bool_], stride: int) -> Touch:
         """In some of the workgroups, which are numbered anew. stride: LDS bytes of one."""
@@ -37,27 +40,33 @@ class Touch:
         kept = chosen[self.rows]
         rows = number[self.rows[kept]]
         places = self.places[kept] - self.rows[kept] * unit + rows * unit
-        return Touch(self.instruction, self.wave, self.writes, places, self.dwords, rows)
+        return Touch(self.instruction, self.wave, self.writes, places, self.dwords, rows, self.atomic)
+
+    def races_with(self, other: Touch) -> bool:
+        """Whether two accesses to one byte race."""
+        return self.wave != other.wave and (self.writes or other.writes) and not (self.atomic and other.atomic)
 
 
 @define
 class Races:
-    """stride: LDS bytes of a workgroup. reads, writes: for each wave, the bytes that it touches in this epoch."""
+    """stride: LDS bytes of a workgroup. reads, writes, atomics: of each wave, the bytes of this epoch."""
 
     waves: int
     workgroups: int
     stride: int
     reads: list[Bits] = field(init=False)
     writes: list[Bits] = field(init=False)
+    atomics: list[Bits] = field(init=False)
     log: list[Touch] = field(factory=list[Touch])
 
     def __attrs_post_init__(self) -> None:
         size = self.workgroups * self.stride
         self.reads = [np.zeros(size, np.uint8) for _ in range(self.waves)]
         self.writes = [np.zeros(size, np.uint8) for _ in range(self.waves)]
+        self.atomics = [np.zeros(size, np.uint8) for _ in range(self.waves)]
 
     def add(self, touch: Touch) -> None:
-        marks = (self.writes if touch.writes else self.reads)[touch.wave]
+        marks = (self.atomics if touch.atomic else self.writes if touch.writes else self.reads)[touch.wave]
         if touch.dwords:
             marks.view(np.uint32)[touch.places] = _DWORD
         else:
@@ -68,18 +77,18 @@ class Races:
         """Two accesses of this epoch that race, and the byte."""
         if self.waves < 2 or not self.log:
             return None
-        written = np.zeros_like(self.writes[0])
-        touched = np.zeros_like(written)
-        for reads, writes in zip(self.reads, self.writes, strict=True):
-            written += writes
-            touched += reads | writes
-        found = (written != 0) & (touched > 1)
+        written, read, updated, touched = (np.zeros_like(self.writes[0]) for _ in range(4))
+        for reads, writes, updates in zip(self.reads, self.writes, self.atomics, strict=True):
+            written |= writes
+            read |= reads
+            updated |= updates
+            touched += reads | writes | updates
+        found = (written | read & updated != 0) & (touched > 1)
         if not found.any():
             return None
         place = int(np.argmax(found))
         there = [each for each in self.log if self._touches(each, place)]
-        first = next(each for each in there if each.writes)
-        second = next(each for each in there if each.wave != first.wave)
+        first, second = next((a, b) for a in there if a.writes for b in there if a.races_with(b))
         return first, second, place
 
     def _touches(self, touch: Touch, place: int) -> bool:
@@ -87,7 +96,7 @@ class Races:
 
     def next_epoch(self, unfinished: list[Touch]) -> None:
         """Begin an epoch, with the accesses that are not waited for."""
-        for marks in (*self.reads, *self.writes):
+        for marks in (*self.reads, *self.writes, *self.atomics):
             marks[:] = 0
         self.log.clear()
         for touch in unfinished:

@@ -87,6 +87,10 @@ def _field_mask(a: Array, b: Array) -> Array:
     return ((U32(1) << (a & U32(31))) - U32(1)) << (b & U32(31))
 
 
+def _wide_field_mask(a: Array, b: Array) -> Array:
+    return ((U64(1) << _low(a, 64, U64)) - U64(1)) << _low(b, 64, U64)
+
+
 def _high(a: Array, b: Array) -> Array:
     wide = U64 if a.dtype == U32 else I64
     return ((a.astype(wide) * b.astype(wide)) >> wide(32)).astype(a.dtype)
@@ -113,6 +117,25 @@ def _first_one(a: Array) -> Array:
 def _leading(a: Array) -> Array:
     """Zeros above the highest bit that is set, -1 if none is."""
     return np.where(a == 0, -1, a.dtype.itemsize * 8 - 1 - _top(a)).astype(I32)
+
+
+def _leading_signs(a: Array) -> Array:
+    """Bits below the highest one that equal it, and it; -1 if all do."""
+    kind = U32 if a.dtype == I32 else U64
+    differing = np.where(a < 0, ~a, a).view(kind)
+    return _leading(differing)
+
+
+def _zeros(a: Array) -> Array:
+    return np.bitwise_count(~a).astype(I32)
+
+
+def _replicated(a: Array) -> Array:
+    """Each bit twice."""
+    found = np.zeros(a.shape, U64)
+    for bit in range(32):
+        found |= (a.astype(U64) >> U64(bit) & U64(1)) * U64(3) << U64(2 * bit)
+    return found
 
 
 def _top(a: Array) -> Array:
@@ -165,6 +188,14 @@ def _saving(run: Callable[[Array, Array], Array]) -> Callable[[Array, Array], tu
     def both(a: Array, active: Array) -> tuple[Array, Array, Array]:
         found = run(a, active)
         return active, found, found != 0
+
+    return both
+
+
+def _writing(run: Callable[[Array, Array], Array]) -> Callable[[Array, Array], tuple[Array, Array, Array]]:
+    def both(a: Array, active: Array) -> tuple[Array, Array, Array]:
+        found = run(a, active)
+        return found, found, found != 0
 
     return both
 
@@ -229,6 +260,10 @@ ROWS: tuple[Row, ...] = (
     _two("s_ashr_i32", 32, "i32 scc = i32 u32", _nonzero(_SHIFT_32[2])),
     _two("s_ashr_i64", 33, "i64 scc = i64 u32", _nonzero(_SHIFT_64[2])),
     _two("s_bfm_b32", 34, "u32 = u32 u32", _field_mask),
+    _two("s_bfm_b64", 35, "u64 = u32 u32", _wide_field_mask),
+    _two("s_bfe_u64", 39, "u64 scc = u64 u32", _nonzero(_field)),
+    _two("s_bfe_i64", 40, "i64 scc = i64 u32", _nonzero(_field)),
+    _two("s_absdiff_i32", 42, "i32 scc = i32 i32", _nonzero(lambda a, b: np.abs(a - b))),
     _two("s_mul_i32", 36, "u32 = u32 u32", lambda a, b: a * b),
     _two("s_bfe_u32", 37, "u32 scc = u32 u32", _nonzero(_field)),
     _two("s_bfe_i32", 38, "i32 scc = i32 u32", _nonzero(_field)),
@@ -244,6 +279,24 @@ ROWS: tuple[Row, ...] = (
     row("s_not_b64", "SOP1", 5, "u64 scc = u64", _nonzero_of_one(lambda a: ~a)),
     row("s_brev_b32", "SOP1", 8, "u32 = u32", _reversed_bits),
     row("s_brev_b64", "SOP1", 9, "u64 = u64", _reversed_bits),
+    row("s_cmov_b32", "SOP1", 2, "b32 = b32 scc old", lambda a, scc, old: np.where(scc, a, old)),
+    row("s_cmov_b64", "SOP1", 3, "b64 = b64 scc old", lambda a, scc, old: np.where(scc, a, old)),
+    row("s_bcnt0_i32_b32", "SOP1", 10, "i32 scc = u32", _nonzero_of_one(_zeros)),
+    row("s_bcnt0_i32_b64", "SOP1", 11, "i32 scc = u64", _nonzero_of_one(_zeros)),
+    row("s_bcnt1_i32_b64", "SOP1", 13, "i32 scc = u64", _nonzero_of_one(lambda a: np.bitwise_count(a).astype(I32))),
+    row("s_ff0_i32_b32", "SOP1", 14, "i32 = u32", lambda a: _first_one(~a)),
+    row("s_ff0_i32_b64", "SOP1", 15, "i32 = u64", lambda a: _first_one(~a)),
+    row("s_ff1_i32_b64", "SOP1", 17, "i32 = u64", _first_one),
+    row("s_flbit_i32_b64", "SOP1", 19, "i32 = u64", _leading),
+    row("s_flbit_i32", "SOP1", 20, "i32 = i32", _leading_signs),
+    row("s_flbit_i32_i64", "SOP1", 21, "i32 = i64", _leading_signs),
+    row("s_bitset0_b64", "SOP1", 25, "u64 = u32 old", lambda a, old: old & ~(U64(1) << _low(a, 64, U64))),
+    row("s_bitset1_b64", "SOP1", 27, "u64 = u32 old", lambda a, old: old | U64(1) << _low(a, 64, U64)),
+    row("s_andn1_saveexec_b64", "SOP1", 51, "u64 exec scc = u64 exec", _saving(lambda a, e: ~a & e)),
+    row("s_orn1_saveexec_b64", "SOP1", 52, "u64 exec scc = u64 exec", _saving(lambda a, e: ~a | e)),
+    row("s_andn1_wrexec_b64", "SOP1", 53, "u64 exec scc = u64 exec", _writing(lambda a, e: ~a & e)),
+    row("s_andn2_wrexec_b64", "SOP1", 54, "u64 exec scc = u64 exec", _writing(lambda a, e: a & ~e)),
+    row("s_bitreplicate_b64_b32", "SOP1", 55, "u64 = u32", _replicated),
     row("s_bcnt1_i32_b32", "SOP1", 12, "i32 scc = u32", _nonzero_of_one(lambda a: np.bitwise_count(a).astype(I32))),
     row("s_ff1_i32_b32", "SOP1", 16, "i32 = u32", _first_one),
     row("s_flbit_i32_b32", "SOP1", 18, "i32 = u32", _leading),
@@ -254,8 +307,11 @@ ROWS: tuple[Row, ...] = (
     row("s_abs_i32", "SOP1", 48, "i32 scc = i32", _nonzero_of_one(np.abs)),
     row("s_cmp_eq_u64", "SOPC", 18, "scc = u64 u64", lambda a, b: a == b),
     row("s_cmp_lg_u64", "SOPC", 19, "scc = u64 u64", lambda a, b: a != b),
+    row("s_bitcmp0_b64", "SOPC", 14, "scc = u64 u32", lambda a, b: a >> _low(b, 64, U64) & U64(1) == 0),
+    row("s_bitcmp1_b64", "SOPC", 15, "scc = u64 u32", lambda a, b: a >> _low(b, 64, U64) & U64(1) == 1),
     row("s_bitcmp0_b32", "SOPC", 12, "scc = u32 u32", lambda a, b: a >> (b & U32(31)) & U32(1) == 0),
     row("s_bitcmp1_b32", "SOPC", 13, "scc = u32 u32", lambda a, b: a >> (b & U32(31)) & U32(1) == 1),
+    row("s_cmovk_i32", "SOPK", 1, "i32 = imm scc old", lambda k, scc, old: np.where(scc, k, old)),
     row("s_movk_i32", "SOPK", 0, "i32 = imm", lambda k: k),
     row("s_addk_i32", "SOPK", 14, "i32 scc = imm old", lambda k, old: _add_signed(old, k)),
     row("s_mulk_i32", "SOPK", 15, "i32 = imm old", lambda k, old: (old.astype(I64) * k).astype(I32)),

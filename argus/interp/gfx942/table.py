@@ -10,6 +10,7 @@ from argus.interp.gfx942 import (
     global_memory,
     lanes,
     lds,
+    lds_atomics,
     matrix,
     scalar_alu,
     scalar_memory,
@@ -29,6 +30,7 @@ ROWS: tuple[Row, ...] = (
     *lanes.ROWS,
     *matrix.ROWS,
     *lds.ROWS,
+    *lds_atomics.ROWS,
     *global_memory.ROWS,
 )
 _IN_VOP3: Mapping[Form, int] = {"VOPC": 0, "VOP2": 256, "VOP1": 320}

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from argus.interp.gfx942.table import ROWS
-from tests.interp.gfx942 import test_arithmetic, test_compare, test_flow, test_matrix, test_memory, test_scalar
+from tests.interp.gfx942 import (
+    test_arithmetic,
+    test_atomics,
+    test_compare,
+    test_flow,
+    test_matrix,
+    test_memory,
+    test_scalar,
+)
 
 _LINES: tuple[str, ...] = (
     *test_arithmetic.LINES.values(),
     *test_arithmetic.OTHERS,
+    *test_atomics.LINES.values(),
     *test_compare.LINES.values(),
     *test_compare.DIVISION,
     *test_matrix.LINES.values(),

@@ -24,6 +24,7 @@ _WRITE = "ds_write_b32 v1, v0\n"
 _WRITE_OTHER = "ds_write_b32 v3, v0\n"
 _READ = "ds_read_b32 v2, v1\n"
 _READ_OTHER = "ds_read_b32 v2, v3\n"
+_ADD = "ds_add_u32 v1, v0\n"
 _WAIT = "s_waitcnt lgkmcnt(0)\n"
 _BARRIER = "s_barrier\n"
 _SCALARS = "s_load_dword s8, s[4:5], 0x0\ns_load_dword s9, s[4:5], 0x4\n"
@@ -150,6 +151,11 @@ CASES: dict[str, tuple[str, str, str]] = {
         "LDS race",
         f"{_WRITE}{_READ}{_BARRIER}{_OTHER}{_WRITE_OTHER}{_WAIT}{_STORE}",
         f"{_WRITE}{_READ}{_WAIT}{_BARRIER}{_OTHER}{_WRITE_OTHER}{_WAIT}{_STORE}",
+    ),
+    "atomic_and_read": (
+        "LDS race",
+        f"{_OTHER}{_WRITE}{_WAIT}{_BARRIER}{_ADD}{_WAIT}{_READ_OTHER}{_WAIT}{_STORE}",
+        f"{_OTHER}{_WRITE}{_WAIT}{_BARRIER}{_ADD}ds_add_u32 v3, v0\n{_WAIT}{_BARRIER}{_READ_OTHER}{_WAIT}{_STORE}",
     ),
     "sum_read_early": (
         "missing wait states",

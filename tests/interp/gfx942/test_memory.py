@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 from argus.interp.gfx942.memory import BASE
 from argus.interp.gfx942.state import Group
 from tests.interp.gfx942.executed import Instructions, group_of_one
-from tests.interp.gfx942.references import b32, f32, fma, s32
 
 LANES = 64
 ALL = (1 << LANES) - 1
@@ -33,20 +31,6 @@ PAIRED_WRITES = {
     "ds_write2_b32": (4, 4), "ds_write2st64_b32": (4, 256), "ds_write2_b64": (8, 8), "ds_write2st64_b64": (8, 512),
 }  # fmt: skip
 Places = npt.NDArray[np.int64]
-Join = Callable[[int, int], int]
-ATOMICS: dict[str, Join] = {
-    "swap": lambda _, new: new,
-    "smin": lambda old, new: min(s32(old), s32(new)),
-    "smax": lambda old, new: max(s32(old), s32(new)),
-    "add_f32": lambda old, new: b32(fma(f32(old), 1.0, f32(new))),
-    "add": lambda old, new: old + new,
-    "sub": lambda old, new: old - new,
-    "umin": min,
-    "umax": max,
-    "and": lambda old, new: old & new,
-    "or": lambda old, new: old | new,
-    "xor": lambda old, new: old ^ new,
-}
 
 
 def registers(first: int, size: int) -> str:
@@ -67,10 +51,6 @@ def line(name: str) -> str:
             return f"{name} {registers(10, 4 if rest else READS[width][0])}, v1 offset:8"
         case ["ds", "write", width, *_]:
             return f"{name} v1, {registers(10, WRITES[width])} offset:8"
-        case [unit, "atomic", *_]:
-            address = "v[2:3], v10, off" if unit == "global" else "v1, s[4:7], 0 offen"
-            returned = f"v20, {address} sc0" if unit == "global" else f"v10, {address} sc0"
-            return f"{name} {returned}"
         case [unit, action, width, *_]:
             size = (LOADS[width][0] if width in LOADS else 4) if action == "load" else STORES[width]
             data = registers(10, size)
@@ -88,7 +68,6 @@ NAMES = [
     *(f"{unit}_load_{width}" for unit in ("global", "buffer") for width in LOADS),
     *(f"{unit}_load_{width}" for unit in ("global", "buffer") for width in HALF_LOADS),
     *(f"{unit}_store_{width}" for unit in ("global", "buffer") for width in (*STORES, "short_d16_hi", "byte_d16_hi")),
-    *(f"{unit}_atomic_{name}" for unit in ("global", "buffer") for name in ATOMICS),
     *(f"ds_read_{width}" for width in (*READS, "u16_d16", "u16_d16_hi", "u8_d16", "u8_d16_hi")),
     *(f"ds_write_{width}" for width in (*WRITES, "b16_d16_hi", "b8_d16_hi")),
     *PAIRS,
@@ -231,28 +210,6 @@ def test_a_buffer_bounds_each_dword_and_reads_0_or_writes_nothing_outside(code: 
     assert bytes(memory)[records:] == before[records:]
     assert bytes(memory)[:records] != before[:records]
     assert not group.findings.found
-
-
-@pytest.mark.parametrize("unit", ["global", "buffer"])
-@pytest.mark.parametrize("name", ATOMICS)
-def test_atomics_take_lanes_one_after_the_other_and_return_what_was_there(
-    code: Instructions, name: str, unit: str
-) -> None:
-    places = np.arange(LANES, dtype=np.int64) % 5 * 4
-    group, values = prepared(places)
-    memory = group.memory.array_of("all").view(np.uint32)
-    if name == "add_f32":
-        memory[:5] = np.arange(5, dtype=np.float32).view(np.uint32)
-        values[10] = np.arange(LANES, dtype=np.float32).view(np.uint32)
-    wanted = [int(each) for each in memory[:5]]
-    returned: list[int] = []
-    for lane in range(LANES):
-        returned.append(wanted[lane % 5])
-        wanted[lane % 5] = ATOMICS[name](wanted[lane % 5], int(values[10][lane])) & 0xFFFFFFFF
-    wave = code.run(LINES[f"{unit}_atomic_{name}"], values, descriptor(4096), group=group)
-
-    assert [int(each) for each in memory[:5]] == wanted
-    assert [int(each) for each in wave.v[20 if unit == "global" else 10, 0]] == returned
 
 
 def test_lanes_exchange_through_lds(code: Instructions) -> None:

@@ -47,6 +47,9 @@ def bench() -> None:
         "query": LazyCommand("argus.cli.solvers", "query", "Export and check queries as SMT-LIB scripts."),
         "report": LazyCommand("argus.cli.report", "report", "Write a search run as a web page."),
         "run": LazyCommand("argus.cli.run", "run", "Run a kernel on random inputs and check what it computes."),
+        "sanitize": LazyCommand(
+            "argus.cli.sanitize", "sanitize_command", "Run a kernel of a gfx942 code object on the CPU under checks."
+        ),
         "suggest": LazyCommand("argus.cli.suggest", "suggest", "Propose claims that hold for a file's kernels."),
         "validate": LazyCommand(
             "argus.cli.validate", "validate", "Execute emitted text on the CPU and compare it with the interpreter."

@@ -226,9 +226,7 @@ ENTRIES: tuple[Entry, ...] = (
         "The launched kernel ended with a fault: an invalid memory access, or the end of its process.",
     ),
     Entry("E410", "kernel timed out", "The kernel did not finish within the time limit and was stopped."),
-    Entry(
-        "E411", "too large to interpret", "The sizes need more work than the interpreter can do in a reasonable time."
-    ),
+    Entry("E411", "too large to interpret", "The sizes need more work than the interpreter does in reasonable time."),
     Entry(
         "E412",
         "result differs from the reference",
@@ -245,8 +243,11 @@ ENTRIES: tuple[Entry, ...] = (
         "No built-in kernel computes this operator for operands of this type, shape and device.",
     ),
     Entry("E415", "emitted text differs from the kernel", "Executed on the CPU, the text or its code is not right."),
+    Entry("E416", "machine code breaks a rule", "Executed on the CPU, an instruction breaks a rule of the machine."),
+    Entry("E417", "output is not the expected one", "A kernel leaves another result than its launch expects."),
     Entry("E420", "code object cannot be executed", "A file is no code object for gfx942 that can be executed."),
     Entry("E421", "no machine code to execute", "Machine code is executed for gfx942 only."),
+    Entry("E422", "launch cannot be read", "The description of a launch, or a file of it, is not valid."),
     Entry(
         "E230",
         "invalid cluster",

@@ -10,20 +10,21 @@ from argus.core.ir import Kernel
 from argus.core.verdict import Refuted, Report
 from argus.report.atomic_write import write_whole
 from argus.report.layout_svg import save
-from argus.report.sarif import sarif
+from argus.report.sarif import Located, located_in, sarif_log
 from argus.report.sources import current_directory
 from argus.report.svg import picture
 
 
-def write_sarif(reports: Sequence[Report], path: Path | str, *, version: str) -> str:
-    """Write the SARIF log of some reports; returns a message. version: of Argus.
+def write_sarif(found: Sequence[Report] | Sequence[Located], path: Path | str, *, version: str) -> str:
+    """Write the SARIF log of some reports, or of diagnostics; returns a message. version: of Argus.
 
     Rules link to the pages of `docs/` if these are next to the package, as in a checkout.
     Raises ArgusError (E302) if the file cannot be written.
     """
     checkout = Path(__file__).parents[2]
     pages = f"{checkout.as_uri()}/" if (checkout / "docs" / "invariants").is_dir() else ""
-    log = sarif(reports, version=version, root=current_directory(), pages=pages)
+    located = [each for one in found for each in (located_in(one) if isinstance(one, Report) else (one,))]
+    log = sarif_log(located, version=version, root=current_directory(), pages=pages)
     write_whole(Path(path), (json.dumps(log, indent=2) + "\n").encode())
     return f"wrote {path}"
 

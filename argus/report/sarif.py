@@ -7,6 +7,8 @@ from hashlib import sha256
 from pathlib import PurePath
 from urllib.parse import quote
 
+from attrs import frozen
+
 from argus.core.diagnostic import Diagnostic, Label, Severity
 from argus.core.error_codes import entry
 from argus.core.invariants import invariant
@@ -22,20 +24,44 @@ _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "unknown
 _KINDS: dict[Severity, str] = {"error": "fail", "warning": "fail", "unknown": "open", "note": "informational"}
 
 
+@frozen
+class Located:
+    """A diagnostic of a kernel for a target. chain: how the value of a counterexample came about."""
+
+    kernel: str
+    target: str
+    diagnostic: Diagnostic
+    chain: tuple[Hop, ...] = ()
+
+
 def sarif(reports: Sequence[Report], *, version: str, root: str, pages: str = "") -> Data:
+    """The log of verifications; see `sarif_log`."""
+    return sarif_log(
+        [each for report in reports for each in located_in(report)], version=version, root=root, pages=pages
+    )
+
+
+def located_in(report: Report) -> Iterable[Located]:
+    """The diagnostics of a report."""
+    found = report.verdict.counterexample if isinstance(report.verdict, Refuted) else None
+    for number, diagnostic in enumerate(report.diagnostics):
+        chain = found.chain if number == 0 and found is not None and found.code == diagnostic.code else ()
+        yield Located(report.kernel, report.target, diagnostic, chain)
+
+
+def sarif_log(findings: Sequence[Located], *, version: str, root: str, pages: str = "") -> Data:
     """The log of one run: one result a diagnostic, one rule a code that occurs.
 
     version: of Argus. root: the directory that paths are relative to. pages: URI of the folder that contains `docs/`,
     with a trailing slash; without it rules have help text but no link.
     """
-    findings = [(report, diagnostic) for report in reports for diagnostic in report.diagnostics]
-    codes = list(dict.fromkeys(diagnostic.code for _, diagnostic in findings))
+    codes = list(dict.fromkeys(each.diagnostic.code for each in findings))
     driver = {"name": "Argus", "semanticVersion": version, "rules": [_rule(code, pages) for code in codes]}
     run: Data = {
         "tool": {"driver": driver},
         "originalUriBaseIds": {_ROOT: {"uri": f"{_uri(root)}/"}},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(report, diagnostic, codes, root) for report, diagnostic in findings],
+        "results": [_result(each, codes, root) for each in findings],
     }
     return {"$schema": SCHEMA, "version": VERSION, "runs": [run]}
 
@@ -60,9 +86,8 @@ def _title_and_statement(code: str) -> tuple[str, str]:
     return entry(code).title, entry(code).explanation
 
 
-def _result(report: Report, diagnostic: Diagnostic, codes: Sequence[str], root: str) -> Data:
-    found = report.verdict.counterexample if isinstance(report.verdict, Refuted) else None
-    chain = found.chain if found is not None and found.code == diagnostic.code else ()
+def _result(located: Located, codes: Sequence[str], root: str) -> Data:
+    diagnostic = located.diagnostic
     repair = f"\nHelp: {diagnostic.help}" if diagnostic.help else ""
     result: Data = {
         "ruleId": diagnostic.code,
@@ -70,21 +95,22 @@ def _result(report: Report, diagnostic: Diagnostic, codes: Sequence[str], root: 
         "kind": _KINDS[diagnostic.severity],
         "level": _LEVELS[diagnostic.severity],
         "message": {"text": f"{diagnostic.message}{repair}"},
-        "locations": [_primary(report, diagnostic, root)],
-        "partialFingerprints": {"argusFinding/v1": _fingerprint(report, diagnostic, root)},
-        "properties": {"kernel": report.kernel, "target": report.target, "facts": dict(diagnostic.facts)},
+        "locations": [_primary(located, root)],
+        "partialFingerprints": {"argusFinding/v1": _fingerprint(located, root)},
+        "properties": {"kernel": located.kernel, "target": located.target, "facts": dict(diagnostic.facts)},
     }
     related = [label for label in diagnostic.secondary if label.span.frame is not None]
     if related:
         result["relatedLocations"] = [_related(number, label, root) for number, label in enumerate(related)]
-    if chain and diagnostic is report.diagnostics[0]:
-        result["codeFlows"] = [{"threadFlows": [{"locations": [_step(hop, root) for hop in chain]}]}]
+    if located.chain:
+        result["codeFlows"] = [{"threadFlows": [{"locations": [_step(hop, root) for hop in located.chain]}]}]
     return result
 
 
-def _primary(report: Report, diagnostic: Diagnostic, root: str) -> Data:
-    name = diagnostic.kernel or report.kernel
-    logical = {"name": name, "fullyQualifiedName": f"{name} ({report.target})", "kind": "function"}
+def _primary(located: Located, root: str) -> Data:
+    diagnostic = located.diagnostic
+    name = diagnostic.kernel or located.kernel
+    logical = {"name": name, "fullyQualifiedName": f"{name} ({located.target})", "kind": "function"}
     return _place(diagnostic.primary.span, root) | {
         "message": {"text": diagnostic.primary.text or diagnostic.message},
         "logicalLocations": [logical],
@@ -125,11 +151,12 @@ def _uri(path: str) -> str:
     return f"file:///{quote(PurePath(path).as_posix().lstrip('/'), safe='/:')}"
 
 
-def _fingerprint(report: Report, diagnostic: Diagnostic, root: str) -> str:
+def _fingerprint(located: Located, root: str) -> str:
     """A fingerprint that does not change when lines above the finding move."""
-    frame = diagnostic.primary.span.frame
+    frame = located.diagnostic.primary.span.frame
     file = "" if frame is None else str(_artifact(frame.file, root)["uri"])
-    return _hash((diagnostic.code, report.kernel, report.target, file))
+    instruction = [value for name, value in located.diagnostic.facts if name == "instruction"]
+    return _hash((located.diagnostic.code, located.kernel, located.target, file, *instruction))
 
 
 def _hash(parts: Iterable[str]) -> str:

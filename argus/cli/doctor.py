@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
 
 import click
-from attrs import asdict, frozen
+from attrs import asdict
 
+from argus.cli.checks import Check, version_of
+from argus.cli.doctor_amd import amd_checks
 from argus.cli.options import json_option
 from argus.cli.screen import Screen
 from argus.core.diagnostic import ArgusError
@@ -22,29 +22,10 @@ from argus.emit.cuda.nvdisasm import INSTALL, disassembler
 from argus.emit.cuda.nvrtc import compiler_present as cuda_compiler_present
 from argus.emit.hip.toolchain import compiler_present
 from argus.report.command_result import Outcome
-from argus.runtime.gpu.find import find_gpu
-from argus.runtime.hip.driver import find_driver as find_hip
 from argus.solvers import registry
 from argus.solvers.cache import Cache
 
 SCHEMA = "argus.doctor/1"
-State = Literal["good", "absent", "degraded"]
-
-
-@frozen
-class Check:
-    """One item checked.
-
-    state: "absent" means that the item is optional; "degraded" means that a feature does not work without it: `loses`
-    names the feature, `repair` says how to restore it.
-    """
-
-    group: str
-    name: str
-    state: State
-    found: str
-    loses: str = ""
-    repair: str = ""
 
 
 def examine(root: Path = Path("/")) -> tuple[Check, ...]:
@@ -55,18 +36,11 @@ def examine(root: Path = Path("/")) -> tuple[Check, ...]:
 def _packages() -> Iterator[Check]:
     yield Check("packages", "python", "good", platform.python_version())
     for name in ("argus", "attrs", "numpy", "ml_dtypes"):
-        yield Check("packages", name, "good", _version(name) or "used from its source folder")
+        yield Check("packages", name, "good", version_of(name) or "used from its source folder")
     for name, use in (("torch", "`argus.matmul`, which takes its tensors"), ("anthropic", "a planner, not built yet")):
-        found = _version(name)
+        found = version_of(name)
         absent = f"not installed: optional, for {use}"
         yield Check("packages", name, "good" if found else "absent", found or absent)
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 _DISTRIBUTIONS = {"z3": "z3-solver", "cvc5": "cvc5"}
@@ -85,20 +59,20 @@ def _solver(name: str) -> Check:
     except ArgusError as problem:
         repair = f"pip install {_DISTRIBUTIONS[name]}" if name in _DISTRIBUTIONS else problem.diagnostic.help
         return Check("solvers", name, "degraded", problem.diagnostic.message, loses, repair)
-    found = _version(_DISTRIBUTIONS[name]) if name in _DISTRIBUTIONS else None
+    found = version_of(_DISTRIBUTIONS[name]) if name in _DISTRIBUTIONS else None
     return Check("solvers", name, "good", found or "built in, or a combination of the others")
 
 
 def _compiler() -> Check:
     if compiler_present():
-        return Check("compilers", "gfx942", "good", f"ziglang {_version('ziglang') or 'of unknown version'}")
+        return Check("compilers", "gfx942", "good", f"ziglang {version_of('ziglang') or 'of unknown version'}")
     loses = "`argus build --target gfx942`; verification and interpretation work without it"
     return Check("compilers", "gfx942", "degraded", "ziglang is not installed", loses, "pip install 'argus[gfx942]'")
 
 
 def _cuda_compiler() -> Check:
     if cuda_compiler_present():
-        found = _version("nvidia-cuda-nvrtc") or "of unknown version"
+        found = version_of("nvidia-cuda-nvrtc") or "of unknown version"
         return Check("compilers", "sm_90a", "good", f"NVRTC {found}")
     loses = "`argus build --target sm_90a`; verification and interpretation work without it"
     return Check("compilers", "sm_90a", "degraded", "NVRTC is not installed", loses, "pip install 'argus[sm90a]'")
@@ -106,7 +80,7 @@ def _cuda_compiler() -> Check:
 
 def _disassembler() -> Check:
     if disassembler() is not None:
-        found = _version("nvidia-cuda-nvdisasm") or "of unknown version"
+        found = version_of("nvidia-cuda-nvdisasm") or "of unknown version"
         return Check("compilers", "sm_90a disassembler", "good", f"nvdisasm {found}")
     loses = "what `argus build` reads from sm_90a code; it compiles without it"
     return Check("compilers", "sm_90a disassembler", "degraded", "nvdisasm is not installed", loses, INSTALL)
@@ -114,25 +88,12 @@ def _disassembler() -> Check:
 
 def _gpus(root: Path) -> Iterator[Check]:
     nvidia = sorted((root / "proc/driver/nvidia/gpus").glob("*"))
-    amd = (root / "dev/kfd").exists()
+    amd = tuple(amd_checks(root))
     if nvidia:
         yield Check("GPUs", "NVIDIA", "good", f"{len(nvidia)} known to the driver; `argus run` uses the first")
-    if amd:
-        yield _amd_gpu()
+    yield from amd
     if not nvidia and not amd:
         yield Check("GPUs", "any", "absent", "none: a GPU is optional, kernels run in the interpreter")
-
-
-def _amd_gpu() -> Check:
-    """The first AMD GPU, as the HIP runtime sees it."""
-    loses = "`argus run --on gpu` of kernels for gfx942; verification and interpretation work without it"
-    try:
-        found = find_gpu(find_hip())
-        found.check_runs("gfx942")
-    except ArgusError as problem:
-        return Check("GPUs", "AMD", "degraded", problem.diagnostic.message, loses, problem.diagnostic.help)
-    about = f"{found.name} ({found.architecture}), HIP {found.driver.version()}; `argus run` uses it"
-    return Check("GPUs", "AMD", "good", about)
 
 
 def _cache() -> Check:

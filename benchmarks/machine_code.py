@@ -35,7 +35,7 @@ from argus.runtime.cpu.validate import Trial, chosen_sizes, emitted, small_input
 from argus.runtime.machine.launch import MachineCode, compiled, run_code
 from argus.runtime.machine.validate import validate_code
 from argus.verifier.loader import load
-from benchmarks.shipped import families
+from benchmarks.shipped import configurations, families
 from tests.interp.gfx942.referenced import NAMES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,10 +48,8 @@ Row = dict[str, Any]
 
 def shipped_configurations() -> Iterator[tuple[str, str]]:
     """The family and the name of every configuration of `argus.kernels` for gfx942."""
-    for name, template in families():
-        for config, value in template.configs.items():
-            if getattr(getattr(value, "target", None), "name", "") == "gfx942":
-                yield name, config
+    for name, configs in configurations("gfx942").items():
+        yield from ((name, config) for config in configs)
 
 
 def shipped_kernels() -> Iterator[tuple[str, Kernel]]:

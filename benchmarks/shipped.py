@@ -68,6 +68,16 @@ def families() -> Iterator[tuple[str, Any]]:
     return iter(sorted(found.values(), key=lambda pair: pair[0]))
 
 
+def configurations(target: str) -> dict[str, list[str]]:
+    """Every configuration for a target, by family."""
+    found: dict[str, list[str]] = {}
+    for name, template in families():
+        for config, value in template.configs.items():
+            if getattr(getattr(value, "target", None), "name", "") == target:
+                found.setdefault(name, []).append(config)
+    return found
+
+
 def is_traced(value: object) -> bool:
     return type(value).__name__ in {"Template", "ProgramTemplate"}
 

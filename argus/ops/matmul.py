@@ -13,6 +13,7 @@ from argus.language import Template
 from argus.ops import choice_gfx942
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
 from argus.ops.choice import candidates, stored_or_modelled
+from argus.ops.element_types import no_kernel
 from argus.ops.operands import OperandPlan, Tensor, check, plan_operands, refuse
 from argus.ops.targets import Kernels, kernels_for, target_of
 from argus.runtime.dlpack import Exchangeable, from_torch, is_foreign, to_torch
@@ -125,6 +126,8 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
 
 
 def _plan(found: OperandPlan, a: Tensor, b: Tensor, kernels: Kernels, asked: tuple[str, ...] | None) -> Plan:
+    if asked and not any(each.target.name == target_of(a) for each in FAMILIES[found.family].configs.values()):
+        raise no_kernel("matmul", target_of(a), f"for operands such as those of `{found.family}`")
     named = asked or choices(found, torch().cuda.get_device_name(a.device.index), kernels)
     if NARROW in named:
         found = found.dense(a, b)

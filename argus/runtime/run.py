@@ -151,7 +151,7 @@ def inputs_of(kernel: Kernel | Program, sizes: Mapping[str, int], seed: int) -> 
     random = np.random.default_rng(seed)
     shapes = {buffer: _shape(kernel, buffer, sizes) for buffer in kernel.parameters}
     bind(kernel, [np.broadcast_to(np.zeros((), buffer.dtype.numpy), shape) for buffer, shape in shapes.items()], sizes)
-    read = _initialised(kernel)
+    read = tensors_read(kernel)
     try:
         made = {buffer.name: _contents(buffer, shape, random, buffer in read) for buffer, shape in shapes.items()}
         return {**made, **_promised(kernel, sizes, seed)}
@@ -187,18 +187,18 @@ def _contents(buffer: Buffer, shape: tuple[int, ...], random: np.random.Generato
     return random.integers(0, 8, shape).astype(buffer.dtype.numpy)
 
 
-def _initialised(kernel: Kernel | Program) -> set[Buffer]:
+def tensors_read(kernel: Kernel | Program) -> set[Buffer]:
     """The parameters whose initial contents matter: those that are read, or never written."""
     if isinstance(kernel, Program):
         steps = kernel.launches
-        read = {step.arguments[buffer.name] for step in steps for buffer in _initialised(step.kernel)}
-        return read | (set(kernel.parameters) - set(_written(kernel)))
+        read = {step.arguments[buffer.name] for step in steps for buffer in tensors_read(step.kernel)}
+        return read | (set(kernel.parameters) - set(tensors_written(kernel)))
     sources = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
     written = set(outputs(kernel))
     return {buffer for buffer in kernel.parameters if buffer in sources or buffer not in written}
 
 
-def _written(kernel: Kernel | Program) -> tuple[Buffer, ...]:
+def tensors_written(kernel: Kernel | Program) -> tuple[Buffer, ...]:
     """The parameters that a kernel, or some launch of a program, writes."""
     if isinstance(kernel, Kernel):
         return tuple(outputs(kernel))
@@ -210,7 +210,7 @@ def _on_gpu(
     kernel: Kernel | Program, sizes: Mapping[str, int], arrays: Mapping[str, Array], seconds: float, launch: Launch
 ) -> tuple[dict[str, Array], Result]:
     """The outputs by name, and times. Raises ArgusError like the launch; E302 if its files cannot be written."""
-    read, written = _initialised(kernel), _written(kernel)
+    read, written = tensors_read(kernel), tensors_written(kernel)
     tensors = tuple(
         Tensor(each.name, arrays[each.name].shape, each.dtype.bits // 8, each in read, each in written)
         for each in kernel.parameters

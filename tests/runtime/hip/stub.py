@@ -43,13 +43,14 @@ class Stub:
     """The loaded library, reset. launches: symbol, and extents of grid and block with the bytes of LDS, of each.
 
     findings: of the machine code, in all launches. A trap is none: it ends the device. idle: kernels whose launches
-    execute nothing.
+    execute nothing. executing: whether those of others do.
     """
 
     library: ctypes.CDLL
     launches: list[tuple[str, tuple[int, ...]]] = field(factory=list[tuple[str, tuple[int, ...]]])
     findings: list[Finding] = field(factory=list[Finding])
     idle: set[str] = field(factory=set[str])
+    executing: bool = True
     _callback: Any = None
 
     def __attrs_post_init__(self) -> None:
@@ -77,7 +78,7 @@ class Stub:
         """Execute a launch on the bytes of each allocation that its arguments point to."""
         name, extents = symbol.decode(), tuple(shape[:7])
         self.launches.append((name, extents))
-        if name in self.idle:
+        if name in self.idle or not self.executing:
             return
         read = read_code_object(ctypes.string_at(code, size))
         shown = [each for each in read.kernel(name).arguments if not each.kind.startswith("hidden")]

@@ -52,6 +52,10 @@ def test_a_product_without_a_kernel_for_the_device_is_refused(rocm: RocmTorch) -
     calls = {
         "matrices of f16 on gfx942": lambda: argus.matmul(half, half),
         "of matmul with a batch of matrices `b`": lambda: argus.matmul(rocm.whole(2, 8, 16), rocm.whole(2, 16, 8)),
+        "for operands such as those of `bmm_nt`": lambda: argus.matmul(
+            rocm.whole(2, 8, 16), rocm.whole(2, 16, 8), config="cdna3"
+        ),
+        "for operands such as those of `gemm_nt_f16`": lambda: argus.matmul(half, half, config="cdna3"),
         "K must be a multiple of 8": lambda: argus.matmul(rocm.whole(8, 12), rocm.whole(12, 8)),
     }
     for words, call in calls.items():

@@ -1,0 +1,163 @@
+"""Checks operators on tensors of an MI300X against float64: the part of `mi300x.py` that needs torch for ROCm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+import argus
+from argus.core.diagnostic import ArgusError
+
+Row = dict[str, Any]
+Exact = npt.NDArray[np.float64]
+CLOSE = {"bfloat16": 2.0**-7, "float16": 2.0**-9, "float32": 2.0**-16}
+"""The largest error, of results above 1 relative to them; elements are of a normal distribution."""
+operators: Any = argus
+
+
+class Tensors(Protocol):
+    """Makes tensors on the device."""
+
+    def put(self, values: Exact, dtype: str) -> Any:  # noqa: ANN401 reason: torch's
+        """A tensor of a type of torch's, such as `bfloat16`."""
+        ...
+
+    def get(self, tensor: Any) -> Exact:  # noqa: ANN401 reason: torch's
+        """Its values."""
+        ...
+
+
+class OnTorch:
+    """Tensors of the installed torch."""
+
+    def __init__(self, torch: Any) -> None:  # noqa: ANN401 reason: torch's
+        self.torch = torch
+
+    def put(self, values: Exact, dtype: str) -> Any:  # noqa: ANN401 reason: torch's
+        return self.torch.from_numpy(values).to(getattr(self.torch, dtype)).cuda()
+
+    def get(self, tensor: Any) -> Exact:  # noqa: ANN401 reason: torch's
+        return tensor.double().cpu().numpy()
+
+
+def operator_rows(tensors: Tensors, *, few: bool = False) -> Iterator[Row]:
+    """A row for each operator and type."""
+    cases = {**_products(few), **_attention(few), **_along_rows(few)}
+    for name, case in cases.items():
+        operator, dtype = name.split(" ")[:2]
+        try:
+            off = max(case(tensors, dtype))
+            yield {"operator": operator, "case": name, "trouble": "", "error": off, "right": off <= CLOSE[dtype]}
+        except ArgusError as problem:
+            yield {"operator": operator, "case": name, "trouble": str(problem).splitlines()[0], "right": False}
+
+
+Case = Callable[[Tensors, str], list[float]]
+"""The largest errors of the results of some calls."""
+
+
+def _off(found: Exact, wanted: Exact) -> float:
+    error = np.abs(found - wanted) / np.maximum(np.abs(wanted), 1)
+    return float(np.max(np.where(found == wanted, 0.0, np.where(np.isnan(error), np.inf, error)), initial=0.0))
+
+
+def _drawn(tensors: Tensors, dtype: str, seed: int, *shape: int) -> tuple[Any, Exact]:
+    tensor = tensors.put(np.random.default_rng(seed).standard_normal(shape), dtype)
+    return tensor, tensors.get(tensor)
+
+
+def _products(few: bool) -> dict[str, Case]:
+    shapes = [(40, 24, 72)] if few else [(1, 8, 1), (40, 24, 72), (777, 1000, 1111), (4096, 4096, 512)]
+
+    def case(tensors: Tensors, dtype: str) -> list[float]:
+        errors: list[float] = []
+        for m, k, n in shapes:
+            (a, left), (b, right) = _drawn(tensors, dtype, 1, m, k), _drawn(tensors, dtype, 2, n, k)
+            scale = np.sqrt(k)
+            errors.append(_off(tensors.get(operators.matmul(a, b.mT)) / scale, left @ right.T / scale))
+        return errors
+
+    return {"matmul bfloat16": case}
+
+
+def _attention(few: bool) -> dict[str, Case]:
+    sizes = [(1, 2, 1, 20, 37)] if few else [(1, 2, 1, 20, 37), (2, 8, 2, 300, 700)]
+
+    def case(width: int, causal: bool) -> Case:
+        def errors(tensors: Tensors, dtype: str) -> list[float]:
+            found: list[float] = []
+            for batch, heads, groups, rows, keys in sizes:
+                shapes = (batch, heads, rows, width), *[(batch, groups, keys, width)] * 2
+                (q, a), (k, b), (v, c) = (_drawn(tensors, dtype, n, *each) for n, each in enumerate(shapes))
+                out, lse = operators.attention(q, k, v, causal=causal, return_lse=True)
+                wanted, sums = attended(a, b, c, causal=causal)
+                found += [_off(tensors.get(out), wanted), _off(tensors.get(lse), sums)]
+            return found
+
+        return errors
+
+    widths = (64,) if few else (64, 128, 256)
+    kinds = ("bfloat16",) if few else ("bfloat16", "float16")
+    return {
+        f"attention {dtype} d{width} {'causal' if causal else 'full'}": case(width, causal)
+        for dtype in kinds
+        for width in widths
+        for causal in (False, True)
+    }
+
+
+def attended(q: Exact, k: Exact, v: Exact, *, causal: bool) -> tuple[Exact, Exact]:
+    """Attention and its log-sum-exp."""
+    k, v = (np.repeat(each, q.shape[1] // each.shape[1], axis=1) for each in (k, v))
+    scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[3])
+    if causal:
+        rows, keys = q.shape[2], k.shape[2]
+        scores = np.where(np.tri(rows, keys, keys - rows, bool), scores, -np.inf)
+    top = scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores - top)
+    sums = weights.sum(axis=-1, keepdims=True)
+    return weights / sums @ v, (np.log(sums) + top)[..., 0]
+
+
+def _normal(x: Exact) -> Exact:
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+
+
+def _softmax(x: Exact) -> Exact:
+    made = np.exp(x - x.max(-1, keepdims=True))
+    return made / made.sum(-1, keepdims=True)
+
+
+def _along_rows(few: bool) -> dict[str, Case]:
+    simple: dict[str, tuple[Callable[[Any], Any], Callable[[Exact], Exact]]] = {
+        "softmax": (operators.softmax, _softmax),
+        "log_softmax": (operators.log_softmax, lambda x: np.log(_softmax(x))),
+        "rms_norm": (operators.rms_norm, lambda x: x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)),
+        "layer_norm": (operators.layer_norm, _normal),
+        "group_norm": (
+            lambda x: operators.group_norm(x, 4),
+            lambda x: _normal(x.reshape(x.shape[0], 4, -1)).reshape(x.shape),
+        ),
+        "row_mean": (operators.row_mean, lambda x: x.mean(-1)),
+        "row_sum": (operators.row_sum, lambda x: x.sum(-1)),
+        "cumsum": (operators.cumsum, lambda x: np.cumsum(x, -1)),
+    }
+    shapes = [(3, 8, 72)] if few else [(3, 8, 72), (2, 16, 1000), (4, 4, 8192), (1, 4, 20_001)]
+
+    def case(name: str) -> Case:
+        call, reference = simple[name]
+
+        def errors(tensors: Tensors, dtype: str) -> list[float]:
+            found: list[float] = []
+            for number, shape in enumerate(shapes):
+                x, exact = _drawn(tensors, dtype, number, *shape)
+                found.append(_off(tensors.get(call(x)), reference(exact)))
+            return found
+
+        return errors
+
+    kinds = ("bfloat16",) if few else tuple(CLOSE)
+    return {f"{name} {dtype}": case(name) for name in simple for dtype in kinds}

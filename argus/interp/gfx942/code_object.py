@@ -18,18 +18,24 @@ _HEADER = 64
 _GFX942 = 0x4C
 """EF_AMDGPU_MACH_AMDGCN_GFX942, bits 7:0 of e_flags."""
 _NOTE, _NOTE_METADATA = 7, 32
-_FLOAT_MODE = 0xF0
-"""Round to nearest even and keep subnormals, in 32-bit as in 16- and 64-bit operations: FLOAT_MODE of HIP's default."""
+_WRITABLE, _LOADED = 1, 2
+_RELOCATIONS, _RELATIVE, _ABSOLUTE = 4, 13, 3
+"""SHT_RELA; R_AMDGPU_RELATIVE64, R_AMDGPU_ABS64."""
 
 
 @frozen
 class Section:
-    """One section of the file. address: where it is loaded; data: its bytes, empty for one without."""
+    """One section of the file. address: where it is loaded; data: its bytes, empty for one without.
+
+    size: in memory, 0 for one that is not loaded. writable: whether the kernels may write to it.
+    """
 
     name: str
     kind: int
     address: int
     data: bytes
+    size: int = 0
+    writable: bool = False
 
 
 @frozen
@@ -47,11 +53,11 @@ class Descriptor:
     """What the 64-byte kernel descriptor says. entry: the address of the first instruction.
 
     lds_bytes, scratch_bytes: group segment, and private segment per lane. vgprs, agprs: registers that a wave has,
-    ArchVGPRs and AccVGPRs. user_sgprs: how many SGPRs the launch fills ahead of workgroup ids. kernarg_sgpr: the first
-    of the two that hold the kernarg segment's address, -1 for none; dispatch_sgpr: likewise of the dispatch packet's.
+    ArchVGPRs and AccVGPRs. user_sgprs: how many SGPRs the launch fills ahead of workgroup ids. user_values: the first
+    of those that hold a value, what it is, and how many hold it.
     preloaded: how many words of the kernarg segment, from `preloaded_from` on, the last user SGPRs hold. ids: which
     workgroup ids follow, of x, y and z. lane_ids: how many of the work-item ids x, y, z are packed into v0, ten bits
-    each.
+    each. mode: the register MODE: float mode in bits 7:0, DX10_CLAMP in 8, IEEE in 9.
     """
 
     entry: int
@@ -61,12 +67,12 @@ class Descriptor:
     vgprs: int
     agprs: int
     user_sgprs: int
-    kernarg_sgpr: int
-    dispatch_sgpr: int
+    user_values: tuple[tuple[int, str, int], ...]
     preloaded: int
     preloaded_from: int
     ids: tuple[bool, bool, bool]
     lane_ids: int
+    mode: int
 
 
 @frozen
@@ -85,6 +91,8 @@ class CodeObject:
     address: int
     kernels: Mapping[str, CodeKernel]
     sections: Mapping[str, Section] = field(factory=dict[str, Section], repr=False)
+    relocations: tuple[tuple[int, int], ...] = ()
+    """Where the code object holds an address of itself, and which one, both before it is loaded."""
 
     def kernel(self, name: str) -> CodeKernel:
         """Raises ArgusError (E420) if there is none of that name."""
@@ -128,7 +136,23 @@ def _read(data: bytes) -> CodeObject:
         name: _kernel(name, _at(sections.values(), addresses[f"{name}.kd"], 64), addresses[f"{name}.kd"], each)
         for name, each in described.items()
     }
-    return CodeObject(text.data, text.address, kernels, sections)
+    return CodeObject(text.data, text.address, kernels, sections, tuple(_relocations(sections)))
+
+
+def _relocations(sections: Mapping[str, Section]) -> Iterator[tuple[int, int]]:
+    for section in sections.values():
+        if section.kind != _RELOCATIONS or not section.size:
+            continue
+        for at in range(0, len(section.data), 24):
+            place, info, addend = struct.unpack_from("<QQq", section.data, at)
+            value = 0
+            if info & 0xFFFFFFFF == _ABSOLUTE:
+                (value,) = struct.unpack_from("<Q", sections[".dynsym"].data, 24 * (info >> 32) + 8)
+                if not value:
+                    raise damaged("it refers to a symbol that is not in it")
+            elif info & 0xFFFFFFFF != _RELATIVE:
+                raise damaged(f"it has a relocation of the unknown type {info & 0xFFFFFFFF}")
+            yield place, value + addend
 
 
 def _sections(data: bytes) -> Iterator[Section]:
@@ -138,10 +162,11 @@ def _sections(data: bytes) -> Iterator[Section]:
     )
     heads = [struct.unpack_from("<IIQQQQ", data, start + size * number) for number in range(count)]
     _, _, _, _, names, _ = heads[names_at]
-    for name_at, kind, _, address, offset, length in heads:
+    for name_at, kind, flags, address, offset, length in heads:
         name = data[names + name_at : data.index(b"\0", names + name_at)].decode()
         held = b"" if kind == 8 else data[offset : offset + length]
-        yield Section(name, kind, address, held)
+        loaded = bool(flags & _LOADED)
+        yield Section(name, kind, address, held, length if loaded else 0, bool(flags & _WRITABLE))
 
 
 def _symbols(sections: Mapping[str, Section]) -> dict[str, int]:
@@ -185,8 +210,6 @@ def _kernel(name: str, raw: bytes, address: int, said: Mapping[str, object]) -> 
 def _descriptor(raw: bytes, address: int, said: Mapping[str, object]) -> Descriptor:
     lds, scratch, kernarg, _, entry = struct.unpack_from("<IIIIq", raw, 0)
     rsrc3, rsrc1, rsrc2, properties, preload = struct.unpack_from("<IIIHH", raw, 44)
-    if rsrc1 >> 12 & 0xFF != _FLOAT_MODE:
-        raise damaged(f"its kernels run in the float mode 0x{rsrc1 >> 12 & 0xFF:x}, of which only 0xf0 is modelled")
     agprs = cast("int", said.get(".agpr_count", 0))
     total = ((rsrc1 & 0x3F) + 1) * 8
     accumulators = ((rsrc3 & 0x3F) + 1) * 4
@@ -198,24 +221,30 @@ def _descriptor(raw: bytes, address: int, said: Mapping[str, object]) -> Descrip
         vgprs=min(total, accumulators) if agprs else total,
         agprs=max(0, total - accumulators),
         user_sgprs=rsrc2 >> 1 & 0x1F,
-        kernarg_sgpr=_user_sgpr(properties, _KERNARG_POINTER),
-        dispatch_sgpr=_user_sgpr(properties, _DISPATCH_POINTER),
+        user_values=tuple(_user_values(properties)),
         preloaded=preload & 0x7F,
         preloaded_from=preload >> 7,
         ids=(bool(rsrc2 >> 7 & 1), bool(rsrc2 >> 8 & 1), bool(rsrc2 >> 9 & 1)),
         lane_ids=(rsrc2 >> 11 & 3) + 1,
+        mode=rsrc1 >> 12 & 0xFF | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9,
     )
 
 
-_DISPATCH_POINTER, _KERNARG_POINTER = 1, 3
-_USER_SGPRS = (4, 2, 2, 2, 2, 2, 1)
-"""How many each takes, by the bit that asks for it: private segment buffer, pointers of the dispatch, of the queue and
-of the kernarg segment, dispatch id, flat scratch, private segment size.
-"""
+_USER_VALUES = (
+    ("private segment buffer", 4),
+    ("dispatch pointer", 2),
+    ("queue pointer", 2),
+    ("kernarg pointer", 2),
+    ("dispatch id", 2),
+    ("flat scratch", 2),
+    ("private segment size", 1),
+)
+"""What user SGPRs hold, by the bit of the properties that asks for it, and how many take it."""
 
 
-def _user_sgpr(properties: int, wanted: int) -> int:
-    """The first user SGPR of what a bit of the properties asks for; -1 if the bit is not set."""
-    if properties >> wanted & 1 == 0:
-        return -1
-    return sum(count for bit, count in enumerate(_USER_SGPRS[:wanted]) if properties >> bit & 1)
+def _user_values(properties: int) -> Iterator[tuple[int, str, int]]:
+    first = 0
+    for bit, (name, count) in enumerate(_USER_VALUES):
+        if properties >> bit & 1:
+            yield first, name, count
+            first += count

@@ -11,10 +11,13 @@ from collections.abc import Callable
 
 from argus.interp.gfx942.instruction import (
     ACC,
+    DWORD,
     EXEC,
     EXECZ,
     M0,
+    PRIVATE_APERTURE,
     SCC,
+    SHARED_APERTURE,
     VCC,
     VCCZ,
     Constant,
@@ -22,6 +25,7 @@ from argus.interp.gfx942.instruction import (
     Instruction,
     Operand,
     Scalar,
+    SubDword,
     Vector,
 )
 from argus.interp.gfx942.row import IMPLICIT, Form, Row, dwords
@@ -29,8 +33,6 @@ from argus.interp.gfx942.table import rows_by_opcode
 from argus.interp.gfx942.unmodelled import not_modelled
 
 _LITERAL, _DPP, _SDWA = 255, 250, 249
-_LOW, _HIGH, _DWORD = 4, 5, 6
-"""Parts of a register that SDWA selects: its halves, or all of it."""
 
 
 def decode(code: bytes, at: int, address: int) -> Instruction:
@@ -67,6 +69,8 @@ def _wrong_operand(instruction: Instruction) -> str | None:
 
 
 def _is_known(operand: Scalar) -> bool:
+    if operand.first in {SHARED_APERTURE, PRIVATE_APERTURE}:
+        return operand.count == 2  # what 32 bits of them read is not documented
     last = operand.first + operand.count - 1
     return (operand.first in _FLAGS and operand.count == 1) or any(
         operand.first in kind and last in kind for kind in _ORDINARY
@@ -139,8 +143,11 @@ def _scalar(known: Row, word: int, second: int, address: int, codes: tuple[int, 
     return Instruction(known, address, 8 if _LITERAL in codes else 4, results, sources)
 
 
-def _sopk(known: Row, word: int, _second: int, address: int) -> Instruction:
+def _sopk(known: Row, word: int, second: int, address: int) -> Instruction:
     register = word >> 16 & 0x7F
+    if "k" in known.sources:
+        immediate = _signed(word & 0xFFFF, 16)
+        return Instruction(known, address, 8, (), (Constant(_LITERAL, second),), immediate=immediate)
     sources = tuple(Scalar(register, dwords(label)) for label in _explicit(known.sources))
     immediate = _signed(word & 0xFFFF, 16)
     return Instruction(known, address, 4, _scalar_destination(known, register), sources, immediate=immediate)
@@ -154,6 +161,8 @@ def _smem(known: Row, word: int, second: int, address: int) -> Instruction:
     named = _explicit(known.sources)
     sources: list[Operand] = [Scalar((word & 0x3F) << 1, dwords(label)) for label in named[:1]]
     has_immediate, has_register = word >> 17 & 1, word >> 14 & 1
+    if not named:
+        return Instruction(known, address, 8)
     if has_register:
         sources.append(Scalar(second >> 25))
     elif not has_immediate:
@@ -164,73 +173,58 @@ def _smem(known: Row, word: int, second: int, address: int) -> Instruction:
 
 
 def _short_vector(
-    known: Row, word: int, second: int, address: int, results: tuple[Operand, ...], codes: tuple[int, ...]
+    known: Row, second: int, address: int, results: tuple[Operand, ...], codes: tuple[int, ...]
 ) -> Instruction:
     """VOP1, VOP2 and VOPC: the first source may be a literal, or be followed by a word of DPP or SDWA."""
-    if codes and codes[0] == _SDWA:
-        return _sub_dword(known, word, second, address, results, codes)
     named = [each for each in _explicit(known.sources) if each not in {"mask", "k"}]
     codes = codes[: len(named)]
-    dpp, negate, absolute = None, 0, 0
+    dpp, sdwa, negate, absolute = None, None, 0, 0
     if codes and codes[0] == _DPP:
         codes = ((second & 0xFF) + ACC, *codes[1:])
         dpp = Dpp(second >> 8 & 0x1FF, second >> 28, second >> 24 & 15, bool(second >> 19 & 1))
         negate, absolute = second >> 20 & 1 | second >> 21 & 2, second >> 21 & 1 | second >> 22 & 2
+    elif codes and codes[0] == _SDWA:
+        scalar = (second >> 23 & 1, second >> 31)
+        low = (second & 0xFF, *(code - ACC for code in codes[1:]))
+        codes = tuple(code if scalar[number] else code + ACC for number, code in enumerate(low))
+        sdwa = _sub_dword(known, second, len(codes))
+        negate, absolute = second >> 20 & 1 | second >> 27 & 2, second >> 21 & 1 | second >> 28 & 2
     sources = [_source(c, dwords(t), second) for c, t in zip(codes, named, strict=True)]
     has_literal = "k" in known.sources
     if has_literal:
         sources.insert(known.sources.index("k"), Constant(_LITERAL, second))
     sources += [Scalar(VCC, 2)] * known.sources.count("mask")
-    masks: tuple[Operand, ...] = tuple(Scalar(VCC, 2) for label in known.results if label == "mask")
-    size = 8 if has_literal or dpp is not None or _LITERAL in codes else 4
+    named_mask = known.form == "VOPC" and sdwa is not None and second >> 15 & 1
+    mask = Scalar(second >> 8 & 0x7F if named_mask else VCC, 2)
+    masks: tuple[Operand, ...] = tuple(mask for label in known.results if label == "mask")
+    long = has_literal or dpp is not None or sdwa is not None or _LITERAL in codes
+    modified = sdwa is not None and known.form != "VOPC"
     return Instruction(
-        known, address, size, (*results, *masks), tuple(sources), dpp=dpp, negate=negate, absolute=absolute
-    )
+        known, address, 8 if long else 4, (*results, *masks), tuple(sources), dpp=dpp, sdwa=sdwa, negate=negate,
+        absolute=absolute, clamp=modified and bool(second >> 13 & 1), scale=second >> 14 & 3 if modified else 0,
+    )  # fmt: skip
 
 
-def _sub_dword(
-    known: Row, word: int, second: int, address: int, results: tuple[Operand, ...], codes: tuple[int, ...]
-) -> Instruction:
-    """SDWA [MI300 ISA, section "VOP_SDWA"]: sources are parts of registers. Modelled where the result is a register's
-    whole, as without SDWA, and parts are the halves that 16-bit sources are.
-    """
-    named = [each for each in _explicit(known.sources) if each not in {"mask", "k"}]
-    parts = (second >> 16 & 7, second >> 24 & 7)[: len(named)]
-    whole = second >> 8 & 7 == _DWORD and second >> 13 & 7 == 0  # neither clamped nor scaled
-    extended = second >> 19 & 1 or second >> 27 & 1
-    halves = (_LOW, _HIGH, _DWORD)
-    known_parts = all(
-        part == _DWORD or (n.endswith("16") and part in halves) for part, n in zip(parts, named, strict=True)
-    )
-    if known.form == "VOPC" or len(named) != len(known.sources) or not whole or extended or not known_parts:
-        raise not_modelled(f"sub-dword addressing of `{known.name}`", word, second, address)
-    scalars_ = second >> 23 & 1, second >> 31
-    bare = (second & 0xFF, *(code - ACC for code in codes[1:]))
-    registers = [code if scalar else code + ACC for code, scalar in zip(bare, scalars_, strict=False)]
-    sources = tuple(_source(c, dwords(t), second) for c, t in zip(registers, named, strict=False))
-    return Instruction(
-        known,
-        address,
-        8,
-        results,
-        sources,
-        negate=second >> 20 & 1 | second >> 27 & 2,
-        absolute=second >> 21 & 1 | second >> 28 & 2,
-        select=sum(1 << number for number, part in enumerate(parts) if part == _HIGH),
-    )
+def _sub_dword(known: Row, second: int, count: int) -> SubDword:
+    """What the second word of SDWA says [MI300 ISA, "VOP_SDWA" and "VOPC_SDWA"]."""
+    parts = (second >> 16 & 7, second >> 24 & 7)[:count]
+    extended = second >> 19 & 1 | second >> 26 & 2
+    if known.form == "VOPC":
+        return SubDword(parts, extended, DWORD, 0)
+    return SubDword(parts, extended, second >> 8 & 7, second >> 11 & 3)
 
 
 def _vop1(known: Row, word: int, second: int, address: int) -> Instruction:
-    return _short_vector(known, word, second, address, _destination(known, word >> 17 & 0xFF), (word & 0x1FF,))
+    return _short_vector(known, second, address, _destination(known, word >> 17 & 0xFF), (word & 0x1FF,))
 
 
 def _vop2(known: Row, word: int, second: int, address: int) -> Instruction:
     codes = (word & 0x1FF, (word >> 9 & 0xFF) + ACC)
-    return _short_vector(known, word, second, address, _destination(known, word >> 17 & 0xFF), codes)
+    return _short_vector(known, second, address, _destination(known, word >> 17 & 0xFF), codes)
 
 
 def _vopc(known: Row, word: int, second: int, address: int) -> Instruction:
-    return _short_vector(known, word, second, address, (), (word & 0x1FF, (word >> 9 & 0xFF) + ACC))
+    return _short_vector(known, second, address, (), (word & 0x1FF, (word >> 9 & 0xFF) + ACC))
 
 
 def _destination(known: Row, code: int, accumulator: bool = False) -> tuple[Operand, ...]:
@@ -325,19 +319,21 @@ def _flat(known: Row, word: int, second: int, address: int) -> Instruction:
     register, data, target = second & 0xFF, (second >> 8 & 0xFF) + base, (second >> 24) + base
     scalar = second >> 16 & 0x7F
     named = _explicit(known.sources)
+    held: list[Operand] = [Vector(data, dwords(t)) for t in named if t.startswith("b")]
     sources: list[Operand] = []
-    if known.form == "GLOBAL" and scalar != 0x7F:
-        sources = [Vector(register), *(Vector(data, dwords(t)) for t in named[1:]), Scalar(scalar, 2)]
+    flags = set[str]()
+    if known.form == "SCRATCH":
+        sources += [Vector(register), *held] if word >> 13 & 1 else held
+        sources += [Scalar(scalar)] if scalar != 0x7F else []
+        flags = {name for name, set_ in (("vaddr", word >> 13 & 1), ("saddr", scalar != 0x7F)) if set_}
+    elif known.form == "GLOBAL" and scalar != 0x7F:
+        sources, flags = [Vector(register), *held, Scalar(scalar, 2)], {"saddr"}
     else:
-        sources = [Vector(register, 2), *(Vector(data, dwords(t)) for t in named[1:])]
+        sources = [Vector(register, 2), *held]
     returns = bool(word >> 16 & 1) or "atomic" not in known.name
     results = tuple(Vector(target, dwords(label)) for label in _explicit(known.results) if returns)
-    flags = {"saddr"} if known.form == "GLOBAL" and scalar != 0x7F else set[str]()
-    if known.form == "SCRATCH":
-        raise not_modelled(f"scratch memory of `{known.name}`", word, second, address)
-    return Instruction(
-        known, address, 8, results, tuple(sources), immediate=_signed(word & 0x1FFF, 13), flags=frozenset(flags)
-    )
+    offset = word & 0xFFF if known.form == "FLAT" else _signed(word & 0x1FFF, 13)
+    return Instruction(known, address, 8, results, tuple(sources), immediate=offset, flags=frozenset(flags))
 
 
 def _mubuf(known: Row, word: int, second: int, address: int) -> Instruction:

@@ -83,6 +83,8 @@ def _used(step: Step, register: int) -> int:
     name = step.instruction.row.name
     small = _SMALL.search(name)
     address = register in _addresses(step)
+    if not address and step.instruction.row.form in {"FLAT", "SCRATCH"} and "_store_" in name:
+        return 0  # what is private may be unwritten; the instruction itself looks at the other lanes
     if address or small is None:
         return 0xFFFFFFFF
     if "_load_" in name or "_read_" in name:
@@ -95,6 +97,8 @@ def _addresses(step: Step) -> frozenset[int]:
     row = step.instruction.row
     first = step.instruction.sources[0] if step.instruction.sources else None
     if row.form == "MUBUF" and "offen" not in step.instruction.flags:
+        return frozenset()
+    if row.form == "SCRATCH" and "vaddr" not in step.instruction.flags:
         return frozenset()
     return frozenset(range(first.first, first.first + first.count)) if isinstance(first, Vector) else frozenset()
 

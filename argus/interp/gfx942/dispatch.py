@@ -128,13 +128,21 @@ def _packet(kernel: CodeKernel, extents: Extents, kernarg: int) -> bytes:
 
 
 def start(wave: Wave, kernel: CodeKernel, memory: Memory, ids: npt.NDArray[np.int64], extents: Extents) -> None:
-    """Set a new wave's registers: user SGPRs, workgroup ids, and work-item ids packed in v0. ids: (workgroup, axis)."""
+    """Set a new wave's registers: user SGPRs, workgroup ids, and work-item ids packed in v0. ids: (workgroup, axis).
+
+    The address of the queue is 0: nothing is there.
+    """
     described = kernel.descriptor
+    wave.mode = described.mode
     starts = {each.name: each.address for each in memory.allocations}
-    for register, name in ((described.dispatch_sgpr, PACKET), (described.kernarg_sgpr, KERNARG)):
-        if register >= 0:
-            for number in range(2):
-                wave.write_scalar(register + number, np.uint32(starts[name] >> 32 * number & 0xFFFFFFFF))
+    values = {
+        "dispatch pointer": starts[PACKET],
+        "kernarg pointer": starts[KERNARG],
+        "private segment size": described.scratch_bytes,
+    }
+    for first, name, count in described.user_values:
+        for number in range(count):
+            wave.write_scalar(first + number, np.uint32(values.get(name, 0) >> 32 * number & 0xFFFFFFFF))
     words = memory.array_of(KERNARG).view(np.uint32)
     for number in range(described.preloaded):
         held = words[described.preloaded_from + number]

@@ -15,8 +15,8 @@ Kind = Literal[
     "out of bounds",
     "out of LDS",
     "misaligned",
-    "no end",
     "trap",
+    "no end",
 ]
 
 _MOST = 64

@@ -35,7 +35,7 @@ Finish = Callable[[Array, Array], Array]
 Run = Callable[[Group, Wave, Instruction], None]
 
 
-def _addresses(group: Group, wave: Wave, instruction: Instruction) -> tuple[npt.NDArray[np.int64], Mask]:
+def addresses(group: Group, wave: Wave, instruction: Instruction) -> tuple[npt.NDArray[np.int64], Mask]:
     """Offsets in the memory, and the lanes that access it: all active ones of a global instruction."""
     first = instruction.sources[0]
     assert isinstance(first, Vector)
@@ -84,7 +84,7 @@ def _scalar_offset(wave: Wave, instruction: Instruction) -> npt.NDArray[np.int64
     return np.array([[found.integer]], np.int64)
 
 
-def _checked(
+def checked(
     group: Group, wave: Wave, instruction: Instruction, offsets: Array, lanes: Mask, size: int, *, stores: bool
 ) -> Mask:
     """The lanes whose bytes are all of one allocation; the others are reported."""
@@ -98,7 +98,7 @@ def _checked(
     return lanes & fits
 
 
-def _gather(group: Group, offsets: Array, lanes: Mask, size: int) -> Array:
+def gather(group: Group, offsets: Array, lanes: Mask, size: int) -> Array:
     """Bytes as dwords (dword, workgroup, lane), 0 in other lanes; below 4 bytes one dword, zero-extended."""
     found = np.zeros(((size + 3) // 4, *lanes.shape), U32)
     at = offsets[lanes]
@@ -111,7 +111,7 @@ def _gather(group: Group, offsets: Array, lanes: Mask, size: int) -> Array:
     return found
 
 
-def _scatter(group: Group, offsets: Array, lanes: Mask, words: Array, size: int) -> None:
+def scatter(group: Group, offsets: Array, lanes: Mask, words: Array, size: int) -> None:
     at = offsets[lanes]
     if size >= 4 and not (at & 3).any():
         group.memory.data.view(U32)[(at >> 2) + np.arange(size // 4)[:, None]] = words[:, lanes]
@@ -127,19 +127,19 @@ def _issue(wave: Wave, instruction: Instruction, late: tuple[Touch, ...] = ()) -
 
 def _loaded(group: Group, wave: Wave, instruction: Instruction, size: int, *, buffer: bool) -> Array:
     if not buffer:
-        offsets, lanes = _addresses(group, wave, instruction)
-        lanes = _checked(group, wave, instruction, offsets, lanes, size, stores=False)
-        return _gather(group, offsets, lanes, size)
+        offsets, lanes = addresses(group, wave, instruction)
+        lanes = checked(group, wave, instruction, offsets, lanes, size, stores=False)
+        return gather(group, offsets, lanes, size)
     offsets, fits = _buffer(group, wave, instruction, size)
     if fits.all():
-        lanes = _checked(group, wave, instruction, offsets, wave.active, size, stores=False)
-        return _gather(group, offsets, lanes, size)
+        lanes = checked(group, wave, instruction, offsets, wave.active, size, stores=False)
+        return gather(group, offsets, lanes, size)
     parts: list[Array] = []
     for number, admitted in enumerate(fits):
         lanes = wave.active & admitted
         unit = min(size, 4)
-        lanes = _checked(group, wave, instruction, offsets + 4 * number, lanes, unit, stores=False)
-        parts.append(_gather(group, offsets + 4 * number, lanes, unit)[0])
+        lanes = checked(group, wave, instruction, offsets + 4 * number, lanes, unit, stores=False)
+        parts.append(gather(group, offsets + 4 * number, lanes, unit)[0])
     return np.stack(parts)
 
 
@@ -178,16 +178,16 @@ def _store(size: int, shift: int = 0, *, buffer: bool) -> Run:
         words = wave.v[data.first : data.first + data.count]
         words = words >> U32(shift) if shift else words
         if not buffer:
-            offsets, lanes = _addresses(group, wave, instruction)
-            lanes = _checked(group, wave, instruction, offsets, lanes, size, stores=True)
-            _scatter(group, offsets, lanes, words, size)
+            offsets, lanes = addresses(group, wave, instruction)
+            lanes = checked(group, wave, instruction, offsets, lanes, size, stores=True)
+            scatter(group, offsets, lanes, words, size)
         else:
             offsets, fits = _buffer(group, wave, instruction, size)
             unit = min(size, 4)
             for number, admitted in enumerate(fits):
                 lanes = wave.active & admitted
-                lanes = _checked(group, wave, instruction, offsets + 4 * number, lanes, unit, stores=True)
-                _scatter(group, offsets + 4 * number, lanes, words[number : number + 1], unit)
+                lanes = checked(group, wave, instruction, offsets + 4 * number, lanes, unit, stores=True)
+                scatter(group, offsets + 4 * number, lanes, words[number : number + 1], unit)
         _issue(wave, instruction)
 
     return run
@@ -204,8 +204,8 @@ def _atomic(atomic: Atomic, *, buffer: bool) -> Run:
             offsets, fits = _buffer(group, wave, instruction, size)
             lanes = wave.active & fits.all(0)
         else:
-            offsets, lanes = _addresses(group, wave, instruction)
-        lanes = _checked(group, wave, instruction, offsets, lanes, size, stores=True)
+            offsets, lanes = addresses(group, wave, instruction)
+        lanes = checked(group, wave, instruction, offsets, lanes, size, stores=True)
         apart = lanes & (offsets % size != 0)
         if apart.any():
             what = f"an atomic operation on {group.memory.describe(int(offsets[apart][0]))}, not a multiple of {size}"
@@ -242,7 +242,7 @@ def _to_high(value: Array, old: Array) -> Array:
     return value << U32(16) | old & _LOW
 
 
-_LOADS: tuple[tuple[str, int, int, str, Finish | None], ...] = (
+LOADS: tuple[tuple[str, int, int, str, Finish | None], ...] = (
     ("ubyte", 16, 1, "b32 =", _plain),
     ("sbyte", 17, 1, "b32 =", _extended(np.int8)),
     ("ushort", 18, 2, "b32 =", _plain),
@@ -256,7 +256,7 @@ _LOADS: tuple[tuple[str, int, int, str, Finish | None], ...] = (
     ("short_d16", 36, 2, "b32 = old", _to_low),
     ("short_d16_hi", 37, 2, "b32 = old", _to_high),
 )
-_STORES: tuple[tuple[str, int, int, str, int], ...] = (
+STORES: tuple[tuple[str, int, int, str, int], ...] = (
     ("byte", 24, 1, "b32", 0),
     ("byte_d16_hi", 25, 1, "b32", 16),
     ("short", 26, 2, "b32", 0),
@@ -270,7 +270,7 @@ _INTEGERS = (
     ("swap", 64), ("cmpswap", 65), ("add", 66), ("sub", 67), ("smin", 68), ("umin", 69), ("smax", 70), ("umax", 71),
     ("and", 72), ("or", 73), ("xor", 74), ("inc", 75), ("dec", 76),
 )  # fmt: skip
-_ATOMICS: tuple[tuple[str, int, Atomic], ...] = (
+ATOMICS: tuple[tuple[str, int, Atomic], ...] = (
     *((name, number, SHORT[name]) for name, number in _INTEGERS),
     *((f"{name}_x2", number + 32, LONG[name]) for name, number in _INTEGERS),
     ("add_f32", 77, ADD_F32),
@@ -286,20 +286,20 @@ def _rows(prefix: str, form: Form, *, buffer: bool) -> tuple[Row, ...]:
     return (
         *(
             act(f"{prefix}_load_{name}", form, number, f"{signature} {address}", _load(size, finish, buffer=buffer))
-            for name, number, size, signature, finish in _LOADS
+            for name, number, size, signature, finish in LOADS
         ),
         *(
             act(f"{prefix}_store_{name}", form, number, f"= {address} {kind}", _store(size, shift, buffer=buffer))
-            for name, number, size, kind, shift in _STORES
+            for name, number, size, kind, shift in STORES
         ),
         *(
-            act(f"{prefix}_atomic_{name}", form, number, _signature(atomic, address), _atomic(atomic, buffer=buffer))
-            for name, number, atomic in _ATOMICS
+            act(f"{prefix}_atomic_{name}", form, number, signature(atomic, address), _atomic(atomic, buffer=buffer))
+            for name, number, atomic in ATOMICS
         ),
     )
 
 
-def _signature(atomic: Atomic, address: str) -> str:
+def signature(atomic: Atomic, address: str) -> str:
     """Data and what to compare with are one operand of twice the size."""
     bits = 8 * atomic.size
     return f"b{bits} = {address} b{2 * bits if atomic.compares else bits}"
@@ -314,6 +314,6 @@ ROWS: tuple[Row, ...] = (
     *_rows("buffer", "MUBUF", buffer=True),
     act("buffer_wbl2", "MUBUF", 40, "=", _nothing),
     act("buffer_inv", "MUBUF", 41, "=", _nothing),
-    act("global_atomic_pk_add_bf16", "GLOBAL", 82, _signature(ADD_BRAINS, "u64"), _atomic(ADD_BRAINS, buffer=False)),
+    act("global_atomic_pk_add_bf16", "GLOBAL", 82, signature(ADD_BRAINS, "u64"), _atomic(ADD_BRAINS, buffer=False)),
     act("global_load_lds_dword", "GLOBAL", 42, "= u64 m0", _load_lds),
 )

@@ -10,6 +10,7 @@ from argus.interp.gfx942.row import Row
 
 SCC, VCCZ, EXECZ = 253, 251, 252
 VCC, M0, EXEC = 106, 124, 126
+SHARED_APERTURE, PRIVATE_APERTURE = 235, 237
 ACC = 256
 """The first AccVGPR among the vector registers of a wave: `a5` is vector register 261."""
 
@@ -85,6 +86,23 @@ class Dpp:
     bound: bool
 
 
+DWORD = 6
+"""Of SDWA: all of a register. 0 to 3 are its bytes, 4 and 5 its halves."""
+
+
+@frozen
+class SubDword:
+    """Sub-dword addressing (SDWA). parts: of each source, what it reads; extended: bits for those that are
+    sign-extended. target: what of the destination is written; unused: 0 if its other bits become 0, 1 if those above
+    become copies of the sign and those below 0, 2 if they are kept.
+    """
+
+    parts: tuple[int, ...]
+    extended: int
+    target: int
+    unused: int
+
+
 @frozen
 class Instruction:
     """One instruction. results, sources: the operands of the row's signature that the encoding names, in order.
@@ -107,6 +125,7 @@ class Instruction:
     clamp: bool = False
     scale: int = 0
     dpp: Dpp | None = None
+    sdwa: SubDword | None = None
     immediate: int = 0
     second: int = 0
     flags: frozenset[str] = field(default=frozenset[str]())

@@ -67,7 +67,7 @@ def execute(
     blocks = {each.name: (as_bytes(each.held), each.written) for each in tensors}
     blocks[KERNARG] = (np.zeros(kernarg_bytes(kernel), np.uint8), False)
     blocks[PACKET] = (np.zeros(PACKET_BYTES, np.uint8), False)
-    memory = memory_of(blocks)
+    memory = memory_of(blocks, code)
     fill(kernel, memory, arguments, extents)
     findings, random = Findings(), np.random.default_rng(seed)
     machine = Machine(code, findings, random, limit)
@@ -93,7 +93,7 @@ def _group(
     lds_bytes = described.lds_bytes + extents.dynamic_lds
     stride = max(8, (lds_bytes + 7) // 8 * 8)
     registers = vector_registers(described.vgprs, described.agprs)
-    waves = [new_wave(number, len(ids), registers, described.entry) for number in range(count)]
+    waves = [new_wave(number, len(ids), registers, described.entry, described.scratch_bytes) for number in range(count)]
     for wave in waves:
         start(wave, kernel, memory, ids, extents)
     lds = np.full((len(ids), stride), 0xD5, np.uint8)

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define, field, frozen
 
+from argus.interp.gfx942.code_object import CodeObject, Section
+
 BASE = 0x7F00_0000_0000
 """The address of the first byte. Addresses take more than 32 bits, so that arithmetic in 32 bits shows itself."""
 SHARED_BASE, PRIVATE_BASE = 1 << 48, 2 << 48
@@ -39,6 +41,8 @@ class Memory:
 
     data: Bytes
     allocations: tuple[Allocation, ...]
+    code_base: int = 0
+    """What is added to an address of the code object to get the one at which it is loaded."""
     _starts: npt.NDArray[np.int64] = field(init=False)
     _ends: npt.NDArray[np.int64] = field(init=False)
     _writable: npt.NDArray[np.bool_] = field(init=False)
@@ -74,17 +78,37 @@ class Memory:
         return self.data[each.start : each.start + each.size]
 
 
-def memory_of(blocks: dict[str, tuple[Bytes, bool]]) -> Memory:
-    """Memory with a copy of each of the arrays. blocks: bytes by name, and whether they may be written."""
+def memory_of(blocks: dict[str, tuple[Bytes, bool]], code: CodeObject | None = None) -> Memory:
+    """Memory with a copy of each of the arrays, and of the loaded sections of a code object.
+
+    blocks: bytes by name, and whether they may be written.
+    """
     placed: list[Allocation] = []
     at = _APART
     for name, (held, writable) in blocks.items():
         placed.append(Allocation(name, at, len(held), writable))
         at += (len(held) + _APART + _ALIGNED - 1) // _ALIGNED * _ALIGNED
-    data = np.full(at, 0xA5, np.uint8)
+    sections = () if code is None else _loaded(code)
+    first = min((each.address for each in sections), default=0) // _ALIGNED * _ALIGNED
+    shift = at - first
+    end = at + max((each.address + each.size - first for each in sections), default=0)
+    data = np.full((end + _APART + _ALIGNED - 1) // _ALIGNED * _ALIGNED if sections else at, 0xA5, np.uint8)
     for each in placed:
         data[each.start : each.start + each.size] = blocks[each.name][0]
-    return Memory(data, tuple(placed))
+    for section in sections:
+        start = section.address + shift
+        placed.append(Allocation(f"{section.name} of the code object", start, section.size, section.writable))
+        data[start : start + section.size] = 0
+        data[start : start + len(section.data)] = np.frombuffer(section.data, np.uint8)
+    for place, value in code.relocations if code is not None else ():
+        raw = (value + BASE + shift).to_bytes(8, "little")
+        data[place + shift : place + shift + 8] = np.frombuffer(raw, np.uint8)
+    return Memory(data, tuple(placed), BASE + shift)
+
+
+def _loaded(code: CodeObject) -> list[Section]:
+    found = (each for each in code.sections.values() if each.size and each.address)
+    return sorted(found, key=lambda each: each.address)
 
 
 def as_bytes(array: npt.NDArray[Any]) -> Bytes:

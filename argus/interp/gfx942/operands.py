@@ -10,12 +10,29 @@ from collections.abc import Callable
 from typing import Any, assert_never
 
 import numpy as np
+from attrs import evolve
 
-from argus.interp.gfx942.instruction import EXEC, EXECZ, FLOATS, SCC, VCC, VCCZ, Constant, Instruction, Operand, Scalar
+from argus.interp.gfx942.instruction import (
+    DWORD,
+    EXEC,
+    EXECZ,
+    FLOATS,
+    PRIVATE_APERTURE,
+    SCC,
+    SHARED_APERTURE,
+    VCC,
+    VCCZ,
+    Constant,
+    Instruction,
+    Operand,
+    Scalar,
+)
 from argus.interp.gfx942.instruction import Vector as VectorRegisters
 from argus.interp.gfx942.lane_moves import moved
+from argus.interp.gfx942.memory import PRIVATE_BASE, SHARED_BASE
 from argus.interp.gfx942.row import dwords
 from argus.interp.gfx942.state import Array, Wave
+from argus.interp.gfx942.unmodelled import not_modelled
 
 Reader = Callable[[Wave], Array]
 Writer = Callable[[Wave, Array], None]
@@ -44,6 +61,8 @@ def reader(instruction: Instruction, label: str, number: int, operand: Operand) 
 
 def _plain(instruction: Instruction, label: str, number: int, operand: Operand) -> Reader:
     kind = _NUMPY[element(label)]
+    if instruction.sdwa is not None and number < 2 and instruction.sdwa.parts[number] != DWORD:
+        return _sub_dword(instruction, label, number, operand)
     if label.startswith("v2"):
         return _packed(instruction, label, number, operand)
     match operand:
@@ -55,6 +74,9 @@ def _plain(instruction: Instruction, label: str, number: int, operand: Operand) 
                 return _lanes_moved(instruction, first, kind)
             return _registers(first, label, number, instruction, vector=True)
         case Scalar(first=first):
+            if first in _APERTURES:
+                aperture = np.array([[_APERTURES[first]]], np.uint64).view(kind)
+                return lambda _wave: aperture
             if first in _SPECIAL:
                 special = _SPECIAL[first]
                 return lambda wave: special(wave).astype(np.uint32).view(kind)[:, None]
@@ -63,6 +85,7 @@ def _plain(instruction: Instruction, label: str, number: int, operand: Operand) 
             assert_never(operand)
 
 
+_APERTURES = {SHARED_APERTURE: SHARED_BASE, PRIVATE_APERTURE: PRIVATE_BASE}
 _SPECIAL: dict[int, Callable[[Wave], Array]] = {
     SCC: lambda wave: wave.scc,
     VCCZ: lambda wave: (wave.s[VCC] | wave.s[VCC + 1]) == 0,
@@ -132,6 +155,47 @@ def _packed(instruction: Instruction, label: str, number: int, operand: Operand)
         return lambda wave: np.stack([raw(wave, low), raw(wave, high)]).view(kind)
     shifts = tuple(np.uint32(16 * half) for half in halves)
     return lambda wave: np.stack([(raw(wave, first) >> shift).astype(np.uint16) for shift in shifts]).view(kind)
+
+
+_PARTS = {**{n: (8 * n, 8) for n in range(4)}, 4: (0, 16), 5: (16, 16)}
+"""Where each part that SDWA selects begins, and how many bits it has."""
+
+
+def _sub_dword(instruction: Instruction, label: str, number: int, operand: Operand) -> Reader:
+    """A byte or a half of a register, extended with zeros or its sign. Raises ArgusError (E502) for one as a float of
+    32 bits, and for a part that there is not.
+    """
+    assert instruction.sdwa is not None
+    part = instruction.sdwa.parts[number]
+    if part not in _PARTS or label in {"f32", "mix"} or label.endswith("64"):
+        raise not_modelled(f"a part of a register as {label} of `{instruction.row.name}`", 0, 0, instruction.address)
+    (start, bits), kind = _PARTS[part], _NUMPY[label]
+    whole = _plain(evolve(instruction, sdwa=None), "u32", number, operand)
+    left, right = np.uint32(32 - start - bits), np.uint32(32 - bits)
+    shifted = np.int32 if instruction.sdwa.extended >> number & 1 else np.uint32
+
+    def read(wave: Wave) -> Array:
+        found = ((whole(wave) << left).view(shifted) >> right.astype(shifted)).view(np.uint32)
+        return found.astype(np.uint16).view(kind) if label.endswith("16") else found.view(kind)
+
+    return read
+
+
+def merged(target: int, unused: int) -> Callable[[Array, Array], Array]:
+    """Of what SDWA writes and what the register held: what it holds then."""
+    start, bits = _PARTS[target]
+    mask = np.uint32(((1 << bits) - 1) << start)
+
+    def run(value: Array, old: Array) -> Array:
+        placed = value.astype(np.uint32) << np.uint32(start) & mask
+        if unused == 2:
+            return placed | old & ~mask
+        if unused == 1:
+            above = np.uint32(32 - start - bits)
+            return ((placed << above).view(np.int32) >> above.astype(np.int32)).view(np.uint32)
+        return placed
+
+    return run
 
 
 def _mixed(instruction: Instruction, number: int, operand: Operand) -> Reader:

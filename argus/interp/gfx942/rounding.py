@@ -34,18 +34,51 @@ def round_to_odd_sum(left: Array, right: Array) -> Array:
 
 
 def fused_wide(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c of f64, rounded once."""
-    flat = [np.broadcast_to(each, np.broadcast_shapes(a.shape, b.shape, c.shape)).reshape(-1) for each in (a, b, c)]
-    return np.array([_one_fused(*map(float, each)) for each in zip(*flat, strict=True)], F64).reshape(
-        np.broadcast_shapes(a.shape, b.shape, c.shape)
-    )
+    """a * b + c of f64, rounded once: by error-free transformations, or in fractions where these may not hold
+    [Boldo and Melquiond 2008, algorithm 5].
+    """
+    a, b, c = (np.ascontiguousarray(each) for each in np.broadcast_arrays(a, b, c))
+    product, low = _exact_product(a, b)
+    sum_, rest = _exact_sum(c, low)
+    high, error = _exact_sum(product, sum_)
+    found = high + round_to_odd_sum(rest, error)
+    sizes = [np.abs(each) for each in (a, b, c)]
+    plain = (sizes[0] > 2.0**-400) & (sizes[0] < 2.0**400) & (sizes[1] > 2.0**-400) & (sizes[1] < 2.0**400)
+    others = ~(plain & (sizes[2] > 2.0**-800) & (sizes[2] < 2.0**900))
+    for place in zip(*np.nonzero(others), strict=True):
+        found[place] = _one_fused(float(a[place]), float(b[place]), float(c[place]))
+    return found
+
+
+def _exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """A sum, and what rounding it left out [Knuth]."""
+    whole = a + b
+    back = whole - a
+    return whole, (a - (whole - back)) + (b - back)
+
+
+def _exact_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """A product, and what rounding it left out [Dekker]."""
+    whole = a * b
+    (left, left_low), (right, right_low) = _halves(a), _halves(b)
+    return whole, ((left * right - whole) + left * right_low + left_low * right) + left_low * right_low
+
+
+def _halves(a: Array) -> tuple[Array, Array]:
+    """The upper 26 bits, and the others."""
+    scaled_ = a * 134217729.0
+    high = scaled_ - (scaled_ - a)
+    return high, a - high
 
 
 def _one_fused(a: float, b: float, c: float) -> float:
     if not all(map(np.isfinite, (a, b, c))) or (a * b == 0 and c == 0):
         return a * b + c
     exact = Fraction(a) * Fraction(b) + Fraction(c)
-    return float(exact) if exact else a * b + c
+    try:
+        return float(exact) if exact else a * b + c
+    except OverflowError:
+        return np.inf if exact > 0 else -np.inf
 
 
 def largest(a: Array, b: Array) -> Array:
@@ -89,85 +122,20 @@ def scaled(value: Array, exponent: Array | int) -> Array:
     return np.ldexp(value.astype(F64), steps).astype(F32)
 
 
-def exponent_of(value: Array) -> Array:
-    """The exponent field of f32."""
-    return (value.view(np.uint32) >> np.uint32(23) & np.uint32(0xFF)).astype(np.int64)
-
-
 def subnormal(value: Array) -> Array:
     return (value != 0) & (np.abs(value) < np.finfo(value.dtype).tiny)
 
 
-def division_scale(a: Array, denominator: Array, numerator: Array) -> tuple[Array, Array]:
-    """`v_div_scale_f32`: scales an operand of a division so that no step under- or overflows; whether to undo it.
-
-    The ISA tests 1 / denominator for a subnormal of f64, which that of an f32 never is. A subnormal of f32 is meant,
-    and a large denominator is scaled down: only so is the quotient right, and `division_steps` undoes it.
-    """
-    a, denominator, numerator = np.broadcast_arrays(a, denominator, numerator)
-    up, down = scaled(a, 64), scaled(a, -64)
-    inverse = 1.0 / denominator.astype(F64)
-    quotient = (numerator.astype(F64) / denominator.astype(F64)).astype(F32)
-    tiny_inverse, tiny_quotient = np.abs(inverse) < np.finfo(F32).tiny, subnormal(quotient) | (quotient == 0)
-    far = exponent_of(numerator) - exponent_of(denominator) >= 96
-    of_denominator, of_numerator = a == denominator, a == numerator
-    zero = (numerator == 0) | (denominator == 0)
-    cases = [
-        zero,
-        far,
-        subnormal(denominator),
-        tiny_inverse & tiny_quotient,
-        tiny_inverse,
-        tiny_quotient,
-        exponent_of(numerator) <= 23,
-    ]
-    found = np.select(
-        cases,
-        [
-            np.full_like(a, np.nan),
-            np.where(of_denominator, up, a),
-            up,
-            np.where(of_denominator, down, a),
-            down,
-            np.where(of_numerator, up, a),
-            up,
-        ],
-        a,
-    )
-    undone = ~zero & (far | ~subnormal(denominator) & tiny_quotient)
-    return found.astype(F32), undone
+def fraction(value: Array) -> Array:
+    """value - floor(value), below 1."""
+    found = value - np.floor(value)
+    return np.minimum(found, np.nextafter(value.dtype.type(1), value.dtype.type(0)))
 
 
-def division_steps(a: Array, b: Array, c: Array, undo: Array) -> Array:
-    """`v_div_fmas_f32`: undoes the scale of a quotient, which is large if the denominator was scaled up.
-
-    The ISA prints a factor of 2 ** 32, which undoes none of the scales of `v_div_scale_f32`.
-    """
-    found = fused(a, b, c)
-    undone = np.where(exponent_of(c) > 127, scaled(found, 64), scaled(found, -64))
-    return np.where(undo, undone, found).astype(F32)
+def frexp_exponent(value: Array) -> Array:
+    """The exponent of a value as a mantissa of [0.5, 1) times a power of two; 0 of infinities and NaN."""
+    return np.where(np.isfinite(value), np.frexp(value)[1], 0).astype(np.int32)
 
 
-def division_fixup(quotient: Array, denominator: Array, numerator: Array) -> Array:
-    """`v_div_fixup_f32`: the special cases of a division."""
-    negative = np.signbit(denominator) ^ np.signbit(numerator)
-    sign = np.where(negative, F32(-1), F32(1))
-    invalid = (denominator == 0) & (numerator == 0) | np.isinf(denominator) & np.isinf(numerator)
-    near = exponent_of(numerator) - exponent_of(denominator)
-    return np.select(
-        [
-            np.isnan(numerator) | np.isnan(denominator) | invalid,
-            (denominator == 0) | np.isinf(numerator),
-            np.isinf(denominator) | (numerator == 0),
-            near < -150,
-            exponent_of(denominator) == 255,
-        ],
-        [
-            np.full_like(quotient, np.nan),
-            sign * F32(np.inf),
-            sign * F32(0),
-            sign * F32(0),
-            sign * F32(np.inf),
-        ],
-        np.copysign(np.abs(quotient), sign),
-    ).astype(F32)
+def frexp_mantissa(value: Array) -> Array:
+    return np.frexp(value)[0]

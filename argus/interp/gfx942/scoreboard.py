@@ -2,7 +2,8 @@
 
 `s_waitcnt` waits until at most so many operations of a counter are outstanding. Vector memory operations complete in
 order, and so do LDS operations among each other; scalar loads complete in any order, also among LDS operations, which
-count in the same counter [MI300 ISA 4.4, "Manually inserted wait states"; LLVM SIInsertWaitcnts].
+count in the same counter. A flat operation counts in both counters, and completes in any order among the operations of
+either [MI300 ISA 4.4, "Manually inserted wait states"; LLVM SIInsertWaitcnts].
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from attrs import define, evolve, field
 
 from argus.interp.gfx942.races import Touch
 
-Unit = Literal["vector", "lds", "scalar"]
+Unit = Literal["vector", "lds", "scalar", "flat"]
 
 
 @define
@@ -36,6 +37,22 @@ class Issued:
         return evolve(self, late=tuple(each.taken(chosen, stride) for each in self.late))
 
 
+def _incomplete(issued: list[Issued], most: int) -> list[Issued]:
+    """Those that may be outstanding after a wait for at most so many, of which all but scalar and flat ones complete in
+    order.
+    """
+    left: list[Issued] = []
+    younger = 0
+    for each in reversed(issued):
+        younger += each.unit not in _ANY_ORDER
+        if (1 if each.unit in _ANY_ORDER else younger) <= most:
+            left.append(each)
+    return left[::-1]
+
+
+_ANY_ORDER = frozenset({"scalar", "flat"})
+
+
 @define
 class Scoreboard:
     """The operations of each counter, the oldest first."""
@@ -46,7 +63,10 @@ class Scoreboard:
     scalars: dict[int, Issued] = field(factory=dict[int, Issued])
 
     def issue(self, issued: Issued) -> None:
-        (self.vector if issued.unit == "vector" else self.local).append(issued)
+        if issued.unit in {"vector", "flat"}:
+            self.vector.append(issued)
+        if issued.unit != "vector":
+            self.local.append(issued)
         for register in issued.registers:
             self.registers[register] = issued
         for register in issued.scalars:
@@ -54,10 +74,11 @@ class Scoreboard:
 
     def wait(self, vector: int, local: int) -> list[Issued]:
         """The operations that are complete after a wait for both counters."""
-        done = self.vector[: max(0, len(self.vector) - vector)]
-        del self.vector[: len(done)]
-        done += [each for at, each in enumerate(self.local) if self._younger(at) > local]
-        self.local = [each for at, each in enumerate(self.local) if self._younger(at) <= local]
+        before = (*self.vector, *self.local)
+        self.vector = _incomplete(self.vector, vector)
+        self.local = _incomplete(self.local, local)
+        kept = {id(each) for each in (*self.vector, *self.local)}
+        done = [each for each in before if id(each) not in kept]
         for issued in done:
             for register in issued.registers:
                 if self.registers.get(register) is issued:
@@ -66,12 +87,6 @@ class Scoreboard:
                 if self.scalars.get(register) is issued:
                     del self.scalars[register]
         return done
-
-    def _younger(self, at: int) -> int:
-        """How many operations are outstanding at least as long as this one is, itself included."""
-        if self.local[at].unit == "scalar":
-            return 1
-        return sum(each.unit == "lds" for each in self.local[at:])
 
     def taken(self, chosen: npt.NDArray[np.bool_], stride: int) -> Scoreboard:
         """For some of the workgroups. stride: LDS bytes of one."""

@@ -22,6 +22,8 @@ Words = npt.NDArray[np.uint32]
 Mask = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
 LANES = 64
+FLOAT_MODE = 0xF0
+"""Round to nearest even and keep subnormals, in 32-bit as in 16- and 64-bit operations: the default of HIP."""
 _SCALARS = 128
 _GARBAGE = 0x7FDEAD55
 """What registers and LDS hold before they are written: a NaN, and no address."""
@@ -34,7 +36,8 @@ class Wave:
     v: vector registers, (register, workgroup, lane). s: scalar registers, (register, workgroup), special ones at their
     codes. whole: of each vector register, whether all of it has been written; holes: of others, the bits that have not
     been, all if there is no entry. known: of each scalar register, whether it has been written. active: EXEC by lane;
-    full: whether it is all ones.
+    full: whether it is all ones. scratch: private memory, (workgroup, lane, byte); unwritten_scratch: its bits that
+    nothing has written. mode: the register MODE, the same in all workgroups.
     """
 
     number: int
@@ -46,6 +49,9 @@ class Wave:
     whole: list[bool]
     holes: dict[int, Words]
     known: list[bool]
+    scratch: npt.NDArray[np.uint8]
+    unwritten_scratch: npt.NDArray[np.uint8]
+    mode: int = FLOAT_MODE
     full: bool = True
     state: Literal["ready", "at barrier", "ended"] = "ready"
     scoreboard: Scoreboard = field(factory=Scoreboard)
@@ -114,6 +120,9 @@ class Wave:
             list(self.whole),
             {register: bits[chosen] for register, bits in self.holes.items()},
             list(self.known),
+            self.scratch[chosen],
+            self.unwritten_scratch[chosen],
+            self.mode,
             state=self.state,
             scoreboard=self.scoreboard.taken(chosen, stride),
             recent=self.recent.copied(),
@@ -171,8 +180,10 @@ class Group:
         )
 
 
-def new_wave(number: int, workgroups: int, vector_registers: int, at: int) -> Wave:
-    """A wave of which no register is written but EXEC and VCC. vector_registers: AccVGPRs included, from 256."""
+def new_wave(number: int, workgroups: int, vector_registers: int, at: int, scratch: int = 0) -> Wave:
+    """A wave of which no register is written but EXEC. vector_registers: AccVGPRs included, from 256. scratch: bytes of
+    a lane.
+    """
     v = np.full((vector_registers, workgroups, LANES), _GARBAGE, np.uint32)
     s = np.full((_SCALARS, workgroups), _GARBAGE, np.uint32)
     s[EXEC : EXEC + 2] = 0xFFFFFFFF
@@ -180,7 +191,9 @@ def new_wave(number: int, workgroups: int, vector_registers: int, at: int) -> Wa
     known[EXEC] = known[EXEC + 1] = True
     ones = np.ones((workgroups, LANES), np.bool_)
     scc = np.zeros(workgroups, np.bool_)
-    return Wave(number, v, s, scc, ones, at, [False] * vector_registers, {}, known)
+    private = np.full((workgroups, LANES, scratch), 0xD5, np.uint8)
+    unwritten = np.full((workgroups, LANES, scratch), 0xFF, np.uint8)
+    return Wave(number, v, s, scc, ones, at, [False] * vector_registers, {}, known, private, unwritten)
 
 
 def vector_registers(vgprs: int, agprs: int) -> int:

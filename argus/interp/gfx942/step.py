@@ -54,7 +54,8 @@ def step_at(code: CodeObject, at: int) -> Step:
     instruction = decode(code.text, at - code.address, at)
     row, results = instruction.row, instruction.results
     held = _implicit(instruction, row.sources)
-    old = vectors(results) if "old" in row.sources else ()
+    keeps = instruction.sdwa is not None and instruction.sdwa.unused == 2
+    old = vectors(results) if "old" in row.sources or keeps else ()
     return Step(
         instruction,
         _unit(instruction),

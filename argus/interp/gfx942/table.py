@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from argus.interp.gfx942 import (
+    flat_memory,
     flow,
     global_memory,
     lanes,
@@ -15,8 +16,11 @@ from argus.interp.gfx942 import (
     scalar_alu,
     scalar_memory,
     vector_compare,
+    vector_eighth,
     vector_float,
+    vector_half,
     vector_integer,
+    vector_wide,
 )
 from argus.interp.gfx942.row import Form, Row
 
@@ -26,12 +30,16 @@ ROWS: tuple[Row, ...] = (
     *scalar_memory.ROWS,
     *vector_integer.ROWS,
     *vector_float.ROWS,
+    *vector_wide.ROWS,
+    *vector_half.ROWS,
+    *vector_eighth.ROWS,
     *vector_compare.ROWS,
     *lanes.ROWS,
     *matrix.ROWS,
     *lds.ROWS,
     *lds_atomics.ROWS,
     *global_memory.ROWS,
+    *flat_memory.ROWS,
 )
 _IN_VOP3: Mapping[Form, int] = {"VOPC": 0, "VOP2": 256, "VOP1": 320}
 """Where the opcodes of the short encodings begin among those of VOP3, which has all of them."""

@@ -34,7 +34,7 @@ _OF_FLOATS: tuple[tuple[str, int, Callable[[Array, Array], Array]], ...] = (
     ("nlt", 14, lambda a, b: ~(a < b)),
 )
 _FIRST = {
-    "f16": 0x20, "f32": 0x40, "i16": 0xA0, "u16": 0xA8, "i32": 0xC0, "u32": 0xC8, "i64": 0xE0, "u64": 0xE8,
+    "f16": 0x20, "f32": 0x40, "f64": 0x60, "i16": 0xA0, "u16": 0xA8, "i32": 0xC0, "u32": 0xC8, "i64": 0xE0, "u64": 0xE8,
 }  # fmt: skip
 
 
@@ -59,5 +59,7 @@ def _rows() -> tuple[Row, ...]:
 
 ROWS: tuple[Row, ...] = (
     *_rows(),
+    row("v_cmp_class_f64", "VOPC", 0x12, "mask = f64 u32", _class),
+    row("v_cmp_class_f16", "VOPC", 0x14, "mask = f16 u32", _class),
     row("v_cmp_class_f32", "VOPC", 0x10, "mask = f32 u32", _class),
 )

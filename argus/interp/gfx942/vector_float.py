@@ -10,13 +10,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from argus.interp.gfx942 import division
 from argus.interp.gfx942.rounding import (
     F16,
     F32,
     approximate,
-    division_fixup,
-    division_scale,
-    division_steps,
+    fraction,
+    frexp_exponent,
+    frexp_mantissa,
     fused,
     largest,
     least,
@@ -58,6 +59,20 @@ def _packed_truncation(a: Array, b: Array) -> Array:
     return low | high << U32(16)
 
 
+def _packed_norm(kind: type[np.integer], least_: int, most: int) -> Callable[[Array, Array], Array]:
+    """Two values of [-1, 1] or [0, 1] as whole parts of the largest integer."""
+
+    def run(a: Array, b: Array) -> Array:
+        low, high = (
+            np.where(np.isnan(each), 0, np.clip(np.rint(each.astype(np.float64) * most), least_, most))
+            for each in (a, b)
+        )
+        low, high = (each.astype(np.int64).astype(kind).view(U16).astype(U32) for each in (low, high))
+        return low | high << U32(16)
+
+    return run
+
+
 def _fused_f16(a: Array, b: Array, c: Array) -> Array:
     return fused(a, b, c, F16)
 
@@ -77,6 +92,11 @@ ROWS: tuple[Row, ...] = (
     _one("v_ceil_f32", 29, "f32 = f32", np.ceil),
     _one("v_rndne_f32", 30, "f32 = f32", np.rint),
     _one("v_floor_f32", 31, "f32 = f32", np.floor),
+    _one("v_fract_f32", 27, "f32 = f32", fraction),
+    _one("v_frexp_exp_i32_f32", 51, "i32 = f32", frexp_exponent),
+    _one("v_frexp_mant_f32", 52, "f32 = f32", frexp_mantissa),
+    _one("v_cvt_rpi_i32_f32", 12, "i32 = f32", lambda a: to_integer(np.floor(a.astype(np.float64) + 0.5), np.int32)),
+    _one("v_cvt_flr_i32_f32", 13, "i32 = f32", lambda a: to_integer(np.floor(a), np.int32)),
     _one("v_exp_f32", 32, "f32 = f32", approximate(np.exp2)),
     _one("v_log_f32", 33, "f32 = f32", approximate(np.log2)),
     _one("v_rcp_f32", 34, "f32 = f32", approximate(lambda a: 1 / a)),
@@ -104,11 +124,14 @@ ROWS: tuple[Row, ...] = (
     row("v_min3_f32", "VOP3", 464, "f32 = f32 f32 f32", lambda a, b, c: least(least(a, b), c)),
     row("v_max3_f32", "VOP3", 467, "f32 = f32 f32 f32", lambda a, b, c: largest(largest(a, b), c)),
     row("v_med3_f32", "VOP3", 470, "f32 = f32 f32 f32", _middle),
-    row("v_div_fixup_f32", "VOP3", 478, "f32 = f32 f32 f32", division_fixup),
-    row("v_div_scale_f32", "VOP3", 480, "f32 mask = f32 f32 f32", division_scale),
-    row("v_div_fmas_f32", "VOP3", 482, "f32 = f32 f32 f32 vcc", division_steps),
+    row("v_div_fixup_f32", "VOP3", 478, "f32 = f32 f32 f32", division.fixup(division.SHORT)),
+    row("v_div_scale_f32", "VOP3", 480, "f32 mask = f32 f32 f32", division.scale(division.SHORT)),
+    row("v_div_fmas_f32", "VOP3", 482, "f32 = f32 f32 f32 vcc", division.steps(division.SHORT)),
     row("v_fma_f16", "VOP3", 518, "f16 = f16 f16 f16", _fused_f16),
     row("v_ldexp_f32", "VOP3", 648, "f32 = f32 i32", scaled),
+    row("v_cvt_pknorm_i16_f32", "VOP3", 660, "b32 = f32 f32", _packed_norm(np.int16, -32767, 32767)),
+    row("v_cvt_pknorm_u16_f32", "VOP3", 661, "b32 = f32 f32", _packed_norm(np.uint16, 0, 65535)),
+    row("v_mul_legacy_f32", "VOP3", 673, "f32 = f32 f32", lambda a, b: np.where((a == 0) | (b == 0), F32(0), a * b)),
     row("v_cvt_pkrtz_f16_f32", "VOP3", 662, "b32 = f32 f32", _packed_truncation),
     row("v_pk_fma_f16", "VOP3P", 14, "v2f16 = v2f16 v2f16 v2f16", _fused_f16),
     row("v_pk_add_f16", "VOP3P", 15, "v2f16 = v2f16 v2f16", lambda a, b: a + b),

@@ -124,6 +124,11 @@ def _first_low(a: Array) -> Array:
     return found
 
 
+def _first_other(a: Array) -> Array:
+    """Bits below the highest one that equal it, and it; -1 if all do."""
+    return _first_high(np.where(a < 0, ~a, a).view(U32))
+
+
 def _reversed_bits(a: Array) -> Array:
     found = np.zeros_like(a)
     for bit in range(32):
@@ -154,10 +159,12 @@ ROWS: tuple[Row, ...] = (
     row("v_not_b32", "VOP1", 43, "u32 = u32", lambda a: ~a),
     row("v_bfrev_b32", "VOP1", 44, "u32 = u32", _reversed_bits),
     row("v_ffbh_u32", "VOP1", 45, "i32 = u32", _first_high),
+    row("v_ffbh_i32", "VOP1", 47, "i32 = i32", _first_other),
     row("v_ffbl_b32", "VOP1", 46, "i32 = u32", _first_low),
     *(_bytes_as_float(number) for number in range(4)),
     row("v_cndmask_b32", "VOP2", 0, "b32 = b32 b32 mask", lambda a, b, mask: np.where(mask, b, a)),
     _two("v_mul_i32_i24", 6, "i32", _product_24),
+    _two("v_mul_hi_i32_i24", 7, "i32", _high_24),
     _two("v_mul_u32_u24", 8, "u32", _product_24),
     _two("v_mul_hi_u32_u24", 9, "u32", _high_24),
     _two("v_min_i32", 12, "i32", np.minimum),
@@ -176,6 +183,7 @@ ROWS: tuple[Row, ...] = (
     row("v_subrev_co_u32", "VOP2", 27, "u32 mask = u32 u32", lambda a, b: _sub_borrow(b, a)),
     row("v_addc_co_u32", "VOP2", 28, "u32 mask = u32 u32 mask", _add_carry),
     row("v_subb_co_u32", "VOP2", 29, "u32 mask = u32 u32 mask", _sub_borrow),
+    row("v_subbrev_co_u32", "VOP2", 30, "u32 mask = u32 u32 mask", lambda a, b, borrow: _sub_borrow(b, a, borrow)),
     _two("v_add_u16", 38, "u16", lambda a, b: a + b),
     _two("v_sub_u16", 39, "u16", lambda a, b: a - b),
     _two("v_mul_lo_u16", 41, "u16", lambda a, b: a * b),

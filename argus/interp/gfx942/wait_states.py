@@ -169,7 +169,8 @@ def _data_of_store(producer: Step, step: Step) -> _Need:
     if "_store_" not in producer.instruction.row.name or step.unit not in _ALU:
         return None
     buffer = producer.instruction.row.form == "MUBUF"
-    data = producer.instruction.sources[-1 if buffer else 1]
+    first = producer.instruction.row.form == "SCRATCH" and "vaddr" not in producer.instruction.flags
+    data = producer.instruction.sources[-1 if buffer else 0 if first else 1]
     fixed = not buffer or any(isinstance(each, Constant) for each in producer.instruction.sources)
     held = vectors((data,))
     if fixed and len(held) > 2 and _overlap(held, step.writes):

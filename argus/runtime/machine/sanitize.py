@@ -28,6 +28,7 @@ _REPAIRS: dict[Kind, str] = {
     "out of bounds": "guard the access, or give the buffer that the kernel needs",
     "out of LDS": "guard the access, or ask for more LDS (dynamic_lds)",
     "misaligned": "align the address to the size of the access",
+    "trap": "look at the condition that leads here",
     "no end": "look for a loop without end, or give a higher --limit",
 }
 

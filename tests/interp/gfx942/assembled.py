@@ -16,6 +16,7 @@ _DESCRIPTOR = """
 .p2align 6
 .amdhsa_kernel {name}
   .amdhsa_group_segment_fixed_size {lds}
+  .amdhsa_private_segment_fixed_size {scratch}
   .amdhsa_kernarg_size 16
   .amdhsa_user_sgpr_kernarg_segment_ptr 1
   .amdhsa_system_sgpr_workgroup_id_x 1
@@ -31,7 +32,7 @@ _METADATA = """
     .kernarg_segment_size: 16
     .kernarg_segment_align: 8
     .group_segment_fixed_size: {lds}
-    .private_segment_fixed_size: 0
+    .private_segment_fixed_size: {scratch}
     .wavefront_size: 64
     .sgpr_count: 96
     .vgpr_count: 512
@@ -43,13 +44,17 @@ _METADATA = """
 """
 
 
-def kernels(bodies: Mapping[str, str], lds: int = 1024) -> CodeObject:
-    """Kernels of two tensors: their addresses are in the kernarg segment at s[0:1], the workgroup's number is in s2."""
+def kernels(bodies: Mapping[str, str], lds: int = 1024, scratch: int = 0) -> CodeObject:
+    """Kernels of two tensors: their addresses are in the kernarg segment at s[0:1], the workgroup's number is in s2.
+
+    lds: bytes of a workgroup; scratch: of a lane.
+    """
     text, described = "", ""
     for name, body in bodies.items():
         text += f".text\n.globl {name}\n.p2align 8\n.type {name},@function\n{name}:\n{body}\ns_endpgm\n"
-        text += f".Lend_{name}:\n.size {name}, .Lend_{name}-{name}\n{_DESCRIPTOR.format(name=name, lds=lds)}"
-        described += _METADATA.format(name=name, lds=lds)
+        descriptor = _DESCRIPTOR.format(name=name, lds=lds, scratch=scratch)
+        text += f".Lend_{name}:\n.size {name}, .Lend_{name}-{name}\n{descriptor}"
+        described += _METADATA.format(name=name, lds=lds, scratch=scratch)
     text += f".amdgpu_metadata\n---\namdhsa.version: [1, 2]\namdhsa.kernels:{described}...\n.end_amdgpu_metadata\n"
     return read_code_object(_made(text))
 

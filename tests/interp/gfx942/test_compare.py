@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -66,8 +67,19 @@ DIVISION = [
 ]
 COMPARISONS = {
     **{f"v_cmp_{n}_{kind}": kind for n in INTEGER for kind in ("i16", "u16", "i32", "u32", "i64", "u64")},
-    **{f"v_cmp_{n}_{kind}": kind for n in FLOAT for kind in ("f16", "f32")},
+    **{f"v_cmp_{n}_{kind}": kind for n in FLOAT for kind in ("f16", "f32", "f64")},
 }
+
+
+# Of each class of floats, one value.
+CLASSES: dict[str, list[int]] = {
+    "f16": [0x7C01, 0x7E00, 0xFC00, 0xC000, 0x8001, 0x8000, 0, 1, 0x4000, 0x7C00],
+    "f32": [0x7F800001, 0x7FC00000, 0xFF800000, 0xC0000000, 0x80000001, 0x80000000, 0, 1, 0x40000000, 0x7F800000],
+    "f64": [
+        0x7FF0000000000001, 0x7FF8000000000000, 0xFFF0000000000000, 0xC000000000000000, 0x8000000000000001, 1 << 63,
+        0, 1, 0x4000000000000000, 0x7FF0000000000000,
+    ],
+}  # fmt: skip
 
 
 def compared(name: str) -> str:
@@ -78,7 +90,10 @@ def compared(name: str) -> str:
 LINES = {
     **{name: compared(name) for name in COMPARISONS},
     **{name: f"{name}_e32 v4, v1" for name in FUNCTIONS},
-    "v_cmp_class_f32": "v_cmp_class_f32_e32 vcc, v20, v22",
+    **{
+        f"v_cmp_class_{kind}": f"v_cmp_class_{kind}_e32 vcc, {'v[20:21]' if kind == 'f64' else 'v20'}, v22"
+        for kind in CLASSES
+    },
 }
 
 
@@ -103,6 +118,8 @@ def value(kind: str, low: int, high: int) -> float:
             return low | high << 32
         case "f16":
             return f16(low)
+        case "f64":
+            return struct.unpack("<d", struct.pack("<II", low, high))[0]
         case _:
             return f32(low)
 
@@ -133,11 +150,12 @@ def test_a_comparison_sets_the_bits_of_active_lanes(code: Instructions, name: st
     assert mask(wave) == wanted & active
 
 
-def test_classes_of_floats(code: Instructions) -> None:
-    members = [0x7F800001, 0x7FC00000, 0xFF800000, 0xC0000000, 0x80000001, 0x80000000, 0, 1, 0x40000000, 0x7F800000]
-    held = np.array([members[lane % 10] for lane in range(LANES)], np.uint32)
+@pytest.mark.parametrize("kind", CLASSES)
+def test_classes_of_floats(code: Instructions, kind: str) -> None:
+    held = np.array([CLASSES[kind][lane % 10] for lane in range(LANES)], np.uint64)
+    low, high = held.astype(np.uint32), (held >> np.uint64(32)).astype(np.uint32)
     tests = np.array([1 << lane // 10 for lane in range(LANES)], np.uint32)
-    wave = code.run(LINES["v_cmp_class_f32"], {20: held, 22: tests})
+    wave = code.run(LINES[f"v_cmp_class_{kind}"], {20: low, 21: high, 22: tests})
 
     assert mask(wave) == sum(1 << lane for lane in range(LANES) if lane % 10 == lane // 10)
 

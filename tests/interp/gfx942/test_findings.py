@@ -264,9 +264,9 @@ def test_code_that_leaves_its_bounds_is_refused() -> None:
 
 
 def test_an_operand_that_is_no_register_is_named() -> None:
-    made = kernels({"aperture": "s_mov_b64 s[8:9], src_shared_base"})
+    made = kernels({"aperture": "s_mov_b32 s8, src_pops_exiting_wave_id"})
 
-    with pytest.raises(ArgusError, match="operand code 235 of `s_mov_b64`"):
+    with pytest.raises(ArgusError, match="operand code 239 of `s_mov_b32`"):
         execute(made, "aperture", [1], 64, (0, 0))
 
 

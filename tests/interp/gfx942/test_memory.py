@@ -90,9 +90,15 @@ SCALAR_LOADS = {
 }
 
 
+BUFFER_LOADS = {
+    1: "s_buffer_load_dword s8, s[4:7], 0x4",
+    **{n: f"s_buffer_load_dwordx{n} s[8:{7 + n}], s[4:7], 0x4" for n in (2, 4, 8, 16)},
+}
+
+
 @pytest.fixture(scope="module")
 def code() -> Instructions:
-    return Instructions([*LINES.values(), *OTHERS, *SCALAR_LOADS.values()])
+    return Instructions([*LINES.values(), *OTHERS, *SCALAR_LOADS.values(), *BUFFER_LOADS.values()])
 
 
 def prepared(places: Places) -> tuple[Group, dict[int, npt.NDArray[Any]]]:
@@ -248,6 +254,16 @@ def test_scalar_loads_fill_registers_in_order(code: Instructions, count: int) ->
 
     assert [int(loaded.s[8 + n, 0]) for n in range(count)] == [number(memory[4 + 4 * n :][:4]) for n in range(count)]
     assert int(loaded.s[8 + count, 0]) == 77
+
+
+@pytest.mark.parametrize("count", BUFFER_LOADS)
+def test_scalar_loads_of_a_buffer_read_0_beyond_its_end(code: Instructions, count: int) -> None:
+    group, values = prepared(place_of(4))
+    memory, records = bytes(group.memory.array_of("all")), 24
+    loaded = code.run(BUFFER_LOADS[count], values, descriptor(records), group=group)
+    wanted = [number(memory[4 + 4 * n :][:4]) if 8 + 4 * n <= records else 0 for n in range(count)]
+
+    assert [int(loaded.s[8 + n, 0]) for n in range(count)] == wanted
 
 
 def test_a_scalar_base_is_added_to_an_offset_of_32_bits(code: Instructions) -> None:

@@ -10,6 +10,11 @@ from tests.interp.gfx942.assembled import encoded
 from tests.interp.gfx942.referenced import NAMES
 
 Case = tuple[str, tuple[Operand, ...], tuple[Operand, ...], int]
+MODES: dict[str, Case] = {
+    "s_getreg_b32": ("s_getreg_b32 s8, hwreg(HW_REG_MODE, 4, 2)", (Scalar(8),), (), 0x901),
+    "s_setreg_b32": ("s_setreg_b32 hwreg(HW_REG_MODE, 4, 2), s8", (), (Scalar(8),), 0x901),
+    "s_setreg_imm32_b32": ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0x64", (), (Constant(255, 0x64),), 0x901),
+}
 SCALAR_FORMS = {"SOP1", "SOP2", "SOPC", "SOPK"}
 
 
@@ -40,20 +45,29 @@ def written(row: Row) -> list[Case]:
     results, sources = places(row) if row.form != "MUBUF" else (places_of_result(row), ())
     match row.form:
         case "SOPP":
-            value = "" if row.name in {"s_endpgm", "s_barrier", "s_icache_inv"} else "3"
+            value = "" if row.name in {"s_endpgm", "s_barrier", "s_icache_inv", "s_wakeup"} else "3"
             return [(f"{row.name} {value}", (), (), 3 if value else 0)]
+        case "SOPK" if row.name in MODES:
+            return [MODES[row.name]]
         case "SOPK":
             register = (*results, *sources)[:1]
             return [(f"{row.name} {register[0]}, 0x123", results, sources, 0x123)]
         case "SMEM":
-            loaded = Scalar(8, dwords(row.results[0]))
-            return [(f"{row.name} {loaded}, s[40:41], 0x10", (loaded,), (Scalar(40, 2),), 16)]
+            if not row.results:
+                return [(row.name, (), (), 0)]
+            loaded, base = Scalar(8, dwords(row.results[0])), Scalar(40, dwords(row.sources[0]))
+            return [(f"{row.name} {loaded}, {base}, 0x10", (loaded,), (base,), 16)]
         case "DS":
             paired = "2_b" in row.name or "2st64" in row.name
             offset, value = ("offset0:5 offset1:6", 5) if paired else ("offset:260", 260)
             return [(f"{row.name} {listed(results, sources)} {offset}", results, sources, value)]
         case "GLOBAL":
             return _global(row, results, sources)
+        case "FLAT":
+            shown = () if "atomic" in row.name else results
+            return [(f"{row.name} {listed(shown, sources)} offset:260", shown, sources, 260)]
+        case "SCRATCH":
+            return _scratch(row, results, sources)
         case "MUBUF":
             return _buffer(row, results) if explicit(row.sources) else [(row.name, (), (Scalar(0, 4), Scalar(0)), 0)]
         case "VOP1" | "VOP2" | "VOPC":
@@ -91,6 +105,19 @@ def _global(row: Row, results: tuple[Operand, ...], sources: tuple[Operand, ...]
     ]
 
 
+def _scratch(row: Row, results: tuple[Operand, ...], sources: tuple[Operand, ...]) -> list[Case]:
+    """Addressed by a register of either kind, by both, or by none."""
+    address, *data = sources
+    found: list[Case] = []
+    for vector, scalar in ((True, False), (False, True), (True, True), (False, False)):
+        first = (address,) if vector else ()
+        base = (Scalar(30),) if scalar else ()
+        where = [str(address) if vector else "off", "s30" if scalar else "off"]
+        shown = [str(each) for each in results] + where if results else [where[0], *map(str, data), where[1]]
+        found.append((f"{row.name} {', '.join(shown)} offset:-16", results, (*first, *data, *base), -16))
+    return found
+
+
 def _buffer(row: Row, results: tuple[Operand, ...]) -> list[Case]:
     named = [each for each in explicit(row.sources) if each != "v#"]
     data = tuple(Vector(72, dwords(label)) for label in named)
@@ -120,7 +147,7 @@ def _long(row: Row, results: tuple[Operand, ...], sources: tuple[Operand, ...], 
         return f"{row.name} s10, v40, s7", (Scalar(10),), (Vector(40), Scalar(7)), 0
     if row.name == "v_writelane_b32":
         return f"{row.name} v10, s7, m0", (Vector(10),), (Scalar(7), Scalar(M0)), 0
-    mask = VCC if row.name == "v_div_scale_f32" else 30
+    mask = VCC if row.name.startswith("v_div_scale") else 30
     masks = (Scalar(mask, 2),) * row.results.count("mask")
     read = tuple(Scalar(34, 2) if t == "mask" else s for s, t in zip(sources, explicit(row.sources), strict=True))
     suffix = end if row.form != "VOP3" else ""

@@ -55,7 +55,6 @@ template <bool right> __device__ static inline void soften(const float *in, floa
     out[blockIdx.x * columns + at] = row[at] / sum;  // fault of softmax
 }
 
-#define KERNEL extern "C" __global__ void
 KERNEL sum_right(const float *in, float *out, int n) { reduce<true>(in, out, n); }
 KERNEL sum_without_barrier(const float *in, float *out, int n) { reduce<false>(in, out, n); }
 KERNEL histogram_right(const unsigned char *in, unsigned *out, int n) { count<0>(in, out, n); }

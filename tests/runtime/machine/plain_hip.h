@@ -3,6 +3,7 @@
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
+#define KERNEL extern "C" __global__ void
 #define COORDINATES(name, part)                                                                    \
   struct name##_type {                                                                             \
     __declspec(property(get = get_x)) int x;                                                       \

@@ -157,6 +157,7 @@ def test_an_output_that_differs_is_an_error_of_its_own(code: Path, capsys: pytes
     assert "1 of 1 elements differ" in answer["diagnostics"][0]["message"]
 
 
+@pytest.mark.nightly
 def test_arguments_that_are_preloaded_into_registers_are_there(
     code: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,6 +35,11 @@ class DType:
             return rounded == number
         return isfinite(rounded) or isnan(number)
 
+    @property
+    def greatest(self) -> float:
+        """The greatest number of the type."""
+        return _GREATEST[self.name]
+
     def __str__(self) -> str:
         return self.name
 
@@ -53,4 +58,11 @@ _NUMPY: dict[str, type] = {
     "f32": np.float32,
     "e4m3": ml_dtypes.float8_e4m3fn,
     "i32": np.int32,
+}
+_GREATEST = {
+    "bf16": 255 * 2.0**120,
+    "f16": 65504.0,
+    "f32": (2 - 2.0**-23) * 2.0**127,
+    "e4m3": 448.0,
+    "i32": 2.0**31 - 1,
 }

@@ -52,6 +52,11 @@ def _fma(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
     return odd.astype(np.float32).astype(np.result_type(a, b, c))
 
 
+def _clamp(x: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """The least of `high` and the greatest of x and `low`; NaN where x is."""
+    return np.where(x < low, np.fmin(low, high), np.where(x > high, high, x))
+
+
 _ENTRIES = (
     ElementOp("neg", 1, np.negative, _both("-({0})"), linear=True),
     ElementOp("add", 2, np.add, _both("({0} + {1})")),
@@ -61,6 +66,15 @@ _ENTRIES = (
     ElementOp("fma", 3, _fma, {"gfx942": "__builtin_fmaf({0}, {1}, {2})", "sm_90a": "__fmaf_rn({0}, {1}, {2})"}),
     ElementOp("max", 2, np.fmax, {"gfx942": "__builtin_fmaxf({0}, {1})", "sm_90a": "fmaxf({0}, {1})"}),
     ElementOp("min", 2, np.fmin, {"gfx942": "__builtin_fminf({0}, {1})", "sm_90a": "fminf({0}, {1})"}),
+    ElementOp(
+        "clamp",
+        3,
+        _clamp,
+        {
+            "gfx942": "({0} < {1} ? __builtin_fminf({1}, {2}) : {0} > {2} ? {2} : {0})",
+            "sm_90a": "({0} < {1} ? fminf({1}, {2}) : {0} > {2} ? {2} : {0})",
+        },
+    ),
     ElementOp("abs", 1, np.abs, {"gfx942": "__builtin_fabsf({0})", "sm_90a": "fabsf({0})"}),
     ElementOp("exp", 1, np.exp, {"gfx942": "__builtin_elementwise_exp({0})", "sm_90a": "expf({0})"}),
     ElementOp("log", 1, np.log, {"gfx942": "__builtin_elementwise_log({0})", "sm_90a": "logf({0})"}),

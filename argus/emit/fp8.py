@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from argus.core.dtype import e4m3, f32
-from argus.core.ir import Cast, Get, Kernel, Map, walk, whole
+from argus.core.ir import Cast, Get, Kernel, Lit, Map, Op, walk, whole
 from argus.core.ir.element_walk import gets, nodes
 from argus.emit.scope import Scope, is_whole, layout_of
 
@@ -45,17 +45,28 @@ HELPER unsigned char to_e4m3(f32 x) {
 
 
 IN_HARDWARE = """\
-// Two numbers as e4m3, the first in the low byte; what lies beyond 448 is 448.
-HELPER unsigned e4m3_pair(f32 low, f32 high) {
-    unsigned short pair;
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
-    return pair;
+// Four numbers as e4m3, the first in the low byte; what lies beyond 448 is 448.
+HELPER unsigned e4m3_four(f32 a, f32 b, f32 c, f32 d) {
+    unsigned four;
+    asm("{ .reg .b16 low, high;\\n\\t"
+        "cvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\\n\\t"
+        "cvt.rn.satfinite.e4m3x2.f32 high, %4, %3;\\n\\t"
+        "mov.b32 %0, {low, high}; }"
+        : "=r"(four) : "f"(a), "f"(b), "f"(c), "f"(d));
+    return four;
+}
+template <int N> HELPER void to_e4m3_saturated(unsigned char (&to)[N], const f32 (&from)[N]) {
+    #pragma unroll
+    for (int n = 0; n < N; n += 4) {
+        const unsigned four = e4m3_four(from[n], from[n + 1], from[n + 2], from[n + 3]);
+        memcpy(to + n, &four, 4);
+    }
 }
 template <int N> HELPER void to_e4m3_all(unsigned char (&to)[N], const f32 (&from)[N]) {
     unsigned fours[N / 4], beyond = 0;
     #pragma unroll
     for (int n = 0; n < N; n += 4) {
-        fours[n / 4] = e4m3_pair(from[n], from[n + 1]) | e4m3_pair(from[n + 2], from[n + 3]) << 16;
+        fours[n / 4] = e4m3_four(from[n], from[n + 1], from[n + 2], from[n + 3]);
         beyond |= (fours[n / 4] & 0x7F7F7F7Fu) + 0x02020202u;  // bit 7 of a byte: of 448 and NaN
     }
     if (beyond & 0x80808080u) {
@@ -67,23 +78,29 @@ template <int N> HELPER void to_e4m3_all(unsigned char (&to)[N], const f32 (&fro
             }
     }
     #pragma unroll
-    for (int n = 0; n < N; ++n) to[n] = (unsigned char)(fours[n / 4] >> n % 4 * 8);
+    for (int n = 0; n < N; n += 4) memcpy(to + n, &fours[n / 4], 4);
 }
 """
-"""Hopper's conversion of all registers of a thread, a multiple of 4, with the meaning of `to_e4m3`."""
+"""Hopper's conversion of a thread's registers, a multiple of 4. What lies beyond 448 is 448, or NaN as by `to_e4m3`."""
 
 
 def conversion_lines(stmt: Map, scope: Scope) -> list[str] | None:
     """Lines for a statement that only rounds an f32 tile to e4m3, where the target does so in hardware; else None."""
     match stmt.elem:
-        case Cast(dtype=dtype, arg=Get(view=view) as get) if dtype == e4m3 and view.buffer.dtype == f32:
-            layout, target = layout_of(stmt.target.buffer), stmt.target.buffer
-            alike = is_whole(view, layout) and get.at == whole(view.buffer).at
-            if scope.target != "sm_90a" or not alike or layout.values.size() % _AT_ONCE:
-                return None
-            return [f"to_e4m3_all({scope.names.buffers[target]}, {scope.names.buffers[view.buffer]});"]
+        case Cast(dtype=dtype, arg=Op(name="clamp", args=(Get() as get, Lit(value=low), Lit(value=high)))) if (
+            dtype == e4m3 and -low == high == e4m3.greatest
+        ):
+            helper = "to_e4m3_saturated"
+        case Cast(dtype=dtype, arg=Get() as get) if dtype == e4m3:
+            helper = "to_e4m3_all"
         case _:
             return None
+    view, target = get.view, stmt.target.buffer
+    layout = layout_of(target)
+    alike = view.buffer.dtype == f32 and is_whole(view, layout) and get.at == whole(view.buffer).at
+    if scope.target != "sm_90a" or not alike or layout.values.size() % _AT_ONCE:
+        return None
+    return [f"{helper}({scope.names.buffers[target]}, {scope.names.buffers[view.buffer]});"]
 
 
 def converts_fp8(kernel: Kernel) -> bool:
@@ -101,5 +118,5 @@ def cuda_helpers(kernel: Kernel, lines: Sequence[str]) -> Iterator[str]:
     """The helpers that lines of a kernel for sm_90a use."""
     if converts_fp8(kernel):
         yield CONVERSIONS.replace("__builtin_memcpy", "memcpy")  # NVRTC has no such builtin
-    if any("to_e4m3_all(" in line for line in lines):
+    if any(f"{name}(" in line for line in lines for name in ("to_e4m3_all", "to_e4m3_saturated")):
         yield IN_HARDWARE

@@ -16,7 +16,7 @@ from argus.core.proof.values import alike_terms, contents, in_cases, made_of, pa
 from argus.core.proof.values.held import rescaling, tables
 from argus.core.proof.values.held.facts import Known
 from argus.core.query import Budget
-from argus.core.values import extended, numbers
+from argus.core.values import extended, limits, numbers
 from argus.core.values.expr import Expr
 from argus.core.verdict import Unknown
 from argus.core.walk import symbols
@@ -72,6 +72,10 @@ def terms_need_no_mask(patch: pytest.MonkeyPatch) -> None:
 
 def all_types_have_infinities(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DType, "holds", always)
+
+
+def any_number_lies_between(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(limits, "is_between", always)
 
 
 def any_factors_will_do(patch: pytest.MonkeyPatch) -> None:
@@ -145,6 +149,7 @@ UNKNOWN: tuple[tuple[str, Patch], ...] = (
     ("scaled_by_one_of_two_numbers", scales_belong_to_any_sum),
     ("half_of_an_integer", all_types_have_infinities),
     ("padding_without_infinity", all_types_have_infinities),
+    ("numbers_said_to_be_kept", any_number_lies_between),
 )
 """Wrong kernels whose fault shows in no tag of a run: their verdict is unknown."""
 

@@ -170,10 +170,16 @@ def element(tensor: str, *at: algebra.IndexLike) -> Element:
 
 
 def fn(name: str, *args: ExprLike) -> Fn:
-    """An operation on values. `fma` is a product and a sum, from which it differs by rounding alone."""
+    """An operation on values.
+
+    `fma` is a product and a sum, from which it differs by rounding alone; `clamp` a maximum and a minimum.
+    """
     if name == "fma":
         one, two, three = args
         return fn("add", fn("mul", one, two), three)
+    if name == "clamp":
+        one, low, high = args
+        return fn("min", fn("max", one, low), high)
     return unique(Fn, name, tuple(map(expr, args)))
 
 

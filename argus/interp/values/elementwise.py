@@ -197,8 +197,9 @@ class _Evaluation:
 
     def _op(self, name: str, lanes: list[_Lane]) -> _Lane:
         entry = ELEMENT_OPS[name]
-        if name == "fma":
-            total = self._op("add", [self._op("mul", lanes[:2]), lanes[2]])
+        if name in _COMPOSED:
+            inner, outer = _COMPOSED[name]
+            total = self._op(outer, [self._op(inner, lanes[:2]), lanes[2]])
             if total.values is None or self.block.launch.exact:
                 return total
             return evolve(total, values=entry.meaning(*self._same_type(lanes)))
@@ -325,6 +326,8 @@ class _Evaluation:
         )
 
 
+_COMPOSED: Mapping[str, tuple[str, str]] = {"fma": ("mul", "add"), "clamp": ("max", "min")}
+"""Operations on three operands: that on the first two, and that on its result and the third."""
 _HOW: Mapping[str, How] = {
     "add": "sum",
     "sub": "difference",

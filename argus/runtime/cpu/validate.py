@@ -49,7 +49,7 @@ from argus.verifier.api import interpret
 from argus.verifier.claimed_formulas import claimed_outputs
 
 Array = npt.NDArray[Any]
-_EXACT = frozenset({"neg", "add", "sub", "mul", "max", "min", "abs", "fma"})
+_EXACT = frozenset({"neg", "add", "sub", "mul", "max", "min", "abs", "clamp", "fma"})
 LARGEST = 4
 _SIZES = 3
 """Sizes of a validation unless some are given."""

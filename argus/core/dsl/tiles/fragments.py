@@ -27,7 +27,7 @@ from argus.core.dsl.tracer import current
 from argus.core.dsl.values import Operand as ValueOperand
 from argus.core.dsl.values import Value, applied, in_formula
 from argus.core.dsl.views import TagNames
-from argus.core.dtype import DType
+from argus.core.dtype import DType, e4m3
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.ir import Cast, Compare, Elem, Lit, Map, Num, Op, Test, View, Where
 from argus.core.layout import TV
@@ -95,10 +95,21 @@ class Fragment(ElementWise):
     def tag(self) -> TagNames:
         return TagNames(self.view, self._layout)
 
-    def to(self, dtype: DType) -> Fragment:
-        """The same elements rounded to another type."""
+    def to(self, dtype: DType, *, saturate: bool = False) -> Fragment:
+        """The same elements rounded to another type.
+
+        saturate: to e4m3 from a float type, what lies beyond 448 becomes 448, and below -448 it becomes -448, instead
+        of NaN; on sm_90a one instruction for two f32 elements. A formula of it has a minimum and a maximum, unless the
+        elements provably lie between.
+        """
         check_dtype(dtype)
-        return _value(compute_tile(Cast(dtype, _element_expr(self, self.layout)), dtype, self.layout, "value"))
+        elem = _element_expr(self, self.layout)
+        if saturate:
+            if dtype != e4m3 or self.dtype.family != "float" or self.dtype == e4m3:
+                said = f"`saturate` from {self.dtype} to {dtype}"
+                fault("E106", said, help="it is for wider floats that are rounded to `e4m3`")
+            elem = Op("clamp", (elem, Lit(-dtype.greatest), Lit(dtype.greatest)))
+        return _value(compute_tile(Cast(dtype, elem), dtype, self.layout, "value"))
 
     def __add__(self, other: Operand) -> Fragment:
         return elementwise("add", self, other)

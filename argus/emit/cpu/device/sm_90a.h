@@ -34,7 +34,9 @@ inline u32 __float_as_uint(f32 x) { return __builtin_bit_cast(u32, x); }
 inline f32 exp2_near(f32 x) { return cpu_exp2(x); }
 inline f32 tanh_near(f32 x) { return cpu_tanh(x); }
 inline f32 reciprocal(f32 x) { return 1.0f / x; }
-inline u32 e4m3_pair(f32 low, f32 high) { return cpu_to_e4m3(low, 0) | (u32)cpu_to_e4m3(high, 0) << 8; }
+inline u32 e4m3_four(f32 a, f32 b, f32 c, f32 d) {
+    return cpu_to_e4m3(a, 0) | cpu_to_e4m3(b, 0) << 8 | cpu_to_e4m3(c, 0) << 16 | (u32)cpu_to_e4m3(d, 0) << 24;
+}
 inline void* memcpy(void* to, const void* from, u64 size) { return __builtin_memcpy(to, from, size); }
 inline f32 expf(f32 x) { return cpu_exp(x); }
 inline f32 exp2f(f32 x) { return cpu_exp2(x); }

@@ -170,6 +170,7 @@ class Cells:
             lambda index: substitute(index, thread, at),
             lambda cond: substitute(cond, thread, at),
             partial(self._rounds, step),
+            Known(self.flow, step.context, self.questions).holds,
         )
         found = elements.of(stmt.elem)
         if dtype_of(stmt.elem) not in (None, own):

@@ -33,6 +33,7 @@ from argus.core.proof.dataflow.flattened_views import FlattenedView
 from argus.core.proof.values.held.tables import Tables
 from argus.core.proof.values.held.terms import chosen, extremum, number, unknown
 from argus.core.values.expr import Expr, compare, element, expr, fn
+from argus.core.values.limits import clamped
 from argus.core.walk import mentions, substitute
 
 _EXACT = ("max", "min")
@@ -44,7 +45,8 @@ class Elements:
     """What expressions of one statement mean.
 
     dtype: of what is computed. operands: what each read holds. place: an integer expression at the elements of the
-    fragment. rounds: called with each type to which a number is rounded, and the number.
+    fragment. rounds: called with each type to which a number is rounded, and the number. holds: whether a condition
+    provably holds.
     """
 
     dtype: DType
@@ -52,6 +54,7 @@ class Elements:
     place: Callable[[Index], Index]
     condition: Callable[[Cond], Cond]
     rounds: Callable[[DType, Expr], None]
+    holds: Callable[[Cond], bool]
 
     def of(self, elem: Elem) -> Expr:
         """The value of an expression."""
@@ -77,9 +80,9 @@ class Elements:
                 assert_never(elem)
 
     def _operation(self, name: str, dtype: DType, args: Sequence[Expr]) -> Expr:
-        found = fn(name, *args)
         if dtype.family == "float":
-            return found
+            return clamped(args[0], args[1], args[2], self.holds) if name == "clamp" else fn(name, *args)
+        found = fn(name, *args)
         if name not in _EXACT:
             return fn(f"wrapped {dtype}", found)
         return extremum(name, *args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from math import inf
 
 from attrs import define, field, frozen
@@ -14,6 +15,7 @@ from argus.core.proof.values.held.facts import Known, Questions
 from argus.core.proof.values.held.terms import heads
 from argus.core.values.expr import Expr
 from argus.core.values.infinities import infinities
+from argus.core.values.limits import is_between
 
 
 @frozen
@@ -43,6 +45,8 @@ class Casts:
         for cast in [each for each, reason in self._found.items() if reason is None]:
             value = resolved(cast.value)
             known = Known(flow, cast.step.context, questions)
+            most = Fraction(cast.dtype.greatest)
             fits = not heads(value) and not infinities(value, known.holds)
+            fits = fits or is_between(value, -most, most, known.holds)
             self._found[cast] = "" if fits else f"a number that may be infinite as {cast.dtype}"
         return next(filter(None, self._found.values()), "")

@@ -44,6 +44,7 @@ def bench() -> None:
         "optimize": LazyCommand(
             "argus.cli.optimize", "optimize_command", "Search for the fastest proved design of a problem."
         ),
+        "perf": LazyCommand("argus.cli.perf", "perf", "Predict a kernel's time from its machine code."),
         "query": LazyCommand("argus.cli.solvers", "query", "Export and check queries as SMT-LIB scripts."),
         "report": LazyCommand("argus.cli.report", "report", "Write a search run as a web page."),
         "run": LazyCommand("argus.cli.run", "run", "Run a kernel on random inputs and check what it computes."),

@@ -63,7 +63,7 @@ def interpret_program(
     for launch in program.launches:
         env = {symbol.name: sizes[symbol.name] for symbol in program.sizes}
         own = launch_sizes(launch, {symbol: env[symbol.name] for symbol in program.sizes})
-        _check_assumptions(launch.kernel, own)
+        check_assumptions(launch.kernel, own)
         passed = {name: given[buffer.name] for name, buffer in launch.arguments.items() if buffer.name in given}
         _check_promises(launch.kernel, {symbol.name: value for symbol, value in own.items()}, passed)
     outcome = run_program(program, sizes, given, schedule, tags=tags)
@@ -118,7 +118,7 @@ def bind(kernel: Kernel | Program, arrays: Sequence[Array], given: Mapping[str, 
     for buffer, array in zip(kernel.parameters, arrays, strict=True):
         _check_shape(kernel, buffer, array, sizes)
     if isinstance(kernel, Kernel):
-        _check_assumptions(kernel, sizes)
+        check_assumptions(kernel, sizes)
     return {symbol.name: value for symbol, value in sizes.items()}
 
 
@@ -145,7 +145,8 @@ def _check_shape(kernel: Kernel | Program, buffer: Buffer, array: Array, sizes: 
         _mismatch(kernel, buffer.span, text, "sizes are bound by the first array that has them")
 
 
-def _check_assumptions(kernel: Kernel, sizes: Mapping[Symbol, int]) -> None:
+def check_assumptions(kernel: Kernel, sizes: Mapping[Symbol, int]) -> None:
+    """Raises ArgusError (E402) for sizes that violate an assumption."""
     for symbol, value in sizes.items():
         if (symbol.low is not None and value < symbol.low) or (symbol.high is not None and value > symbol.high):
             _assumption_violated(

@@ -91,6 +91,11 @@ class Machine:
         """Processors that clusters of `blocks` blocks can occupy at one time, one block each."""
         return blocks * sum(part // blocks for part in self.parts)
 
+    def missed(self, operands: float) -> float:
+        """The share of repeated requests that miss the warm last-level cache. operands: bytes of all that is read."""
+        room = self.fitted.resident_share * self.cached
+        return min(1.0, max(0.0, operands / room - 1)) if room else 1.0
+
 
 H200 = Machine(
     target=sm_90a,

@@ -43,8 +43,7 @@ def traffic(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, rounds: 
     together = max((len(each) for each in blocks.values()), default=1)
     read = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy) and _loads(stmt)}
     operands = sum(prod(int(value_of(e, known)) for e in each.shape) * each.dtype.bits / 8 for each in read)
-    room = machine.fitted.resident_share * machine.cached
-    missed = min(1.0, max(0.0, operands / room - 1)) if room else 1.0
+    missed = machine.missed(operands)
     miss_share: dict[Stmt, float] = {}
     distinct_share: dict[Stmt, float] = {}
     requested = fetched = 0.0

@@ -155,18 +155,18 @@ def start(wave: Wave, kernel: CodeKernel, memory: Memory, ids: npt.NDArray[np.in
             wave.write_scalar(following, ids[:, axis].astype(np.uint32))
             following += 1
     thread = wave.number * LANES + np.arange(LANES, dtype=np.uint32)
-    wave.v[0] = _packed_ids(thread, extents.block, described.lane_ids)
+    wave.v[0] = packed_ids(thread, extents.block, described.lane_ids)
     wave.whole[0] = True
     if thread[-1] >= extents.threads:
         alive = np.broadcast_to(thread < extents.threads, wave.active.shape)
         wave.write_mask(EXEC, alive)
 
 
-def _packed_ids(thread: npt.NDArray[np.uint32], block: Triple, count: int) -> npt.NDArray[np.uint32]:
+def packed_ids(thread: npt.NDArray[np.uint32], block: Triple, count: int) -> npt.NDArray[np.uint32]:
     """The ids x, y, z of work-items, ten bits each; those that the descriptor does not ask for are 0."""
     x, y = np.uint32(block[0]), np.uint32(block[1])
     ids = (thread % x, thread // x % y, thread // (x * y))
-    found = np.zeros(LANES, np.uint32)
+    found = np.zeros(thread.shape, np.uint32)
     for axis, each in enumerate(ids[:count]):
         found |= each.astype(np.uint32) << np.uint32(10 * axis)
     return found

@@ -50,7 +50,7 @@ def addresses(group: Group, wave: Wave, instruction: Instruction) -> tuple[npt.N
     return group.memory.offsets(at), wave.active
 
 
-def _buffer(
+def buffer_offsets(
     group: Group, wave: Wave, instruction: Instruction, size: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Offsets in the memory, and (dword, workgroup, lane): which dwords a raw buffer's bounds admit.
@@ -130,7 +130,7 @@ def _loaded(group: Group, wave: Wave, instruction: Instruction, size: int, *, bu
         offsets, lanes = addresses(group, wave, instruction)
         lanes = checked(group, wave, instruction, offsets, lanes, size, stores=False)
         return gather(group, offsets, lanes, size)
-    offsets, fits = _buffer(group, wave, instruction, size)
+    offsets, fits = buffer_offsets(group, wave, instruction, size)
     if fits.all():
         lanes = checked(group, wave, instruction, offsets, wave.active, size, stores=False)
         return gather(group, offsets, lanes, size)
@@ -182,7 +182,7 @@ def _store(size: int, shift: int = 0, *, buffer: bool) -> Run:
             lanes = checked(group, wave, instruction, offsets, lanes, size, stores=True)
             scatter(group, offsets, lanes, words, size)
         else:
-            offsets, fits = _buffer(group, wave, instruction, size)
+            offsets, fits = buffer_offsets(group, wave, instruction, size)
             unit = min(size, 4)
             for number, admitted in enumerate(fits):
                 lanes = wave.active & admitted
@@ -201,7 +201,7 @@ def _atomic(atomic: Atomic, *, buffer: bool) -> Run:
         data = instruction.sources[-1 if buffer else 1]
         assert isinstance(data, Vector)
         if buffer:
-            offsets, fits = _buffer(group, wave, instruction, size)
+            offsets, fits = buffer_offsets(group, wave, instruction, size)
             lanes = wave.active & fits.all(0)
         else:
             offsets, lanes = addresses(group, wave, instruction)

@@ -56,6 +56,13 @@ def passes(name: str) -> int:
     return rows * rows * depth // per_pass
 
 
+@cache
+def multiply_adds(name: str) -> int:
+    """Products that a matrix instruction adds up, 0 for another instruction."""
+    found = _SHAPE.match(name)
+    return int(found.group(1)) ** 2 * int(found.group(2)) if found else 0
+
+
 def _settles(producer: Step) -> int:
     """States until the result of a matrix instruction may be used by another unit."""
     count = passes(producer.instruction.row.name)

@@ -40,11 +40,15 @@ class MachineCode:
 
     def finding(self, found: MachineFinding) -> Finding:
         """With the lines that an instruction comes from."""
-        line = self.lines.line_of(found.address)
-        source = self.sources[line - 1] if 0 < line <= len(self.sources) else ""
+        line, source = self.lines.line_of(found.address), self.source_of(found.address)
         program = f", {source}" if source else ""
         what = f"`{found.instruction}` at 0x{found.address:x}{program}: {found.what}"
         return Finding(found.kind, what, line, str(found.where))
+
+    def source_of(self, address: int) -> str:
+        """FILE:LINE of the user's program that an instruction comes from; empty if it is not known."""
+        line = self.lines.line_of(address)
+        return self.sources[line - 1] if 0 < line <= len(self.sources) else ""
 
 
 def compiled(kernel: Kernel, text: str, info: LaunchInfo) -> MachineCode:

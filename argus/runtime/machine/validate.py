@@ -36,9 +36,7 @@ def validate_code(
     of another target, E501 for one that is not emitted or interpreted, E502 for an instruction that is not modelled.
     """
     if kernel.target.name != "gfx942":
-        message = f"no machine code of `{kernel.name}` can be executed: it is for `{kernel.target}`"
-        repair = "validate the emitted text: leave `--level machine` out"
-        raise ArgusError(Diagnostic("E421", "error", message, help=repair, kernel=kernel.name))
+        raise no_machine_code(kernel, "validate the emitted text: leave `--level machine` out")
     texts = every_text(kernel) if made is None else (made,)
     start = perf_counter()
     codes = [(text, compiled(kernel, text.text, text.info)) for text in texts]
@@ -48,6 +46,12 @@ def validate_code(
         for (text, code), chosen, seed in product(codes, sizes or chosen_sizes(kernel), seeds_of(seeds))
     ]
     return Validation(kernel.name, kernel.target.name, tuple(trials), (built, perf_counter() - start - built))
+
+
+def no_machine_code(kernel: Kernel, repair: str) -> ArgusError:
+    """E421."""
+    message = f"no machine code of `{kernel.name}` can be executed: it is for `{kernel.target}`"
+    return ArgusError(Diagnostic("E421", "error", message, help=repair, kernel=kernel.name))
 
 
 def _trial(text: Emitted, code: MachineCode, sizes: Mapping[str, int], seed: int) -> Trial:

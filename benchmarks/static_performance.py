@@ -1,0 +1,204 @@
+"""Predict gfx942 kernels from their machine code, beside published figures (no AMD GPU is needed, and none was used).
+
+    python benchmarks/static_performance.py products [--store]
+    python benchmarks/static_performance.py ladders [--store]
+    python benchmarks/static_performance.py resources [--store]
+
+`products` predicts the shipped GEMM configurations on an MI325X and on an MI300X, each with its own rates, and prints
+the fastest beside what libraries reach. `ladders` predicts schedules of one structure after the other with the rates
+of an MI355X, and prints the rank correlation with the published speed of such schedules. `resources` prints registers,
+LDS and scratch of every shipped gfx942 configuration, and its predicted time at the largest sizes that its tests
+choose. One constant was fitted to a published figure (`DieMachine.power_share` of the MI300X, to the figure marked
+`fitted`); all other figures are held out. --store writes that part of results/static_performance.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from argus.core.cost.dies import DIE_MACHINES
+from argus.core.ir import Kernel
+from argus.kernels.gemm import gemm
+from argus.kernels.schedules.cdna3 import Cdna3PingPong
+from argus.kernels.schedules.cdna3_staged import Cdna3Staged
+from argus.runtime.cpu.validate import chosen_sizes
+from argus.runtime.machine.launch import MachineCode
+from argus.runtime.machine.performance import Performance, built, of_code
+from benchmarks.machine_code import kernels_of, shipped_configurations
+from benchmarks.shipped import families
+from benchmarks.static_model import spearman
+
+RESULTS = Path(__file__).resolve().parent / "results" / "static_performance.json"
+Row = dict[str, Any]
+
+
+@frozen
+class Published:
+    """TFLOP/s of a library at a cube in bf16. fitted: a constant was fitted to it."""
+
+    machine: str
+    what: str
+    cube: int
+    low: float
+    high: float
+    fitted: bool = False
+
+
+PUBLISHED: tuple[Published, ...] = (
+    *(
+        Published("MI325X", "hipBLASLt", cube, low, high)
+        for cube, low, high in ((2048, 325, 325), (4096, 753, 753), (8192, 785, 797), (16384, 750, 750))
+    ),
+    *(
+        Published("MI325X", "HipKittens", cube, low, high)
+        for cube, low, high in ((2048, 298, 298), (4096, 714, 714), (8192, 749, 764), (16384, 714, 714))
+    ),
+    *(
+        Published("MI300X", "torch", cube, value, value, fitted=cube == 8192)
+        for cube, value in ((2048, 330), (4096, 612), (8192, 635))
+    ),
+)
+"""[HipKittens, cdna3 branch and its analysis files; facebookexperimental/triton#2891.]"""
+_TILE = Cdna3Staged(bm=256, bn=256, bk=32, waves=(2, 4), mfma=16, run=8, vector=8, swizzle=True)
+_SLICED = Cdna3PingPong(group=0, skew=False, priority=False)
+LADDERS: Mapping[str, tuple[tuple[int, int, int], Sequence[tuple[str, object, float]]]] = {
+    "steps": (
+        (4096, 4096, 8192),
+        (
+            ("no overlap", _TILE, 614),
+            ("buffer loads", evolve(_TILE, guarded=True), 608),
+            ("global prefetch", evolve(_TILE, guarded=True, buffers=2), 836),
+            ("unrolled", evolve(_TILE, guarded=True, buffers=2, unroll=4, pinned=True), 859),
+            ("sliced", _SLICED, 913),
+            ("ping-pong, priorities", evolve(_SLICED, skew=True, priority=True), 1005),
+            ("XCD remap, super-tiles", evolve(_SLICED, skew=True, priority=True, group=4), 1026),
+        ),
+    ),
+    "rows of the matrix instruction": (
+        (8192, 8192, 8192),
+        (("16", Cdna3PingPong(), 1580), ("32", Cdna3PingPong(mfma=32), 1291)),
+    ),
+    "rows of a super-tile": (
+        (8192, 8192, 8192),
+        tuple(
+            (str(rows), Cdna3PingPong(group=rows), value)
+            for rows, value in ((0, 1017), (2, 1083), (4, 1109), (8, 1114), (32, 875))
+        ),
+    ),
+}
+"""Ladders of schedules on an MI355X: the shape, and for each step its structure here and the published TFLOP/s.
+
+`steps` [facebookexperimental/triton, tlx/tutorials/gfx9_gemm]: of its ten steps those that have a counterpart here;
+loads of 16 bytes to LDS, padding and prefetch of fragments have none. Unrolled is with pinned loads: without, the
+compiler moves the loads of the first half behind the products. The others are HipKittens' micro benchmarks, the last of
+an unnamed shape and machine.
+"""
+
+
+@cache
+def code_of(config: object) -> tuple[Kernel, MachineCode]:
+    kernel = gemm.instance(config, "step")
+    return kernel, built(kernel)
+
+
+def predicted(config: object, machine: str, m: int, n: int, k: int) -> Performance:
+    kernel, made = code_of(config)
+    return of_code(kernel, made, {"M": m, "N": n, "K": k}, DIE_MACHINES[machine])
+
+
+def products() -> Row:
+    rows: list[Row] = []
+    cubes = sorted({(each.machine, each.cube) for each in PUBLISHED})
+    configs = {name: each for name, each in gemm.configs.items() if each.target.name == "gfx942"}
+    best: dict[tuple[str, int], tuple[float, str, Performance]] = {}
+    for machine, cube in cubes:
+        found = {name: predicted(config, machine, cube, cube, cube) for name, config in configs.items()}
+        speed = {name: 2 * cube**3 / each.predicted.microseconds / 1e6 for name, each in found.items()}
+        print(f"{machine} {cube}: " + ", ".join(f"{name} {value:.0f}" for name, value in speed.items()))
+        name = max(speed, key=lambda each: speed[each])
+        best[machine, cube] = speed[name], name, found[name]
+    for each in PUBLISHED:
+        value, name, made = best[each.machine, each.cube]
+        middle = (each.low + each.high) / 2
+        rows.append({
+            "machine": each.machine, "library": each.what, "cube": each.cube, "published": [each.low, each.high],
+            "predicted": round(value), "configuration": name, "limit": made.predicted.limit,
+            "error": round(value / middle - 1, 3), "fitted": each.fitted,
+        })  # fmt: skip
+        note = ", fitted" if each.fitted else ""
+        print(
+            f"{each.machine} {each.cube} {each.what} {each.low:.0f} to {each.high:.0f}: {value:.0f} ({name}), "
+            f"{value / middle - 1:+.1%}, limited by {made.predicted.limit}{note}"
+        )
+    held = [row["error"] for row in rows if not row["fitted"]]
+    error = math.sqrt(sum(math.log(1 + each) ** 2 for each in held) / len(held))
+    print(f"error of {len(held)} figures that nothing was fitted to: {error:.1%}")
+    return {"rows": rows, "held out": len(held), "error": round(error, 3)}
+
+
+def ladders() -> Row:
+    result: Row = {}
+    for title, ((m, n, k), steps) in LADDERS.items():
+        rows: list[Row] = []
+        for name, config, published in steps:
+            found = predicted(config, "MI355X", m, n, k).predicted
+            value = 2 * m * n * k / found.microseconds / 1e6
+            rows.append({"step": name, "published": published, "predicted": round(value), "limit": found.limit})
+            print(f"{title}: {name}: {published} published, {value:.0f} predicted, limited by {found.limit}")
+        rank = spearman([row["published"] for row in rows], [row["predicted"] for row in rows])
+        print(f"{title}: rank correlation {rank:.2f}")
+        result[title] = {"rank correlation": round(rank, 3), "rows": rows}
+    return result
+
+
+def resources() -> Row:
+    known, rows = dict(families()), list[Row]()
+    for family, config in shipped_configurations():
+        for kernel in kernels_of(known[family].trace(config)):
+            rows.append(_resources(f"{family}-{config}", kernel))
+            print(", ".join(f"{key} {value}" for key, value in rows[-1].items()))
+    spilled = sum(row["scratch"] > 0 for row in rows)
+    print(f"{len(rows)} kernels, {spilled} with registers in scratch memory")
+    return {"rows": rows, "spilled": spilled}
+
+
+def _resources(stem: str, kernel: Kernel) -> Row:
+    sizes = dict(chosen_sizes(kernel)[-1])
+    found = of_code(kernel, built(kernel), sizes, DIE_MACHINES["MI300X"])
+    described, made = found.descriptor, found.predicted
+    return {
+        "stem": stem, "kernel": kernel.name, "vgprs": described.vgprs, "agprs": described.agprs,
+        "lds": described.lds_bytes, "scratch": described.scratch_bytes, "workgroups": made.resident,
+        "occupancy limit": made.occupancy_limit, "sizes": sizes, "microseconds": round(made.microseconds, 1),
+        "limit": made.limit,
+    }  # fmt: skip
+
+
+COMMANDS: Mapping[str, Callable[[], Row]] = {"products": products, "ladders": ladders, "resources": resources}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=COMMANDS)
+    parser.add_argument("--store", action="store_true", help="write this part of the result file")
+    given = parser.parse_args()
+    found = COMMANDS[given.command]()
+    if given.store:
+        whole: Row = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+        RESULTS.write_text(json.dumps({**whole, given.command: found}, indent=1) + "\n", "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

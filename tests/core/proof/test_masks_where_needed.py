@@ -9,7 +9,7 @@ from argus.core.index import Symbol
 from argus.core.proof.analysis import analyse
 from argus.core.proof.values.held.facts import Known
 from argus.core.query import Budget
-from argus.core.values.expr import choose, element, expr
+from argus.core.values.expr import Expr, choose, element, expr
 from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
 from property_tests.programs import CORPUS, templates
@@ -41,3 +41,20 @@ def test_a_mask_left_out_where_it_counts_is_none(known: Known) -> None:
     of = choose(algebra.le(k, 4), PLAIN, MASKED)
 
     assert not known.within(algebra.lt(j, 5)).equal(of, MASKED)
+
+
+def test_the_cases_of_an_own_test_are_compared_before_the_whole(known: Known, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[object] = []
+    directly = Known._equal  # pyright: ignore[reportPrivateUsage]
+
+    def recorded(self: Known, one: Expr, two: Expr, *, assumed: bool, lemmas: bool = True) -> bool:
+        compared.append(one)
+        return directly(self, one, two, assumed=assumed, lemmas=lemmas)
+
+    monkeypatch.setattr(Known, "_equal", recorded)
+    of = choose(algebra.le(k, 4), MASKED, PLAIN)
+
+    assert known.within(algebra.lt(j, 5)).equal(of, MASKED)
+    assert of not in compared
+    assert known.equal(MASKED, MASKED)
+    assert MASKED in compared  # it has the test, too

@@ -22,6 +22,12 @@ def free_test(root: Expr) -> Cond | None:
     return next((each for each in (*_tests(root), *_orders(root)) if symbols(each).isdisjoint(bound)), None)
 
 
+def free_tests(root: Expr) -> Iterator[Cond]:
+    """The tests by which the expression chooses, of what is not bound in it."""
+    bound = bound_variables(root)
+    return (each for each in _tests(root) if symbols(each).isdisjoint(bound))
+
+
 def _tests(root: Expr) -> Iterator[Cond]:
     for each in nodes(root):
         if isinstance(each, Choose) and not isinstance(each.test, Compare):

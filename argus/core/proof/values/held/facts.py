@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 from attrs import define, evolve, field
@@ -11,7 +12,7 @@ from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import And, Bin, Cond, Const, Index, Symbol
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.values.held.conditions_of import free_test, inhabited_tests, of_sizes, point
+from argus.core.proof.values.held.conditions_of import free_test, free_tests, inhabited_tests, of_sizes, point
 from argus.core.proof.values.held.edges import at_edges
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
 from argus.core.proof.values.held.joined import joined_cond, zipped
@@ -106,11 +107,11 @@ class Known:
 
     def equal(self, held: Expr, formula: Expr) -> bool:
         """Whether what is held equals the formula wherever the formula's own conditions hold."""
-        if self._equal(held, formula, assumed=True):
+        if not self._has_own_test(held, formula) and self._equal(held, formula, assumed=True):
             return True
         digits, rest = ((change(held), change(formula)) for change in (self._by_digits, without_remainders))
         ways = dict.fromkeys((digits, (held, formula), rest))
-        if any(self._equal(*each, assumed=True) or self._equal_by_cases(*each, _CASES) for each in ways):
+        if any(self._equal_or_by_cases(*each, _CASES) for each in ways):
             return True
         names = named_integers((held, formula), self.holds)
         here = evolve(self, context=tuple(named_in(cond, names) for cond in self.context))
@@ -118,6 +119,19 @@ class Known:
 
     def _by_digits(self, of: Expr) -> Expr:
         return by_digits(of, lambda extent: self.holds(algebra.le(0, extent)))
+
+    def _equal_or_by_cases(self, one: Expr, two: Expr, left: int, cases: tuple[Cond, ...] = ()) -> bool:
+        """The same directly or by cases: whichever is likelier to show it first. cases: those around."""
+        ways = [partial(self._equal, one, two, assumed=True), partial(self._equal_by_cases, one, two, left, cases)]
+        return any(way() for way in (reversed(ways) if left and self._has_own_test(one, two) else ways))
+
+    def _has_own_test(self, one: Expr, two: Expr) -> bool:
+        """Whether the first expression makes a choice by sizes and coordinates that is open, and not the second's.
+
+        The two are then mostly equal in each case alone.
+        """
+        theirs = set(free_tests(two))
+        return any(self.decided(each) is each for each in free_tests(one) if each not in theirs)
 
     def _equal_by_cases(self, one: Expr, two: Expr, left: int, cases: tuple[Cond, ...] = ()) -> bool:
         """The same where a test of sizes and coordinates holds, and where it does not. cases: those around."""
@@ -128,7 +142,7 @@ class Known:
             here, every = self.within(cond), (*cases, cond)
             decided = map(_Simplifying(here).with_decided_extrema, every)
             a, b = at_edges(here.holds, decided, here.simplified(one), here.simplified(two))
-            if not here._equal(a, b, assumed=True) and not here._equal_by_cases(a, b, left - 1, every):
+            if not here._equal_or_by_cases(a, b, left - 1, every):
                 return False
         return True
 

@@ -18,16 +18,16 @@ from typing import Literal, Self, TypeVar, cast
 
 from attrs import field, fields, frozen
 
-from argus.core.interning import intern
+from argus.core.interning import intern, lookup
 
 SymbolKind = Literal["size", "block", "loop", "agent", "wave", "thread", "fresh"]
 BinOp = Literal["*", "//", "%", "min", "max", "&", "|", "^", "<<", ">>"]
 CmpOp = Literal["<=", "=="]
 
 
-@frozen(cache_hash=True)
+@frozen(eq=False)
 class Symbol:
-    """A named integer.
+    """A named integer; those with equal fields are one object.
 
     `low` and `high` (inclusive, None for unbounded) are facts that hold whenever the symbol has a value:
     simplification uses them, and every query about the symbol assumes them.
@@ -37,6 +37,19 @@ class Symbol:
     kind: SymbolKind
     low: int | None = None
     high: int | None = None
+
+    def __new__(cls, name: str, kind: SymbolKind, low: int | None = None, high: int | None = None) -> Self:
+        key = cls, name, kind, low, high
+        found = lookup(key)
+        if found is not None:
+            return found
+        made = object.__new__(cls)
+        for each, value in (("name", name), ("kind", kind), ("low", low), ("high", high)):
+            object.__setattr__(made, each, value)  # before another thread can find it
+        return intern(key, made)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Symbol, (self.name, self.kind, self.low, self.high)
 
 
 Range = tuple[int | None, int | None]

@@ -129,7 +129,7 @@ def replaced(root: Expr, names: Mapping[Symbol, Index]) -> Expr:
     made: dict[Node, Node] = {}
 
     def visit(node: Expr) -> Expr:
-        if names.keys().isdisjoint(all_symbols(node)):
+        if all_symbols(node).isdisjoint(names):
             return node
         if node not in done:
             own = isinstance(node, Reduce) and node.variable in names

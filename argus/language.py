@@ -57,6 +57,7 @@ from argus.core.dsl.roles import elected, role, warp, warpgroup, warpgroups, war
 from argus.core.dsl.statements import (
     arrive,
     fence,
+    interleave,
     no_pdl,
     priority,
     reset,
@@ -68,7 +69,15 @@ from argus.core.dsl.sync.barriers import Barrier, barrier
 from argus.core.dsl.sync.persistent import persistent
 from argus.core.dsl.sync.queues import bulk, bulk_copy, cp_async, ldmatrix, lds, stmatrix, vmem, wgmma
 from argus.core.dsl.sync.ring import Ring, Slot
-from argus.core.dsl.sync.tile_orders import Order, by_columns, by_rows, curved, longest_first, span, super_tiled
+from argus.core.dsl.sync.tile_orders import (
+    Order,
+    by_columns,
+    by_rows,
+    curved,
+    longest_first,
+    span,
+    super_tiled,
+)
 from argus.core.dsl.sync.turns import Turns
 from argus.core.dsl.sync.waves import wave
 from argus.core.dsl.tensor_maps import TensorMap, tensor_map
@@ -161,6 +170,7 @@ __all__ = [
     "global_store",
     "greatest",
     "i32",
+    "interleave",
     "kernel",
     "last_lane",
     "ld_global_b16",

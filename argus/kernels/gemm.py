@@ -6,6 +6,7 @@ from typing import assert_never
 
 from argus.kernels.config_names import config_of
 from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong, cdna3_double_buffer, cdna3_pingpong
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, cdna3_interleaved
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged, cdna3_staged
 from argus.kernels.schedules.clustered import hopper_clustered
 from argus.kernels.schedules.contraction import Contraction
@@ -16,10 +17,13 @@ from argus.kernels.schedules.split import Split, hopper_split
 from argus.kernels.schedules.staged import Staged, hopper_staged
 from argus.language import Tensor, bf16, kernel
 
-Config = Cdna3 | Cdna3PingPong | Cdna3Staged | Hopper | Narrow | Skinny | Split | Staged
+Config = Cdna3 | Cdna3Interleaved | Cdna3PingPong | Cdna3Staged | Hopper | Narrow | Skinny | Split | Staged
 CONFIGS: dict[str, Config] = {
     "cdna3": Cdna3(),
     "cdna3_pingpong": Cdna3PingPong(),
+    "interleaved": Cdna3Interleaved(),
+    "interleaved_128": Cdna3Interleaved(bm=128, bn=128, agprs=False),
+    "interleaved_any": Cdna3Interleaved(bm=128, bn=128, wide=False, agprs=False),
     "cooperative": Hopper(),
     "super_tiled": Hopper(group=8),
     "clustered": Hopper(cluster=(2, 1)),
@@ -67,6 +71,8 @@ def multiply(problem: Contraction, cfg: Config) -> None:
     match cfg:
         case Cdna3():
             cdna3_double_buffer(problem, cfg)
+        case Cdna3Interleaved():
+            cdna3_interleaved(problem, cfg)
         case Cdna3PingPong():
             cdna3_pingpong(problem, cfg)
         case Cdna3Staged():
@@ -90,7 +96,7 @@ def multiply(problem: Contraction, cfg: Config) -> None:
     problem.finish()
 
 
-KINDS = (Hopper, Skinny, Narrow, Split, Staged, Cdna3, Cdna3PingPong, Cdna3Staged)
+KINDS = (Hopper, Skinny, Narrow, Split, Staged, Cdna3, Cdna3Interleaved, Cdna3PingPong, Cdna3Staged)
 
 
 def configuration(name: str) -> Config | None:

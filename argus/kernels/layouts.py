@@ -2,6 +2,7 @@
 
 A kernel's name gives the layouts as in BLAS, C = op(A) op(B) of row-major matrices: `n` plain, `t` transposed; `gemm`
 itself is the `nt` of bf16. Only for elements of 16 bits: for others wgmma takes K-major operands only [PTX ISA, wgmma].
+On MI300X `Cdna3Interleaved` alone reads column-major operands.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from argus.kernels.cost_sm_90a import is_swap_ab
 from argus.kernels.gemm import CONFIGS, Config, multiply
 from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
+from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.kernels.schedules.contraction import Contraction
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.narrow import Narrow
@@ -17,9 +20,9 @@ from argus.language import Tensor, bf16, f16, kernel
 
 _SPAN = 64
 """16-bit elements in 128 bytes, the box width of MN-major tiles."""
-NT_CONFIGS: dict[str, Config] = {
-    name: config for name, config in CONFIGS.items() if not isinstance(config, Cdna3 | Cdna3PingPong)
-}
+ROWS_ALONE = Cdna3 | Cdna3PingPong | Cdna3Staged
+"""Schedules of `gemm` alone: of row-major operands in bf16."""
+NT_CONFIGS: dict[str, Config] = {name: config for name, config in CONFIGS.items() if not isinstance(config, ROWS_ALONE)}
 NN_CONFIGS = {name: each for name, each in NT_CONFIGS.items() if not isinstance(each, Hopper) or each.bn % _SPAN == 0}
 """Configurations for an N-major B: bn must be whole spans."""
 NN_CONFIGS["columns_192"] = Hopper(bn=192, cluster=(1, 2), whole=True)
@@ -76,9 +79,18 @@ def gemm_tt_f16(A: Tensor["K M", f16], B: Tensor["N K", f16], C: Tensor["M N", f
     multiply(Contraction(A.T, B, C), cfg)
 
 
-def configs_for(m: int, n: int, k: int, *, a_transposed: bool, b_transposed: bool) -> dict[str, Config]:
-    """The configurations that support operands of these extents and layouts."""
-    known = (TN_CONFIGS if b_transposed else TT_CONFIGS) if a_transposed else NN_CONFIGS if b_transposed else NT_CONFIGS
+def _stores_vectors(config: Config) -> bool:
+    return isinstance(config, Cdna3Interleaved) and config.wide
+
+
+def configs_for(
+    m: int, n: int, k: int, *, a_transposed: bool, b_transposed: bool, target: str = "sm_90a"
+) -> dict[str, Config]:
+    """The configurations for a target that support operands of these extents and layouts."""
+    all_ = (TN_CONFIGS if b_transposed else TT_CONFIGS) if a_transposed else NN_CONFIGS if b_transposed else NT_CONFIGS
+    known = {name: each for name, each in all_.items() if each.target.name == target}
+    if target == "gfx942":
+        return {name: each for name, each in known.items() if n % 8 == 0 or not _stores_vectors(each)}
     lengths = (m if a_transposed else k, n if b_transposed else k)
     if any(length % 8 for length in lengths):
         return {"narrow": known["narrow"]}

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from argus.kernels.gemm import Config
 from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.narrow import Narrow
@@ -33,6 +34,8 @@ def _aligned(config: Config) -> tuple[str, ...]:
             return () if config.of_any_rows else ("K",)
         case Cdna3() | Cdna3PingPong() | Skinny():
             return ("K",)
+        case Cdna3Interleaved():
+            return ("K", "N") if config.wide else ("K",)
         case Staged():
             return () if config.of_any_rows else ("K", "N")
         case Split():

@@ -7,7 +7,7 @@ This is the only place that chooses configurations. It uses the cost models (`ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from math import ceil
 
@@ -17,6 +17,7 @@ from argus.kernels import cost_gfx942, fp8, fp8_blocks, fused, layouts, streamk
 from argus.kernels.config_names import name_of
 from argus.kernels.cost_sm_90a import H200, PROCESSORS, cheapest, is_fitted, is_swap_ab, microseconds
 from argus.kernels.gemm import CONFIGS, Config, configuration
+from argus.kernels.row_alignment import admits_rows
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.ragged import Ragged
 from argus.kernels.schedules.skinny import Skinny
@@ -191,16 +192,21 @@ def _fp8_config(name: str) -> Hopper | Ragged | None:
     return fp8.CONFIGS.get(name)
 
 
-def _select_cdna3(m: int, n: int, k: int) -> str:
-    if k % 8:
-        raise no_schedule((m, n, k), "gfx942", "K must be a multiple of 8")
-    return cost_gfx942.cheapest(CONFIGS, m, n, k)
+def _select_cdna3(known: Mapping[str, Config]) -> Selector:
+    def choose(m: int, n: int, k: int) -> str:
+        if k % 8:
+            raise no_schedule((m, n, k), "gfx942", "K must be a multiple of 8")
+        fitted = {name: each for name, each in known.items() if admits_rows(each, {"M": m, "N": n, "K": k})}
+        return cost_gfx942.cheapest(fitted, m, n, k)
+
+    return choose
 
 
 FAMILIES: dict[tuple[str, str], Family] = {
     ("bf16", "sm_90a"): Family(_select_16_bit, configuration),
     ("f16", "sm_90a"): Family(_select_16_bit, configuration),
     ("e4m3", "sm_90a"): Family(_select_8_bit, _fp8_config),
-    ("bf16", "gfx942"): Family(_select_cdna3, configuration),
+    ("bf16", "gfx942"): Family(_select_cdna3(CONFIGS), configuration),
+    ("f16", "gfx942"): Family(_select_cdna3(layouts.NT_CONFIGS), configuration),
 }
 """Kernel families by element type of the operands and target."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 
+from argus.kernels import cost_gfx942, layouts
 from argus.kernels.attention import CDNA3
 from argus.ops.choice import family_type, stored_or_modelled
-from argus.ops.element_types import no_kernel
+from argus.ops.element_types import no_kernel, no_schedule
 
 _TARGET = "gfx942"
 
@@ -15,14 +17,14 @@ _TARGET = "gfx942"
 def candidates(
     family: str, sizes: tuple[int, ...], *, a_transposed: bool, b_transposed: bool, device: str
 ) -> tuple[str, ...]:
-    """As `argus.ops.choice.candidates`. Kernels multiply one pair of row-major matrices, a and the transpose of b.
-
-    Raises ArgusError (E414) for any others.
-    """
+    """As `argus.ops.choice.candidates`. Raises ArgusError (E414) for rows that are no whole vectors of 16 bytes."""
     *batch, m, n, k = sizes
-    if batch or a_transposed or b_transposed:
-        raise no_kernel("matmul", _TARGET, "with a batch of matrices `b`" if batch else "of column-major operands")
-    return stored_or_modelled(m, n, k, family_type(family), device, _TARGET)
+    if not (batch or a_transposed or b_transposed):
+        return stored_or_modelled(m, n, k, family_type(family), device, _TARGET)
+    if (m if a_transposed else k) % 8 or (n if b_transposed else k) % 8:
+        raise no_schedule((m, n, k), _TARGET, "rows of the operands must be multiples of 8 elements")
+    known = layouts.configs_for(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed, target=_TARGET)
+    return (cost_gfx942.cheapest(known, prod(batch) * m, n, k),)
 
 
 def attention(width: int, queries: int, keys: int, pairs: int, *, causal: bool) -> str:

@@ -85,8 +85,8 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
     they are row-major or column-major with rows (or columns) aligned to 16 bytes. An operand is copied first if it is
     neither; if it is a batch `a`, `b` is one matrix, and the rows of `a` are not evenly spaced; if it is one
     column-major `a` and `b` is a batch; or if it is not dense where the rows of a dense operand would not be aligned.
-    On an MI300X operands are bf16, `b` is one matrix, and an operand is copied unless `a`, or the transpose of `b`, is
-    row-major and dense.
+    On an MI300X an operand is copied unless it is dense, row-major or column-major with columns aligned to 16 bytes,
+    and rows of `a` must be aligned to 16 bytes.
     The first call of a schedule builds and verifies it (seconds) unless it is cached ($ARGUS_CACHE_DIR); later calls of
     a shape take microseconds. Calls may be captured in a CUDA graph: they never synchronise, and allocate only torch
     memory.
@@ -126,7 +126,7 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
 
 
 def _plan(found: OperandPlan, a: Tensor, b: Tensor, kernels: Kernels, asked: tuple[str, ...] | None) -> Plan:
-    if asked and not any(each.target.name == target_of(a) for each in FAMILIES[found.family].configs.values()):
+    if asked and found.family != _ROWS and isinstance(configuration(asked[0]), layouts.ROWS_ALONE):
         raise no_kernel("matmul", target_of(a), f"for operands such as those of `{found.family}`")
     named = asked or choices(found, torch().cuda.get_device_name(a.device.index), kernels)
     if NARROW in named:

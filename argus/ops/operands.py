@@ -99,16 +99,16 @@ def plan_operands(
 ) -> OperandPlan:
     """The plan for a @ b, whose operands `check` has accepted. copy_a, copy_b: copy the operand in any case.
 
-    strided: whether kernels read rows with gaps between them, and columns; otherwise such operands are copied.
+    strided: whether kernels read rows (or columns) with gaps between them; otherwise such operands are copied.
     """
     leading = [each.shape[0] for each in (a, b) if len(each.shape) == _BATCH]
     shape = (*((max(leading) if 0 not in leading else 0,) if leading else ()), a.shape[-2], b.shape[-1])
     batched = _many(b) and not _first_suffices(b, a)
     flat = not batched and _many(a)
     shared = batched and not (_many(a) and not _first_suffices(a, b))
-    turned = strided and not (flat or shared)
+    turned = not (flat or shared)
     left = _operand(a, first=_first_suffices(a, b), copy=copy_a, flat=flat, may_transpose=turned, dense=not strided)
-    right = _operand(b.mT, first=_first_suffices(b, a), copy=copy_b, may_transpose=strided, dense=not strided)
+    right = _operand(b.mT, first=_first_suffices(b, a), copy=copy_b, dense=not strided)
     name = f"{'bmm' if batched else 'gemm'}_{'t' if left.transposed else 'n'}{'n' if right.transposed else 't'}"
     name += "_shared" if shared else ""
     kind = KINDS[str(a.dtype)]
@@ -135,6 +135,8 @@ def _operand(
     mergeable = one.is_contiguous() if dense else not flat or one.stride()[0] == one.shape[1] * one.stride()[1]
     readable = not copy and mergeable and _is_readable(one)
     transposed = not (copy or readable) and may_transpose and _is_readable(one.mT)
+    if dense and transposed:
+        transposed = one.mT.is_contiguous() and one.shape[-2] % (_CHUNK // _BYTES) == 0
     return Operand(first, not (readable or transposed), flat, transposed)
 
 

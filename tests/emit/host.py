@@ -111,6 +111,7 @@ template <typename V> static void store_raw(V value, resource to, unsigned offse
 #define __builtin_amdgcn_s_waitcnt(x) ((void)0)
 #define __builtin_amdgcn_s_setprio(x) ((void)0)
 #define __builtin_amdgcn_sched_barrier(x) ((void)0)
+#define __builtin_amdgcn_sched_group_barrier(x, y, z) ((void)0)
 #define __builtin_amdgcn_fence(order, ...) ((void)0)
 #define __builtin_amdgcn_s_barrier() rendezvous(block)
 #define __builtin_amdgcn_global_atomic_fadd_f32(at, x) (*(at) += (x))

@@ -127,12 +127,20 @@ def test_a_copy_by_some_threads() -> None:
 def test_policies_loops_and_conditions() -> None:
     step = Symbol("k", "loop", 0)
     downwards = For(step, const(8), const(0), -2, (Policy("priority", (1,)),), unroll=2)
-    text = text_of(downwards, If(algebra.eq(sym(BLOCK_M), 0), (Sync(),), (Policy("sched_barrier", (0,)),)))
+    text = text_of(
+        downwards,
+        If(
+            algebra.eq(sym(BLOCK_M), 0),
+            (Sync(),),
+            (Policy("sched_group_barrier", (0x100, 2)), Policy("sched_barrier", (0,))),
+        ),
+    )
     for expected in (
         "#pragma unroll 2\n    for (int k_ = 8; k_ > 0; k_ += -2) {",
         "__builtin_amdgcn_s_setprio(1);",
         "if (m_ == 0) {",
         "} else {",
+        "__builtin_amdgcn_sched_group_barrier(256, 2, 0);",
         "__builtin_amdgcn_sched_barrier(0);",
     ):
         assert expected in text

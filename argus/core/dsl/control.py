@@ -170,17 +170,17 @@ def cluster_rank(cluster: tuple[int, ...], blocks: tuple[Symbol, ...]) -> tuple[
 def remap_xcd(
     block_id_function: Callable[[tuple[IntLike, ...]], tuple[Int, ...]], counts: tuple[IntLike, ...], *, group: int
 ) -> tuple[Int, ...]:
-    """`block_id` on two axes, with scheduling advice for L2 reuse on gfx942.
+    """`block_id` on two axes, or three, with scheduling advice for L2 reuse on gfx942.
 
     The hardware assigns blocks round-robin to dies (XCDs), each with its own L2 cache. The remapping permutes the
-    blocks so that each die gets a contiguous run of tiles, in supertiles of `group` rows, column by column. The set of
-    blocks does not change.
+    blocks so that each die gets a contiguous run of tiles, in supertiles of `group` rows, column by column; each
+    index of a third axis by itself. The set of blocks does not change.
     """
     tracer = current("remap_xcd")
     if block_id_function is not block_id or tracer.target.name != "gfx942":
         fault("E106", "`remap_xcd` reorders the blocks of gfx942", help="write `remap_xcd(block_id, counts, group=4)`")
-    if len(axis_values(counts, "`remap_xcd`")) != 2:
-        fault("E106", f"dies share tiles of two axes, found {len(counts)}", help="give two counts of tiles")
+    if len(axis_values(counts, "`remap_xcd`")) not in (2, 3):
+        fault("E106", f"dies share tiles of two axes, found {len(counts)}", help="give two counts of tiles, or three")
     tracer.emit(Policy("remap_xcd", (extent(group, "the rows of a band"),), span=tracer.span()))
     return block_id_function(counts)
 

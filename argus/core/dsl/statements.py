@@ -16,7 +16,7 @@ from argus.core.dsl.tiles.values import check_dtype
 from argus.core.dsl.tracer import Tracer, current, early_exit_fault
 from argus.core.dsl.views import Tensor
 from argus.core.dtype import DType
-from argus.core.ir import Alloc, Buffer, Fence, Policy, Reset, Staged, Sync, whole
+from argus.core.ir import SCHEDULED, Alloc, Buffer, Fence, Policy, Reset, Staged, Sync, whole
 from argus.core.layout import Layout, Swizzle, row_major
 from argus.core.memory.swizzle_tiles import CHUNK, swizzle_tiled
 
@@ -161,6 +161,26 @@ def sched_barrier() -> None:
     """Forbid the compiler to move instructions across this point."""
     tracer = current("sched_barrier")
     tracer.emit(Policy("sched_barrier", (0,), span=tracer.span()))
+
+
+def interleave(times: int, **counts: int) -> None:
+    """Have the compiler order the instructions since the last `sched_barrier` in this pattern, `times` over.
+
+    counts: how many of each kind come one after the other, such as `interleave(8, lds_read=1, mfma=4)`; kinds are
+    `mfma`, `global_read`, `global_write`, `lds_read` and `lds_write`. What the pattern does not name goes anywhere.
+    Raises E106 for another kind, or a count below 1.
+    """
+    tracer = current("interleave")
+    repeated = number(times, "a number of repetitions")
+    for kind, count in counts.items():
+        if kind not in SCHEDULED:
+            fault("E106", f"no instructions are of the kind `{kind}`", help=f"use {', '.join(SCHEDULED)}")
+        if min(number(count, "a number of instructions"), repeated) < 1:
+            fault("E106", f"a pattern of {count} instructions, {repeated} times", help="give at least 1")
+    span = tracer.span()
+    for _ in range(repeated):
+        for kind, count in counts.items():
+            tracer.emit(Policy("sched_group_barrier", (SCHEDULED[kind], count), span=span))
 
 
 def no_pdl() -> None:

@@ -59,6 +59,7 @@ from argus.core.ir.kernels import (
 )
 from argus.core.ir.statements import (
     ADVICE,
+    SCHEDULED,
     Advance,
     Alloc,
     Arrive,
@@ -107,6 +108,7 @@ from argus.core.ir.storage import (
 
 __all__ = [
     "ADVICE",
+    "SCHEDULED",
     "Advance",
     "Alloc",
     "Arrive",

@@ -211,14 +211,32 @@ class Advance(_Located):
     by: Index
 
 
-PolicyName = Literal["registers", "priority", "remap_xcd", "sched_barrier", "no_pdl"]
-ADVICE: Mapping[PolicyName, int] = {"registers": 1, "priority": 1, "remap_xcd": 1, "sched_barrier": 1, "no_pdl": 0}
+PolicyName = Literal["registers", "priority", "remap_xcd", "sched_barrier", "sched_group_barrier", "no_pdl"]
+ADVICE: Mapping[PolicyName, int] = {
+    "registers": 1,
+    "priority": 1,
+    "remap_xcd": 1,
+    "sched_barrier": 1,
+    "sched_group_barrier": 2,
+    "no_pdl": 0,
+}
 """The number of arguments of each kind of scheduling advice."""
+SCHEDULED: Mapping[str, int] = {
+    "mfma": 0x008,
+    "global_read": 0x020,
+    "global_write": 0x040,
+    "lds_read": 0x100,
+    "lds_write": 0x200,
+}
+"""Kinds of instructions that LLVM's scheduler groups: bits of a mask [LLVM AMDGPU usage, sched_group_barrier]."""
 
 
 @frozen(eq=False)
 class Policy(_Located):
-    """Scheduling advice to hardware or compiler; it does not change what is computed."""
+    """Scheduling advice to hardware or compiler; it does not change what is computed.
+
+    The arguments of "sched_group_barrier" are a kind of instruction, one of `SCHEDULED`, and their number.
+    """
 
     name: PolicyName
     args: tuple[int, ...] = ()

@@ -17,6 +17,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.dsl.copies.choose_atom import choose_atom
 from argus.core.index import Bin, Cond, Const, Coord, Index, Node, Read
 from argus.core.ir import (
+    SCHEDULED,
     Advance,
     Alloc,
     Arrive,
@@ -252,13 +253,15 @@ def _policy(kernel: Kernel, stmt: Policy) -> str:
             fine = 0 <= level <= 3
         case "sched_barrier", (0,):
             fine = True
+        case "sched_group_barrier", (kind, count):
+            fine = kernel.target.name == "gfx942" and kind in SCHEDULED.values() and count >= 1
         case "no_pdl", ():
             fine = kernel.target.name == "sm_90a" and stmt in kernel.prologue
         case "registers", (count,):
             fine = count % 8 == 0 and 24 <= count <= 256
         case "remap_xcd", (group,):
             alone = sum(isinstance(each, Policy) and each.name == "remap_xcd" for each in walk(kernel.body)) == 1
-            plain = kernel.target.name == "gfx942" and len(kernel.grid) == 2 and prod(kernel.cluster) == 1
+            plain = kernel.target.name == "gfx942" and len(kernel.grid) in (2, 3) and prod(kernel.cluster) == 1
             fine = group >= 1 and alone and plain and stmt in kernel.prologue
         case _:
             fine = False

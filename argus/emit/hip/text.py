@@ -68,8 +68,9 @@ from argus.emit.scope import Scope, c_type, described_buffers, layout_of, scope_
 from argus.emit.shuffles import is_shuffle, shuffle_lines
 
 _POLICIES: Mapping[PolicyName, str] = {
-    "priority": "__builtin_amdgcn_s_setprio",
-    "sched_barrier": "__builtin_amdgcn_sched_barrier",
+    "priority": "__builtin_amdgcn_s_setprio({});",
+    "sched_barrier": "__builtin_amdgcn_sched_barrier({});",
+    "sched_group_barrier": "__builtin_amdgcn_sched_group_barrier({}, {}, 0);",
 }
 
 
@@ -246,4 +247,4 @@ def _policy(stmt: Policy) -> str:
     builtin = _POLICIES.get(stmt.name)
     if builtin is None or len(stmt.args) != ADVICE[stmt.name]:
         raise not_built(f"the policy `{stmt.name}` with {len(stmt.args)} arguments", stmt.span)
-    return f"{builtin}({', '.join(str(arg) for arg in stmt.args)});"
+    return builtin.format(*stmt.args)

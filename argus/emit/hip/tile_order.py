@@ -32,7 +32,7 @@ def xcd_remap(kernel: Kernel) -> Policy | None:
 
 
 def block_coordinates(kernel: Kernel, text: CText) -> Iterator[str]:
-    """Declarations of the block's coordinates. Raises ArgusError (E501) for a remapped grid without two axes."""
+    """Declarations of the block's coordinates. Raises ArgusError (E501) for a remapped grid of one axis."""
     names = [text.names.symbols[block] for block in kernel.blocks]
     policy = xcd_remap(kernel)
     if policy is None:
@@ -41,10 +41,11 @@ def block_coordinates(kernel: Kernel, text: CText) -> Iterator[str]:
             for axis, name in zip(AXES, names, strict=False)
         )
         return
-    if len(kernel.grid) != 2 or len(policy.args) != 1:
-        raise not_built("a remapped grid that does not have two axes", policy.span, kernel.name)
-    rows, columns = (text.index(count) for count in kernel.grid)
+    if len(kernel.grid) not in (2, 3) or len(policy.args) != 1:
+        raise not_built("a remapped grid of one axis", policy.span, kernel.name)
+    rows, columns = (text.index(count) for count in kernel.grid[:2])
     x, y = (f"__builtin_amdgcn_workgroup_id_{axis}()" for axis in "xy")
     number = f"{x} + (long){text.factor(kernel.grid[0])} * {y}"
     yield f"const tile_of own_tile = remapped({number}, {rows}, {columns}, {policy.args[0]});"
-    yield from (f"const int {name} = own_tile.{part};" for name, part in zip(names, ("row", "column"), strict=True))
+    yield from (f"const int {name} = own_tile.{part};" for name, part in zip(names, ("row", "column"), strict=False))
+    yield from (f"const int {name} = __builtin_amdgcn_workgroup_id_z();" for name in names[2:])

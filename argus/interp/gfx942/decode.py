@@ -215,6 +215,9 @@ def _sub_dword(known: Row, second: int, count: int) -> SubDword:
 
 
 def _vop1(known: Row, word: int, second: int, address: int) -> Instruction:
+    if known.name == "v_accvgpr_mov_b32":
+        target, source = (Vector((code & 0xFF) + ACC) for code in (word >> 17, word))
+        return Instruction(known, address, 4, (target,), (source,))
     return _short_vector(known, second, address, _destination(known, word >> 17 & 0xFF), (word & 0x1FF,))
 
 

@@ -233,4 +233,5 @@ ROWS: tuple[Row, ...] = (
     row("v_pack_b32_f16", "VOP3", 672, "b32 = b16 b16", lambda a, b: a.astype(U32) | b.astype(U32) << U32(16)),
     row("v_accvgpr_read_b32", "VOP3P", 88, "b32 = b32", lambda a: a),
     row("v_accvgpr_write_b32", "VOP3P", 89, "b32 = b32", lambda a: a),
+    row("v_accvgpr_mov_b32", "VOP1", 82, "b32 = b32", lambda a: a),
 )

@@ -11,6 +11,7 @@ from attrs import frozen
 from argus.core.cost.machine import MACHINES, Machine
 from argus.kernels.gemm import Config
 from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.narrow import Narrow
@@ -68,7 +69,7 @@ def block_shape(config: Config) -> BlockShape:
     match config:
         case Cdna3():
             return BlockShape(config.bm, config.bn, config.bk, 2, config.threads)
-        case Cdna3PingPong():
+        case Cdna3Interleaved() | Cdna3PingPong():
             return BlockShape(config.bm, config.bn, config.bk, 1, config.threads)
         case Cdna3Staged():
             # A row's length divides or is a multiple of the line of all banks. Without a swizzle, lanes that read

@@ -20,6 +20,7 @@ from argus.language import (
     f16,
     f32,
     fence,
+    interleave,
     lds,
     load,
     loop,
@@ -190,6 +191,16 @@ def unknown_fence(A: Tensor, C: Tensor) -> None:
 def priority_too_high(A: Tensor, C: Tensor) -> None:
     with priority(4):  # here
         sync()
+
+
+@faulty("E106", "no instructions are of the kind `lds`")
+def kind_of_no_instructions(A: Tensor, C: Tensor) -> None:
+    interleave(2, lds=1)  # here
+
+
+@faulty("E106", "a pattern of 0 instructions, 2 times")
+def pattern_of_nothing(A: Tensor, C: Tensor) -> None:
+    interleave(2, mfma=0)  # here
 
 
 @faulty("E106", "expected a tensor or a register tile, found 3")

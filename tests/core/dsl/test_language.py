@@ -47,6 +47,7 @@ from argus.language import (
     f32,
     fence,
     global_load,
+    interleave,
     lds,
     load,
     loop,
@@ -112,13 +113,14 @@ def test_statements_in_order() -> None:
         sync()
         with priority(2):
             sched_barrier()
+        interleave(2, lds_read=1, mfma=4)
         reset(box)
 
     made = trace(body)
     assert kinds(made) == [
-        *("Alloc", "Alloc", "Copy", "Copy", "Wait", "Fence", "Sync", "Policy", "Policy", "Policy", "Reset"),
+        *("Alloc", "Alloc", "Copy", "Copy", "Wait", "Fence", "Sync", *["Policy"] * 7, "Reset"),
     ]
-    assert [stmt.args for stmt in made.body if isinstance(stmt, Policy)] == [(2,), (0,), (0,)]
+    assert [stmt.args for stmt in made.body if isinstance(stmt, Policy)] == [(2,), (0,), (0,), *[(256, 1), (8, 4)] * 2]
     box = next(stmt.buffer for stmt in made.body if isinstance(stmt, Alloc))
     assert (box.name, box.banks) == ("box", 2)
     assert isinstance(box.layout, Staged)

@@ -74,6 +74,7 @@ OTHERS = [
     "v_add_u32_sdwa v4, v1, s5 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD",
     "v_accvgpr_write_b32 a4, v1",
     "v_accvgpr_read_b32 v4, a4",
+    "v_accvgpr_mov_b32 a5, a4",
     "v_readfirstlane_b32 s5, v1",
     "v_readlane_b32 s5, v1, s6",
     "v_writelane_b32 v4, s5, 37",
@@ -317,3 +318,12 @@ def test_accumulation_registers_are_registers_of_their_own(code: Instructions) -
 
     assert [int(each) for each in wave.v[260, 0]] == held[1]
     assert [int(each) for each in wave.v[4, 0]] == held[4]
+
+
+def test_accumulation_registers_are_moved_where_lanes_are_active(code: Instructions) -> None:
+    held = {number: values(number) for number in (4, 5, 260, 261)}
+    wave = code.run("v_accvgpr_mov_b32 a5, a4", held, active=0xF0)
+
+    wanted = [int(held[260 if 4 <= lane < 8 else 261][lane]) for lane in range(LANES)]
+    assert [int(each) for each in wave.v[261, 0]] == wanted
+    assert [int(each) for each in wave.v[5, 0]] == [int(each) for each in held[5]]

@@ -131,6 +131,8 @@ def _buffer(row: Row, results: tuple[Operand, ...]) -> list[Case]:
 def _short(row: Row, results: tuple[Operand, ...], sources: tuple[Operand, ...]) -> list[Case]:
     if row.name == "v_nop":
         return [(row.name, (), (), 0)]
+    if row.name == "v_accvgpr_mov_b32":
+        return [(f"{row.name} a10, a40", (Vector(ACC + 10),), (Vector(ACC + 40),), 0)]
     if row.name == "v_readfirstlane_b32":
         return [(f"{row.name} s10, v40", (Scalar(10),), (Vector(40),), 0)]
     carry, plain = Scalar(VCC, 2), tuple(s for s, t in zip(sources, explicit(row.sources), strict=True) if t != "mask")

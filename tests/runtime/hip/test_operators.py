@@ -33,16 +33,30 @@ def test_a_product_is_of_the_kernels_for_the_device(rocm: RocmTorch) -> None:
     assert not rocm.stub.findings
 
 
-def test_other_layouts_are_copied(rocm: RocmTorch) -> None:
-    """Columns, rows with gaps, a batch of `a` as one matrix: the kernels for gfx942 read dense rows."""
-    a, b = rocm.whole(24, 8), rocm.whole(24, 16, seed=1)
-    check_product(argus.matmul(a.mT, b), a.mT, b)
+def test_rows_with_gaps_are_copied(rocm: RocmTorch) -> None:
+    """Rows with gaps, a batch of `a` as one matrix, columns in no whole vectors: kernels for gfx942 read dense rows."""
+    b = rocm.whole(24, 16, seed=1)
     wide = rocm.whole(8, 48)
     gaps = Tensor(wide.array[:, :24], wide.dtype, placed=rocm.placed)
     check_product(argus.matmul(gaps, b), gaps, b)
     batch = rocm.whole(2, 8, 24, seed=2)
     check_product(argus.matmul(batch, b), batch, b)
-    assert {name for name, _ in rocm.stub.launches} == {"gemm_cdna3_"}
+    odd = rocm.whole(24, 9, seed=3).mT
+    check_product(argus.matmul(odd, b), odd, b)
+    assert {name for name, _ in rocm.stub.launches} == {"gemm_nn_interleaved_128_"}
+    assert not rocm.stub.findings
+
+
+def test_columns_and_batches_have_kernels_of_their_own(rocm: RocmTorch) -> None:
+    a, b = rocm.whole(24, 8), rocm.whole(24, 16, seed=1)
+    check_product(argus.matmul(a.mT, b), a.mT, b)
+    many, others = rocm.whole(2, 8, 24), rocm.whole(2, 24, 9, seed=1)
+    check_product(argus.matmul(many, others), many, others)
+    half, other = (rocm.whole(16, 16, seed=seed, dtype="torch.float16") for seed in (2, 3))
+    found = argus.matmul(half, other.mT)
+    np.testing.assert_array_equal(found.array.astype(np.float32), (half.wide @ other.wide.T).astype(np.float16))
+    names = ["gemm_tn_interleaved_128_", "bmm_nt_interleaved_any_", "gemm_nt_f16_interleaved_128_"]
+    assert [name for name, _ in rocm.stub.launches] == names
     assert not rocm.stub.findings
 
 
@@ -50,13 +64,11 @@ def test_a_product_without_a_kernel_for_the_device_is_refused(rocm: RocmTorch) -
     a, b = rocm.whole(8, 16), rocm.whole(16, 8)
     half = rocm.whole(16, 16, dtype="torch.float16")
     calls = {
-        "matrices of f16 on gfx942": lambda: argus.matmul(half, half),
-        "of matmul with a batch of matrices `b`": lambda: argus.matmul(rocm.whole(2, 8, 16), rocm.whole(2, 16, 8)),
-        "for operands such as those of `bmm_nt`": lambda: argus.matmul(
+        "for operands such as those of `bmm_nn`": lambda: argus.matmul(
             rocm.whole(2, 8, 16), rocm.whole(2, 16, 8), config="cdna3"
         ),
-        "for operands such as those of `gemm_nt_f16`": lambda: argus.matmul(half, half, config="cdna3"),
-        "K must be a multiple of 8": lambda: argus.matmul(rocm.whole(8, 12), rocm.whole(12, 8)),
+        "for operands such as those of `gemm_nn_f16`": lambda: argus.matmul(half, half, config="cdna3"),
+        "K must be a multiple of 8": lambda: argus.matmul(rocm.whole(8, 12), rocm.whole(12, 8).mT.contiguous().mT),
     }
     for words, call in calls.items():
         with pytest.raises(ArgusError, match=words) as refused:
@@ -64,7 +76,7 @@ def test_a_product_without_a_kernel_for_the_device_is_refused(rocm: RocmTorch) -
         assert refused.value.diagnostic.code == "E414"
     with pytest.raises(ArgusError, match="there is no schedule `cooperative`") as refused:
         argus.matmul(a, b, config="cooperative")
-    assert refused.value.diagnostic.help == "choose one of cdna3, cdna3_pingpong"
+    assert refused.value.diagnostic.help.startswith("choose one of cdna3, cdna3_pingpong, interleaved")
     assert not rocm.stub.launches
 
 

@@ -40,7 +40,10 @@ def test_all_that_is_shipped_and_fifty_more_are_tried() -> None:
     assert len(found) >= 63
     assert len(set(found.values())) == len(found)
     assert all(configuration(name) == each for name, each in found.items())
-    assert set(tuning_candidates("gfx942")) == {"cdna3", "cdna3_pingpong"}
+    assert set(tuning_candidates("gfx942")) == {
+        *("cdna3", "cdna3_pingpong"),
+        *("interleaved", "interleaved_128", "interleaved_any"),
+    }
 
 
 @pytest.mark.parametrize("name", [name for name in tuning_candidates() if name not in CONFIGS][::4])

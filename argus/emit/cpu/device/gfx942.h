@@ -50,6 +50,7 @@ inline int __builtin_amdgcn_ds_bpermute(int at, int x, HERE) { return (int)cpu_s
 inline void __builtin_amdgcn_s_waitcnt(int immediate, HERE) { cpu_waitcnt(immediate, line); }
 inline void __builtin_amdgcn_s_setprio(int) {}
 inline void __builtin_amdgcn_sched_barrier(int) {}
+inline void __builtin_amdgcn_sched_group_barrier(int, int, int) {}
 inline void __builtin_amdgcn_s_barrier(HERE) { cpu_meet_block(line); }
 inline void meet(HERE) { cpu_meet_block(line); }
 inline f32 __builtin_amdgcn_rcpf(f32 x) { return 1.0f / x; }

@@ -1,0 +1,214 @@
+"""The GEMM schedule on MI300X of four waves, each with all registers of a SIMD: loads are issued between the MFMAs.
+
+No second wave hides latency, so that the instructions of each wave are interleaved: in four phases of an iteration a
+wave multiplies what it holds while it moves what it multiplies next. One LDS buffer is enough, as half of the next tile
+and half of this one are in registers when LDS is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from attrs import frozen
+
+from argus.kernels.schedules.cdna3 import register_file
+from argus.kernels.schedules.contraction import Contraction, is_transposed, matrix_of
+from argus.language import (
+    TV,
+    Fragment,
+    Int,
+    IntLike,
+    Layout,
+    Swizzle,
+    Tensor,
+    assume,
+    block_id,
+    buffer_load,
+    buffer_store,
+    ceil_div,
+    copy,
+    ds_read_b128,
+    f32,
+    gfx942,
+    interleave,
+    lds,
+    loop,
+    mfma,
+    mfma_f32_16x16x16_bf16,
+    mfma_f32_16x16x16_f16,
+    mfma_f32_32x32x8_bf16,
+    mfma_f32_32x32x8_f16,
+    mma,
+    registers,
+    remap_xcd,
+    sched_barrier,
+    shared,
+    spread,
+    sync,
+    vmem,
+    zeros,
+)
+
+_CHUNK = 16
+"""Bytes that a lane moves at once."""
+_BITS = 3
+"""A swizzle of 8 chunks, which span all banks."""
+_HALVES = 2
+
+Epilogue = Callable[[Fragment, tuple[Int, Int]], Fragment]
+"""From the sums of a part of C, and its place in parts of that shape, to what is stored."""
+
+
+def plain(acc: Fragment, at: tuple[Int, Int]) -> Fragment:
+    del at
+    return acc
+
+
+@frozen
+class Cdna3Interleaved:
+    """MI300X: a bm x bn tile by 2 x 2 waves, bk of K per iteration.
+
+    group: rows of a super-tile that one XCD takes, 0 for the hardware's order. mfma: rows of the MFMA instruction.
+    wide: rows of C begin at multiples of 16 bytes, and are stored in vectors. ordered: the compiler is told how to
+    interleave. agprs: accumulators are in AccVGPRs.
+    """
+
+    bm: int = 256
+    bn: int = 256
+    bk: int = 64
+    group: int = 4
+    mfma: int = 32
+    wide: bool = True
+    ordered: bool = True
+    agprs: bool = True
+    target = gfx942
+    threads = 256
+
+
+def cdna3_interleaved(problem: Contraction, cfg: Cdna3Interleaved, epilogue: Epilogue = plain) -> None:
+    """C^T = B @ A^T, as the sums of an MFMA lie in runs of four rows, which are then columns of C."""
+    bm, bn, bk, half, deep = cfg.bm, cfg.bn, cfg.bk, cfg.bn // _HALVES, cfg.bk // _HALVES
+    _assume_bounds(problem, cfg)
+    counts = problem.tiles(bm, bn)
+    m, n, *z = remap_xcd(block_id, counts, group=cfg.group) if cfg.group else block_id(counts)
+    left, right = (
+        _Operand.of(matrix_of(each, z), rows, cfg, at) for each, rows, at in ((problem.A, bm, m), (problem.B, bn, n))
+    )
+    kind, bits = problem.A.dtype, problem.A.dtype.bits
+    mm = mfma(_INSTRUCTIONS[cfg.mfma, str(kind)]).over(waves=(2, 2), tile=(half, bm), k=deep, k_run=_CHUNK * 8 // bits)
+    acc = [zeros(f32, mm.C, file=register_file(cfg.agprs)) for _ in range(_HALVES)]
+    a = [registers(kind, mm.B) for _ in range(_HALVES)]
+    b = [[registers(kind, mm.A) for _ in range(_HALVES)] for _ in range(_HALVES)]
+    products = prod(mm.tiling.repeat)
+    vectors = (bm + bn) * bk * bits // (8 * _CHUNK * cfg.threads)
+
+    def fetch(s: int) -> None:
+        copy(left.lds.tile((bm, deep), (0, s)), a[s], via=ds_read_b128)
+        for i in range(_HALVES):
+            copy(right.lds.tile((half, deep), (i, s)), b[s][i], via=ds_read_b128)
+
+    def multiply(i: int, s: int, moved: str) -> None:
+        """The products of half i of B's rows, while as many instructions of the kind `moved` are issued."""
+        mma(mm, acc[i], b[s][i], a[s])
+        if cfg.ordered:
+            interleave(vectors, **{moved: 1}, mfma=products // vectors)
+            sched_barrier()
+
+    _load((left, right), 0)
+    vmem.wait(0)
+    _store((left, right))
+    lds.wait(0)
+    sync()
+    fetch(0)
+    for k in loop(ceil_div(problem.A.shape[-1], bk)):
+        lds.wait(0)
+        _load((left, right), k + 1)  # zeros after the last tile
+        multiply(0, 0, "global_read")
+        fetch(1)
+        multiply(1, 0, "lds_read")
+        lds.wait(0)
+        sync()  # the whole tile is in registers
+        vmem.wait(0)
+        _store((left, right))
+        multiply(0, 1, "lds_write")
+        lds.wait(0)
+        sync()
+        fetch(0)
+        multiply(1, 1, "lds_read")
+    for i in range(_HALVES):
+        problem.complete(acc[i])
+        at = m, _HALVES * n + i
+        out = epilogue(acc[i].T, at).to(problem.C.dtype)
+        via = buffer_store if cfg.wide else buffer_store[0]
+        copy(out, matrix_of(problem.C, z).tile((bm, half), at), via=via, edge=0)
+
+
+def _assume_bounds(problem: Contraction, cfg: Cdna3Interleaved) -> None:
+    problem.assume_aligned(stores=False)
+    if cfg.wide:
+        assume(problem.C.shape[-1] % 8 == 0)
+    for each in (problem.A, problem.B, problem.C):
+        size = each.shape[0]
+        for extent in each.shape[1:]:
+            size = size * extent
+        assume(size * (each.dtype.bits // 8) <= (1 << 32) - _CHUNK)  # a descriptor's span
+
+
+@frozen
+class _Operand:
+    """A tile of A or B on its way to LDS, row by row. held: as it is loaded; turned: as it is stored."""
+
+    tensor: Tensor
+    at: Int
+    lds: Tensor
+    held: Fragment
+    turned: Fragment
+
+    @classmethod
+    def of(cls, tensor: Tensor, rows: int, cfg: Cdna3Interleaved, at: Int) -> _Operand:
+        kind, shape = tensor.dtype, (rows, cfg.bk)
+        vector = _CHUNK * 8 // kind.bits
+        to = shared(kind, shape, swizzle=Swizzle(_BITS, vector.bit_length() - 1, _BITS), banks=1)
+        if not is_transposed(tensor):
+            held = registers(kind, spread(shape, threads=cfg.threads, vector=vector))
+            return cls(tensor, at, to, held, held)
+        loaded, stored = _patches(shape, cfg.threads, vector)
+        return cls(tensor, at, to, registers(kind, loaded), registers(kind, stored))
+
+
+def _patches(shape: tuple[int, int], threads: int, vector: int) -> tuple[TV, TV]:
+    """How threads hold a tile that is contiguous along its rows' numbers: patches of a vector of rows by a run of k.
+
+    Consecutive lanes hold consecutive runs of the same rows, so that they store whole rows of LDS.
+    """
+    rows, depth = shape
+    run = min(vector, rows * depth // (vector * threads))
+    runs = depth // run
+    apart = threads // runs
+    more = rows // (vector * apart)
+    lanes = Layout((runs, apart), (run * rows, vector))
+    loaded = Layout((vector, run, more), (1, rows, vector * apart))
+    stored = Layout((run, vector, more), (rows, 1, vector * apart))
+    return TV(lanes, loaded, shape), TV(lanes, stored, shape)
+
+
+def _load(operands: Sequence[_Operand], k: IntLike) -> None:
+    for each in operands:
+        copy(each.tensor.tile(each.held.shape, (each.at, k)), each.held, via=buffer_load, edge=0)
+
+
+def _store(operands: Sequence[_Operand]) -> None:
+    for each in operands:
+        if each.turned is not each.held:
+            each.turned[:] = each.held
+        copy(each.turned, each.lds)
+
+
+_INSTRUCTIONS = {
+    (16, "bf16"): mfma_f32_16x16x16_bf16,
+    (32, "bf16"): mfma_f32_32x32x8_bf16,
+    (16, "f16"): mfma_f32_16x16x16_f16,
+    (32, "f16"): mfma_f32_32x32x8_f16,
+}
+"""By rows and type."""

@@ -23,9 +23,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from attrs import asdict
+
 import argus
 from argus.cli.checks import version_of
-from argus.cli.doctor import as_data, examine
+from argus.cli.doctor import examine
 from argus.core.diagnostic import ArgusError
 from argus.report.atomic_write import write_whole
 from argus.runtime.gpu.device import Device
@@ -86,7 +88,7 @@ def about() -> Row:
             **{name: version_of(name) or "" for name in ("torch", "numpy", "ziglang", "z3-solver")},
         },
         "machine": platform.platform(),
-        "doctor": as_data(examine())["checks"],
+        "doctor": [asdict(each) for each in examine() if each.group != "cache"],
     }
 
 

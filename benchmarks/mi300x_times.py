@@ -18,7 +18,7 @@ from argus.runtime.gpu.timing import REGIMES, Stopwatch, time_interleaved
 from argus.runtime.kernel_cache import build_cached
 from argus.runtime.run import tensors_read
 from benchmarks.corpus_cases import shape_of
-from benchmarks.shipped import families
+from benchmarks.shipped import configurations, families
 
 Row = dict[str, Any]
 _BUSY, _BUSY_SECONDS = 1 << 28, 5e-5
@@ -43,9 +43,10 @@ class Timed:
 
 def cases(*, few: bool = False) -> Iterator[Timed]:
     """What is timed: products of cubes, attention, rows of 8192 elements. few: one small case of each."""
+    products = tuple(configurations("gfx942")["gemm"])
     for extent in (64,) if few else (2048, 4096, 8192):
         sizes = {"M": extent, "N": extent, "K": extent}
-        yield Timed("gemm", ("cdna3", "cdna3_pingpong"), sizes, "TFLOP/s", 2.0 * extent**3, partial(_product, extent))
+        yield Timed("gemm", products, sizes, "TFLOP/s", 2.0 * extent**3, partial(_product, extent))
     for width, causal in ((64, False),) if few else ((64, False), (128, False), (128, True), (256, False)):
         batch, heads, rows = (1, 1, 32) if few else (2, 16, 8192)
         sizes = {"B": batch, "H": heads, "S": rows, "G": heads, "T": rows}

@@ -14,7 +14,7 @@ from ml_dtypes import bfloat16
 from argus.core.diagnostic import ArgusError
 from argus.runtime.dlpack import from_torch, is_foreign, to_torch
 
-CPU, CUDA = 1, 2
+CPU, CUDA, ROCM = 1, 2, 10
 
 
 @define
@@ -108,9 +108,10 @@ def test_is_foreign() -> None:
     assert not is_foreign([1.0])
 
 
-def test_to_torch_does_not_copy() -> None:
+@pytest.mark.parametrize("kind", [CUDA, ROCM])
+def test_to_torch_does_not_copy(kind: int) -> None:
     array = bits()
-    found = to_torch(Foreign(array), "a")
+    found = to_torch(Foreign(array, kind), "a")
 
     assert isinstance(found, Tensor)
     assert found.data_ptr() == array.ctypes.data

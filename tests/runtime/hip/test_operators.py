@@ -33,6 +33,15 @@ def test_a_product_is_of_the_kernels_for_the_device(rocm: RocmTorch) -> None:
     assert not rocm.stub.findings
 
 
+def test_products_of_any_size_and_empty_ones(rocm: RocmTorch) -> None:
+    for m, n, k in ((1, 1, 8), (33, 7, 16), (130, 3, 72)):
+        a, b = rocm.whole(m, k), rocm.whole(n, k, seed=1).mT
+        check_product(argus.matmul(a, b), a, b)
+    assert argus.matmul(rocm.whole(0, 8), rocm.whole(8, 3)).shape == (0, 3)
+    assert len(rocm.stub.launches) == 3
+    assert not rocm.stub.findings
+
+
 def test_rows_with_gaps_are_copied(rocm: RocmTorch) -> None:
     """Rows with gaps, a batch of `a` as one matrix, columns in no whole vectors: kernels for gfx942 read dense rows."""
     b = rocm.whole(24, 16, seed=1)

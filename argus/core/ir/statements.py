@@ -222,11 +222,8 @@ ADVICE: Mapping[PolicyName, int] = {
 }
 """The number of arguments of each kind of scheduling advice."""
 SCHEDULED: Mapping[str, int] = {
-    "mfma": 0x008,
-    "global_read": 0x020,
-    "global_write": 0x040,
-    "lds_read": 0x100,
-    "lds_write": 0x200,
+    name: 1 << bit
+    for name, bit in (("mfma", 3), ("global_read", 5), ("global_write", 6), ("lds_read", 8), ("lds_write", 9))
 }
 """Kinds of instructions that LLVM's scheduler groups: bits of a mask [LLVM AMDGPU usage, sched_group_barrier]."""
 

@@ -68,7 +68,7 @@ def _run_with_fills(group: Group, wave: Wave, step: Step, registers: list[int]) 
         wave.mark_undefined(register, _differing([each[register] for each in found]))
     for register in step.scalars_written:
         if _differing([each[register] for each in masks]).any():
-            wave.known[register] = False
+            wave.forget(register)
 
 
 def _differing(values: list[Words]) -> Words:

@@ -95,7 +95,7 @@ def _flat(wave: Wave, instruction: Instruction) -> tuple[Array, tuple[Mask, Mask
 
 def _issue(wave: Wave, instruction: Instruction, counter: Counter, late: tuple[Touch, ...] = ()) -> None:
     registers = frozenset(vectors(instruction.results))
-    wave.scoreboard.issue(Issued(counter, instruction.address, registers, frozenset(), str(instruction), late))
+    wave.scoreboard.issue(Issued(counter, instruction, registers, frozenset(), late))
 
 
 def _write(wave: Wave, instruction: Instruction, words: Array, holes: Array, finish: Finish | None, size: int) -> None:

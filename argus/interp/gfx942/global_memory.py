@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,8 @@ U32, U64 = np.uint32, np.uint64
 _HIGH, _LOW = U32(0xFFFF0000), U32(0xFFFF)
 _ADDED_IDS = 1 << 23
 """ADD_TID_ENABLE of the fourth word of a buffer descriptor."""
+_CARRIERS: dict[int, Any] = {4: np.uint32, 8: np.uint64, 16: np.complex128}
+"""Types of the size of an access, which NumPy moves as a whole."""
 Finish = Callable[[Array, Array], Array]
 Run = Callable[[Group, Wave, Instruction], None]
 
@@ -88,6 +91,8 @@ def checked(
     group: Group, wave: Wave, instruction: Instruction, offsets: Array, lanes: Mask, size: int, *, stores: bool
 ) -> Mask:
     """The lanes whose bytes are all of one allocation; the others are reported."""
+    if group.memory.all_inside(offsets, size, stores=stores):
+        return lanes
     fits = group.memory.inside(offsets, size, stores=stores)
     wrong = lanes & ~fits
     if not wrong.any():
@@ -100,6 +105,9 @@ def checked(
 
 def gather(group: Group, offsets: Array, lanes: Mask, size: int) -> Array:
     """Bytes as dwords (dword, workgroup, lane), 0 in other lanes; below 4 bytes one dword, zero-extended."""
+    if size in _CARRIERS and lanes.all() and not (offsets & (size - 1)).any():
+        whole = group.memory.data.view(_CARRIERS[size])[offsets >> (size.bit_length() - 1)]
+        return whole.view(U32).reshape(*lanes.shape, -1).transpose(2, 0, 1)
     found = np.zeros(((size + 3) // 4, *lanes.shape), U32)
     at = offsets[lanes]
     if size >= 4 and not (at & 3).any():
@@ -112,6 +120,10 @@ def gather(group: Group, offsets: Array, lanes: Mask, size: int) -> Array:
 
 
 def scatter(group: Group, offsets: Array, lanes: Mask, words: Array, size: int) -> None:
+    if size in _CARRIERS and lanes.all() and not (offsets & (size - 1)).any():
+        moved = np.ascontiguousarray(words.transpose(1, 2, 0)).view(_CARRIERS[size])[..., 0]
+        group.memory.data.view(_CARRIERS[size])[offsets >> (size.bit_length() - 1)] = moved
+        return
     at = offsets[lanes]
     if size >= 4 and not (at & 3).any():
         group.memory.data.view(U32)[(at >> 2) + np.arange(size // 4)[:, None]] = words[:, lanes]
@@ -122,7 +134,7 @@ def scatter(group: Group, offsets: Array, lanes: Mask, words: Array, size: int) 
 
 def _issue(wave: Wave, instruction: Instruction, late: tuple[Touch, ...] = ()) -> None:
     registers = frozenset(vectors(instruction.results))
-    wave.scoreboard.issue(Issued("vector", instruction.address, registers, frozenset(), str(instruction), late))
+    wave.scoreboard.issue(Issued("vector", instruction, registers, frozenset(), late))
 
 
 def _loaded(group: Group, wave: Wave, instruction: Instruction, size: int, *, buffer: bool) -> Array:

@@ -50,6 +50,7 @@ def _write_lane(_group: Group, wave: Wave, instruction: Instruction) -> None:
     held[rows, lanes] = wave.s[value.first] if isinstance(value, Scalar) else _constant(value)
     holes = wave.undefined_bits(target.first).copy()
     holes[rows, lanes] = 0
+    wave.stamp(target.first)
     wave.holes[target.first] = holes
     wave.whole[target.first] = not holes.any()
 

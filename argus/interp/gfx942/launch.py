@@ -29,7 +29,7 @@ from argus.interp.gfx942.memory import Memory, as_bytes, memory_of
 from argus.interp.gfx942.races import Races
 from argus.interp.gfx942.state import LANES, Group, new_wave, vector_registers
 
-_TOGETHER = 32
+_TOGETHER = 64
 """Workgroups that are executed together."""
 LIMIT = 4_000_000
 """Instructions that a wave may execute."""

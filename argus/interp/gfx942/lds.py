@@ -8,24 +8,28 @@ import numpy as np
 
 from argus.interp.gfx942.instruction import Instruction, Vector
 from argus.interp.gfx942.lane_moves import swizzled
+from argus.interp.gfx942.lds_memo import read_again, remember, remembered, write_again
 from argus.interp.gfx942.local_memory import load_local, store_local, track_local
 from argus.interp.gfx942.races import Touch
 from argus.interp.gfx942.row import Row, act
-from argus.interp.gfx942.state import Array, Group, Wave
+from argus.interp.gfx942.state import Array, Group, Wave, Words
 from argus.interp.gfx942.unmodelled import not_modelled
 
 U32 = np.uint32
 _HIGH, _LOW = U32(0xFFFF0000), U32(0xFFFF)
 
 
-def _places(wave: Wave, instruction: Instruction, scale: int = 0) -> list[Array]:
-    """Byte addresses of each access. scale: of the two offsets of a paired instruction; 0 for a single one."""
+def _base(wave: Wave, instruction: Instruction) -> Words:
     address = instruction.sources[0]
     assert isinstance(address, Vector)
-    base = wave.v[address.first].astype(np.int64)
+    return wave.v[address.first]
+
+
+def _offsets(instruction: Instruction, scale: int) -> tuple[int, ...]:
+    """Of each access. scale: of the two offsets of a paired instruction; 0 for a single one."""
     if not scale:
-        return [base + instruction.immediate]
-    return [base + scale * instruction.immediate, base + scale * instruction.second]
+        return (instruction.immediate,)
+    return scale * instruction.immediate, scale * instruction.second
 
 
 def _read(size: int, scale: int = 0) -> Callable[[Group, Wave, Instruction], None]:
@@ -36,8 +40,15 @@ def _read(size: int, scale: int = 0) -> Callable[[Group, Wave, Instruction], Non
         assert isinstance(target, Vector)
         found: list[Array] = []
         touches: list[Touch | None] = []
-        for places in _places(wave, instruction, scale):
-            words, touch = load_local(group, wave, instruction, places, size)
+        base = _base(wave, instruction)
+        for part, offset in enumerate(_offsets(instruction, scale)):
+            access = remembered(group, wave, instruction, part, base)
+            if access is not None:
+                found += read_again(group, wave, instruction, access, size)
+                touches.append(access.touch)
+                continue
+            words, touch = load_local(group, wave, instruction, base.astype(np.int64) + offset, size)
+            remember(group, wave, instruction, part, base, size, touch)
             found += words
             touches.append(touch)
         for number, words in enumerate(found):
@@ -53,7 +64,9 @@ def _read_small(size: int, finish: Callable[[Array, Array], Array]) -> Callable[
     def run(group: Group, wave: Wave, instruction: Instruction) -> None:
         (target,) = instruction.results
         assert isinstance(target, Vector)
-        (words,), touch = load_local(group, wave, instruction, _places(wave, instruction)[0], size)
+        (words,), touch = load_local(
+            group, wave, instruction, _base(wave, instruction).astype(np.int64) + instruction.immediate, size
+        )
         wave.write(target.first, finish(words, wave.v[target.first]))
         track_local(wave, instruction, [touch])
 
@@ -63,10 +76,19 @@ def _read_small(size: int, finish: Callable[[Array, Array], Array]) -> Callable[
 def _write(size: int, scale: int = 0, shift: int = 0) -> Callable[[Group, Wave, Instruction], None]:
     def run(group: Group, wave: Wave, instruction: Instruction) -> None:
         touches: list[Touch | None] = []
-        for places, data in zip(_places(wave, instruction, scale), instruction.sources[1:], strict=True):
+        base = _base(wave, instruction)
+        for part, (offset, data) in enumerate(zip(_offsets(instruction, scale), instruction.sources[1:], strict=True)):
             assert isinstance(data, Vector)
             words = wave.v[data.first : data.first + data.count]
-            touches.append(store_local(group, wave, instruction, places, words >> U32(shift) if shift else words, size))
+            words = words >> U32(shift) if shift else words
+            access = remembered(group, wave, instruction, part, base)
+            if access is not None:
+                write_again(group, wave, instruction, access, words, size)
+                touches.append(access.touch)
+                continue
+            touch = store_local(group, wave, instruction, base.astype(np.int64) + offset, words, size)
+            remember(group, wave, instruction, part, base, size, touch)
+            touches.append(touch)
         track_local(wave, instruction, touches)
 
     return run

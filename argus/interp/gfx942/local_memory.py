@@ -161,7 +161,7 @@ def track_local(wave: Wave, instruction: Instruction, touches: list[Touch | None
     """Count an LDS instruction as outstanding."""
     registers, held = frozenset(vectors(instruction.results)), frozenset(scalars(instruction.results))
     late = tuple(each for each in touches if each is not None)
-    wave.scoreboard.issue(Issued("lds", instruction.address, registers, held, str(instruction), late))
+    wave.scoreboard.issue(Issued("lds", instruction, registers, held, late))
 
 
 def _inside(group: Group, wave: Wave, instruction: Instruction, places: Array, size: int) -> Mask:
@@ -184,8 +184,13 @@ def _unwritten(group: Group, wave: Wave, instruction: Instruction, where: _Where
 
 
 def _begin(group: Group, wave: Wave, instruction: Instruction, touch: Touch) -> None:
-    """Record an access, and whether it meets a load to LDS of the same wave that is not waited for."""
+    """Record an access."""
     group.races.add(touch)
+    meets_late(group, wave, instruction, touch)
+
+
+def meets_late(group: Group, wave: Wave, instruction: Instruction, touch: Touch) -> None:
+    """Report an access that meets a load to LDS of the same wave that is not waited for."""
     for issued in wave.scoreboard.vector:
         for other in issued.late:
             if _meet(touch, other):

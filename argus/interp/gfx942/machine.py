@@ -13,7 +13,7 @@ from argus.interp.gfx942.instruction import ACC, M0, VCC
 from argus.interp.gfx942.scoreboard import Issued
 from argus.interp.gfx942.state import Group, Wave
 from argus.interp.gfx942.step import Step, step_at
-from argus.interp.gfx942.wait_states import too_early
+from argus.interp.gfx942.wait_states import Needs, too_early
 
 _LONGEST_TURN = 64
 """Instructions that a wave executes at most before another may."""
@@ -31,8 +31,9 @@ class Machine:
     limit: int
     executed: int = 0
     _steps: dict[int, Step] = field(factory=dict[int, Step])
-    _near: set[tuple[int, tuple[int, ...]]] = field(factory=set[tuple[int, tuple[int, ...]]])
-    """Addresses, with the last jumps before them, at which wait states have been counted."""
+    _needs: Needs = field(factory=Needs)
+    _near: dict[tuple[int, ...], set[int]] = field(factory=dict[tuple[int, ...], set[int]])
+    """By the last jumps, the addresses after them at which wait states have been counted."""
 
     def run(self, group: Group) -> None:
         """Execute workgroups to their end. Raises ArgusError (E420, E502) as `step_at` does."""
@@ -71,23 +72,35 @@ class Machine:
             if step is None:
                 step = steps[at] = step_at(self.code, at)
                 _check_registers(wave, step)
-            self._check(group, wave, step)
+            recent = wave.recent
+            if at not in recent.seen:
+                self._check_states(group, wave, step)
+            self._check_waits(group, wave, step)
             wave.at = step.after
             try:
-                self._execute(group, wave, step)
+                if at in wave.clean:
+                    step.run(group, wave)
+                else:
+                    self._execute(group, wave, step)
             except DivergedError:
                 wave.at = at
                 raise
-            wave.recent.steps.append(step)
+            recent.steps.append(step)
             if wave.at != step.after:
-                wave.recent.jumped(at)
+                recent.jumped(at)
+                recent.seen = self._near.setdefault(recent.jumps, set())
             done += 1
         self.executed += done * group.count
         return done
 
     def _execute(self, group: Group, wave: Wave, step: Step) -> None:
-        whole = wave.whole
-        if all(whole[register] for register in step.reads) or not (registers := undefined(wave, step)):
+        """Execute an instruction that may read registers that nothing has written."""
+        self._check_scalars(group, wave, step)
+        if all(wave.whole[register] for register in step.reads):
+            wave.clean.add(step.instruction.address)
+            step.run(group, wave)
+            return
+        if not (registers := undefined(wave, step)):
             step.run(group, wave)
             return
         if (lanes := run_undefined(group, wave, step, registers)) is not None:
@@ -95,31 +108,32 @@ class Machine:
             what = f"uses {names}, of which nothing has written all that it uses"
             group.report("uninitialised register", wave, step.instruction, what, lanes)
 
-    def _check(self, group: Group, wave: Wave, step: Step) -> None:
-        """Scalar registers that nothing has written, and registers that an operation writes that is not waited for."""
+    def _check_scalars(self, group: Group, wave: Wave, step: Step) -> None:
+        """Scalar registers that nothing has written."""
         for register in step.scalars_read:
             if register <= M0 and not wave.known[register]:
                 what = f"reads {_scalar_name(register)}, which nothing has written"
                 group.report("uninitialised register", wave, step.instruction, what)
                 wave.known[register] = True
-        if (step.instruction.address, wave.recent.jumps) not in self._near:
-            self._check_states(group, wave, step)
+
+    def _check_waits(self, group: Group, wave: Wave, step: Step) -> None:
+        """Registers that an operation writes that is not waited for."""
         board = wave.scoreboard
-        if board.registers:
+        if board.registers and not step.touched.isdisjoint(board.registers):
             for register in (*step.reads, *step.writes):
                 issued = board.registers.get(register)
                 if issued is not None and (register in step.reads or not _in_order(issued, step)):
                     what = f"uses {_name(register)}, which `{issued.text}` writes, without a wait for it"
                     group.report("used before its wait", wave, step.instruction, what, other=issued.address)
-        if board.scalars:
+        if board.scalars and not step.scalars_touched.isdisjoint(board.scalars):
             for register in (*step.scalars_read, *step.scalars_written):
                 if (issued := board.scalars.get(register)) is not None:
                     what = f"uses {_scalar_name(register)}, which `{issued.text}` writes, without a wait for it"
                     group.report("used before its wait", wave, step.instruction, what, other=issued.address)
 
     def _check_states(self, group: Group, wave: Wave, step: Step) -> None:
-        self._near.add((step.instruction.address, wave.recent.jumps))
-        for producer, need, left, why in too_early(tuple(wave.recent.steps), step):
+        wave.recent.seen.add(step.instruction.address)
+        for producer, need, left, why in too_early(tuple(wave.recent.steps), step, self._needs):
             what = f"{why}: {need} wait states are needed after `{producer.instruction}`, there are {left}"
             group.report("missing wait states", wave, step.instruction, what, other=producer.instruction.address)
 

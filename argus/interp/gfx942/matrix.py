@@ -5,60 +5,145 @@ g = 64 / M groups of lanes: lane l holds of A the K / g consecutive elements of 
 of B likewise for column l % N; register r of the sum is row (r / 4) * 4g + 4 * (l / N) + r % 4, column l % N. EXEC is
 ignored.
 
-Products and their sum with C are formed in f64 and rounded once to f32. The machine rounds partial sums in an order
-that AMD does not publish: the two agree wherever all partial sums are exact in f32.
+Products and their sum with C are formed in f64 and rounded once to f32, or in f32 where that is the same. The machine
+rounds partial sums in an order that AMD does not publish: the two agree wherever all partial sums are exact in f32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import ml_dtypes
 import numpy as np
+from attrs import define
 
-from argus.interp.gfx942.instruction import Constant, Instruction, Operand, Vector
+from argus.interp.gfx942.instruction import Constant, Instruction, Vector
+from argus.interp.gfx942.instruction import Operand as Source
 from argus.interp.gfx942.row import Row, act
 from argus.interp.gfx942.state import LANES, Array, Group, Wave
 
-_FORMATS: dict[str, tuple[int, Callable[[Array], Array]]] = {
-    "f32": (4, lambda raw: raw.view(np.float32)),
-    "f16": (2, lambda raw: raw.view(np.float16)),
-    "bf16": (2, lambda raw: (raw.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)),
-    "fp8": (1, lambda raw: raw.view(ml_dtypes.float8_e4m3fnuz).astype(np.float32)),
-    "bf8": (1, lambda raw: raw.view(ml_dtypes.float8_e5m2fnuz).astype(np.float32)),
-    "i8": (1, lambda raw: raw.view(np.int8)),
+_FORMATS: dict[str, tuple[int, Any]] = {
+    "f32": (4, np.float32),
+    "f16": (2, np.float16),
+    "bf16": (2, None),
+    "fp8": (1, ml_dtypes.float8_e4m3fnuz),
+    "bf8": (1, ml_dtypes.float8_e5m2fnuz),
+    "i8": (1, np.int8),
 }
+"""Bytes of an element, and its NumPy type if NumPy converts it fast."""
+_UPPER = np.uint32(0xFFFF0000)
 
 
-def _elements(wave: Wave, operand: Operand, form: str, rows: int) -> Array:
-    """An operand as (workgroup, row, k) in f64."""
-    assert isinstance(operand, Vector)
-    size, read = _FORMATS[form]
-    words = wave.v[operand.first : operand.first + operand.count].transpose(1, 2, 0)
-    held = read(np.ascontiguousarray(words).view(np.uint8).reshape(*words.shape[:2], -1))
+@define
+class Operand:
+    """An operand as (workgroup, row, k) in f32, at a time of the wave's clock.
+
+    steps: the greatest size of an element in units of 1 / 64, infinite if one is not a multiple of that. wide: in f64,
+    once it has been asked for.
+    """
+
+    clock: int
+    held: Array
+    steps: float
+    wide: Array | None = None
+
+    def in_f64(self) -> Array:
+        if self.wide is None:
+            self.wide = self.held.astype(np.float64)
+        return self.wide
+
+
+def _operand(wave: Wave, source: Source, form: str, rows: int, *, left: bool) -> Operand:
+    """The rows of the left one are in the order of the result's registers.
+
+    Operands are kept as long as no register of theirs is written: each takes part in several products.
+    """
+    assert isinstance(source, Vector)
+    key = (source.first, rows, form, left)
+    kept = wave.converted.get(key)
+    if kept is not None and kept.clock >= max(wave.stamps[source.first : source.first + source.count]):
+        return kept
+    whole = _in_f32(_words(wave, source, rows, left=left), form)
+    made = wave.converted[key] = Operand(wave.clock, whole, steps_of(whole))
+    return made
+
+
+def _words(wave: Wave, source: Vector, rows: int, *, left: bool) -> Array:
+    """The registers of an operand by (workgroup, row, group of lanes, register)."""
+    groups, workgroups = LANES // rows, wave.v.shape[1]
+    found = np.empty((workgroups, rows, groups, source.count), np.uint32)
+    for register in range(source.count):
+        held = wave.v[source.first + register]
+        for group in range(groups):
+            lanes = held[:, group * rows : (group + 1) * rows]
+            found[:, :, group, register] = lanes[:, _result_rows(rows)] if left else lanes
+    return found
+
+
+def _in_f32(words: Array, form: str) -> Array:
+    """Elements as (workgroup, row, k)."""
+    size, kind = _FORMATS[form]
+    workgroups, rows = words.shape[:2]
+    if kind is not None:
+        return words.view(kind).reshape(workgroups, rows, -1).astype(np.float32)
+    both = np.empty((*words.shape, 4 // size), np.uint32)
+    np.left_shift(words, np.uint32(16), out=both[..., 0])
+    np.bitwise_and(words, _UPPER, out=both[..., 1])
+    return both.view(np.float32).reshape(workgroups, rows, -1)
+
+
+def steps_of(values: Array) -> float:
+    """The greatest size of a value in units of 1 / 64, infinite if one is not a multiple of that."""
+    scaled = values * np.float32(_UNITS)
+    most = float(np.abs(scaled).max())
+    return most if most < _EXACT and (np.rint(scaled) == scaled).all() else np.inf
+
+
+_UNITS, _EXACT = 64, 1 << 24
+
+
+def product_of(left: Operand, right: Operand) -> Array:
+    """Exact sums of products where f32 holds all of them, in whatever order they are added; else in f64.
+
+    If all elements are multiples of a unit, so are all partial sums, which f32 holds up to 2 ** 24 units.
+    """
+    depth = left.held.shape[2]
+    if depth * left.steps * right.steps <= _EXACT:
+        return np.matmul(left.held, right.held.transpose(0, 2, 1))
+    return np.matmul(left.in_f64(), right.in_f64().transpose(0, 2, 1))
+
+
+@cache
+def _result_rows(rows: int) -> Array:
+    """The rows of the result by register and, within it, by group of lanes."""
     groups = LANES // rows
-    whole = held.astype(np.float64).reshape(len(words), groups, rows, operand.count * 4 // size)
-    return whole.transpose(0, 2, 1, 3).reshape(len(words), rows, -1)
+    register, group = np.divmod(np.arange(rows), groups)
+    return register // 4 * 4 * groups + 4 * group + register % 4
 
 
 def _multiply(rows: int, left: str, right: str) -> Callable[[Group, Wave, Instruction], None]:
     kind = np.int32 if left == "i8" else np.float32
+    count = rows * rows // LANES
 
     def run(_group: Group, wave: Wave, instruction: Instruction) -> None:
         a, b, c = instruction.sources
-        product = _elements(wave, a, left, rows) @ _elements(wave, b, right, rows).transpose(0, 2, 1)
-        count, groups = rows * rows // LANES, LANES // rows
-        parts = product.reshape(-1, count // 4, groups, 4, rows)
-        found = parts.transpose(1, 3, 0, 2, 4).reshape(count, -1, LANES)
+        product = product_of(_operand(wave, a, left, rows, left=True), _operand(wave, b, right, rows, left=False))
+        found = product.reshape(-1, count, LANES).transpose(1, 0, 2)
         if isinstance(c, Vector):
-            found = found + wave.v[c.first : c.first + count].view(kind)
+            added = wave.v[c.first : c.first + count].view(kind)
         else:
             assert isinstance(c, Constant)
-            found = found + np.array(c.word, np.uint32).view(kind)
-        whole = found.astype(np.int64).astype(np.int32) if left == "i8" else found.astype(np.float32)
+            added = np.array(c.word, np.uint32).view(kind)
         (target,) = instruction.results
         assert isinstance(target, Vector)
-        wave.v[target.first : target.first + count] = whole.view(np.uint32)
+        into = wave.v[target.first : target.first + count].view(kind)
+        if left == "i8":
+            np.add(found.astype(np.int32), added, out=into)
+        else:
+            np.add(found, added, out=into, casting="same_kind")
+        wave.stamp(target.first, count)
         wave.whole[target.first : target.first + count] = [True] * count
 
     return run

@@ -64,6 +64,14 @@ class Memory:
         fits = known & (offsets + size <= self._ends[found])
         return fits & self._writable[found] if stores else fits
 
+    def all_inside(self, offsets: npt.NDArray[np.int64], size: int, *, stores: bool = False) -> bool:
+        """Whether so many bytes from each offset are of one allocation, the same for all; False if it is not known."""
+        least = int(offsets.min())
+        found = int(np.searchsorted(self._starts, least, side="right")) - 1
+        if found < 0 or int(offsets.max()) + size > self._ends[found]:
+            return False
+        return not stores or bool(self._writable[found])
+
     def describe(self, offset: int) -> str:
         """Where an offset is, relative to the nearest allocation below it."""
         below = [each for each in self.allocations if each.start <= offset]

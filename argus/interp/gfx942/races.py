@@ -32,6 +32,8 @@ class Touch:
     dwords: bool
     rows: Places
     atomic: bool = False
+    lasting: bool = False
+    """Whether this object is kept as long as the group is, and stands for the same access each time."""
 
     def taken(self, chosen: npt.NDArray[np.bool_], stride: int) -> Touch:
         """In some of the workgroups, which are numbered anew. stride: LDS bytes of one."""
@@ -49,61 +51,63 @@ class Touch:
 
 @define
 class Races:
-    """stride: LDS bytes of a workgroup. reads, writes, atomics: of each wave, the bytes of this epoch."""
+    """stride: LDS bytes of a workgroup. log: the accesses of this epoch."""
 
     waves: int
     workgroups: int
     stride: int
-    reads: list[Bits] = field(init=False)
-    writes: list[Bits] = field(init=False)
-    atomics: list[Bits] = field(init=False)
     log: list[Touch] = field(factory=list[Touch])
-
-    def __attrs_post_init__(self) -> None:
-        size = self.workgroups * self.stride
-        self.reads = [np.zeros(size, np.uint8) for _ in range(self.waves)]
-        self.writes = [np.zeros(size, np.uint8) for _ in range(self.waves)]
-        self.atomics = [np.zeros(size, np.uint8) for _ in range(self.waves)]
+    _without: set[frozenset[int]] = field(factory=set[frozenset[int]])
+    """Sets of lasting accesses that have been looked at and do not race."""
 
     def add(self, touch: Touch) -> None:
-        marks = (self.atomics if touch.atomic else self.writes if touch.writes else self.reads)[touch.wave]
-        if touch.dwords:
-            marks.view(np.uint32)[touch.places] = _DWORD
-        else:
-            marks[touch.places] = 1
         self.log.append(touch)
 
     def conflict(self) -> tuple[Touch, Touch, int] | None:
         """Two accesses of this epoch that race, and the byte."""
         if self.waves < 2 or not self.log:
             return None
-        written, read, updated, touched = (np.zeros_like(self.writes[0]) for _ in range(4))
-        for reads, writes, updates in zip(self.reads, self.writes, self.atomics, strict=True):
-            written |= writes
-            read |= reads
-            updated |= updates
-            touched += reads | writes | updates
-        found = (written | read & updated != 0) & (touched > 1)
+        named = frozenset(map(id, self.log)) if all(each.lasting for each in self.log) else None
+        if named is not None and named in self._without:
+            return None
+        found = self._racing()
         if not found.any():
+            if named is not None:
+                self._without.add(named)
             return None
         place = int(np.argmax(found))
         there = [each for each in self.log if self._touches(each, place)]
         first, second = next((a, b) for a in there if a.writes for b in there if a.races_with(b))
         return first, second, place
 
+    def _racing(self) -> npt.NDArray[np.bool_]:
+        """Of each byte, whether two waves touch it, one of them writing, and not both atomically."""
+        size = self.workgroups * self.stride
+        written, read, updated, touched = (np.zeros(size, np.uint8) for _ in range(4))
+        for wave in {each.wave for each in self.log}:
+            own = np.zeros(size, np.uint8)
+            for touch in self.log:
+                if touch.wave == wave:
+                    _mark(own, touch)
+                    _mark(updated if touch.atomic else written if touch.writes else read, touch)
+            touched += own
+        return (written | read & updated != 0) & (touched > 1)
+
     def _touches(self, touch: Touch, place: int) -> bool:
         return bool((touch.places == (place // 4 if touch.dwords else place)).any())
 
     def next_epoch(self, unfinished: list[Touch]) -> None:
         """Begin an epoch, with the accesses that are not waited for."""
-        for marks in (*self.reads, *self.writes, *self.atomics):
-            marks[:] = 0
-        self.log.clear()
-        for touch in unfinished:
-            self.add(touch)
+        self.log = list(unfinished)
 
     def taken(self, chosen: npt.NDArray[np.bool_]) -> Races:
         made = Races(self.waves, int(chosen.sum()), self.stride)
-        for touch in self.log:
-            made.add(touch.taken(chosen, self.stride))
+        made.log = [touch.taken(chosen, self.stride) for touch in self.log]
         return made
+
+
+def _mark(marks: Bits, touch: Touch) -> None:
+    if touch.dwords:
+        marks.view(np.uint32)[touch.places] = _DWORD
+    else:
+        marks[touch.places] = 1

@@ -18,9 +18,11 @@ class Recent:
 
     steps: deque[Any] = field(factory=lambda: deque[Any](maxlen=LONGEST + 1))
     jumps: tuple[int, ...] = ()
+    seen: set[int] = field(factory=set[int])
+    """Addresses at which wait states have been counted after these jumps."""
 
     def jumped(self, source: int) -> None:
         self.jumps = (*self.jumps[1 - _JUMPS :], source)
 
     def copied(self) -> Recent:
-        return Recent(self.steps.copy(), self.jumps)
+        return Recent(self.steps.copy(), self.jumps, self.seen)

@@ -32,7 +32,7 @@ def _load(count: int) -> Callable[[Group, Wave, Instruction], None]:
         for number in range(count):
             found = np.where(fits, held[np.where(fits, places, 0) // 4 + number], np.uint32(0))
             wave.write_scalar(target.first + number, found)
-        issued = Issued("scalar", instruction.address, frozenset(), frozenset(scalars((target,))), str(instruction))
+        issued = Issued("scalar", instruction, frozenset(), frozenset(scalars((target,))))
         wave.scoreboard.issue(issued)
 
     return run
@@ -66,7 +66,7 @@ def _buffer_load(count: int) -> Callable[[Group, Wave, Instruction], None]:
             known = admitted & fits
             found = np.where(known, held[np.where(known, places, 0) // 4], np.uint32(0))
             wave.write_scalar(target.first + number, found)
-        issued = Issued("scalar", instruction.address, frozenset(), frozenset(scalars((target,))), str(instruction))
+        issued = Issued("scalar", instruction, frozenset(), frozenset(scalars((target,))))
         wave.scoreboard.issue(issued)
 
     return run

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define, evolve, field
 
+from argus.interp.gfx942.instruction import Instruction
 from argus.interp.gfx942.races import Touch
 
 Unit = Literal["vector", "lds", "scalar", "flat"]
@@ -26,11 +27,18 @@ class Issued:
     """
 
     unit: Unit
-    address: int
+    instruction: Instruction
     registers: frozenset[int]
     scalars: frozenset[int]
-    text: str
     late: tuple[Touch, ...] = ()
+
+    @property
+    def address(self) -> int:
+        return self.instruction.address
+
+    @property
+    def text(self) -> str:
+        return str(self.instruction)
 
     def taken(self, chosen: npt.NDArray[np.bool_], stride: int) -> Issued:
         """For some of the workgroups."""

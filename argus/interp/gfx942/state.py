@@ -14,7 +14,7 @@ from attrs import define, evolve, field
 from argus.interp.gfx942.findings import Finding, Findings, Kind, Where
 from argus.interp.gfx942.instruction import ACC, EXEC, Instruction
 from argus.interp.gfx942.memory import Memory
-from argus.interp.gfx942.races import Races
+from argus.interp.gfx942.races import Races, Touch
 from argus.interp.gfx942.recent import Recent
 from argus.interp.gfx942.scoreboard import Scoreboard
 
@@ -56,9 +56,29 @@ class Wave:
     state: Literal["ready", "at barrier", "ended"] = "ready"
     scoreboard: Scoreboard = field(factory=Scoreboard)
     recent: Recent = field(factory=Recent)
+    clean: set[int] = field(factory=set[int])
+    """Addresses of instructions all of whose registers are known to have been written."""
+    clock: int = 0
+    stamps: list[int] = field(factory=list[int])
+    """Of each vector register, the clock at the last write to it."""
+    converted: dict[tuple[int, int, str, bool], Any] = field(factory=dict[tuple[int, int, str, bool], Any])
+    """Operands of matrix instructions as they are multiplied."""
+
+    def __attrs_post_init__(self) -> None:
+        self.stamps = [0] * len(self.v)
+
+    def stamp(self, register: int, count: int = 1) -> None:
+        """Note that vector registers have been written."""
+        self.clock += 1
+        if count == 1:
+            self.stamps[register] = self.clock
+        else:
+            self.stamps[register : register + count] = [self.clock] * count
 
     def write(self, register: int, value: Array) -> None:
         """Write a vector register in the active lanes."""
+        self.clock += 1
+        self.stamps[register] = self.clock
         if self.full:
             self.v[register] = value
             self.whole[register] = True
@@ -102,6 +122,12 @@ class Wave:
         joined = self.undefined_bits(register) | np.where(self.active, bits, np.uint32(0))
         self.whole[register] = not joined.any()
         self.holes[register] = joined
+        self.clean.clear()
+
+    def forget(self, register: int) -> None:
+        """Take back that a scalar register has been written."""
+        self.known[register] = False
+        self.clean.clear()
 
     def unwritten(self, register: int) -> Mask | None:
         """The active lanes in which a vector register has bits that nothing has written; None if there are none."""
@@ -138,6 +164,20 @@ def lanes_of(pair: Words) -> Mask:
 
 
 @define
+class Access:
+    """An access to LDS by all lanes that was made before. base: its addresses without their offset, which the register
+    held at the time `stamp` of the wave's clock.
+
+    index: the elements of its size that it accesses, in all workgroups' LDS, by workgroup and lane. touch: its bytes.
+    """
+
+    base: Words
+    index: Array
+    touch: Touch
+    stamp: int
+
+
+@define
 class Group:
     """Workgroups that are executed together. ids: (workgroup, axis).
 
@@ -153,6 +193,8 @@ class Group:
     findings: Findings
     races: Races
     lds_bytes: int
+    memo: dict[tuple[int, int, int], list[Access]] = field(factory=dict[tuple[int, int, int], list[Access]])
+    """Accesses to LDS that have been made, by instruction, wave and part."""
 
     @property
     def count(self) -> int:
@@ -177,6 +219,7 @@ class Group:
             lds=self.lds[chosen],
             written=self.written[chosen],
             races=self.races.taken(chosen),
+            memo={},
         )
 
 

@@ -41,6 +41,9 @@ class Step:
     scalars_written: tuple[int, ...]
     after: int
     states: int = 1
+    touched: frozenset[int] = frozenset()
+    """Vector registers that it reads or writes."""
+    scalars_touched: frozenset[int] = frozenset()
 
 
 def step_at(code: CodeObject, at: int) -> Step:
@@ -54,18 +57,23 @@ def step_at(code: CodeObject, at: int) -> Step:
     instruction = decode(code.text, at - code.address, at)
     row, results = instruction.row, instruction.results
     held = _implicit(instruction, row.sources)
+    reads, writes = vectors(instruction.sources), vectors(results)
     keeps = instruction.sdwa is not None and instruction.sdwa.unused == 2
     old = vectors(results) if "old" in row.sources or keeps else ()
+    scalars_read = scalars(instruction.sources) + held + (scalars(results) if "old" in row.sources else ())
+    scalars_written = scalars(results) + _implicit(instruction, row.results)
     return Step(
         instruction,
         _unit(instruction),
         _arithmetic(instruction) if row.arithmetic else _other(instruction),
-        vectors(instruction.sources) + old,
-        vectors(results),
-        scalars(instruction.sources) + held + (scalars(results) if "old" in row.sources else ()),
-        scalars(results) + _implicit(instruction, row.results),
+        reads + old,
+        writes,
+        scalars_read,
+        scalars_written,
         at + instruction.size,
         instruction.immediate + 1 if row.name == "s_nop" else 1,
+        frozenset(reads + old + writes),
+        frozenset(scalars_read + scalars_written),
     )
 
 

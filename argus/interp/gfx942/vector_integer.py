@@ -80,16 +80,27 @@ def _extract(a: Array, offset: Array, width: Array) -> Array:
 
 def _permuted(a: Array, b: Array, select: Array) -> Array:
     """`v_perm_b32`: each byte of `select` names one of the eight bytes of {a, b}; 12 is 0x00, beyond is 0xFF."""
+    if select.size == 1:
+        return _permuted_alike(a, b, int(select.reshape(-1)[0]))
     a, b, select = np.broadcast_arrays(a, b, select)
-    whole = a.astype(U64) << U64(32) | b.astype(U64)
     found = np.zeros(select.shape, U32)
+    for each in np.unique(select):
+        found = np.where(select == each, _permuted_alike(a, b, int(each)), found)
+    return found
+
+
+def _permuted_alike(a: Array, b: Array, select: int) -> Array:
+    """With one selection for all lanes. 8 to 11 are copies of the signs of the four halves."""
+    found = np.zeros(np.broadcast_shapes(a.shape, b.shape), U32)
     for number in range(4):
-        code = select >> U32(8 * number) & U32(0xFF)
-        plain = (whole >> (U64(8) * (code & U32(7)).astype(U64)) & U64(0xFF)).astype(U32)
-        sign_at = np.select([code == 8, code == 9, code == 10], [15, 31, 47], 63).astype(U64)
-        sign = np.where(whole >> sign_at & U64(1), U32(0xFF), U32(0))
-        byte = np.select([code < 8, code < 12, code == 12], [plain, sign, U32(0)], U32(0xFF))
-        found |= byte.astype(U32) << U32(8 * number)
+        code, place = select >> 8 * number & 0xFF, U32(8 * number)
+        if code < 8:
+            found |= (((a if code >= 4 else b) >> U32(code % 4 * 8)) & U32(0xFF)) << place
+        elif code < 12:
+            source = a if code >= 10 else b
+            found |= ((source >> U32(31 if code % 2 else 15)) & U32(1)) * U32(0xFF) << place
+        elif code > 12:
+            found |= U32(0xFF) << place
     return found
 
 

@@ -20,12 +20,22 @@ _MEMORY = frozenset({"vector memory", "lds"})
 _AFTER_READ = {2: 1, 4: 3, 8: 7, 16: 15}
 
 
-def too_early(before: Sequence[Step], step: Step) -> Iterator[tuple[Step, int, int, str]]:
-    """Producers that are too near: the states needed, the states left, and the rule. before: the oldest first."""
+Needs = dict[tuple[int, int], tuple[tuple[int, str], ...]]
+"""The wait states between two instructions of a code object, by their addresses."""
+
+
+def too_early(before: Sequence[Step], step: Step, known: Needs) -> Iterator[tuple[Step, int, int, str]]:
+    """Producers that are too near: the states needed, the states left, and the rule. before: the oldest first.
+
+    known: what has been worked out before; it grows.
+    """
     left = 0
     for producer in reversed(before):
         if left < _LONGEST_OF_OTHERS or producer.unit == "matrix":
-            for need, why in needed(producer, step):
+            pair = (producer.instruction.address, step.instruction.address)
+            if pair not in known:
+                known[pair] = tuple(needed(producer, step))
+            for need, why in known[pair]:
                 if left < need:
                     yield producer, need, left, why
         left += producer.states

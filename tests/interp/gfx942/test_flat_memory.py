@@ -172,10 +172,11 @@ def test_scratch_memory_has_bounds(code: Instructions) -> None:
     assert len(group.findings.found) == 2
 
 
-def test_a_flat_operation_is_waited_for_in_both_counters_and_completes_in_any_order() -> None:
+def test_a_flat_operation_is_waited_for_in_both_counters_and_completes_in_any_order(code: Instructions) -> None:
     board = Scoreboard()
-    first = Issued("vector", 0, frozenset({1}), frozenset(), "a load")
-    flat = Issued("flat", 4, frozenset({2}), frozenset(), "a flat load")
+    instruction = code.steps[LINES["flat_load_dword"]].instruction
+    first = Issued("vector", instruction, frozenset({1}), frozenset())
+    flat = Issued("flat", instruction, frozenset({2}), frozenset())
     board.issue(first)
     board.issue(flat)
     board.wait(1, 15)

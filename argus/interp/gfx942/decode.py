@@ -340,6 +340,8 @@ def _flat(known: Row, word: int, second: int, address: int) -> Instruction:
 
 
 def _mubuf(known: Row, word: int, second: int, address: int) -> Instruction:
+    if not _explicit(known.sources) and not known.results:
+        return Instruction(known, address, 8)
     flags = {name for name, bit in (("offen", 12), ("idxen", 13), ("lds", 16)) if word >> bit & 1}
     if "idxen" in flags:
         raise not_modelled(f"an index register of `{known.name}`", word, second, address)

@@ -3,7 +3,7 @@
 Compilers read such registers where the value does not matter: half of a pair, the other half of a register, a carry
 that is dropped. So a read is no fault by itself. An instruction on vector registers is executed several times with
 other values in place of the bits that nothing has written; the bits of its results that differ are such bits too. In an
-address, in data that is stored, in a matrix product, or in a scalar register that is read, they are reported.
+address, in data that is stored, in a matrix product, in a branch or in EXEC, they are reported.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 
-from argus.interp.gfx942.instruction import Vector
+from argus.interp.gfx942.instruction import EXEC, M0, Vector
 from argus.interp.gfx942.state import Group, Mask, Wave, Words
 from argus.interp.gfx942.step import Step
 
@@ -27,12 +27,21 @@ def undefined(wave: Wave, step: Step) -> list[int]:
     return [register for register in step.reads if not wave.whole[register] and wave.unwritten(register) is not None]
 
 
+def undefined_scalars(wave: Wave, step: Step) -> list[int]:
+    """The scalar registers that an instruction reads and that have bits which nothing has written."""
+    return [register for register in step.scalars_read if register <= M0 and not wave.known[register]]
+
+
+def passes_on(step: Step) -> bool:
+    """Whether an instruction may read such bits: what depends on them is such bits again."""
+    return step.unit in _PASSING or (step.unit == "scalar" and step.instruction.row.arithmetic)
+
+
 def run_undefined(group: Group, wave: Wave, step: Step, registers: list[int]) -> Mask | None:
-    """Execute an instruction that reads such registers; returns the lanes in which it may not, if there are any."""
+    """Execute an instruction that reads such registers and does not pass their bits on; returns the lanes in which it
+    may not, if there are any.
+    """
     wrong = None
-    if step.unit in _PASSING:
-        _run_with_fills(group, wave, step, registers)
-        return None
     for register in registers:
         used = _used(step, register)
         lanes = wave.active & (wave.undefined_bits(register) & np.uint32(used) != 0)
@@ -49,26 +58,45 @@ def run_undefined(group: Group, wave: Wave, step: Step, registers: list[int]) ->
     return wrong
 
 
-def _run_with_fills(group: Group, wave: Wave, step: Step, registers: list[int]) -> None:
+def run_with_fills(group: Group, wave: Wave, step: Step, registers: list[int], scalars: list[int]) -> bool:
+    """Execute an instruction that passes such bits on; returns whether bits of EXEC are among them."""
     before = {register: wave.v[register].copy() for register in {*step.reads, *step.writes}}
-    scalars = {register: wave.s[register].copy() for register in step.scalars_written}
+    held = {register: wave.s[register].copy() for register in {*step.scalars_written, *scalars}}
+    scc = wave.scc
     holes = {register: wave.undefined_bits(register) for register in registers}
+    scalar_holes = {register: wave.undefined_scalar(register) for register in scalars}
+    known = [wave.known[register] for register in scalars]
     found: list[dict[int, Words]] = []
     masks: list[dict[int, Words]] = []
+    flags: list[Mask] = []
     for fill in (*_FILLS, None):
         for register, values in before.items():
-            hole = holes.get(register)
-            wave.v[register] = values if fill is None or hole is None else values & ~hole | np.uint32(fill) & hole
-        for register, values in scalars.items():
-            wave.write_scalar(register, values)
+            wave.v[register] = _filled(values, holes.get(register), fill)
+        for register, values in held.items():
+            wave.write_scalar(register, _filled(values, scalar_holes.get(register), fill))
+        wave.scc = scc
         step.run(group, wave)
         found.append({register: wave.v[register].copy() for register in step.writes})
         masks.append({register: wave.s[register].copy() for register in step.scalars_written})
+        flags.append(wave.scc)
+    for register, value in zip(scalars, known, strict=True):
+        wave.known[register] = value
+    everywhere = step.instruction.row.name == "v_writelane_b32"
     for register in step.writes:
-        wave.mark_undefined(register, _differing([each[register] for each in found]))
+        wave.mark_undefined(register, _differing([each[register] for each in found]), everywhere=everywhere)
     for register in step.scalars_written:
-        if _differing([each[register] for each in masks]).any():
-            wave.forget(register)
+        wave.forget(register, _differing([each[register] for each in masks]))
+    if "scc" in step.instruction.row.results:
+        wave.known_scc = not any((each != flags[0]).any() for each in flags)
+    decides = not all(wave.known[register] for register in (EXEC, EXEC + 1))
+    wave.known[EXEC] = wave.known[EXEC + 1] = True
+    return decides
+
+
+def _filled(values: Words, hole: Words | None, fill: int | None) -> Words:
+    if fill is None or hole is None:
+        return values
+    return values & ~hole | np.uint32(fill) & hole
 
 
 def _differing(values: list[Words]) -> Words:

@@ -108,6 +108,23 @@ def _backward_permute(_group: Group, wave: Wave, instruction: Instruction) -> No
     _exchange(wave, instruction, lanes, 1)
 
 
+def _forward_permute(_group: Group, wave: Wave, instruction: Instruction) -> None:
+    """Each active lane sends to a lane; of several, the highest is heard, and a lane that none sends to gets 0."""
+    address, data = instruction.sources
+    (target,) = instruction.results
+    assert isinstance(address, Vector)
+    assert isinstance(data, Vector)
+    assert isinstance(target, Vector)
+    lanes = (wave.v[address.first].astype(np.int64) + instruction.immediate) // 4 % 64
+    rows = np.arange(len(lanes))
+    found = np.zeros(wave.active.shape, U32)
+    for lane in range(lanes.shape[1]):
+        sends = wave.active[:, lane]
+        found[rows[sends], lanes[sends, lane]] = wave.v[data.first][sends, lane]
+    wave.write(target.first, found)
+    track_local(wave, instruction, [])
+
+
 def _exchange(wave: Wave, instruction: Instruction, lanes: Array, number: int) -> None:
     """Each active lane reads a lane; 0 from one that is not active."""
     data, (target,) = instruction.sources[number], instruction.results
@@ -153,6 +170,7 @@ ROWS: tuple[Row, ...] = (
     _ds("ds_read_i16", 59, "b32 = u32", _read_small(2, _signed(16))),
     _ds("ds_read_u16", 60, "b32 = u32", _read_small(2, _plain)),
     _ds("ds_swizzle_b32", 61, "b32 = u32", _swizzle),
+    _ds("ds_permute_b32", 62, "b32 = u32 b32", _forward_permute),
     _ds("ds_bpermute_b32", 63, "b32 = u32 b32", _backward_permute),
     _ds("ds_write_b64", 77, "= u32 b64", _write(8)),
     _ds("ds_write2_b64", 78, "= u32 b64 b64", _write(8, 8)),

@@ -6,12 +6,12 @@ import numpy as np
 from attrs import define, field
 
 from argus.interp.gfx942.code_object import CodeObject, damaged
-from argus.interp.gfx942.definedness import run_undefined, undefined
+from argus.interp.gfx942.definedness import passes_on, run_undefined, run_with_fills, undefined, undefined_scalars
 from argus.interp.gfx942.findings import Findings
 from argus.interp.gfx942.flow import DivergedError
-from argus.interp.gfx942.instruction import ACC, M0, VCC
+from argus.interp.gfx942.instruction import ACC, VCC
 from argus.interp.gfx942.scoreboard import Issued
-from argus.interp.gfx942.state import Group, Wave
+from argus.interp.gfx942.state import Group, Mask, Wave
 from argus.interp.gfx942.step import Step, step_at
 from argus.interp.gfx942.wait_states import Needs, too_early
 
@@ -78,7 +78,7 @@ class Machine:
             self._check_waits(group, wave, step)
             wave.at = step.after
             try:
-                if at in wave.clean:
+                if at in wave.clean and wave.known_scc:
                     step.run(group, wave)
                 else:
                     self._execute(group, wave, step)
@@ -95,26 +95,39 @@ class Machine:
 
     def _execute(self, group: Group, wave: Wave, step: Step) -> None:
         """Execute an instruction that may read registers that nothing has written."""
-        self._check_scalars(group, wave, step)
-        if all(wave.whole[register] for register in step.reads):
-            wave.clean.add(step.instruction.address)
+        scalars = undefined_scalars(wave, step)
+        registers = [] if all(wave.whole[register] for register in step.reads) else undefined(wave, step)
+        self._check_scc(group, wave, step)
+        if not scalars and not registers:
+            if wave.known_scc and all(wave.whole[register] for register in step.reads):
+                wave.clean.add(step.instruction.address)
             step.run(group, wave)
             return
-        if not (registers := undefined(wave, step)):
-            step.run(group, wave)
+        if passes_on(step):
+            if run_with_fills(group, wave, step, registers, scalars):
+                self._uninitialised(
+                    group, wave, step, "decides by bits that nothing has written which lanes are active"
+                )
             return
+        for register in scalars:
+            self._uninitialised(group, wave, step, f"reads {_scalar_name(register)}, which nothing has written")
+            wave.known[register] = True
         if (lanes := run_undefined(group, wave, step, registers)) is not None:
             names = ", ".join(map(_name, registers))
             what = f"uses {names}, of which nothing has written all that it uses"
-            group.report("uninitialised register", wave, step.instruction, what, lanes)
+            self._uninitialised(group, wave, step, what, lanes)
 
-    def _check_scalars(self, group: Group, wave: Wave, step: Step) -> None:
-        """Scalar registers that nothing has written."""
-        for register in step.scalars_read:
-            if register <= M0 and not wave.known[register]:
-                what = f"reads {_scalar_name(register)}, which nothing has written"
-                group.report("uninitialised register", wave, step.instruction, what)
-                wave.known[register] = True
+    def _check_scc(self, group: Group, wave: Wave, step: Step) -> None:
+        """SCC that depends on bits that nothing has written."""
+        if wave.known_scc:
+            return
+        if "scc" in step.instruction.row.sources:
+            self._uninitialised(group, wave, step, "reads SCC, which depends on bits that nothing has written")
+        if "scc" in (*step.instruction.row.sources, *step.instruction.row.results):
+            wave.known_scc = True
+
+    def _uninitialised(self, group: Group, wave: Wave, step: Step, what: str, lanes: Mask | None = None) -> None:
+        group.report("uninitialised register", wave, step.instruction, what, lanes)
 
     def _check_waits(self, group: Group, wave: Wave, step: Step) -> None:
         """Registers that an operation writes that is not waited for."""

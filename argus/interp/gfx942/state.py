@@ -56,6 +56,9 @@ class Wave:
     state: Literal["ready", "at barrier", "ended"] = "ready"
     scoreboard: Scoreboard = field(factory=Scoreboard)
     recent: Recent = field(factory=Recent)
+    scalar_holes: dict[int, Words] = field(factory=dict[int, Words])
+    """Of scalar registers that are not known, the bits that nothing has written, all if there is no entry."""
+    known_scc: bool = True
     clean: set[int] = field(factory=set[int])
     """Addresses of instructions all of whose registers are known to have been written."""
     clock: int = 0
@@ -117,16 +120,24 @@ class Wave:
         found = self.holes.get(register)
         return np.full(self.active.shape, 0xFFFFFFFF, np.uint32) if found is None else found
 
-    def mark_undefined(self, register: int, bits: Words) -> None:
-        """Take back that some bits in active lanes have been written."""
-        joined = self.undefined_bits(register) | np.where(self.active, bits, np.uint32(0))
+    def mark_undefined(self, register: int, bits: Words, *, everywhere: bool = False) -> None:
+        """Take back that some bits in active lanes, or in all, have been written."""
+        joined = self.undefined_bits(register) | np.where(self.active | everywhere, bits, np.uint32(0))
         self.whole[register] = not joined.any()
         self.holes[register] = joined
         self.clean.clear()
 
-    def forget(self, register: int) -> None:
-        """Take back that a scalar register has been written."""
-        self.known[register] = False
+    def undefined_scalar(self, register: int) -> Words:
+        """The bits of a scalar register, by workgroup, that nothing has written."""
+        if self.known[register]:
+            return np.zeros(len(self.scc), np.uint32)
+        found = self.scalar_holes.get(register)
+        return np.full(len(self.scc), 0xFFFFFFFF, np.uint32) if found is None else found
+
+    def forget(self, register: int, bits: Words) -> None:
+        """Take back that some bits of a scalar register have been written."""
+        self.known[register] = not bits.any()
+        self.scalar_holes[register] = bits
         self.clean.clear()
 
     def unwritten(self, register: int) -> Mask | None:
@@ -152,6 +163,8 @@ class Wave:
             state=self.state,
             scoreboard=self.scoreboard.taken(chosen, stride),
             recent=self.recent.copied(),
+            scalar_holes={register: bits[chosen] for register, bits in self.scalar_holes.items()},
+            known_scc=self.known_scc,
         )
         made.full = bool(made.active.all())
         return made

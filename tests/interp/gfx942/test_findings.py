@@ -24,6 +24,9 @@ _WRITE = "ds_write_b32 v1, v0\n"
 _WRITE_OTHER = "ds_write_b32 v3, v0\n"
 _READ = "ds_read_b32 v2, v1\n"
 _READ_OTHER = "ds_read_b32 v2, v3\n"
+_SPILL = "v_writelane_b32 v9, s30, 3\nv_writelane_b32 v9, s2, 4\ns_nop 0\n"
+_OF_SPILLED = f"s_nop 3\nv_mov_b32_e32 v2, s8\n{_STORE}"
+_BRANCH = "s_and_b32 s8, s30, 3\ns_cmp_eq_u32 s8, 4\ns_cbranch_scc1 1\n"
 _ADD = "ds_add_u32 v1, v0\n"
 _WAIT = "s_waitcnt lgkmcnt(0)\n"
 _BARRIER = "s_barrier\n"
@@ -106,6 +109,21 @@ CASES: dict[str, tuple[str, str, str]] = {
         "uninitialised register",
         f"v_mov_b32_e32 v2, s30\n{_STORE}",
         f"v_mov_b32_e32 v2, s2\n{_STORE}",
+    ),
+    "mask_unwritten": (
+        "uninitialised register",
+        f"s_or_b64 s[8:9], s[30:31], exec\ns_mov_b32 exec_lo, s30\nv_mov_b32_e32 v2, 1\n{_STORE}",
+        f"s_or_b64 s[8:9], s[30:31], exec\ns_and_b64 exec, exec, s[8:9]\nv_mov_b32_e32 v2, 1\n{_STORE}",
+    ),
+    "branch_unwritten": (
+        "uninitialised register",
+        f"{_BRANCH}s_cmp_eq_u32 s8, 3\ns_cbranch_scc1 1\ns_nop 0\n",
+        f"{_BRANCH}s_nop 0\n",
+    ),
+    "spilled_unwritten": (
+        "uninitialised register",
+        f"{_SPILL}v_readlane_b32 s8, v9, 3\n{_OF_SPILLED}",
+        f"{_SPILL}v_readlane_b32 s8, v9, 4\n{_OF_SPILLED}",
     ),
     "lanes_unwritten": (
         "uninitialised register",

@@ -81,6 +81,7 @@ OTHERS = [
     "buffer_load_dword v1, s[4:7], 0 offen offset:8 lds",
     "global_load_lds_dword v[2:3], off offset:8",
     "global_load_dword v10, v1, s[4:5] offset:8",
+    "ds_permute_b32 v10, v1, v11 offset:4",
 ]
 
 
@@ -231,6 +232,18 @@ def test_lanes_exchange_through_lds(code: Instructions) -> None:
         # "01pip", from the highest of five bits on: 0, 1, as it is, inverted, as it is.
         assert masked[lane] == int(values[11][lane & 32 | (8 | lane & 5 | ~lane & 2)])
         assert quads[lane] == int(values[11][lane ^ 1])
+
+
+def test_lanes_send_to_others_and_the_highest_is_heard(code: Instructions) -> None:
+    group, values = prepared(np.random.default_rng(4).integers(0, 300, LANES))
+    sent = code.run(OTHERS[6], values, active=ALL & ~(1 << 20), group=group)
+    wanted = dict.fromkeys(range(LANES), 0)
+    for lane in range(LANES):
+        if lane != 20:
+            wanted[(int(values[1][lane]) + 4) // 4 % 64] = int(values[11][lane])
+
+    for lane in range(LANES):
+        assert int(sent.v[10, 0, lane]) == (wanted[lane] if lane != 20 else int(values[10][lane]))
 
 
 @pytest.mark.parametrize("number_", [3, 4])

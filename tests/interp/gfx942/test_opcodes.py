@@ -69,7 +69,7 @@ def written(row: Row) -> list[Case]:
         case "SCRATCH":
             return _scratch(row, results, sources)
         case "MUBUF":
-            return _buffer(row, results) if explicit(row.sources) else [(row.name, (), (Scalar(0, 4), Scalar(0)), 0)]
+            return _buffer(row, results) if explicit(row.sources) else [(row.name, (), (), 0)]
         case "VOP1" | "VOP2" | "VOPC":
             return _short(row, results, sources)
         case "VOP3":

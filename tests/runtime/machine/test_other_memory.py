@@ -93,7 +93,7 @@ def test_jumps_go_by_a_table_and_a_trap_is_found(code: CodeObject) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("options", ["-O1", "-Os", "-O2 -fgpu-flush-denormals-to-zero"])
+@pytest.mark.parametrize("options", ["-O0", "-O1", "-Os", "-O2 -fgpu-flush-denormals-to-zero"])
 def test_other_options_compute_the_same(options: str, tmp_path: Path) -> None:
     made = read_code_object(compiled(SOURCE, tmp_path, options.split()).read_bytes())
     held, at = whole(), np.arange(COUNT)

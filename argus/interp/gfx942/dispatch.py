@@ -21,6 +21,7 @@ from argus.interp.gfx942.state import LANES, Wave
 
 KERNARG, PACKET = "kernel arguments", "dispatch packet"
 PACKET_BYTES = 64
+_LDS = 1 << 16
 _UNIT = 64
 """Runtimes allocate whole cache lines, which LLVM relies on when it widens loads of arguments."""
 _PRELOADED_ENTRY = 256
@@ -65,7 +66,11 @@ def kernarg_bytes(kernel: CodeKernel) -> int:
 
 
 def fill(kernel: CodeKernel, memory: Memory, arguments: Sequence[Argument], extents: Extents) -> None:
-    """Write the kernel arguments and the dispatch packet. Raises ArgusError (E420) for arguments that do not fit."""
+    """Write the kernel arguments and the dispatch packet. Raises ArgusError (E420) for a launch that does not fit."""
+    if extents.threads > kernel.most_threads:
+        raise damaged(f"`{kernel.name}` is for {kernel.most_threads} work-items at most, got {extents.threads}")
+    if (lds := kernel.descriptor.lds_bytes + extents.dynamic_lds) > _LDS:
+        raise damaged(f"`{kernel.name}` needs {lds} bytes of LDS, of which there are {_LDS}")
     own = [each for each in kernel.arguments if not each.kind.startswith("hidden")]
     if len(own) != len(arguments):
         raise damaged(f"`{kernel.name}` takes {len(own)} arguments, got {len(arguments)}")

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.span import NOWHERE, Frame, Span
-from argus.interp.gfx942.code_object import read_code_object
+from argus.interp.gfx942.code_object import CodeObject, read_code_object
 from argus.interp.gfx942.dispatch import Argument, Tensor
 from argus.interp.gfx942.findings import Finding, Kind
 from argus.interp.gfx942.launch import LIMIT, execute
@@ -49,7 +49,13 @@ def sanitize(data: bytes, kernel: str, spec: Spec, *, seed: int = 0, limit: int 
     Raises ArgusError: E420 for a code object or arguments that do not fit, E422 for a file of the description that
     does not, E502 for an instruction that is not modelled.
     """
-    code = read_code_object(data)
+    try:
+        return _sanitized(read_code_object(data), kernel, spec, seed, limit)
+    except MemoryError as error:
+        raise refused("its buffers need more memory than there is") from error
+
+
+def _sanitized(code: CodeObject, kernel: str, spec: Spec, seed: int, limit: int) -> Sanitized:
     given = [(each, _argument(each, spec)) for each in spec.arguments]
     arguments = [each for _, each in given]
     wanted = {each.name: _expected(each, spec) for each in _buffers(spec) if each.expected is not None}

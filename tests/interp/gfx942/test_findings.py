@@ -268,6 +268,8 @@ def test_arguments_that_do_not_fit_the_kernel_are_refused(code: CodeObject) -> N
         execute(code, "endless", [1], 64, (3,))
     with pytest.raises(ArgusError, match="has no kernel `other`"):
         execute(code, "other", [1], 64, ())
+    with pytest.raises(ArgusError, match="1024 work-items at most, got 1088"):
+        execute(code, "endless", [1], [64, 17], (0, 0))
 
 
 def test_code_that_leaves_its_bounds_is_refused() -> None:

@@ -262,6 +262,7 @@ WRONG: dict[str, tuple[str, Data]] = {
         "E420",
         {"arguments": [buffer("f32", [1], "a"), buffer("f32", [1], "b"), {"bytes": "00"}]},
     ),
+    "more_lds_than_there_is": ("E420", {"dynamic_lds": 65536}),
     "too_many_work_items": ("E422", {"block": [1024, 2]}),
 }
 
@@ -284,3 +285,16 @@ def test_files_that_are_none_are_bad_input(code: Path, tmp_path: Path, capsys: p
     (code.parent / "other.json").write_text(json.dumps(VALID), "utf-8")
     assert main(["sanitize", str(code), "--args", str(code.parent / "other.json"), "--kernel", "other"]) == 3
     assert "has no kernel `other`" in capsys.readouterr().err
+
+
+def test_buffers_beyond_memory_are_bad_input(
+    code: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("argus.interp.gfx942.launch.memory_of", full)
+    answer = launch(code, "sum_right", capsys)
+
+    assert answer["exit_code"] == 3
+    assert "need more memory than there is" in answer["diagnostics"][0]["message"]

@@ -10,10 +10,10 @@ import pytest
 from attrs import evolve
 from ml_dtypes import bfloat16, float8_e4m3fn
 
-from argus.core.proof.values.held import finite_casts
+from argus.core.proof.values.held import elements
 from argus.core.proof.values.held.tables import Tables
 from argus.core.query import Budget
-from argus.core.values.expr import Expr
+from argus.core.values.expr import Expr, fn
 from argus.core.verdict import Proved, Refuted, Unknown
 from argus.interp.interpret import interpret_program
 from argus.kernels.attention_fp8 import CONFIGS, FAMILIES
@@ -102,6 +102,7 @@ EDITS: dict[str, tuple[str, ModuleType, Edit]] = {
     ),
     "factor of keys for values": ("full", problem, ("of.descale[2].gather", "of.descale[1].gather")),
     "maximum without its factors": ("full", problem, ("most = self.high * self.scale", "most = self.high * 1.0")),
+    "weights beyond the end": ("full", schedule, ("else RAISED)", "else RAISED + 1)")),
     "raised weights in the log-sum-exp": ("full", problem, ("(most - self.raised if", "(most if")),
     "weights relative to the maximum before": (
         "full",
@@ -135,14 +136,14 @@ def as_it_is(_: Tables, root: Expr) -> Expr:
     return root
 
 
-def both(*_: object) -> frozenset[int]:
-    return frozenset((-1, 1))
+def as_a_minimum(of: Expr, low: Expr, high: Expr, _: object) -> Expr:
+    return fn("clamp", of, low, high)
 
 
 @pytest.mark.nightly
-def test_weights_are_finite_and_keys_are_in_one_order_by_a_rule_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_stay_below_the_end_and_keys_are_in_one_order_by_a_rule_each(monkeypatch: pytest.MonkeyPatch) -> None:
     full: Any = FAMILIES[64].trace("full")
-    for home, name, off in ((Tables, "over_tables", as_it_is), (finite_casts, "infinities", both)):
+    for home, name, off in ((Tables, "over_tables", as_it_is), (elements, "clamped", as_a_minimum)):
         with monkeypatch.context() as patch:
             patch.setattr(home, name, off)
             assert isinstance(verify_program(full, solver="z3", budget=BRIEF).verdict, Unknown), name

@@ -143,7 +143,11 @@ class Seen:
     def sees(self, q: Int, t: Int) -> Bool:
         """Whether a query sees a key."""
         below, last = t < self.keys, self._last(q)
-        seen = below if last is None else (t <= last) & below
+        if last is None:
+            return below
+        if self.window is None and not self.masked_rows:
+            return t <= last  # that of a query that there is exists
+        seen = (t <= last) & below
         return seen if self.window is None else seen & (t >= q + self.offset - self.window[0])
 
     def blocks(self, first: Int, queries: int, keys: int) -> tuple[IntLike, Int, Int]:
@@ -169,7 +173,7 @@ class Seen:
             at = x.index
             x = where(self.sees(query + at[1 - rows.keys], key + at[rows.keys]), x, -inf)
         now = maximum(rows.high, x.max(rows.keys))
-        unseen = self.causal or self.masked_rows or rows.raised > 0  # no type of 8 bits holds an infinite weight
+        unseen = self.causal or self.masked_rows
         guard = where(now == -inf, 0.0, now) if masked and unseen else now  # for subtractions only
         rescale = exp2((rows.high - guard) * c)
         weights = rows.weights(x, guard)

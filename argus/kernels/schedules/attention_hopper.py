@@ -64,7 +64,9 @@ class AttentionHopper:
     """bn keys a block. heads: the heads whose K and V share the L2 cache at a time, if causal; it also decides how
     evenly work is divided, as CTAs take tiles in rounds; 0: one, with its tiles in order. zigzag: every other round in
     reverse. boxes: the parts of O that are stored at a time. warpgroups: those that compute, two or three. capped: the
-    scores have a soft cap.
+    scores have a soft cap. tiles_ahead: tiles whose queries are loaded before those of the tile that is computed are
+    released, so that its last product does not wait for the next one's loads. stages: blocks of K, and of V, in shared
+    memory.
 
     Techniques that can be switched off: together, exponentials are computed before the products of the block after are
     waited for, which the compiler would otherwise wait for first; skip_mask, blocks that all rows see are not masked.
@@ -79,6 +81,8 @@ class AttentionHopper:
     skip_mask: bool = True
     warpgroups: int = 2
     capped: bool = False
+    tiles_ahead: int = 0
+    stages: int = 2
     target = sm_90a
 
     @property
@@ -153,9 +157,9 @@ def attention_hopper(problem: Problem, cfg: AttentionHopper) -> None:
     number, H, batch = counts
     assume(batch * H < 1 << 24, batch * H * number < 1 << 24)  # indices then fit 32 bits
     rings = _Rings(
-        Ring(1, q=_block(Q.dtype, bm, width)),
-        Ring(2, k=_block(Q.dtype, bn, width)),
-        Ring(2, v=_block(Q.dtype, bn, width) if problem.descale is None else _block(Q.dtype, width, bn)),
+        Ring(1 + cfg.tiles_ahead, q=_block(Q.dtype, bm, width)),
+        Ring(cfg.stages, k=_block(Q.dtype, bn, width)),
+        Ring(cfg.stages, v=_block(Q.dtype, bn, width) if problem.descale is None else _block(Q.dtype, width, bn)),
     )
     boxes = None
     if not problem.packed:
@@ -293,21 +297,19 @@ class _Warpgroup:
         wgmma.wait(1)  # the scores are ready; the other product still reads the weights
         self.rings.k.release()
         weights, rescale = self._softmax(own, n, masked=masked)
-        early = self.problem.descale is not None  # rounding them to 8 bits takes a while
-        weights = self._rounded(weights) if early else weights
         if self.cfg.together:
             sync()
         wgmma.wait(0)
         self.rings.v.release()
-        self.weights[:] = weights if early else self._rounded(weights)
+        self.weights[:] = self._rounded(weights)
         self.out[:] = self.out * rescale  # after the product of block n + 1: both cover the same blocks
 
     def _rounded(self, weights: Fragment) -> Fragment:
         """The weights as the factor of a product: a thread's registers stay its own."""
-        rounded = weights.to(self.problem.Q.dtype)
         if self.problem.descale is None:
-            return rounded
-        return rounded.gather(self.weights.layout, lambda row, place: (row, key_at(place)))
+            return weights.to(self.problem.Q.dtype)
+        turned = weights.gather(self.weights.layout, lambda row, place: (row, key_at(place)))
+        return turned.to(self.problem.Q.dtype, saturate=True)  # none is beyond 2^8: no test whether one is
 
     def _softmax(self, own: _Tile, n: IntLike, *, masked: bool) -> tuple[Fragment, Fragment]:
         """The weights of a block, and the factor for what was summed before."""

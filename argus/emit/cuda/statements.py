@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
 from attrs import evolve, frozen
@@ -46,6 +46,7 @@ from argus.emit.cuda.context import Context
 from argus.emit.cuda.copies import copy_lines
 from argus.emit.cuda.hoist import hoistable_divisions
 from argus.emit.cuda.moves import agent_scope
+from argus.emit.cuda.next_divisions import LEAST, NextDivisions, last_wait
 from argus.emit.cuda.plan import register_changes, uses_pdl, uses_tma
 from argus.emit.cuda.products import mma_lines, register_operands
 from argus.emit.elements import map_lines
@@ -63,7 +64,7 @@ _WARP = 32
 @frozen
 class Writer:
     """mark: the comment ahead of a statement. in_branch: whether the statements are inside an `If`. loops: variables of
-    the enclosing loops.
+    the enclosing loops. early: lines that come ahead of a statement.
     """
 
     context: Context
@@ -71,6 +72,7 @@ class Writer:
     mark: Callable[[Stmt], str]
     in_branch: bool = False
     loops: frozenset[Symbol] = frozenset()
+    early: tuple[Stmt, Sequence[str]] | None = None
 
     def kernel_body(self) -> Iterator[str]:
         """The kernel's body. With PDL it waits for the previous launch before its first access to global memory.
@@ -90,6 +92,8 @@ class Writer:
         writer, read = self._hoist_reads(body)
         yield from read
         for stmt in body:
+            if self.early is not None and self.early[0] is stmt:
+                yield from self.early[1]
             lines = writer._stmt(stmt)
             if lines:
                 yield f"// {self.mark(stmt)}"
@@ -262,20 +266,27 @@ class Writer:
         step = f"++{name}" if stmt.step == 1 else f"{name} += {stmt.step}"
         head = f"for (int {name} = {start}; {name} {'<' if stmt.step > 0 else '>'} {stop}; {step}) {{"
         once = ["#pragma unroll 1"] if any(map(_forbids_unrolling, walk(stmt.body))) else []
-        inner, lines = self._hoist_divisions(stmt)
-        return [*once, head, *(f"    {line}" for line in lines), *inner._inner(stmt.body), "}"]
+        inner, divisions = self._hoist_divisions(stmt)
+        lines = [f"const int {quotient} = {text};" for quotient, text in divisions]
+        wait = last_wait(stmt)
+        if wait is None or len(divisions) < LEAST:
+            return [*once, head, *(f"    {line}" for line in lines), *inner._inner(stmt.body), "}"]
+        ahead = NextDivisions(name, divisions, start, stop)
+        inner = evolve(inner, early=(wait, ahead.later()))
+        body = [*ahead.now(), *inner._inner(stmt.body)]
+        return ["{", *(f"    {line}" for line in (*ahead.first(), *once, head, *body, "}")), "}"]
 
-    def _hoist_divisions(self, loop: For) -> tuple[Writer, list[str]]:
-        """A writer of the loop's body that reuses hoisted divisions, and their declarations."""
+    def _hoist_divisions(self, loop: For) -> tuple[Writer, list[tuple[str, str]]]:
+        """A writer of the loop's body that reuses hoisted divisions, and their names and texts."""
         known = frozenset((*self.kernel.sizes, *self.kernel.blocks)) | self.loops
-        context, lines = self.context, list[str]()
+        context, found = self.context, list[tuple[str, str]]()
         for node in hoistable_divisions(loop, known):
             text = context.scope.text
             name = f"quotient{len(text.known)}"
-            lines.append(f"const int {name} = {text.index(node)};")
+            found.append((name, text.index(node)))
             text = evolve(text, known={**text.known, node: name})
             context = evolve(context, scope=evolve(context.scope, text=text))
-        return evolve(self, context=context, loops=self.loops | {loop.symbol}), lines
+        return evolve(self, context=context, loops=self.loops | {loop.symbol}), found
 
     def _hoist_reads(self, body: tuple[Stmt, ...]) -> tuple[Writer, list[str]]:
         """A writer of these statements that has read their integers in memory, once each and all at first.

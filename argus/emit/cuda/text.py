@@ -15,6 +15,7 @@ from argus.core.ir import Copy, Kernel, Stmt, walk
 from argus.emit.c_expr import CText
 from argus.emit.cuda import copies, lanes, matrices, products, reductions
 from argus.emit.cuda.context import Context
+from argus.emit.cuda.next_divisions import EARLY, uses_next_divisions
 from argus.emit.cuda.plan import Plan, plan_of
 from argus.emit.cuda.prelude import PRELUDE
 from argus.emit.cuda.statements import Writer
@@ -68,6 +69,8 @@ def _helpers(kernel: Kernel, lines: Sequence[str]) -> Iterator[str]:
     yield from cuda_helpers(kernel, lines)
     if chooses_registers(lines):
         yield CHOSEN
+    if uses_next_divisions(lines):
+        yield EARLY
     yield from reductions.helpers(kernel)
     yield from lanes.helpers(kernel)
     yield from copies.helpers(kernel)

@@ -31,6 +31,7 @@ from argus.language import (
     log2,
     maximum,
     minimum,
+    reciprocal,
     tag,
     tanh,
     thread,
@@ -101,7 +102,7 @@ def of_scores(of: Scaled, b: Int, h: Int, rows: int, by: TV) -> Fragment:
 
 def of_values(of: Scaled, b: Int, h: Int, rows: int, total: Fragment) -> Fragment:
     """The factor of the sum of a head's weighted values, for each row. total: the sums of the weights."""
-    found = 1.0 / where(total == 0, 1.0, total)
+    found = reciprocal(where(total == 0, 1.0, total))
     if of.descale is None:
         return found
     return found * load(of.descale[2].gather((rows,), lambda _: (b, h // of.group)), total.layout)
@@ -143,11 +144,7 @@ class Seen:
     def sees(self, q: Int, t: Int) -> Bool:
         """Whether a query sees a key."""
         below, last = t < self.keys, self._last(q)
-        if last is None:
-            return below
-        if self.window is None and not self.masked_rows:
-            return t <= last  # that of a query that there is exists
-        seen = (t <= last) & below
+        seen = below if last is None else (t <= last) & below
         return seen if self.window is None else seen & (t >= q + self.offset - self.window[0])
 
     def blocks(self, first: Int, queries: int, keys: int) -> tuple[IntLike, Int, Int]:
@@ -162,16 +159,19 @@ class Seen:
         return start, end, self.visible(first) // keys
 
     def softmax(
-        self, scores: Fragment, rows: Rows, query: Int, key: IntLike, *, masked: bool
+        self, scores: Fragment, rows: Rows, query: Int, key: IntLike, *, masked: bool, stored: bool = True
     ) -> tuple[Fragment, Fragment]:
         """The weights of a block, relative to the new greatest score, and the factor for what was summed before.
 
-        query, key: the first ones of the block. masked: some query may not see some key.
+        query, key: the first ones of the block. masked: some query may not see some key. stored: rows beyond the last
+        query have no weights of keys beyond the last, either; else one comparison masks a causal score.
         """
         x, c = scores, rows.scale
         if masked:
             at = x.index
-            x = where(self.sees(query + at[1 - rows.keys], key + at[rows.keys]), x, -inf)
+            q, t = query + at[1 - rows.keys], key + at[rows.keys]
+            last = None if stored or self.window is not None else self._last(q)
+            x = where(self.sees(q, t) if last is None else t <= last, x, -inf)
         now = maximum(rows.high, x.max(rows.keys))
         unseen = self.causal or self.masked_rows
         guard = where(now == -inf, 0.0, now) if masked and unseen else now  # for subtractions only

@@ -314,4 +314,5 @@ class _Warpgroup:
     def _softmax(self, own: _Tile, n: IntLike, *, masked: bool) -> tuple[Fragment, Fragment]:
         """The weights of a block, and the factor for what was summed before."""
         scores = self.scores if own.inner is None else tanh(self.scores * own.inner)
-        return own.seen.softmax(scores, own.rows, own.row0, n * self.cfg.bn, masked=masked)
+        stored = self.problem.tagged
+        return own.seen.softmax(scores, own.rows, own.row0, n * self.cfg.bn, masked=masked, stored=stored)

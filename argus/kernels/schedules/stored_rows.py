@@ -9,22 +9,24 @@ ROWS, BOX = 64, 64
 
 
 def store_rows(rows: Fragment, target: Tensor, boxes: Tensor | None) -> None:
-    """Store rows by TMA, some columns at a time, through this warpgroup's boxes in turn; all are used equally often.
+    """Store rows by TMA, through this warpgroup's boxes, as many columns at a time as these hold.
 
     Without boxes, from registers, as rows of a packed sequence are, which end within a box.
     """
     if boxes is None:
         copy(rows.to(target.dtype), target, edge=0)
         return
-    count = int(boxes.shape[0])
-    for j in range(rows.shape[1] // BOX):
-        box, at = boxes[j % count], target.tile((ROWS, BOX), (0, j))
+    count, parts = int(boxes.shape[0]), rows.shape[1] // BOX
+    for first in range(0, parts, count):
+        together = range(first, min(first + count, parts))
         with elected():
-            bulk.wait(pending=count - 1, of="reads")  # the last store from this box
+            bulk.wait(of="reads")  # the last stores from these boxes
         sync()
-        copy(rows.tile((ROWS, BOX), (0, j)).to(target.dtype), box, via=stmatrix.x4)
+        for j in together:
+            copy(rows.tile((ROWS, BOX), (0, j)).to(target.dtype), boxes[j % count], via=stmatrix.x4)
         fence("async proxy")
         sync()
         with elected():
-            copy(box, at, via=tma, edge=0)
+            for j in together:
+                copy(boxes[j % count], target.tile((ROWS, BOX), (0, j)), via=tma, edge=0)
             bulk.commit()

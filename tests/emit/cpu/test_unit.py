@@ -10,6 +10,7 @@ import pytest
 import argus.emit.cpu
 from argus.emit.cpu.counterparts import counterpart
 from argus.emit.cpu.unit import defined_name, definitions, leaves
+from argus.emit.cuda.next_divisions import EARLY
 from argus.emit.cuda.prelude import PRELUDE as CUDA
 from argus.emit.fp8 import IN_HARDWARE
 from argus.emit.hip.accumulation import ACCUMULATION
@@ -19,7 +20,7 @@ from argus.emit.hip.prelude import PRELUDE as HIP
 from argus.emit.hip.reductions import REDUCTIONS
 
 DEVICE = Path(argus.emit.cpu.__file__).parent / "device"
-PRELUDES = {"sm_90a": CUDA + IN_HARDWARE, "gfx942": HIP + DIRECT + ACCUMULATION + LANES + REDUCTIONS}
+PRELUDES = {"sm_90a": CUDA + IN_HARDWARE + EARLY, "gfx942": HIP + DIRECT + ACCUMULATION + LANES + REDUCTIONS}
 
 
 @pytest.mark.parametrize("target", PRELUDES)

@@ -1,0 +1,52 @@
+"""Divisions of the next tile's number, computed under the last product of a tile, are those of that tile."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from argus.core.ir import Kernel
+from argus.emit.cuda import statements
+from argus.emit.cuda.next_divisions import NextDivisions
+from argus.emit.cuda.text import cuda_text
+from argus.kernels.attention import attention_64
+from argus.kernels.gemm import gemm
+from argus.language import sm_90a
+from argus.runtime.cpu.validate import validate
+
+SIZES = {"B": 1, "H": 3, "S": 200, "G": 1, "T": 70}
+"""Six tiles of 192 queries, which two blocks take in three rounds."""
+
+
+def nothing(_: NextDivisions) -> list[str]:
+    return []
+
+
+def made() -> Kernel:
+    return evolve(attention_64, target=evolve(sm_90a, processors=2)).trace("full")
+
+
+def test_the_last_product_hides_the_divisions() -> None:
+    text = cuda_text(made()).text
+    before, _, after = text.rpartition("wgmma_wait<0>")
+    assert "= next_quotient" in before
+    assert "wgmma_commit" in before.rpartition("wgmma_wait<")[2].partition("computed(")[0]
+    assert "computed(" not in after
+
+
+@pytest.mark.nightly
+def test_a_block_computes_each_of_its_tiles() -> None:
+    assert validate(made(), (SIZES,), seeds=1).right
+
+
+@pytest.mark.nightly
+def test_divisions_of_the_tile_itself_are_wrong_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NextDivisions, "later", nothing)
+    assert not validate(made(), (SIZES,), seeds=1).right
+
+
+def test_a_product_in_a_loop_within_hides_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statements, "LEAST", 1)
+    text = cuda_text(gemm.trace("cooperative")).text
+    assert "const int quotient" in text
+    assert "computed(" not in text

@@ -55,10 +55,12 @@ Errors = tuple[float, float, float]
 
 
 @kernel(target=sm_90a, threads=128)
-def rounded(X: Tensor["N 64", f32], Y: Tensor["N 64", e4m3]) -> None:
+def rounded(X: Tensor["N 64", f32], Y: Tensor["N 64", e4m3], Z: Tensor["N 64", e4m3]) -> None:
     by = spread((32, 64), threads=128, vector=16)
     (i,) = block_id((ceil_div(X.shape[0], 32),))
-    copy(load(X.tile((32, 64), (i, 0)), by, edge=0).to(e4m3), Y.tile((32, 64), (i, 0)), edge=0)
+    x = load(X.tile((32, 64), (i, 0)), by, edge=0)
+    copy(x.to(e4m3), Y.tile((32, 64), (i, 0)), edge=0)
+    copy(x.to(e4m3, saturate=True), Z.tile((32, 64), (i, 0)), edge=0)
 
 
 def shapes() -> list[Shape]:
@@ -198,17 +200,18 @@ def is_right(torch: Any, name: str, program: Any, count: int) -> bool:  # noqa: 
 
 
 def wrong_bits(torch: Any, rounds: Any) -> int:  # noqa: ANN401 reason: untyped
-    """How many of all f32 are other e4m3 numbers than torch's; a NaN may have either sign."""
+    """How many of all f32 are other e4m3 numbers than torch's, or saturated ones; a NaN may have either sign."""
     wrong = 0
-    made = torch.empty(PART, device="cuda", dtype=torch.float8_e4m3fn)
+    made, saturated = (torch.empty(PART, device="cuda", dtype=torch.float8_e4m3fn) for _ in range(2))
     for start in range(0, 1 << 32, PART):
         bits = torch.arange(start, start + PART, device="cuda", dtype=torch.int64) - (1 << 31)
         x = bits.to(torch.int32).view(torch.float32)
-        tensors = {"X": x.view(-1, 64), "Y": made.view(-1, 64)}
+        tensors = {"X": x.view(-1, 64), "Y": made.view(-1, 64), "Z": saturated.view(-1, 64)}
         rounds.prepare({"N": PART // 64}).bind(tensors, torch.cuda.current_stream().cuda_stream)()
-        ours, theirs = made.view(torch.uint8), x.to(torch.float8_e4m3fn).view(torch.uint8)
-        both = (ours & 0x7F == 0x7F) & (theirs & 0x7F == 0x7F)
-        wrong += int(((ours != theirs) & ~both).sum())
+        for ours, numbers in ((made, x), (saturated, x.clamp(-448, 448))):
+            found, wanted = ours.view(torch.uint8), numbers.to(torch.float8_e4m3fn).view(torch.uint8)
+            both = (found & 0x7F == 0x7F) & (wanted & 0x7F == 0x7F)
+            wrong += int(((found != wanted) & ~both).sum())
     return wrong
 
 

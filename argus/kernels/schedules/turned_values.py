@@ -30,6 +30,8 @@ KEYS = 16
 """Keys that exchange places with each other."""
 _RUN = 4
 """Elements of a row that a thread reads together."""
+_LANES = 16
+"""Threads of a warp beside each other in a row."""
 
 
 def key_at(place: Int) -> Int:
@@ -60,7 +62,11 @@ def turn_values(V: Tensor, W: Tensor, cfg: TurnedValues) -> None:
     assume(batch * groups < 1 << 24, batch * groups * count < 1 << 24, batch < 1 << 16, groups < 1 << 16)  # of the grid
     tag(V, lambda b, g, t, e: dict(b=b, g=g, t=t, e=e))
     n, g, b = block_id((count, groups, batch))
-    threads = Layout((width // _RUN, size // KEYS), (_RUN, KEYS * width))
+    # A warp reads 64 elements of a row, and writes 32 keys of an element: whole sectors of 32 bytes.
+    threads = Layout(
+        (_LANES, 2, width // (_RUN * _LANES), size // (2 * KEYS)),
+        (_RUN, KEYS * width, _RUN * _LANES, 2 * KEYS * width),
+    )
     by_rows = TV(threads, Layout((_RUN, KEYS), (1, width)), (width, size))
     by_columns = TV(threads, Layout((KEYS, _RUN), (width, 1)), (width, size))
     rows = V[b, g].gather((width, size), lambda e, p: (key_at(n * size + p), e))

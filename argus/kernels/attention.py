@@ -6,24 +6,28 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import assert_never
 
+from attrs import evolve
+
 from argus.kernels.schedules.attention import Attention
 from argus.kernels.schedules.attention_cdna3 import AttentionCdna3, attention_cdna3
-from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper
+from argus.kernels.schedules.attention_hopper import SECTION, AttentionHopper, attention_hopper
 from argus.kernels.schedules.attention_hopper import choose as choose_config
 from argus.language import DType, Template, Tensor, bf16, f16, f32, kernel
 
+_NARROW, _WIDE = AttentionHopper(warpgroups=3, boxes=1, tiles_ahead=1), AttentionHopper(tiles_ahead=1)
 CONFIGS = {
     64: {
-        "full": AttentionHopper(causal=False, warpgroups=3, boxes=1),
-        "causal": AttentionHopper(heads=64, zigzag=True, warpgroups=3, boxes=1),
-        "causal_few": AttentionHopper(heads=4, warpgroups=3, boxes=1),
-        "causal_masked_rows": AttentionHopper(heads=64, zigzag=True, warpgroups=3, boxes=1, skip_mask=False),
+        "full": evolve(_NARROW, causal=False),
+        "causal": evolve(_NARROW, heads=64, zigzag=True),
+        "causal_few": evolve(_NARROW, heads=4),
+        "causal_masked_rows": evolve(_NARROW, heads=64, zigzag=True, skip_mask=False),
     },
     128: {
-        "full": AttentionHopper(causal=False, together=True),
-        "causal": AttentionHopper(heads=64, zigzag=True),
-        "causal_few": AttentionHopper(heads=4),
-        "causal_masked_rows": AttentionHopper(heads=64, zigzag=True, skip_mask=False),
+        "full": evolve(_WIDE, causal=False, together=True),
+        "causal": evolve(_WIDE, heads=64, zigzag=True),
+        "causal_section": evolve(_WIDE, heads=SECTION, zigzag=True),
+        "causal_few": evolve(_WIDE, heads=4),
+        "causal_masked_rows": evolve(_WIDE, heads=64, zigzag=True, skip_mask=False),
     },
     256: {
         "full": AttentionHopper(bn=64, causal=False, together=True, boxes=1),

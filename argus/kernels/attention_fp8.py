@@ -11,7 +11,7 @@ from functools import lru_cache
 from attrs import evolve, field, frozen
 
 from argus.kernels.schedules.attention import Attention, Scores, Seen, claim_values
-from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper
+from argus.kernels.schedules.attention_hopper import SECTION, AttentionHopper, attention_hopper
 from argus.kernels.schedules.attention_hopper import choose as choose_config
 from argus.kernels.schedules.turned_values import TurnedValues, turn_values
 from argus.language import ProgramTemplate, Tensor, bf16, ceil_div, e4m3, f32, kernel, program, workspace
@@ -25,8 +25,8 @@ class AttentionFp8:
     values: TurnedValues = field(factory=TurnedValues)
 
 
-_CAUSAL = AttentionHopper(heads=64, zigzag=True, together=True)
-_FULL = AttentionHopper(causal=False, together=True)
+_CAUSAL = AttentionHopper(heads=64, zigzag=True, together=True, tiles_ahead=1)
+_FULL = AttentionHopper(causal=False, together=True, tiles_ahead=1)
 
 
 def _configs(full: AttentionHopper, causal: AttentionHopper) -> dict[str, AttentionFp8]:
@@ -36,8 +36,12 @@ def _configs(full: AttentionHopper, causal: AttentionHopper) -> dict[str, Attent
 
 
 CONFIGS = {
-    64: _configs(evolve(_FULL, warpgroups=3, boxes=1), evolve(_CAUSAL, warpgroups=3, boxes=1)),
-    128: _configs(evolve(_FULL, bn=192), _CAUSAL),
+    64: _configs(evolve(_FULL, bn=160, warpgroups=3, boxes=1), evolve(_CAUSAL, warpgroups=3, boxes=1)),
+    128: {
+        **_configs(evolve(_FULL, bn=192), _CAUSAL),
+        "causal_section": AttentionFp8(evolve(_CAUSAL, heads=SECTION)),
+        "causal_few": AttentionFp8(evolve(_CAUSAL, heads=4, zigzag=False)),
+    },
     256: _configs(_FULL, _CAUSAL),
 }
 """The configurations by head dimension."""

@@ -25,7 +25,9 @@ FAMILIES: Mapping[str, Mapping[int, ProgramTemplate]] = {
 OPERATOR = "the gradient of attention"
 """Its row in the table of kernels."""
 _FEW = 1024
-"""Keys below which adding up in memory takes longer than two more products."""
+"""Keys below which adding up in memory takes longer than two more products, of heads of 128 elements."""
+_ALWAYS = 64
+"""Heads of which it takes less for any number of keys: of at most so many elements."""
 _ADDED = 128
 """The heads for which there are programs that add up the gradients of queries: of at most so many elements."""
 _NAMES = ("Q", "K", "V", "O", "dO", "LSE", "scale", "dQ", "dK", "dV")
@@ -120,7 +122,7 @@ def gradients(how: Backward, tensors: Sequence[Any]) -> tuple[Any, Any, Any]:
 def _in_fixed_order(how: Backward, width: int, keys: int, group: int) -> bool:
     if how.deterministic is not None:
         return how.deterministic
-    faster = width <= _ADDED and keys >= _FEW and (group == 1 or not how.causal)
+    faster = width <= _ALWAYS or (width <= _ADDED and keys >= _FEW and (group == 1 or not how.causal))
     return not faster or bool(torch().are_deterministic_algorithms_enabled())
 
 

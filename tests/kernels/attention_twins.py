@@ -91,7 +91,7 @@ FORWARD: Mapping[str, Twin] = {
     "maximum not kept": _problem("full", "        rows.high[:] = now\n", "", "I23", "I39"),
     "log-sum-exp without the maximum": _problem("full", "else most)) * _LN_2", "else 0.0)) * _LN_2", "I39"),
     "log-sum-exp in base 2": _problem("full", "else most)) * _LN_2", "else most))", "I39"),
-    "twice the values": _problem("full", "found = 1.0 / where", "found = 2.0 / where", "I39"),
+    "twice the values": _problem("full", "found = reciprocal(", "found = 2.0 * reciprocal(", "I39"),
     "one block less": _schedule("full", "else end - 1) - 1, -1", "else end - 1) - 1, 0", *_SUMS),
     "one block less is loaded": _schedule(
         "full", "loop(end - 1, start - 1, step=-1)", "loop(end - 1, start, step=-1)", "I9"

@@ -80,7 +80,7 @@ def test_the_text_agrees_with_the_interpreter(config: str) -> None:
 
 _OF_KEYS = "k.gather((rows,), lambda _: (b, 0 * h))"
 EDITS: dict[str, tuple[str, ModuleType, Edit]] = {
-    "mask off by one": ("causal", problem, ("(t <= last) & below", "(t <= last + 1) & below")),
+    "mask off by one": ("causal", problem, ("else t <= last, x", "else t <= last + 1, x")),
     "a block too few is masked": (
         "causal",
         problem,

@@ -209,9 +209,8 @@ def test_a_new_scale_is_refused_within_a_capture(
 def test_the_most_even_division_of_work_is_chosen(queries: int, pairs: int) -> None:
     chosen = CONFIGS[128][choose(128, queries, queries, pairs, causal=True)]
     tiles = -(-queries // chosen.bm)
-    assert balance(chosen, tiles, pairs) == max(
-        balance(each, tiles, pairs) for each in CONFIGS[128].values() if each.causal
-    )
+    most = max(balance(each, tiles, pairs) for each in CONFIGS[128].values() if each.causal)
+    assert balance(chosen, tiles, pairs) >= most - 0.01  # fewer heads at a time are worth as much
     assert choose(128, queries, 1, pairs, causal=False) == "full"
 
 

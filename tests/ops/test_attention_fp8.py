@@ -15,6 +15,7 @@ from attrs import evolve
 
 import argus
 from argus.core.diagnostic import ArgusError
+from argus.kernels.attention_fp8 import choose
 from argus.ops.call_path import Plan
 from tests.ops.fake_torch import gpu
 from tests.ops.test_attention import Heads, heads
@@ -71,7 +72,10 @@ def test_the_program_of_the_heads_is_launched(plans: Launched, width: int, *, ca
     assert dict(plan.sizes) == {"B": 2, "H": 8, "S": 300, "G": 4, "T": 400}
     assert plan.results == (((2, 8, 300, width), "torch.bfloat16"), ((2, 8, 300), "torch.float32"))
     (candidate,) = plan.candidates
-    assert (candidate.family, candidate.config) == (f"attention_fp8_{width}", "causal" if causal else "full")
+    assert (candidate.family, candidate.config) == (
+        f"attention_fp8_{width}",
+        choose(width, 300, 400, 16, causal=causal),
+    )
     assert given[3].array == pytest.approx([0.25 / np.log(2)])
     named = plan.named(*given, "O", "LSE")
     assert [named[name] for name in ("Q", "K", "V", "O", "LSE")] == [q, k, v, "O", "LSE"]

@@ -127,7 +127,7 @@ def test_the_gradient_is_that_of_the_call(plans: Launched, width: int, dtype: st
     assert dict(plan.sizes) == {"B": 2, "H": 8, "S": 30, "G": 4, "T": 40}
     assert plan.strided == ("Q", "K", "V")
     (candidate,) = plan.candidates
-    assert candidate.config == ("causal_short" if causal else "full")
+    assert candidate.config == ("causal_short" if causal else "full") + ("_added" if width == 64 else "")
     program, home = candidate.traced()
     assert home == "argus.kernels.attention_backward"
     assert program.parameters[0].shape[3] is algebra.const(width)
@@ -219,7 +219,7 @@ def test_a_window_that_is_the_causal_mask_has_its_gradient(plans: Launched) -> N
     operand = recorded(1, 2, 5, 64)
     attention(operand, operand, operand, window=(None, 0))
     backward(heads(1, 2, 5, 64))
-    assert plans[1][0].candidates[0].config == "causal_short"
+    assert plans[1][0].candidates[0].config == "causal_short_added"
 
 
 @pytest.mark.parametrize(("keys", "config"), [(2048, "causal_short"), (2049, "causal")])
@@ -234,6 +234,9 @@ ORDERS = [
     ((64, 4, 4, 4096), None, False, "full_added"),
     ((64, 4, 4, 4096), True, False, "full"),
     ((64, 4, 4, 4096), False, False, "full_added"),
+    ((64, 4, 1, 512), None, False, "full_added"),
+    ((64, 4, 4, 512), None, True, "causal_short_added"),
+    ((64, 4, 1, 4096), None, True, "causal_added"),
     ((128, 4, 4, 512), None, False, "full"),
     ((128, 4, 4, 512), False, False, "full_added"),
     ((128, 4, 1, 1024), None, False, "full_added"),

@@ -55,6 +55,8 @@ _ROWS = 64
 """Queries of a warpgroup."""
 _TOLERANCE = 0.01
 """A difference in evenness that a better use of the L2 cache outweighs."""
+SECTION = 11
+"""Heads at a time, a twelfth of the processors: rounds in a zigzag are then even for 16, 32 and 64 tiles of a head."""
 _REGISTERS = {2: (24, 240), 3: (32, 160)}
 """Registers a thread of the loading warpgroup and of those that compute, by the number of the latter."""
 

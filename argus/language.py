@@ -17,8 +17,16 @@ from argus.core.atoms.gfx942 import (
     ds_write_b128,
     mfma_f32_16x16x16_bf16,
     mfma_f32_16x16x16_f16,
+    mfma_f32_16x16x32_bf8_bf8,
+    mfma_f32_16x16x32_bf8_fp8,
+    mfma_f32_16x16x32_fp8_bf8,
+    mfma_f32_16x16x32_fp8_fp8,
     mfma_f32_32x32x8_bf16,
     mfma_f32_32x32x8_f16,
+    mfma_f32_32x32x16_bf8_bf8,
+    mfma_f32_32x32x16_bf8_fp8,
+    mfma_f32_32x32x16_fp8_bf8,
+    mfma_f32_32x32x16_fp8_fp8,
 )
 from argus.core.atoms.sm_90a.warp import mma_m16n8k16_bf16, mma_m16n8k16_f16
 from argus.core.dsl.claims import (
@@ -88,7 +96,7 @@ from argus.core.dsl.tiles.reductions import thread
 from argus.core.dsl.tiles.registers import ones, registers, zeros
 from argus.core.dsl.values import Value
 from argus.core.dsl.views import Tensor, unflatten
-from argus.core.dtype import DType, bf16, e4m3, f16, f32, i32
+from argus.core.dtype import DType, bf16, e4m3, e4m3fnuz, e5m2fnuz, f16, f32, i32
 from argus.core.ir import File as RegisterFile
 from argus.core.layout import TV, Layout, Swizzle
 from argus.core.target import gfx942, sm_90a
@@ -152,6 +160,8 @@ __all__ = [
     "ds_write_b64",
     "ds_write_b128",
     "e4m3",
+    "e4m3fnuz",
+    "e5m2fnuz",
     "earlier",
     "elected",
     "elements",
@@ -187,8 +197,16 @@ __all__ = [
     "mfma",
     "mfma_f32_16x16x16_bf16",
     "mfma_f32_16x16x16_f16",
+    "mfma_f32_16x16x32_bf8_bf8",
+    "mfma_f32_16x16x32_bf8_fp8",
+    "mfma_f32_16x16x32_fp8_bf8",
+    "mfma_f32_16x16x32_fp8_fp8",
     "mfma_f32_32x32x8_bf16",
     "mfma_f32_32x32x8_f16",
+    "mfma_f32_32x32x16_bf8_bf8",
+    "mfma_f32_32x32x16_bf8_fp8",
+    "mfma_f32_32x32x16_fp8_bf8",
+    "mfma_f32_32x32x16_fp8_fp8",
     "minimum",
     "mma",
     "mma_m16n8k16_bf16",

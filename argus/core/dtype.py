@@ -48,15 +48,19 @@ bf16 = DType("bf16", 16, "float")
 f16 = DType("f16", 16, "float")
 f32 = DType("f32", 32, "float")
 e4m3 = DType("e4m3", 8, "float")
+e4m3fnuz = DType("e4m3fnuz", 8, "float")
+e5m2fnuz = DType("e5m2fnuz", 8, "float")
 i32 = DType("i32", 32, "int")
 
-DTYPES = (bf16, f16, f32, e4m3, i32)
+DTYPES = (bf16, f16, f32, e4m3, e4m3fnuz, e5m2fnuz, i32)
 
 _NUMPY: dict[str, type] = {
     "bf16": ml_dtypes.bfloat16,
     "f16": np.float16,
     "f32": np.float32,
     "e4m3": ml_dtypes.float8_e4m3fn,
+    "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
     "i32": np.int32,
 }
 _GREATEST = {

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from argus.core.dtype import DType, e4m3, f32
+from argus.core.dtype import DType, e4m3, e4m3fnuz, e5m2fnuz, f32
 from argus.core.elementwise import ELEMENT_OPS, INTEGER_OPS
 from argus.core.span import Span
 from argus.emit.faults import not_built
 from argus.emit.scope import c_type
 
+_ONLY_MULTIPLIED = (e4m3fnuz, e5m2fnuz)
 Typed = tuple[str, DType | None]
 """C text and the type in which it is computed; None for a number, which takes the type of the other operand."""
 
@@ -35,6 +36,8 @@ def operation(name: str, args: Sequence[Typed], dtype: DType, target: str, span:
 def widened(typed: Typed) -> str:
     """C text of the value, a narrower float converted to f32."""
     text, dtype = typed
+    if dtype in _ONLY_MULTIPLIED:
+        raise not_built(f"arithmetic on {dtype}, which matrix instructions alone read,")
     if dtype == e4m3:
         return f"of_e4m3({text})"
     return f"({c_type(f32)}){text}" if dtype is not None and dtype.bits < f32.bits else text
@@ -45,6 +48,10 @@ def converted(typed: Typed, dtype: DType) -> str:
     text, own = typed
     if own == dtype:
         return text
+    if dtype in _ONLY_MULTIPLIED:
+        raise not_built(f"a conversion to {dtype}")
+    if own in _ONLY_MULTIPLIED:
+        raise not_built(f"a conversion of {own}, which matrix instructions alone read,")
     text = widened(typed) if own == e4m3 else text
     return f"to_e4m3({text})" if dtype == e4m3 else f"({c_type(dtype)}){text}"
 

@@ -41,6 +41,7 @@ from argus.language import (
     vmem,
 )
 from argus.verifier.kernel import verify
+from tests.interp import test_eight_bit_products
 from tests.interp.programs import m_and_k, moved, multiplied
 
 LOAD, STORE = isa.global_load[0], isa.global_store[0]
@@ -104,7 +105,15 @@ def standing(made: Kernel) -> str:
 
 
 def test_every_instruction_is_tried() -> None:
-    tried = (*LOADS, *STORES, *MATRIX, isa.buffer_load_lds, *isa.ds_read, *isa.ds_write)
+    tried = (
+        *LOADS,
+        *STORES,
+        *MATRIX,
+        *test_eight_bit_products.MATRIX,
+        isa.buffer_load_lds,
+        *isa.ds_read,
+        *isa.ds_write,
+    )
     text = F16.read_text(encoding="utf-8")
     of_f16 = {atom.name for atom in isa.ATOMS if f"{atom.name}," in text}
     assert {*of_f16, *(atom.name for atom in tried)} == {atom.name for atom in isa.ATOMS}

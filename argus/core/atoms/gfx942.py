@@ -7,22 +7,25 @@ those of `argus.core.phases`.
 from __future__ import annotations
 
 from argus.core.atom import Arithmetic, Atom, Completion, Operand, Space
-from argus.core.dtype import DType, bf16, f16, f32
+from argus.core.dtype import DType, bf16, e4m3fnuz, e5m2fnuz, f16, f32
 from argus.core.layout import TV, Layout
 from argus.core.phases import PHASES
 
 _GFX942 = frozenset({"gfx942"})
 
 
-def _mfma(name: str, dtype: DType, mnk: tuple[int, int, int], factor: TV, c: TV, cycles: float, builtin: str) -> Atom:
-    """A matrix product whose two factors have one type and one layout."""
+def _mfma(
+    name: str, dtype: DType, mnk: tuple[int, int, int], factor: TV, c: TV, cycles: float, builtin: str,
+    other: DType | None = None,
+) -> Atom:  # fmt: skip
+    """A matrix product whose two factors have one layout, and one type unless B is of an `other`."""
     return Atom(
         name=name,
         targets=_GFX942,
         unit=64,
         operands={
             "a": Operand("register", dtype, factor.tile, factor),
-            "b": Operand("register", dtype, factor.tile, factor),
+            "b": Operand("register", other or dtype, factor.tile, factor),
             "c": Operand("register", f32, c.tile, c),
         },
         mnk=mnk,
@@ -51,6 +54,28 @@ mfma_f32_16x16x16_f16 = _mfma(
     "mfma_f32_16x16x16_f16", f16, (16, 16, 16), _FACTOR_16, _SUMS_16, 16, "__builtin_amdgcn_mfma_f32_16x16x16f16"
 )
 
+
+def _of_bytes(a: DType, b: DType) -> tuple[Atom, Atom]:
+    """Products of 8-bit floats of the FNUZ formats, by 32 rows and by 16: e4m3 is called fp8, e5m2 bf8."""
+    forms = f"{_FORMATS[a.name]}_{_FORMATS[b.name]}"
+    made = ((32, 16, _BYTES_32, _SUMS_32, 32), (16, 32, _BYTES_16, _SUMS_16, 16))
+    wide, narrow = (
+        _mfma(
+            f"mfma_f32_{rows}x{rows}x{k}_{forms}", a, (rows, rows, k), factor, sums, cycles,
+            f"__builtin_amdgcn_mfma_f32_{rows}x{rows}x{k}_{forms}", b,
+        )
+        for rows, k, factor, sums, cycles in made
+    )  # fmt: skip
+    return wide, narrow
+
+
+_FORMATS = {"e4m3fnuz": "fp8", "e5m2fnuz": "bf8"}
+_BYTES_32 = TV(Layout((32, 2), (1, 256)), Layout(8, 32), (32, 16))
+_BYTES_16 = TV(Layout((16, 4), (1, 128)), Layout(8, 16), (16, 32))
+mfma_f32_32x32x16_fp8_fp8, mfma_f32_16x16x32_fp8_fp8 = _of_bytes(e4m3fnuz, e4m3fnuz)
+mfma_f32_32x32x16_fp8_bf8, mfma_f32_16x16x32_fp8_bf8 = _of_bytes(e4m3fnuz, e5m2fnuz)
+mfma_f32_32x32x16_bf8_fp8, mfma_f32_16x16x32_bf8_fp8 = _of_bytes(e5m2fnuz, e4m3fnuz)
+mfma_f32_32x32x16_bf8_bf8, mfma_f32_16x16x32_bf8_bf8 = _of_bytes(e5m2fnuz, e5m2fnuz)
 
 buffer_load_lds = Atom(
     name="buffer_load_lds_b32",
@@ -120,6 +145,14 @@ ATOMS: tuple[Atom, ...] = (
     mfma_f32_16x16x16_bf16,
     mfma_f32_32x32x8_f16,
     mfma_f32_16x16x16_f16,
+    mfma_f32_32x32x16_fp8_fp8,
+    mfma_f32_16x16x32_fp8_fp8,
+    mfma_f32_32x32x16_fp8_bf8,
+    mfma_f32_16x16x32_fp8_bf8,
+    mfma_f32_32x32x16_bf8_fp8,
+    mfma_f32_16x16x32_bf8_fp8,
+    mfma_f32_32x32x16_bf8_bf8,
+    mfma_f32_16x16x32_bf8_bf8,
     *global_load,
     *global_store,
     *buffer_load,

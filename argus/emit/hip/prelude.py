@@ -42,6 +42,7 @@ HELPER __amdgpu_buffer_rsrc_t descriptor(const void* base, long bytes) {
     return __builtin_amdgcn_make_buffer_rsrc((void*)base, 0, most, 0x00020000);
 }
 HELPER s16x4 operand(const bf16* first) { return *(const s16x4*)first; }
+HELPER long operand(const unsigned char* first) { return *(const long __attribute__((may_alias))*)first; }
 HELPER f16x4 operand(const f16* first) { return *(const f16x4*)first; }
 HELPER int floor_div(int a, int b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); }
 HELPER int floor_mod(int a, int b) { return a - floor_div(a, b) * b; }

@@ -13,7 +13,7 @@ from argus.core.dtype import DType
 Array = npt.NDArray[Any]
 Kind = Literal["random", "one element a row", "primes", "few values"]
 KINDS: tuple[Kind, ...] = ("random", "one element a row", "primes", "few values")
-_DIGITS = {"f32": 12, "f16": 11, "bf16": 8, "e4m3": 4}
+_DIGITS = {"f32": 12, "f16": 11, "bf16": 8, "e4m3": 4, "e4m3fnuz": 4, "e5m2fnuz": 3}
 """The binary digits of the primes that each type holds exactly."""
 
 

@@ -37,8 +37,10 @@ from argus.language import (
     mfma,
     mfma_f32_16x16x16_bf16,
     mfma_f32_16x16x16_f16,
+    mfma_f32_16x16x32_fp8_fp8,
     mfma_f32_32x32x8_bf16,
     mfma_f32_32x32x8_f16,
+    mfma_f32_32x32x16_fp8_fp8,
     mma,
     registers,
     remap_xcd,
@@ -210,5 +212,7 @@ _INSTRUCTIONS = {
     (32, "bf16"): mfma_f32_32x32x8_bf16,
     (16, "f16"): mfma_f32_16x16x16_f16,
     (32, "f16"): mfma_f32_32x32x8_f16,
+    (16, "e4m3fnuz"): mfma_f32_16x16x32_fp8_fp8,
+    (32, "e4m3fnuz"): mfma_f32_32x32x16_fp8_fp8,
 }
 """By rows and type."""

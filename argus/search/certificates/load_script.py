@@ -9,7 +9,15 @@ from argus.interp.memory.loading import inputs, outputs
 from argus.search.certificates.file_claims import small_sizes
 from argus.search.problems.workload import shape_of, size_sources
 
-_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "i32": "int32", "e4m3": "float8_e4m3fn"}
+_TYPES = {
+    "f32": "float32",
+    "bf16": "bfloat16",
+    "f16": "float16",
+    "i32": "int32",
+    "e4m3": "float8_e4m3fn",
+    "e4m3fnuz": "float8_e4m3fnuz",
+    "e5m2fnuz": "float8_e5m2fnuz",
+}
 _TORCH = '''"""Launch a kernel for sm_90a on CUDA tensors of PyTorch.
 
     from load import launch

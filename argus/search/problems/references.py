@@ -29,7 +29,7 @@ TOLERANCE = (
 _OF_THE_FIRST = 24
 _SIZES = 2
 """Number of size assignments per seed, out of the cheapest admissible ones."""
-_MANTISSA = {"f32": 24, "f16": 11, "bf16": 8, "e4m3": 4}
+_MANTISSA = {"f32": 24, "f16": 11, "bf16": 8, "e4m3": 4, "e4m3fnuz": 4, "e5m2fnuz": 3}
 
 
 @frozen(eq=False)

@@ -134,7 +134,7 @@ def check_dtype(dtype: DType) -> None:
         fault(
             "E106",
             f"expected an element type, found {describe_value(dtype)}",
-            help="use `bf16`, `f16`, `f32`, `e4m3` or `i32`",
+            help="use `bf16`, `f16`, `f32`, `e4m3`, `e4m3fnuz`, `e5m2fnuz` or `i32`",
         )
 
 

@@ -88,15 +88,20 @@ inline int __builtin_amdgcn_ds_swizzle(int x, int pattern, HERE) {
     return (int)cpu_shuffle((u32)x, pattern >> 15 & 1 ? four : lane / 32 * 32 + bits, line);
 }
 
-template <class V> inline V cpu_matrix(int rows, int depth, int kind, const void* a, const void* b, V c, int line) {
-    cpu_mfma(rows, depth, kind, a, b, (f32*)&c, line);
+template <class V> inline V cpu_matrix(int rows, int depth, int left, int right, const void* a, const void* b, V c, int line) {
+    cpu_mfma(rows, depth, left, right, a, b, (f32*)&c, line);
     return c;
 }
-#define MFMA(name, V, rows, depth, kind) \
+#define MFMA(name, V, rows, depth, left, right) \
     template <class A, class C> inline V name(A a, A b, C c, int, int, int, HERE) { \
-        return cpu_matrix<V>(rows, depth, kind, &a, &b, c, line); }
-MFMA(__builtin_amdgcn_mfma_f32_32x32x8bf16_1k, f32x16, 32, 8, KIND_BF16)
-MFMA(__builtin_amdgcn_mfma_f32_16x16x16bf16_1k, f32x4, 16, 16, KIND_BF16)
-MFMA(__builtin_amdgcn_mfma_f32_32x32x8f16, f32x16, 32, 8, KIND_F16)
-MFMA(__builtin_amdgcn_mfma_f32_16x16x16f16, f32x4, 16, 16, KIND_F16)
+        return cpu_matrix<V>(rows, depth, left, right, &a, &b, c, line); }
+MFMA(__builtin_amdgcn_mfma_f32_32x32x8bf16_1k, f32x16, 32, 8, KIND_BF16, KIND_BF16)
+MFMA(__builtin_amdgcn_mfma_f32_16x16x16bf16_1k, f32x4, 16, 16, KIND_BF16, KIND_BF16)
+MFMA(__builtin_amdgcn_mfma_f32_32x32x8f16, f32x16, 32, 8, KIND_F16, KIND_F16)
+MFMA(__builtin_amdgcn_mfma_f32_16x16x16f16, f32x4, 16, 16, KIND_F16, KIND_F16)
+#define BYTES(forms, left, right) \
+    MFMA(__builtin_amdgcn_mfma_f32_32x32x16_##forms, f32x16, 32, 16, left, right) \
+    MFMA(__builtin_amdgcn_mfma_f32_16x16x32_##forms, f32x4, 16, 32, left, right)
+BYTES(fp8_fp8, KIND_E4M3, KIND_E4M3) BYTES(fp8_bf8, KIND_E4M3, KIND_E5M2FNUZ)
+BYTES(bf8_fp8, KIND_E5M2FNUZ, KIND_E4M3) BYTES(bf8_bf8, KIND_E5M2FNUZ, KIND_E5M2FNUZ)
 #undef MFMA

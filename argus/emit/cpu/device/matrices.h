@@ -4,10 +4,11 @@
 #include "numbers.h"
 
 static f32 element(const void* at, int kind, int fnuz = 0) {
+    if (kind == KIND_E5M2FNUZ) return cpu_from_e5m2fnuz(*(const u8*)at);
     return kind == KIND_BF16 ? cpu_from_bf16(*(const u16*)at) : kind == KIND_F16 ? cpu_from_f16(*(const u16*)at)
                                                                                : cpu_from_e4m3(*(const u8*)at, fnuz);
 }
-static int element_bytes(int kind) { return kind == KIND_E4M3 ? 1 : 2; }
+static int element_bytes(int kind) { return kind == KIND_E4M3 || kind == KIND_E5M2FNUZ ? 1 : 2; }
 
 // Accumulators of a warpgroup while products on them are in flight: its registers hold a poison until the wait.
 struct Accumulator {
@@ -233,18 +234,19 @@ extern "C" void cpu_mma(f32* d, const void* a, const void* b, int kind, int line
             }
     });
 }
-extern "C" void cpu_mfma(int rows, int depth, int kind, const void* a, const void* b, f32* c, int line) {
+extern "C" void cpu_mfma(
+    int rows, int depth, int left_kind, int right_kind, const void* a, const void* b, f32* c, int line) {
     Product own{c, a, b};
     running->line = line;
     meet_in_warp(MFMA, &own, line, "waits for its wave at mfma", [&](Meeting& meeting) {
         static f32 left[32 * 64], right[32 * 64];
-        const int parts = 64 / rows, values = rows * rows / 64, each = depth / parts, bytes = element_bytes(kind);
+        const int parts = 64 / rows, values = rows * rows / 64, each = depth / parts, bytes = element_bytes(left_kind);
         for (int lane = 0; lane < 64; ++lane)
             for (int v = 0; v < each; ++v) {
                 const Product& p = *(Product*)meeting.operands[lane];
                 const int place = lane % rows * depth + lane / rows * each + v;
-                left[place] = element((const u8*)p.a + v * bytes, kind, 1);
-                right[place] = element((const u8*)p.b + v * bytes, kind, 1);
+                left[place] = element((const u8*)p.a + v * bytes, left_kind, 1);
+                right[place] = element((const u8*)p.b + v * bytes, right_kind, 1);
             }
         for (int lane = 0; lane < 64; ++lane)
             for (int v = 0; v < values; ++v) {

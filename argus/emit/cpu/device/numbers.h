@@ -85,6 +85,13 @@ extern "C" f32 cpu_from_e4m3(u8 bits, int fnuz) {
                               : part * to_double((u64)(1023 + 1 - bias - 3) << 52);
     return (f32)(bits >> 7 ? -size : size);
 }
+// The FNUZ format of 5 exponent bits: bias 16, no negative zero, one NaN (0x80).
+extern "C" f32 cpu_from_e5m2fnuz(u8 bits) {
+    const int power = bits >> 2 & 31, part = bits & 3;
+    if (bits == 0x80) return __builtin_nanf("");
+    const double size = (power ? 4 + part : part) * to_double((u64)(1023 + (power ? power : 1) - 16 - 2) << 52);
+    return (f32)(bits >> 7 ? -size : size);
+}
 extern "C" u8 cpu_to_e4m3(f32 x, int fnuz) {
     const u8 sign = (u8)(__builtin_bit_cast(u32, x) >> 31 << 7), nan = fnuz ? 0x80 : 0x7F;
     const f32 most = fnuz ? 240.0f : 448.0f;

@@ -1,0 +1,46 @@
+"""FP8 GEMM on MI300X with one scale per tensor: C = scale_a * scale_b * (A @ B^T), in bf16.
+
+MI300X multiplies the FNUZ formats: e4m3fnuz has exponent bias 8 instead of 7, so that the same bits are half as much as
+in e4m3, and no negative zero [AMD MI300 ISA, data formats].
+"""
+
+# ruff: noqa: UP037
+# Reason: a number in quotes is an extent.
+
+from __future__ import annotations
+
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, cdna3_interleaved
+from argus.kernels.schedules.contraction import Contraction
+from argus.language import Fragment, Int, Tensor, bf16, e4m3fnuz, f32, kernel, load, vmem
+
+CONFIGS = {
+    "interleaved": Cdna3Interleaved(bk=128),
+    "interleaved_128": Cdna3Interleaved(bm=128, bn=128, bk=128, agprs=False),
+    "interleaved_any": Cdna3Interleaved(bm=128, bn=128, bk=128, wide=False, agprs=False),
+}
+
+
+@kernel(configs=CONFIGS)
+def gemm_fp8_fnuz(
+    A: Tensor["M K", e4m3fnuz],
+    B: Tensor["N K", e4m3fnuz],
+    scale_a: Tensor["1", f32],
+    scale_b: Tensor["1", f32],
+    C: Tensor["M N", bf16],
+    *,
+    cfg: Cdna3Interleaved,
+) -> None:
+    """C = scale_a * scale_b * (A @ B^T)."""
+    problem = Contraction(A, B, C)
+    loaded: list[Fragment] = []
+
+    def scaled(acc: Fragment, at: tuple[Int, Int]) -> Fragment:
+        del at
+        if not loaded:  # once per tile, for both of its parts
+            factors = [load(each[0], acc.layout.axis()) for each in (scale_a, scale_b)]
+            vmem.wait(0)
+            loaded.append(factors[0] * factors[1])
+        return acc * loaded[0]
+
+    cdna3_interleaved(problem, cfg, scaled)
+    problem.finish()

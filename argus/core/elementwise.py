@@ -83,7 +83,7 @@ _ENTRIES = (
     ElementOp(
         "rsqrt", 1, _rsqrt, {"gfx942": "(1.0f / __builtin_elementwise_sqrt({0}))", "sm_90a": "(1.0f / sqrtf({0}))"}
     ),
-    ElementOp("exp2", 1, np.exp2, {"gfx942": "__builtin_elementwise_exp2({0})", "sm_90a": "exp2_near({0})"}),
+    ElementOp("exp2", 1, np.exp2, {"gfx942": "__builtin_amdgcn_exp2f({0})", "sm_90a": "exp2_near({0})"}),
     ElementOp(
         "tanh",
         1,

@@ -23,6 +23,7 @@ from argus.language import (
     assume,
     bf16,
     block_id,
+    buffer_load,
     ceil_div,
     copy,
     ds_read_b64,
@@ -81,6 +82,8 @@ def attention_cdna3(problem: Attention, cfg: AttentionCdna3) -> None:
     batch, H, S, _ = problem.Q.shape
     tiles = ceil_div(S, cfg.bm)
     assume(batch * H < 1 << 24)  # indices then fit 32 bits
+    (_, G, T, width) = problem.K.shape
+    assume(batch * G * T * (int(width) * 2) <= (1 << 32) - 16)  # a descriptor's span
     h, i, b = block_id((H, tiles, batch))  # blocks of a head share an L2 cache, if 8 divides the number of heads
     if cfg.causal:
         i = tiles - 1 - i  # longest first
@@ -115,10 +118,10 @@ class _Stage:
         )
 
     def fetch_keys(self, n: IntLike) -> None:
-        copy(self.k.tile(self.next_k.shape, (n, 0)), self.next_k, edge=0)
+        copy(self.k.tile(self.next_k.shape, (n, 0)), self.next_k, via=buffer_load, edge=0)
 
     def fetch_values(self, n: IntLike) -> None:
-        copy(self.v.tile(self.next_v.shape, (n, 0)), self.next_v, edge=0)
+        copy(self.v.tile(self.next_v.shape, (n, 0)), self.next_v, via=buffer_load, edge=0)
 
     def arrive(self) -> None:
         """Wait for what was fetched, and order values by columns."""

@@ -60,7 +60,7 @@ inline f32 cpu_min(f32 a, f32 b) { return a != a ? b : b != b ? a : a < b ? a : 
 #define __builtin_fmaxf cpu_max
 #define __builtin_fminf cpu_min
 #define __builtin_elementwise_exp cpu_exp
-#define __builtin_elementwise_exp2 cpu_exp2
+#define __builtin_amdgcn_exp2f cpu_exp2
 #define __builtin_elementwise_log cpu_log
 #define __builtin_elementwise_log2 cpu_log2
 #define __builtin_elementwise_sqrt __builtin_sqrtf

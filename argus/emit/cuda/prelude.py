@@ -18,7 +18,11 @@ struct bf16 {
     unsigned short bits;
     HELPER_MEMBER bf16() {}
     HELPER_MEMBER explicit bf16(float x) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
-    HELPER_MEMBER operator float() const { return __uint_as_float((u32)bits << 16); }
+    HELPER_MEMBER operator float() const {  // the high half, in one instruction
+        float x;
+        asm("mov.b32 %0, {%1, %2};" : "=f"(x) : "h"((unsigned short)0), "h"(bits));
+        return x;
+    }
 };
 struct f16 {
     unsigned short bits;

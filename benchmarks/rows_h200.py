@@ -12,10 +12,9 @@ import json
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from itertools import product
 from math import gcd
 from pathlib import Path
 from random import Random
@@ -23,9 +22,9 @@ from typing import Any
 
 from attrs import frozen
 
-from argus.kernels.config_names import config_of, name_of
+from argus.kernels.config_names import config_of
 from argus.kernels.rows import group_norm, norms, scans, softmax, sums
-from argus.kernels.rows.configs import CONFIGS, SIZES, Reads, choose
+from argus.kernels.rows.configs import CONFIGS, Reads, choose
 from argus.kernels.schedules.rows import Rows
 from argus.language import Template
 
@@ -34,7 +33,7 @@ ROUNDS, CHECKED = 8, 120
 BYTES = 1 << 28
 """Bytes of a timed input: more than the L2 cache holds."""
 LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768, 65536)
-OTHERS = (1, 5, 64, 100, 257, 510, 1000, 1025, 4097, 9000, 9002, 10001, 12288, 30000, 40000, 50000)
+OTHERS = (1, 5, 64, 100, 257, 510, 1000, 1025, 4097, 9000, 9002, 10001, 12288, 24576, 30000, 40000, 50000, 65528)
 """Lengths of rows whose configurations are checked too."""
 EPS = 1e-5
 _MOST_ELEMENTS = 1 << 21
@@ -79,6 +78,18 @@ def _x(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noqa: ANN40
     return {"X": torch.randn((rows, length), device="cuda", dtype=dtype) * 2}
 
 
+def _masked(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noqa: ANN401 reason: untyped
+    """Rows of which every other begins with -inf."""
+    of = _x(torch, rows, length, dtype)
+    of["X"][::2, : (length - 1) // 2] = -float("inf")
+    return of
+
+
+def _off_zero(torch: Any, of: Arrays) -> Arrays:  # noqa: ANN401 reason: untyped
+    """The same, with a mean of its own for each row of X."""
+    return of | {"X": of["X"] + 8 * torch.randn((of["X"].shape[0], 1), device="cuda", dtype=of["X"].dtype)}
+
+
 def _x_z(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noqa: ANN401 reason: untyped
     return _x(torch, rows, length, dtype) | {"Z": _x(torch, rows, length, dtype)["X"]}
 
@@ -86,7 +97,9 @@ def _x_z(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noqa: ANN
 def _weighted(of: Operands, *names: str) -> Operands:
     def operands(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noqa: ANN401 reason: untyped
         weights = {name: torch.randn(length, device="cuda", dtype=dtype) for name in names}
-        return of(torch, rows, length, dtype) | weights | {"eps": torch.full((1,), EPS, device="cuda")}
+        return (
+            _off_zero(torch, of(torch, rows, length, dtype)) | weights | {"eps": torch.full((1,), EPS, device="cuda")}
+        )
 
     return operands
 
@@ -102,7 +115,7 @@ def _in_groups(torch: Any, rows: int, length: int, dtype: Any) -> Arrays:  # noq
     widest = gcd(length, 16 // dtype.itemsize)
     channels = max(each for each in range(1, 17) if length % (each * widest) == 0)
     weights = {name: torch.randn((groups, channels), device="cuda", dtype=dtype) for name in ("W", "B")}
-    return _x(torch, rows, length, dtype) | weights | {"eps": torch.full((1,), EPS, device="cuda")}
+    return _off_zero(torch, _x(torch, rows, length, dtype)) | weights | {"eps": torch.full((1,), EPS, device="cuda")}
 
 
 def _kernels(module: Any, name: str) -> Mapping[str, Template]:  # noqa: ANN401 reason: a module
@@ -134,7 +147,7 @@ def _cross_entropy(torch: Any, of: Arrays) -> Any:  # noqa: ANN401 reason: untyp
 
 
 FAMILIES: Mapping[str, Family] = {
-    "softmax": Family(_kernels(softmax, "softmax"), _x, {"Y": lambda torch, of: torch.softmax(of["X"], -1)}),
+    "softmax": Family(_kernels(softmax, "softmax"), _masked, {"Y": lambda torch, of: torch.softmax(of["X"], -1)}),
     "log_softmax": Family(
         _kernels(softmax, "log_softmax"), _x, {"Y": lambda torch, of: torch.log_softmax(of["X"], -1)}
     ),
@@ -174,11 +187,8 @@ FAMILIES: Mapping[str, Family] = {
 }
 
 
-def variants(*, explore: bool) -> dict[str, tuple[Template, Rows]]:
-    """The template and configuration of each variant, by a name `family.type.configuration`.
-
-    Those that are chosen for the lengths timed and for those checked; explore: others too.
-    """
+def variants() -> dict[str, tuple[Template, Rows]]:
+    """Template and configuration of what is chosen for these lengths, by a name `family.type.configuration`."""
     found: dict[str, tuple[Template, Rows]] = {}
     for family, of in FAMILIES.items():
         for dtype, template in of.kernels.items():
@@ -187,26 +197,18 @@ def variants(*, explore: bool) -> dict[str, tuple[Template, Rows]]:
                 for length in (*LENGTHS, *OTHERS)
                 for name in (choose(dtype, length, reads=of.reads, rows=rows) for rows in (1, 128))
             }
-            configs |= {name_of(each): each for each in (_explored(16 // SIZES[dtype]) if explore else ())}
             found |= {f"{family}.{dtype}.{name}": (template, config) for name, config in configs.items()}
     return found
 
 
-def _explored(vector: int) -> Iterator[Rows]:
-    for threads, elements in product((128, 256, 512, 1024), (8, 16, 32)):
-        for held in (True, False):
-            if elements >= vector and (threads > 128 or held):
-                yield Rows(threads, 1, vector, elements // vector, held)
-
-
-def build(names: Sequence[str], *, unproved: bool, explore: bool) -> int:
+def build(names: Sequence[str], *, unproved: bool) -> int:
     from argus.core.verdict import Proved  # noqa: PLC0415 reason: the GPU's machine has no solver
     from argus.emit.build import build as compiled  # noqa: PLC0415 reason: as above
     from argus.verifier.kernel import verify  # noqa: PLC0415 reason: as above
 
     FOLDER.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for name, (template, config) in variants(explore=explore).items():
+    for name, (template, config) in variants().items():
         if names and not any(name.startswith(each) for each in names):
             continue
         shutil.rmtree(FOLDER / name, ignore_errors=True)
@@ -383,7 +385,6 @@ def main() -> int:
         "--names", type=lambda text: text.split(","), default=[], help="only variants of these prefixes"
     )
     parser.add_argument("--unproved", action="store_true", help="build without verifying, for experiments")
-    parser.add_argument("--explore", action="store_true", help="build other configurations too")
     parser.add_argument("--out", type=Path, default=FOLDER)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--burst", type=float, default=12.0, help="milliseconds of a measurement")
@@ -391,9 +392,7 @@ def main() -> int:
     parser.add_argument("--lengths", type=lambda text: tuple(map(int, filter(None, text.split(",")))), default=LENGTHS)
     parser.add_argument("--eager", action="store_true", help="leave torch.compile out")
     chosen = parser.parse_args()
-    return (
-        build(chosen.names, unproved=chosen.unproved, explore=chosen.explore) if chosen.part == "build" else run(chosen)
-    )
+    return build(chosen.names, unproved=chosen.unproved) if chosen.part == "build" else run(chosen)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,6 @@ _PER_THREAD = 32
 _FEW = 8
 """Elements of a thread, below which more threads share a row."""
 _BLOCK = 4 * WARP
-_MEASURED, _WIDEST = 2, 8
-"""The size of elements in bytes, and the elements of an access, for which most was measured."""
 SIZES = {"bf16": 2, "f16": 2, "f32": 4}
 """The bytes of an element of each type."""
 
@@ -43,87 +41,107 @@ _STREAMS: dict[Reads, tuple[tuple[int, int, float], ...]] = {
 
 _FULL = Rows(2 * WARP, 2, 8, 8)
 """Rows of 1025 to 2048 elements, each by a warp, of what is read once."""
-_OF_16384 = (Rows(4 * _BLOCK, 1, 8, 4, whole=True),)
-_WHOLE: dict[Reads, tuple[Rows, ...]] = {
-    "twice": _OF_16384,
-    "squared": _OF_16384,
-    "thrice": (
-        Rows(_BLOCK, 4, 8, 4, whole=True),
-        Rows(_BLOCK, 1, 8, 2, whole=True, resident=12),
-        Rows(_BLOCK, 1, 8, 4, whole=True, resident=8),
-        Rows(2 * _BLOCK, 1, 8, 4, whole=True, resident=4),
-        Rows(4 * _BLOCK, 1, 8, 4, whole=True, resident=2),
-    ),
-    "two": (),
-    "once": (evolve(_FULL, whole=True),),
-    "summed": (),
-    "in order": (),
-}
-"""Configurations of whole rows, of the elements and accesses that were measured, where they are faster than others."""
 _STAGED = Rows(4 * _BLOCK, 1, 8, 4, staged=True, resident=4)
+_STAGED_LONG = Rows(4 * _BLOCK, 1, 8, 8, staged=True, resident=3)
 _STAGED_BY_4 = Rows(2 * _BLOCK, 1, 8, 8, staged=True, blocks=4, resident=6)
+_STAGED_F32 = Rows(4 * _BLOCK, 1, 4, 8, staged=True, resident=3)
+_STAGED_SUMS_F32 = Rows(4 * _BLOCK, 1, 4, 4, staged=True, resident=3)
+_HELD_F32, _LONG_F32 = Rows(4 * _BLOCK, 1, 4, 8, whole=True), Rows(8 * _BLOCK, 1, 4, 8, whole=True)
 _SHORT_CHUNKS, _CHUNKS, _LONG_CHUNKS = (
     Rows(threads, 1, 8, steps, held=False) for threads, steps in ((4 * _BLOCK, 2), (4 * _BLOCK, 4), (8 * _BLOCK, 4))
 )
 _LONG: dict[Reads, tuple[tuple[float, Rows], ...]] = {
     "twice": (
         (12280, _SHORT_CHUNKS),
-        (1 << 14, _STAGED),
+        (14336, _STAGED),
+        (1 << 14, _SHORT_CHUNKS),
         (1 << 15, _CHUNKS),
-        (49144, _LONG_CHUNKS),
         (1 << 16, _STAGED_BY_4),
         (inf, _LONG_CHUNKS),
     ),
     "squared": (
         (12280, _SHORT_CHUNKS),
-        (1 << 14, _STAGED),
+        (14336, _STAGED),
+        (24576, _SHORT_CHUNKS),
         (50000, _CHUNKS),
-        (1 << 16, _STAGED_BY_4),
+        (1 << 16, evolve(_STAGED_LONG, blocks=2, ahead=1)),
         (inf, _LONG_CHUNKS),
     ),
     "thrice": (
         (12280, _SHORT_CHUNKS),
         (1 << 14, Rows(2 * _BLOCK, 1, 8, 8, staged=True, resident=6)),
-        (1 << 15, _SHORT_CHUNKS),
-        (49144, _LONG_CHUNKS),
+        (1 << 15, _STAGED_LONG),
+        (49144, _SHORT_CHUNKS),
         (1 << 16, _STAGED_BY_4),
         (inf, _LONG_CHUNKS),
     ),
     "two": (
         (12280, _SHORT_CHUNKS),
         (1 << 14, evolve(_STAGED, resident=3)),
-        (24568, _LONG_CHUNKS),
         (1 << 15, evolve(_STAGED, blocks=2, resident=3)),
-        (49144, _LONG_CHUNKS),
         (1 << 16, evolve(_STAGED, blocks=4, resident=3)),
         (inf, _LONG_CHUNKS),
     ),
 }
-"""Configurations, in bf16, of rows that registers do not hold, with the longest rows of each. Shared memory holds rows
-of at least three quarters of its room: shorter ones were not measured.
-"""
-_LONG_WHOLE: dict[Reads, tuple[Rows, ...]] = {
+"""Configurations, of elements of 16 bits, of rows that registers do not hold, with the longest rows of each."""
+_CHUNKS_F32 = Rows(4 * _BLOCK, 1, 4, 4, held=False)
+_ROWS_OF_F32: tuple[tuple[float, Rows], ...] = (
+    (24576, _CHUNKS_F32),
+    (1 << 15, evolve(_STAGED_F32, blocks=2)),
+    (1 << 16, evolve(_STAGED_F32, blocks=4)),
+    (inf, _CHUNKS_F32),
+)
+_LONG_OF_F32: dict[Reads, tuple[tuple[float, Rows], ...]] = {
+    "twice": _ROWS_OF_F32,
+    "squared": _ROWS_OF_F32,
+    "thrice": _ROWS_OF_F32,
+    "two": (*((blocks << 13, evolve(_STAGED_SUMS_F32, blocks=blocks)) for blocks in (2, 4, 8)), (inf, _CHUNKS_F32)),
+}
+"""The same of f32."""
+_SHORT_WHOLE = (
+    Rows(_BLOCK, 4, 8, 4, whole=True),
+    Rows(_BLOCK, 1, 8, 2, whole=True, resident=12),
+    Rows(_BLOCK, 1, 8, 4, whole=True, resident=8),
+    Rows(2 * _BLOCK, 1, 8, 4, whole=True, resident=4),
+)
+_WHOLE: dict[Reads, tuple[Rows, ...]] = {
     "twice": (
         evolve(_STAGED, whole=True),
-        Rows(4 * _BLOCK, 1, 8, 8, staged=True, whole=True, resident=3),
-        evolve(_STAGED_BY_4, whole=True),
+        evolve(_STAGED_LONG, whole=True),
+        evolve(_STAGED_LONG, blocks=2, whole=True),
+    ),
+    "squared": (
+        Rows(4 * _BLOCK, 1, 8, 4, whole=True),
+        evolve(_STAGED_LONG, ahead=1, whole=True),
+        evolve(_STAGED_LONG, blocks=2, ahead=2, whole=True),
     ),
     "thrice": (
-        *_WHOLE["thrice"][:-1],
+        *_SHORT_WHOLE,
         evolve(_STAGED, whole=True),
-        Rows(4 * _BLOCK, 1, 8, 8, staged=True, whole=True, resident=3),
+        evolve(_STAGED_LONG, whole=True),
         evolve(_STAGED_BY_4, whole=True),
     ),
-    "two": (evolve(_STAGED, whole=True, resident=3),),
+    "two": tuple(evolve(_STAGED, blocks=blocks, whole=True, resident=3) for blocks in (1, 2, 4)),
+    "once": (evolve(_FULL, whole=True),),
     "summed": (evolve(_FULL, whole=True),),
     "in order": (Rows(4 * _BLOCK, 1, 8, 4, held=False, whole=True, resident=2),),
 }
-"""The same of whole rows in bf16, where they replace `_WHOLE`."""
-WHOLE: dict[str, dict[Reads, tuple[Rows, ...]]] = {
-    "bf16": _WHOLE | _LONG_WHOLE,
-    "f16": _WHOLE,
-    "f32": dict.fromkeys(_STREAMS, ()),
+"""Configurations of whole rows, of elements of 16 bits and accesses of 16 bytes, where they are faster than others."""
+_WHOLE_F32: dict[Reads, tuple[Rows, ...]] = {
+    "twice": (_HELD_F32, _LONG_F32, evolve(_STAGED_F32, blocks=4, whole=True)),
+    "squared": (_HELD_F32, _LONG_F32, evolve(_STAGED_F32, blocks=4, whole=True)),
+    "thrice": (
+        evolve(_STAGED_F32, whole=True),
+        _LONG_F32,
+        Rows(2 * _BLOCK, 1, 4, 8, staged=True, blocks=8, whole=True, resident=6),
+    ),
+    "two": (_HELD_F32, *(evolve(_STAGED_SUMS_F32, blocks=blocks, whole=True) for blocks in (4, 8))),
+    "once": (),
+    "summed": (),
+    "in order": (),
 }
+"""The same of f32."""
+WHOLE = {"bf16": _WHOLE, "f16": _WHOLE, "f32": _WHOLE_F32}
 """Configurations of whole rows by type, and by how rows are read."""
 
 
@@ -144,12 +162,13 @@ def _ladder(vector: int, reads: Reads, streams: tuple[tuple[int, int, float], ..
 
 
 def _measured(kind: str, reads: Reads) -> list[tuple[float, Rows]]:
-    """The same of the elements and accesses that were measured."""
-    ladder = _ladder(_WIDEST, reads, _STREAMS[reads])
+    """The same of accesses of 16 bytes, for which more was measured."""
+    own, long = ("summed", _LONG_OF_F32) if kind == "f32" else (reads, _LONG)
+    ladder = _ladder(16 // SIZES[kind], own, _STREAMS[own])
     held = [(longest, each) for longest, each in ladder if each.held]
-    if reads == "once":
+    if own == "once":
         return [*held, (_FULL.longest, _FULL), *ladder[len(held) :]]
-    return [*held, *_LONG[reads]] if kind == "bf16" and reads in _LONG else ladder
+    return [*held, *long[reads]] if reads in long else ladder
 
 
 def _vectors(size: int) -> tuple[int, ...]:
@@ -159,9 +178,9 @@ def _vectors(size: int) -> tuple[int, ...]:
 
 def _ladders(kind: str, reads: Reads) -> dict[int, list[tuple[float, Rows]]]:
     size = SIZES[kind]
-    own: Reads = reads if size == _MEASURED else "summed"
+    own: Reads = "summed" if kind == "f32" else reads
     found = {vector: _ladder(vector, own, _STREAMS[own]) for vector in _vectors(size)}
-    return found | {_WIDEST: _measured(kind, reads)} if size == _MEASURED else found
+    return found | {16 // size: _measured(kind, reads)}
 
 
 LADDERS = {reads: {kind: _ladders(kind, reads) for kind in SIZES} for reads in _STREAMS}
@@ -201,7 +220,7 @@ def choose(kind: str, length: int, whole: int | None = None, reads: Reads = "twi
     whole: a number of elements that accesses divide; by default the length.
     """
     vector = gcd(length if whole is None else whole, 16 // SIZES[kind])
-    if rows is not None and vector == _WIDEST:
+    if rows is not None and vector == 16 // SIZES[kind]:
         found = next((each for each in WHOLE[kind][reads] if each.are_whole(rows, length)), None)
         if found is not None:
             return name_of(found)

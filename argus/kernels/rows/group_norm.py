@@ -4,9 +4,9 @@
 
 from argus.kernels.rows import formulas
 from argus.kernels.rows.configs import TYPES, row_kernel
-from argus.kernels.rows.norms import moments
+from argus.kernels.rows.norms import normed
 from argus.kernels.schedules.rows import Block, Rows
-from argus.language import DType, Int, Template, Tensor, assert_equals, assume, elements, f32
+from argus.language import DType, Int, Template, Tensor, assert_equals, assume, elements, f32, maximum
 
 
 def group_norm(dtype: DType) -> Template:
@@ -32,16 +32,15 @@ def group_norm(dtype: DType) -> Template:
         assume(S >= 1)
         assume(S % cfg.vector == 0)
         assume(N == K * S)
-        vectors = S // cfg.vector
+        vectors = maximum(S // cfg.vector, 1)
 
         def channel(r: Int, n: Int) -> tuple[Int, Int]:
             return r % G, n // cfg.vector // vectors
 
         block = Block(cfg, R, N)
-        x, w, b = block.rows(X), block.chosen(W, channel), block.chosen(B, channel)
-        mean, scale = moments(block, x, eps)
-        block.each(lambda chunk: block.store((x(chunk) - mean) * scale * w(chunk) + b(chunk), Y, chunk))
-        assert_equals(Y, formulas.group_norm(elements(X), W, B, eps, N, cfg.vector, vectors))
+        found = normed(block, dtype, block.rows(X), block.chosen(W, channel), block.chosen(B, channel), eps)
+        block.each(lambda chunk: block.store(found(chunk), Y, chunk))
+        assert_equals(Y, formulas.group_norm(elements(X), W, B, eps, N, cfg.vector, S // cfg.vector))
 
     return made
 

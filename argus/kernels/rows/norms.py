@@ -11,47 +11,69 @@ from argus.language import (
     IntLike,
     Template,
     Tensor,
+    add,
     assert_equals,
     elements,
     f32,
+    fma,
     replicated,
     rsqrt,
+    thread,
     where,
 )
 
 
 def moments(block: Block, x: Chunks, eps: Tensor) -> tuple[Fragment, Fragment]:
     """The mean of each row, and 1 / sqrt(variance + eps) by the squared deviations from that mean."""
-    mean = block.sum(x) / block.length
+    least = block.load(eps[0], replicated(block.cfg.threads))
+    if block.cfg.whole and block.cfg.blocks > 1:
+        mean, variance = _of_blocks(block, x)
+        return mean, rsqrt(variance + least)
+    mean = block.sum(x) / block.count
 
-    def squared(chunk: IntLike) -> Fragment:
+    def deviation(chunk: IntLike) -> Fragment:
         v = x(chunk)
         if block.cfg.whole:
-            return (v - mean) * (v - mean)
-        off = where(block.within(v, chunk), v - mean, 0.0)  # beyond the end of a row, v is 0 and not the mean
-        return off * off
+            return v - mean
+        return where(block.within(v, chunk), v - mean, 0.0)  # beyond the end of a row, v is 0 and not the mean
 
-    return mean, inverse_root(block, squared, eps)
+    return mean, rsqrt(block.sum_of_squares(deviation) / block.count + least)
 
 
-def inverse_root(block: Block, squared: Chunks, eps: Tensor) -> Fragment:
-    """1 / sqrt(mean + eps) of squares along each row."""
-    least = block.load(eps[0], replicated(block.cfg.threads))
-    return rsqrt(block.sum(squared) / block.length + least)
+def _of_blocks(block: Block, x: Chunks) -> tuple[Fragment, Fragment]:
+    """The mean and variance of whole rows that blocks share: one exchange, of the means and variances of their parts.
+
+    The squared deviations from the mean are those from a block's mean, and its number of elements times the square of
+    the difference of both means (Chan, Golub, LeVeque 1979).
+    """
+    count, blocks = block.cfg.width, block.cfg.blocks
+    own = block.of_own(x, add) / count
+    means, sums = block.exchanged(own, block.squares_of_own(lambda chunk: x(chunk) - own))
+    mean = means.sum(1, within=thread) / blocks
+    off = means - mean
+    return mean, (sums + off * off * count).sum(1, within=thread) / (count * blocks)
+
+
+def normed(block: Block, dtype: DType, x: Chunks, weight: Chunks, bias: Chunks, eps: Tensor) -> Chunks:
+    """The norm of each row by its mean and variance, times a weight, plus a bias."""
+    mean, scale = moments(block, x, eps)
+    if dtype is f32:
+        return lambda chunk: fma((x(chunk) - mean) * scale, weight(chunk), bias(chunk))
+    # x has at most 11 bits, so that the difference of products of 24 bits is exact enough
+    below = -(mean * scale)
+    return lambda chunk: fma(fma(x(chunk), scale, below), weight(chunk), bias(chunk))
 
 
 def rms_normed(block: Block, x: Chunks, G: Tensor, eps: Tensor) -> Chunks:
     """The RMS norm of each row, times the weight of its column."""
-    g = block.columns(G)
-    scale = inverse_root(block, lambda chunk: x(chunk) * x(chunk), eps)
+    g, least = block.columns(G), block.load(eps[0], replicated(block.cfg.threads))
+    scale = rsqrt(block.sum_of_squares(x) / block.count + least)
     return lambda chunk: x(chunk) * scale * g(chunk)
 
 
 def layer_normed(block: Block, x: Chunks, G: Tensor, B: Tensor, eps: Tensor) -> Chunks:
     """The layer norm of each row, times the weight of its column, plus its bias."""
-    g, b = block.columns(G), block.columns(B)
-    mean, scale = moments(block, x, eps)
-    return lambda chunk: (x(chunk) - mean) * scale * g(chunk) + b(chunk)
+    return normed(block, G.dtype, x, block.columns(G), block.columns(B), eps)
 
 
 def store_with_sums(block: Block, sums: Chunks, S: Tensor, found: Chunks, Y: Tensor) -> None:

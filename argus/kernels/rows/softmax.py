@@ -29,7 +29,16 @@ from argus.language import (
 
 
 def maximum_and_sum(block: Block, x: Chunks) -> tuple[Fragment, Fragment]:
-    """The maximum m of each row, and the sum of exp(x - m), in one pass: a larger maximum rescales a thread's sum."""
+    """The maximum m of each row, and the sum of exp(x - m), in one pass: a larger maximum rescales a thread's sum.
+
+    Blocks of a cluster exchange the maxima and sums of their parts at once.
+    """
+    if block.cfg.blocks > 1 and block.cfg.held:
+        own = block.of_own(x, maximum)
+        guard = where(own == -inf, 0.0, own)  # for the subtraction alone: a part may have no element, or -inf alone
+        tops, parts = block.exchanged(own, block.of_own(lambda chunk: fast_exp(x(chunk) - guard), add))
+        top = tops.max(1, within=thread)
+        return top, (parts * fast_exp(tops - top)).sum(1, within=thread)
     if block.cfg.held:
         top = block.of_held(x, maximum)
         return top, block.sum(lambda chunk: fast_exp(x(chunk) - top))

@@ -26,6 +26,7 @@ from argus.language import (
     f32,
     first_lane,
     first_thread,
+    fma,
     gfx942,
     last_lane,
     lds,
@@ -53,7 +54,8 @@ class Rows:
     the length of a row. staged: shared memory holds the elements, in their own type, in place of registers, so more of
     them are on the way. blocks: of a cluster, which share a row: each holds `width` elements of it, or reads every so
     many chunks. whole: blocks and chunks are whole, so that no access is compared with the end of a row. resident:
-    blocks of which a multiprocessor has the registers.
+    blocks of which a multiprocessor has the registers. ahead: of the parts of a row in shared memory, how many parts
+    ahead of their use the elements of other tensors are loaded.
     """
 
     threads: int = 256
@@ -65,6 +67,7 @@ class Rows:
     blocks: int = 1
     whole: bool = False
     resident: int = 1
+    ahead: int = 0
     target = sm_90a
 
     @property
@@ -130,6 +133,10 @@ Chunks = Callable[[IntLike], Fragment]
 """The elements of a chunk of rows, in f32: loaded for each call, or held."""
 
 
+Operation = Callable[[Fragment, Fragment], Fragment]
+"""`add` or `maximum`."""
+
+
 class Block:
     """The rows of a block: loads and stores of their elements, and reductions along them."""
 
@@ -140,6 +147,8 @@ class Block:
         if cfg.whole:
             assume(rows % cfg.rows == 0, length == cfg.longest if cfg.held else length % cfg.longest == 0)
         self.cfg, self.length = cfg, length
+        # a constant where it is known: a division by a power of two is exact then, and a product
+        self.count: IntLike = cfg.longest if cfg.whole and cfg.held else length
         self.parts = cfg.steps if cfg.staged else 1
         chunk = evolve(cfg, steps=cfg.steps // self.parts)
         self.width, self.layout = chunk.width, layout or chunk.layout
@@ -194,7 +203,8 @@ class Block:
         """The elements of a vector that has one for each column: loaded where they are used, which saves registers."""
         by = self.layout.axis(1)
         edge = None if self.cfg.whole else 0
-        return lambda i: self.load(source.tile((self.width,), (self.tile(i),)), by, edge=edge).to(f32)
+        held = self._ahead(lambda i: self.load(source.tile((self.width,), (self.tile(i),)), by, edge=edge))
+        return lambda i: held(i).to(f32)
 
     def chosen(self, source: Tensor, place: Callable[[Int, Int], tuple[IntLike, ...]]) -> Chunks:
         """The element of `source` at the place that a row and a column have: loaded where it is used."""
@@ -203,7 +213,23 @@ class Block:
             row, column = self.at * self.cfg.rows, self.tile(chunk) * self.width
             return source.gather(self.layout.tile, lambda r, n: place(row + r, column + n), outside=0.0)
 
-        return lambda chunk: self.load(part(chunk), self.layout, edge=0.0).to(f32)
+        held = self._ahead(lambda chunk: self.load(part(chunk), self.layout, edge=0.0))
+        return lambda chunk: held(chunk).to(f32)
+
+    def _ahead(self, loaded: Chunks) -> Chunks:
+        """The same parts, each loaded some parts before it is used, and the first of them at once."""
+        if not self.cfg.staged or self.cfg.ahead == 0:
+            return loaded
+        held = {part: loaded(part) for part in range(min(self.cfg.ahead, self.parts))}
+
+        def of(part: IntLike) -> Fragment:
+            assert isinstance(part, int)
+            later = part + self.cfg.ahead
+            if later < self.parts:
+                held[later] = loaded(later)
+            return held.pop(part)
+
+        return of
 
     def _staged(self, source: Tensor, edge: float | None) -> Chunks:
         """The elements of a row that shared memory holds: each thread copies, and reads, its own."""
@@ -268,29 +294,57 @@ class Block:
             sums += part(chunk).sum(1, within=thread)
         return self.across(sums, add)
 
-    def of_held(self, part: Callable[[IntLike], Fragment], op: Callable[[Fragment, Fragment], Fragment]) -> Fragment:
-        """The sum or maximum along each row of what `part` makes of the held parts, in all threads of the row."""
-        of_thread = (part(chunk).fold(1, op, within=thread) for chunk in range(self.parts))
-        return self.across(reduce(op, of_thread), op)
+    def sum_of_squares(self, part: Chunks) -> Fragment:
+        """The sum along each row of the squares of what `part` makes of a chunk, in all threads of the row."""
+        if not self.cfg.held:
+            return self.sum(lambda chunk: part(chunk) * part(chunk))
+        return self.across(self._squares(part), add)
 
-    def across(self, part: Fragment, op: Callable[[Fragment, Fragment], Fragment]) -> Fragment:
+    def of_held(self, part: Chunks, op: Operation) -> Fragment:
+        """The sum or maximum along each row of what `part` makes of the held parts, in all threads of the row."""
+        return self.across(self._of_thread(part, op), op)
+
+    def of_own(self, part: Chunks, op: Operation) -> Fragment:
+        """The same of the elements that this block holds."""
+        return self._across_block(self._of_thread(part, op), op)
+
+    def squares_of_own(self, part: Chunks) -> Fragment:
+        """The sum of the squares of what `part` makes of the elements that this block holds."""
+        return self._across_block(self._squares(part), add)
+
+    def across(self, part: Fragment, op: Operation) -> Fragment:
         """Each row's sum or maximum (`add`, `maximum`) of one number in each thread, in all threads of the row."""
+        of_block = self._across_block(part, op)
+        if self.cfg.blocks == 1:
+            return of_block
+        (of_blocks,) = self.exchanged(of_block)
+        return of_blocks.fold(1, op, within=thread)
+
+    def exchanged(self, *numbers: Fragment) -> tuple[Fragment, ...]:
+        """Numbers of each block of the cluster, each as (1, blocks) in all threads: a block stores its own into all."""
+        self.wait_for_start()
+        boxes = tuple(shared(f32, (1, self.cfg.blocks)) for _ in numbers)
+        for number, box in zip(numbers, boxes, strict=True):
+            for to in range(self.cfg.blocks):
+                copy(number, box.T[cluster.rank].of(to), by=first_thread, edge=0)
+        cluster.sync()
+        return tuple(map(self.all_of, boxes))
+
+    def _of_thread(self, part: Chunks, op: Operation) -> Fragment:
+        return reduce(op, (part(chunk).fold(1, op, within=thread) for chunk in range(self.parts)))
+
+    def _squares(self, part: Chunks) -> Fragment:
+        first = part(0)
+        sums = reduce(lambda sums, x: fma(x, x, sums), map(part, range(1, self.parts)), first * first)
+        return sums.sum(1, within=thread)
+
+    def _across_block(self, part: Fragment, op: Operation) -> Fragment:
         of_warps = part.fold(1, op, within=warp)
         if self.cfg.lanes <= self.cfg.warp:
             return of_warps
         box = shared(f32, (1, self.cfg.threads // self.cfg.warp))
         copy(of_warps, box, by=first_lane)
         self.meet()
-        of_block = self.all_of(box).fold(1, op, within=thread)
-        return of_block if self.cfg.blocks == 1 else self._across_blocks(of_block, op)
-
-    def _across_blocks(self, of_block: Fragment, op: Callable[[Fragment, Fragment], Fragment]) -> Fragment:
-        """The sum or maximum of one number of each block of the cluster, which each stores into all."""
-        self.wait_for_start()
-        box = shared(f32, (1, self.cfg.blocks))
-        for to in range(self.cfg.blocks):
-            copy(of_block, box.T[cluster.rank].of(to), by=first_thread, edge=0)
-        cluster.sync()
         return self.all_of(box).fold(1, op, within=thread)
 
     def wait_for_start(self) -> None:

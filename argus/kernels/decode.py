@@ -16,7 +16,7 @@ PAGES, HEADS, WIDTHS = (16, 64, 128), (8, 16), (64, 128)
 ROWS = 128
 """Query heads of a group times tokens, at most."""
 _BN = Decode().bn
-_BLOCKS = (2, 4, 8, 16, 32, 64, 128)
+_BLOCKS = (4, 8, 16, 32, 64, 128)
 _ENOUGH = 128
 """Parts that keep the memory busy: about one for each processor."""
 

@@ -49,7 +49,9 @@ TWINS = {
     "out[:] = out * rescale\n": ("\n", ONE),
     "low, high = z * cfg.blocks,": ("low, high = z * cfg.blocks + minimum(z, 1),", ONE),
     "count = ceil_div(ceil_div(": ("count = ceil_div((lambda n, d: n // d)(", ONE),
-    "out[:] = out + w * load(values": ("out[:] = out + load(values", ONE),
+    "rescale + w * load(values": ("rescale + load(values", ONE),
+    "out[:] = out * rescale + w": ("out[:] = out + w", ONE),
+    "weights[:] = weights * rescale + w": ("weights[:] = weights + w", ONE),
     "(slot.v, cache.V)": ("(slot.v, cache.K)", ONE),
     "length - (tokens - 1 - s) if": ("length - (tokens - s) if", SEVERAL),
     "length - (tokens - 1 - s)": ("length - tokens + 1", SEVERAL),
@@ -61,9 +63,9 @@ TWINS = {
         "lambda r: (7 - token - r // cfg.heads, r % cfg.heads)",
         SEVERAL,
     ),
-    "weights[:] = weights + w * load(sums": ("weights[:] = weights + load(sums", SEVERAL),
-    "guard = where(now == -inf, 0.0, now) if": ("guard = now if", SEVERAL),
-    "guard = where(top == -inf, 0.0, top) if": ("guard = top if", SEVERAL),
+    "rescale + w * load(sums": ("rescale + load(sums", SEVERAL),
+    "guard = where(now == -inf, 0.0, now) if cfg": ("guard = now if cfg", SEVERAL),
+    "guard = where(now == -inf, 0.0, now) if of": ("guard = now if of", SEVERAL),
 }
 
 

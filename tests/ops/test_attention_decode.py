@@ -91,11 +91,11 @@ def test_groups_of_heads_and_pages_are_views(plans: list[tuple[Plan, tuple[Any, 
 @pytest.mark.parametrize(
     ("tokens", "heads", "width", "dtype", "config"),
     [
-        (2, 8, 64, "torch.bfloat16", "page_16_blocks_2_tokens_8"),
-        (9, 16, 128, "torch.float16", "page_16_blocks_2_tokens_16"),
-        (1, 32, 128, "torch.bfloat16", "page_16_blocks_2_heads_16"),
-        (4, 18, 128, "torch.bfloat16", "page_16_blocks_2_heads_16_tokens_4"),
-        (5, 32, 64, "torch.float16", "page_16_blocks_2_heads_16_tokens_8"),
+        (2, 8, 64, "torch.bfloat16", "page_16_blocks_4_tokens_8"),
+        (9, 16, 128, "torch.float16", "page_16_blocks_4_tokens_16"),
+        (1, 32, 128, "torch.bfloat16", "page_16_blocks_4_heads_16"),
+        (4, 18, 128, "torch.bfloat16", "page_16_blocks_4_heads_16_tokens_4"),
+        (5, 32, 64, "torch.float16", "page_16_blocks_4_heads_16_tokens_8"),
     ],
 )
 def test_tokens_heads_and_types_choose_the_kernel(
@@ -117,7 +117,7 @@ def test_tokens_heads_and_types_choose_the_kernel(
     }
 
 
-@pytest.mark.parametrize(("pairs", "keys", "blocks"), [(8, 2048, 2), (8, 8192, 8), (64, 8192, 64), (1024, 2048, 128)])
+@pytest.mark.parametrize(("pairs", "keys", "blocks"), [(8, 2048, 4), (8, 8192, 8), (64, 8192, 64), (1024, 2048, 128)])
 def test_parts_are_as_long_as_the_processors_allow(pairs: int, keys: int, blocks: int) -> None:
     assert choose(64, keys, pairs, 8, 1) == f"page_64_blocks_{blocks}"
     assert {choose(64, keys, pairs, heads, 1) for heads in (8, 16)} <= CONFIGS[WIDTH].keys()

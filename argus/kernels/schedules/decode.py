@@ -216,12 +216,13 @@ def decode_merge(
     count = ceil_div(ceil_div(length_of(lengths, b, Z * of.blocks * of.bn), of.bn), of.blocks)
     top[:], weights[:], out[:] = -inf, 0.0, 0.0
     for z in loop(count, unroll=_UNROLLED):
-        top[:] = maximum(top, load(tops[b, g, s, z].tile(*row), rows))
-    guard = where(top == -inf, 0.0, top) if of.causal else top
-    for z in loop(count, unroll=_UNROLLED):
-        w = exp2((load(tops[b, g, s, z].tile(*row), rows) - guard) * c)
-        weights[:] = weights + w * load(sums[b, g, s, z].tile(*row), rows)
-        out[:] = out + w * load(values[b, g, s, z].tile(*tile), by)
+        high = load(tops[b, g, s, z].tile(*row), rows)
+        now = maximum(top, high)
+        guard = where(now == -inf, 0.0, now) if of.causal else now  # for subtractions only
+        rescale, w = exp2((top - guard) * c), exp2((high - guard) * c)
+        weights[:] = weights * rescale + w * load(sums[b, g, s, z].tile(*row), rows)
+        out[:] = out * rescale + w * load(values[b, g, s, z].tile(*tile), by)
+        top[:] = now
     copy((log2(weights) + top * c) * _LN_2, LSE[b, g, :, s].tile(*row), edge=0)
     whole = out * (1.0 / where(weights == 0, 1.0, weights))
     copy(whole.to(O.dtype), O[b, g, :, s].tile(*tile), edge=0)

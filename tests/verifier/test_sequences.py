@@ -10,7 +10,7 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.outputs import store_coverage
+from argus.core.proof.outputs import store_coverage, writes
 from argus.core.proof.values.held import single_terms
 from argus.core.query import Budget
 from argus.core.verdict import Proved, Unknown
@@ -38,6 +38,14 @@ def test_a_sum_of_two_terms_is_not_one(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert not is_proved(SCALED, edit, tmp_path)
     monkeypatch.setattr(single_terms, "_only", _always)
     assert is_proved(SCALED, edit, tmp_path)
+
+
+def test_tiles_of_two_branches_end_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of either branch are apart, but not one of each: the program writes half of a tile twice."""
+    (template,) = templates(CORPUS / "unknown" / "rows_of_unlike_ends.py")
+    assert isinstance(verify(template, solver="z3", budget=evolve(Budget(), runs=0)).verdict, Unknown)
+    monkeypatch.setattr(writes, "_same_ends", _always)
+    assert isinstance(verify(template, solver="z3", budget=evolve(Budget(), runs=0)).verdict, Proved)
 
 
 def test_rows_after_the_last_sequence_are_in_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -63,8 +63,8 @@ _ALIKE = (
 def _no_double_writes(flow: ValueFlow, stores: Sequence[Access], buffer: Buffer) -> Iterator[Obligation]:
     store = stores[0]
     what = f"no element of `{buffer.name}` is written twice"
-    elsewhere = any(stores_in(way, buffer) for way in flow.path_accesses if way is not flow.accesses)
-    places = None if elsewhere else merged_store(flow.timeline.kernel, stores, guarded=True)
+    unlike = any(_path_mismatch(flow, way, stores, stores_in(way, buffer)) for way in flow.path_accesses)
+    places = None if unlike else merged_store(flow.timeline.kernel, stores, guarded=True)
     if places is None:
         yield Obligation(
             "I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=_UNLIKE, instead=_ALIKE
@@ -175,7 +175,12 @@ def _path_mismatch(flow: ValueFlow, way: Accesses, mine: Sequence[Access], store
     same_places = one is not None and two is not None and len(mine) == len(stores)
     for a, b in zip(one or (), two or (), strict=True) if same_places else ():
         same_places = same_places and a.base is b.base and np.array_equal(a.table, b.table)
-    return "" if same_places and mine[0].step.loop is None else _UNLIKE
+    return "" if same_places and mine[0].step.loop is None and _same_ends(mine[0], stores[0]) else _UNLIKE
+
+
+def _same_ends(one: Access, other: Access) -> bool:
+    """Whether the stores of two paths end alike: blocks that are apart on each path alone may overlap otherwise."""
+    return one.ends == other.ends
 
 
 def _only_claimed_elements(store: Access, places: tuple[Separable, ...], claim: WrittenOnce) -> Iterator[Obligation]:

@@ -98,6 +98,8 @@ class CText:
                     return f"{width}{self.names.symbols[symbol]}", _ATOM
                 case Sum():
                     return _sum(node, parts)
+                case Bin() if node in self.known and width == "(long)":
+                    return f"{width}{self.known[node]}", _ATOM
                 case Bin() | Pick() if width == "(unsigned)" and not _wraps_alike(node):
                     return f"(unsigned){_wrap(fold(node, self._visit('(long)')), _ATOM)}", _ATOM
                 case Bin():

@@ -123,9 +123,21 @@ def gather_width_obligations(step: Step, stmt: Copy, access: Access) -> Iterator
         yield from _byte_offset_obligation(step, stmt, buffer, buffer.layout)
 
 
+def _division_obligations(stmt: Stmt, term: Read, buffer: Buffer, context: tuple[Cond, ...]) -> Iterator[Obligation]:
+    """Quotients and remainders in an index are computed in 32 bits, once for all that use them in an iteration."""
+    divisions = [
+        each
+        for each in topological(term.at)
+        if isinstance(each, Bin) and each.op in ("//", "%") and not isinstance(each.right, Const)
+    ]
+    once = [each for each in divisions if not mentions(each, (Coord, Held, Read))]
+    yield from width_obligations(once, stmt, context, f"the index of `{buffer.name}`")
+
+
 def read_width_obligations(stmt: Stmt, term: Read, buffer: Buffer, context: tuple[Cond, ...]) -> Iterator[Obligation]:
-    """I28 for an element that an index expression loads: its address is computed in 64 bits."""
+    """I28 for an element that an index expression loads: its address is computed in 64 bits, but for divisions."""
     roots = [each for each in (*term.at, *_intermediate_results(term.at)) if not mentions(each, (Coord, Held))]
+    yield from _division_obligations(stmt, term, buffer, context)
     yield Obligation(
         "I28",
         f"the index of `{buffer.name}` fits 64 bits",

@@ -8,7 +8,7 @@ from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.values import binding
 from argus.core.values import polynomial as polys
-from argus.core.values.atoms import ONE, ZERO, Above, Atom, Poly, inner
+from argus.core.values.atoms import ONE, ZERO, Above, Atom, NoNormalFormError, Poly, inner
 from argus.core.values.cases import Cases, Infinite, Open, Undefined, Value
 from argus.core.values.conditions import positive
 from argus.core.values.ends import least_of
@@ -69,8 +69,14 @@ def _known(facts: tuple[Cond, ...]) -> frozenset[Cond]:
 
 
 def open_tests(of: NormalForm | str, facts: tuple[Cond, ...]) -> tuple[Cond, ...]:
-    """The tests, and orders of the operands of extrema, that the facts leave open in a normal form, if there is one."""
-    found = () if isinstance(of, str) else _open(of.value, facts)
+    """The tests, and orders of the operands of extrema, that the facts leave open in a normal form, if there is one.
+
+    None where the facts leave it no value, as where they say that what it divides by is 0.
+    """
+    try:
+        found = () if isinstance(of, str) else _open(of.value, facts)
+    except NoNormalFormError:
+        return ()
     return tuple(sorted(found, key=lambda each: each.digest))
 
 

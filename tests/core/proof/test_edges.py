@@ -9,7 +9,7 @@ import pytest
 
 from argus.core.algebra import add, const, floordiv, le, maximum, minimum, mul, sub, sym
 from argus.core.index import Cond, Index, Symbol
-from argus.core.proof.values.held.edges import at_edges
+from argus.core.proof.values.held.edges import at_edges, with_fixed_quotients
 from argus.core.values.expr import Element, element
 from argus.core.walk import evaluate
 
@@ -86,3 +86,27 @@ def test_a_symbol_is_replaced_by_a_number_alone() -> None:
     case = le(sub(A_, B_), 0)
 
     assert at_edges(lambda _: True, (case,), value) == (value,)
+
+
+FIXED: list[tuple[Given, Index, Index]] = [
+    ((le(3, A_), le(A_, 6)), QUOTIENT, const(0)),
+    ((le(7, A_), le(A_, 10)), add(mul(QUOTIENT, 16), M_), add(M_, 16)),
+    ((le(add(QUOTIENT, M_), 1), le(1, add(QUOTIENT, M_))), add(mul(QUOTIENT, 16), mul(M_, 16)), const(16)),
+    ((le(add(QUOTIENT, M_), 1), le(1, add(QUOTIENT, M_))), add(mul(QUOTIENT, 16), M_), add(mul(QUOTIENT, 16), M_)),
+    ((le(3, A_), le(A_, 7)), QUOTIENT, QUOTIENT),  # it may be 1
+    ((le(A_, 6),), QUOTIENT, QUOTIENT),  # it may be -1
+]
+
+
+@pytest.mark.parametrize(("given", "index", "wanted"), FIXED)
+def test_quotients_that_are_one_number_are_it(given: Given, index: Index, wanted: Index) -> None:
+    assert any(points(given))
+    assert with_fixed_quotients(shown(given), element("X", index)) == (element("X", wanted),)
+    assert all(evaluate(index, at) == evaluate(wanted, at) for at in points(given))
+
+
+def test_without_asking_a_quotient_is_taken_for_another() -> None:
+    (found,) = with_fixed_quotients(lambda _: True, element("X", OTHER))
+
+    assert found is element("X", const(0))
+    assert any(evaluate(OTHER, at) for at in points(()))

@@ -104,3 +104,10 @@ def test_what_shows_a_condition_is_not_needed_where_the_formula_says_the_conditi
     assert isinstance(by_normal_forms(log(masked), log(WEIGHTS), (le(K, N),)), Equal)
     (needs,) = needed(exp(log(masked)), masked)
     assert isinstance(needs, Integers)
+
+
+def test_a_value_divided_by_0_where_facts_hold_leaves_nothing_open() -> None:
+    of = v_c / choose(lt(K, N), WEIGHTS, expr(0))
+    assert isinstance(normal_form(of), NormalForm)
+    assert left_open(of)
+    assert not left_open(of, le(N, K))

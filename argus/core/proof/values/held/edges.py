@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Bin, Cmp, Cond, Const, Index, Node, Sym, Symbol
+from argus.core.index import Bin, Cmp, Cond, Const, Coord, Index, Node, Sum, Sym, Symbol
 from argus.core.proof.values.held.terms import mapped, replaced
 from argus.core.values.expr import Expr, Reduce
-from argus.core.values.rewriting import nodes
-from argus.core.walk import fold, rebuild, within
+from argus.core.values.rewriting import integers, nodes
+from argus.core.walk import fold, mentions, rebuild, topological, within
 
 Holds = Callable[[Cond], bool]
+_FIXED = (0, 1, 2)
 
 
 def at_edges(holds: Holds, cases: Iterable[Cond], *roots: Expr) -> tuple[Expr, ...]:
@@ -22,6 +23,33 @@ def at_edges(holds: Holds, cases: Iterable[Cond], *roots: Expr) -> tuple[Expr, .
         roots = tuple(_exchanged(root, *edge) for root in roots) if edge is not None else roots
     known = _ends(holds, *roots)
     return tuple(replaced(root, known) for root in roots)
+
+
+def with_fixed_quotients(holds: Holds, *roots: Expr) -> tuple[Expr, ...]:
+    """The expressions with each quotient that is one of a few numbers, alone or with symbols that are added to it.
+
+    holds: what is shown where they are used.
+    """
+    parts = tuple(dict.fromkeys(node for root in roots for node in topological(integers(root))))
+    for quotient in (each for each in parts if isinstance(each, Bin) and _is_closed_quotient(each)):
+        beside = dict.fromkeys((algebra.const(0), *(_added_to(quotient, each) for each in parts)))
+        values = (algebra.sub(n, each) for each in beside for n in _FIXED)
+        value = next((each for each in values if holds(algebra.eq(quotient, each))), None)
+        if value is not None:
+            roots = tuple(_exchanged(root, quotient, value) for root in roots)
+    return roots
+
+
+def _is_closed_quotient(of: Bin) -> bool:
+    """Whether it is a quotient by a number, of no variable that a reduction binds."""
+    return of.op == "//" and isinstance(of.right, Const) and not mentions(of, (Coord,))
+
+
+def _added_to(quotient: Bin, whole: Node) -> Index:
+    """The symbols that have the quotient's factor in a sum."""
+    terms = whole.terms if isinstance(whole, Sum) else ()
+    factor = next((f for atom, f in terms if atom is quotient), 0)
+    return algebra.linear([(atom, 1) for atom, f in terms if f == factor and isinstance(atom, Sym)], 0)
 
 
 def _ends(holds: Holds, *roots: Expr) -> dict[Symbol, Index]:

@@ -13,7 +13,7 @@ from argus.core.algebra.integers import linear_terms
 from argus.core.index import And, Bin, Cond, Const, Index, Symbol
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.conditions_of import free_test, free_tests, inhabited_tests, of_sizes, point
-from argus.core.proof.values.held.edges import at_edges
+from argus.core.proof.values.held.edges import at_edges, with_fixed_quotients
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
 from argus.core.proof.values.held.joined import joined_cond, zipped
 from argus.core.proof.values.held.kinds_of import has_extremum, is_extremum, is_of_sums, levels
@@ -137,7 +137,7 @@ class Known:
         """The same where a test of sizes and coordinates holds, and where it does not. cases: those around."""
         test = self._open_test(one, two) if left else None
         if test is None:
-            return False
+            return bool(cases) and self._equal_with_fixed_quotients(one, two)
         for cond in both_cases(test):
             here, every = self.within(cond), (*cases, cond)
             decided = map(_Simplifying(here).with_decided_extrema, every)
@@ -145,6 +145,13 @@ class Known:
             if not here._equal_or_by_cases(a, b, left - 1, every):
                 return False
         return True
+
+    def _equal_with_fixed_quotients(self, one: Expr, two: Expr) -> bool:
+        """The same of quotients that have one value in a case of others."""
+        a, b = with_fixed_quotients(self.holds, one, two)
+        if a is one and b is two:
+            return False
+        return self._equal(self.simplified(a), self.simplified(b), assumed=True)
 
     def _open_test(self, one: Expr, two: Expr) -> Cond | None:
         """A test that is decided in neither way: of the second expression alone, if possible."""

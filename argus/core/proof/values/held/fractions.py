@@ -184,7 +184,7 @@ class Fractions:
     def cleared(self, of: Terms) -> Terms | None:
         """The same with fewer divisors; None if there are no fewer, or if it is not the same everywhere."""
         used = sorted({number for monomial in of for number, _ in monomial if number in self.divisors})
-        if not used:
+        if not used or not all(self.divisors[number].terms for number in used):  # nothing is divided by 0
             return None
         found = self._apart_from_zero(of, used, {number: self.divisors[number].terms for number in used})
         if self._cost(found) >= self._cost(of) or not self.same(of, found):

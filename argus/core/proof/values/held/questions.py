@@ -24,7 +24,7 @@ class Questions:
     expressions, normal forms, whether two of these are equal under facts, and what such facts leave open in one.
     """
 
-    left: int = 4000
+    left: int = 6000
     answers: dict[tuple[tuple[Cond, ...], Cond], bool] = field(factory=dict["tuple[tuple[Cond, ...], Cond]", bool])
     simplified: dict[tuple[tuple[Cond, ...], Expr], Expr] = field(factory=dict["tuple[tuple[Cond, ...], Expr]", Expr])
     forms: FormOf = field(factory=lambda: cache(normal_form))

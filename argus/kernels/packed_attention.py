@@ -10,16 +10,16 @@ from argus.language import DType, Int, Template, Tensor, bf16, f16, f32, i32, ke
 
 CONFIGS = {
     64: {
-        "full": AttentionHopper(causal=False, heads=0, warpgroups=3, skip_mask=False),
-        "causal": AttentionHopper(heads=0, warpgroups=3, skip_mask=False),
+        "full": AttentionHopper(causal=False, heads=0, zigzag=True, warpgroups=3),
+        "causal": AttentionHopper(zigzag=True, warpgroups=3),
     },
     128: {
-        "full": AttentionHopper(causal=False, heads=0, together=True, skip_mask=False),
-        "causal": AttentionHopper(heads=0, skip_mask=False),
+        "full": AttentionHopper(causal=False, heads=0, zigzag=True, together=True),
+        "causal": AttentionHopper(heads=16),
     },
     256: {
-        "full": AttentionHopper(bn=80, causal=False, heads=0, together=True, skip_mask=False),
-        "causal": AttentionHopper(bn=80, heads=0, skip_mask=False),
+        "full": AttentionHopper(bn=80, causal=False, heads=0, zigzag=True, together=True),
+        "causal": AttentionHopper(bn=80, heads=8, zigzag=True),
     },
 }
 """The configurations by head dimension."""

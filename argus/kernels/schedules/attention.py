@@ -147,16 +147,15 @@ class Seen:
         seen = below if last is None else (t <= last) & below
         return seen if self.window is None else seen & (t >= q + self.offset - self.window[0])
 
-    def blocks(self, first: Int, queries: int, keys: int) -> tuple[IntLike, Int, Int]:
+    def blocks(self, first: Int, queries: int, keys: int, *, some: bool = False) -> tuple[IntLike, Int, Int]:
         """The key blocks that some query of a tile sees, and the end of those that all of its queries see.
 
         As the first block, the end of the blocks, and that end. Of a tile that sees none, one block, in which all is
-        masked.
+        masked. some: some query of the tile sees a key.
         """
         last = self.visible(first + queries - 1)
-        start = self.first(first) // keys
-        end = ceil_div(maximum(1, last) if self.masked_rows else last, keys)
-        return start, end, self.visible(first) // keys
+        end = ceil_div(maximum(1, last) if self.masked_rows and not some else last, keys)
+        return self.first(first) // keys, end, self.visible(first) // keys
 
     def softmax(
         self, scores: Fragment, rows: Rows, query: Int, key: IntLike, *, masked: bool, stored: bool = True
@@ -184,7 +183,7 @@ class Seen:
 
 @frozen
 class Head:
-    """One head of one sequence: a row of each tensor for each query or key. origin: the tag `t` of key 0."""
+    """One head of one sequence: a row of each tensor for each query or key."""
 
     Q: Tensor
     K: Tensor
@@ -192,13 +191,11 @@ class Head:
     O: Tensor  # noqa: E741 reason: the output's name in every paper
     LSE: Tensor
     seen: Seen
-    origin: IntLike = 0
 
     def complete(self, of: Fragment, first: Int, *, axis: int = 0) -> None:
         """Claim that each row has been summed over the keys that it sees. axis: that of rows; first: row 0's query."""
         row, seen = first + of.index[axis], self.seen
-        low, high = self.origin + seen.first(row), self.origin + seen.visible(row)
-        assert_covers(of.tag.t, low, high, where=row < seen.queries)
+        assert_covers(of.tag.t, seen.first(row), seen.visible(row), where=row < seen.queries)
 
 
 @frozen
@@ -270,6 +267,10 @@ class Attention:
 
     def where_rows(self, _b: Int, _first: Int) -> AbstractContextManager[None]:
         """The body for tiles that hold a query: all."""
+        return nullcontext()
+
+    def where_seen(self, _b: Int, _first: Int, _queries: int) -> AbstractContextManager[None]:
+        """The body for tiles of which some query sees a key, or that mask all."""
         return nullcontext()
 
     def head(self, b: Int, h: Int) -> Head:

@@ -170,13 +170,17 @@ def attention_hopper(problem: Problem, cfg: AttentionHopper) -> None:
     tiles = persistent(counts, order=cfg.order, zigzag=cfg.zigzag)
     with role("load", warpgroup(0).elected, registers=_REGISTERS[cfg.warpgroups][0]):
         for i, h, b in tiles:
-            with problem.where_rows(b, i * bm):
+            with problem.where_seen(b, i * bm, bm):
                 _load_tile(problem, cfg, rings, (b, h, i))
     with role("math", warpgroups(*range(1, 1 + cfg.warpgroups)), registers=_REGISTERS[cfg.warpgroups][1]) as wg:
         own = _Warpgroup.of(problem, cfg, rings, turns, wg)
         for i, h, b in tiles:
+            at = b, h, i
+            rows = own.begin(at)
+            with problem.where_seen(b, i * bm, bm):
+                own.tile(at, rows)
             with problem.where_rows(b, i * bm):
-                own.tile((b, h, i), None if boxes is None else boxes[wg])
+                own.store(at, rows, None if boxes is None else boxes[wg])
         if boxes is not None:
             with elected():
                 bulk.wait(0)
@@ -197,7 +201,7 @@ def _load_tile(problem: Problem, cfg: AttentionHopper, rings: _Rings, at: Place)
     """Load Q, and the blocks of K and V from the last on."""
     (b, h, i), width = at, int(problem.Q.shape[-1])
     head = problem.head(b, h)
-    start, end, _ = head.seen.blocks(i * cfg.bm, cfg.bm, cfg.bn)
+    start, end, _ = head.seen.blocks(i * cfg.bm, cfg.bm, cfg.bn, some=problem.packed)
     with rings.q.fill() as slot:
         copy(head.Q.tile((cfg.bm, width), (i, 0)), slot.q, via=tma, edge=0)
     for n in loop(end - 1, start - 1, step=-1):
@@ -249,15 +253,20 @@ class _Warpgroup:
         high, sums = registers(f32, qk.C.axis(0)), registers(f32, qk.C.partial(1))  # one partial sum per lane
         return cls(problem, cfg, rings, turns, number, qk, pv, scores, weights, out, high, sums)
 
-    def tile(self, at: Place, boxes: Tensor | None) -> None:
-        """Compute and store 64 rows."""
-        problem, rings, cfg, (b, h, i) = self.problem, self.rings, self.cfg, at
+    def begin(self, at: Place) -> Rows:
+        """What the rows of a tile carry, before any key."""
+        (b, h, _), problem = at, self.problem
         c = of_scores(problem, b, h, _ROWS, self.qk.C.axis(0))
-        head = problem.head(b, h)
-        start, end, clear = head.seen.blocks(i * cfg.bm, cfg.bm, cfg.bn)
-        state = Rows(self.high, self.sums, c, keys=1, raised=0.0 if problem.descale is None else RAISED)
-        state.begin()
+        rows = Rows(self.high, self.sums, c, keys=1, raised=0.0 if problem.descale is None else RAISED)
+        rows.begin()
         self.out[:] = 0.0
+        return rows
+
+    def tile(self, at: Place, state: Rows) -> None:
+        """Sum the values that 64 rows see."""
+        problem, rings, cfg, (b, h, i) = self.problem, self.rings, self.cfg, at
+        head = problem.head(b, h)
+        start, end, clear = head.seen.blocks(i * cfg.bm, cfg.bm, cfg.bn, some=problem.packed)
         width = int(problem.Q.shape[-1])
         inner = None
         if problem.inner is not None:
@@ -283,10 +292,15 @@ class _Warpgroup:
         wgmma.wait(0)
         rings.v.release()
 
+    def store(self, at: Place, state: Rows, boxes: Tensor | None) -> None:
+        """Store 64 rows."""
+        problem, cfg, (b, h, i) = self.problem, self.cfg, at
+        head, width = problem.head(b, h), int(problem.Q.shape[-1])
+        row0 = i * cfg.bm + _ROWS * self.number
         z = self.sums.sum(1)  # over the lanes that share a row, once
         if problem.tagged:
-            head.complete(self.out, own.row0)
-            head.complete(z, own.row0)
+            head.complete(self.out, row0)
+            head.complete(z, row0)
         rows = cfg.warpgroups * i + self.number
         copy(state.lse(z), head.LSE.tile((_ROWS,), (rows,)), edge=0)
         store_rows(self.out * of_values(problem, b, h, _ROWS, z), head.O.tile((_ROWS, width), (rows, 0)), boxes)

@@ -19,7 +19,6 @@ from argus.language import (
     eq,
     promise,
     scalar,
-    tag,
     total,
     when,
 )
@@ -48,7 +47,7 @@ class PackedAttention:
     inner = None
     descale = None
     packed = True
-    tagged = True
+    tagged = False
 
     def __attrs_post_init__(self) -> None:
         (H, S, _), (G, T, _) = self.Q.shape, self.K.shape
@@ -56,10 +55,6 @@ class PackedAttention:
         promise(self.starts_k, ascending=True, first=0, last=T)
         assume(G >= 1, H % G == 0, T >= 1, T < 1 << 28, S < 1 << 28, self.longest < 1 << 28)
         assume(eq(self.starts_q.shape[0], self.sequences + 1))
-        group = H // G
-        tag(self.Q, lambda h, q, d: dict(g=h // group, h=h, q=q, d=d))  # only this line maps heads to groups
-        tag(self.K, lambda g, t, d: dict(g=g, t=t, d=d))
-        tag(self.V, lambda g, t, e: dict(g=g, t=t, e=e))  # a product must agree on every shared name
 
     @property
     def group(self) -> Int:
@@ -70,21 +65,30 @@ class PackedAttention:
         """The number of tiles of so many queries in the longest sequence, of heads, and of sequences."""
         return ceil_div(self.longest, rows), self.Q.shape[0], self.sequences
 
+    def seen(self, b: Int) -> Seen:
+        """Which keys a query of a sequence sees."""
+        (q, q_end), (k, k_end) = ends_of(self.starts_q, b), ends_of(self.starts_k, b)
+        return Seen(q_end - q, k_end - k, self.causal, masked_rows=True)
+
     def where_rows(self, b: Int, first: Int) -> AbstractContextManager[None]:
         """The body for tiles that hold a query of the sequence. first: the tile's first one."""
         return where_below(self.starts_q, b, first)
 
+    def where_seen(self, b: Int, first: Int, queries: int) -> AbstractContextManager[None]:
+        """The body for those of which some query sees a key. queries: of a tile."""
+        start, end = ends_of(self.starts_q, b)
+        return when((first < end - start) & (self.seen(b).visible(first + queries - 1) >= 1))
+
     def head(self, b: Int, h: Int) -> Head:
         """Head h of sequence b."""
-        g, (q, q_end), (k, k_end) = h // self.group, ends_of(self.starts_q, b), ends_of(self.starts_k, b)
+        g, (q, q_end), k = h // self.group, ends_of(self.starts_q, b), scalar(self.starts_k[b])
         return Head(
             self.Q[h].rows(q),
             self.K[g].rows(k),
             self.V[g].rows(k),
             self.O[:, h].rows(q, q_end),
             self.LSE[h].rows(q, q_end),
-            Seen(q_end - q, k_end - k, self.causal, masked_rows=True),
-            origin=k,
+            self.seen(b),
         )
 
     def finish(self) -> None:

@@ -137,7 +137,8 @@ class Known:
         """The same where a test of sizes and coordinates holds, and where it does not. cases: those around."""
         test = self._open_test(one, two) if left else None
         if test is None:
-            return bool(cases) and self._equal_with_fixed_quotients(one, two)
+            a, b = with_fixed_quotients(self.holds, one, two) if cases else (one, two)
+            return (a, b) != (one, two) and self._equal(self.simplified(a), self.simplified(b), assumed=True)
         for cond in both_cases(test):
             here, every = self.within(cond), (*cases, cond)
             decided = map(_Simplifying(here).with_decided_extrema, every)
@@ -145,13 +146,6 @@ class Known:
             if not here._equal_or_by_cases(a, b, left - 1, every):
                 return False
         return True
-
-    def _equal_with_fixed_quotients(self, one: Expr, two: Expr) -> bool:
-        """The same of quotients that have one value in a case of others."""
-        a, b = with_fixed_quotients(self.holds, one, two)
-        if a is one and b is two:
-            return False
-        return self._equal(self.simplified(a), self.simplified(b), assumed=True)
 
     def _open_test(self, one: Expr, two: Expr) -> Cond | None:
         """A test that is decided in neither way: of the second expression alone, if possible."""

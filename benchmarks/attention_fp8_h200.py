@@ -34,7 +34,7 @@ from argus.language import Tensor, bf16, block_id, ceil_div, copy, e4m3, f32, ke
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "attention_fp8_h200"
 ROUNDS, CHECKED, PEERS_CHECKED = 8, 120, 12
-CLOSE, CLOSE_LSE = 2.0**-4, {64: 2.0**-9, 128: 2.0**-9, 256: 2.0**-8}
+CLOSE, CLOSE_LSE = 2.0**-4, {64: 2.0**-9, 128: 2.0**-8, 256: 2.0**-8}
 """The largest differences from float64: of O over the largest value; of LSE, as sums have 14 bits of fraction, by the
 elements of a head that are summed.
 """
@@ -46,7 +46,7 @@ OTHERS: Mapping[str, Mapping[str, Any]] = {
     "d64_full_apart": {"together": False},
     "d64_causal_apart": {"together": False},
     "d128_full_128": {"bn": 128},
-    "d128_causal_192": {"bn": 192},
+    "d128_full_224": {"bn": 224},
     "d256_causal_64": {"bn": 64},
 }
 """Other schedules that are built and timed, by what differs from the configuration."""

@@ -1,15 +1,17 @@
 """Predict gfx942 kernels from their machine code, beside published figures (no AMD GPU is needed, and none was used).
 
     python benchmarks/static_performance.py products [--store]
+    python benchmarks/static_performance.py attention [--store]
     python benchmarks/static_performance.py ladders [--store]
     python benchmarks/static_performance.py resources [--store]
 
 `products` predicts the shipped GEMM configurations on an MI325X and on an MI300X, each with its own rates, and prints
-the fastest beside what libraries reach. `ladders` predicts schedules of one structure after the other with the rates
-of an MI355X, and prints the rank correlation with the published speed of such schedules. `resources` prints registers,
-LDS and scratch of every shipped gfx942 configuration, and its predicted time at the largest sizes that its tests
-choose. One constant was fitted to a published figure (`DieMachine.power_share` of the MI300X, to the figure marked
-`fitted`); all other figures are held out. --store writes that part of results/static_performance.json.
+the fastest beside what libraries reach; `attention` does so for attention on an MI300X. `ladders` predicts schedules of
+one structure after the other with the rates of an MI355X, and prints the rank correlation with the published speed of
+such schedules. `resources` prints registers, LDS and scratch of every shipped gfx942 configuration, and its predicted
+time at the largest sizes that its tests choose. One constant was fitted to a published figure
+(`DieMachine.power_share` of the MI300X, to the figure marked `fitted`); all other figures are held out. --store writes
+that part of results/static_performance.json.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from argus.core.ir import Kernel
 from argus.kernels.gemm import gemm
 from argus.kernels.schedules.cdna3 import Cdna3PingPong
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
+from argus.ops.attention import FAMILIES
 from argus.runtime.cpu.validate import chosen_sizes
 from argus.runtime.machine.launch import MachineCode
 from argus.runtime.machine.performance import Performance, built, of_code
@@ -147,6 +150,32 @@ def products() -> Row:
     return {"rows": rows, "held out": len(held), "error": round(error, 3)}
 
 
+ATTENTION: tuple[tuple[int, int, int, float, float], ...] = (
+    (2, 24, 8192, 435, 535),
+    (2, 24, 16384, 449, 565),
+    (1, 32, 16384, 487, 549),
+)
+"""Batches, heads, tokens; TFLOP/s of AITER's assembly and of moonmath's kernel on an MI300X, bf16 rounded to nearest
+even, 128 elements a head, without mask [moonmath-ai/amd-kernels]."""
+
+
+def attention() -> Row:
+    kernel = FAMILIES["torch.bfloat16"][128].trace("cdna3")
+    made, rows = built(kernel), list[Row]()
+    for b, h, s, assembly, moonmath in ATTENTION:
+        found = of_code(kernel, made, {"B": b, "H": h, "S": s, "T": s, "G": 1}, DIE_MACHINES["MI300X"])
+        value = 4 * b * h * s * s * 128 / found.predicted.microseconds / 1e6
+        lines = [f"{line.place.rsplit('/', 1)[-1]} {line.share:.0%}" for line in found.lines]
+        rows.append({
+            "batches": b, "heads": h, "tokens": s, "AITER": assembly, "moonmath": moonmath, "predicted": round(value),
+            "limit": found.predicted.limit, "path": {k: round(v, 3) for k, v in found.predicted.path.items()},
+        })  # fmt: skip
+        print(
+            f"{b} x {h} x {s}: {value:.0f}, AITER {assembly}, moonmath {moonmath}; {found.predicted.limit} at {lines}"
+        )
+    return {"rows": rows}
+
+
 def ladders() -> Row:
     result: Row = {}
     for title, ((m, n, k), steps) in LADDERS.items():
@@ -170,7 +199,10 @@ def resources() -> Row:
             print(", ".join(f"{key} {value}" for key, value in rows[-1].items()))
     spilled = sum(row["scratch"] > 0 for row in rows)
     print(f"{len(rows)} kernels, {spilled} with registers in scratch memory")
-    return {"rows": rows, "spilled": spilled}
+    return {"kernels": len(rows), "spilled": spilled, "largest": {key: max(r[key] for r in rows) for key in _LARGEST}}
+
+
+_LARGEST = ("vgprs", "agprs", "lds", "scratch")
 
 
 def _resources(stem: str, kernel: Kernel) -> Row:
@@ -185,7 +217,12 @@ def _resources(stem: str, kernel: Kernel) -> Row:
     }  # fmt: skip
 
 
-COMMANDS: Mapping[str, Callable[[], Row]] = {"products": products, "ladders": ladders, "resources": resources}
+COMMANDS: Mapping[str, Callable[[], Row]] = {
+    "products": products,
+    "attention": attention,
+    "ladders": ladders,
+    "resources": resources,
+}
 
 
 def main() -> int:

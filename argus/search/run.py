@@ -13,7 +13,6 @@ from typing import Any, Literal
 import platformdirs
 from attrs import evolve, frozen
 
-from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.policy.bandit import Bandit
 from argus.policy.baselines import Exhaustive, Random
@@ -31,6 +30,7 @@ from argus.search.evaluation.evaluators import DaskCluster, Evaluator, InProcess
 from argus.search.evaluation.gate import Tools, evaluate
 from argus.search.evaluation.gpu import Gpu
 from argus.search.evaluation.judgement import Judgement
+from argus.search.evaluation.prediction import predict_time
 from argus.search.evaluation.processes import WorkerProcesses
 from argus.search.events import Ended, Event, Judged, Proposed, Reason, Resumed, Started, Update
 from argus.search.interrupts import Interrupts
@@ -71,7 +71,9 @@ class GateTask:
 @cache
 def _tools() -> Tools:
     return Tools(
-        lambda kernel: verify(kernel, cache=Cache()), lambda kernel, folder: build(kernel, directory=folder), predict
+        lambda kernel: verify(kernel, cache=Cache()),
+        lambda kernel, folder: build(kernel, directory=folder),
+        predict_time,
     )
 
 

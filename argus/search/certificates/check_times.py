@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 
 from argus.core.cost.occupancy import Compiled
-from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.policy.bounds import Bounds, Impossible, check_time
 from argus.search.certificates.certificate import Baseline, Certificate
 from argus.search.certificates.check_code import rebuild
 from argus.search.certificates.check_result import Check, check_close, check_equal, failed, passed, unchecked
+from argus.search.evaluation.prediction import predict_time
 
 
 def check_claimed_time(
@@ -45,7 +45,7 @@ def check_claimed_time(
     elif compiled is None:
         yield unchecked("time", "a prediction from the compiler's report, but there is no compiler here")
     else:
-        found = predict(kernel, sizes, compiled).microseconds
+        found = predict_time(kernel, sizes, compiled).microseconds
         yield check_close("time", time.microseconds, found, f"predicted again: {found:.4g} us")
 
 
@@ -82,4 +82,4 @@ def _check_prediction(kernel: Kernel, sizes: Mapping[str, int], claimed: float, 
         return unchecked(
             "baseline", f"{what}: its time is predicted from a compiler's report, but there is no compiler"
         )
-    return check_close("baseline", claimed, predict(kernel, sizes, made.compiled).microseconds, what)
+    return check_close("baseline", claimed, predict_time(kernel, sizes, made.compiled).microseconds, what)

@@ -51,7 +51,7 @@ def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(times, "rebuild", once(rebuild))
     monkeypatch.setattr(product_claims, "runs", once(product_claims.runs))
     monkeypatch.setattr(claims, "emit_sources", once(claims.emit_sources))
-    monkeypatch.setattr(times, "predict", once(times.predict))
+    monkeypatch.setattr(times, "predict_time", once(times.predict_time))
 
 
 KEPT: dict[str, Any] = {}

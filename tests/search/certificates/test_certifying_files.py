@@ -53,6 +53,7 @@ def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "verify", once(verify))
     monkeypatch.setattr(checking, "rebuild", once(rebuild))
     monkeypatch.setattr(times, "rebuild", once(rebuild))
+    monkeypatch.setattr(times, "predict_time", once(times.predict_time))
     monkeypatch.setattr(steps, "trace_text", remember(trace_text))
     monkeypatch.setattr(steps, "evaluate_reference", remember(evaluate_reference))
 

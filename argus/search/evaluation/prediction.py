@@ -1,0 +1,52 @@
+"""The time of a candidate where there is no GPU: of gfx942 from its machine code, else from the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import evolve
+
+from argus.core.cost.machine import MACHINES
+from argus.core.cost.occupancy import Compiled, occupancy
+from argus.core.cost.predict import Bottleneck, Prediction, predict
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
+from argus.runtime.machine.performance import performance
+
+_NOT_MODELLED = "E502"
+_UNITS: dict[str, Bottleneck] = {
+    "tensor": "tensor", "shared": "shared", "memory": "memory", "lines": "lines", "issue": "issue", "launch": "launch"
+}  # fmt: skip
+
+
+def predict_time(kernel: Kernel, sizes: Mapping[str, int], report: Compiled) -> Prediction:
+    """Predict the time of a kernel at sizes. report: the compiler's.
+
+    Code with an instruction that is not modelled gets the prediction from its program, with a note. Raises ArgusError:
+    E303 and E304 as the compiler does, E402 for sizes that violate an assumption. Raises KeyError for a missing size.
+    """
+    if kernel.target.name != "gfx942":
+        return predict(kernel, sizes, report)
+    try:
+        found = performance(kernel, sizes).predicted
+    except ArgusError as problem:
+        if problem.diagnostic.code != _NOT_MODELLED:
+            raise
+        told = predict(kernel, sizes, report)
+        note = f"predicted from the program, not from its machine code: {problem.diagnostic.message}"
+        return evolve(told, notes=(*told.notes, note))
+    machine = MACHINES[kernel.target.name]
+    busy = {name: share * found.microseconds for name, share in found.busy.items()}
+    parts = {**busy, "launch": machine.fitted.launch_us}
+    return Prediction(
+        microseconds=found.microseconds,
+        bottleneck=_UNITS.get(found.limit, "latency"),
+        parts=tuple(sorted(parts.items(), key=lambda part: -part[1])),
+        notes=(*found.notes, *_spills(report)),
+        occupancy=occupancy(kernel, machine, report),
+    )
+
+
+def _spills(report: Compiled) -> tuple[str, ...]:
+    """A note on registers in scratch memory."""
+    return (f"the compiler spills {report.spilled} bytes per thread",) if report.spilled else ()

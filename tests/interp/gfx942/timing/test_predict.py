@@ -21,7 +21,7 @@ v_lshrrev_b32_e32 v2, 4, v0
 v_and_b32_e32 v2, 3, v2
 {address}
 v_lshlrev_b32_e32 v5, 4, v0
-s_lshl_b32 s8, s2, 22
+s_lshl_b32 s8, {block}, 22
 v_add_u32_e32 v5, s8, v5
 s_movk_i32 s9, {trips}
 s_waitcnt lgkmcnt(0)
@@ -55,6 +55,7 @@ BODIES: Mapping[str, tuple[str, str]] = {
     "padded": (_PADDED, f"{_READS}\ns_waitcnt lgkmcnt(0)\n{_PRODUCTS}"),
     "swizzled": (_SWIZZLED, f"{_READS}\ns_waitcnt lgkmcnt(0)\n{_PRODUCTS}"),
     "loads": (_LINEAR, f"{_LOADS}\ns_waitcnt vmcnt(16)\n{_SHORT}"),
+    "shared_loads": (_LINEAR, f"{_LOADS}\ns_waitcnt vmcnt(16)\n{_SHORT}"),
     "one_buffer": (_LINEAR, f"{_LOADS.splitlines()[0]}\ns_waitcnt vmcnt(0)\n{_PRODUCTS}"),
     "two_buffers_of_one": (_LINEAR, f"s_waitcnt vmcnt(0)\n{_LOADS.splitlines()[0]}\n{_PRODUCTS}"),
 }  # fmt: skip
@@ -63,7 +64,7 @@ BODIES: Mapping[str, tuple[str, str]] = {
 @pytest.fixture(scope="module")
 def code() -> CodeObject:
     made = {
-        name: _START.format(address=address, body=body, name=name, trips=TRIPS)
+        name: _START.format(address=address, body=body, name=name, trips=TRIPS, block="0" if "shared" in name else "s2")
         for name, (address, body) in BODIES.items()
     }
     return kernels(made, lds=65536)
@@ -115,6 +116,21 @@ def test_the_rate_of_matrix_instructions_is_that_of_the_manual(code: CodeObject)
 )
 def test_a_worse_schedule_takes_longer(code: CodeObject, better: str, worse: str) -> None:
     assert found(code, worse).microseconds > 1.02 * found(code, better).microseconds
+
+
+def test_lines_that_workgroups_share_come_once_to_each_die(code: CodeObject) -> None:
+    own, shared = found(code, "loads"), found(code, "shared_loads")
+
+    # 304 workgroups on eight dies: of what one takes from the caches behind L2, 38 share each line.
+    assert own.limit == "memory"
+    assert shared.microseconds < 0.5 * own.microseconds
+    assert shared.busy["lines"] > own.busy["lines"]
+
+
+def test_operands_that_fit_into_the_last_level_cache_are_not_fetched_from_memory(code: CodeObject) -> None:
+    fits = predict(code, launch("loads", BLOCKS, 1e6), DIE_MACHINES["MI300X"])
+
+    assert fits.microseconds < 0.6 * found(code, "loads").microseconds
 
 
 def test_a_power_limit_lowers_the_clock_and_rows_of_machines_are_apart(code: CodeObject) -> None:

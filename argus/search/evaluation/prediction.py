@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
-from attrs import evolve
+from attrs import evolve, field, frozen
 
 from argus.core.cost.machine import MACHINES
 from argus.core.cost.occupancy import Compiled, occupancy
 from argus.core.cost.predict import Bottleneck, Prediction, predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
+from argus.interp.gfx942.timing.predict import CodePrediction
+from argus.runtime.cpu.validate import every_text
 from argus.runtime.machine.performance import performance
 
 _NOT_MODELLED = "E502"
+_REMEMBERED = 64
+"""Predictions that a process remembers: a certificate asks for those of the search, and for each claim again."""
 _UNITS: dict[str, Bottleneck] = {
     "tensor": "tensor", "shared": "shared", "memory": "memory", "lines": "lines", "issue": "issue", "launch": "launch"
 }  # fmt: skip
@@ -28,7 +33,8 @@ def predict_time(kernel: Kernel, sizes: Mapping[str, int], report: Compiled) -> 
     if kernel.target.name != "gfx942":
         return predict(kernel, sizes, report)
     try:
-        found = performance(kernel, sizes).predicted
+        texts = tuple(each.text for each in every_text(kernel))
+        found = _of_code(_Asked(texts, tuple(sizes.items()), kernel))
     except ArgusError as problem:
         if problem.diagnostic.code != _NOT_MODELLED:
             raise
@@ -45,6 +51,20 @@ def predict_time(kernel: Kernel, sizes: Mapping[str, int], report: Compiled) -> 
         notes=(*found.notes, *_spills(report)),
         occupancy=occupancy(kernel, machine, report),
     )
+
+
+@frozen
+class _Asked:
+    """A prediction by what it depends on: emitted texts and sizes."""
+
+    texts: tuple[str, ...]
+    sizes: tuple[tuple[str, int], ...]
+    kernel: Kernel = field(eq=False)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _of_code(asked: _Asked) -> CodePrediction:
+    return performance(asked.kernel, dict(asked.sizes)).predicted
 
 
 def _spills(report: Compiled) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ from argus.core.ir import Kernel
 from argus.kernels.cost_gfx942 import cheapest
 from argus.kernels.gemm import gemm
 from argus.kernels.schedules.cdna3 import Cdna3PingPong
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.ops.attention import FAMILIES
 from argus.runtime.cpu.validate import chosen_sizes
@@ -94,9 +95,13 @@ LADDERS: Mapping[str, tuple[tuple[int, int, int], Sequence[tuple[str, object, fl
             ("XCD remap, super-tiles", evolve(_SLICED, skew=True, priority=True, group=4), 1026),
         ),
     ),
-    "rows of the matrix instruction": (
+    "eight waves or four": (
         (8192, 8192, 8192),
-        (("16", Cdna3PingPong(), 1580), ("32", Cdna3PingPong(mfma=32), 1291)),
+        (
+            ("eight, products of 16 rows", Cdna3PingPong(), 1580),
+            ("eight, products of 32 rows", Cdna3PingPong(mfma=32), 1291),
+            ("four", Cdna3Interleaved(), 1507),
+        ),
     ),
     "rows of a super-tile": (
         (8192, 8192, 8192),

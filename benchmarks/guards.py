@@ -151,12 +151,13 @@ def other_process() -> Generator[str, None, bool]:
 
 
 def stops_its_process() -> bool:
+    own = import_module(Path(__file__).stem)  # by its name, as the child does not run this file as `__main__`
     with WatchedProcess(120.0) as child:
         try:
-            child.call(trapping_process)
+            child.call(own.trapping_process)
         except ArgusError as broken:
             print(f"  {broken}")
-            return broken.diagnostic.code == "E402" and child.call(other_process)
+            return broken.diagnostic.code == "E402" and child.call(own.other_process)
     return False
 
 

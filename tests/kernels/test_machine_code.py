@@ -54,9 +54,8 @@ def test_attention(width: int, config: str, tmp_path: Path) -> None:
     assert len(code.overlaps) == loops  # with the mask, and without
     assert broken == HOISTED & {kernel.name}
     assert all(each.exponentials_ahead >= LEAST_AHEAD.get(kernel.name, 0) for each in code.overlaps)
-    assert {each.routine for each in code.calls} == {"__cuda_sm20_rcp_rn_f32_slowpath"}
-    assert {each.depth for each in code.calls} == {1}  # once a row, in the loop over tiles alone
-    assert found == ({"E308"} if broken else set()) | {"E309"}
+    assert code.calls == ()
+    assert found == ({"E308"} if broken else set())
 
 
 @pytest.mark.share(16)

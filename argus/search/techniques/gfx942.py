@@ -1,15 +1,21 @@
-"""Transformations of the MI300X schedules `Cdna3Staged`, `Cdna3PingPong` and `Cdna3`."""
+"""Transformations of the MI300X schedules `Cdna3Staged`, `Cdna3PingPong`, `Cdna3Interleaved` and `Cdna3`."""
 
 from __future__ import annotations
 
 from math import prod
+from typing import assert_never
+
+from attrs import evolve
 
 from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.search.transformation import Design, Transformation, combine, increase_field, set_field
 
-_BYTES, _LDS, _WAVE, _SCHEDULERS, _FILE = 2, 65_536, 64, 4, 512
-_EIGHT_WAVES = (2, 4)
+_BYTES, _LDS, _WAVE, _SCHEDULERS, _FILE, _VECTOR = 2, 65_536, 64, 4, 512, 8
+_EIGHT_WAVES, _FOUR_WAVES = (2, 4), (2, 2)
+_DEEP, _WIDE = 64, 128
+"""K of an iteration, and what divides the tiles, of the interleaved mainloop of four waves."""
 
 
 def _fits(design: Cdna3Staged) -> Cdna3Staged | None:
@@ -65,6 +71,8 @@ def _interleave_fragments(design: Design) -> tuple[Design, ...]:
     match design:
         case Cdna3Staged() if design == _lockstep_schedule(made := _interleaved(design)):
             return (made,)
+        case Cdna3Staged() if design == _lockstep_schedule(made := _by_four_waves(design)):
+            return () if design.bk != _DEEP or design.bm % _WIDE or design.bn % _WIDE else (made,)
         case _:
             return ()
 
@@ -83,27 +91,44 @@ def _interleaved(design: Cdna3Staged) -> Cdna3PingPong:
     )
 
 
-def _lockstep_schedule(design: Cdna3PingPong) -> Cdna3Staged:
-    """The same tile by eight waves in lockstep that load all fragments of an iteration at once."""
-    return Cdna3Staged(
+def _by_four_waves(design: Cdna3Staged) -> Cdna3Interleaved:
+    return Cdna3Interleaved(
         bm=design.bm,
         bn=design.bn,
         bk=design.bk,
-        waves=_EIGHT_WAVES,
-        mfma=design.mfma,
-        run=8,
-        vector=8,
-        swizzle=True,
-        guarded=design.guarded,
         group=design.group,
-        priority=design.priority,
+        mfma=design.mfma,
+        wide=design.vector == _VECTOR,
         agprs=design.agprs,
     )
 
 
+def _lockstep_schedule(design: Cdna3PingPong | Cdna3Interleaved) -> Cdna3Staged:
+    """The same tile by the same waves in lockstep that load all fragments of an iteration at once."""
+    found = Cdna3Staged(
+        bm=design.bm,
+        bn=design.bn,
+        bk=design.bk,
+        mfma=design.mfma,
+        run=8,
+        vector=_VECTOR,
+        swizzle=True,
+        guarded=True,
+        group=design.group,
+        agprs=design.agprs,
+    )
+    match design:
+        case Cdna3PingPong():
+            return evolve(found, waves=_EIGHT_WAVES, guarded=design.guarded, priority=design.priority)
+        case Cdna3Interleaved():
+            return evolve(found, waves=_FOUR_WAVES, vector=_VECTOR if design.wide else 1)
+        case _:
+            assert_never(design)
+
+
 def _undo_interleaving(design: Design) -> Design | None:
     match design:
-        case Cdna3PingPong(skew=False):
+        case Cdna3PingPong(skew=False) | Cdna3Interleaved():
             return _lockstep_schedule(design)
         case _:
             return None

@@ -86,11 +86,12 @@ def test_the_history_of_an_expert_takes_each_technique_once() -> None:
         ("agprs", CONFIGS["cdna3_pingpong"], Cdna3PingPong(agprs=True)),
         ("8-wave-ping-pong", Cdna3PingPong(skew=False), CONFIGS["cdna3_pingpong"]),
         ("interleaved-fragment-loads", None, Cdna3PingPong(skew=False)),
+        ("interleaved-fragment-loads", None, CONFIGS["interleaved"]),
     ],
 )
 def test_a_technique_leads_there_and_back(technique: str, before: Design | None, after: Design | None) -> None:
     transformation = TRANSFORMATIONS[technique]
-    start = before if before is not None else transformation.undo(Cdna3PingPong(skew=False))
+    start = transformation.undo(after) if before is None and after is not None else before
     assert start is not None
     ends = (after,) if after is not None else transformation.apply(start)
 

@@ -16,12 +16,13 @@ from argus.kernels import attention, fused, gated
 from argus.kernels.fp8 import gemm_fp8
 from argus.kernels.fp8_blocks import gemm_fp8_blocks
 from argus.kernels.gemm import gemm
+from argus.language import sm_90a
 
 ATTENTION = {64: attention.attention_64, 128: attention.attention_128, 256: attention.attention_256}
 HOISTED = {
     *("attention_64_full", "attention_64_causal", "attention_64_causal_few", "attention_64_causal_masked_rows"),
     *("attention_128_full", "attention_128_causal", "attention_128_causal_few", "attention_128_causal_masked_rows"),
-    *("attention_256_causal", "attention_256_causal_few"),
+    *("attention_128_causal_section", "attention_256_causal", "attention_256_causal_few"),
 }
 """Kernels in which a wait precedes most of the exponentials that the program has ahead of it. None may be added."""
 LEAST_AHEAD = {"attention_128_full": 22, "attention_256_full": 22}
@@ -31,7 +32,7 @@ change to a kernel moves a few.
 
 
 def products(template: Template) -> Iterator[tuple[Template, str]]:
-    return ((template, name) for name in template.instances() if name and not name.startswith("cdna3"))
+    return ((template, name) for name in template.instances() if name and template.configs[name].target == sm_90a)
 
 
 def read(template: Template, config: str, folder: Path) -> tuple[Kernel, MachineCode, set[str]]:

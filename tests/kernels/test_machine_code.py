@@ -21,7 +21,7 @@ from argus.language import sm_90a
 ATTENTION = {64: attention.attention_64, 128: attention.attention_128, 256: attention.attention_256}
 HOISTED = {
     *("attention_64_full", "attention_64_causal", "attention_64_causal_few", "attention_64_causal_masked_rows"),
-    *("attention_128_full", "attention_128_causal", "attention_128_causal_few", "attention_128_causal_masked_rows"),
+    *("attention_128_full", "attention_128_causal", "attention_128_causal_few"),
     *("attention_128_causal_section", "attention_256_causal", "attention_256_causal_few"),
 }
 """Kernels in which a wait precedes most of the exponentials that the program has ahead of it. None may be added."""

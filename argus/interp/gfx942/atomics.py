@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -60,7 +59,7 @@ def _decreased(old: Array, data: Array) -> Array:
     return np.where((old == 0) | (old > data), data, old - old.dtype.type(1))
 
 
-def _packed(kind: Any) -> Callable[[Array, Array], Array]:  # noqa: ANN401 reason: a NumPy type
+def _packed(kind: npt.DTypeLike) -> Callable[[Array, Array], Array]:
     """Sums of two 16-bit halves, each rounded once."""
 
     def run(old: Array, data: Array) -> Array:

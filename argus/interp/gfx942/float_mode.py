@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from argus.interp.gfx942.rounding import F16, F32, F64, round_to_odd_sum
 from argus.interp.gfx942.row import Row
@@ -76,13 +77,13 @@ def rounding(row: Row, mode: int, address: int) -> Callable[..., Any]:
 
 def _ordered(
     order: Callable[[Array, Array], tuple[Array, Array, Array]],
-    kind: Any,  # noqa: ANN401 reason: a NumPy type
+    kind: npt.DTypeLike,
     mode: int,
 ) -> Callable[[Array, Array], Array]:
     return lambda a, b: _fused(*order(a.astype(F64), b.astype(F64)), kind, mode)
 
 
-def _plain(kind: Any, mode: int) -> Callable[..., Array]:  # noqa: ANN401 reason: a NumPy type
+def _plain(kind: npt.DTypeLike, mode: int) -> Callable[..., Array]:
     """A conversion of one value, or a fused operation of three."""
 
     def run(a: Array, b: Array | None = None, c: Array | None = None) -> Array:
@@ -93,21 +94,21 @@ def _plain(kind: Any, mode: int) -> Callable[..., Array]:  # noqa: ANN401 reason
     return run
 
 
-def _fused(a: Array, b: Array, c: Array, kind: Any, mode: int) -> Array:  # noqa: ANN401 reason: a NumPy type
+def _fused(a: Array, b: Array, c: Array, kind: npt.DTypeLike, mode: int) -> Array:
     product = a.astype(F64) * b.astype(F64)
     added = c.astype(F64)
     found = directed(round_to_odd_sum(*np.broadcast_arrays(product, added)), kind, mode)
     if mode == _DOWN:
         cancelled = (found == 0) & (np.signbit(product) != np.signbit(added))
-        return np.where(cancelled, kind(-0.0), found)
+        return np.where(cancelled, np.asarray(-0.0, kind), found)
     return found
 
 
-def directed(value: Array, kind: Any, mode: int) -> Array:  # noqa: ANN401 reason: a NumPy type
+def directed(value: Array, kind: npt.DTypeLike, mode: int) -> Array:
     """f64 values, exact or rounded to odd, in a narrower type."""
     near = value.astype(kind)
     wide = near.astype(F64)
-    up, down = np.nextafter(near, kind(np.inf)), np.nextafter(near, kind(-np.inf))
+    up, down = np.nextafter(near, np.asarray(np.inf, kind)), np.nextafter(near, np.asarray(-np.inf, kind))
     if mode == _UP:
         return np.where(wide < value, up, near)
     if mode == _DOWN:

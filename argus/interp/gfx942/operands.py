@@ -7,9 +7,10 @@ A value is an array over (workgroup, lane) in vector instructions, with one lane
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, assert_never
+from typing import assert_never
 
 import numpy as np
+import numpy.typing as npt
 from attrs import evolve
 
 from argus.interp.gfx942.instruction import (
@@ -225,7 +226,7 @@ def _modified(instruction: Instruction, label: str, number: int, plain: Reader) 
     return (lambda wave: -plain(wave)) if negate else plain
 
 
-def _lanes_moved(instruction: Instruction, first: int, kind: Any) -> Reader:  # noqa: ANN401 reason: a NumPy type
+def _lanes_moved(instruction: Instruction, first: int, kind: npt.DTypeLike) -> Reader:
     assert instruction.dpp is not None
     dpp = instruction.dpp
     return lambda wave: moved(wave, wave.v[first], dpp).view(kind)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from argus.interp.gfx942.row import Form, Formula, Row, row
 from argus.interp.gfx942.state import Array
@@ -59,7 +59,7 @@ def _most(a: Array, b: Array) -> tuple[Array, Array]:
     return np.maximum(a, b), a > b
 
 
-def _low(b: Array, bits: int, kind: Any) -> Array:  # noqa: ANN401 reason: a NumPy type
+def _low(b: Array, bits: int, kind: npt.DTypeLike) -> Array:
     return (b & U32(bits - 1)).astype(kind)
 
 

@@ -6,10 +6,10 @@ Values too large become NaN (MODE.FP16_OVFL is 0). Conversions that round by ran
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 
 from argus.interp.gfx942.instruction import Instruction, Vector
 from argus.interp.gfx942.operands import reader
@@ -20,16 +20,16 @@ U8, U32, F32 = np.uint8, np.uint32, np.float32
 E4M3, E5M2 = ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2fnuz
 
 
-def _wider(kind: Any, shift: int = 0) -> Callable[[Array], Array]:  # noqa: ANN401 reason: a NumPy type
+def _wider(kind: npt.DTypeLike, shift: int = 0) -> Callable[[Array], Array]:
     return lambda a: (a >> U32(shift)).astype(U8).view(kind).astype(F32)
 
 
-def _both(kind: Any) -> Callable[[Array], Array]:  # noqa: ANN401 reason: a NumPy type
+def _both(kind: npt.DTypeLike) -> Callable[[Array], Array]:
     low, high = _wider(kind), _wider(kind, 8)
     return lambda a: np.stack([low(a), high(a)])
 
 
-def _pack(kind: Any) -> Callable[[Group, Wave, Instruction], None]:  # noqa: ANN401 reason: a NumPy type
+def _pack(kind: npt.DTypeLike) -> Callable[[Group, Wave, Instruction], None]:
     """Two floats as the half of a register that bit 3 of op_sel chooses; the other half stays."""
 
     def run(_group: Group, wave: Wave, instruction: Instruction) -> None:

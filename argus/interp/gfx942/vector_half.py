@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from argus.interp.gfx942.division import fixup_half
 from argus.interp.gfx942.rounding import (
@@ -64,7 +64,7 @@ def _middle_float(a: Array, b: Array, c: Array) -> Array:
     return np.where(nan, least(least(a, b), c), ordered)
 
 
-def _clamped(kind: Any) -> Callable[[Array, Array], Array]:  # noqa: ANN401 reason: a NumPy type
+def _clamped(kind: npt.DTypeLike) -> Callable[[Array, Array], Array]:
     """Two integers clamped to 16 bits, in one register."""
     bounds = np.iinfo(kind)
 

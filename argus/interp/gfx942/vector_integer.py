@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from argus.interp.gfx942.row import Formula, Row, row
 from argus.interp.gfx942.state import LANES, Array
@@ -14,7 +14,7 @@ U16, U32, U64, I32, I64 = np.uint16, np.uint32, np.uint64, np.int32, np.int64
 _BELOW = (np.uint64(1) << np.arange(LANES, dtype=U64)) - np.uint64(1)
 
 
-def _amount(a: Array, bits: int, kind: Any) -> Array:  # noqa: ANN401 reason: a NumPy type
+def _amount(a: Array, bits: int, kind: npt.DTypeLike) -> Array:
     return (a & a.dtype.type(bits - 1)).astype(kind)
 
 
@@ -26,7 +26,7 @@ def _right(a: Array, b: Array) -> Array:
     return b >> _amount(a, 32, b.dtype)
 
 
-def _wide_shift(kind: Any, *, left: bool) -> Callable[[Array, Array], Array]:  # noqa: ANN401 reason: a NumPy type
+def _wide_shift(kind: npt.DTypeLike, *, left: bool) -> Callable[[Array, Array], Array]:
     def run(a: Array, b: Array) -> Array:
         amount = _amount(a, 64, kind)
         return b << amount if left else b >> amount

@@ -45,7 +45,7 @@ SCHEMA = "argus.mi300x/1"
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = "gfx942"
 TRAP = "a guard that traps"
-"""The part whose process ROCm may end: what happens is told, and not wrong."""
+"""The part whose process ROCm may end: the report says what happened, and it does not count as wrong."""
 ROUNDS, SECONDS = 12, 300.0
 """Rounds of each measurement; the longest time of one result of a part."""
 BUSY = {False: 1 << 28, True: 1 << 12}

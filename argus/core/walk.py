@@ -211,7 +211,7 @@ def substitute(
 
 def _with_symbols(root: Node, symbols: Mapping[Symbol, Index], done: dict[Node, Node]) -> Node:
     """The same; parts without the symbols are not looked at."""
-    if _symbols_of(root).isdisjoint(symbols):  # a set knows its members' hashes
+    if _symbols_of(root).isdisjoint(symbols):  # iterates over the shorter side, whose hashes are stored
         return root
     if isinstance(root, Sym):
         return symbols[root.symbol]

@@ -30,8 +30,8 @@ HELPER long guard_within(long at, long extent) { return at < 0 ? 0 : at < extent
 
 @frozen
 class _Text:
-    """What differs between targets. first: the element that a thread begins with. step: to its next. told: where it
-    writes its report. visible: makes that visible to the host.
+    """What differs between targets. first: the element that a thread begins with. step: to its next. report: the
+    place of its report. visible: makes that visible to the host.
     """
 
     heading: str
@@ -39,7 +39,7 @@ class _Text:
     step: str
     word: str
     bits: str
-    told: str
+    report: str
     visible: str
     trap: str
 
@@ -51,18 +51,18 @@ _TEXTS = {
         step=f"gridDim.x * {THREADS}L",
         word="u64",
         bits="u32",
-        told="*(volatile u64*)guard_told",
+        report="*(volatile u64*)guard_told",
         visible="__threadfence_system();",
         trap='asm volatile("trap;");',
     ),
     "gfx942": _Text(
         heading=f'extern "C" __global__ THREADS({THREADS}, 1) void',
         first=f"(long)__builtin_amdgcn_workgroup_id_x() * {THREADS} + __builtin_amdgcn_workitem_id_x()",
-        # From the number of blocks that a launch has: only the packet of its dispatch would tell.
+        # From the number of blocks that a launch has: otherwise only the dispatch packet holds it.
         step=f"min({MOST_BLOCKS}, max(1, (int)((guard_count + {THREADS - 1}) / {THREADS}))) * {THREADS}L",
         word="unsigned long",
         bits="unsigned",
-        told="*(volatile __attribute__((address_space(1))) unsigned long*)guard_told",
+        report="*(volatile __attribute__((address_space(1))) unsigned long*)guard_told",
         visible='__builtin_amdgcn_fence(__ATOMIC_RELEASE, "");',
         trap='asm volatile("s_trap 2");',
     ),
@@ -145,8 +145,8 @@ def _entry(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
         yield f"        const long at{axis} = guard_rest % ({extent});"
         yield f"        guard_rest /= ({extent});"
     yield f"        if ({guard.symbol}_keeps({given})) continue;"
-    report = f"({word})(guard_at + 1) << 32 | ({target.bits})guard_held[guard_at]"
-    yield f"        {target.told} = {report};"
+    found = f"({word})(guard_at + 1) << 32 | ({target.bits})guard_held[guard_at]"
+    yield f"        {target.report} = {found};"
     yield f"        {target.visible}"
     yield f"        if (guard_stop) {target.trap}"
     yield "    }"

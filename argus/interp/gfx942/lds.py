@@ -109,7 +109,7 @@ def _backward_permute(_group: Group, wave: Wave, instruction: Instruction) -> No
 
 
 def _forward_permute(_group: Group, wave: Wave, instruction: Instruction) -> None:
-    """Each active lane sends to a lane; of several, the highest is heard, and a lane that none sends to gets 0."""
+    """Each active lane sends to a lane: of several for one, the highest is taken; a lane without a sender gets 0."""
     address, data = instruction.sources
     (target,) = instruction.results
     assert isinstance(address, Vector)

@@ -58,7 +58,7 @@ class Operand:
 def _operand(wave: Wave, source: Source, form: str, rows: int, *, left: bool) -> Operand:
     """The rows of the left one are in the order of the result's registers.
 
-    Operands are kept as long as no register of theirs is written: each takes part in several products.
+    Converted operands are reused until one of their registers is written: each takes part in several products.
     """
     assert isinstance(source, Vector)
     key = (source.first, rows, form, left)

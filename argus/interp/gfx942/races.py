@@ -33,7 +33,7 @@ class Touch:
     rows: Places
     atomic: bool = False
     lasting: bool = False
-    """Whether this object is kept as long as the group is, and stands for the same access each time."""
+    """Whether the group holds this object to its end, so that it stands for the same access each time."""
 
     def taken(self, chosen: npt.NDArray[np.bool_], stride: int) -> Touch:
         """In some of the workgroups, which are numbered anew. stride: LDS bytes of one."""

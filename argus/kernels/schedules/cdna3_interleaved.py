@@ -72,8 +72,8 @@ class Cdna3Interleaved:
     """MI300X: a bm x bn tile by 2 x 2 waves, bk of K per iteration.
 
     group: rows of a super-tile that one XCD takes, 0 for the hardware's order. mfma: rows of the MFMA instruction.
-    wide: rows of C begin at multiples of 16 bytes, and are stored in vectors. ordered: the compiler is told how to
-    interleave. agprs: accumulators are in AccVGPRs.
+    wide: rows of C begin at multiples of 16 bytes, and are stored in vectors. ordered: `sched_group_barrier`
+    fixes the order of loads and MFMAs. agprs: accumulators are in AccVGPRs.
     """
 
     bm: int = 256

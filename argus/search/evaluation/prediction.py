@@ -38,9 +38,9 @@ def predict_time(kernel: Kernel, sizes: Mapping[str, int], report: Compiled) -> 
     except ArgusError as problem:
         if problem.diagnostic.code != _NOT_MODELLED:
             raise
-        told = predict(kernel, sizes, report)
+        found = predict(kernel, sizes, report)
         note = f"predicted from the program, not from its machine code: {problem.diagnostic.message}"
-        return evolve(told, notes=(*told.notes, note))
+        return evolve(found, notes=(*found.notes, note))
     machine = MACHINES[kernel.target.name]
     busy = {name: share * found.microseconds for name, share in found.busy.items()}
     parts = {**busy, "launch": machine.fitted.launch_us}

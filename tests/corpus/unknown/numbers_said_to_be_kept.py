@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Numbers beyond 448 are 448, as they are rounded to e4m3 with saturation, but the formula says that they are kept."""
+"""Numbers beyond 448 are 448, as they are rounded to e4m3 with saturation, but the formula has them unchanged."""
 
 from argus.language import (
     Tensor, assert_equals, block_id, ceil_div, copy, e4m3, f32, kernel, load, sm_90a, spread,

@@ -1,4 +1,4 @@
-"""What is kept between executions of an instruction: operands of products, places in LDS, epochs without a race."""
+"""Caches between executions of an instruction: operands of products, places in LDS, epochs without a race."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Tensor(Matrix):
 
 @define
 class RocmTorch:
-    """torch, with one device of the architecture that the stand-in tells. memory: the addresses of all tensors."""
+    """torch, with one device of the architecture that the stand-in reports. memory: the addresses of all tensors."""
 
     stub: Stub
     architecture: str = "gfx942:sramecc+:xnack-"

@@ -63,13 +63,14 @@ def of_integers(bits: int) -> dict[str, Join]:
 
 
 SHORT, LONG = of_integers(32), of_integers(64)
-ADD_F32: Join = lambda old, new, _: b32(fma(f32(old), 1.0, f32(new)))  # noqa: E731 reason: one of a table of formulas
-ADD_F64: Join = lambda old, new, _: b64(f64(old) + f64(new))  # noqa: E731 reason: as above
+SUMS: dict[str, Join] = {
+    "add_f32": lambda old, new, _: b32(fma(f32(old), 1.0, f32(new))),
+    "add_f64": lambda old, new, _: b64(f64(old) + f64(new)),
+}
 GLOBAL: dict[str, Join] = {
     **{name: run for name, run in SHORT.items() if name != "rsub"},
     **{f"{name}_x2": run for name, run in LONG.items() if name != "rsub"},
-    "add_f32": ADD_F32,
-    "add_f64": ADD_F64,
+    **SUMS,
     "min_f64": lambda old, new, _: b64(min(f64(old), f64(new))),
     "max_f64": lambda old, new, _: b64(max(f64(old), f64(new))),
     "pk_add_f16": lambda old, new, _: halves(old, new),
@@ -83,10 +84,10 @@ _NAMES = {
 LOCAL: dict[str, Join] = {
     **{f"{name}32": SHORT[same] for name, same in _NAMES.items()},
     **{f"{name}64": LONG[same] for name, same in _NAMES.items()},
-    "add_f32": ADD_F32,
+    "add_f32": SUMS["add_f32"],
     "min_f32": lambda old, new, _: b32(min(f32(old), f32(new))),
     "max_f32": lambda old, new, _: b32(max(f32(old), f32(new))),
-    "add_f64": ADD_F64,
+    "add_f64": SUMS["add_f64"],
     "min_f64": lambda old, new, _: b64(min(f64(old), f64(new))),
     "max_f64": lambda old, new, _: b64(max(f64(old), f64(new))),
     "pk_add_f16": lambda old, new, _: halves(old, new),

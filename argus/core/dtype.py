@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite, isinf, isnan
-from typing import Literal
+from typing import Any, Literal, cast
 
 import ml_dtypes
 import numpy as np
@@ -38,7 +38,10 @@ class DType:
     @property
     def greatest(self) -> float:
         """The greatest number of the type."""
-        return _GREATEST[self.name]
+        if self.family == "int":
+            return float((1 << (self.bits - 1)) - 1)
+        limits = cast(Any, ml_dtypes.finfo(self.numpy))  # whose numbers have no types
+        return float(limits.max)
 
     def __str__(self) -> str:
         return self.name
@@ -62,11 +65,4 @@ _NUMPY: dict[str, type] = {
     "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
     "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
     "i32": np.int32,
-}
-_GREATEST = {
-    "bf16": 255 * 2.0**120,
-    "f16": 65504.0,
-    "f32": (2 - 2.0**-23) * 2.0**127,
-    "e4m3": 448.0,
-    "i32": 2.0**31 - 1,
 }

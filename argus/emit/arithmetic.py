@@ -37,7 +37,7 @@ def widened(typed: Typed) -> str:
     """C text of the value, a narrower float converted to f32."""
     text, dtype = typed
     if dtype in _ONLY_MULTIPLIED:
-        raise not_built(f"arithmetic on {dtype}, which matrix instructions alone read,")
+        raise not_built(f"arithmetic on {dtype}, a type of matrix products alone")
     if dtype == e4m3:
         return f"of_e4m3({text})"
     return f"({c_type(f32)}){text}" if dtype is not None and dtype.bits < f32.bits else text
@@ -51,7 +51,7 @@ def converted(typed: Typed, dtype: DType) -> str:
     if dtype in _ONLY_MULTIPLIED:
         raise not_built(f"a conversion to {dtype}")
     if own in _ONLY_MULTIPLIED:
-        raise not_built(f"a conversion of {own}, which matrix instructions alone read,")
+        raise not_built(f"a conversion of {own}, a type of matrix products alone")
     text = widened(typed) if own == e4m3 else text
     return f"to_e4m3({text})" if dtype == e4m3 else f"({c_type(dtype)}){text}"
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from attrs import evolve
 
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.span import NOWHERE, Span
@@ -22,6 +25,18 @@ def not_built(what: str, span: Span = NOWHERE, kernel: str = "") -> ArgusError:
             kernel=kernel,
         )
     )
+
+
+@contextmanager
+def emitted_at(span: Span) -> Generator[None]:
+    """E501 that is raised within without a line of the program is at this one."""
+    try:
+        yield
+    except ArgusError as problem:
+        found = problem.diagnostic
+        if found.code != "E501" or found.primary.span.frame is not None:
+            raise
+        raise ArgusError(evolve(found, primary=evolve(found.primary, span=span))) from problem
 
 
 def warned(name: str, warnings: Sequence[str]) -> ArgusError:

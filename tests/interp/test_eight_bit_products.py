@@ -114,3 +114,4 @@ def test_arithmetic_on_the_formats_is_not_emitted() -> None:
     with pytest.raises(ArgusError, match="a conversion of e4m3fnuz") as refused:
         hip_text(doubled.trace())
     assert refused.value.diagnostic.code == "E501"
+    assert refused.value.diagnostic.primary.span.frame is not None  # the user's line

@@ -50,7 +50,7 @@ from argus.emit.cuda.next_divisions import LEAST, NextDivisions, last_wait
 from argus.emit.cuda.plan import register_changes, uses_pdl, uses_tma
 from argus.emit.cuda.products import mma_lines, register_operands
 from argus.emit.elements import map_lines
-from argus.emit.faults import not_built
+from argus.emit.faults import emitted_at, not_built
 from argus.emit.fold_text import fold_lines
 from argus.emit.scope import c_type, layout_of
 
@@ -94,7 +94,8 @@ class Writer:
         for stmt in body:
             if self.early is not None and self.early[0] is stmt:
                 yield from self.early[1]
-            lines = writer._stmt(stmt)
+            with emitted_at(stmt.span):
+                lines = writer._stmt(stmt)
             if lines:
                 yield f"// {self.mark(stmt)}"
                 if self._needs_cluster_fence(stmt) and not (before is not None and self._needs_cluster_fence(before)):

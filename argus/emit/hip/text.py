@@ -50,7 +50,7 @@ from argus.core.memory.placement import alignment, padded_bytes
 from argus.emit.address import size_in_bytes
 from argus.emit.copies import copy_lines
 from argus.emit.elements import CHOSEN, chooses_registers, map_lines
-from argus.emit.faults import not_built
+from argus.emit.faults import emitted_at, not_built
 from argus.emit.fold_text import fold_lines
 from argus.emit.fp8 import CONVERSIONS, converts_fp8
 from argus.emit.guards import guard_text
@@ -150,7 +150,8 @@ class _Writer:
 
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
         for stmt in body:
-            lines = [] if isinstance(stmt, Policy) and stmt.name == REMAPPED else self._stmt(stmt)
+            with emitted_at(stmt.span):
+                lines = [] if isinstance(stmt, Policy) and stmt.name == REMAPPED else self._stmt(stmt)
             if lines:
                 yield f"// {source_line(stmt)}"
                 yield from lines

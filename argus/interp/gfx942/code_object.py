@@ -118,7 +118,7 @@ def read_code_object(data: bytes) -> CodeObject:
     """Read an ELF file. Raises ArgusError (E420) for one that is not a code object for gfx942, or is damaged."""
     try:
         return _read(data)
-    except (struct.error, ValueError, KeyError, TypeError, IndexError) as error:
+    except (struct.error, ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
         raise damaged(f"it is damaged ({error})") from error
 
 

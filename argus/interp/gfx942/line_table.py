@@ -44,7 +44,7 @@ def line_table(code: CodeObject) -> LineTable:
         texts = {name: code.sections[name].data for name in (".debug_line_str", ".debug_str") if name in code.sections}
         # Of several rows at one address the last one holds, and one of no line only where there is no other.
         rows = sorted(_rows(section.data, texts), key=lambda row: (row[0], row[1] != 0))
-    except (struct.error, IndexError, ValueError, KeyError) as error:
+    except (struct.error, IndexError, ValueError, KeyError, OverflowError) as error:
         raise damaged(f"its line table is damaged ({error})") from error
     addresses, lines, files = zip(*rows, strict=True) if rows else ((), (), ())
     return LineTable(addresses, lines, files)

@@ -298,3 +298,13 @@ def test_buffers_beyond_memory_are_bad_input(
 
     assert answer["exit_code"] == 3
     assert "need more memory than there is" in answer["diagnostics"][0]["message"]
+
+
+@pytest.mark.parametrize("offset", [40, 60], ids=["sections", "number of sections"])
+def test_a_damaged_header_is_refused(code: Path, offset: int) -> None:
+    """Places beyond what Python's own offsets hold, too."""
+    data = bytearray(code.read_bytes())
+    data[offset : offset + 8] = b"\xff" * 8
+    with pytest.raises(ArgusError) as refused:
+        read_code_object(bytes(data))
+    assert refused.value.diagnostic.code == "E420"

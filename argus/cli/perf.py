@@ -44,8 +44,8 @@ def perf(file: str, sizes: dict[str, int], machine: str, load_seconds: float, as
 
 def _lines(found: Performance) -> Iterator[str]:
     made, described = found.predicted, found.descriptor
-    sizes = ", ".join(f"{name}={value}" for name, value in found.sizes.items())
-    yield f"{found.kernel} on {found.machine}, {sizes}: {made.microseconds:,.1f} us, limited by `{made.limit}`"
+    on = ", ".join((found.machine, *(f"{name}={value}" for name, value in found.sizes.items())))
+    yield f"{found.kernel} on {on}: {made.microseconds:,.1f} us, limited by `{made.limit}`"
     if made.flops:
         yield f"  products        {made.tflops:,.0f} TFLOP/s at {made.clock:,.0f} MHz, all matrix instructions counted"
     yield f"  busy            {_shares(made.busy)}"

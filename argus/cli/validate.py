@@ -136,7 +136,7 @@ def _how(exact: bool) -> str:
 
 
 def _shown(sizes: Mapping[str, int]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in sizes.items())
+    return ", ".join(f"{name}={value}" for name, value in sizes.items()) or "fixed sizes"
 
 
 def _data(found: Validation) -> dict[str, object]:

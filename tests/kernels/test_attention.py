@@ -14,7 +14,7 @@ from argus.ops.attention import FAMILIES as SHIPPED
 from argus.runtime.cpu.validate import validate
 from argus.verifier.kernel import verify
 from tests.kernels.attention_twins import FORWARD, Twin
-from tests.kernels.twins import edited
+from tests.kernels.twins import twin
 
 NO_RUNS = evolve(Budget(), runs=0)
 FAMILIES = {
@@ -75,8 +75,7 @@ WINDOWED = "capped log-sum-exp in base 2"
 
 
 def traced(of: Twin) -> Kernel:
-    with edited(of.kernel, of.module, of.edit):
-        found = of.kernel.trace(of.config)
+    found = twin(of.kernel, of.config, of.module, of.edit)
     assert isinstance(found, Kernel)
     return found
 

@@ -192,9 +192,9 @@ the right elements, in which no claim without a formula is violated, or need mor
 @pytest.mark.share(24)
 @pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", FOUND)
-def test_a_twin_of_one_edit_is_refuted(name: str, solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_twin_of_one_edit_is_refuted(name: str, solver: str) -> None:
     config, module, edit = EDITS[name]
-    verdict = verify(twin(attention_64, module, edit, monkeypatch), config=config, solver=solver).verdict
+    verdict = verify(twin(attention_64, config, module, edit), solver=solver).verdict
 
     assert isinstance(verdict, Refuted), verdict
     assert verdict.counterexample.code == FOUND[name]
@@ -202,10 +202,9 @@ def test_a_twin_of_one_edit_is_refuted(name: str, solver: str, monkeypatch: pyte
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("name", sorted(EDITS.keys() - FOUND.keys()))
-def test_another_twin_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_twin_is_not_proved(name: str) -> None:
     config, module, edit = EDITS[name]
-    verdict = verify(
-        twin(attention_64, module, edit, monkeypatch), config=config, solver="z3", budget=evolve(Budget(), runs=0)
-    ).verdict
+    made = twin(attention_64, config, module, edit)
+    verdict = verify(made, solver="z3", budget=evolve(Budget(), runs=0)).verdict
 
     assert isinstance(verdict, Unknown), verdict

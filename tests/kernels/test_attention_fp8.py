@@ -23,7 +23,7 @@ from argus.kernels.schedules import turned_values as turned
 from argus.kernels.schedules.turned_values import key_at
 from argus.runtime.cpu.validate import validate
 from argus.verifier.program import verify_program
-from tests.kernels.twins import Edit, edited
+from tests.kernels.twins import Edit, twin
 
 BRIEF = evolve(Budget(), runs=0)
 EACH = [(width, config) for width, configs in CONFIGS.items() for config in configs]
@@ -126,8 +126,7 @@ EDITS: dict[str, tuple[str, ModuleType, Edit]] = {
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     config, module, edit = EDITS[name]
-    with edited(FAMILIES[64], module, edit):
-        verdict = verify_program(FAMILIES[64].trace(config), solver="z3", budget=BRIEF).verdict
+    verdict = verify_program(twin(FAMILIES[64], config, module, edit), solver="z3", budget=BRIEF).verdict
 
     assert isinstance(verdict, Unknown | Refuted), verdict
 

@@ -7,19 +7,16 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import ModuleType
+from typing import overload
 
 import pytest
 
+from argus.core.ir import Kernel, Program
+from argus.core.ir.pretty import pretty, program_text
 from argus.language import ProgramTemplate, Template
 
 Edit = tuple[str, str]
 """Text of a module that occurs once, and what replaces it."""
-
-
-def twin(template: Template, module: ModuleType, edit: Edit, monkeypatch: pytest.MonkeyPatch) -> Template:
-    """The template with one edit of a module, until the test ends."""
-    _edit(template, module, edit, monkeypatch)
-    return template
 
 
 @contextmanager
@@ -28,6 +25,22 @@ def edited(of: Template | ProgramTemplate, module: ModuleType, edit: Edit) -> Ge
     with pytest.MonkeyPatch.context() as patch:
         _edit(of, module, edit, patch)
         yield
+
+
+@overload
+def twin(of: Template, config: str, module: ModuleType, edit: Edit) -> Kernel: ...
+@overload
+def twin(of: ProgramTemplate, config: str, module: ModuleType, edit: Edit) -> Program: ...
+def twin(of: Template | ProgramTemplate, config: str, module: ModuleType, edit: Edit) -> Kernel | Program:
+    """The kernel or program of a configuration, with one edit of a module that changes what it is."""
+    with edited(of, module, edit):
+        made = of.trace(config)
+    assert _text(made) != _text(of.trace(config)), edit
+    return made
+
+
+def _text(of: Kernel | Program) -> str:
+    return pretty(of) if isinstance(of, Kernel) else program_text(of)
 
 
 def _edit(of: Template | ProgramTemplate, module: ModuleType, edit: Edit, patch: pytest.MonkeyPatch) -> None:

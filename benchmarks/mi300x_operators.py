@@ -13,8 +13,8 @@ from argus.core.diagnostic import ArgusError
 
 Row = dict[str, Any]
 Exact = npt.NDArray[np.float64]
-CLOSE = {"bfloat16": 2.0**-7, "float16": 2.0**-9, "float32": 2.0**-16}
-"""The largest error, of results above 1 relative to them; elements are of a normal distribution."""
+CLOSE = {"bfloat16": 2.0**-7, "float16": 2.0**-9, "float32": 2.0**-16, "float8_e4m3fnuz": 2.0**-7}
+"""The largest error, of results above 1 relative to them, by the operands' type; elements are normally distributed."""
 operators: Any = argus
 
 
@@ -45,7 +45,7 @@ class OnTorch:
 
 def operator_rows(tensors: Tensors, *, few: bool = False) -> Iterator[Row]:
     """A row for each operator and type."""
-    cases = {**_products(few), **_attention(few), **_along_rows(few)}
+    cases = {**_products(few), **_scaled(few), **_attention(few), **_along_rows(few)}
     for name, case in cases.items():
         operator, dtype = name.split(" ")[:2]
         try:
@@ -81,6 +81,21 @@ def _products(few: bool) -> dict[str, Case]:
         return errors
 
     return {"matmul bfloat16": case}
+
+
+def _scaled(few: bool) -> dict[str, Case]:
+    shapes = [(40, 48, 72)] if few else [(1, 16, 1), (40, 48, 72), (777, 1008, 1111), (4096, 4096, 512)]
+
+    def case(tensors: Tensors, dtype: str) -> list[float]:
+        errors: list[float] = []
+        of_a, of_b = (tensors.put(np.full(1, each), "float32") for each in (0.5, 0.375))
+        for m, k, n in shapes:
+            (a, left), (b, right) = _drawn(tensors, dtype, 1, m, k), _drawn(tensors, dtype, 2, n, k)
+            found = tensors.get(operators.scaled_matmul(a, b.mT, of_a, of_b)) / np.sqrt(k)
+            errors.append(_off(found, 0.5 * 0.375 * left @ right.T / np.sqrt(k)))
+        return errors
+
+    return {"scaled_matmul float8_e4m3fnuz": case}
 
 
 def _attention(few: bool) -> dict[str, Case]:
@@ -159,5 +174,5 @@ def _along_rows(few: bool) -> dict[str, Case]:
 
         return errors
 
-    kinds = ("bfloat16",) if few else tuple(CLOSE)
+    kinds = ("bfloat16",) if few else ("bfloat16", "float16", "float32")
     return {f"{name} {dtype}": case(name) for name in simple for dtype in kinds}

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, cdna3_interleaved
 from argus.kernels.schedules.contraction import Contraction
-from argus.language import Fragment, Int, Tensor, bf16, e4m3fnuz, f32, kernel, load, vmem
+from argus.language import Fragment, Int, Tensor, assert_equals, bf16, e4m3fnuz, elements, f32, kernel, load, vmem
 
-CONFIGS = {
+CONFIGS: dict[str, Cdna3Interleaved] = {
     "interleaved": Cdna3Interleaved(bk=128),
     "interleaved_128": Cdna3Interleaved(bm=128, bn=128, bk=128, agprs=False),
     "interleaved_any": Cdna3Interleaved(bm=128, bn=128, bk=128, wide=False, agprs=False),
@@ -44,3 +44,5 @@ def gemm_fp8_fnuz(
 
     cdna3_interleaved(problem, cfg, scaled)
     problem.finish()
+    of_a, of_b = elements(scale_a), elements(scale_b)
+    assert_equals(C, lambda m, n: of_a(0) * of_b(0) * problem.element(m, n))

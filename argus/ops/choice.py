@@ -13,11 +13,12 @@ from math import ceil
 
 from attrs import frozen
 
-from argus.kernels import cost_gfx942, fp8, fp8_blocks, fused, layouts, streamk
+from argus.kernels import cost_gfx942, fp8, fp8_blocks, fp8_cdna3, fused, layouts, streamk
 from argus.kernels.config_names import name_of
 from argus.kernels.cost_sm_90a import H200, PROCESSORS, cheapest, is_fitted, is_swap_ab, microseconds
 from argus.kernels.gemm import CONFIGS, Config, configuration
 from argus.kernels.row_alignment import admits_rows
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.ragged import Ragged
 from argus.kernels.schedules.skinny import Skinny
@@ -192,14 +193,21 @@ def _fp8_config(name: str) -> Hopper | Ragged | None:
     return fp8.CONFIGS.get(name)
 
 
-def _select_cdna3(known: Mapping[str, Config]) -> Selector:
+def _select_cdna3(known: Mapping[str, Config], bits: int = 16) -> Selector:
+    """bits: of an element of A and B. The cost model is for 16 bits: k others take the time of k * bits / 16."""
+    vector = 128 // bits
+
     def choose(m: int, n: int, k: int) -> str:
-        if k % 8:
-            raise no_schedule((m, n, k), "gfx942", "K must be a multiple of 8")
+        if k % vector:
+            raise no_schedule((m, n, k), "gfx942", f"K must be a multiple of {vector}")
         fitted = {name: each for name, each in known.items() if admits_rows(each, {"M": m, "N": n, "K": k})}
-        return cost_gfx942.cheapest(fitted, m, n, k)
+        return cost_gfx942.cheapest(fitted, m, n, k * bits // 16)
 
     return choose
+
+
+def _fnuz_config(name: str) -> Cdna3Interleaved | None:
+    return fp8_cdna3.CONFIGS.get(name)
 
 
 FAMILIES: dict[tuple[str, str], Family] = {
@@ -208,5 +216,6 @@ FAMILIES: dict[tuple[str, str], Family] = {
     ("e4m3", "sm_90a"): Family(_select_8_bit, _fp8_config),
     ("bf16", "gfx942"): Family(_select_cdna3(CONFIGS), configuration),
     ("f16", "gfx942"): Family(_select_cdna3(layouts.NT_CONFIGS), configuration),
+    ("e4m3fnuz", "gfx942"): Family(_select_cdna3(fp8_cdna3.CONFIGS, bits=8), _fnuz_config),
 }
 """Kernel families by element type of the operands and target."""

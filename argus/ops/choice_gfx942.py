@@ -7,7 +7,7 @@ from math import prod
 
 from argus.kernels import cost_gfx942, layouts
 from argus.kernels.attention import CDNA3
-from argus.ops.choice import family_type, stored_or_modelled
+from argus.ops.choice import family_type, select, stored_or_modelled
 from argus.ops.element_types import no_kernel, no_schedule
 
 _TARGET = "gfx942"
@@ -25,6 +25,12 @@ def candidates(
         raise no_schedule((m, n, k), _TARGET, "rows of the operands must be multiples of 8 elements")
     known = layouts.configs_for(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed, target=_TARGET)
     return (cost_gfx942.cheapest(known, prod(batch) * m, n, k),)
+
+
+def scaled(m: int, n: int, k: int, *, blocks: bool) -> str:
+    """As `argus.ops.choice.select_scaled`. Raises ArgusError (E414) for rows that are no whole vectors of 16 bytes."""
+    assert not blocks
+    return select(m, n, k, "e4m3fnuz", _TARGET)
 
 
 def attention(width: int, queries: int, keys: int, pairs: int, *, causal: bool) -> str:

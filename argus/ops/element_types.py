@@ -6,7 +6,13 @@ from collections.abc import Iterable, Mapping
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 
-_TORCH: Mapping[str, str] = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float8_e4m3fn": "e4m3"}
+_TORCH: Mapping[str, str] = {
+    "bfloat16": "bf16",
+    "float16": "f16",
+    "float32": "f32",
+    "float8_e4m3fn": "e4m3",
+    "float8_e4m3fnuz": "e4m3fnuz",
+}
 
 
 def element_name(dtype: object) -> str:

@@ -9,15 +9,16 @@ from typing import Any, Protocol, Self
 from attrs import frozen
 
 from argus.core.dsl.kernel import Template
-from argus.kernels import fp8, fp8_blocks
+from argus.kernels import fp8, fp8_blocks, fp8_cdna3
 from argus.kernels.fp8_blocks import BLOCK
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
-from argus.ops.targets import kernels_for
+from argus.ops.element_types import element_name, no_kernel
+from argus.ops.targets import kernels_for, target_of
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
 
 _NAMES: tuple[str, ...] = ("A", "B", "scale_a", "scale_b", "C")
-_ELEMENTS = ("torch.float8_e4m3fn", "torch.float32")
+_SCALES = "torch.float32"
 
 
 class Scaled(Protocol):
@@ -50,10 +51,13 @@ Sizes = tuple[tuple[str, int], ...]
 
 @frozen
 class Family:
-    """A kernel family. blocks: whether each block has a scale, instead of each matrix."""
+    """A kernel family. element: of the operands, as torch names it. blocks: whether each block has a scale, instead of
+    each matrix.
+    """
 
     template: Template
     configs: Mapping[str, object]
+    element: str
     blocks: bool
 
     def traced(self, config: str) -> Traced:
@@ -69,20 +73,29 @@ class Family:
         return (a, b.mT, of_a.mT, of_b.mT) if self.blocks else (a, b.mT, of_a.reshape(1), of_b.reshape(1))
 
 
-WHOLE = Family(fp8.gemm_fp8, fp8.CONFIGS, blocks=False)
-BLOCKS = Family(fp8_blocks.gemm_fp8_blocks, fp8_blocks.CONFIGS, blocks=True)
+_E4M3, _FNUZ = "torch.float8_e4m3fn", "torch.float8_e4m3fnuz"
+WHOLE = Family(fp8.gemm_fp8, fp8.CONFIGS, _E4M3, blocks=False)
+BLOCKS = Family(fp8_blocks.gemm_fp8_blocks, fp8_blocks.CONFIGS, _E4M3, blocks=True)
+FAMILIES: Mapping[str, tuple[Family, ...]] = {
+    "sm_90a": (WHOLE, BLOCKS),
+    "gfx942": (Family(fp8_cdna3.gemm_fp8_fnuz, fp8_cdna3.CONFIGS, _FNUZ, blocks=False),),
+}
+"""By target; at most one for matrices and one for blocks."""
 
 
 def scaled_matmul(
     a: Scaled, b: Scaled, scale_a: Scaled, scale_b: Scaled, *, config: str | None = None, unproved: Unproved = "refuse"
 ) -> Scaled:
-    """(a * scale_a) @ (b * scale_b) for e4m3 matrices (M, K) and (K, N) on an H100 or H200; the result is bf16,
-    row-major.
+    """(a * scale_a) @ (b * scale_b) for 8-bit matrices (M, K) and (K, N); the result is bf16, row-major.
+
+    The matrices are float8_e4m3fn on an H100 or H200, and float8_e4m3fnuz, whose values end at 240, on an MI300X, which
+    multiplies no other 8-bit numbers with 4 bits of exponent. Convert by `.to`: the same bits are another number.
 
     The scales are f32 on the device: one number for each matrix, or one for each 1 x 128 block of `a` and 128 x 128
-    block of `b`, of shapes (M, ceil(K / 128)) and (ceil(K / 128), ceil(N / 128)). With one number each, the matrix unit
-    makes all sums, keeping about 14 bits of a sum's fraction (torch's fast accumulation), and the result is scaled
-    once. With blocks, it sums 128 products, and each such sum is scaled and added in single precision.
+    block of `b`, of shapes (M, ceil(K / 128)) and (ceil(K / 128), ceil(N / 128)); blocks on an H100 or H200 alone. With
+    one number each, the matrix unit makes all sums (that of an H100 or H200 keeps about 14 bits of a sum's fraction,
+    torch's fast accumulation), and the result is scaled once. With blocks, it sums 128 products, and each such sum is
+    scaled and added in single precision.
 
     `a` is read row-major, `b` and block scales column-major, so `b = weight.T` and `scale_b = weight_scale.T` cost
     nothing; operands in another layout are copied first. K must be a multiple of 16. It runs on the current stream and
@@ -93,8 +106,8 @@ def scaled_matmul(
 
     Raises:
         ArgusError: E401 for operands that are not such matrices and scales, E405 if a schedule does not support the
-            shape, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E414 for a GPU
-            without kernels for them, E303 without a compiler.
+            shape, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E414 for operands
+            that no kernel for this GPU multiplies, E303 without a compiler.
     """
     tensors = a, b, scale_a, scale_b
     key = _call_key(tensors, config, unproved)
@@ -135,8 +148,10 @@ def _choose(tensors: Four, config: str | None) -> tuple[Family, str]:
     Raises ArgusError: E401 unless the operands are two e4m3 matrices with their scales, on one GPU; E414.
     """
     a, b, of_a, of_b = tensors
-    for name, tensor, dtype in (("a", a, 0), ("b", b, 0), ("scale_a", of_a, 1), ("scale_b", of_b, 1)):
-        _check(name, tensor, _ELEMENTS[dtype], a)
+    for name, tensor in (("a", a), ("b", b)):
+        _check(name, tensor, (_E4M3, _FNUZ), a)
+    for name, tensor in (("scale_a", of_a), ("scale_b", of_b)):
+        _check(name, tensor, (_SCALES,), a)
     for name, tensor in (("a", a), ("b", b)):
         if len(tensor.shape) != 2:
             _refuse(
@@ -146,7 +161,7 @@ def _choose(tensors: Four, config: str | None) -> tuple[Family, str]:
         message = f"`a` is {tuple(a.shape)} and `b` {tuple(b.shape)}: `b` expects {a.shape[1]} rows"
         _refuse(message, "pass a (M, K) and b (K, N)")
     m, k, n = *a.shape, b.shape[1]
-    family = _family(of_a, of_b, (m, n, k))
+    family = _family(a, b, blocks=_are_of_blocks(of_a, of_b, (m, n, k)))
     kernels = kernels_for("scaled_matmul", a)
     chosen = kernels.choose(m, n, k, blocks=family.blocks) if config is None else config
     if chosen not in family.configs:
@@ -154,11 +169,26 @@ def _choose(tensors: Four, config: str | None) -> tuple[Family, str]:
     return family, chosen
 
 
-def _check(name: str, tensor: Scaled, dtype: str, beside: Scaled) -> None:
+def _family(a: Scaled, b: Scaled, *, blocks: bool) -> Family:
+    """The family for the operands' device and type. Raises ArgusError (E414) where there is none."""
+    target = target_of(a)
+    known = {each.element for each in FAMILIES[target]}
+    for tensor in (a, b):
+        if str(tensor.dtype) not in known:
+            raise no_kernel("scaled_matmul", target, f"with operands of {element_name(tensor.dtype)}")
+    for each in FAMILIES[target]:
+        if each.blocks == blocks:
+            return each
+    others = [name for name, families in FAMILIES.items() if any(each.blocks == blocks for each in families)]
+    raise no_kernel("scaled_matmul", target, "with scales of blocks", others)
+
+
+def _check(name: str, tensor: Scaled, known: tuple[str, ...], beside: Scaled) -> None:
     if not hasattr(tensor, "data_ptr"):
         _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
-    if str(tensor.dtype) != dtype:
-        _refuse(f"`{name}` expects elements of type {dtype}, found {tensor.dtype}", f"convert it: `.to({dtype})`")
+    if str(tensor.dtype) not in known:
+        wanted = f"`{name}` expects elements of type {' or '.join(known)}, found {tensor.dtype}"
+        _refuse(wanted, f"convert it: `.to({known[0]})`")
     if not tensor.is_cuda:
         _refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
     if tensor.requires_grad and torch().is_grad_enabled():
@@ -167,15 +197,15 @@ def _check(name: str, tensor: Scaled, dtype: str, beside: Scaled) -> None:
         _refuse(f"`a` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
 
 
-def _family(of_a: Scaled, of_b: Scaled, extents: tuple[int, int, int]) -> Family:
-    """The family that the shapes of the scales determine."""
+def _are_of_blocks(of_a: Scaled, of_b: Scaled, extents: tuple[int, int, int]) -> bool:
+    """Whether scales of these shapes are those of blocks. Raises ArgusError (E401) if not of matrices either."""
     m, n, k = extents
     shapes = tuple(of_a.shape), tuple(of_b.shape)
     blocks = -(-k // BLOCK)
     if shapes == ((m, blocks), (blocks, -(-n // BLOCK))) and shapes != ((1, 1), (1, 1)):
-        return BLOCKS
+        return True
     if all(extent == 1 for shape in shapes for extent in shape):
-        return WHOLE
+        return False
     wanted = f"one number each, or {(m, blocks)} and {(blocks, -(-n // BLOCK))}"
     return _refuse(f"the scales are {shapes[0]} and {shapes[1]}, expected {wanted}", "pass a scale for every block")
 

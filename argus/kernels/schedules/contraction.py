@@ -14,14 +14,17 @@ from argus.language import (
     IntLike,
     Order,
     Tensor,
+    Value,
     assert_covers,
     assert_written_once,
     assume,
     block_id,
     by_rows,
     ceil_div,
+    elements,
     shared,
     tag,
+    total,
 )
 
 _AXES = 2
@@ -91,6 +94,11 @@ class Contraction:
     def complete(self, acc: Fragment) -> None:
         """Claim that the accumulator sums every product along K exactly once."""
         assert_covers(acc.tag.k, 0, self.A.shape[-1])
+
+    def element(self, m: Int, n: Int) -> Value:
+        """In a formula, what C[m, n] is in a product of matrices: sum over k of A[m, k] * B[n, k]."""
+        a, b = elements(self.A), elements(self.B)
+        return total(lambda k: a(m, k) * b(n, k), over=self.A.shape[-1])
 
     def finish(self) -> None:
         """Claim that each element (m, n) of C is written once, with row m of A and row n of B."""

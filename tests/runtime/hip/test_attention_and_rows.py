@@ -159,11 +159,16 @@ REFUSED: dict[str, Callable[[RocmTorch], object]] = {
         *(t.tensor(np.array([0, 4]), "torch.int32") for _ in range(2)),
         max_seqlen_q=4,
     ),
-    "scaled_matmul": lambda t: operators.scaled_matmul(
-        *(t.whole(16, 16, dtype="torch.float8_e4m3fn") for _ in range(2)),
-        *(t.tensor(np.ones(1), "torch.float32") for _ in range(2)),
-    ),
+    "scaled_matmul with operands of e4m3": lambda t: scaled(t, "torch.float8_e4m3fn"),
+    "scaled_matmul with scales of blocks": lambda t: scaled(t, "torch.float8_e4m3fnuz", 2),
 }
+
+
+def scaled(torch: RocmTorch, dtype: str, blocks: int = 1) -> object:
+    """A product of 16 rows with one block of scales for 128 of K and columns, or one for each matrix."""
+    a, b = (torch.whole(16, 128 * blocks, seed=seed, dtype=dtype) for seed in (0, 1))
+    shapes = ((16, blocks), (blocks, 1)) if blocks > 1 else ((1,), (1,))
+    return operators.scaled_matmul(a, b.mT, *(torch.tensor(np.ones(each), "torch.float32") for each in shapes))
 
 
 def of_heads(

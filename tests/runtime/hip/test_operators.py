@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ from ml_dtypes import bfloat16
 import argus
 from argus.core.diagnostic import ArgusError
 from tests.runtime.hip.rocm_torch import RocmTorch, Tensor
+
+OPERATORS: Any = argus
+FNUZ = "torch.float8_e4m3fnuz"
 
 
 def rounded(
@@ -86,6 +90,29 @@ def test_a_product_without_a_kernel_for_the_device_is_refused(rocm: RocmTorch) -
     with pytest.raises(ArgusError, match="there is no schedule `cooperative`") as refused:
         argus.matmul(a, b, config="cooperative")
     assert refused.value.diagnostic.help.startswith("choose one of cdna3, cdna3_pingpong, interleaved")
+    assert not rocm.stub.launches
+
+
+def scaled(rocm: RocmTorch, m: int, n: int, k: int) -> None:
+    """Exactly: scales are powers of two."""
+    a, b = rocm.whole(m, k, dtype=FNUZ), rocm.whole(n, k, seed=1, dtype=FNUZ)
+    of_a, of_b = (rocm.tensor(np.full(1, each), "torch.float32") for each in (0.5, 4.0))
+    found = OPERATORS.scaled_matmul(a, b.mT, of_a, of_b)
+    np.testing.assert_array_equal(found.array.astype(np.float32), rounded(2 * a.wide @ b.wide.T))
+
+
+def test_products_of_scaled_8_bit_numbers(rocm: RocmTorch) -> None:
+    scaled(rocm, 40, 23, 48)
+    scaled(rocm, 40, 23, 48)  # by the launch that is ready
+    scaled(rocm, 3, 7, 144)
+    assert [name for name, _ in rocm.stub.launches] == ["gemm_fp8_fnuz_interleaved_any_"] * 3
+    assert not rocm.stub.findings
+
+
+def test_a_scaled_product_of_rows_in_no_whole_vectors_is_refused(rocm: RocmTorch) -> None:
+    with pytest.raises(ArgusError, match="K must be a multiple of 16") as refused:
+        scaled(rocm, 16, 16, 24)
+    assert refused.value.diagnostic.code == "E414"
     assert not rocm.stub.launches
 
 

@@ -38,7 +38,8 @@ _UPPER = np.uint32(0xFFFF0000)
 
 @define
 class Operand:
-    """An operand as (workgroup, row, k) in f32, at a time of the wave's clock.
+    """An operand as (workgroup, k, row) in f32, at a time of the wave's clock. Both operands of a product have their k in
+    the same order, which is not that of the matrices.
 
     steps: the greatest size of an element in units of 1 / 64, infinite if one is not a multiple of that. wide: in f64,
     once it has been asked for.
@@ -65,39 +66,33 @@ def _operand(wave: Wave, source: Source, form: str, rows: int, *, left: bool) ->
     kept = wave.converted.get(key)
     if kept is not None and kept.clock >= max(wave.stamps[source.first : source.first + source.count]):
         return kept
-    whole = _in_f32(_words(wave, source, rows, left=left), form)
+    words = wave.v[source.first : source.first + source.count]
+    if left:
+        words = words.take(_result_lanes(rows), axis=2)
+    whole = _in_f32(words, form, rows)
     made = wave.converted[key] = Operand(wave.clock, whole, steps_of(whole))
     return made
 
 
-def _words(wave: Wave, source: Vector, rows: int, *, left: bool) -> Array:
-    """The registers of an operand by (workgroup, row, group of lanes, register)."""
-    groups, workgroups = LANES // rows, wave.v.shape[1]
-    found = np.empty((workgroups, rows, groups, source.count), np.uint32)
-    for register in range(source.count):
-        held = wave.v[source.first + register]
-        for group in range(groups):
-            lanes = held[:, group * rows : (group + 1) * rows]
-            found[:, :, group, register] = lanes[:, _result_rows(rows)] if left else lanes
-    return found
-
-
-def _in_f32(words: Array, form: str) -> Array:
-    """Elements as (workgroup, row, k)."""
+def _in_f32(words: Array, form: str, rows: int) -> Array:
+    """Elements of registers (register, workgroup, lane) as (workgroup, k, row), k by register, element, group of lanes."""
     size, kind = _FORMATS[form]
-    workgroups, rows = words.shape[:2]
+    count, workgroups, lanes = words.shape
+    found = np.empty((workgroups, count, 4 // size, lanes), np.float32)
     if kind is not None:
-        return words.view(kind).reshape(workgroups, rows, -1).astype(np.float32)
-    both = np.empty((*words.shape, 4 // size), np.uint32)
-    np.left_shift(words, np.uint32(16), out=both[..., 0])
-    np.bitwise_and(words, _UPPER, out=both[..., 1])
-    return both.view(np.float32).reshape(workgroups, rows, -1)
+        elements = np.ascontiguousarray(words).view(kind).reshape(count, workgroups, lanes, -1)
+        found[...] = elements.transpose(1, 0, 3, 2)
+    else:
+        by_register = found.view(np.uint32).transpose(1, 0, 2, 3)
+        np.left_shift(words, np.uint32(16), out=by_register[:, :, 0])
+        np.bitwise_and(words, _UPPER, out=by_register[:, :, 1])
+    return found.reshape(workgroups, -1, rows)
 
 
 def steps_of(values: Array) -> float:
     """The greatest size of a value in units of 1 / 64, infinite if one is not a multiple of that."""
     scaled = values * np.float32(_UNITS)
-    most = float(np.abs(scaled).max())
+    most = float(max(scaled.max(), -scaled.min()))
     return most if most < _EXACT and (np.rint(scaled) == scaled).all() else np.inf
 
 
@@ -109,10 +104,10 @@ def product_of(left: Operand, right: Operand) -> Array:
 
     If all elements are multiples of a unit, so are all partial sums, which f32 holds up to 2 ** 24 units.
     """
-    depth = left.held.shape[2]
+    depth = left.held.shape[1]
     if depth * left.steps * right.steps <= _EXACT:
-        return np.matmul(left.held, right.held.transpose(0, 2, 1))
-    return np.matmul(left.in_f64(), right.in_f64().transpose(0, 2, 1))
+        return np.matmul(left.held.transpose(0, 2, 1), right.held)
+    return np.matmul(left.in_f64().transpose(0, 2, 1), right.in_f64())
 
 
 @cache
@@ -121,6 +116,12 @@ def _result_rows(rows: int) -> Array:
     groups = LANES // rows
     register, group = np.divmod(np.arange(rows), groups)
     return register // 4 * 4 * groups + 4 * group + register % 4
+
+
+@cache
+def _result_lanes(rows: int) -> Array:
+    """Of each group of lanes, those with the rows of the result in that order."""
+    return (np.arange(0, LANES, rows)[:, None] + _result_rows(rows)).reshape(-1)
 
 
 def _multiply(rows: int, left: str, right: str) -> Callable[[Group, Wave, Instruction], None]:

@@ -40,7 +40,7 @@ def test_products_in_f32_are_those_in_f64(seed: int) -> None:
     right[0, 0, 0] = random.choice(np.array([1, 0.01, 1e6, np.inf, np.nan], np.float32))
     with np.errstate(all="ignore"):
         found = product_of(Operand(0, left, steps_of(left)), Operand(0, right, steps_of(right)))
-        wanted = left.astype(np.float64) @ right.astype(np.float64).transpose(0, 2, 1)
+        wanted = left.astype(np.float64).transpose(0, 2, 1) @ right.astype(np.float64)
 
     assert np.array_equal(found.astype(np.float64), wanted, equal_nan=True)
 

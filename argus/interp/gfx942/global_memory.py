@@ -20,7 +20,7 @@ from argus.interp.gfx942.atomics import (
     Atomic,
     update,
 )
-from argus.interp.gfx942.instruction import M0, Constant, Instruction, Scalar, Vector, vectors
+from argus.interp.gfx942.instruction import M0, Constant, Instruction, Scalar, Vector
 from argus.interp.gfx942.local_memory import elements, store_local
 from argus.interp.gfx942.races import Touch
 from argus.interp.gfx942.row import Form, Row, act
@@ -56,7 +56,8 @@ def addresses(group: Group, wave: Wave, instruction: Instruction) -> tuple[npt.N
 def buffer_offsets(
     group: Group, wave: Wave, instruction: Instruction, size: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Offsets in the memory, and (dword, workgroup, lane): which dwords a raw buffer's bounds admit.
+    """Offsets in the memory, and (dword, workgroup, lane): which dwords a raw buffer's bounds admit; with single
+    workgroups and lanes, if they admit all.
 
     A dword is out of range if it does not fit into num_records bytes from the base, the scalar offset left out; loads
     then give 0 and stores are dropped, dword by dword [MI300 ISA, "Buffer addressing", "Range checking"].
@@ -70,13 +71,13 @@ def buffer_offsets(
     if "offen" in instruction.flags:
         first = instruction.sources[0]
         assert isinstance(first, Vector)
-        within = within + wave.v[first.first].astype(np.int64)
-    records = words[2].astype(np.int64)[:, None]
-    scalar = _scalar_offset(wave, instruction)
-    unit = min(size, 4)
-    ends = within + np.arange(0, size, 4)[:, None, None] + unit
-    at = base[:, None] + (within + scalar).astype(U64)
-    return group.memory.offsets(at), ends <= records
+        within += wave.v[first.first]
+    ends = np.arange(0, size, 4)[:, None, None] + min(size, 4)
+    if int(within.max()) + int(ends[-1, 0, 0]) <= int(words[2].min()):
+        fits = np.ones(ends.shape, np.bool_)
+    else:
+        fits = ends + within <= words[2].astype(np.int64)[:, None]
+    return group.memory.offsets(base)[:, None] + _scalar_offset(wave, instruction) + within, fits
 
 
 def _scalar_offset(wave: Wave, instruction: Instruction) -> npt.NDArray[np.int64]:
@@ -103,10 +104,14 @@ def checked(
     return lanes & fits
 
 
+def _aligned(offsets: Array, size: int) -> bool:
+    return not int(np.bitwise_or.reduce(offsets, axis=None)) & (size - 1)
+
+
 def gather(group: Group, offsets: Array, lanes: Mask, size: int) -> Array:
     """Bytes as dwords (dword, workgroup, lane), 0 in other lanes; below 4 bytes one dword, zero-extended."""
-    if size in _CARRIERS and lanes.all() and not (offsets & (size - 1)).any():
-        whole = group.memory.data.view(_CARRIERS[size])[offsets >> (size.bit_length() - 1)]
+    if size in _CARRIERS and lanes.all() and _aligned(offsets, size):
+        whole = group.memory.data.view(_CARRIERS[size]).take(offsets >> (size.bit_length() - 1))
         return whole.view(U32).reshape(*lanes.shape, -1).transpose(2, 0, 1)
     found = np.zeros(((size + 3) // 4, *lanes.shape), U32)
     at = offsets[lanes]
@@ -120,7 +125,7 @@ def gather(group: Group, offsets: Array, lanes: Mask, size: int) -> Array:
 
 
 def scatter(group: Group, offsets: Array, lanes: Mask, words: Array, size: int) -> None:
-    if size in _CARRIERS and lanes.all() and not (offsets & (size - 1)).any():
+    if size in _CARRIERS and lanes.all() and _aligned(offsets, size):
         moved = np.ascontiguousarray(words.transpose(1, 2, 0)).view(_CARRIERS[size])[..., 0]
         group.memory.data.view(_CARRIERS[size])[offsets >> (size.bit_length() - 1)] = moved
         return
@@ -133,8 +138,7 @@ def scatter(group: Group, offsets: Array, lanes: Mask, words: Array, size: int) 
 
 
 def _issue(wave: Wave, instruction: Instruction, late: tuple[Touch, ...] = ()) -> None:
-    registers = frozenset(vectors(instruction.results))
-    wave.scoreboard.issue(Issued("vector", instruction, registers, frozenset(), late))
+    wave.scoreboard.issue(Issued("vector", instruction, instruction.written, frozenset(), late))
 
 
 def _loaded(group: Group, wave: Wave, instruction: Instruction, size: int, *, buffer: bool) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from argus.interp.gfx942.row import Row
 
@@ -103,6 +103,10 @@ class SubDword:
     unused: int
 
 
+def _written(of: Instruction) -> frozenset[int]:
+    return frozenset(vectors(of.results))
+
+
 @frozen
 class Instruction:
     """One instruction. results, sources: the operands of the row's signature that the encoding names, in order.
@@ -129,6 +133,8 @@ class Instruction:
     immediate: int = 0
     second: int = 0
     flags: frozenset[str] = field(default=frozenset[str]())
+    written: frozenset[int] = field(init=False, eq=False, default=Factory(_written, takes_self=True))
+    """The vector registers among the results."""
 
     def __str__(self) -> str:
         """Close to the assembler's text; modifiers are left out."""

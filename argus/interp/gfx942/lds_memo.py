@@ -26,7 +26,7 @@ def remembered(group: Group, wave: Wave, instruction: Instruction, part: int, ba
         return None
     stamp = wave.stamps[_register(instruction)]
     for each in group.memo.get((instruction.address, wave.number, part), ()):
-        if each.stamp == stamp or np.array_equal(each.base, base):
+        if each.stamp == stamp or (each.base == base).all():
             each.stamp = stamp
             return each
     return None
@@ -57,7 +57,7 @@ def _register(instruction: Instruction) -> int:
 def read_again(group: Group, wave: Wave, instruction: Instruction, access: Access, size: int) -> list[Array]:
     """The dwords that an access reads, by workgroup and lane."""
     _begin(group, wave, instruction, access.touch)
-    found = group.lds.reshape(-1).view(_CARRIERS[size])[access.index]
+    found = group.lds.reshape(-1).view(_CARRIERS[size]).take(access.index)
     words = found.view(np.uint32).reshape(-1, LANES, size // 4)
     return [words[..., number] for number in range(size // 4)]
 

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from argus.interp.gfx942.atomics import Atomic, update
-from argus.interp.gfx942.instruction import Instruction, scalars, vectors
+from argus.interp.gfx942.instruction import Instruction, scalars
 from argus.interp.gfx942.races import Places, Touch
 from argus.interp.gfx942.scoreboard import Issued
 from argus.interp.gfx942.state import Array, Group, Mask, Wave
@@ -159,9 +159,9 @@ def _chosen(lanes: Mask, places: Array) -> _Where:
 
 def track_local(wave: Wave, instruction: Instruction, touches: list[Touch | None]) -> None:
     """Count an LDS instruction as outstanding."""
-    registers, held = frozenset(vectors(instruction.results)), frozenset(scalars(instruction.results))
+    held = frozenset(scalars(instruction.results))
     late = tuple(each for each in touches if each is not None)
-    wave.scoreboard.issue(Issued("lds", instruction, registers, held, late))
+    wave.scoreboard.issue(Issued("lds", instruction, instruction.written, held, late))
 
 
 def _inside(group: Group, wave: Wave, instruction: Instruction, places: Array, size: int) -> Mask:

@@ -65,20 +65,22 @@ class Machine:
                 return []
 
     def _turn(self, group: Group, wave: Wave, turns: int) -> int:
-        steps, done = self._steps, 0
+        steps, recent, board, clean, done = self._steps, wave.recent, wave.scoreboard, wave.clean, 0
         while done < turns and wave.state == "ready":
             at = wave.at
             step = steps.get(at)
             if step is None:
                 step = steps[at] = step_at(self.code, at)
                 _check_registers(wave, step)
-            recent = wave.recent
             if at not in recent.seen:
                 self._check_states(group, wave, step)
-            self._check_waits(group, wave, step)
+            if (board.registers and not board.registers.keys().isdisjoint(step.touched)) or (
+                board.scalars and not board.scalars.keys().isdisjoint(step.scalars_touched)
+            ):
+                self._check_waits(group, wave, step)
             wave.at = step.after
             try:
-                if at in wave.clean and wave.known_scc:
+                if at in clean and wave.known_scc:
                     step.run(group, wave)
                 else:
                     self._execute(group, wave, step)
@@ -132,17 +134,15 @@ class Machine:
     def _check_waits(self, group: Group, wave: Wave, step: Step) -> None:
         """Registers that an operation writes that is not waited for."""
         board = wave.scoreboard
-        if board.registers and not step.touched.isdisjoint(board.registers):
-            for register in (*step.reads, *step.writes):
-                issued = board.registers.get(register)
-                if issued is not None and (register in step.reads or not _in_order(issued, step)):
-                    what = f"uses {_name(register)}, which `{issued.text}` writes, without a wait for it"
-                    group.report("used before its wait", wave, step.instruction, what, other=issued.address)
-        if board.scalars and not step.scalars_touched.isdisjoint(board.scalars):
-            for register in (*step.scalars_read, *step.scalars_written):
-                if (issued := board.scalars.get(register)) is not None:
-                    what = f"uses {_scalar_name(register)}, which `{issued.text}` writes, without a wait for it"
-                    group.report("used before its wait", wave, step.instruction, what, other=issued.address)
+        for register in (*step.reads, *step.writes):
+            issued = board.registers.get(register)
+            if issued is not None and (register in step.reads or not _in_order(issued, step)):
+                what = f"uses {_name(register)}, which `{issued.text}` writes, without a wait for it"
+                group.report("used before its wait", wave, step.instruction, what, other=issued.address)
+        for register in (*step.scalars_read, *step.scalars_written):
+            if (issued := board.scalars.get(register)) is not None:
+                what = f"uses {_scalar_name(register)}, which `{issued.text}` writes, without a wait for it"
+                group.report("used before its wait", wave, step.instruction, what, other=issued.address)
 
     def _check_states(self, group: Group, wave: Wave, step: Step) -> None:
         wave.recent.seen.add(step.instruction.address)

@@ -38,8 +38,8 @@ _UPPER = np.uint32(0xFFFF0000)
 
 @define
 class Operand:
-    """An operand as (workgroup, k, row) in f32, at a time of the wave's clock. Both operands of a product have their k in
-    the same order, which is not that of the matrices.
+    """An operand as (workgroup, k, row) in f32, at a time of the wave's clock. Both operands of a product have k in the
+    same order, which is not that of the matrices.
 
     steps: the greatest size of an element in units of 1 / 64, infinite if one is not a multiple of that. wide: in f64,
     once it has been asked for.
@@ -75,7 +75,7 @@ def _operand(wave: Wave, source: Source, form: str, rows: int, *, left: bool) ->
 
 
 def _in_f32(words: Array, form: str, rows: int) -> Array:
-    """Elements of registers (register, workgroup, lane) as (workgroup, k, row), k by register, element, group of lanes."""
+    """Registers (register, workgroup, lane) as (workgroup, k, row), k by register, element and group of lanes."""
     size, kind = _FORMATS[form]
     count, workgroups, lanes = words.shape
     found = np.empty((workgroups, count, 4 // size, lanes), np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,11 @@ class Memory:
     _starts: npt.NDArray[np.int64] = field(init=False)
     _ends: npt.NDArray[np.int64] = field(init=False)
     _writable: npt.NDArray[np.bool_] = field(init=False)
+    _sorted: list[int] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._starts = np.array([each.start for each in self.allocations], np.int64)
+        self._sorted = [each.start for each in self.allocations]
         self._ends = np.array([each.start + each.size for each in self.allocations], np.int64)
         self._writable = np.array([each.writable for each in self.allocations], np.bool_)
 
@@ -67,7 +70,7 @@ class Memory:
     def all_inside(self, offsets: npt.NDArray[np.int64], size: int, *, stores: bool = False) -> bool:
         """Whether so many bytes from each offset are of one allocation, the same for all; False if it is not known."""
         least = int(offsets.min())
-        found = int(np.searchsorted(self._starts, least, side="right")) - 1
+        found = bisect_right(self._sorted, least) - 1
         if found < 0 or int(offsets.max()) + size > self._ends[found]:
             return False
         return not stores or bool(self._writable[found])

@@ -101,16 +101,26 @@ def _registers(first: int, label: str, number: int, instruction: Instruction, *,
         return wave.v[register] if vector else wave.s[register][:, None]
 
     if label.endswith("64"):
-        high = np.uint64(32)
-        return lambda wave: (raw(wave, first).astype(np.uint64) | raw(wave, first + 1).astype(np.uint64) << high).view(
-            kind
-        )
+        return lambda wave: _pair(raw(wave, first), raw(wave, first + 1)).view(kind)
     if label.endswith("16"):
         shift = np.uint32(16 if instruction.select >> number & 1 else 0)
         return lambda wave: (raw(wave, first) >> shift).astype(np.uint16).view(kind)
     if vector:
         return lambda wave: wave.v[first].view(kind)
     return lambda wave: wave.s[first].view(kind)[:, None]
+
+
+def _pair(low: Array, high: Array) -> Array:
+    """Two dwords as one of 64 bits."""
+    both = np.empty((*low.shape, 2), np.uint32)
+    both[..., 0], both[..., 1] = low, high
+    return both.view(np.uint64)[..., 0]
+
+
+def _halves(value: Array) -> tuple[Array, Array]:
+    """The low and the high dword of 64 bits."""
+    both = np.ascontiguousarray(value).view(np.uint32).reshape(*value.shape, 2)
+    return both[..., 0], both[..., 1]
 
 
 def _constant(operand: Constant, kind: str) -> Array:
@@ -253,9 +263,9 @@ def writer(label: str, operand: Operand) -> Writer:
 
 
 def _write_pair(wave: Wave, register: int, value: Array) -> None:
-    bits = value.view(np.uint64)
-    wave.write(register, bits.astype(np.uint32))
-    wave.write(register + 1, (bits >> np.uint64(32)).astype(np.uint32))
+    low, high = _halves(value)
+    wave.write(register, low)
+    wave.write(register + 1, high)
 
 
 def _packed_writer(register: int, label: str) -> Writer:
@@ -276,10 +286,8 @@ def _scalar_writer(register: int, count: int) -> Writer:
         return lambda wave, value: wave.write_scalar(register, _flat(value).view(np.uint32))
 
     def two(wave: Wave, value: Array) -> None:
-        bits = _flat(value).view(np.uint64)
         wave.known[register] = wave.known[register + 1] = True
-        wave.s[register] = bits.astype(np.uint32)
-        wave.s[register + 1] = (bits >> np.uint64(32)).astype(np.uint32)
+        wave.s[register], wave.s[register + 1] = _halves(_flat(value))
         if register >= EXEC:
             wave.refresh_active()
 

@@ -7,6 +7,8 @@ On MI300X `Cdna3Interleaved` alone reads column-major operands.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from argus.kernels.cost_sm_90a import is_swap_ab
 from argus.kernels.gemm import CONFIGS, Config, multiply
 from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
@@ -83,11 +85,16 @@ def _stores_vectors(config: Config) -> bool:
     return isinstance(config, Cdna3Interleaved) and config.wide
 
 
+def configs_of(*, a_transposed: bool, b_transposed: bool) -> Mapping[str, Config]:
+    """The configurations that support operands of these layouts."""
+    return (TN_CONFIGS if b_transposed else TT_CONFIGS) if a_transposed else NN_CONFIGS if b_transposed else NT_CONFIGS
+
+
 def configs_for(
     m: int, n: int, k: int, *, a_transposed: bool, b_transposed: bool, target: str = "sm_90a"
 ) -> dict[str, Config]:
     """The configurations for a target that support operands of these extents and layouts."""
-    all_ = (TN_CONFIGS if b_transposed else TT_CONFIGS) if a_transposed else NN_CONFIGS if b_transposed else NT_CONFIGS
+    all_ = configs_of(a_transposed=a_transposed, b_transposed=b_transposed)
     known = {name: each for name, each in all_.items() if each.target.name == target}
     if target == "gfx942":
         return {name: each for name, each in known.items() if n % 8 == 0 or not _stores_vectors(each)}

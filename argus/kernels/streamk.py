@@ -109,15 +109,21 @@ class Reduction:
 @kernel
 def partial_gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["P S R W", f32], *, cfg: Stream) -> None:
     """part[p, j] = the partial sums of block p in the j-th tile of its run."""
-    (M, K), N = A.shape, B.shape[0]
     tag(A, lambda m, k: dict(m=m, k=k))
     tag(B, lambda n, k: dict(n=n, k=k))
+    partial_sums(A, B, part, cfg, (A.shape[0], B.shape[0], A.shape[1]))
+
+
+def partial_sums(A: Tensor, B: Tensor, part: Tensor, cfg: Stream, extents: tuple[Int, Int, Int]) -> None:
+    """The body of `partial_gemm`. extents: M, N and K of the tags m, n and k; A and B are 0 beyond them."""
+    M, N, depth_of_tags = extents
+    K = A.shape[1]
     bm, bn, bk, chunks, run, peers = cfg.bm, cfg.bn, cfg.bk, cfg.chunks, cfg.run, cfg.peers
     rows, columns = ceil_div(M, cfg.rows), ceil_div(N, bn)
     assume(K >= 1, K % 8 == 0)
     assume(eq(part.shape[0], cfg.blocks(M, N)), eq(part.shape[1], cfg.max_tiles))
     assume(eq(part.shape[2], cfg.rows), eq(part.shape[3], bn))
-    mm = wgmma(bf16, n=bn)
+    mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
     p, rank = _places(cfg, cfg.blocks(M, N))
     depth = ceil_div(K, bk * chunks)  # iterations per chunk
@@ -156,7 +162,9 @@ def partial_gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["P
             wgmma.wait(pending=0)
             with when(low < high):  # the run may not reach this tile
                 ring.release()
-            assert_covers(acc.tag.k, low * bk, minimum(K, high * bk))  # empty if the run ends before this tile
+            assert_covers(
+                acc.tag.k, low * bk, minimum(depth_of_tags, high * bk)
+            )  # empty if the run ends before this tile
             copy(acc, part[p, j].tile((64, bn), (bm // 64 * rank + wg, 0)))
 
 
@@ -173,6 +181,11 @@ def _places(cfg: Stream, blocks: Int) -> tuple[Int, Int | int]:
 @kernel
 def reduce_tiles(part: Tensor["P S R W", f32], C: Tensor["M N", bf16], *, cfg: Reduction, depth: Int) -> None:
     """C = the sum of all blocks' partial sums of each tile, which together cover every k below `depth` once."""
+    sum_of_parts(part, C, cfg, depth)
+
+
+def sum_of_parts(part: Tensor, C: Tensor, cfg: Reduction, depth: Int) -> None:
+    """The body of `reduce_tiles`."""
     M, N = C.shape
     stream, tile = cfg.tile, (cfg.rows, cfg.columns)
     chunks, run = stream.chunks, stream.run
@@ -188,7 +201,7 @@ def reduce_tiles(part: Tensor["P S R W", f32], C: Tensor["M N", bf16], *, cfg: R
         total += load(part[p, t - p * run // chunks].tile(tile, (r, c)), by)
     assert_covers(total.tag.k, 0, depth)
     m, n = t // columns, t % columns
-    copy(total.to(bf16), C.tile(tile, (m * high + r, n * wide + c)), edge=0)
+    copy(total.to(C.dtype), C.tile(tile, (m * high + r, n * wide + c)), edge=0)
     assert_written_once(C, lambda m, n: dict(m=m, n=n))
 
 

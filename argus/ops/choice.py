@@ -22,6 +22,7 @@ from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.ragged import Ragged
 from argus.kernels.schedules.skinny import Skinny
+from argus.ops.choice_padded import select_padded
 from argus.ops.element_types import element_name, no_family, no_schedule
 from argus.runtime.tuning_db import Key, best_config
 
@@ -68,9 +69,14 @@ def candidates(
     if batch:
         return (select_batched(batch[0], m, n, k, a_transposed=a_transposed, b_transposed=b_transposed),)
     if a_transposed or b_transposed:
-        return (select_transposed(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed),)
-    known = stored_or_modelled(m, n, k, family_type(family), device)
-    parts = select_stream_k(m, n, k) if family == "gemm_nt" and len(known) == 1 else None
+        known = (select_transposed(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed),)
+    else:
+        known = stored_or_modelled(m, n, k, family_type(family), device)
+    *stored, modelled = known
+    copied = select_padded(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed)
+    if copied is not None:
+        return *stored, copied, modelled
+    parts = select_stream_k(m, n, k) if family == "gemm_nt" and not stored else None
     return known if parts is None else (parts, *known)
 
 

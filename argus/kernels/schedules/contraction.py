@@ -38,16 +38,20 @@ class Contraction:
 
     A is (M, K) and B is (N, K); either may be a transposed view, such as `A.mT` of a tensor (K, M), which is read in
     place. If C has a leading batch axis, C[z] is the product of A[z] and B[z]; an operand without that axis is shared
-    by all products.
+    by all products. depth: A and B are
+    copies with longer rows, which have the tags of what was copied and are 0 from k = depth on; by default, they are
+    not.
     """
 
     A: Tensor
     B: Tensor
     C: Tensor
+    depth: IntLike | None = None
 
     def __attrs_post_init__(self) -> None:
-        _named(self.A, lambda m, k: dict(m=m, k=k))
-        _named(self.B, lambda n, k: dict(n=n, k=k))
+        if self.depth is None:
+            _named(self.A, lambda m, k: dict(m=m, k=k))
+            _named(self.B, lambda n, k: dict(n=n, k=k))
 
     def assume_aligned(self, *, stores: bool = True) -> None:
         """Assume K >= 1, and that rows in memory begin at multiples of 16 bytes, as TMA requires.
@@ -93,7 +97,7 @@ class Contraction:
 
     def complete(self, acc: Fragment) -> None:
         """Claim that the accumulator sums every product along K exactly once."""
-        assert_covers(acc.tag.k, 0, self.A.shape[-1])
+        assert_covers(acc.tag.k, 0, self.A.shape[-1] if self.depth is None else self.depth)
 
     def element(self, m: Int, n: Int) -> Value:
         """In a formula, what C[m, n] is in a product of matrices: sum over k of A[m, k] * B[n, k]."""

@@ -1,0 +1,68 @@
+"""Rows that are no multiples of 16 bytes: which products go by way of copies, and how these are asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+import argus
+from argus.core.diagnostic import ArgusError
+from argus.kernels.cost_sm_90a import is_swap_ab
+from argus.kernels.padded import FAMILIES
+from argus.ops.choice import candidates
+from argus.ops.choice_padded import PREFIX, element_by_element, select_padded
+from argus.ops.matmul import candidate
+from tests.ops.fake_torch import Multiplying, batch, matrix
+
+UNALIGNED = (
+    (1000, 1001, 1001),
+    (1, 8193, 8191),
+    (4095, 4095, 4095),
+    (7275, 3224, 49),
+    (20, 63, 6943),
+    (63, 7167, 7169),
+)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("shape", UNALIGNED, ids=str)
+def test_copies_are_multiplied_by_a_configuration_of_the_family(family: str, shape: tuple[int, int, int]) -> None:
+    lies = {"a_transposed": family[5] == "t", "b_transposed": family[6] == "n"}
+    chosen = select_padded(*shape, **lies)
+
+    first, *others = candidates(family, shape, **lies, device="")
+    assert first == chosen
+    assert others == ["narrow"]
+    made, module = candidate(family, first).traced()
+    assert (made.name, module) == (f"gemm_padded_{first.removeprefix(PREFIX)}", "argus.kernels.padded")
+
+
+def test_a_product_of_any_columns_is_stored_element_by_element() -> None:
+    name = select_padded(4096, 4099, 4097, a_transposed=False, b_transposed=False)
+    assert name is not None
+    assert is_swap_ab(FAMILIES["gemm_nt"].configs[name.removeprefix(PREFIX)])
+
+
+def test_small_products_and_aligned_rows_are_not_copied() -> None:
+    for shape in ((3, 5, 7), (15871, 49, 23), (4096, 4099, 4096)):
+        assert select_padded(*shape, a_transposed=False, b_transposed=False) is None
+    assert select_padded(4097, 4096, 4096, a_transposed=False, b_transposed=False) is None
+    assert select_padded(4097, 4096, 4096, a_transposed=True, b_transposed=False) is not None
+
+
+@pytest.mark.parametrize(
+    ("shape", "measured"),
+    [((421, 2737, 3961), 112.5), ((7275, 3224, 49), 93.9), ((10065, 1264, 3769), 680.5), ((4095, 4095, 4095), 965.0)],
+    ids=str,
+)
+def test_the_time_of_loads_of_elements_is_near_what_was_measured(shape: tuple[int, int, int], measured: float) -> None:
+    """By one H200, in microseconds."""
+    assert abs(element_by_element(*shape) / measured - 1) < 0.25
+
+
+def test_copies_of_a_batch_are_refused(fake: Multiplying) -> None:
+    with pytest.raises(ArgusError) as refused:
+        argus.matmul(batch((2, 8, 7)), batch((2, 7, 8)), config="padded_skinny")
+    assert refused.value.diagnostic.code == "E414"
+    with pytest.raises(ArgusError, match="there is no schedule `padded_narrow`"):
+        argus.matmul(matrix(8, 7), matrix(7, 8), config="padded_narrow")
+    assert fake.launches == []

@@ -18,7 +18,9 @@ from argus.emit.cpu.shared_arrays import SharedArray
 _LINKAGE = 'extern "C" '
 _ENTRY = re.compile(rf"^{_LINKAGE}__global__ ", re.MULTILINE)
 _NEEDS_MACHINE = re.compile(r"\basm\b|__cvta|address_space|__attribute__\(\((device|global|shared)")
-_LDS_ARRAY = re.compile(r"__shared__ \w+ (\w+)\[\d+\];")
+_LDS_ARRAY = re.compile(r"__shared__ [\w ]+? (\w+)\[\d+\];")
+_RESERVED = re.compile(r'asm volatile\("" : : : "a\d+"\);')
+"""The accumulation registers that a kernel asks the compiler for."""
 _MACRO_USES = re.compile(r"(MOVES|ARRIVES_AT)\(")
 _QUALIFIERS = re.compile(
     r"^(\[\[maybe_unused\]\] )?static (__device__ )?(__forceinline__|inline)( __attribute__\(\(always_inline\)\))? "
@@ -39,6 +41,8 @@ _TYPES = (
     "s16x4",
     "f32x4",
     "f32x16",
+    "i32x4",
+    "i32x16",
 )
 _MACROS = ("HELPER", "THREADS", "MOVES", "ARRIVES_AT", "__builtin_inff", "__builtin_nanf")
 _PROVIDED = frozenset((*_TYPES, *_MACROS, "hold", "in_shared", "shared_address", "meet"))
@@ -74,7 +78,7 @@ def unit_of(text: str, target: str, symbol: str) -> Unit:
         elif own := counterpart(defined_name(item) or ""):
             made.append(own)
     if target == "gfx942":
-        kernel = _LDS_ARRAY.sub(r"\g<0> CPU_LDS_ARRAY(\1)", kernel)
+        kernel = _RESERVED.sub("", _LDS_ARRAY.sub(r"\g<0> CPU_LDS_ARRAY(\1)", kernel))
     first = prelude.count("\n") + 1
     parts = [*made, *kept, f'#line {first} "{symbol}"', kernel.removeprefix(_LINKAGE), ""]
     return Unit("\n".join(parts), symbol, target, _threads(kernel), _cluster(kernel))

@@ -9,6 +9,7 @@ from typing import Any, Union, cast
 from argus.core import algebra
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import Bool, CoordinateFunction, Int, IntLike, as_cond, unwrap
+from argus.core.dsl.integers import scalar
 from argus.core.dsl.launches import current_program, is_whole
 from argus.core.dsl.tracer import current, is_tracing
 from argus.core.dsl.values import Operand, Scope, Value, formula_scope, lift, making_formula
@@ -135,13 +136,15 @@ def before(tensor: Tensor) -> Tensor:
 def elements(tensor: Tensor) -> Callable[..., Value]:
     """In a formula, the elements of a tensor by their coordinates, as type checkers know them: `elements(X)(r, n)`.
 
-    It is X[r, n], which outside of formulas is a view. Raises E111 for anything but a tensor.
+    It is X[r, n], which outside of formulas is a view; of a tensor of integers `scalar(X[r, n])`, as a number. Raises
+    E111 for anything but a tensor.
     """
     _check_is_tensor(tensor, "elements", "elements(X)(r, n)")
 
     def element(*at: IntLike) -> Value:
         formula_scope("elements")
-        return cast(Value, tensor[at])
+        found = cast("Tensor | Value", tensor[at])
+        return Value(lift(scalar(found))) if isinstance(found, Tensor) else found
 
     return element
 

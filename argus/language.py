@@ -27,6 +27,8 @@ from argus.core.atoms.gfx942 import (
     mfma_f32_32x32x16_bf8_fp8,
     mfma_f32_32x32x16_fp8_bf8,
     mfma_f32_32x32x16_fp8_fp8,
+    mfma_i32_16x16x32_i8,
+    mfma_i32_32x32x16_i8,
 )
 from argus.core.atoms.sm_90a.warp import mma_m16n8k16_bf16, mma_m16n8k16_f16
 from argus.core.dsl.claims import (
@@ -96,7 +98,7 @@ from argus.core.dsl.tiles.reductions import thread
 from argus.core.dsl.tiles.registers import ones, registers, zeros
 from argus.core.dsl.values import Value
 from argus.core.dsl.views import Tensor, unflatten
-from argus.core.dtype import DType, bf16, e4m3, e4m3fnuz, e5m2fnuz, f16, f32, i32
+from argus.core.dtype import DType, bf16, e4m3, e4m3fnuz, e5m2fnuz, f16, f32, i8, i32
 from argus.core.ir import File as RegisterFile
 from argus.core.layout import TV, Layout, Swizzle
 from argus.core.target import gfx942, sm_90a
@@ -179,6 +181,7 @@ __all__ = [
     "global_load",
     "global_store",
     "greatest",
+    "i8",
     "i32",
     "interleave",
     "kernel",
@@ -207,6 +210,8 @@ __all__ = [
     "mfma_f32_32x32x16_bf8_fp8",
     "mfma_f32_32x32x16_fp8_bf8",
     "mfma_f32_32x32x16_fp8_fp8",
+    "mfma_i32_16x16x32_i8",
+    "mfma_i32_32x32x16_i8",
     "minimum",
     "mma",
     "mma_m16n8k16_bf16",

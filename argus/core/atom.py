@@ -83,7 +83,10 @@ class Completion:
 
 @frozen
 class Arithmetic:
-    """What a matrix instruction computes: products exact in `accumulate`, summed in `accumulate` in any order."""
+    """What a matrix instruction computes: products exact in `accumulate`, summed in `accumulate` in any order.
+
+    Sums of integers wrap around, so that they are exact wherever the exact sum fits.
+    """
 
     product: DType
     accumulate: DType

@@ -43,6 +43,12 @@ class DType:
         limits = cast(Any, ml_dtypes.finfo(self.numpy))  # whose numbers have no types
         return float(limits.max)
 
+    @property
+    def integers(self) -> range:
+        """All numbers of a type of integers, which is signed, in two's complement."""
+        assert self.family == "int"
+        return range(-(1 << (self.bits - 1)), 1 << (self.bits - 1))
+
     def __str__(self) -> str:
         return self.name
 
@@ -53,9 +59,10 @@ f32 = DType("f32", 32, "float")
 e4m3 = DType("e4m3", 8, "float")
 e4m3fnuz = DType("e4m3fnuz", 8, "float")
 e5m2fnuz = DType("e5m2fnuz", 8, "float")
+i8 = DType("i8", 8, "int")
 i32 = DType("i32", 32, "int")
 
-DTYPES = (bf16, f16, f32, e4m3, e4m3fnuz, e5m2fnuz, i32)
+DTYPES = (bf16, f16, f32, e4m3, e4m3fnuz, e5m2fnuz, i8, i32)
 
 _NUMPY: dict[str, type] = {
     "bf16": ml_dtypes.bfloat16,
@@ -64,5 +71,6 @@ _NUMPY: dict[str, type] = {
     "e4m3": ml_dtypes.float8_e4m3fn,
     "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
     "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "i8": np.int8,
     "i32": np.int32,
 }

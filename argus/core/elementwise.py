@@ -107,7 +107,7 @@ INTEGER_OPS: Mapping[str, str] = {
     "min": "min({0}, {1})",
     "abs": "({0} < 0 ? (i32)(0u - (unsigned){0}) : {0})",
 }
-"""The operations on 32-bit integers, which wrap around, and their C text on both targets."""
+"""The operations on integers, which wrap around, and their C text on both targets, in 32 bits."""
 
 
 def evaluate_op(name: str, *numbers: float) -> float:

@@ -249,10 +249,11 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "I28",
-        "an address fits its integer type",
-        "Every index times its stride stays inside the integer type that holds it, for the largest declared shapes.",
+        "an integer fits its type",
+        "Every index times its stride, and every sum of integer products, stays inside the integer type that holds it, "
+        "for the largest declared shapes.",
         "R",
-        "all addresses",
+        "all addresses and integer sums",
     ),
     Invariant(
         "I29",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from argus.core.dtype import DType, e4m3, e4m3fnuz, e5m2fnuz, f32
+from argus.core.dtype import DType, e4m3, e4m3fnuz, e5m2fnuz, f32, i8, i32
 from argus.core.elementwise import ELEMENT_OPS, INTEGER_OPS
 from argus.core.span import Span
 from argus.emit.faults import not_built
@@ -28,7 +28,7 @@ def operation(name: str, args: Sequence[Typed], dtype: DType, target: str, span:
     if dtype.family == "int":
         if name not in INTEGER_OPS:
             raise not_built(f"`{name}` of integers", span)
-        return INTEGER_OPS[name].format(*(converted(arg, dtype) for arg in args)), dtype
+        return converted((INTEGER_OPS[name].format(*(converted(arg, dtype) for arg in args)), i32), dtype), dtype
     text = ELEMENT_OPS[name].spelling[target].format(*map(widened, args))
     return converted((text, f32), dtype), dtype
 
@@ -52,6 +52,8 @@ def converted(typed: Typed, dtype: DType) -> str:
         raise not_built(f"a conversion to {dtype}")
     if own in _ONLY_MULTIPLIED:
         raise not_built(f"a conversion of {own}, a type of matrix products alone")
+    if dtype == i8 and own is not None and own.family == "float":
+        raise not_built(f"a conversion of {own} to i8")
     text = widened(typed) if own == e4m3 else text
     return f"to_e4m3({text})" if dtype == e4m3 else f"({c_type(dtype)}){text}"
 

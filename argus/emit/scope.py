@@ -16,12 +16,12 @@ from argus.emit.faults import not_built
 from argus.emit.integers import element_reads
 from argus.emit.names import Names, assign_names
 
-_C_TYPES = {"bf16": "bf16", "f16": "f16", "f32": "f32", "i32": "i32"}
+_C_TYPES = {"bf16": "bf16", "f16": "f16", "f32": "f32", "i8": "signed char", "i32": "i32"}
 
 
 def c_type(dtype: DType) -> str:
     """The C type of one element in memory."""
-    return "unsigned char" if dtype.bits == 8 else _C_TYPES[dtype.name]
+    return _C_TYPES.get(dtype.name, "unsigned char")
 
 
 @frozen

@@ -20,6 +20,7 @@ from argus.interp.interpret import bind
 from argus.interp.memory.loading import outputs
 from argus.interp.programs import launch_sizes
 from argus.interp.run import promised_integers
+from argus.interp.values.drawn_inputs import drawn_integers
 from argus.runtime.gpu.device import Device
 from argus.runtime.gpu.find import find_gpu
 from argus.runtime.kernel_cache import build_cached, build_program_cached
@@ -184,7 +185,7 @@ def _contents(buffer: Buffer, shape: tuple[int, ...], random: np.random.Generato
         return np.zeros(shape, buffer.dtype.numpy)
     if buffer.dtype.family == "float":
         return random.standard_normal(shape, np.float32).astype(buffer.dtype.numpy)
-    return random.integers(0, 8, shape).astype(buffer.dtype.numpy)
+    return drawn_integers(buffer.dtype, shape, random)
 
 
 def tensors_read(kernel: Kernel | Program) -> set[Buffer]:

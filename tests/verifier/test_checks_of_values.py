@@ -37,6 +37,7 @@ from tests.verifier.switched_off_checks import (
     no_obligations,
     true_condition,
     without_formulas,
+    without_obligations,
 )
 
 
@@ -219,6 +220,8 @@ CASES: tuple[Case, ...] = (
     ("scales_of_half_blocks", "I35", relations_need_not_hold),
     ("block_scales_of_the_first_columns", "I35", relations_need_not_hold),
     ("k_counted_twice", "I3", any_count_suffices),
+    ("products_of_i8_beyond_32_bits", "I28", without_obligations(tile_claims, "integer_sum_obligations")),
+    ("products_of_i8_scaled_by_the_next_row", "I35", elements_of_any_place_agree),
     ("attention_causal_one_block_clear", "I25", any_count_suffices),
     ("attention_causal_from_the_first_key", "I25", any_count_suffices),
     ("attention_product_from_the_third_block", "I25", any_count_suffices),

@@ -7,7 +7,7 @@ those of `argus.core.phases`.
 from __future__ import annotations
 
 from argus.core.atom import Arithmetic, Atom, Completion, Operand, Space
-from argus.core.dtype import DType, bf16, e4m3fnuz, e5m2fnuz, f16, f32
+from argus.core.dtype import DType, bf16, e4m3fnuz, e5m2fnuz, f16, f32, i8, i32
 from argus.core.layout import TV, Layout
 from argus.core.phases import PHASES
 
@@ -18,7 +18,11 @@ def _mfma(
     name: str, dtype: DType, mnk: tuple[int, int, int], factor: TV, c: TV, cycles: float, builtin: str,
     other: DType | None = None,
 ) -> Atom:  # fmt: skip
-    """A matrix product whose two factors have one layout, and one type unless B is of an `other`."""
+    """A matrix product whose two factors have one layout, and one type unless B is of an `other`.
+
+    Integers are summed in i32, and floats in f32.
+    """
+    sums = i32 if dtype.family == "int" else f32
     return Atom(
         name=name,
         targets=_GFX942,
@@ -26,10 +30,10 @@ def _mfma(
         operands={
             "a": Operand("register", dtype, factor.tile, factor),
             "b": Operand("register", other or dtype, factor.tile, factor),
-            "c": Operand("register", f32, c.tile, c),
+            "c": Operand("register", sums, c.tile, c),
         },
         mnk=mnk,
-        arithmetic=Arithmetic(f32, f32),
+        arithmetic=Arithmetic(sums, sums),
         completion=Completion(),
         issue_cycles=cycles,
         spelling={"gfx942": f"{builtin}({{a}}, {{b}}, {{c}}, 0, 0, 0)"},
@@ -76,6 +80,13 @@ mfma_f32_32x32x16_fp8_fp8, mfma_f32_16x16x32_fp8_fp8 = _of_bytes(e4m3fnuz, e4m3f
 mfma_f32_32x32x16_fp8_bf8, mfma_f32_16x16x32_fp8_bf8 = _of_bytes(e4m3fnuz, e5m2fnuz)
 mfma_f32_32x32x16_bf8_fp8, mfma_f32_16x16x32_bf8_fp8 = _of_bytes(e5m2fnuz, e4m3fnuz)
 mfma_f32_32x32x16_bf8_bf8, mfma_f32_16x16x32_bf8_bf8 = _of_bytes(e5m2fnuz, e5m2fnuz)
+
+mfma_i32_32x32x16_i8 = _mfma(
+    "mfma_i32_32x32x16_i8", i8, (32, 32, 16), _BYTES_32, _SUMS_32, 32, "__builtin_amdgcn_mfma_i32_32x32x16_i8"
+)
+mfma_i32_16x16x32_i8 = _mfma(
+    "mfma_i32_16x16x32_i8", i8, (16, 16, 32), _BYTES_16, _SUMS_16, 16, "__builtin_amdgcn_mfma_i32_16x16x32_i8"
+)
 
 buffer_load_lds = Atom(
     name="buffer_load_lds_b32",
@@ -153,6 +164,8 @@ ATOMS: tuple[Atom, ...] = (
     mfma_f32_16x16x32_bf8_fp8,
     mfma_f32_32x32x16_bf8_bf8,
     mfma_f32_16x16x32_bf8_bf8,
+    mfma_i32_32x32x16_i8,
+    mfma_i32_16x16x32_i8,
     *global_load,
     *global_store,
     *buffer_load,

@@ -15,6 +15,7 @@ from argus.core.proof.outputs.program_context import ProgramContext
 from argus.core.proof.outputs.program_tags import tags_of
 from argus.core.proof.values.content import TensorContent
 from argus.core.proof.values.held.terms import unknown
+from argus.core.proof.values.integer_sums import integer_sum_obligations
 from argus.core.proof.values.parts_left import parts_left
 from argus.core.proof.values.value_flow import ValueFlow, factor_obligations, value_flow
 from argus.core.values.expr import Expr
@@ -50,6 +51,7 @@ def _obligations(flow: ValueFlow, others: ProgramContext) -> Iterator[Obligation
         yield from flow.said_obligations(equality_claims.proved_outputs(flow, proofs))
         yield from claims.operand_obligations(flow)
         yield from factor_obligations(flow)
+    yield from integer_sum_obligations(flow)
     yield from claims.assertion_obligations(flow, proofs, masked=not by_formulas)
     yield from reads.arrival_obligations(flow)
 

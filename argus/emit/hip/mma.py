@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from argus.core.algebra import FALSE, TRUE
-from argus.core.ir import Mma
+from argus.core.ir import Buffer, Kernel, Mma, walk
 from argus.core.layout import Layout
 from argus.emit.faults import not_built
 from argus.emit.loops import unrolled_loops
-from argus.emit.scope import Scope, whole_register_buffer
+from argus.emit.scope import Scope, c_type, whole_register_buffer
+
+INTEGERS = """\
+using i32x4 = int __attribute__((vector_size(16)));
+using i32x16 = int __attribute__((vector_size(64)));
+HELPER long operand(const signed char* first) { return *(const long __attribute__((may_alias))*)first; }
+"""
+
+
+def multiplies_integers(kernel: Kernel) -> bool:
+    return any(isinstance(stmt, Mma) and stmt.target.buffer.dtype.family == "int" for stmt in walk(kernel.body))
+
+
+def accumulator_type(buffer: Buffer, width: int) -> str:
+    """The C type of the registers of an accumulator that one instruction takes."""
+    return f"{c_type(buffer.dtype)}x{width}"
 
 
 def mma_lines(mma: Mma, scope: Scope) -> list[str]:
@@ -28,7 +43,10 @@ def mma_lines(mma: Mma, scope: Scope) -> list[str]:
         a=f"operand(&{names[a]}[{where['a']}])", b=f"operand(&{names[b]}[{where['b']}])", c=sum_
     )
     counters = [("kk", depth), ("nn", columns), ("mm", rows)]
-    return [*_clear(mma, scope, f"f32x{width}"), *unrolled_loops(counters, f"{sum_} =", f"    {call};")]
+    return [
+        *_clear(mma, scope, accumulator_type(target, width)),
+        *unrolled_loops(counters, f"{sum_} =", f"    {call};"),
+    ]
 
 
 def _clear(mma: Mma, scope: Scope, kind: str) -> list[str]:

@@ -57,7 +57,7 @@ from argus.emit.guards import guard_text
 from argus.emit.hip.accumulation import ACCUMULATION, move_to_agprs, reserve_agprs, uses_agprs
 from argus.emit.hip.direct import DIRECT, direct_lines, uses_direct_loads
 from argus.emit.hip.lanes import LANES, reads_lanes
-from argus.emit.hip.mma import mma_lines
+from argus.emit.hip.mma import INTEGERS, accumulator_type, mma_lines, multiplies_integers
 from argus.emit.hip.prelude import PRELUDE
 from argus.emit.hip.recompute import OPAQUE, recomputing, with_own_thread
 from argus.emit.hip.reductions import REDUCTIONS, uses_reductions
@@ -100,6 +100,7 @@ def hip_text(kernel: Kernel, *, recompute: bool = False) -> str:
     lines += [f"    {line}" for line in writer.body(kernel.body)]
     parts = (
         (PRELUDE, True),
+        (INTEGERS, multiplies_integers(kernel)),
         (REMAP, xcd_remap(kernel) is not None),
         (DIRECT, uses_direct_loads(kernel)),
         (CONVERSIONS, converts_fp8(kernel)),
@@ -203,7 +204,7 @@ class _Writer:
         values = layout_of(buffer).values.size()
         width = self.scope.accumulators.get(buffer)
         if width is not None:
-            return f"f32x{width} {name}[{values // width}];"
+            return f"{accumulator_type(buffer, width)} {name}[{values // width}];"
         return f"alignas(16) {c_type(buffer.dtype)} {name}[{values}];"
 
     def _wait(self, stmt: Wait) -> str:

@@ -234,8 +234,8 @@ class Cells:
 
 
 def poison(dtype: DType) -> object:
-    """The value of uninitialised cells: NaN, or the smallest 32-bit integer."""
-    return np.nan if dtype.family == "float" else np.iinfo(np.int32).min
+    """The value of uninitialised cells: NaN, or the least integer."""
+    return np.nan if dtype.family == "float" else dtype.integers.start
 
 
 def storage(dtype: DType, *, exact: bool) -> np.dtype[Any]:

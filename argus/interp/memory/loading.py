@@ -15,12 +15,11 @@ from argus.core.ir import Buffer, Copy, Equals, Kernel, Strided, Tag, WrittenOnc
 from argus.core.walk import IntArray, evaluate, symbols
 from argus.interp.memory.cells import PLAIN, AnyArray, BoolArray, Cells, Written, blank
 from argus.interp.state import Launch
-from argus.interp.values.drawn_inputs import drawn_floats
+from argus.interp.values.drawn_inputs import SMALL, drawn_floats, drawn_integers
 from argus.interp.values.tensor_claims import array_of, elements, number, tag
 from argus.interp.violation import OutOfBoundsReadError, UnsatisfiedPromiseError, not_built
 
 Array = npt.NDArray[Any]
-_INTEGERS = 8
 _SHOWN = 16
 _ATTEMPTS = 16
 
@@ -113,7 +112,7 @@ def contents_of(
     if buffer.dtype.family == "float":
         draw = launch.adversary.schedule.draw if launch.exact else 0
         return drawn_floats(buffer.dtype, shape, random, draw).astype(launch.storage(buffer.dtype))
-    drawn = random.integers(0, _INTEGERS, shape).astype(buffer.dtype.numpy)
+    drawn = drawn_integers(buffer.dtype, shape, random)
     return drawn if buffer.promise is TRUE else _promised(launch, buffer, drawn, random)
 
 
@@ -130,7 +129,7 @@ def _promised(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random
 def _candidate(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator) -> AnyArray:
     """For every element, a random small number or size that satisfies the promise when all elements have it."""
     made, choice = drawn.copy(), np.full(drawn.shape, -np.inf)
-    for candidate in dict.fromkeys((*range(-1, _INTEGERS), *launch.sizes.values())):
+    for candidate in dict.fromkeys((*range(-1, SMALL), *launch.sizes.values())):
         kept = satisfies_promise(buffer, np.full_like(drawn, candidate), launch.sizes, launch.prepared.integers)
         weight = np.where(kept, random.random(drawn.shape), -np.inf)
         made[weight > choice] = candidate

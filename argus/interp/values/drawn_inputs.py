@@ -1,4 +1,6 @@
-"""Contents of float tensors that tell programs apart: random, one element a row, distinct primes, and equal ones."""
+"""Contents of tensors that tell programs apart: floats that are random, one a row, distinct primes, or equal, and
+integers.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,8 @@ Kind = Literal["random", "one element a row", "primes", "few values"]
 KINDS: tuple[Kind, ...] = ("random", "one element a row", "primes", "few values")
 _DIGITS = {"f32": 12, "f16": 11, "bf16": 8, "e4m3": 4, "e4m3fnuz": 4, "e5m2fnuz": 3}
 """The binary digits of the primes that each type holds exactly."""
+SMALL = 8
+"""Integers of tensors that may hold indices are below this."""
 
 
 def kind_of(draw: int) -> Kind:
@@ -40,6 +44,12 @@ def drawn_floats(dtype: DType, shape: tuple[int, ...], random: np.random.Generat
             return (known[places].reshape(shape) / (1 << digits)).astype(dtype.numpy)
         case "few values":
             return (random.integers(-1, 2, shape) / 2).astype(dtype.numpy)
+
+
+def drawn_integers(dtype: DType, shape: tuple[int, ...], random: np.random.Generator) -> Array:
+    """Small numbers, as of indices; of 8 bits, operands of products, every number of the type."""
+    numbers = dtype.integers if dtype.bits == 8 else range(SMALL)
+    return random.integers(numbers.start, numbers.stop, shape).astype(dtype.numpy)
 
 
 def _sparse(shape: tuple[int, ...], random: np.random.Generator) -> Array:

@@ -1,4 +1,4 @@
-"""Matrix instructions: FP32 sums of exact products, and the tags of their elements."""
+"""Matrix instructions: FP32 sums of exact products, sums of integers that wrap around, and the tags of elements."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from argus.kernels.schedules.cdna3 import register_file
 from argus.kernels.schedules.contraction import Contraction, is_transposed, matrix_of
 from argus.language import (
     TV,
+    DType,
     Fragment,
     Int,
     IntLike,
@@ -31,8 +32,12 @@ from argus.language import (
     ds_read_b128,
     f32,
     gfx942,
+    global_load,
+    i8,
+    i32,
     interleave,
     lds,
+    load,
     loop,
     mfma,
     mfma_f32_16x16x16_bf16,
@@ -41,6 +46,8 @@ from argus.language import (
     mfma_f32_32x32x8_bf16,
     mfma_f32_32x32x8_f16,
     mfma_f32_32x32x16_fp8_fp8,
+    mfma_i32_16x16x32_i8,
+    mfma_i32_32x32x16_i8,
     mma,
     registers,
     remap_xcd,
@@ -57,6 +64,8 @@ _CHUNK = 16
 _BITS = 3
 """A swizzle of 8 chunks, which span all banks."""
 _HALVES = 2
+_MOST_INTEGERS = 1 << 17
+"""Products of the least i8, -128, of which an i32 holds no sum."""
 
 Epilogue = Callable[[Fragment, tuple[Int, Int]], Fragment]
 """From the sums of a part of C, and its place in parts of that shape, to what is stored."""
@@ -65,6 +74,22 @@ Epilogue = Callable[[Fragment, tuple[Int, Int]], Fragment]
 def plain(acc: Fragment, at: tuple[Int, Int]) -> Fragment:
     del at
     return acc
+
+
+def scaled_by(of_rows: Tensor, of_columns: Tensor, cfg: Cdna3Interleaved) -> Epilogue:
+    """Sums times the scale (f32) of their row and that of their column."""
+    one = tuple(each for each in global_load if each.vector_bits == f32.bits)
+
+    def scaled(acc: Fragment, at: tuple[Int, Int]) -> Fragment:
+        via = global_load if cfg.wide else one
+        rows, columns = (
+            load(each.tile((acc.shape[axis],), (at[axis],)), acc.layout.axis(axis), via=via, edge=0)
+            for axis, each in enumerate((of_rows, of_columns))
+        )
+        vmem.wait(0)
+        return acc.to(f32) * rows * columns
+
+    return scaled
 
 
 @frozen
@@ -99,7 +124,7 @@ def cdna3_interleaved(problem: Contraction, cfg: Cdna3Interleaved, epilogue: Epi
     )
     kind, bits = problem.A.dtype, problem.A.dtype.bits
     mm = mfma(_INSTRUCTIONS[cfg.mfma, str(kind)]).over(waves=(2, 2), tile=(half, bm), k=deep, k_run=_CHUNK * 8 // bits)
-    acc = [zeros(f32, mm.C, file=register_file(cfg.agprs)) for _ in range(_HALVES)]
+    acc = [zeros(_sums(kind), mm.C, file=register_file(cfg.agprs)) for _ in range(_HALVES)]
     a = [registers(kind, mm.B) for _ in range(_HALVES)]
     b = [[registers(kind, mm.A) for _ in range(_HALVES)] for _ in range(_HALVES)]
     products = prod(mm.tiling.repeat)
@@ -138,23 +163,31 @@ def cdna3_interleaved(problem: Contraction, cfg: Cdna3Interleaved, epilogue: Epi
         sync()
         fetch(0)
         multiply(1, 1, "lds_read")
+    by_elements = tuple(each for each in buffer_store if each.vector_bits == problem.C.dtype.bits)
     for i in range(_HALVES):
         problem.complete(acc[i])
         at = m, _HALVES * n + i
         out = epilogue(acc[i].T, at).to(problem.C.dtype)
-        via = buffer_store if cfg.wide else buffer_store[0]
+        via = buffer_store if cfg.wide else by_elements
         copy(out, matrix_of(problem.C, z).tile((bm, half), at), via=via, edge=0)
 
 
 def _assume_bounds(problem: Contraction, cfg: Cdna3Interleaved) -> None:
     problem.assume_aligned(stores=False)
     if cfg.wide:
-        assume(problem.C.shape[-1] % 8 == 0)
+        assume(problem.C.shape[-1] % (_CHUNK * 8 // problem.C.dtype.bits) == 0)
     for each in (problem.A, problem.B, problem.C):
         size = each.shape[0]
         for extent in each.shape[1:]:
             size = size * extent
         assume(size * (each.dtype.bits // 8) <= (1 << 32) - _CHUNK)  # a descriptor's span
+    if problem.A.dtype is i8:
+        assume(problem.A.shape[-1] < _MOST_INTEGERS)
+
+
+def _sums(kind: DType) -> DType:
+    """The type in which products are summed."""
+    return i32 if kind is i8 else f32
 
 
 @frozen
@@ -214,5 +247,7 @@ _INSTRUCTIONS = {
     (32, "f16"): mfma_f32_32x32x8_f16,
     (16, "e4m3fnuz"): mfma_f32_16x16x32_fp8_fp8,
     (32, "e4m3fnuz"): mfma_f32_32x32x16_fp8_fp8,
+    (16, "i8"): mfma_i32_16x16x32_i8,
+    (32, "i8"): mfma_i32_32x32x16_i8,
 }
 """By rows and type."""

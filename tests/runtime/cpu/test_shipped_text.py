@@ -71,7 +71,7 @@ def test_every_file_with_configurations_is_listed() -> None:
 
     assert modules == {
         *("batched", "cdna3_split", "epilogues", "fp8", "fp8_blocks", "fp8_cdna3", "fused", "gated"),
-        *("gemm", "layouts", "residual", "streamk"),
+        *("gemm", "i8_cdna3", "layouts", "residual", "streamk"),
     }
     assert all(min(tile_of(each.value)) > 0 for each in SHIPPED.values())
 

@@ -134,7 +134,7 @@ def check_dtype(dtype: DType) -> None:
         fault(
             "E106",
             f"expected an element type, found {describe_value(dtype)}",
-            help="use `bf16`, `f16`, `f32`, `e4m3`, `e4m3fnuz`, `e5m2fnuz` or `i32`",
+            help="use `bf16`, `f16`, `f32`, `e4m3`, `e4m3fnuz`, `e5m2fnuz`, `i8` or `i32`",
         )
 
 
@@ -152,7 +152,7 @@ def check_file(target: Target, dtype: DType, file: File) -> None:
     if file == "accumulation" and not target.accumulation:
         fault("E106", f"{target} has no accumulation registers", help="leave `file` out")
     if file == "accumulation" and dtype.bits != _ACCUMULATOR_BITS:
-        fault("E106", f"{dtype} in accumulation registers", help="they hold 32-bit elements: use `f32`")
+        fault("E106", f"{dtype} in accumulation registers", help="they hold 32-bit elements: use `f32` or `i32`")
 
 
 def check_layout(layout: TV) -> None:

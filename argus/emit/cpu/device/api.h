@@ -12,7 +12,7 @@ using f32 = float;
 #define LDS_GUARD 16384  // bytes ahead of the arrays in LDS, and behind each: an access there is out of bounds
 struct LdsArray { u8* start; u64 bytes; u8* guard; };
 
-enum ElementKind { KIND_BF16, KIND_F16, KIND_E4M3, KIND_E5M2FNUZ };
+enum ElementKind { KIND_BF16, KIND_F16, KIND_E4M3, KIND_E5M2FNUZ, KIND_I8 };
 
 extern "C" {
 // Where the thread is.
@@ -58,7 +58,7 @@ void cpu_waitcnt(int immediate, int line);
 void cpu_buffer_load(void* to, const void* base, u32 limit, u32 offset, int bytes, int line);
 void cpu_buffer_store(void* base, u32 limit, u32 offset, const void* from, int bytes, int line);
 void cpu_load_lds(void* to, const void* base, u32 limit, u32 offset, int line);
-void cpu_mfma(int rows, int depth, int left_kind, int right_kind, const void* a, const void* b, f32* c, int line);
+void cpu_mfma(int rows, int depth, int left_kind, int right_kind, const void* a, const void* b, void* c, int line);
 // Numbers.
 f32 cpu_exp(f32), cpu_exp2(f32), cpu_log(f32), cpu_log2(f32), cpu_tanh(f32), cpu_fma(f32, f32, f32);
 f32 cpu_from_f16(u16), cpu_from_e4m3(u8, int fnuz), cpu_from_e5m2fnuz(u8);

@@ -23,6 +23,8 @@ using s16x4 = short __attribute__((vector_size(8), may_alias));
 struct f16x4 { f16 values[4]; };
 using f32x4 = f32 __attribute__((vector_size(16)));
 using f32x16 = f32 __attribute__((vector_size(64)));
+using i32x4 = int __attribute__((vector_size(16)));
+using i32x16 = int __attribute__((vector_size(64)));
 
 struct CpuBuffer { char* base; u32 limit; };
 #define __amdgpu_buffer_rsrc_t CpuBuffer
@@ -89,7 +91,7 @@ inline int __builtin_amdgcn_ds_swizzle(int x, int pattern, HERE) {
 }
 
 template <class V> inline V cpu_matrix(int rows, int depth, int left, int right, const void* a, const void* b, V c, int line) {
-    cpu_mfma(rows, depth, left, right, a, b, (f32*)&c, line);
+    cpu_mfma(rows, depth, left, right, a, b, &c, line);
     return c;
 }
 #define MFMA(name, V, rows, depth, left, right) \
@@ -104,4 +106,6 @@ MFMA(__builtin_amdgcn_mfma_f32_16x16x16f16, f32x4, 16, 16, KIND_F16, KIND_F16)
     MFMA(__builtin_amdgcn_mfma_f32_16x16x32_##forms, f32x4, 16, 32, left, right)
 BYTES(fp8_fp8, KIND_E4M3, KIND_E4M3) BYTES(fp8_bf8, KIND_E4M3, KIND_E5M2FNUZ)
 BYTES(bf8_fp8, KIND_E5M2FNUZ, KIND_E4M3) BYTES(bf8_bf8, KIND_E5M2FNUZ, KIND_E5M2FNUZ)
+MFMA(__builtin_amdgcn_mfma_i32_32x32x16_i8, i32x16, 32, 16, KIND_I8, KIND_I8)
+MFMA(__builtin_amdgcn_mfma_i32_16x16x32_i8, i32x4, 16, 32, KIND_I8, KIND_I8)
 #undef MFMA

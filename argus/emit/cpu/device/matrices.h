@@ -4,11 +4,12 @@
 #include "numbers.h"
 
 static f32 element(const void* at, int kind, int fnuz = 0) {
+    if (kind == KIND_I8) return (f32) * (const signed char*)at;
     if (kind == KIND_E5M2FNUZ) return cpu_from_e5m2fnuz(*(const u8*)at);
     return kind == KIND_BF16 ? cpu_from_bf16(*(const u16*)at) : kind == KIND_F16 ? cpu_from_f16(*(const u16*)at)
                                                                                : cpu_from_e4m3(*(const u8*)at, fnuz);
 }
-static int element_bytes(int kind) { return kind == KIND_E4M3 || kind == KIND_E5M2FNUZ ? 1 : 2; }
+static int element_bytes(int kind) { return kind == KIND_BF16 || kind == KIND_F16 ? 2 : 1; }
 
 // Accumulators of a warpgroup while products on them are in flight: its registers hold a poison until the wait.
 struct Accumulator {
@@ -213,7 +214,7 @@ extern "C" void cpu_matrices(u32 at, void** registers, int count, int transposed
             }
     });
 }
-struct Product { f32* d; const void *a, *b; };
+struct Product { void* d; const void *a, *b; };
 extern "C" void cpu_mma(f32* d, const void* a, const void* b, int kind, int line) {
     Product own{d, a, b};
     running->line = line;
@@ -227,15 +228,21 @@ extern "C" void cpu_mma(f32* d, const void* a, const void* b, int kind, int line
         }
         for (int lane = 0; lane < 32; ++lane)
             for (int v = 0; v < 4; ++v) {
-                f32 sum = ((Product*)meeting.operands[lane])->d[v];
+                f32& sum = ((f32*)((Product*)meeting.operands[lane])->d)[v];
                 const int m = lane / 4 + v / 2 * 8, n = lane % 4 * 2 + v % 2;
                 for (int k = 0; k < 16; ++k) sum += left[m][k] * right[n][k];
-                ((Product*)meeting.operands[lane])->d[v] = sum;
             }
     });
 }
+// A sum of integers wraps around; f32 holds the products of one instruction and their sum exactly.
+static void add_products(void* sum, const f32* left, const f32* right, int depth, bool integers) {
+    f32 own = integers ? 0 : *(f32*)sum;
+    for (int k = 0; k < depth; ++k) own += left[k] * right[k];
+    if (integers) *(u32*)sum += (u32)(i32)own;
+    else *(f32*)sum = own;
+}
 extern "C" void cpu_mfma(
-    int rows, int depth, int left_kind, int right_kind, const void* a, const void* b, f32* c, int line) {
+    int rows, int depth, int left_kind, int right_kind, const void* a, const void* b, void* c, int line) {
     Product own{c, a, b};
     running->line = line;
     meet_in_warp(MFMA, &own, line, "waits for its wave at mfma", [&](Meeting& meeting) {
@@ -251,8 +258,8 @@ extern "C" void cpu_mfma(
         for (int lane = 0; lane < 64; ++lane)
             for (int v = 0; v < values; ++v) {
                 const int m = v % 4 + lane / rows * 4 + v / 4 * 4 * parts, n = lane % rows;
-                f32& sum = ((Product*)meeting.operands[lane])->d[v];
-                for (int k = 0; k < depth; ++k) sum += left[m * depth + k] * right[n * depth + k];
+                void* sum = (f32*)((Product*)meeting.operands[lane])->d + v;
+                add_products(sum, left + m * depth, right + n * depth, depth, left_kind == KIND_I8);
             }
     });
 }

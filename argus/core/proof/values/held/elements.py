@@ -67,6 +67,8 @@ class Elements:
                 return unknown("an integer in registers") if mentions(value, (Held,)) else expr(self.place(value))
             case Cast(dtype=dtype, arg=arg):
                 found = self.of(arg)
+                if _widens(dtype_of(arg), dtype):
+                    return found
                 if dtype.family != "float":
                     return fn(f"to {dtype}", found)
                 if dtype_of(arg) != dtype:
@@ -110,12 +112,19 @@ class Elements:
                 assert_never(test)
 
 
+def _widens(given: DType | None, dtype: DType) -> bool:
+    """Whether a conversion is of integers to a type that holds all of them."""
+    return given is not None and given.family == "int" and dtype.family == "int" and given.bits <= dtype.bits
+
+
 def not_of_reals(stmt: Map) -> str:
     """Why a statement does not compute as over the reals, up to rounding; empty if it does."""
     own = stmt.target.buffer.dtype
     for node in nodes(stmt.elem):
-        if isinstance(node, Cast) and node.dtype.family != "float" and (dtype_of(node.arg) or own).family != "float":
-            return "an integer that is truncated to another type"
+        if isinstance(node, Cast) and node.dtype.family != "float":
+            given = dtype_of(node.arg) or own
+            if given.family != "float" and not _widens(given, node.dtype):
+                return "an integer that is truncated to another type"
         kind = (dtype_of(node) or own) if isinstance(node, Op | Where | Cast) else own
         if isinstance(node, Num) and own.family != "float":
             return "an integer of the program in registers"

@@ -1,0 +1,27 @@
+# verdict: proved
+"""Sums of integer products as numbers, each row of them times a scale, without tags."""
+
+from argus.language import (
+    Tensor, assert_equals, assume, block_id, buffer_load, ceil_div, copy, f32, gfx942, global_load, i32, i8, kernel,
+    load, loop, mfma, mfma_i32_16x16x32_i8, mma, registers, scalar, total, vmem, zeros,
+)
+
+
+@kernel(target=gfx942, threads=64)
+def gemm(A: Tensor["M K", i8], B: Tensor["N K", i8], S: Tensor["M", f32], C: Tensor["M N", f32]):
+    (M, K), (N, _) = A.shape, B.shape
+    assume(K >= 1, K % 8 == 0, K < 1 << 17, M * K < 1 << 31, N * K < 1 << 31)
+    mm = mfma(mfma_i32_16x16x32_i8).over(waves=(1, 1), tile=(32, 16), k=32)
+    m, n = block_id((ceil_div(M, 32), ceil_div(N, 16)))
+    a = registers(i8, mm.A)
+    b = registers(i8, mm.B)
+    acc = zeros(i32, mm.C)
+    for k in loop(ceil_div(K, 32)):
+        copy(A.tile((32, 32), (m, k)), a, via=buffer_load, edge=0)
+        copy(B.tile((16, 32), (n, k)), b, via=buffer_load, edge=0)
+        vmem.wait(0)
+        mma(mm, acc, a, b)
+    s = load(S.tile((32,), (m,)), mm.C.axis(0), via=global_load[1], edge=0)
+    vmem.wait(0)
+    copy(acc.to(f32) * s, C.tile((32, 16), (m, n)), edge=0)
+    assert_equals(C, lambda m, n: S[m] * total(lambda k: scalar(A[m, k]) * scalar(B[n, k]), over=K))

@@ -17,6 +17,7 @@ from argus.core.proof.dataflow.affine import at_any_element
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.values.value_flow import ValueFlow
+from argus.core.values.expr import Element
 from argus.core.values.magnitudes import Magnitude, magnitude
 
 
@@ -27,12 +28,22 @@ def integer_sum_obligations(flow: ValueFlow) -> Iterator[Obligation]:
         for step in flow.timeline.steps
         if isinstance(step.stmt, Mma) and step.stmt.target.buffer.dtype.family == "int"
     }
-    bits = {each.name: each.dtype.bits for each in flow.timeline.kernel.parameters if each.dtype.family == "int"}
+    bits = dict(_widths(flow))
     for step in flow.timeline.steps if sums else ():
         if not isinstance(step.stmt, Mma | Assert):
             for access in flow.accesses.of(step):
                 if access.mode == "read" and access.view.buffer in sums:
                     yield _fits(flow, step, access, bits)
+
+
+def _widths(flow: ValueFlow) -> Iterator[tuple[str, int]]:
+    """The widths of the elements of tensors of integers, by the names that values give to these tensors."""
+    for each in flow.timeline.kernel.parameters:
+        held = flow.before.get(each)
+        if each.dtype.family == "int" and (held is not None or not flow.before):
+            name = each.name if held is None else held.tensor if isinstance(held, Element) else None
+            if name is not None:
+                yield name, each.dtype.bits
 
 
 def _fits(flow: ValueFlow, step: Step, access: Access, bits: Mapping[str, int]) -> Obligation:

@@ -17,7 +17,7 @@ _FP8 = 2.0**-11
 """Error of a sum of FP8 products relative to the sum of their magnitudes: the tensor core keeps about 14 bits."""
 _TANH = 2.0**-11
 """Largest relative error of tanh.approx.f32 [PTX ISA, tanh]."""
-ROUNDINGS = {"bf16": 2.0**-8, "f16": 2.0**-11}
+ROUNDINGS = {"bf16": 2.0**-8, "f16": 2.0**-11, "i32": 0.0}
 """Largest relative error of rounding to a type."""
 Given = Mapping[str, Any]
 Result = tuple[Any, Any]
@@ -28,7 +28,7 @@ def inputs(torch: Any, tensors: Mapping[str, str], case: Mapping[str, Any], seed
     """Every tensor but C. tensors: types by name.
 
     A draw of integers has values from -2 to 2 and scales that are powers of two, so every result is exact but for its
-    last rounding; a draw of floats has normal numbers, and B so small that results are near 1.
+    last rounding; a draw of floats has normal numbers, and B so small that results are near 1, or every number of i8.
     """
     random = torch.Generator(device="cuda").manual_seed(seed)
     found: dict[str, Any] = {}
@@ -37,6 +37,8 @@ def inputs(torch: Any, tensors: Mapping[str, str], case: Mapping[str, Any], seed
         if case["draw"] == "integers":
             drawn = torch.randint(-2, 3, shape, generator=random, device="cuda").float()
             found[name] = 2.0 ** drawn.clamp(-1, 1) if name in SCALES else drawn
+        elif tensors[name] == "i8":
+            found[name] = torch.randint(-128, 128, shape, generator=random, device="cuda").float()
         elif name in SCALES:
             found[name] = torch.rand(shape, generator=random, device="cuda") + 0.5
         else:
@@ -117,6 +119,14 @@ def _fp8(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reaso
     return value * scale, (error + 2 * _F32 * value.abs()) * scale
 
 
+def _i8_scaled(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped
+    """Sums are exact; one is rounded to f32, as both products with scales are."""
+    del torch, family
+    value, error = multiplied(given["A"], given["B"].mT, 0.0)
+    scale = given["scale_a"][:, None] * given["scale_b"][None, :]
+    return value * scale, (error + 3 * _F32 * value.abs()) * scale
+
+
 def _fp8_blocks(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped
     del torch, family
     n, k = given["B"].shape
@@ -134,6 +144,8 @@ FORMULAS: dict[str, Callable[[Any, str, Given], Result]] = {
     "gemm_gated_silu": _gated,
     "gemm_fp8": _fp8,
     "gemm_fp8_blocks": _fp8_blocks,
+    "gemm_fp8_fnuz": _fp8,
+    "gemm_i8_scaled": _i8_scaled,
 }
 
 

@@ -137,7 +137,8 @@ def trouble(found: Found) -> str:
 
 OWN = ("gemm_bias", "gemm_bias_silu", "gemm_bias_gelu", "gemm_scaled", "gemm_residual", "gemm_gated_silu", "gemm_fp8")
 """Families with a formula of their own, but for the block-scaled one, whose scales are not in element operations."""
-EXPECTED = [*OWN, "gemm_fp8_blocks", "gemm"]
+ON_MI300X = ("gemm_fp8_fnuz", "gemm_i8_scaled")
+EXPECTED = [*OWN, "gemm_fp8_blocks", "gemm", *ON_MI300X]
 PRODUCTS = [name for name in FAMILIES if name not in EXPECTED]
 OPERATIONS = named(("other_operation",))
 
@@ -195,6 +196,7 @@ def test_a_formula_without_the_last_product_is_told_apart(
         ("gemm_scaled", "gemm"),
         ("gemm_residual", "gemm"),
         ("gemm_fp8_blocks", "gemm"),
+        ("gemm_i8_scaled", "gemm"),
     ],
 )
 def test_the_formula_of_another_family_is_told_apart(

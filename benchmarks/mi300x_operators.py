@@ -13,8 +13,10 @@ from argus.core.diagnostic import ArgusError
 
 Row = dict[str, Any]
 Exact = npt.NDArray[np.float64]
-CLOSE = {"bfloat16": 2.0**-7, "float16": 2.0**-9, "float32": 2.0**-16, "float8_e4m3fnuz": 2.0**-7}
-"""The largest error, of results above 1 relative to them, by the operands' type; elements are normally distributed."""
+CLOSE = {"bfloat16": 2.0**-7, "float16": 2.0**-9, "float32": 2.0**-16, "float8_e4m3fnuz": 2.0**-7, "int8": 2.0**-7}
+"""The largest error, of results above 1 relative to them, by the operands' type; elements are normally
+distributed, integers with a deviation of 40.
+"""
 operators: Any = argus
 
 
@@ -95,7 +97,19 @@ def _scaled(few: bool) -> dict[str, Case]:
             errors.append(_off(found, 0.5 * 0.375 * left @ right.T / np.sqrt(k)))
         return errors
 
-    return {"scaled_matmul float8_e4m3fnuz": case}
+    def of_integers(tensors: Tensors, dtype: str) -> list[float]:
+        errors: list[float] = []
+        random = np.random.default_rng(0)
+        for m, k, n in shapes:
+            left, right = (np.rint(np.clip(40 * random.standard_normal((rows, k)), -128, 127)) for rows in (m, n))
+            of_rows, of_columns = random.uniform(0.5, 1, (m, 1)), random.uniform(0.5, 1, (1, n))
+            a, b = (tensors.put(each, dtype) for each in (left, right))
+            scales = [tensors.put(each, "float32") for each in (of_rows, of_columns)]
+            found, largest = tensors.get(operators.scaled_matmul(a, b.mT, *scales)), 40**2 * np.sqrt(k)
+            errors.append(_off(found / largest, of_rows * of_columns * (left @ right.T) / largest))
+        return errors
+
+    return {"scaled_matmul float8_e4m3fnuz": case, "scaled_matmul int8": of_integers}
 
 
 def _attention(few: bool) -> dict[str, Case]:

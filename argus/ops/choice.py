@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from math import ceil
+from typing import Literal
 
 from attrs import frozen
 
-from argus.kernels import cost_gfx942, fp8, fp8_blocks, fp8_cdna3, fused, layouts, streamk
+from argus.kernels import cost_gfx942, fp8, fp8_blocks, fp8_cdna3, fused, i8_cdna3, layouts, streamk
 from argus.kernels.config_names import name_of
 from argus.kernels.cost_sm_90a import H200, PROCESSORS, cheapest, is_fitted, is_swap_ab, microseconds
 from argus.kernels.gemm import CONFIGS, Config, configuration
@@ -146,9 +147,13 @@ def select_fused(m: int, n: int, k: int) -> str:
     return cheapest(fused.CONFIGS, m, n, k)
 
 
-def select_scaled(m: int, n: int, k: int, *, blocks: bool) -> str:
-    """For `argus.scaled_matmul`. blocks: whether each block has a scale, instead of each matrix."""
-    return (select_fp8_blocks if blocks else select_fp8)(m, n, k)
+Scales = Literal["whole", "blocks", "rows"]
+"""What has a scale each: matrices, blocks of them, or the rows of A and the columns of B."""
+
+
+def select_scaled(m: int, n: int, k: int, *, scales: Scales) -> str:
+    """For `argus.scaled_matmul`, for scales of matrices or blocks."""
+    return (select_fp8_blocks if scales == "blocks" else select_fp8)(m, n, k)
 
 
 def select_by_mask(*, causal: bool) -> str:
@@ -216,6 +221,10 @@ def _fnuz_config(name: str) -> Cdna3Interleaved | None:
     return fp8_cdna3.CONFIGS.get(name)
 
 
+def _i8_config(name: str) -> Cdna3Interleaved | None:
+    return i8_cdna3.CONFIGS.get(name)
+
+
 FAMILIES: dict[tuple[str, str], Family] = {
     ("bf16", "sm_90a"): Family(_select_16_bit, configuration),
     ("f16", "sm_90a"): Family(_select_16_bit, configuration),
@@ -223,5 +232,6 @@ FAMILIES: dict[tuple[str, str], Family] = {
     ("bf16", "gfx942"): Family(_select_cdna3(CONFIGS), configuration),
     ("f16", "gfx942"): Family(_select_cdna3(layouts.NT_CONFIGS), configuration),
     ("e4m3fnuz", "gfx942"): Family(_select_cdna3(fp8_cdna3.CONFIGS, bits=8), _fnuz_config),
+    ("i8", "gfx942"): Family(_select_cdna3(i8_cdna3.CONFIGS, bits=8), _i8_config),
 }
 """Kernel families by element type of the operands and target."""

@@ -7,7 +7,8 @@ from math import prod
 
 from argus.kernels import cost_gfx942, layouts
 from argus.kernels.attention import CDNA3
-from argus.ops.choice import family_type, select, stored_or_modelled
+from argus.kernels.schedules.cdna3_interleaved import MOST_INTEGERS
+from argus.ops.choice import Scales, family_type, select, stored_or_modelled
 from argus.ops.element_types import no_kernel, no_schedule
 
 _TARGET = "gfx942"
@@ -27,10 +28,15 @@ def candidates(
     return (cost_gfx942.cheapest(known, prod(batch) * m, n, k),)
 
 
-def scaled(m: int, n: int, k: int, *, blocks: bool) -> str:
-    """As `argus.ops.choice.select_scaled`. Raises ArgusError (E414) for rows that are no whole vectors of 16 bytes."""
-    assert not blocks
-    return select(m, n, k, "e4m3fnuz", _TARGET)
+def scaled(m: int, n: int, k: int, *, scales: Scales) -> str:
+    """As `argus.ops.choice.select_scaled`: integers have scales of rows, floats of matrices.
+
+    Raises ArgusError (E414) for rows that are no whole vectors of 16 bytes, or too long for sums of integers.
+    """
+    assert scales != "blocks"
+    if scales == "rows" and k >= MOST_INTEGERS:
+        raise no_kernel("scaled_matmul", _TARGET, f"of int8 with K = {k}: i32 holds sums of fewer than 2^17 products")
+    return select(m, n, k, "i8" if scales == "rows" else "e4m3fnuz", _TARGET)
 
 
 def attention(width: int, queries: int, keys: int, pairs: int, *, causal: bool) -> str:

@@ -12,6 +12,7 @@ _TORCH: Mapping[str, str] = {
     "float32": "f32",
     "float8_e4m3fn": "e4m3",
     "float8_e4m3fnuz": "e4m3fnuz",
+    "int8": "i8",
 }
 
 

@@ -9,9 +9,10 @@ from typing import Any, Protocol, Self
 from attrs import frozen
 
 from argus.core.dsl.kernel import Template
-from argus.kernels import fp8, fp8_blocks, fp8_cdna3
+from argus.kernels import fp8, fp8_blocks, fp8_cdna3, i8_cdna3
 from argus.kernels.fp8_blocks import BLOCK
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
+from argus.ops.choice import Scales
 from argus.ops.element_types import element_name, no_kernel
 from argus.ops.targets import kernels_for, target_of
 from argus.runtime.launch_gate import Unproved
@@ -51,36 +52,69 @@ Sizes = tuple[tuple[str, int], ...]
 
 @frozen
 class Family:
-    """A kernel family. element: of the operands, as torch names it. blocks: whether each block has a scale, instead of
-    each matrix.
-    """
+    """A kernel family. element: of the operands, as torch names it. scales: what has a scale each."""
 
     template: Template
     configs: Mapping[str, object]
     element: str
-    blocks: bool
+    scales: Scales
 
     def traced(self, config: str) -> Traced:
         return self.template.trace(config), self.template.function.__module__
 
     def sizes(self, m: int, n: int, k: int) -> Sizes:
         own = (("M", m), ("N", n), ("K", k))
-        return (*own, ("KB", -(-k // BLOCK)), ("NB", -(-n // BLOCK))) if self.blocks else own
+        return (*own, ("KB", -(-k // BLOCK)), ("NB", -(-n // BLOCK))) if self.scales == "blocks" else own
 
     def arranged(self, tensors: Four) -> Four:
-        """The operands as the kernel takes them: B and block scales transposed, a matrix's scale as a vector of one."""
+        """The operands as the kernel takes them: B and block scales transposed, others as vectors."""
         a, b, of_a, of_b = tensors
-        return (a, b.mT, of_a.mT, of_b.mT) if self.blocks else (a, b.mT, of_a.reshape(1), of_b.reshape(1))
+        return (a, b.mT, of_a.mT, of_b.mT) if self.scales == "blocks" else (a, b.mT, _vector(of_a), _vector(of_b))
+
+    def fits(self, of_a: tuple[int, ...], of_b: tuple[int, ...], extents: tuple[int, int, int]) -> bool:
+        """Whether scales of these shapes are those that the kernels take, of products of these extents."""
+        match self.scales:
+            case "whole":
+                return all(extent == 1 for extent in (*of_a, *of_b))
+            case "blocks" | "rows":
+                return (of_a, of_b) == shapes_of(self.scales, extents)
+
+    def wanted(self, extents: tuple[int, int, int]) -> str:
+        """The shapes of both scales in words."""
+        one, two = shapes_of(self.scales, extents)
+        return "one number each" if self.scales == "whole" else f"{one} and {two}"
 
 
-_E4M3, _FNUZ = "torch.float8_e4m3fn", "torch.float8_e4m3fnuz"
-WHOLE = Family(fp8.gemm_fp8, fp8.CONFIGS, _E4M3, blocks=False)
-BLOCKS = Family(fp8_blocks.gemm_fp8_blocks, fp8_blocks.CONFIGS, _E4M3, blocks=True)
+def shapes_of(scales: Scales, extents: tuple[int, int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shapes of both scales, of products of these extents."""
+    m, n, k = extents
+    blocks = -(-k // BLOCK)
+    of: dict[Scales, tuple[tuple[int, ...], tuple[int, ...]]] = {
+        "whole": ((), ()),
+        "blocks": ((m, blocks), (blocks, -(-n // BLOCK))),
+        "rows": ((m, 1), (1, n)),
+    }
+    return of[scales]
+
+
+_E4M3, _FNUZ, _INT8 = "torch.float8_e4m3fn", "torch.float8_e4m3fnuz", "torch.int8"
+WHOLE = Family(fp8.gemm_fp8, fp8.CONFIGS, _E4M3, "whole")
+BLOCKS = Family(fp8_blocks.gemm_fp8_blocks, fp8_blocks.CONFIGS, _E4M3, "blocks")
 FAMILIES: Mapping[str, tuple[Family, ...]] = {
     "sm_90a": (WHOLE, BLOCKS),
-    "gfx942": (Family(fp8_cdna3.gemm_fp8_fnuz, fp8_cdna3.CONFIGS, _FNUZ, blocks=False),),
+    "gfx942": (
+        Family(fp8_cdna3.gemm_fp8_fnuz, fp8_cdna3.CONFIGS, _FNUZ, "whole"),
+        Family(i8_cdna3.gemm_i8_scaled, i8_cdna3.CONFIGS, _INT8, "rows"),
+    ),
 }
-"""By target; at most one for matrices and one for blocks."""
+"""By target; at most one for each type of elements and what has scales. One of blocks comes after that of matrices,
+which may be of one block.
+"""
+_WORDS: Mapping[Scales, str] = {
+    "whole": "one scale for each matrix",
+    "blocks": "scales of blocks",
+    "rows": "scales of rows and columns",
+}
 
 
 def scaled_matmul(
@@ -89,10 +123,12 @@ def scaled_matmul(
     """(a * scale_a) @ (b * scale_b) for 8-bit matrices (M, K) and (K, N); the result is bf16, row-major.
 
     The matrices are float8_e4m3fn on an H100 or H200, and float8_e4m3fnuz, whose values end at 240, on an MI300X, which
-    multiplies no other 8-bit numbers with 4 bits of exponent. Convert by `.to`: the same bits are another number.
+    multiplies no other 8-bit numbers with 4 bits of exponent. Convert by `.to`: the same bits are another number. On an
+    MI300X they may be int8 too: sums are exact then, of fewer than 2^17 products.
 
     The scales are f32 on the device: one number for each matrix, or one for each 1 x 128 block of `a` and 128 x 128
-    block of `b`, of shapes (M, ceil(K / 128)) and (ceil(K / 128), ceil(N / 128)); blocks on an H100 or H200 alone. With
+    block of `b`, of shapes (M, ceil(K / 128)) and (ceil(K / 128), ceil(N / 128)); blocks on an H100 or H200 alone. Of
+    int8 each row of `a` and each column of `b` has one: (M, 1) and (1, N). With
     one number each, the matrix unit makes all sums (that of an H100 or H200 keeps about 14 bits of a sum's fraction,
     torch's fast accumulation), and the result is scaled once. With blocks, it sums 128 products, and each such sum is
     scaled and added in single precision.
@@ -145,11 +181,11 @@ def clear_cache() -> None:
 def _choose(tensors: Four, config: str | None) -> tuple[Family, str]:
     """The family and the name of a schedule.
 
-    Raises ArgusError: E401 unless the operands are two e4m3 matrices with their scales, on one GPU; E414.
+    Raises ArgusError: E401 unless the operands are two 8-bit matrices with their scales, on one GPU; E414.
     """
     a, b, of_a, of_b = tensors
     for name, tensor in (("a", a), ("b", b)):
-        _check(name, tensor, (_E4M3, _FNUZ), a)
+        _check(name, tensor, (_E4M3, _FNUZ, _INT8), a)
     for name, tensor in (("scale_a", of_a), ("scale_b", of_b)):
         _check(name, tensor, (_SCALES,), a)
     for name, tensor in (("a", a), ("b", b)):
@@ -161,26 +197,37 @@ def _choose(tensors: Four, config: str | None) -> tuple[Family, str]:
         message = f"`a` is {tuple(a.shape)} and `b` {tuple(b.shape)}: `b` expects {a.shape[1]} rows"
         _refuse(message, "pass a (M, K) and b (K, N)")
     m, k, n = *a.shape, b.shape[1]
-    family = _family(a, b, blocks=_are_of_blocks(of_a, of_b, (m, n, k)))
+    family = _family(tensors, (m, n, k))
     kernels = kernels_for("scaled_matmul", a)
-    chosen = kernels.choose(m, n, k, blocks=family.blocks) if config is None else config
+    chosen = kernels.choose(m, n, k, scales=family.scales) if config is None else config
     if chosen not in family.configs:
         _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(family.configs)}")
     return family, chosen
 
 
-def _family(a: Scaled, b: Scaled, *, blocks: bool) -> Family:
-    """The family for the operands' device and type. Raises ArgusError (E414) where there is none."""
+def _family(tensors: Four, extents: tuple[int, int, int]) -> Family:
+    """The family for the operands' device and type, and the scales' shapes.
+
+    Raises ArgusError: E414 where there is none for the device, E401 for scales of other shapes.
+    """
+    a, b, of_a, of_b = tensors
     target = target_of(a)
-    known = {each.element for each in FAMILIES[target]}
     for tensor in (a, b):
-        if str(tensor.dtype) not in known:
+        if str(tensor.dtype) not in {each.element for each in FAMILIES[target]}:
             raise no_kernel("scaled_matmul", target, f"with operands of {element_name(tensor.dtype)}")
-    for each in FAMILIES[target]:
-        if each.blocks == blocks:
+    if a.dtype != b.dtype:
+        _refuse(f"`a` has elements of type {a.dtype} and `b` of {b.dtype}", f"convert one: `.to({a.dtype})`")
+    shapes = tuple(of_a.shape), tuple(of_b.shape)
+    known = [each for each in FAMILIES[target] if each.element == str(a.dtype)]
+    for each in known:
+        if each.fits(*shapes, extents):
             return each
-    others = [name for name, families in FAMILIES.items() if any(each.blocks == blocks for each in families)]
-    raise no_kernel("scaled_matmul", target, "with scales of blocks", others)
+    floats = [(name, each) for name, families in FAMILIES.items() for each in families if each.element != _INT8]
+    fitting: list[tuple[str, Scales]] = [(name, each.scales) for name, each in floats if each.fits(*shapes, extents)]
+    if fitting and str(a.dtype) != _INT8:
+        raise no_kernel("scaled_matmul", target, f"with {_WORDS[fitting[0][1]]}", [name for name, _ in fitting])
+    wanted = ", or ".join(each.wanted(extents) for each in known)
+    return _refuse(f"the scales are {shapes[0]} and {shapes[1]}, expected {wanted}", "pass scales of these shapes")
 
 
 def _check(name: str, tensor: Scaled, known: tuple[str, ...], beside: Scaled) -> None:
@@ -197,17 +244,8 @@ def _check(name: str, tensor: Scaled, known: tuple[str, ...], beside: Scaled) ->
         _refuse(f"`a` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
 
 
-def _are_of_blocks(of_a: Scaled, of_b: Scaled, extents: tuple[int, int, int]) -> bool:
-    """Whether scales of these shapes are those of blocks. Raises ArgusError (E401) if not of matrices either."""
-    m, n, k = extents
-    shapes = tuple(of_a.shape), tuple(of_b.shape)
-    blocks = -(-k // BLOCK)
-    if shapes == ((m, blocks), (blocks, -(-n // BLOCK))) and shapes != ((1, 1), (1, 1)):
-        return True
-    if all(extent == 1 for shape in shapes for extent in shape):
-        return False
-    wanted = f"one number each, or {(m, blocks)} and {(blocks, -(-n // BLOCK))}"
-    return _refuse(f"the scales are {shapes[0]} and {shapes[1]}, expected {wanted}", "pass a scale for every block")
+def _vector(tensor: Scaled) -> Scaled:
+    return tensor.reshape(-1)
 
 
 def _rows(tensor: Scaled) -> Scaled:

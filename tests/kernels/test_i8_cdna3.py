@@ -55,7 +55,7 @@ def test_sums_of_integers_are_exact() -> None:
 
 def test_k_of_2_to_the_17_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Halves of tiles are summed apart: counted together, and without padding, they are as many products as K."""
-    monkeypatch.setattr(schedule, "_MOST_INTEGERS", (1 << 17) + 1)
+    monkeypatch.setattr(schedule, "MOST_INTEGERS", (1 << 17) + 1)
     found = verify(gemm_i8.trace("interleaved_any"), solver="z3").verdict
 
     assert isinstance(found, Refuted)
@@ -72,7 +72,7 @@ EDITS: dict[str, tuple[str, str]] = {
         "((problem.A, bm, m), (problem.A, bn, n))",
     ),
     "overwritten while read": ("        sync()  # the whole tile is in registers\n", ""),
-    "K is not bounded": ("        assume(problem.A.shape[-1] < _MOST_INTEGERS)\n", "        pass\n"),
+    "K is not bounded": ("        assume(problem.A.shape[-1] < MOST_INTEGERS)\n", "        pass\n"),
 }
 
 

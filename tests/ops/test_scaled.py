@@ -223,7 +223,7 @@ A, B = eight(3, 16), eight(8, 16).mT
 def test_operands_that_are_not_a_scaled_product_are_refused(
     tensors: tuple[Any, Any, Any, Any], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(is_grad_enabled=lambda: True))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(is_grad_enabled=lambda: True, cuda=CUDA))
     with pytest.raises(ArgusError) as refused:
         argus.scaled_matmul(*tensors)
     assert refused.value.diagnostic.code == "E401"

@@ -64,7 +64,7 @@ _CHUNK = 16
 _BITS = 3
 """A swizzle of 8 chunks, which span all banks."""
 _HALVES = 2
-_MOST_INTEGERS = 1 << 17
+MOST_INTEGERS = 1 << 17
 """Products of the least i8, -128, of which an i32 holds no sum."""
 
 Epilogue = Callable[[Fragment, tuple[Int, Int]], Fragment]
@@ -182,7 +182,7 @@ def _assume_bounds(problem: Contraction, cfg: Cdna3Interleaved) -> None:
             size = size * extent
         assume(size * (each.dtype.bits // 8) <= (1 << 32) - _CHUNK)  # a descriptor's span
     if problem.A.dtype is i8:
-        assume(problem.A.shape[-1] < _MOST_INTEGERS)
+        assume(problem.A.shape[-1] < MOST_INTEGERS)
 
 
 def _sums(kind: DType) -> DType:

@@ -21,6 +21,7 @@ TYPES: dict[str, Any] = {
     "torch.float32": np.float32,
     "torch.float8_e4m3fn": ml_dtypes.float8_e4m3fn,
     "torch.float8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "torch.int8": np.int8,
     "torch.int32": np.int32,
     "torch.int64": np.int64,
 }

@@ -109,6 +109,44 @@ def test_products_of_scaled_8_bit_numbers(rocm: RocmTorch) -> None:
     assert not rocm.stub.findings
 
 
+def integers(rocm: RocmTorch, m: int, n: int, k: int) -> tuple[Any, ...]:
+    """Operands of `scaled_matmul` of every number of int8, and a power of two for each row and each column."""
+    random = np.random.default_rng(0)
+    a, b = (rocm.tensor(random.integers(-128, 128, (rows, k)), "torch.int8") for rows in (m, n))
+    of_a, of_b = (rocm.tensor(2.0 ** random.integers(-3, 4, shape), "torch.float32") for shape in ((m, 1), (1, n)))
+    return a, b.mT, of_a, of_b
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(40, 23, 48), (1, 1, 16)])
+def test_products_of_integers_with_scales_of_rows_and_columns(rocm: RocmTorch, m: int, n: int, k: int) -> None:
+    a, b, of_a, of_b = operands = integers(rocm, m, n, k)
+    for _ in range(2):  # the second by the launch that is ready
+        found = OPERATORS.scaled_matmul(*operands)
+        np.testing.assert_array_equal(
+            found.array.astype(np.float32), rounded(of_a.wide * of_b.wide * (a.wide @ b.wide))
+        )
+    assert [name for name, _ in rocm.stub.launches] == ["gemm_i8_scaled_interleaved_any_"] * 2
+    assert not rocm.stub.findings
+
+
+def test_integers_of_too_long_rows_or_with_other_scales_are_refused(rocm: RocmTorch) -> None:
+    a, b, of_a, of_b = integers(rocm, 1, 3, 1 << 17)
+    with pytest.raises(ArgusError, match=r"sums of fewer than 2\^17 products") as refused:
+        OPERATORS.scaled_matmul(a, b, of_a, of_b)
+    assert refused.value.diagnostic.code == "E414"
+
+    a, b, of_a, of_b = integers(rocm, 40, 23, 48)
+    for wrong in ((of_b, of_a), (of_a, of_a), (rocm.tensor(np.ones(1), "torch.float32"),) * 2):
+        with pytest.raises(ArgusError, match=r"expected \(40, 1\) and \(1, 23\)") as refused:
+            OPERATORS.scaled_matmul(a, b, *wrong)
+        assert refused.value.diagnostic.code == "E401"
+    fnuz = rocm.whole(23, 48, dtype=FNUZ)
+    with pytest.raises(ArgusError, match=r"and `b` of torch\.float8_e4m3fnuz") as refused:
+        OPERATORS.scaled_matmul(a, fnuz.mT, of_a, of_b)
+    assert refused.value.diagnostic.code == "E401"
+    assert not rocm.stub.launches
+
+
 def test_a_scaled_product_of_rows_in_no_whole_vectors_is_refused(rocm: RocmTorch) -> None:
     with pytest.raises(ArgusError, match="K must be a multiple of 16") as refused:
         scaled(rocm, 16, 16, 24)

@@ -12,13 +12,13 @@ from argus.core.diagnostic import Diagnostic, Label
 from argus.core.dtype import DTYPES
 from argus.core.index import Symbol
 from argus.core.index_text import show
-from argus.core.ir import Assume, Copy, Kernel, Strided, walk
+from argus.core.ir import Assume, Buffer, Copy, Kernel, Strided, walk
 from argus.core.target import DESCRIPTOR_BYTES, LARGEST_SIZE
 from argus.emit.address import span_in_elements
 from argus.emit.cuda.machine_code import MachineCode
 from argus.emit.cuda.plan import Plan, TensorMap, uses_pdl
 from argus.emit.cuda.ptxas import AssemblerReport
-from argus.emit.guards import Guard
+from argus.emit.guards import Guard, others_read
 from argus.emit.hip.resource_report import ResourceReport
 from argus.emit.scope import described_buffers
 
@@ -66,16 +66,26 @@ class Check:
 
 
 @frozen
+class OtherTensor:
+    """Another tensor of integers that a data contract reads."""
+
+    tensor: str
+    shape: tuple[str, ...]
+
+
+@frozen
 class Contract:
     """A data contract of an integer tensor that a launch must check: a condition on every element, as a Python
-    expression over the sizes, the element's coordinates `i0`, `i1`, ..., and elements of the tensor. guard: the entry
-    point of the kernel that checks it on the device, empty if there is none.
+    expression over the sizes, the element's coordinates `i0`, `i1`, ..., and elements of the tensor and of others.
+    guard: the entry point of the kernel that checks it on the device, empty if there is none. others: the other tensors
+    whose elements it reads, with their shapes.
     """
 
     tensor: str
     shape: tuple[str, ...]
     condition: str
     guard: str = ""
+    others: tuple[OtherTensor, ...] = ()
 
 
 @frozen
@@ -146,9 +156,17 @@ def _checks(kernel: Kernel) -> tuple[Check, ...]:
 def _contracts(kernel: Kernel, guards: Sequence[Guard] = ()) -> tuple[Contract, ...]:
     """The data contracts of integer tensors: proofs assume them, so launches must check them."""
     symbols = {guard.buffer: guard.symbol for guard in guards}
+
+    def shape(buffer: Buffer) -> tuple[str, ...]:
+        return tuple(show(extent) for extent in buffer.shape)
+
     return tuple(
         Contract(
-            buffer.name, tuple(show(extent) for extent in buffer.shape), show(buffer.promise), symbols.get(buffer, "")
+            buffer.name,
+            shape(buffer),
+            show(buffer.promise),
+            symbols.get(buffer, ""),
+            tuple(OtherTensor(other.name, shape(other)) for other in others_read(kernel, buffer)),
         )
         for buffer in kernel.parameters
         if buffer.promise is not algebra.TRUE
@@ -186,6 +204,9 @@ def artifact_json(
     data = asdict(launch)
     if not launch.contracts:
         del data["contracts"]
+    for contract in data.get("contracts", ()):
+        if not contract["others"]:
+            del contract["others"]
     return {
         "schema": SCHEMA,
         "kernel": artifact_name,

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.index import Index
+from argus.core.index import Index, Read
 from argus.core.ir import Buffer, Kernel, Strided
+from argus.core.walk import topological
 from argus.emit.c_expr import CText, ElementText
 from argus.emit.faults import not_built
 from argus.emit.names import Names
@@ -71,16 +72,34 @@ _TEXTS = {
 
 @frozen
 class Guard:
-    """A guard. symbol: its entry point, with arguments (tensor, the kernel's sizes, report word, whether to trap)."""
+    """A guard. symbol: its entry point, with arguments (tensor, the others that its contract reads, the kernel's sizes,
+    report word, whether to trap).
+    """
 
     buffer: Buffer
     symbol: str
+    others: tuple[Buffer, ...] = ()
+
+    @property
+    def held(self) -> dict[str, str]:
+        """The names in the text of the tensors that are read, the guarded one first."""
+        names = {other.name: f"guard_other{place}" for place, other in enumerate(self.others)}
+        return {self.buffer.name: "guard_held", **names}
 
 
 def guards(kernel: Kernel, names: Names) -> tuple[Guard, ...]:
     """The guards of a kernel, in parameter order."""
     promised = [buffer for buffer in kernel.parameters if buffer.promise is not algebra.TRUE]
-    return tuple(Guard(buffer, f"{names.kernel}_guard{place}") for place, buffer in enumerate(promised))
+    return tuple(
+        Guard(buffer, f"{names.kernel}_guard{place}", others_read(kernel, buffer))
+        for place, buffer in enumerate(promised)
+    )
+
+
+def others_read(kernel: Kernel, buffer: Buffer) -> tuple[Buffer, ...]:
+    """The other tensors that the contract of a tensor reads, in parameter order."""
+    read = {node.array for node in topological([buffer.promise]) if isinstance(node, Read)} - {buffer.name}
+    return tuple(other for other in kernel.parameters if other.name in read)
 
 
 def guard_text(kernel: Kernel, names: Names) -> str:
@@ -92,25 +111,37 @@ def guard_text(kernel: Kernel, names: Names) -> str:
     return _HELPERS + "\n".join([*lines, ""])
 
 
+def _tensors(guard: Guard) -> str:
+    return ", ".join(f"const i32* {name}" for name in guard.held.values())
+
+
 def _sizes(kernel: Kernel, names: Names) -> str:
     return "".join(f", int {names.symbols[size]}" for size in kernel.sizes)
 
 
 def _predicate_helper(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
-    """A device function that checks one element. Indices of neighbours are clamped to the tensor."""
-    buffer = guard.buffer
+    """A device function that checks one element. Indices are clamped to the tensors; without elements, it fails."""
+    buffer, held = guard.buffer, guard.held
     wide = CText(names, kernel.thread, _NO_UNIT)
-    extents = [wide.index(extent, "(long)") for extent in buffer.shape]
-    strides = [wide.factor(stride, "(long)") for stride in _row_major(kernel, buffer)]
+    layouts = {
+        each.name: (
+            [wide.index(extent, "(long)") for extent in each.shape],
+            [wide.factor(stride, "(long)") for stride in _row_major(kernel, each)],
+        )
+        for each in (buffer, *guard.others)
+    }
 
-    def element(_array: str, at: Sequence[str]) -> str:
+    def element(array: str, at: Sequence[str]) -> str:
+        extents, strides = layouts[array]
         inside = [f"guard_within({each}, {extent})" for each, extent in zip(at, extents, strict=True)]
         terms = [f"{place} * {stride}" for place, stride in zip(inside[:-1], strides[:-1], strict=True)]
-        return f"guard_held[{' + '.join([*terms, *inside[-1:]]) or '0'}]"
+        return f"{held[array]}[{' + '.join([*terms, *inside[-1:]]) or '0'}]"
 
     text = CText(names, kernel.thread, _NO_UNIT, elements=ElementText(lambda axis: f"at{axis}", element, "L"))
     axes = "".join(f", long at{axis}" for axis in range(len(buffer.shape)))
-    yield f"HELPER bool {guard.symbol}_keeps(const i32* guard_held{_sizes(kernel, names)}{axes}) {{"
+    yield f"HELPER bool {guard.symbol}_keeps({_tensors(guard)}{_sizes(kernel, names)}{axes}) {{"
+    for other in guard.others:
+        yield from (f"    if ({extent} < 1) return false;" for extent in layouts[other.name][0])
     yield f"    return {text.cond(buffer.promise, '(long)')};"
     yield "}"
 
@@ -132,11 +163,11 @@ def _entry(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
     extents = [wide.index(extent, "(long)") for extent in guard.buffer.shape]
     word = target.word
     at = [f"at{axis}" for axis in range(len(extents))]
-    given = ", ".join(["guard_held", *(names.symbols[size] for size in kernel.sizes), *at])
+    given = ", ".join([*guard.held.values(), *(names.symbols[size] for size in kernel.sizes), *at])
     count = " * ".join(f"({extent})" for extent in extents) or "1"
     yield f"// Data contract of `{guard.buffer.name}`."
     yield target.heading
-    yield f"{guard.symbol}(const i32* guard_held{_sizes(kernel, names)}, {word}* guard_told, int guard_stop) {{"
+    yield f"{guard.symbol}({_tensors(guard)}{_sizes(kernel, names)}, {word}* guard_told, int guard_stop) {{"
     yield f"    const long guard_count = {count}, guard_step = {target.step};"
     yield f"    const long guard_first = {target.first};"
     yield "    for (long guard_at = guard_first; guard_at < guard_count; guard_at += guard_step) {"

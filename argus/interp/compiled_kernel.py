@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 
 from argus.core import tiling
 from argus.core.atom import Atom
-from argus.core.check import formula_claims, indirect_tags, masks_by_range, read_terms
+from argus.core.check import formula_claims, indirect_tags, masks_by_range, read_arrays
 from argus.core.index import Cond, Const, Index, Node, Symbol
 from argus.core.ir import (
     Assert,
@@ -169,7 +169,7 @@ class Prepared:
     def __attrs_post_init__(self) -> None:
         kernel = self.kernel
         self.runs.bind(kernel)
-        self.read = frozenset(term.array for stmt in walk(kernel.body) for term in read_terms(stmt))
+        self.read = read_arrays(kernel)
         self.indirect_names = indirect_tags(kernel) if self.read else frozenset()
         self.unit = kernel.target.unit
         self.scalars = Scalars(kernel.thread, kernel.threads, self.unit, self.integers)

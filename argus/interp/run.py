@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
-from argus.core.algebra import TRUE
 from argus.core.ir import (
     Assert,
     Compare,
@@ -25,7 +24,7 @@ from argus.core.ir import (
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.machine import idle_blocks
 from argus.interp.machine.blocks import run_agents
-from argus.interp.memory.loading import contents_of, load
+from argus.interp.memory.loading import drawn_together, load
 from argus.interp.memory.trace import Journal
 from argus.interp.search.schedule import Adversary, EnabledSets, Schedule
 from argus.interp.state import Launch
@@ -123,11 +122,7 @@ def promised_integers(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> di
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
     launch = Launch(Prepared(kernel), env, {}, True, False, Adversary(Schedule()), Reporter(1))
     random = np.random.default_rng(seed)
-    return {
-        buffer.name: contents_of(launch, buffer, tuple(number(launch, extent) for extent in buffer.shape), None, random)
-        for buffer in kernel.parameters
-        if buffer.promise is not TRUE
-    }
+    return drawn_together(launch, {}, random)
 
 
 def find_violations(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:

@@ -137,6 +137,7 @@ class UnsatisfiedPromiseError(ArgusError):
     """No integers were found that satisfy a promise at the given sizes, so no launch can be made."""
 
     def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
         message = f"no integers were found that satisfy the promise about `{buffer.name}` at these sizes"
         super().__init__(Diagnostic("E402", "error", message, Label(buffer.span, "promised of its elements")))
 

@@ -42,17 +42,21 @@ def value_of(expression: str, sizes: Mapping[str, int]) -> int:
     return _evaluate(expression, lambda root: _value(root, sizes))
 
 
-def first_violation(condition: str, tensor: str, held: IntArray, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
+def first_violation(
+    condition: str, tensor: str, held: IntArray, sizes: Mapping[str, int], others: Mapping[str, IntArray] = _NONE
+) -> tuple[int, ...] | None:
     """The index of the first element of an integer tensor that violates a data contract; None if all satisfy it.
 
     condition: over the sizes, the coordinates `i0`, `i1`, ..., and elements such as `expert[i0 + 1]`, whose indices are
-    clamped to the tensor. Raises ArgusError (E405) like `value_of`.
+    clamped to the tensor. others: other tensors that it reads; if one is empty, no element satisfies it. Raises
+    ArgusError (E405) like `value_of`.
     """
+    empty = any(not other.size for other in others.values())
 
     def first(root: ast.expr) -> tuple[int, ...] | None:
         for at in np.ndindex(held.shape):
             names = {**sizes, **{f"i{axis}": number for axis, number in enumerate(at)}}
-            if not _value(root, names, {tensor: held}):
+            if empty or not _value(root, names, {**others, tensor: held}):
                 return tuple(at)
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -100,21 +101,65 @@ def test_a_tensor_that_is_not_row_major_is_refused() -> None:
 
 
 def kept(
-    made: Kernel, held: np.ndarray[tuple[int, ...], np.dtype[np.int32]], sizes: dict[str, int], work: Path
+    made: Kernel, held: Integers, sizes: dict[str, int], work: Path, number: int = 0, others: Sequence[Integers] = ()
 ) -> list[bool]:
-    """Of each element, whether the emitted condition holds."""
-    text = guard_text(made, assign_names(made)).partition("// Data contract of")[0]
-    symbol = guards(made, assign_names(made))[0].symbol
+    """Of each element of the tensor of guard `number`, whether the emitted condition holds. others: that it reads."""
+    parts = guard_text(made, assign_names(made)).split("// Data contract of")
+    text = "".join([parts[0], *(part[part.index("\nHELPER") :] for part in parts[1 : number + 1])])
+    symbol = guards(made, assign_names(made))[number].symbol
     rank = held.ndim
     given = "".join(f", {sizes[size.name]}" for size in made.sizes)
     at = "".join(f", at[{axis}]" for axis in range(rank))
-    driver = f'extern "C" int run(const int* held, const long* at) {{ return {symbol}_keeps(held{given}{at}); }}'
+    read = "".join(f", others[{place}]" for place in range(len(others)))
+    call = f"{symbol}_keeps(held{read}{given}{at})"
+    driver = f'extern "C" int run(const int* held, const long* at, const int** others) {{ return {call}; }}'
     library = host.compiled(f"#define HELPER static\nusing i32 = int;\n{text}", driver, work)
     found: list[bool] = []
+    beside = (ctypes.c_void_p * max(1, len(others)))(*(each.ctypes.data for each in others))
     for place in np.ndindex(held.shape):
         coordinates = (ctypes.c_long * rank)(*place)
-        found.append(bool(library.run(held.ctypes.data_as(ctypes.c_void_p), coordinates)))
+        found.append(bool(library.run(held.ctypes.data_as(ctypes.c_void_p), coordinates, beside)))
     return found
+
+
+OF_TILES = [
+    ([0, 100, 100, 150], [0, 64, 100, 150], [0, 0, 2]),
+    ([0, 100, 100, 150], [0, 64, 100, 150], [0, 0, 1]),
+    ([0, 100, 100, 150], [0, 64, 110, 150], [0, 0, 2]),
+    ([0, 100, 100, 150], [0, 64, 100, 150], [0, 2, 2]),
+    ([0, 100, 100, 150], [0, 64, 100, 150], [MOST, LEAST, -1]),
+    ([0, 100, 100, 150], [0, 64, 100, 150], [3, 0, 2]),
+    ([0, 100, 100, 150], [0, 0, 0, 0], [0, 1, 2]),
+]
+
+
+@pytest.mark.skipif(not host.available(), reason="runs the text on this machine")
+def test_checks_that_read_several_tensors_agree(tmp_path: Path) -> None:
+    made = of("proved/formula_scaled_by_expert.py")
+    *_, described_last = build(made, directory=tmp_path).launch.contracts
+    assert [each.tensor for each in described_last.others] == ["starts", "firsts"]
+    sizes = {"T": 150, "E": 3, "S": 4, "Q": 4, "P": 3}
+    right: list[bool] = []
+    for number, (starts, firsts, owner) in enumerate(OF_TILES):
+        offsets, tiles, held = (np.array(each, np.int32) for each in (starts, firsts, owner))
+        (tmp_path / str(number)).mkdir()
+        found = kept(made, held, sizes, tmp_path / str(number), number=2, others=(offsets, tiles))
+        others = {"starts": offsets.astype(np.int64), "firsts": tiles.astype(np.int64)}
+        first = first_violation(described_last.condition, "owner", held.astype(np.int64), sizes, others)
+        assert first == next(((place,) for place, fine in enumerate(found) if not fine), None)
+        right.append(first is None)
+    assert right == [True, *[False] * 6]
+
+
+@pytest.mark.skipif(not host.available(), reason="runs the text on this machine")
+def test_a_check_that_reads_a_tensor_without_elements_fails(tmp_path: Path) -> None:
+    made = of("proved/formula_scaled_by_expert.py")
+    sizes, held = {"T": 0, "E": 1, "S": 0, "Q": 2, "P": 1}, np.zeros(1, np.int32)
+    others = np.zeros(0, np.int32), np.zeros(2, np.int32)
+    assert kept(made, held, sizes, tmp_path, number=2, others=others) == [False]
+    (*_, contract) = build(made, directory=tmp_path).launch.contracts
+    wide = {name: each.astype(np.int64) for name, each in zip(("starts", "firsts"), others, strict=True)}
+    assert first_violation(contract.condition, "owner", held.astype(np.int64), sizes, wide) == (0,)
 
 
 ROWS = [

@@ -17,7 +17,7 @@ from argus.core.verdict import Proved, Unknown
 from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
 
-TILES, SCALED = "tiles_of_sequences", "formula_scaled_by_sequence"
+TILES, SCALED, BY_EXPERT = "tiles_of_sequences", "formula_scaled_by_sequence", "formula_scaled_by_expert"
 
 
 def is_proved(name: str, edit: tuple[str, str], folder: Path) -> bool:
@@ -38,6 +38,14 @@ def test_a_sum_of_two_terms_is_not_one(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert not is_proved(SCALED, edit, tmp_path)
     monkeypatch.setattr(single_terms, "_only", _always)
     assert is_proved(SCALED, edit, tmp_path)
+
+
+def test_a_tile_is_of_the_expert_that_the_promise_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The expert of another tile is a term of the sum, but not the one that counts."""
+    edit = ("scalar(owner[p])\n", "scalar(owner[p - p % 2])\n")
+    assert not is_proved(BY_EXPERT, edit, tmp_path)
+    monkeypatch.setattr(single_terms, "_only", _always)
+    assert is_proved(BY_EXPERT, edit, tmp_path)
 
 
 def test_tiles_of_two_branches_end_alike(monkeypatch: pytest.MonkeyPatch) -> None:

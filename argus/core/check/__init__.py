@@ -13,7 +13,7 @@ from argus.core.check.masks import has_masks, masks_by_range
 from argus.core.check.operands import check_operands
 from argus.core.check.parts import claim_views, expressions, views
 from argus.core.check.programs import check_program
-from argus.core.check.reads import check_reads, indirect_tags, read_terms
+from argus.core.check.reads import check_reads, indirect_tags, read_arrays, read_terms
 from argus.core.check.scopes import check_scopes
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.ir import Kernel, Policy, walk
@@ -30,6 +30,7 @@ __all__ = [
     "has_masks",
     "indirect_tags",
     "masks_by_range",
+    "read_arrays",
     "read_terms",
     "views",
 ]

@@ -31,6 +31,9 @@ def check_reads(kernel: Kernel) -> Iterator[Diagnostic]:
             elif term.array in written:
                 message = f"`{show(term)}` is read as a constant, and the kernel writes `{term.array}`"
                 yield error_at(kernel, stmt, "E220", message, "write to another tensor; the next launch may read that")
+    for name in sorted((read_arrays(kernel) - {term.array for term in seen}) & written.keys()):
+        message = f"a promise reads `{name}`, and the kernel writes it"
+        yield error_at(kernel, written[name], "E220", message, "write to another tensor; the next launch may read that")
 
 
 def read_terms(stmt: Stmt) -> Iterator[Read]:
@@ -38,6 +41,15 @@ def read_terms(stmt: Stmt) -> Iterator[Read]:
     for node in topological(expressions(stmt)):
         if isinstance(node, Read):
             yield node
+
+
+def read_arrays(kernel: Kernel) -> frozenset[str]:
+    """The tensors of integers that statements read, and that the promises about those read; the latter come before."""
+    found = {term.array for stmt in walk(kernel.body) for term in read_terms(stmt)}
+    for buffer in reversed(kernel.parameters):
+        if buffer.name in found:
+            found |= {node.array for node in topological([buffer.promise]) if isinstance(node, Read)}
+    return frozenset(found)
 
 
 def indirect_tags(kernel: Kernel) -> frozenset[str]:

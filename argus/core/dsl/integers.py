@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
+from typing import cast
 
 from attrs import evolve
 
@@ -17,6 +19,9 @@ from argus.core.dsl.views import Tensor
 from argus.core.index import Cond, Index, Read
 from argus.core.ir import Buffer, View, ascending_condition, walk, whole
 from argus.core.walk import topological
+
+Condition = Callable[[Int], Bool] | Callable[[Int, Int], Bool] | Callable[[Int, Int, Int], Bool]
+"""A condition on an element, and on its coordinates if it takes them."""
 
 
 def scalar(element: Tensor) -> Int:
@@ -45,7 +50,7 @@ def read_term(element: Tensor) -> Index:
 
 def promise(
     tensor: Tensor,
-    of: Callable[[Int], Bool] | None = None,
+    of: Condition | None = None,
     *,
     ascending: bool = False,
     first: IntLike | None = None,
@@ -54,6 +59,8 @@ def promise(
 ) -> None:
     """A data contract on every element of a tensor of integers: the proof may use it, and the launcher checks it.
 
+    of: a condition on the element, and on its coordinates if it takes them too, `lambda e, s: ...`; it may read
+    elements of tensors of integers that are parameters before this one, such as `scalar(starts[e]) <= scalar(cuts[s])`.
     ascending: the elements of a one-dimensional tensor are nondecreasing. first, last: the values of its first and last
     element. most: the greatest difference of an element and the one before. Offsets of packed sequences of at most M
     rows are `promise(starts, ascending=True, first=0, last=T, most=M)`.
@@ -70,14 +77,31 @@ def promise(
             help="make promises about tensors of integers, before any statement that uses them",
         )
     element = algebra.read(buffer.name, tensor.view.at)
-    conds = [] if of is None else [as_cond(of(Int(element)))]
+    conds = [] if of is None else [_condition(of, element, tensor.view)]
     if ascending or any(each is not None for each in (first, last, most)):
         conds += _order_conditions(buffer, ascending=ascending, first=first, last=last, most=most)
-    if any(isinstance(node, Read) and node.array != buffer.name for node in topological(conds)):
-        fault("E106", f"a promise about `{buffer.name}` reads another tensor", help="compare its elements with sizes")
+    before = [each.name for each in tracer.parameters[: tracer.parameters.index(buffer)]]
+    for node in topological(conds):
+        if isinstance(node, Read) and node.array not in (*before, buffer.name):
+            what = f"a promise about `{buffer.name}` reads `{node.array}`, a parameter after it"
+            fault("E106", what, help="make the promise about the later of the two tensors")
     made = evolve(buffer, promise=algebra.all_of((buffer.promise, *conds)))
     tracer.parameters = [made if each is buffer else each for each in tracer.parameters]
     tensor.view = whole(made)
+
+
+def _condition(of: Condition, element: Index, view: View) -> Cond:
+    """The condition of an element, and of its coordinates if it takes them. Raises E106 for another function."""
+    try:
+        count = len(signature(of).parameters)
+    except (TypeError, ValueError):
+        count = 1
+    if count not in (1, 1 + len(view.at)):
+        rank = len(view.at)
+        what = f"the condition of a promise takes the element and its {rank} coordinates, found {count} parameters"
+        fault("E106", what, help="write `promise(expert, lambda e: ...)`")
+    taken = [Int(each) for each in (element, *view.at)][:count]
+    return as_cond(cast(Callable[..., Bool], of)(*taken))
 
 
 def _order_conditions(

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from argus.core.algebra import TRUE
-from argus.core.index import Index, Symbol
+from argus.core.index import Index, Read, Symbol
 from argus.core.ir import Buffer, Copy, Equals, Kernel, Strided, Tag, WrittenOnce, walk, whole
-from argus.core.walk import IntArray, evaluate, symbols
+from argus.core.walk import IntArray, evaluate, symbols, topological
 from argus.interp.memory.cells import PLAIN, AnyArray, BoolArray, Cells, Written, blank
 from argus.interp.state import Launch
 from argus.interp.values.drawn_inputs import SMALL, drawn_floats, drawn_integers
@@ -21,7 +21,8 @@ from argus.interp.violation import OutOfBoundsReadError, UnsatisfiedPromiseError
 
 Array = npt.NDArray[Any]
 _SHOWN = 16
-_ATTEMPTS = 16
+_ATTEMPTS, _ROUNDS = 16, 32
+"""Draws of a tensor; draws of all tensors, where a promise reads several."""
 
 
 def outputs(kernel: Kernel) -> tuple[Buffer, ...]:
@@ -42,6 +43,8 @@ def load(launch: Launch, arrays: Mapping[str, Array], seed: int | tuple[int, int
     """Allocate the tensors of a launch: inputs by name, random from the seed where absent."""
     random = np.random.default_rng(seed)
     filled = inputs(launch.prepared.kernel)
+    if any(_others(buffer) for buffer in filled):
+        arrays = {**drawn_together(launch, arrays, random), **arrays}
     for buffer in launch.prepared.kernel.parameters:
         launch.tensors[buffer] = cells = blank(
             extent(launch, buffer), buffer.dtype, values=launch.values, tags=launch.tags, exact=launch.exact
@@ -103,6 +106,32 @@ def fill(launch: Launch, buffer: Buffer, cells: Cells, given: Array | None, rand
         launch.prepared.set_integers({**launch.prepared.integers, buffer.name: Integers(buffer, contents).guarded})
 
 
+def drawn_together(launch: Launch, given: Mapping[str, Array], random: np.random.Generator) -> dict[str, Array]:
+    """Random contents of all tensors that have promises and are not given, of which some may read other tensors.
+
+    Raises UnsatisfiedPromiseError if none are found.
+    """
+    for _ in range(_ROUNDS):
+        try:
+            return _drawn_in_turn(launch, given, random)
+        except UnsatisfiedPromiseError as problem:
+            if not _others(problem.buffer):
+                raise  # others do not matter
+    return _drawn_in_turn(launch, given, random)
+
+
+def _drawn_in_turn(launch: Launch, given: Mapping[str, Array], random: np.random.Generator) -> dict[str, Array]:
+    found: dict[str, Array] = {}
+    for buffer in launch.prepared.kernel.parameters:
+        if buffer.promise is not TRUE:
+            shape = tuple(number(launch, size) for size in buffer.shape)
+            made = contents_of(launch, buffer, shape, given.get(buffer.name), random)
+            found[buffer.name] = made
+            held = {**launch.prepared.integers, buffer.name: Integers(buffer, made).guarded}
+            launch.prepared.set_integers(held)
+    return found
+
+
 def contents_of(
     launch: Launch, buffer: Buffer, shape: tuple[int, ...], given: Array | None, random: np.random.Generator
 ) -> AnyArray:
@@ -118,7 +147,7 @@ def contents_of(
 
 def _promised(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator) -> AnyArray:
     """Random integers that satisfy the promise, sorted if needed. Raises UnsatisfiedPromiseError if none are found."""
-    for _ in range(_ATTEMPTS):
+    for _ in range(1 if _others(buffer) else _ATTEMPTS):
         made = _candidate(launch, buffer, drawn, random)
         for each in (made, np.sort(made, axis=None).reshape(made.shape)):
             if satisfies_promise(buffer, each, launch.sizes, launch.prepared.integers).all():
@@ -140,11 +169,19 @@ def _candidate(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.rando
 def satisfies_promise(
     buffer: Buffer, contents: AnyArray, sizes: Mapping[Symbol, int], integers: Mapping[str, IntArray]
 ) -> BoolArray:
-    """Where the elements of a tensor satisfy its promise."""
+    """Where the elements of a tensor satisfy its promise; nowhere, if that reads another tensor without elements."""
+    if any(not plain(integers[name]).size for name in _others(buffer)):
+        return np.zeros(contents.shape, np.bool_)
     coordinates = tuple(cast(IntArray, axis) for axis in np.indices(contents.shape, dtype=np.int64))
-    wide = _Clipped(contents.astype(np.int64))
-    held = evaluate(buffer.promise, sizes, coordinates, {**integers, buffer.name: cast(IntArray, wide)})
+    clipped = {name: cast(IntArray, _Clipped(plain(each))) for name, each in integers.items()}
+    own = cast(IntArray, _Clipped(contents.astype(np.int64)))
+    held = evaluate(buffer.promise, sizes, coordinates, {**clipped, buffer.name: own})
     return np.broadcast_to(np.asarray(held, np.bool_), contents.shape)
+
+
+def _others(buffer: Buffer) -> set[str]:
+    """The other tensors that the promise about a tensor reads."""
+    return {node.array for node in topological([buffer.promise]) if isinstance(node, Read)} - {buffer.name}
 
 
 class _Clipped:
@@ -158,6 +195,11 @@ class _Clipped:
         return self._held[tuple(kept)]
 
 
+def plain(held: IntArray) -> IntArray:
+    """The elements themselves, of what may be bounds-checked."""
+    return held.elements if isinstance(held, Integers) else held
+
+
 class Integers:
     """The elements of an integer tensor, bounds-checked. Indexing raises OutOfBoundsReadError outside."""
 
@@ -168,6 +210,11 @@ class Integers:
     def guarded(self) -> IntArray:
         """Itself as an array; `evaluate` only indexes it."""
         return cast(IntArray, self)
+
+    @property
+    def elements(self) -> IntArray:
+        """Without the checks."""
+        return self._held
 
     def __str__(self) -> str:
         shown = self._held.reshape(-1)[:_SHOWN].tolist() if self._held.ndim > 1 else self._held[:_SHOWN].tolist()

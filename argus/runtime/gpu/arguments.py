@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
@@ -63,23 +64,31 @@ class TensorLayout:
 
 @frozen
 class Contract:
-    """A condition that the proof assumes of every element of a tensor of 32-bit integers, at these sizes."""
+    """A condition that the proof assumes of every element of a tensor of 32-bit integers, at these sizes.
+
+    others: the other such tensors whose elements the condition reads.
+    """
 
     place: TensorLayout
     condition: str
     sizes: Mapping[str, int]
     guard: str = ""
+    others: tuple[TensorLayout, ...] = ()
 
-    def check(self, driver: GpuDriver, tensor: Array) -> None:
-        """Copy the tensor to the host and check each element.
+    def check_layouts(self, tensors: Mapping[str, Array]) -> None:
+        """Raises ArgusError (E405) like `TensorLayout.check`."""
+        for each in (self.place, *self.others):
+            each.check(tensors[each.tensor])
+
+    def check(self, driver: GpuDriver, tensors: Mapping[str, Array]) -> None:
+        """Copy the tensors, given by name, to the host and check each element.
 
         Raises ArgusError: E405 like `TensorLayout.check`, E402 with the first element that violates the contract.
         """
-        self.place.check(tensor)
-        held = np.empty(self.place.shape, np.int32)
-        if held.size:
-            driver.copy_out(held.ctypes.data, tensor.data_ptr(), held.nbytes)
-        at = first_violation(self.condition, self.place.tensor, held.astype(np.int64), self.sizes)
+        self.check_layouts(tensors)
+        fetched = {each.tensor: _fetched(driver, each, tensors) for each in (self.place, *self.others)}
+        held = fetched.pop(self.place.tensor)
+        at = first_violation(self.condition, self.place.tensor, held, self.sizes, fetched)
         if at is not None:
             element = f"{self.place.tensor}[{', '.join(map(str, at))}]"
             message = f"`{self.place.tensor}` must satisfy `{self.condition}`, found {element} = {held[at]}"
@@ -87,3 +96,11 @@ class Contract:
             raise ArgusError(
                 Diagnostic("E402", "error", message, facts=facts, help="pass integers that satisfy the contract")
             )
+
+
+def _fetched(driver: GpuDriver, place: TensorLayout, tensors: Mapping[str, Array]) -> npt.NDArray[np.int64]:
+    """The integers of a tensor, on the host."""
+    held = np.empty(place.shape, np.int32)
+    if held.size:
+        driver.copy_out(held.ctypes.data, tensors[place.tensor].data_ptr(), held.nbytes)
+    return held.astype(np.int64)

@@ -52,12 +52,11 @@ class PreparedKernel:
             return _nothing
         guarded: list[Callable[[], None]] = []
         for contract in self.contracts:
-            tensor = tensors[contract.place.tensor]
             if promises == "fetch":
-                contract.check(self.driver, tensor)
+                contract.check(self.driver, tensors)
             else:
-                contract.place.check(tensor)
-                guarded.append(self._guard(contract, tensor, stream, stop=promises == "stop"))
+                contract.check_layouts(tensors)
+                guarded.append(self._guard(contract, tensors, stream, stop=promises == "stop"))
         maps = [self.loaded.tensor_maps.of(made, place, tensors[place.tensor]) for place, made in self.maps]
         numbers = [_argument(value, tensors) for value in self.values]
         places = [*(made.getPtr() for made in maps), *map(ctypes.addressof, numbers)]
@@ -65,12 +64,15 @@ class PreparedKernel:
         launch = self.driver.launcher(self.function, self.shape, places, alive, stream, early=self.early)
         return partial(self.loaded.guards.launch, (*guarded, launch)) if guarded else launch
 
-    def _guard(self, contract: Contract, tensor: Array, stream: int, *, stop: bool) -> Callable[[], None]:
+    def _guard(
+        self, contract: Contract, tensors: Mapping[str, Array], stream: int, *, stop: bool
+    ) -> Callable[[], None]:
         """Raises ArgusError (E405) for a kernel that was built without guards, or too many elements."""
         sizes = [value for value in self.values if isinstance(value, int)]
         guarded_input = GuardedTensor(contract.guard, contract.place.tensor, contract.condition, contract.place.shape)
         shape, word = self.loaded.guards.prepare(guarded_input)
-        numbers = [ctypes.c_void_p(tensor.data_ptr()), *map(ctypes.c_int, sizes)]
+        read = (tensors[each.tensor] for each in (contract.place, *contract.others))
+        numbers = [*(ctypes.c_void_p(each.data_ptr()) for each in read), *map(ctypes.c_int, sizes)]
         numbers += [ctypes.c_void_p(int(word)), ctypes.c_int(stop)]
         function, places = self.loaded.guards.functions[contract.guard], [ctypes.addressof(each) for each in numbers]
         return self.driver.launcher(function, shape, places, numbers, stream, early=False)
@@ -138,7 +140,13 @@ class LoadedKernel:
         maps = tuple((_place(made, made["tensor"], sizes), made) for made in self.launch["maps"])
         values = tuple(_value(argument, sizes) for argument in self.launch["arguments"])
         contracts = tuple(
-            Contract(_place(each, each["tensor"], sizes), each["condition"], dict(sizes), each.get("guard", ""))
+            Contract(
+                _place(each, each["tensor"], sizes),
+                each["condition"],
+                dict(sizes),
+                each.get("guard", ""),
+                tuple(_place(other, other["tensor"], sizes) for other in each.get("others", ())),
+            )
             for each in self.launch.get("contracts", ())
         )
         early = bool(self.launch.get("early"))

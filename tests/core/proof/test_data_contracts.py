@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from attrs import evolve
 
 from argus.core import algebra
 from argus.core.diagnostic import ArgusError
@@ -188,14 +189,65 @@ def test_a_kernel_that_reads_no_integers_is_asked_as_it_is() -> None:
     assert promise_prover(chosen.trace(), Session(Z3())) is not None
 
 
-def test_a_promise_is_about_one_tensor() -> None:
+def test_a_promise_reads_parameters_before_it() -> None:
     @kernel(target=gfx942, threads=256)
     def between(which: Tensor["B", integers], other: Tensor["B", integers]) -> None:
         promise(which, lambda e: e < scalar(other[0]))
 
     with pytest.raises(ArgusError) as caught:
         between.trace()
-    assert "reads another tensor" in caught.value.diagnostic.message
+    assert "reads `other`, a parameter after it" in caught.value.diagnostic.message
+
+
+def test_a_promise_takes_the_element_and_its_coordinates() -> None:
+    @kernel(target=gfx942, threads=256)
+    def square(which: Tensor["B C", integers]) -> None:
+        promise(which, lambda e, b: e <= b)
+
+    with pytest.raises(ArgusError, match="the element and its 2 coordinates, found 2 parameters"):
+        square.trace()
+
+
+def linked(*, ordered: bool = True) -> PromiseProver:
+    """A prover that knows: the expert of a tile has its rows, of ascending offsets; without order, if not `ordered`."""
+    at, element = algebra.coord(0), algebra.read("which", (algebra.coord(0),))
+    starts = evolve(tensor(algebra.TRUE), name="starts")
+    if ordered:
+        starts = evolve(starts, promise=ascending_condition(starts))
+    owned = algebra.all_of(
+        (
+            algebra.le(algebra.read("starts", (element,)), at),
+            algebra.lt(at, algebra.read("starts", (algebra.add(element, 1),))),
+            *(algebra.le(0, element), algebra.lt(algebra.add(element, 1), SIZE)),
+        )
+    )
+    return PromiseProver(Session(Z3()), {"starts": starts, "which": tensor(owned)})
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_promise_about_two_tensors_is_instantiated_in_both(*, ordered: bool) -> None:
+    """Of segments that ascend, the one that has a place is the only one."""
+    inside = [algebra.le(0, BLOCK), algebra.lt(BLOCK, SIZE), algebra.le(0, OTHER), algebra.lt(OTHER, SIZE)]
+    other = algebra.read("starts", (OTHER,)), algebra.read("starts", (algebra.add(OTHER, 1),))
+    has = [algebra.le(other[0], BLOCK), algebra.lt(BLOCK, other[1]), algebra.lt(algebra.add(OTHER, 1), SIZE)]
+    prover = linked(ordered=ordered)
+    assert prover.follows([*inside, *has], algebra.eq(term(BLOCK), OTHER)) == ordered
+
+
+def test_a_kernel_does_not_write_what_a_promise_reads() -> None:
+    @kernel(target=gfx942, threads=256)
+    def written(limits: Tensor["B", integers], which: Tensor["B", integers]) -> None:
+        promise(which, lambda e, b: e < scalar(limits[b]))
+        (b,) = block_id((which.shape[0],))
+        with when(scalar(which[b]) >= 0):
+            copy(
+                load(limits.tile((256,), (b,)), spread((1, 256), threads=256, vector=1).axis(1), edge=0),
+                limits.tile((256,), (b,)),
+                edge=0,
+            )
+
+    with pytest.raises(ArgusError, match="a promise reads `limits`, and the kernel writes it"):
+        written.trace()
 
 
 def test_an_order_is_of_a_row() -> None:

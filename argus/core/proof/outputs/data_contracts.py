@@ -67,16 +67,19 @@ class PromiseProver:
         for _ in range(_ROUNDS):
             new += [end for end in self._ends(new) if end not in seen and end not in new]
             seen |= dict.fromkeys(new)
-            roots = tuple(dict.fromkeys(self._of(term) for term in new))
-            found |= dict.fromkeys(roots)
-            # What a neighbour's neighbour is says nothing that the order of all terms does not.
-            new = [term for term in self._reads_of(roots) if term not in seen and term.array not in self._ascending]
+            found |= dict.fromkeys(self._of(term) for term in new)
+            new = [term for term in dict.fromkeys(self._beside(new)) if term not in seen]
         pairs = (pair for name in self._ascending for pair in permutations([t for t in seen if t.array == name], 2))
         found |= dict.fromkeys(self._monotone(*pair) for pair in pairs)
         return tuple(found)
 
-    def _reads_of(self, conditions: Sequence[Cond]) -> Iterator[Read]:
-        return iter(dict.fromkeys(term for cond in conditions for term in self._reads(cond)))
+    def _beside(self, terms: Sequence[Read]) -> Iterator[Read]:
+        """The terms in the instances for these, but for neighbours in an ascending tensor.
+
+        What a neighbour's neighbour is says nothing that the order of all terms does not.
+        """
+        pairs = ((term, other) for term in terms for other in self._reads(self._of(term)))
+        return (other for term, other in pairs if other.array != term.array or term.array not in self._ascending)
 
     def _ends(self, terms: Sequence[Read]) -> tuple[Read, ...]:
         """The first and the last element of each ascending tensor."""

@@ -150,7 +150,7 @@ def _difference(flow: Flow, case: Stored, claim: Equals, at: Sequence[Sym], orde
     same = {**dict(_equal_places(case.given, at)), **sizes}
     value, wanted = (
         substitute(case.value, same),
-        substitute(_in_blocks(with_single_terms(substitute(formula, same), known), known), sizes),
+        substitute(_in_blocks(with_single_terms(substitute(formula, same), known, case.value), known), sizes),
     )
     if meant is not algebra.TRUE:
         value, wanted = known.simplified(value), known.simplified(wanted)

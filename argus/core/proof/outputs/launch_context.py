@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TypeVar, cast, get_args
 
 from attrs import evolve, fields, frozen
 
 from argus.core.algebra import TRUE
 from argus.core.check.reads import written_tensors
-from argus.core.index import Cond, Index, Symbol
+from argus.core.index import Cond, Index, Read, Symbol
 from argus.core.ir import (
     Assume,
     Atomic,
@@ -31,7 +31,7 @@ from argus.core.ir import (
 from argus.core.proof.dataflow.timeline import is_checkable
 from argus.core.values.expr import Expr
 from argus.core.values.rewriting import substitute as substitute_values
-from argus.core.walk import substitute
+from argus.core.walk import substitute, topological
 
 T = TypeVar("T")
 _PARTS = (*(part for union in (Stmt, Elem, Test, Claim) for part in get_args(union)), Atomic, Peek, Role, TagOf, View)
@@ -89,7 +89,8 @@ def launch_contexts(program: Program) -> tuple[LaunchContext, ...]:
 def _launch_context(program: Program, launch: Launch, written: Collection[Buffer]) -> LaunchContext:
     """written: by earlier launches; a caller's promise does not hold for their integers."""
     kernel, sizes = launch.kernel, dict(launch.sizes)
-    promised = {buffer: launch.arguments[buffer.name] not in written for buffer in kernel.parameters}
+    fresh = {name for name, buffer in launch.arguments.items() if buffer not in written}
+    promised = {buffer: {buffer.name, *_read_by_promise(buffer)} <= fresh for buffer in kernel.parameters}
     buffers = {buffer: _resized(buffer, sizes, promised=promised[buffer]) for buffer in kernel.parameters}
     moved = _Substitution(sizes, buffers)
     made = evolve(
@@ -102,6 +103,10 @@ def _launch_context(program: Program, launch: Launch, written: Collection[Buffer
         epilogue=moved.of(kernel.epilogue),
     )
     return LaunchContext(launch, made, {made: launch.arguments[buffer.name] for buffer, made in buffers.items()})
+
+
+def _read_by_promise(buffer: Buffer) -> Iterator[str]:
+    return (node.array for node in topological([buffer.promise]) if isinstance(node, Read))
 
 
 def _resized(buffer: Buffer, sizes: Mapping[Symbol, Index], *, promised: bool) -> Buffer:

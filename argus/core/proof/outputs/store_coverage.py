@@ -170,6 +170,8 @@ def coverage_obligations(
             yield _segment_obligation(store, ragged, hypotheses, element)
             hypotheses += _choose_segment(ragged, element, chosen)
             element = algebra.sub(element, ragged.start(chosen[ragged.segment]))
+            if isinstance(base, Const):
+                continue  # a segment is one tile
         row = grid.row
         blocks = coordinate_terms(base, grid.counts if row is None else {**grid.counts, row: algebra.const(0)})
         if blocks is None or any(block in chosen for block, _ in blocks):

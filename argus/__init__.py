@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from argus.ops.attention import attention
     from argus.ops.attention_decode import attention_decode
     from argus.ops.attention_varlen import attention_varlen
+    from argus.ops.grouped_matmul import grouped_matmul
     from argus.ops.matmul import matmul
     from argus.ops.rows import (
         cross_entropy,
@@ -54,6 +55,7 @@ __all__ = [
     "cross_entropy",
     "cumsum",
     "group_norm",
+    "grouped_matmul",
     "interpret",
     "layer_norm",
     "log_softmax",
@@ -86,6 +88,7 @@ _HOMES = {
     "cross_entropy": "argus.ops.rows",
     "cumsum": "argus.ops.rows",
     "group_norm": "argus.ops.rows",
+    "grouped_matmul": "argus.ops.grouped_matmul",
     "interpret": "argus.verifier.api",
     "layer_norm": "argus.ops.rows",
     "log_softmax": "argus.ops.rows",

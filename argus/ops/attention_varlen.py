@@ -15,6 +15,7 @@ from argus.ops.attention_options import check_operand, factors, refuse
 from argus.ops.attention_varlen_gradient import OPERATOR as GRADIENT
 from argus.ops.attention_varlen_gradient import PackedBackward
 from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
+from argus.ops.offsets import check_offsets
 from argus.ops.operands import Tensor
 from argus.ops.targets import kernels_for
 from argus.runtime.gpu.guards import Promises
@@ -169,7 +170,7 @@ def _check(q: Rows, k: Rows, v: Rows, offsets: tuple[Rows, Rows], longest: tuple
     if groups < 1 or heads % groups:
         refuse(f"{heads} heads of `q` for {groups} of `k`", "pass heads of `q` that are a multiple of those of `k`")
     for name, tensor in zip(("cu_seqlens_q", "cu_seqlens_k"), offsets, strict=True):
-        _check_offsets(name, tensor, q)
+        check_offsets(refuse, name, tensor, ("q", q), "sequences")
     counts = offsets[0].shape[0], offsets[1].shape[0]
     if counts[0] != counts[1]:
         refuse(f"{counts[0]} offsets of queries and {counts[1]} of keys", "pass one more than there are sequences")
@@ -180,17 +181,3 @@ def _check(q: Rows, k: Rows, v: Rows, offsets: tuple[Rows, Rows], longest: tuple
 
 def _is_number(given: object) -> TypeGuard[int]:
     return isinstance(given, int) and not isinstance(given, bool)
-
-
-def _check_offsets(name: str, tensor: Rows, beside: Rows) -> None:
-    if not hasattr(tensor, "data_ptr"):
-        refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
-    if str(tensor.dtype) != "torch.int32":
-        refuse(f"`{name}` expects torch.int32, found {tensor.dtype}", "convert it: `.int()`")
-    if not tensor.is_cuda or tensor.device != beside.device:
-        refuse(f"`{name}` is on {tensor.device}, `q` on {beside.device}", "move all to one GPU: `.cuda()`")
-    if len(tensor.shape) != 1 or tensor.shape[0] < 2 or not tensor.is_contiguous() or tensor.data_ptr() % 16:
-        refuse(
-            f"`{name}` has shape {tuple(tensor.shape)}, expected one axis of at least 2, contiguous and aligned",
-            "pass the offsets of sequences from 0 on, `.clone()` of a part",
-        )

@@ -156,6 +156,17 @@ def select_scaled(m: int, n: int, k: int, *, scales: Scales) -> str:
     return (select_fp8_blocks if scales == "blocks" else select_fp8)(m, n, k)
 
 
+_NARROW_COLUMNS, _SHARING_ROWS = 128, 192
+"""Columns of the narrower tiles; rows of an expert, on average, from which on its tiles share columns of B."""
+
+
+def select_grouped(rows: int, experts: int, n: int) -> str:
+    """For `argus.kernels.grouped`: tiles as wide as there are columns for, row by row where experts have few rows."""
+    if n <= _NARROW_COLUMNS:
+        return "columns_128"
+    return "columns_256" if rows > _SHARING_ROWS * experts else "by_rows"
+
+
 def select_by_mask(*, causal: bool) -> str:
     """For `argus.kernels.packed_attention` and its gradients, which have a configuration for each mask."""
     return "causal" if causal else "full"

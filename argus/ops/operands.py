@@ -107,8 +107,8 @@ def plan_operands(
     flat = not batched and _many(a)
     shared = batched and not (_many(a) and not _first_suffices(a, b))
     turned = not (flat or shared)
-    left = _operand(a, first=_first_suffices(a, b), copy=copy_a, flat=flat, may_transpose=turned, dense=not strided)
-    right = _operand(b.mT, first=_first_suffices(b, a), copy=copy_b, dense=not strided)
+    left = operand_of(a, first=_first_suffices(a, b), copy=copy_a, flat=flat, may_transpose=turned, dense=not strided)
+    right = operand_of(b.mT, first=_first_suffices(b, a), copy=copy_b, dense=not strided)
     name = f"{'bmm' if batched else 'gemm'}_{'t' if left.transposed else 'n'}{'n' if right.transposed else 't'}"
     name += "_shared" if shared else ""
     kind = KINDS[str(a.dtype)]
@@ -128,9 +128,20 @@ def _first_suffices(tensor: Tensor, other: Tensor) -> bool:
     return tensor.shape[0] == 1 or (tensor.stride()[0] == 0 and _many(other) and other.stride()[0] != 0)
 
 
-def _operand(
-    rows: Tensor, *, first: bool, copy: bool, flat: bool = False, may_transpose: bool = True, dense: bool = False
+def operand_of(
+    rows: Tensor,
+    *,
+    first: bool = False,
+    copy: bool = False,
+    flat: bool = False,
+    may_transpose: bool = True,
+    dense: bool = False,
 ) -> Operand:
+    """How a kernel takes an operand whose last axis is summed over.
+
+    first, flat: as of `Operand`. copy: copy it in any case. may_transpose: whether a kernel takes column-major ones.
+    dense: whether there may be no gaps between its rows, or columns.
+    """
     one = rows[0] if first else rows
     mergeable = one.is_contiguous() if dense else not flat or one.stride()[0] == one.shape[1] * one.stride()[1]
     readable = not copy and mergeable and _is_readable(one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 from attrs import frozen
 
@@ -283,7 +284,14 @@ def tiles_of(problem: Contraction, cfg: Hopper) -> Iterable[tuple[Int, ...]]:
     return [problem.tile_of_block(cfg.bm, cfg.bn, order)]
 
 
-def release_previous(cfg: Hopper, ring: Ring, k: Int) -> None:
+class InFlight(Protocol):
+    """A configuration that says whether one wgmma stays in flight while the previous stage is released."""
+
+    @property
+    def flight(self) -> bool: ...
+
+
+def release_previous(cfg: InFlight, ring: Ring, k: Int) -> None:
     """Release the stage of the previous wgmma; without one in flight, the stage of this one."""
     wgmma.wait(pending=1 if cfg.flight else 0)  # the wgmma has read its stage ...
     if not cfg.flight:
@@ -293,7 +301,7 @@ def release_previous(cfg: Hopper, ring: Ring, k: Int) -> None:
         ring.release()  # ... so release that stage
 
 
-def release_last(cfg: Hopper, ring: Ring) -> None:
+def release_last(cfg: InFlight, ring: Ring) -> None:
     """Release the stage of the wgmma that is still in flight after the loop."""
     if cfg.flight:
         wgmma.wait(pending=0)

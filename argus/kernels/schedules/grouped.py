@@ -1,0 +1,194 @@
+"""The Hopper schedule of grouped products: the rows of A are sorted by expert, and each expert has its own B.
+
+Tiles are numbered by two tensors on the device, made from the experts' first rows ahead of the launch: each tile has at
+most `bm` rows, all of one expert, so that blocks get equal work for any numbers of rows.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from attrs import frozen
+
+from argus.kernels.schedules.attention_packed import ends_of, of_row
+from argus.kernels.schedules.contraction import slot_for
+from argus.kernels.schedules.hopper import release_last, release_previous, store_boxes
+from argus.language import (
+    Bool,
+    Fragment,
+    Int,
+    Order,
+    Ring,
+    Tensor,
+    Value,
+    assert_equals,
+    assume,
+    by_rows,
+    ceil_div,
+    copy,
+    elements,
+    eq,
+    f32,
+    load,
+    loop,
+    mma,
+    persistent,
+    promise,
+    registers,
+    role,
+    scalar,
+    sm_90a,
+    spread,
+    stmatrix,
+    super_tiled,
+    sync,
+    tma,
+    total,
+    warpgroup,
+    warpgroups,
+    wgmma,
+    when,
+)
+
+_ROWS, _CHUNK = 64, 8
+"""Rows of a warpgroup; elements of 16 bits in 16 bytes."""
+
+
+@frozen
+class Grouped:
+    """H200: bm x bn tiles, bk of K per stage; one producer warpgroup and two consumer warpgroups, of 64 rows each.
+
+    group: rows of a super-tile, in tiles; 0: row-major tiles. turns: boxes of shared memory through which a warpgroup
+    stores, 64 columns at a time.
+    """
+
+    bn: int = 256
+    bk: int = 64
+    stages: int = 4
+    group: int = 8
+    turns: int = 2
+    bm = 128
+    flight = True
+    target = sm_90a
+    threads = 384
+
+    @property
+    def order(self) -> Order:
+        """The order of tiles."""
+        return super_tiled(self.group) if self.group else by_rows
+
+
+@frozen
+class GroupedContraction:
+    """C[r, n] = sum over k of A[r, k] * B[e, n, k], for the expert e that has row r: starts[e] <= r < starts[e + 1].
+
+    A: (rows, K). B: (experts, N, K), or a transposed view of (experts, K, N). C: (rows, N). starts: from 0 to the
+    number of rows. Experts may have no rows. Tile t has rows tile_starts[t] to tile_starts[t + 1] - 1, at most bm, and
+    all are of expert tile_experts[t]; there may be tiles without rows.
+    """
+
+    A: Tensor
+    B: Tensor
+    C: Tensor
+    starts: Tensor
+    tile_starts: Tensor
+    tile_experts: Tensor
+    bm: int
+
+    def __attrs_post_init__(self) -> None:
+        (rows, depth), (experts, columns, _) = self.A.shape, self.B.shape
+        promise(self.starts, ascending=True, first=0, last=rows)
+        promise(self.tile_starts, ascending=True, first=0, last=rows, most=self.bm)
+        promise(self.tile_experts, self._has_tile)
+        assume(eq(self.starts.shape[0], experts + 1), eq(self.tile_starts.shape[0], self.tiles + 1))
+        assume(rows < 1 << 28, experts * columns * depth < 1 << 40)
+        assume(depth >= 1, depth % _CHUNK == 0, columns % _CHUNK == 0)  # TMA rows are multiples of 16 bytes
+
+    @property
+    def tiles(self) -> Int:
+        """The number of tiles along the rows."""
+        return self.tile_experts.shape[0]
+
+    def _has_tile(self, e: Int, t: Int) -> Bool:
+        """Whether e is an expert, and all rows of tile t are its own."""
+        (start, end), (first, last) = ends_of(self.starts, e), ends_of(self.tile_starts, t)
+        return (e >= 0) & (e < self.B.shape[0]) & (start <= first) & (last <= end)
+
+    def where_rows(self, t: Int) -> AbstractContextManager[None]:
+        """The body for tiles that have rows."""
+        first, end = ends_of(self.tile_starts, t)
+        return when(first < end)
+
+    def operands(self, t: Int) -> tuple[Tensor, Tensor]:
+        """A from the first row of a tile on, and its expert's B."""
+        return self.A.rows(scalar(self.tile_starts[t])), self.B[scalar(self.tile_experts[t])]
+
+    def result(self, t: Int) -> Tensor:
+        """The rows of C that a tile has."""
+        return self.C.rows(*ends_of(self.tile_starts, t))
+
+    def finish(self) -> None:
+        """Claim the value of C: each row is multiplied by its own expert's matrix."""
+        a, b = elements(self.A), elements(self.B)
+        experts, depth = self.B.shape[0], self.A.shape[1]
+
+        def value(r: Int, n: Int) -> Value:
+            def product(e: Int, _row: Int) -> Value:
+                return total(lambda k: a(r, k) * b(e, n, k), over=depth)
+
+            return of_row(self.starts, experts, r, product)
+
+        assert_equals(self.C, value)
+
+
+def hopper_grouped(problem: GroupedContraction, cfg: Grouped) -> None:
+    """As `hopper_cooperative`, over tiles of single experts; rows that a tile loads beyond its own are not stored."""
+    A, B = problem.A, problem.B
+    bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
+    counts = problem.tiles, ceil_div(problem.C.shape[1], bn)
+    assume(counts[0] * counts[1] < 1 << 24)  # coordinates of tiles then fit 32 bits
+    depth = ceil_div(A.shape[1], bk)
+    if cfg.stages & (cfg.stages - 1):
+        assume(counts[0] * counts[1] * (depth + 1) < 1 << 32)  # uses of the ring's stages then fit 32 bits
+    mm = wgmma(A.dtype, n=bn)
+    ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
+    boxes = store_boxes(bn, whole=False, dtype=A.dtype, turns=cfg.turns)
+    tiles = persistent(counts, order=cfg.order)
+
+    with role("load", warpgroup(0).elected, registers=40):
+        for t, n in tiles:
+            with problem.where_rows(t):
+                a, b = problem.operands(t)
+                for k in loop(depth):
+                    with ring.fill() as slot:
+                        copy(a.tile((bm, bk), (0, k)), slot.a, via=tma, edge=0)
+                        copy(b.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+        ring.finish()
+
+    with role("math", warpgroups(1, 2), registers=232) as wg:
+        acc = registers(f32, mm.C)
+        for t, n in tiles:
+            with problem.where_rows(t):
+                for k in loop(depth):
+                    slot = ring.wait()
+                    mma(mm, acc, slot.a.tile((_ROWS, bk), (wg, 0)), slot.b, init=eq(k, 0))
+                    release_previous(cfg, ring, k)
+                release_last(cfg, ring)
+                store_until_end(acc, problem.result(t), (wg, n), boxes[wg])
+    problem.finish()
+
+
+def store_until_end(acc: Fragment, target: Tensor, at: tuple[Int, Int], boxes: Tensor) -> None:
+    """Store 64 rows through a warpgroup's boxes, but none beyond the end of the target, which TMA would write.
+
+    at: coordinate of the accumulator among tiles of its shape.
+    """
+    turns, rows, width = (int(extent) for extent in boxes.shape)
+    by, count = spread((rows, width), threads=128, vector=_CHUNK), acc.shape[1] // width
+    for j in range(count):
+        box = boxes[j % turns]
+        if turns == 1 or (j == 0 and count % turns):
+            sync()  # what was stored from the box last has been read
+        copy(acc.tile((rows, width), (0, j)).to(target.dtype), box, via=stmatrix.x4)
+        sync()  # the box is written; and with several, the one before has been read
+        copy(load(box, by), target.tile((rows, width), (at[0], at[1] * count + j)), edge=0)

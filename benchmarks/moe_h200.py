@@ -1,0 +1,305 @@
+"""Times grouped products on an H200: `benchmarks/moe_h200.py build`, then `... run`.
+
+build: traces, verifies and compiles every configuration into build/moe_h200; needs no GPU. run: checks each against
+float64 on random numbers of rows, experts without rows among them, with a poisoned output between guard zones; that
+wrong offsets and wrong tiles are refused; then times it vs. torch's `_grouped_mm` and one cuBLAS product an expert, for
+several ways to distribute rows: interleaved, in rounds of rotating order, in both regimes. `whole`: with its tiles
+computed and all integers checked on the GPU ahead of the launch, as `argus.grouped_matmul` does. Writes moe.json in
+`--out` and prints a table of ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
+from itertools import accumulate, product
+from math import exp, inf
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import built_variants
+from attrs import frozen
+from built_variants import Loaded, Rows
+
+from argus.kernels import grouped
+from argus.kernels.grouped import CONFIGS
+from argus.ops.grouped_tiles import count_of, tiles_of
+
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "moe_h200"
+ROUNDS, CHECKED = 7, 100
+GUARD = 4096
+"""Elements before and after an output that must stay as they are."""
+SAMPLED = 8
+"""Rows of each expert that are compared where all would take long."""
+CLOSE = {"bfloat16": 2.0**-8, "float16": 2.0**-10}
+SUMS = 2.0**-16
+"""The error of a sum in fp32, of the sum of its terms' magnitudes."""
+
+
+@frozen
+class Shape:
+    """Rows of so many experts, N columns, and K. counts: of each expert's rows."""
+
+    name: str
+    counts: tuple[int, ...]
+    N: int
+    K: int
+
+    @property
+    def rows(self) -> int:
+        return sum(self.counts)
+
+
+def variants() -> dict[str, tuple[str, str]]:
+    """The kernel and the configuration of each."""
+    kernels = ("grouped_nt", "grouped_nn", "grouped_nt_f16", "grouped_nn_f16")
+    return {f"{name}-{config}": (name, config) for name, config in product(kernels, CONFIGS)}
+
+
+def build(chosen: argparse.Namespace) -> int:
+    traced = {name: partial(getattr(grouped, kind).trace, config) for name, (kind, config) in variants().items()}
+    return built_variants.build(chosen, FOLDER, traced)
+
+
+def distributed(rows: int, weights: Sequence[float], random: Random) -> tuple[int, ...]:
+    """Rows dealt out to experts at random by weight."""
+    counts = [0] * len(weights)
+    for expert in random.choices(range(len(weights)), weights, k=rows):
+        counts[expert] += 1
+    return tuple(counts)
+
+
+def shapes() -> list[Shape]:
+    """Those of reference figures, each by the distribution of those, equal counts, Zipf's law and a single expert."""
+    found: list[Shape] = []
+    for experts, rows, columns, depth in (
+        (8, 8192, 14336, 4096),
+        (64, 16384, 2816, 2048),
+        (256, 32768, 4096, 7168),
+        (8, 32768, 14336, 4096),
+    ):
+        random = Random(experts * rows)  # noqa: S311 reason: a seed makes the counts repeatable
+        skewed = [exp(0.5 * random.gauss(0, 1)) for _ in range(experts)]
+        zipf = [1 / (1 + e) for e in range(experts)]
+        random.shuffle(zipf)
+        ways = {
+            "skewed": distributed(rows, skewed, random),
+            "uniform": (rows // experts,) * experts,
+            "zipf": distributed(rows, zipf, random),
+            "one": tuple(rows if e == experts // 2 else 0 for e in range(experts)),
+        }
+        name = f"E{experts} {rows // 1024}k"
+        found += [Shape(f"{name} {way}", counts, columns, depth) for way, counts in ways.items()]
+    return found
+
+
+# -- on the GPU ----------------------------------------------------------------------------------------------
+
+
+@frozen
+class Given:
+    """The operands: A of all rows, B of each expert as (N, K) or (K, N) in memory, and the offsets of experts."""
+
+    a: Any
+    b: Any
+    starts: Any
+
+
+def operands(torch: Any, shape: Shape, kind: str) -> Given:  # noqa: ANN401 reason: untyped
+    dtype = torch.float16 if kind.endswith("f16") else torch.bfloat16
+    inner = (shape.N, shape.K) if "_nt" in kind else (shape.K, shape.N)
+    a = torch.randn((shape.rows, shape.K), device="cuda", dtype=dtype)
+    b = torch.randn((len(shape.counts), *inner), device="cuda", dtype=dtype)
+    return Given(a, b, torch.tensor([0, *accumulate(shape.counts)], device="cuda", dtype=torch.int32))
+
+
+def guarded(torch: Any, extents: tuple[int, int], dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
+    """A matrix of NaN within guard zones of ones, and all of that memory."""
+    count = extents[0] * extents[1]
+    whole = torch.ones(count + 2 * GUARD, device="cuda", dtype=dtype)
+    inside = whole[GUARD : GUARD + count]
+    inside.fill_(float("nan"))
+    return inside.view(extents), whole
+
+
+def bound(
+    torch: Any,  # noqa: ANN401 reason: untyped
+    kernel: Any,  # noqa: ANN401 reason: as above
+    config: str,
+    shape: Shape,
+    given: Given,
+    out: Any,  # noqa: ANN401 reason: as above
+    promises: str = "fetch",
+    tiles: tuple[Any, Any] | None = None,
+) -> Callable[[], None]:
+    height, experts = CONFIGS[config].bm, len(shape.counts)
+    count = count_of(shape.rows, experts, height)
+    sizes = {"M": shape.rows, "K": shape.K, "E": experts, "N": shape.N, "R": experts + 1, "S": count + 1, "T": count}
+    first, owners = tiles or tiles_of(given.starts, shape.rows, height)
+    tensors = {"A": given.a, "B": given.b, "starts": given.starts, "tile_starts": first, "tile_experts": owners}
+    tensors["C"] = out
+    launch = kernel.prepare(sizes).bind(tensors, torch.cuda.current_stream().cuda_stream, promises)
+    return built_variants.keeping(launch, tensors)
+
+
+def whole(kernel: Any, config: str, shape: Shape, given: Given, launch: Callable[[], None]) -> Callable[[], None]:  # noqa: ANN401 reason: untyped
+    """The launch with its tiles computed ahead of it, as the operator does; `launch` reads equal ones."""
+    del kernel
+
+    def call() -> None:
+        tiles_of(given.starts, shape.rows, CONFIGS[config].bm)
+        launch()
+
+    return call
+
+
+def excess(torch: Any, shape: Shape, given: Given, kind: str, out: Any, rows: int | None = None) -> float:  # noqa: ANN401 reason: untyped
+    """The largest error from float64, in units of what is allowed; nan where an element was not written.
+
+    rows: how many of each expert are compared, at random; by default all.
+    """
+    worst = 0.0
+    for e, count in enumerate(shape.counts):
+        first = sum(shape.counts[:e])
+        here = torch.arange(count, device="cuda") if rows is None else torch.randperm(count, device="cuda")[:rows]
+        a, b = given.a[first + here].double(), given.b[e].double()
+        b = b.T if "_nt" in kind else b
+        wanted, share = a @ b, a.abs() @ b.abs()
+        allowed = CLOSE[str(out.dtype).removeprefix("torch.")] * wanted.abs() + SUMS * share
+        off = (out[first + here].double() - wanted).abs() / allowed
+        if bool(off.isnan().any()):
+            return inf
+        worst = max(worst, off.max().item()) if count else worst
+    return worst
+
+
+def random_shape(random: Random) -> Shape:
+    """Numbers of rows of 0, 1, about those of tiles, and others; N and K multiples of 8."""
+    count = random.choice((1, 2, 3, 5, 8, 17))
+
+    def length() -> int:
+        return random.choice((0, 0, 1, random.randint(1, 40), random.randint(120, 136), random.randint(1, 600)))
+
+    counts = [length() for _ in range(count)]
+    if not sum(counts):
+        counts[-1] = 3
+    columns, depth = (8 * random.choice((1, random.randint(1, 24), random.randint(1, 80))) for _ in range(2))
+    return Shape("random", tuple(counts), columns, depth)
+
+
+def is_right(torch: Any, name: str, kernel: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
+    kind, config = variants()[name]
+    random = Random(name)  # noqa: S311 reason: a seed makes the shapes repeatable
+    worst, bad = 0.0, list[str]()
+    for _ in range(count):
+        shape = random_shape(random)
+        given = operands(torch, shape, kind)
+        out, around = guarded(torch, (shape.rows, shape.N), given.a.dtype)
+        bound(torch, kernel, config, shape, given, out, random.choice(("fetch", "stop")))()
+        torch.cuda.synchronize()
+        found = excess(torch, shape, given, kind, out)
+        if not bool((around[:GUARD] == 1).all()) or not bool((around[-GUARD:] == 1).all()):
+            found = inf
+        worst = max(worst, found)
+        if not found <= 1:
+            bad.append(f"{shape}: {found}")
+    said = f"WRONG {len(bad)}: {bad[:3]}" if bad else f"worst error {worst:.2f} of what is allowed"
+    print(f"{name}: {count} shapes, {said}", flush=True)
+    return not bad
+
+
+def refuses_wrong_integers(torch: Any, name: str, kernel: Any) -> bool:  # noqa: ANN401 reason: untyped
+    """Whether wrong offsets, and tiles that are not of their expert, are refused before a launch."""
+    kind, config = variants()[name]
+    shape = Shape("wrong", (100, 0, 250, 30), 64, 64)
+    given = operands(torch, shape, kind)
+    out = torch.empty((shape.rows, shape.N), device="cuda", dtype=given.a.dtype)
+    first, owners = tiles_of(given.starts, shape.rows, CONFIGS[config].bm)
+    wrong: list[tuple[Any, Any, Any]] = []
+    for at, value in ((0, 1), (1, 120), (2, 90), (4, 379), (4, 381)):
+        wrong.append((_with(given.starts, at, value), first, owners))
+    for at, value in ((0, 1), (1, 101), (2, 100), (3, 349), (6, 381)):
+        wrong.append((given.starts, _with(first, at, value), owners))
+    for at, value in ((0, 1), (0, 2), (1, 0), (1, 1), (3, 2), (4, 2), (4, 4), (0, -1)):
+        wrong.append((given.starts, first, _with(owners, at, value)))
+    refused = 0
+    for starts, *tiles in wrong:
+        try:
+            bound(torch, kernel, config, shape, Given(given.a, given.b, starts), out, tiles=(tiles[0], tiles[1]))
+        except Exception as problem:  # noqa: BLE001 reason: its code is compared
+            refused += "E402" in str(problem)
+    print(f"wrong offsets and tiles: {refused} of {len(wrong)} refused", flush=True)
+    return refused == len(wrong)
+
+
+def _with(tensor: Any, at: int, value: int) -> Any:  # noqa: ANN401 reason: untyped
+    made = tensor.clone()
+    made[at] = value
+    return made
+
+
+def peers(torch: Any, shape: Shape, given: Given) -> dict[str, Callable[[], object]]:  # noqa: ANN401 reason: untyped
+    """torch's grouped product, and one product an expert, whose numbers of rows the host knows."""
+    turned, ends = given.b.mT, given.starts[1:].contiguous()
+    out = torch.empty((shape.rows, shape.N), device="cuda", dtype=given.a.dtype)
+    first = [0, *accumulate(shape.counts)]
+    parts = [
+        (given.a[first[e] : first[e + 1]], turned[e], out[first[e] : first[e + 1]])
+        for e, count in enumerate(shape.counts)
+        if count
+    ]
+
+    def loop() -> None:
+        for a, b, c in parts:
+            torch.mm(a, b, out=c)
+
+    return {"torch": lambda: torch._grouped_mm(given.a, turned, offs=ends), "cublas": loop}
+
+
+def timed(torch: Any, kernels: Loaded, shape: Shape, rounds: int) -> Rows:  # noqa: ANN401 reason: untyped
+    given = operands(torch, shape, "grouped_nt")
+    calls = peers(torch, shape, given)
+    theirs = tuple(calls)
+    out = torch.empty((shape.rows, shape.N), device="cuda", dtype=given.a.dtype)
+    for name, kernel in kernels.items():
+        kind, config = variants()[name]
+        if kind != "grouped_nt":
+            continue
+        calls[config] = bound(torch, kernel, config, shape, given, out)
+        checked = bound(torch, kernel, config, shape, given, out, "stop")
+        calls[f"{config} whole"] = whole(kernel, config, shape, given, checked)
+        out.fill_(float("nan"))
+        calls[config]()
+        torch.cuda.synchronize()
+        found = excess(torch, shape, given, kind, out, SAMPLED)
+        print(f"{shape.name} {config}: error {found:.2f} of what is allowed{'' if found <= 1 else ' WRONG'}")
+    driver = next(iter(kernels.values())).driver
+    operations = 2.0 * shape.rows * shape.N * shape.K
+    return built_variants.timed_beside(torch, driver, calls, theirs, shape.name, operations, rounds)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    refused: list[bool] = []
+
+    def all_timed(torch: Any, good: Loaded) -> Rows:  # noqa: ANN401 reason: untyped
+        refused.extend(refuses_wrong_integers(torch, *each) for each in good.items())
+        rows: list[Any] = []
+        for shape in shapes()[: chosen.most]:
+            rows += timed(torch, good, shape, chosen.rounds)
+        print(built_variants.table(rows), flush=True)
+        return rows
+
+    load = import_module("argus.runtime.gpu.launch").load
+    return built_variants.run(chosen, FOLDER, load, is_right, all_timed, "moe.json") or int(not all(refused))
+
+
+def main() -> int:
+    chosen = built_variants.options(__doc__, FOLDER, ROUNDS, CHECKED).parse_args()
+    return build(chosen) if chosen.part == "build" else run(chosen)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

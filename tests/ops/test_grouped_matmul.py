@@ -1,0 +1,132 @@
+"""`argus.grouped_matmul` without a GPU: operands, tiles, and what is launched."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+from ml_dtypes import bfloat16
+
+import argus
+from argus.core.diagnostic import ArgusError
+from argus.ops.call_path import Plan
+from argus.ops.choice import select_grouped
+from tests.ops.fake_torch import Matrix, aligned, gpu
+
+module = import_module("argus.ops.grouped_matmul")
+grouped: Any = argus.grouped_matmul
+Launched = list[tuple[Plan, tuple[Any, ...]]]
+
+
+def tensor(*shape: int, dtype: str = "torch.bfloat16") -> Matrix:
+    return Matrix(aligned(np.zeros(shape, np.int32 if dtype == "torch.int32" else bfloat16)), dtype)
+
+
+def operands(rows: int = 300, experts: int = 3, columns: int = 264, depth: int = 72) -> dict[str, Any]:
+    offsets = tensor(experts + 1, dtype="torch.int32")
+    return {"a": tensor(rows, depth), "b": tensor(experts, columns, depth).mT, "offsets": offsets}
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> Launched:
+    """The plans and operands of all launches, of which none is made."""
+    made: Launched = []
+
+    def launch(plan: Plan, given: tuple[Any, ...], unproved: str) -> tuple[Matrix, None]:
+        assert unproved == "refuse"
+        made.append((plan, given))
+        return tensor(*plan.results[0][0]), None
+
+    def tiles(offsets: Matrix, rows: int, height: int) -> tuple[Matrix, Matrix]:
+        count = rows // height + offsets.shape[0] - 1
+        return tensor(count + 1, dtype="torch.int32"), tensor(count, dtype="torch.int32")
+
+    cuda = SimpleNamespace(get_device_properties=gpu(9))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, is_grad_enabled=lambda: True))
+    monkeypatch.setattr(module, "launch", launch)
+    monkeypatch.setattr(module, "tiles_of", tiles)
+    return made
+
+
+def test_operands_are_read_in_place_and_integers_are_checked_on_the_gpu(plans: Launched) -> None:
+    given = operands()
+    assert grouped(**given).shape == (300, 264)
+    ((plan, passed),) = plans
+    assert dict(plan.sizes) == {"M": 300, "K": 72, "E": 3, "N": 264, "R": 4, "S": 6, "T": 5}
+    assert [(each.family, each.config) for each in plan.candidates] == [("grouped_nt", "by_rows")]
+    assert (plan.promises, plan.strided) == ("stop", ("A", "B"))
+    named = plan.named(*passed, tensor(300, 264))
+    assert {name: each.shape for name, each in named.items()} == {
+        "A": (300, 72),
+        "B": (3, 264, 72),
+        "starts": (4,),
+        "tile_starts": (6,),
+        "tile_experts": (5,),
+        "C": (300, 264),
+    }
+    assert named["starts"] is given["offsets"]
+    assert named["B"].data_ptr() == given["b"].data_ptr()
+    (candidate,) = plan.candidates
+    traced, home = candidate.traced()
+    assert (traced.name, home) == ("grouped_nt_by_rows", "argus.kernels.grouped")
+
+
+def test_row_major_matrices_have_a_kernel_of_their_own(plans: Launched) -> None:
+    given = operands() | {"b": tensor(3, 72, 264)}
+    grouped(**given, promises="fetch", config="columns_128")
+    ((plan, passed),) = plans
+    assert [(each.family, each.config) for each in plan.candidates] == [("grouped_nn", "columns_128")]
+    assert plan.promises == "fetch"
+    named = plan.named(*passed, tensor(300, 264))
+    assert named["B"].shape == (3, 72, 264)
+    assert named["B"].data_ptr() == given["b"].data_ptr()
+
+
+def test_what_has_no_aligned_rows_is_copied(plans: Launched) -> None:
+    copies: list[str] = []
+    given = operands()
+    given["a"] = evolve(given["a"], shift=2, copies=copies)
+    grouped(**given)
+    plans[0][0].named(*plans[0][1], tensor(300, 264))
+    assert copies == ["clone"]
+
+
+@pytest.mark.parametrize("sizes", [{"rows": 0}, {"columns": 0}, {"depth": 0}])
+def test_without_a_product_nothing_is_launched(plans: Launched, sizes: dict[str, int]) -> None:
+    out = grouped(**operands(**sizes))
+    assert not plans
+    assert out.shape == (sizes.get("rows", 300), sizes.get("columns", 264))
+    assert bool((out.array == 0).all())
+
+
+def test_the_schedule_depends_on_columns_and_rows_of_an_expert() -> None:
+    found = [select_grouped(*each) for each in ((8192, 8, 14336), (32768, 256, 4096), (8192, 8, 128))]
+    assert found == ["columns_256", "by_rows", "columns_128"]
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no tensor": ({"a": 3}, "`a` is not a torch tensor"),
+    "another type": ({"a": tensor(300, 72, dtype="torch.float32")}, "expects elements of type"),
+    "unlike types": ({"a": tensor(300, 72, dtype="torch.float16")}, "convert one|elements of type"),
+    "one matrix": ({"b": tensor(72, 264)}, "`b` expects 3 axes, found 2"),
+    "another depth": ({"a": tensor(300, 64)}, "`b` expects 64 rows"),
+    "a gradient": ({"a": evolve(tensor(300, 72), requires_grad=True)}, "requires a gradient"),
+    "offsets in 64 bits": ({"offsets": tensor(4, dtype="torch.int64")}, "expects torch.int32"),
+    "no experts": ({"offsets": tensor(1, dtype="torch.int32")}, "expected one axis of at least 2"),
+    "too few offsets": ({"offsets": tensor(3, dtype="torch.int32")}, "3 offsets for 3 experts"),
+    "no such schedule": ({"config": "wide"}, "there is no schedule `wide`"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_other_operands_are_refused(plans: Launched, name: str) -> None:
+    changed, said = WRONG[name]
+    with pytest.raises(ArgusError, match=said) as caught:
+        grouped(**{**operands(), **changed})
+    assert caught.value.diagnostic.code == "E401"
+    assert not plans

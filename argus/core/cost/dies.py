@@ -33,9 +33,11 @@ class DieMachine:
     cycle from the L2 cache of one die. far: bytes per cycle from the last-level (Infinity) cache to all dies.
     near_latency: cycles of an L2 hit.
 
-    power_share: the share of the matrix units' peak at which the power limit begins to lower the clock; 1 if it never
-    does. Fitted to one published figure, `fitted_to`. The clock then falls so that power, which grows with the share
-    and with the square of the clock (voltage follows the clock in part: an estimate), stays at the limit.
+    power: the limit of the data sheet, in watts. power_share: the share of the matrix units' peak at which this limit
+    begins to lower the clock; 1 if it never does. That of the MI300X is fitted to one published figure, `fitted_to`; a
+    machine of the same dies, clock and units has that share times the ratio of the limits. The clock then falls so that
+    power, which grows with the share and with the square of the clock (voltage follows the clock in part: an estimate),
+    stays at the limit.
     """
 
     name: str
@@ -48,6 +50,7 @@ class DieMachine:
     die_cache: float
     far: float
     near_latency: float
+    power: float
     power_share: float
     fitted_to: str
 
@@ -69,16 +72,19 @@ MI300X_DIES = DieMachine(
     wide=PHASES["gfx942", "read", 128],
     wide_banks=32,
     die_cache=2048.0,  # AMD CDNA 3 white paper: 128 bytes of each of 16 channels
-    far=17.2e6 / 2100.0,  # AMD CDNA 3 white paper: 17.2 TB/s of the Infinity Cache
+    far=11.9e6 / 2100.0,  # measured, of 17.2e6 at most [Chips and Cheese, "Testing AMD's Giant MI300X"]
     near_latency=300.0,  # estimate
+    power=750.0,  # AMD MI300X data sheet
     power_share=0.405,
     fitted_to="torch, 8192 cubed bf16, 635 TFLOP/s",
 )
+_MI325X_POWER = 1000.0
 MI325X_DIES = evolve(
     MI300X_DIES,
     name="MI325X",
     machine=evolve(MI300X, memory=6.0e6 / 2100.0),  # AMD MI325X data sheet: 6 TB/s, the same clock
-    power_share=1.0,
+    power=_MI325X_POWER,  # AMD MI325X data sheet
+    power_share=MI300X_DIES.power_share * _MI325X_POWER / MI300X_DIES.power,
     fitted_to="",
 )
 MI355X_DIES = evolve(
@@ -94,6 +100,8 @@ MI355X_DIES = evolve(
     pass_cycles=2.0,  # AMD CDNA 4 white paper: twice the matrix rate of CDNA 3 for 16 bits
     wide=_CDNA4_READ_B128,
     wide_banks=64,
-    far=17.2e6 / 2400.0,  # estimate: that of CDNA 3
+    far=11.9e6 / 2400.0,  # estimate: that of CDNA 3
+    power=1400.0,  # AMD MI355X data sheet
+    power_share=1.0,  # not known: its units take less energy a product
 )
 DIE_MACHINES: Mapping[str, DieMachine] = {each.name: each for each in (MI300X_DIES, MI325X_DIES, MI355X_DIES)}

@@ -18,7 +18,8 @@ from attrs import evolve, frozen
 import argus
 from argus.core.ir import Kernel
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
+from argus.kernels.schedules.epilogues import identity
+from argus.kernels.schedules.hopper import Hopper, hopper_cooperative, hopper_pingpong
 from argus.language import (
     Int,
     Swizzle,

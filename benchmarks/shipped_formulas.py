@@ -43,7 +43,9 @@ def inputs(torch: Any, tensors: Mapping[str, str], case: Mapping[str, Any], seed
             found[name] = torch.rand(shape, generator=random, device="cuda") + 0.5
         else:
             drawn = torch.randn(shape, generator=random, device="cuda")
-            found[name] = drawn * case["sizes"]["K"] ** -0.5 if name in "BWV" and tensors[name] != "e4m3" else drawn
+            found[name] = (
+                drawn * case["sizes"]["K"] ** -0.5 if name in "BWV" and not tensors[name].startswith("e4m3") else drawn
+            )
     return found
 
 
@@ -77,6 +79,12 @@ def multiplied(a: Any, b: Any, error: float | None = None) -> Result:  # noqa: A
 def _with_bias(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped
     value, error = product(torch, family, given)
     return value + given["bias"], error + _F32 * (value.abs() + given["bias"].abs())
+
+
+def _bias_relu(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped
+    """Its slope is at most 1."""
+    value, error = _with_bias(torch, family, given)
+    return value.clip(0), error
 
 
 def _bias_silu(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN401 reason: untyped
@@ -137,12 +145,14 @@ def _fp8_blocks(torch: Any, family: str, given: Given) -> Result:  # noqa: ANN40
 
 FORMULAS: dict[str, Callable[[Any, str, Given], Result]] = {
     "gemm_bias": _with_bias,
+    "gemm_bias_relu": _bias_relu,
     "gemm_bias_silu": _bias_silu,
     "gemm_bias_gelu": _bias_gelu,
     "gemm_scaled": _scaled,
     "gemm_residual": _residual,
     "gemm_gated_silu": _gated,
     "gemm_fp8": _fp8,
+    "gemm_fp8_fnuz": _fp8,
     "gemm_fp8_blocks": _fp8_blocks,
     "gemm_fp8_fnuz": _fp8,
     "gemm_i8_scaled": _i8_scaled,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from argus.kernels.schedules.clustered import hopper_clustered
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import Deferred, Hopper, TileCoord, hopper_cooperative, hopper_pingpong
+from argus.kernels.schedules.epilogues import Deferred, TileCoord
+from argus.kernels.schedules.hopper import Hopper, hopper_cooperative, hopper_pingpong
 from argus.kernels.schedules.ragged import Ragged, hopper_ragged
 from argus.language import Fragment, Tensor, bf16, e4m3, f32, kernel, load
 

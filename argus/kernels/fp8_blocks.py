@@ -13,7 +13,7 @@ from math import prod
 from attrs import frozen
 
 from argus.kernels.schedules.contraction import Contraction, slot_for
-from argus.kernels.schedules.hopper import TileCoord
+from argus.kernels.schedules.epilogues import TileCoord
 from argus.language import (
     Fragment,
     Int,

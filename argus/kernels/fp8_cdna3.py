@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, cdna3_interleaved
 from argus.kernels.schedules.contraction import Contraction
-from argus.language import Fragment, Int, Tensor, assert_equals, bf16, e4m3fnuz, elements, f32, kernel, load, vmem
+from argus.kernels.schedules.epilogues import scaled_by
+from argus.language import Tensor, assert_equals, bf16, e4m3fnuz, elements, f32, kernel
 
 CONFIGS: dict[str, Cdna3Interleaved] = {
     "interleaved": Cdna3Interleaved(bk=128),
@@ -32,17 +33,7 @@ def gemm_fp8_fnuz(
 ) -> None:
     """C = scale_a * scale_b * (A @ B^T)."""
     problem = Contraction(A, B, C)
-    loaded: list[Fragment] = []
-
-    def scaled(acc: Fragment, at: tuple[Int, Int]) -> Fragment:
-        del at
-        if not loaded:  # once per tile, for both of its parts
-            factors = [load(each[0], acc.layout.axis()) for each in (scale_a, scale_b)]
-            vmem.wait(0)
-            loaded.append(factors[0] * factors[1])
-        return acc * loaded[0]
-
-    cdna3_interleaved(problem, cfg, scaled)
+    cdna3_interleaved(problem, cfg, scaled_by(scale_a, scale_b))
     problem.finish()
     of_a, of_b = elements(scale_a), elements(scale_b)
     assert_equals(C, lambda m, n: of_a(0) * of_b(0) * problem.element(m, n))

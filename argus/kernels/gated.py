@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from math import prod
 
-from argus.kernels.epilogues import silu
-from argus.kernels.schedules.contraction import Contraction, part, slot_for
-from argus.kernels.schedules.hopper import (
-    Deferred,
-    Epilogue,
-    Hopper,
-    TileCoord,
-    epilogue_parts,
-    store_boxes,
-    store_by_tma,
-)
+from argus.kernels.epilogues import CDNA3, Config, gate_of
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, cdna3_interleaved_pair
+from argus.kernels.schedules.contraction import Contraction, element_of, part, slot_for
+from argus.kernels.schedules.epilogues import Deferred, Epilogue, TileCoord, silu
+from argus.kernels.schedules.hopper import Hopper, epilogue_parts, store_boxes, store_by_tma
 from argus.language import (
     Fragment,
     Ring,
     Tensor,
+    assert_equals,
     assume,
     bf16,
     bulk,
@@ -42,21 +37,33 @@ from argus.language import (
     when,
 )
 
-CONFIGS = {
+CONFIGS: dict[str, Config] = {
     "by_rows": Hopper(bn=128),
     "super_tiled": Hopper(bn=128, group=8),
     "pairs": Hopper(bn=128, cluster=(2, 1), group=8),
     "pairs_by_rows": Hopper(bn=128, cluster=(2, 1)),
+    **CDNA3,
 }
 
 
 @kernel(configs=CONFIGS)
 def gemm_gated_silu(
-    A: Tensor["M K", bf16], W: Tensor["N K", bf16], V: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Hopper
+    A: Tensor["M K", bf16], W: Tensor["N K", bf16], V: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Config
 ) -> None:
-    """Both consumer warpgroups work on one tile of both products, 64 rows each; a stage has tiles of A, W and V."""
+    """C = silu(A @ W^T) * (A @ V^T)."""
     problem = Contraction(A, W, C)
     tag(V, lambda n, k: dict(n=n, k=k))
+    if isinstance(cfg, Cdna3Interleaved):
+        cdna3_interleaved_pair(problem, V, cfg, lambda gate, acc: silu(gate) * acc)
+    else:
+        _by_tma(problem, V, cfg)
+    problem.finish()
+    assert_equals(C, lambda m, n: gate_of(problem.element(m, n)) * element_of(A, V, m, n))
+
+
+def _by_tma(problem: Contraction, V: Tensor, cfg: Hopper) -> None:
+    """Both consumer warpgroups work on one tile of both products, 64 rows each; a stage has tiles of A, W and V."""
+    A, W, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     count = problem.count(bm, bn)
     problem.assume_aligned()
@@ -95,7 +102,6 @@ def gemm_gated_silu(
             store_by_tma(parts, C, boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # the stores have read the boxes; they complete without the CTA
-    problem.finish()
 
 
 def _fetch(source: Tensor, target: Tensor, cfg: Hopper) -> None:

@@ -10,7 +10,8 @@ from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, cdna3_in
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged, cdna3_staged
 from argus.kernels.schedules.clustered import hopper_clustered
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
+from argus.kernels.schedules.epilogues import identity
+from argus.kernels.schedules.hopper import Hopper, hopper_cooperative, hopper_pingpong
 from argus.kernels.schedules.narrow import Narrow, hopper_narrow
 from argus.kernels.schedules.skinny import Skinny, hopper_skinny
 from argus.kernels.schedules.split import Split, hopper_split

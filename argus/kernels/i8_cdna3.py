@@ -8,9 +8,10 @@ K is below 2^17, so that i32 holds every sum: the product of the least numbers, 
 
 from __future__ import annotations
 
-from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, cdna3_interleaved, scaled_by
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, cdna3_interleaved
 from argus.kernels.schedules.contraction import Contraction
-from argus.language import Tensor, assert_equals, bf16, elements, f32, i8, i32, kernel, tag
+from argus.kernels.schedules.epilogues import bounded, scaled_by_vectors
+from argus.language import Tensor, assert_equals, assume, bf16, elements, f32, i8, i32, kernel, tag
 
 CONFIGS: dict[str, Cdna3Interleaved] = {
     "interleaved": Cdna3Interleaved(bk=128),
@@ -42,7 +43,8 @@ def gemm_i8_scaled(
     problem = Contraction(A, B, C)
     tag(scale_a, lambda m: dict(m=m))
     tag(scale_b, lambda n: dict(n=n))
-    cdna3_interleaved(problem, cfg, scaled_by(scale_a, scale_b, cfg))
+    assume(*(each.shape[0] < 1 << 30 for each in (scale_a, scale_b)))  # a descriptor's span
+    cdna3_interleaved(problem, cfg, scaled_by_vectors(scale_a, scale_b, bounded(single=not cfg.wide)))
     problem.finish()
     of_a, of_b = elements(scale_a), elements(scale_b)
     assert_equals(C, lambda m, n: of_a(m) * of_b(n) * problem.element(m, n))

@@ -1,29 +1,60 @@
-"""GEMM with a residual, C = A @ B^T + R: a tile of R is loaded by TMA before A and B, and added in the epilogue."""
+"""GEMM with a residual, C = A @ B^T + R: on H200, a tile of R is loaded by TMA before A and B."""
 
 from __future__ import annotations
 
 from itertools import count
 
+from argus.kernels.epilogues import CDNA3, Config, fetch_of
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, cdna3_interleaved
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import Deferred, Fetch, Hopper, TileCoord, hopper_cooperative
-from argus.language import Fragment, Int, Ring, Slot, Tensor, bf16, copy, f32, kernel, ldmatrix, load, shared, tag, tma
+from argus.kernels.schedules.epilogues import Deferred, TileCoord, with_residual
+from argus.kernels.schedules.hopper import Fetch, Hopper, hopper_cooperative
+from argus.language import (
+    Fragment,
+    Int,
+    Ring,
+    Slot,
+    Tensor,
+    assert_equals,
+    bf16,
+    copy,
+    elements,
+    f32,
+    kernel,
+    ldmatrix,
+    load,
+    shared,
+    tag,
+    tma,
+)
 
 _WIDTH = 64
-CONFIGS = {
+CONFIGS: dict[str, Config] = {
     "columns_256": Hopper(stages=3, turns=1),
     "columns_256_bands": Hopper(stages=3, turns=1, group=8),
     "columns_128": Hopper(bn=128),
     "columns_128_bands": Hopper(bn=128, group=8),
+    **CDNA3,
 }
 
 
 @kernel(configs=CONFIGS)
 def gemm_residual(
-    A: Tensor["M K", bf16], B: Tensor["N K", bf16], R: Tensor["M N", bf16], C: Tensor["M N", bf16], *, cfg: Hopper
+    A: Tensor["M K", bf16], B: Tensor["N K", bf16], R: Tensor["M N", bf16], C: Tensor["M N", bf16], *, cfg: Config
 ) -> None:
     """C = A @ B^T + R."""
     tag(R, lambda m, n: dict(m=m, n=n))
     problem = Contraction(A, B, C)
+    if isinstance(cfg, Cdna3Interleaved):
+        cdna3_interleaved(problem, cfg, with_residual(R, fetch_of(cfg)))
+    else:
+        _by_tma(problem, R, cfg)
+    problem.finish()
+    assert_equals(C, lambda m, n: problem.element(m, n) + elements(R)(m, n))
+
+
+def _by_tma(problem: Contraction, R: Tensor, cfg: Hopper) -> None:
+    """Add the tile of R in the epilogue."""
     parts = cfg.bn // _WIDTH
     # With two stages for R, the producer does not wait for the epilogue.
     held = Ring(1 if cfg.bn > _WIDTH * 2 else 2, r=shared(bf16, (parts, cfg.bm, _WIDTH), swizzle=128))
@@ -45,4 +76,3 @@ def gemm_residual(
         return add
 
     hopper_cooperative(problem, cfg, epilogue, Fetch(fetch, lambda: slots.append(held.wait()), held.finish))
-    problem.finish()

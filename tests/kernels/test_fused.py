@@ -15,9 +15,10 @@ from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted, Unknown
 from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
-from argus.kernels.fused import gelu, gemm_bias_gelu
+from argus.kernels.fused import gemm_bias_gelu
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import Deferred, Hopper, TileCoord, hopper_cooperative
+from argus.kernels.schedules.epilogues import Deferred, TileCoord, gelu
+from argus.kernels.schedules.hopper import Hopper, hopper_cooperative
 from argus.language import Fragment, Tensor, bf16, copy, f32, fma, kernel, load, registers, sm_90a, spread, tag
 from argus.verifier.kernel import verify
 
@@ -28,10 +29,12 @@ def test_the_verdict_states_the_formula_of_an_element(config: str) -> None:
     verdict = verify(gemm_bias_gelu, config=config, solver="z3").verdict
 
     assert isinstance(verdict, Proved)
-    (told,) = verdict.results
-    half = "(((sum over k of A * B) * 0.5) + (bias * 0.5))"
+    told, claimed = verdict.results
+    factors = "A * B" if gemm_bias_gelu.configs[config].target is sm_90a else "B * A"
+    half = f"(((sum over k of {factors}) * 0.5) + (bias * 0.5))"
     inner = f"{half} * ((({half} * {half}) * 0.285419) + 1.59577)"
     assert told == f"each element of `C` is bf16(({half} * tanh({inner})) + {half})"
+    assert claimed.startswith("assert_equals(C, ")
 
 
 def with_a_bias_of_the_next_columns(of: Callable[[Fragment], Fragment]) -> Kernel:

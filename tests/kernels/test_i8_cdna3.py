@@ -14,6 +14,7 @@ from argus.emit.hip.resource_report import ResourceReport
 from argus.interp.interpret import interpret
 from argus.kernels.i8_cdna3 import gemm_i8, gemm_i8_scaled
 from argus.kernels.schedules import cdna3_interleaved as schedule
+from argus.kernels.schedules import epilogues
 from argus.verifier.kernel import verify
 from tests.kernels.twins import twin
 
@@ -64,12 +65,12 @@ def test_k_of_2_to_the_17_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 EDITS: dict[str, tuple[str, str]] = {
-    "one part of C twice": ("_HALVES * n + i\n", "_HALVES * n\n"),
+    "one part of C twice": ("(m, _HALVES * n + i)", "(m, _HALVES * n)"),
     "a half of K twice": ("fetch(1)\n", "fetch(0)\n"),
-    "the next tile of K at once": ("_load((left, right), k + 1)", "_load((left, right), k + 2)"),
+    "the next tile of K at once": ("_load(operands, k + 1)", "_load(operands, k + 2)"),
     "rows of A for both operands": (
-        "((problem.A, bm, m), (problem.B, bn, n))",
-        "((problem.A, bm, m), (problem.A, bn, n))",
+        "_multiplied(problem, (problem.B,), cfg)",
+        "_multiplied(problem, (problem.A,), cfg)",
     ),
     "overwritten while read": ("        sync()  # the whole tile is in registers\n", ""),
     "K is not bounded": ("        assume(problem.A.shape[-1] < MOST_INTEGERS)\n", "        pass\n"),
@@ -86,10 +87,10 @@ def test_a_schedule_with_one_edit_is_not_proved(name: str) -> None:
 
 SCALES: dict[str, tuple[str, str]] = {
     "scales of the next row": (
-        "each.tile((acc.shape[axis],), (at[axis],))",
-        "each.gather((int(acc.shape[axis]),), lambda i, axis=axis: (acc.shape[axis] * at[axis] + i + 1,), outside=0)",
+        "source.tile((acc.shape[axis],), (at[axis],))",
+        "source.gather((int(acc.shape[axis]),), lambda i, axis=axis: (acc.shape[axis] * at[axis] + i + 1,), outside=0)",
     ),
-    "scales of the next tile": ("(at[axis],)), acc", "(at[axis] + 1,)), acc"),
+    "scales of the next tile": ("(at[axis],)), held", "(at[axis] + 1,)), held"),
     "one scale twice": ("rows * columns", "rows * rows"),
     "columns not scaled": ("rows * columns", "rows"),
 }
@@ -98,6 +99,6 @@ SCALES: dict[str, tuple[str, str]] = {
 @pytest.mark.share(4)
 @pytest.mark.parametrize("name", SCALES)
 def test_scales_with_one_edit_are_not_proved(name: str) -> None:
-    wrong = twin(gemm_i8_scaled, "interleaved_128", schedule, SCALES[name])
+    wrong = twin(gemm_i8_scaled, "interleaved_128", epilogues, SCALES[name])
 
     assert not isinstance(verify(wrong, solver="z3", budget=Budget.about(0.1)).verdict, Proved)

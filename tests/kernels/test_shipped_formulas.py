@@ -135,7 +135,10 @@ def trouble(found: Found) -> str:
     return formulas.difference(TORCH, *found)
 
 
-OWN = ("gemm_bias", "gemm_bias_silu", "gemm_bias_gelu", "gemm_scaled", "gemm_residual", "gemm_gated_silu", "gemm_fp8")
+OWN = (
+    *("gemm_bias", "gemm_bias_relu", "gemm_bias_silu", "gemm_bias_gelu", "gemm_scaled", "gemm_residual"),
+    *("gemm_gated_silu", "gemm_fp8", "gemm_fp8_fnuz"),
+)
 """Families with a formula of their own, but for the block-scaled one, whose scales are not in element operations."""
 ON_MI300X = ("gemm_fp8_fnuz", "gemm_i8_scaled")
 EXPECTED = [*OWN, "gemm_fp8_blocks", "gemm", *ON_MI300X]
@@ -190,6 +193,8 @@ def test_a_formula_without_the_last_product_is_told_apart(
     ("family", "formula"),
     [
         ("gemm_bias", "gemm_bias_silu"),
+        ("gemm_bias", "gemm_bias_relu"),
+        ("gemm_bias_relu", "gemm_bias_gelu"),
         ("gemm_bias_silu", "gemm_bias_gelu"),
         ("gemm_bias_gelu", "gemm_bias_silu"),
         ("gemm_bias", "gemm"),

@@ -14,6 +14,7 @@ from attrs import frozen
 
 from argus.kernels.schedules.cdna3 import register_file
 from argus.kernels.schedules.contraction import Contraction, is_transposed, matrix_of
+from argus.kernels.schedules.epilogues import Epilogue, TileCoord, identity
 from argus.language import (
     TV,
     DType,
@@ -32,12 +33,10 @@ from argus.language import (
     ds_read_b128,
     f32,
     gfx942,
-    global_load,
     i8,
     i32,
     interleave,
     lds,
-    load,
     loop,
     mfma,
     mfma_f32_16x16x16_bf16,
@@ -67,30 +66,6 @@ _HALVES = 2
 MOST_INTEGERS = 1 << 17
 """Products of the least i8, -128, of which an i32 holds no sum."""
 
-Epilogue = Callable[[Fragment, tuple[Int, Int]], Fragment]
-"""From the sums of a part of C, and its place in parts of that shape, to what is stored."""
-
-
-def plain(acc: Fragment, at: tuple[Int, Int]) -> Fragment:
-    del at
-    return acc
-
-
-def scaled_by(of_rows: Tensor, of_columns: Tensor, cfg: Cdna3Interleaved) -> Epilogue:
-    """Sums times the scale (f32) of their row and that of their column."""
-    one = tuple(each for each in global_load if each.vector_bits == f32.bits)
-
-    def scaled(acc: Fragment, at: tuple[Int, Int]) -> Fragment:
-        via = global_load if cfg.wide else one
-        rows, columns = (
-            load(each.tile((acc.shape[axis],), (at[axis],)), acc.layout.axis(axis), via=via, edge=0)
-            for axis, each in enumerate((of_rows, of_columns))
-        )
-        vmem.wait(0)
-        return acc.to(f32) * rows * columns
-
-    return scaled
-
 
 @frozen
 class Cdna3Interleaved:
@@ -113,15 +88,56 @@ class Cdna3Interleaved:
     threads = 256
 
 
-def cdna3_interleaved(problem: Contraction, cfg: Cdna3Interleaved, epilogue: Epilogue = plain) -> None:
+def cdna3_interleaved(problem: Contraction, cfg: Cdna3Interleaved, epilogue: Epilogue = identity) -> None:
     """C^T = B @ A^T, as the sums of an MFMA lie in runs of four rows, which are then columns of C."""
+    acc, (m, n, *z) = _multiplied(problem, (problem.B,), cfg)
+    parts = [(m, _HALVES * n + i) for i in range(_HALVES)]
+    deferred = [epilogue(sums.T, at) for sums, at in zip(acc, parts, strict=True)]
+    vmem.wait(0)
+    for sums, made, at in zip(acc, deferred, parts, strict=True):
+        problem.complete(sums)
+        _store_part(problem, cfg, made(), (at, z))
+
+
+def cdna3_interleaved_pair(
+    problem: Contraction, other: Tensor, cfg: Cdna3Interleaved, combine: Callable[[Fragment, Fragment], Fragment]
+) -> None:
+    """C = combine(A @ B^T, A @ other^T) of matrices: half of a tile's columns are sums with B, half with `other`.
+
+    A tile of C has bn / 2 columns.
+    """
+    acc, (m, n, *z) = _multiplied(problem, (problem.B, other), cfg)
+    for sums in acc:
+        problem.complete(sums)
+    _store_part(problem, cfg, combine(acc[0].T, acc[1].T), ((m, n), z))
+
+
+def _store_part(
+    problem: Contraction, cfg: Cdna3Interleaved, values: Fragment, place: tuple[TileCoord, Sequence[Int]]
+) -> None:
+    """Store a part of bm x bn / 2. place: its coordinate among such parts, and the product of a batch."""
+    at, z = place
+    shape = cfg.bm, cfg.bn // _HALVES
+    by_elements = tuple(each for each in buffer_store if each.vector_bits == problem.C.dtype.bits)
+    via = buffer_store if cfg.wide else by_elements
+    copy(values.to(problem.C.dtype), matrix_of(problem.C, z).tile(shape, at), via=via, edge=0)
+
+
+def _multiplied(
+    problem: Contraction, weights: Sequence[Tensor], cfg: Cdna3Interleaved
+) -> tuple[list[Fragment], tuple[Int, ...]]:
+    """The sums of a tile, transposed and in two halves, and the coordinate of the tile.
+
+    weights: of one, the halves are of its rows; of two, one half is of each.
+    """
     bm, bn, bk, half, deep = cfg.bm, cfg.bn, cfg.bk, cfg.bn // _HALVES, cfg.bk // _HALVES
+    wide, per = bn // len(weights), _HALVES // len(weights)
     _assume_bounds(problem, cfg)
-    counts = problem.tiles(bm, bn)
+    counts = problem.tiles(bm, wide)
     m, n, *z = remap_xcd(block_id, counts, group=cfg.group) if cfg.group else block_id(counts)
-    left, right = (
-        _Operand.of(matrix_of(each, z), rows, cfg, at) for each, rows, at in ((problem.A, bm, m), (problem.B, bn, n))
-    )
+    left = _Operand.of(matrix_of(problem.A, z), bm, cfg, m)
+    right = [_Operand.of(matrix_of(each, z), wide, cfg, n) for each in weights]
+    operands = left, *right
     kind, bits = problem.A.dtype, problem.A.dtype.bits
     mm = mfma(_INSTRUCTIONS[cfg.mfma, str(kind)]).over(waves=(2, 2), tile=(half, bm), k=deep, k_run=_CHUNK * 8 // bits)
     acc = [zeros(_sums(kind), mm.C, file=register_file(cfg.agprs)) for _ in range(_HALVES)]
@@ -133,7 +149,7 @@ def cdna3_interleaved(problem: Contraction, cfg: Cdna3Interleaved, epilogue: Epi
     def fetch(s: int) -> None:
         copy(left.lds.tile((bm, deep), (0, s)), a[s], via=ds_read_b128)
         for i in range(_HALVES):
-            copy(right.lds.tile((half, deep), (i, s)), b[s][i], via=ds_read_b128)
+            copy(right[i // per].lds.tile((half, deep), (i % per, s)), b[s][i], via=ds_read_b128)
 
     def multiply(i: int, s: int, moved: str) -> None:
         """The products of half i of B's rows, while as many instructions of the kind `moved` are issued."""
@@ -142,34 +158,28 @@ def cdna3_interleaved(problem: Contraction, cfg: Cdna3Interleaved, epilogue: Epi
             interleave(vectors, **{moved: 1}, mfma=products // vectors)
             sched_barrier()
 
-    _load((left, right), 0)
+    _load(operands, 0)
     vmem.wait(0)
-    _store((left, right))
+    _store(operands)
     lds.wait(0)
     sync()
     fetch(0)
     for k in loop(ceil_div(problem.A.shape[-1], bk)):
         lds.wait(0)
-        _load((left, right), k + 1)  # zeros after the last tile
+        _load(operands, k + 1)  # zeros after the last tile
         multiply(0, 0, "global_read")
         fetch(1)
         multiply(1, 0, "lds_read")
         lds.wait(0)
         sync()  # the whole tile is in registers
         vmem.wait(0)
-        _store((left, right))
+        _store(operands)
         multiply(0, 1, "lds_write")
         lds.wait(0)
         sync()
         fetch(0)
         multiply(1, 1, "lds_read")
-    by_elements = tuple(each for each in buffer_store if each.vector_bits == problem.C.dtype.bits)
-    for i in range(_HALVES):
-        problem.complete(acc[i])
-        at = m, _HALVES * n + i
-        out = epilogue(acc[i].T, at).to(problem.C.dtype)
-        via = buffer_store if cfg.wide else by_elements
-        copy(out, matrix_of(problem.C, z).tile((bm, half), at), via=via, edge=0)
+    return acc, (m, n, *z)
 
 
 def _assume_bounds(problem: Contraction, cfg: Cdna3Interleaved) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from math import prod
 
 from argus.kernels.schedules.contraction import Contraction, matrix_of, part, slot_for
+from argus.kernels.schedules.epilogues import Epilogue
 from argus.kernels.schedules.hopper import (
-    Epilogue,
     Hopper,
     begin_kernel,
     epilogue_parts,

@@ -100,9 +100,8 @@ class Contraction:
         assert_covers(acc.tag.k, 0, self.A.shape[-1] if self.depth is None else self.depth)
 
     def element(self, m: Int, n: Int) -> Value:
-        """In a formula, what C[m, n] is in a product of matrices: sum over k of A[m, k] * B[n, k]."""
-        a, b = elements(self.A), elements(self.B)
-        return total(lambda k: a(m, k) * b(n, k), over=self.A.shape[-1])
+        """In a formula, what C[m, n] is in a product of matrices."""
+        return element_of(self.A, self.B, m, n)
 
     def finish(self) -> None:
         """Claim that each element (m, n) of C is written once, with row m of A and row n of B."""
@@ -118,6 +117,12 @@ def _named(tensor: Tensor, names: Callable[[Int, Int], dict[str, Int]]) -> None:
         tag(tensor, names)
     else:
         tag(tensor, lambda z, row, k: dict(z=z) | names(row, k))
+
+
+def element_of(a: Tensor, b: Tensor, m: Int, n: Int) -> Value:
+    """In a formula, an element of the product of matrices (M, K) and (N, K): sum over k of a[m, k] * b[n, k]."""
+    left, right = elements(a), elements(b)
+    return total(lambda k: left(m, k) * right(n, k), over=a.shape[-1])
 
 
 def matrix_of(tensor: Tensor, z: Sequence[Int]) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Protocol
 from attrs import frozen
 
 from argus.kernels.schedules.contraction import Contraction, matrix_of, slot_for
+from argus.kernels.schedules.epilogues import Deferred, Epilogue, TileCoord
 from argus.language import (
     DType,
     Fragment,
@@ -45,12 +46,6 @@ from argus.language import (
     when,
 )
 
-TileCoord = tuple[Int, Int]
-Deferred = Callable[[], Fragment]
-Epilogue = Callable[[Fragment, TileCoord], Deferred]
-"""An epilogue in two steps: called with a part of the accumulator, it loads its operands while the wgmma of that part
-is still in flight; the function that it returns is called when the wgmma is complete. The coordinate counts parts of
-that shape along the rows and columns of C."""
 Part = tuple[Deferred, TileCoord]
 
 
@@ -60,11 +55,6 @@ class Parts:
 
     count: int
     each: Iterator[Part]
-
-
-def identity(acc: Fragment, at: TileCoord) -> Deferred:
-    del at
-    return lambda: acc
 
 
 @frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from argus.kernels.schedules.contraction import Contraction, slot_for
-from argus.kernels.schedules.hopper import Epilogue
+from argus.kernels.schedules.epilogues import Epilogue
 from argus.language import (
     Ring,
     assume,

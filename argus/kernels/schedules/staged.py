@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import epilogue_parts, identity, store_by_tma
+from argus.kernels.schedules.epilogues import identity
+from argus.kernels.schedules.hopper import epilogue_parts, store_by_tma
 from argus.language import (
     Fragment,
     Int,

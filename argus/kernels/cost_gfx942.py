@@ -22,6 +22,8 @@ _PEAK = 4.3e6
 _SHARES: Mapping[type, float] = {Cdna3: 0.45, Cdna3PingPong: 0.65, Cdna3Interleaved: 0.6}
 _OF_SMALL_TILES = 0.85
 """Of the share of large interleaved tiles, that of those below 256 x 256: they read more of LDS for each product."""
+_OF_NARROW_LOADS: Mapping[int, float] = {16: 1, 4: 0.44, 2: 0.29}
+"""Of the share of loads of 16 bytes, that of loads of fewer: as `argus perf` predicts at 4096 cubed."""
 _LARGE = 256 * 256
 _EMPTY = 4.0
 """Fixed time of a launch, in microseconds."""
@@ -32,8 +34,8 @@ def microseconds(config: Known, m: int, n: int, k: int) -> float:
     rounds = ceil(ceil(m / config.bm) * ceil(n / config.bn) / UNITS)
     deep = config.bk * ceil(k / config.bk)
     share = _SHARES[type(config)]
-    if isinstance(config, Cdna3Interleaved) and config.bm * config.bn < _LARGE:
-        share *= _OF_SMALL_TILES
+    if isinstance(config, Cdna3Interleaved):
+        share *= _OF_NARROW_LOADS[config.align] * (_OF_SMALL_TILES if config.bm * config.bn < _LARGE else 1)
     return _EMPTY + rounds * 2 * config.bm * config.bn * deep / (_PEAK * share)
 
 

@@ -25,6 +25,8 @@ CONFIGS: dict[str, Config] = {
     "interleaved": Cdna3Interleaved(),
     "interleaved_128": Cdna3Interleaved(bm=128, bn=128, agprs=False),
     "interleaved_any": Cdna3Interleaved(bm=128, bn=128, wide=False, agprs=False),
+    "interleaved_pairs": Cdna3Interleaved(bm=128, bn=128, wide=False, ordered=False, agprs=False, align=4),
+    "interleaved_narrow": Cdna3Interleaved(bm=128, bn=128, wide=False, ordered=False, agprs=False, align=2),
     "cooperative": Hopper(),
     "super_tiled": Hopper(group=8),
     "clustered": Hopper(cluster=(2, 1)),

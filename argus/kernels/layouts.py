@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from argus.kernels.cost_sm_90a import is_swap_ab
 from argus.kernels.gemm import CONFIGS, Config, multiply
+from argus.kernels.row_alignment import admits_rows
 from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
-from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.kernels.schedules.contraction import Contraction
 from argus.kernels.schedules.hopper import Hopper
@@ -81,10 +81,6 @@ def gemm_tt_f16(A: Tensor["K M", f16], B: Tensor["N K", f16], C: Tensor["M N", f
     multiply(Contraction(A.T, B, C), cfg)
 
 
-def _stores_vectors(config: Config) -> bool:
-    return isinstance(config, Cdna3Interleaved) and config.wide
-
-
 def configs_of(*, a_transposed: bool, b_transposed: bool) -> Mapping[str, Config]:
     """The configurations that support operands of these layouts."""
     return (TN_CONFIGS if b_transposed else TT_CONFIGS) if a_transposed else NN_CONFIGS if b_transposed else NT_CONFIGS
@@ -96,9 +92,10 @@ def configs_for(
     """The configurations for a target that support operands of these extents and layouts."""
     all_ = configs_of(a_transposed=a_transposed, b_transposed=b_transposed)
     known = {name: each for name, each in all_.items() if each.target.name == target}
-    if target == "gfx942":
-        return {name: each for name, each in known.items() if n % 8 == 0 or not _stores_vectors(each)}
     lengths = (m if a_transposed else k, n if b_transposed else k)
+    if target == "gfx942":
+        rows = [{"M": m, "N": n, "K": length} for length in lengths]
+        return {name: each for name, each in known.items() if all(admits_rows(each, sizes) for sizes in rows)}
     if any(length % 8 for length in lengths):
         return {"narrow": known["narrow"]}
     if n % 8:

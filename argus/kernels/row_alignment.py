@@ -15,8 +15,8 @@ from argus.kernels.schedules.skinny import Skinny
 from argus.kernels.schedules.split import Split
 from argus.kernels.schedules.staged import Staged
 
-_ELEMENTS = 8
-"""Elements of two bytes in 16 bytes."""
+_BYTES, _ELEMENTS = 2, 8
+"""Of an element, and elements in 16 bytes."""
 
 
 def admits_rows(config: Config, sizes: Mapping[str, int]) -> bool:
@@ -24,7 +24,8 @@ def admits_rows(config: Config, sizes: Mapping[str, int]) -> bool:
 
     The kernel may assume more of the extents, such as that a matrix has fewer than 2^31 elements.
     """
-    return all(sizes[name] % _ELEMENTS == 0 for name in _aligned(config))
+    of_k = config.align // _BYTES if isinstance(config, Cdna3Interleaved) else _ELEMENTS
+    return all(sizes[name] % (of_k if name == "K" else _ELEMENTS) == 0 for name in _aligned(config))
 
 
 def _aligned(config: Config) -> tuple[str, ...]:

@@ -215,12 +215,16 @@ def _fp8_config(name: str) -> Hopper | Ragged | None:
     return fp8.CONFIGS.get(name)
 
 
+_WHOLE = 16
+"""Bits of elements of which rows may begin anywhere on MI300X: those of fewer are loaded in vectors alone."""
+
+
 def _select_cdna3(known: Mapping[str, Config], bits: int = 16) -> Selector:
     """bits: of an element of A and B. The cost model is for 16 bits: k others take the time of k * bits / 16."""
     vector = 128 // bits
 
     def choose(m: int, n: int, k: int) -> str:
-        if k % vector:
+        if bits < _WHOLE and k % vector:
             raise no_schedule((m, n, k), "gfx942", f"K must be a multiple of {vector}")
         fitted = {name: each for name, each in known.items() if admits_rows(each, {"M": m, "N": n, "K": k})}
         return cost_gfx942.cheapest(fitted, m, n, k * bits // 16)

@@ -18,12 +18,10 @@ _TARGET = "gfx942"
 def candidates(
     family: str, sizes: tuple[int, ...], *, a_transposed: bool, b_transposed: bool, device: str
 ) -> tuple[str, ...]:
-    """As `argus.ops.choice.candidates`. Raises ArgusError (E414) for rows that are no whole vectors of 16 bytes."""
+    """As `argus.ops.choice.candidates`."""
     *batch, m, n, k = sizes
     if not (batch or a_transposed or b_transposed):
         return stored_or_modelled(m, n, k, family_type(family), device, _TARGET)
-    if (m if a_transposed else k) % 8 or (n if b_transposed else k) % 8:
-        raise no_schedule((m, n, k), _TARGET, "rows of the operands must be multiples of 8 elements")
     known = layouts.configs_for(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed, target=_TARGET)
     return (cost_gfx942.cheapest(known, prod(batch) * m, n, k),)
 

@@ -88,8 +88,7 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
     column-major `a` and `b` is a batch; or if it is not dense where the rows of a dense operand would not be aligned.
     Rows of dense matrices that are not aligned are copied into longer rows by a launch of the same program, which is
     proved as a whole, or read element by element, as is expected to be faster.
-    On an MI300X an operand is copied unless it is dense, row-major or column-major with columns aligned to 16 bytes,
-    and rows of `a` must be aligned to 16 bytes.
+    On an MI300X an operand is copied unless it is dense, row-major or column-major with columns aligned to 16 bytes.
     The first call of a schedule builds and verifies it (seconds) unless it is cached ($ARGUS_CACHE_DIR); later calls of
     a shape take microseconds. Calls may be captured in a CUDA graph: they never synchronise, and allocate only torch
     memory.

@@ -126,6 +126,8 @@ def test_few_large_tiles_on_mi300x_are_replaced_by_many_small_ones() -> None:
     assert select(8192, 8192, 8192, "bf16", gfx942) == "cdna3_pingpong"
     assert select(256, 256, 4096, "bf16", "gfx942") == "interleaved_128"
     assert select(256, 252, 4096, "bf16", "gfx942") == "interleaved_any"  # columns in no whole vectors
+    assert select(256, 256, 4090, "bf16", "gfx942") == "interleaved_pairs"  # rows in no whole vectors
+    assert select(256, 256, 4091, "bf16", "gfx942") == "interleaved_narrow"
 
 
 def test_the_model_of_mi300x_counts_rounds() -> None:
@@ -143,8 +145,8 @@ def test_types_without_a_family_are_refused(dtype: str, target: str) -> None:
 
 
 def test_an_extent_that_no_schedule_supports_is_refused() -> None:
-    with pytest.raises(ArgusError, match="multiple of 8") as refused:
-        select(64, 64, 63, "bf16", "gfx942")
+    with pytest.raises(ArgusError, match="multiple of 16") as refused:
+        select(64, 64, 72, "e4m3fnuz", "gfx942")
     assert refused.value.diagnostic.code == "E414"
 
 

@@ -8,6 +8,7 @@ and half of this one are in registers when LDS is written.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 
 from attrs import frozen
@@ -73,7 +74,8 @@ class Cdna3Interleaved:
 
     group: rows of a super-tile that one XCD takes, 0 for the hardware's order. mfma: rows of the MFMA instruction.
     wide: rows of C begin at multiples of 16 bytes, and are stored in vectors. ordered: `sched_group_barrier`
-    fixes the order of loads and MFMAs. agprs: accumulators are in AccVGPRs.
+    fixes the order of loads and MFMAs. agprs: accumulators are in AccVGPRs. align: of rows of A and B (columns, of a
+    column-major one), in bytes: each load is of that many at most.
     """
 
     bm: int = 256
@@ -84,6 +86,7 @@ class Cdna3Interleaved:
     wide: bool = True
     ordered: bool = True
     agprs: bool = True
+    align: int = _CHUNK
     target = gfx942
     threads = 256
 
@@ -158,7 +161,8 @@ def _multiplied(
             interleave(vectors, **{moved: 1}, mfma=products // vectors)
             sched_barrier()
 
-    _load(operands, 0)
+    load = partial(_load, operands, 8 * cfg.align)
+    load(0)
     vmem.wait(0)
     _store(operands)
     lds.wait(0)
@@ -166,7 +170,7 @@ def _multiplied(
     fetch(0)
     for k in loop(ceil_div(problem.A.shape[-1], bk)):
         lds.wait(0)
-        _load(operands, k + 1)  # zeros after the last tile
+        load(k + 1)  # zeros after the last tile
         multiply(0, 0, "global_read")
         fetch(1)
         multiply(1, 0, "lds_read")
@@ -183,7 +187,7 @@ def _multiplied(
 
 
 def _assume_bounds(problem: Contraction, cfg: Cdna3Interleaved) -> None:
-    problem.assume_aligned(stores=False)
+    problem.assume_aligned(stores=False, align=cfg.align)
     if cfg.wide:
         assume(problem.C.shape[-1] % (_CHUNK * 8 // problem.C.dtype.bits) == 0)
     for each in (problem.A, problem.B, problem.C):
@@ -238,9 +242,11 @@ def _patches(shape: tuple[int, int], threads: int, vector: int) -> tuple[TV, TV]
     return TV(lanes, loaded, shape), TV(lanes, stored, shape)
 
 
-def _load(operands: Sequence[_Operand], k: IntLike) -> None:
+def _load(operands: Sequence[_Operand], bits: int, k: IntLike) -> None:
+    """Load the tiles of iteration k. bits: that a load takes at most."""
+    via = tuple(each for each in buffer_load if each.vector_bits <= bits)
     for each in operands:
-        copy(each.tensor.tile(each.held.shape, (each.at, k)), each.held, via=buffer_load, edge=0)
+        copy(each.tensor.tile(each.held.shape, (each.at, k)), each.held, via=via, edge=0)
 
 
 def _store(operands: Sequence[_Operand]) -> None:

@@ -53,15 +53,15 @@ class Contraction:
             _named(self.A, lambda m, k: dict(m=m, k=k))
             _named(self.B, lambda n, k: dict(n=n, k=k))
 
-    def assume_aligned(self, *, stores: bool = True) -> None:
-        """Assume K >= 1, and that rows in memory begin at multiples of 16 bytes, as TMA requires.
+    def assume_aligned(self, *, stores: bool = True, align: int = _CHUNK) -> None:
+        """Assume K >= 1, and that rows in memory begin at multiples of `align` bytes: 16, as TMA requires, or fewer.
 
         stores: also assume it of C.
         """
         assume(self.A.shape[-1] >= 1)
         tensors = (self.A, self.B, self.C)[: 3 if stores else 2]
         rows = {(str(each.shape[each.fastest]), each.dtype.bits): each for each in tensors}
-        assume(*(each.shape[each.fastest] % (_CHUNK * 8 // bits) == 0 for (_, bits), each in rows.items()))
+        assume(*(each.shape[each.fastest] % (align * 8 // bits) == 0 for (_, bits), each in rows.items()))
 
     def assume_addressable(self) -> None:
         """Assume that addresses within a batch of matrices fit 64 bits; within one matrix they always do."""

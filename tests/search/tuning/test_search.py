@@ -42,7 +42,7 @@ def test_all_that_is_shipped_and_fifty_more_are_tried() -> None:
     assert all(configuration(name) == each for name, each in found.items())
     assert set(tuning_candidates("gfx942")) == {
         *("cdna3", "cdna3_pingpong"),
-        *("interleaved", "interleaved_128", "interleaved_any"),
+        *("interleaved", "interleaved_128", "interleaved_any", "interleaved_pairs", "interleaved_narrow"),
     }
 
 

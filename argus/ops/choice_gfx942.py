@@ -9,7 +9,7 @@ from argus.kernels import cost_gfx942, layouts
 from argus.kernels.attention import CDNA3
 from argus.kernels.schedules.cdna3_interleaved import MOST_INTEGERS
 from argus.ops.choice import Scales, family_type, select, stored_or_modelled
-from argus.ops.element_types import no_kernel, no_schedule
+from argus.ops.element_types import no_kernel
 
 _TARGET = "gfx942"
 

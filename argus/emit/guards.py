@@ -21,6 +21,7 @@ from argus.core.walk import topological
 from argus.emit.c_expr import CText, ElementText
 from argus.emit.faults import not_built
 from argus.emit.names import Names
+from argus.emit.scope import c_type
 
 THREADS, MOST_BLOCKS = 256, 1024
 _NO_UNIT = 1 << 30
@@ -112,7 +113,8 @@ def guard_text(kernel: Kernel, names: Names) -> str:
 
 
 def _tensors(guard: Guard) -> str:
-    return ", ".join(f"const i32* {name}" for name in guard.held.values())
+    pairs = zip((guard.buffer, *guard.others), guard.held.values(), strict=True)
+    return ", ".join(f"const {c_type(buffer.dtype)}* {name}" for buffer, name in pairs)
 
 
 def _sizes(kernel: Kernel, names: Names) -> str:

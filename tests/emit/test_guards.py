@@ -24,7 +24,21 @@ from argus.emit.hip.prelude import PRELUDE as HIP_PRELUDE
 from argus.emit.hip.toolchain import compile_hip
 from argus.emit.names import assign_names
 from argus.kernels.gemm import gemm
-from argus.language import Tensor, ceil_div, copy, f32, gfx942, i32, kernel, promise, registers, sm_90a, spread
+from argus.language import (
+    Tensor,
+    block_id,
+    ceil_div,
+    copy,
+    f32,
+    gfx942,
+    i8,
+    i32,
+    kernel,
+    promise,
+    registers,
+    sm_90a,
+    spread,
+)
 from argus.runtime.expressions import first_violation
 from argus.verifier.loader import load
 from tests.conftest import Golden
@@ -32,7 +46,7 @@ from tests.emit import host
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 FILES = ("traced/grouped_gemm.py", "proved/rows_of_sequences.py", "proved/grouped_experts.py")
-Integers = npt.NDArray[np.int32]
+Integers = npt.NDArray[np.int32] | npt.NDArray[np.int8]
 LEAST, MOST = -(2**31), 2**31 - 1
 
 
@@ -111,8 +125,9 @@ def kept(
     given = "".join(f", {sizes[size.name]}" for size in made.sizes)
     at = "".join(f", at[{axis}]" for axis in range(rank))
     read = "".join(f", others[{place}]" for place in range(len(others)))
+    kind = _C_TYPES[held.dtype.name]
     call = f"{symbol}_keeps(held{read}{given}{at})"
-    driver = f'extern "C" int run(const int* held, const long* at, const int** others) {{ return {call}; }}'
+    driver = f'extern "C" int run(const {kind}* held, const long* at, const int** others) {{ return {call}; }}'
     library = host.compiled(f"#define HELPER static\nusing i32 = int;\n{text}", driver, work)
     found: list[bool] = []
     beside = (ctypes.c_void_p * max(1, len(others)))(*(each.ctypes.data for each in others))
@@ -122,6 +137,7 @@ def kept(
     return found
 
 
+_C_TYPES = {"int32": "int", "int8": "signed char"}
 OF_TILES = [
     ([0, 100, 100, 150], [0, 64, 100, 150], [0, 0, 2]),
     ([0, 100, 100, 150], [0, 64, 100, 150], [0, 0, 1]),
@@ -191,6 +207,25 @@ def test_device_and_host_checks_agree(file: str, integers: list[int], sizes: dic
 def test_elements_of_several_axes_are_found(tmp_path: Path) -> None:
     held = np.array([[0, 1, 2], [3, 4, 1]], np.int32)
     assert kept(table.trace(), held, {"M": 4, "N": 3}, tmp_path) == [True, True, True, True, False, True]
+
+
+@kernel(target=gfx942, threads=64)
+def weights(W: Tensor["M 128", i8], Y: Tensor["M 128", i8]) -> None:
+    """Copies a tile of numbers of 8 bits, none of them the least."""
+    promise(W, lambda each: each != -128)
+    (m,) = block_id((W.shape[0],))
+    held = registers(i8, spread((1, 128), threads=64, vector=2))
+    copy(W.tile((1, 128), (m, 0)), held)
+    copy(held, Y.tile((1, 128), (m, 0)))
+
+
+@pytest.mark.skipif(not host.available(), reason="runs the text on this machine")
+def test_elements_of_8_bits_are_read_as_such(tmp_path: Path) -> None:
+    held = np.full((2, 128), -127, np.int8)
+    held[0, 5] = held[1, 7] = -128
+    found = kept(weights.trace(), held, {"M": 2}, tmp_path)
+
+    assert [place for place, fine in enumerate(found) if not fine] == [5, 128 + 7]
 
 
 def described(made: Kernel) -> str:

@@ -28,6 +28,7 @@ from argus.language import (
     mfma_i32_16x16x32_i8,
     mma,
     program,
+    promise,
     registers,
     spread,
     tag,
@@ -135,3 +136,26 @@ def test_the_widths_of_elements_are_those_of_the_program_s_tensors(monkeypatch: 
 
     monkeypatch.setattr(integer_sums, "_widths", by_names_of_the_kernel)
     assert isinstance(verify_program(renamed.trace(), solver="z3").verdict, Proved)
+
+
+@kernel(target=gfx942, threads=64)
+def multiply_promised(A: Tensor["M K", i8], B: Tensor["N K", i8], C: Tensor["M N", i32]) -> None:
+    """Of numbers from 0 to 7, of which a sum of as many as K fits."""
+    promise(A, lambda each: (each >= 0) & (each < 8))
+    promise(B, lambda each: (each >= 0) & (each < 8))
+    (M, K), (N, _) = A.shape, B.shape
+    assume(K % 32 == 0, K >= 1, K <= 1 << 17, M % 16 == 0, N % 16 == 0, M * K < 1 << 31, N * K < 1 << 31)
+    tag(A, lambda m, k: dict(m=m, k=k))
+    tag(B, lambda n, k: dict(n=n, k=k))
+    acc = zeros(i32, MM.C)
+    at = block_id((M // 16, N // 16))
+    add_products(A, B, acc, at)
+    copy(acc, C.tile((16, 16), at))
+    assert_written_once(C, lambda m, n: dict(m=m, n=n))
+
+
+def test_what_a_contract_may_exclude_is_not_refuted() -> None:
+    found = verify(multiply_promised, solver="z3").verdict
+
+    assert isinstance(found, Unknown)
+    assert "fit i32" in found.reason

@@ -58,7 +58,7 @@ def _fits(flow: ValueFlow, step: Step, access: Access, bits: Mapping[str, int]) 
     fits = _within(found, buffer)
     goal = at_any_element(algebra.any_of((*map(algebra.negate, found.tests), fits)), access.by)
     most = show(found.most)
-    reached = found.sign and all(flow.holds(step.context, each) for each in found.needs)
+    reached = found.sign and not _promises(flow) and all(flow.holds(step.context, each) for each in found.needs)
     if not reached and not flow.holds(step.context, goal):
         return _unknown(step, what, f"a size of at most {most} may not fit {buffer.dtype}")
     return Obligation(
@@ -76,6 +76,11 @@ def _fits(flow: ValueFlow, step: Step, access: Access, bits: Mapping[str, int]) 
 def _within(found: Magnitude, buffer: Buffer) -> Cond:
     """Whether all values fit: the least number of a type is larger in size than the greatest."""
     return algebra.lt(found.most, buffer.dtype.integers.stop + (found.sign < 0))
+
+
+def _promises(flow: ValueFlow) -> bool:
+    """Whether a contract may exclude the least number of a tensor of integers."""
+    return any(each.promise is not algebra.TRUE for each in flow.timeline.kernel.parameters)
 
 
 def _unknown(step: Step, what: str, reason: str) -> Obligation:

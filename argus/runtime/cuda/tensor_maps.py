@@ -6,7 +6,8 @@ from typing import Any
 
 from argus.runtime.gpu.driver import TensorMapLayout
 
-_TYPES = {"bf16": "BFLOAT16", "f16": "FLOAT16", "f32": "FLOAT32", "i32": "INT32", "e4m3": "UINT8"}
+_TYPES = {"bf16": "BFLOAT16", "f16": "FLOAT16", "f32": "FLOAT32", "i32": "INT32"}
+"""The others have 8 bits: what is moved is not changed."""
 
 
 def encoding(raw: Any, layout: TensorMapLayout, address: int) -> tuple[object, ...]:  # noqa: ANN401 reason: untyped
@@ -14,7 +15,7 @@ def encoding(raw: Any, layout: TensorMapLayout, address: int) -> tuple[object, .
     wide, narrow, kinds = raw.cuuint64_t, raw.cuuint32_t, raw.CUtensorMapSwizzle
     swizzle = f"CU_TENSOR_MAP_SWIZZLE_{layout.swizzle}B" if layout.swizzle else "CU_TENSOR_MAP_SWIZZLE_NONE"
     return (
-        getattr(raw.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[layout.dtype]}"),
+        getattr(raw.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES.get(layout.dtype, 'UINT8')}"),
         len(layout.shape),
         address,
         [wide(extent) for extent in reversed(layout.shape)],

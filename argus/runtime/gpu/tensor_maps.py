@@ -7,10 +7,11 @@ from typing import Any
 
 from attrs import define, evolve, field
 
+from argus.core.dtype import DTYPES
 from argus.runtime.gpu.arguments import Array, TensorLayout
 from argus.runtime.gpu.driver import GpuDriver, TensorMapLayout
 
-_BYTES = {"bf16": 2, "f16": 2, "f32": 4, "i32": 4, "e4m3": 1}
+_BYTES = {dtype.name: dtype.bits // 8 for dtype in DTYPES}
 _CHUNK = 16
 _MOST = 1024
 

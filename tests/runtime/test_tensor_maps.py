@@ -1,0 +1,41 @@
+"""TMA tensor maps: elements of every type have the width that the driver is told."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from argus.core.dtype import DTYPES, DType
+from argus.runtime.cuda.tensor_maps import encoding
+from argus.runtime.gpu.driver import TensorMapLayout
+
+
+class Named:
+    """An enumeration of the driver, whose values are their names."""
+
+    def __getattr__(self, name: str) -> str:
+        return name
+
+
+RAW = SimpleNamespace(
+    cuuint64_t=int,
+    cuuint32_t=int,
+    CUtensorMapSwizzle=Named(),
+    CUtensorMapDataType=Named(),
+    CUtensorMapInterleave=Named(),
+    CUtensorMapL2promotion=Named(),
+    CUtensorMapFloatOOBfill=Named(),
+)
+WIDTHS = {"UINT8": 8, "FLOAT16": 16, "BFLOAT16": 16, "FLOAT32": 32, "INT32": 32}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_elements_of_a_tensor_map_have_their_width(dtype: DType) -> None:
+    size = dtype.bits // 8
+    told, axes, _, extents, strides, *_ = encoding(
+        RAW, TensorMapLayout(dtype.name, (6, 64), (64 * size,), (6, 16), 0), 0
+    )
+
+    assert WIDTHS[str(told).removeprefix("CU_TENSOR_MAP_DATA_TYPE_")] == dtype.bits
+    assert (axes, extents, strides) == (2, [64, 6], [64 * size])

@@ -4,13 +4,15 @@
     python benchmarks/static_performance.py attention [--store]
     python benchmarks/static_performance.py ladders [--store]
     python benchmarks/static_performance.py selection [--store]
+    python benchmarks/static_performance.py models [--store]
     python benchmarks/static_performance.py resources [--store]
 
 `products` predicts the shipped GEMM configurations on an MI325X and on an MI300X, each with its own rates, and prints
 the fastest beside what libraries reach (beside HipKittens the ping-pong, which has its structure); `attention` does so
 for attention on an MI300X. `ladders` predicts schedules of one structure after the other with the rates of an MI355X,
 and prints the rank correlation with the published speed of such schedules. `selection` compares what `argus.matmul`
-chooses with the fastest prediction. `resources` prints registers, LDS and scratch of every shipped gfx942
+chooses with the fastest prediction. `models` compares predictions for designs of the search space with recorded ones of
+the model of the program. `resources` prints registers, LDS and scratch of every shipped gfx942
 configuration, and its predicted time at the largest sizes that its tests choose. One constant was fitted to a published
 figure (`DieMachine.power_share` of the MI300X, to the figure marked `fitted`, with the ping-pong); all other figures
 are held out. --store writes that part of results/static_performance.json.
@@ -42,6 +44,7 @@ from argus.ops.attention import FAMILIES
 from argus.runtime.cpu.validate import chosen_sizes
 from argus.runtime.machine.launch import MachineCode
 from argus.runtime.machine.performance import Performance, built, of_code
+from argus.search.problems.problem import Gemm
 from benchmarks.machine_code import kernels_of, shipped_configurations
 from benchmarks.shipped import families
 from benchmarks.static_model import spearman
@@ -223,6 +226,39 @@ def selection() -> Row:
     return {"rows": rows, "worst": max(row["time over best"] for row in rows)}
 
 
+SPACE = Path(__file__).resolve().parent / "results" / "space" / "gfx942.json"
+_SAMPLED = 20
+
+
+def models() -> Row:
+    """Compare times of a sample of the space, recorded from the model of the program, with those from machine code."""
+    recorded: dict[str, dict[tuple[int, int, int], float]] = {}
+    for row in json.loads(SPACE.read_text("utf-8"))["rows"]:
+        m, n, k = row["shape"]
+        recorded.setdefault(row["name"], {})[m, n, k] = row["microseconds"]
+    names = sorted(recorded)[:: len(recorded) // _SAMPLED][:_SAMPLED]
+    found: dict[tuple[int, int, int], list[tuple[float, float]]] = {}
+    for name in names:
+        kernel = Gemm(4096, 4096, 4096, "bf16", "gfx942").kernel(name)
+        made = built(kernel)
+        for cube in (1024, 4096, 8192):
+            shape = (cube, cube, cube)
+            sizes = {"M": cube, "N": cube, "K": cube}
+            time = of_code(kernel, made, sizes, DIE_MACHINES["MI300X"]).predicted.microseconds
+            found.setdefault(shape, []).append((recorded[name][shape], time))
+    rows: list[Row] = []
+    for shape, times in found.items():
+        rank = spearman([old for old, _ in times], [new for _, new in times])
+        ratios = sorted(new / old for old, new in times)
+        rows.append({"shape": shape, "rank correlation": round(rank, 3), "ratio": [round(r, 2) for r in ratios]})
+        middle = ratios[len(ratios) // 2]
+        print(
+            f"{shape}: rank correlation {rank:.2f} over {len(times)} designs, machine code over program "
+            f"{ratios[0]:.2f} to {ratios[-1]:.2f}, in the middle {middle:.2f}"
+        )
+    return {"rows": rows}
+
+
 def resources() -> Row:
     known, rows = dict(families()), list[Row]()
     for family, config in shipped_configurations():
@@ -254,6 +290,7 @@ COMMANDS: Mapping[str, Callable[[], Row]] = {
     "attention": attention,
     "ladders": ladders,
     "selection": selection,
+    "models": models,
     "resources": resources,
 }
 

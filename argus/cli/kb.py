@@ -27,6 +27,7 @@ from argus.search.designs.knowledge_check import CheckContext, CheckResult, chec
 from argus.search.designs.mining import MiningResult, Rejected, Skill, Tools, collect, draft_technique, mine
 from argus.search.designs.time_tables import times_of_shape
 from argus.search.evaluation.numerics import disagreement
+from argus.search.evaluation.prediction import predict_time
 from argus.search.problems.problem import Gemm, gemm_of
 from argus.search.techniques import TRANSFORMATIONS
 from argus.search.transformation import Design
@@ -159,9 +160,10 @@ def _tools(problem: Gemm, text: str, kernel: str, table: str | None) -> Tools:
 
 
 def _predicted(made: Kernel, sizes: Mapping[str, int]) -> float:
-    """Predicted time in microseconds; for gfx942 from the compiler's register counts, if it is installed."""
-    said = compile_resources(made) if made.target.name == "gfx942" and compiler_present() else None
-    return predict(made, sizes, said).microseconds
+    """Predicted time in microseconds; for gfx942 from the machine code, if its compiler is installed."""
+    if made.target.name == "gfx942" and compiler_present():
+        return predict_time(made, sizes, compile_resources(made)).microseconds
+    return predict(made, sizes).microseconds
 
 
 def _write(mined: MiningResult, tools: Tools, target: str, folder: Path) -> list[str]:

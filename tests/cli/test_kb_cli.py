@@ -8,6 +8,8 @@ import pytest
 from argus.cli.main import main
 from argus.policy import knowledge
 from argus.policy.knowledge import kb_folder, load_techniques, parse_technique
+from argus.runtime.machine.performance import performance
+from argus.search.designs import designs
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,6 +91,16 @@ def test_a_model_predicts_what_no_table_has(capsys: pytest.CaptureFixture[str]) 
     assert skill["technique"] == "vector-loads"
     assert skill["before"] > 0
     assert skill["ratio"] == skill["before"] / skill["after"]
+
+
+@pytest.mark.nightly
+def test_a_model_predicts_cdna3_designs_from_their_machine_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "mine", "cdna3staged_vector8", "--problem", "gemm:512x512x512", "--json"]) == 0
+
+    (skill,) = json.loads(capsys.readouterr().out)["skills"]
+    kernel = designs.kernel_of(designs.design("cdna3staged_vector8"))
+    wanted = performance(kernel, {"M": 512, "N": 512, "K": 512}).predicted.microseconds
+    assert skill["after"] == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(

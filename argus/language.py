@@ -76,9 +76,10 @@ from argus.core.dsl.statements import (
     sync,
 )
 from argus.core.dsl.sync.barriers import Barrier, barrier
-from argus.core.dsl.sync.persistent import persistent
+from argus.core.dsl.sync.persistent import Persistent, persistent
 from argus.core.dsl.sync.queues import bulk, bulk_copy, cp_async, ldmatrix, lds, stmatrix, vmem, wgmma
 from argus.core.dsl.sync.ring import Ring, Slot
+from argus.core.dsl.sync.segments import Segments, segments
 from argus.core.dsl.sync.tile_orders import (
     Order,
     by_columns,
@@ -115,9 +116,11 @@ __all__ = [
     "Layout",
     "Mask",
     "Order",
+    "Persistent",
     "ProgramTemplate",
     "RegisterFile",
     "Ring",
+    "Segments",
     "Slot",
     "Swizzle",
     "Template",
@@ -235,6 +238,7 @@ __all__ = [
     "runs",
     "scalar",
     "sched_barrier",
+    "segments",
     "shared",
     "sm_90a",
     "span",

@@ -25,6 +25,7 @@ from argus.core.proof.sync import cluster_exchange, divergent_waves, epochs, rac
 from argus.core.proof.sync.roles import agent_exchange, cluster_stores
 from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.proof.sync.roles.isolation import disjoint_fill_obligations, isolation_obligations
+from argus.core.proof.sync.roles.nested_tiles import OneLoop, in_one_loop
 from argus.core.proof.sync.roles.obligations import sequentialise
 from argus.core.proof.tile_claims import TileClaims, tile_claims
 from argus.core.proof.values.content import TensorContent, TensorData
@@ -62,9 +63,14 @@ def analyse(kernel: Kernel, prover: Prover, others: ProgramContext = NO_PROGRAM)
 
     others: the launches before and after this one, if the kernel is part of a program.
     """
+    try:
+        nested = in_one_loop(kernel)
+    except RefusedError as why:
+        return _unmodelled_kernel(kernel, NotModelled(why.stmt, why.reason, why.advice))
+    kernel = kernel if nested is None else nested.kernel
     known = promise_prover(kernel, prover, others.integers)
     try:
-        return evolve(_analyse(with_supertile_forms(kernel), known or prover, others), promise_prover=known)
+        return evolve(_analyse(with_supertile_forms(kernel), known or prover, others, nested), promise_prover=known)
     except ZeroDivisionError:
         return _unmodelled_kernel(kernel, NotModelled(kernel.body[0], "a divisor that may be zero"))
     except RecursionError:
@@ -73,18 +79,21 @@ def analyse(kernel: Kernel, prover: Prover, others: ProgramContext = NO_PROGRAM)
         )
 
 
-def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext) -> Analysis:
+def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext, nested: OneLoop | None) -> Analysis:
     integer = programs.reads_integer_of_program(kernel, others)
     if integer is not None:
         reason = "integers written by an earlier launch are not supported yet"
         return _unmodelled_kernel(kernel, NotModelled(integer, reason))
+    if any(mentions(extent, (Read,)) for extent in kernel.grid):
+        reason = "a grid extent that depends on integers from memory"
+        return _unmodelled_kernel(kernel, NotModelled(kernel.body[0], reason))
     if kernel.roles is None:
         return _analyse_block(kernel, prover, others)
     staged = next(filter(_is_staged, walk(kernel.body)), None)
     if staged is not None:
         reason = "`cp.async` groups inside roles are not supported by the verifier yet"
         return _unmodelled_kernel(kernel, NotModelled(staged, reason))
-    read = sequentialise(kernel, prover)
+    read = sequentialise(kernel, prover, None if nested is None else nested.pairs)
     if isinstance(read, RefusedError):
         return _unmodelled_kernel(kernel, NotModelled(read.stmt, read.reason, read.advice))
     role, met = read.role, read.met
@@ -93,6 +102,7 @@ def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext) -> Analysis
 
     def extra_obligations(found: Sequence[Accesses]) -> Iterator[Obligation]:
         yield from read.obligations
+        yield from () if nested is None else nested.obligations
         yield from isolation_obligations(found, role, covered)
         if met is not None:
             yield from agent_exchange.exchange_obligations(found[0], read.body, met)
@@ -221,11 +231,9 @@ def _analyse_agent(
 
 
 def _unsupported_promises(kernel: Kernel) -> Iterator[NotModelled]:
-    """Reasons to refuse a kernel: promises that a launcher cannot check, and grid extents read from memory."""
+    """Reasons to refuse a kernel: promises that a launcher cannot check."""
     if any(not divides_safely(buffer.promise, ()) for buffer in kernel.parameters):
         yield NotModelled(kernel.body[0], "a promise that divides by a size that may be zero")
-    if any(mentions(extent, (Read,)) for extent in kernel.grid):
-        yield NotModelled(kernel.body[0], "a grid extent that depends on integers from memory")
 
 
 def _feasible_timelines(kernel: Kernel, prover: Prover) -> tuple[Timeline, ...]:

@@ -21,6 +21,7 @@ from argus.language import (
     persistent,
     registers,
     role,
+    segments,
     shared,
     spread,
     sync,
@@ -317,6 +318,17 @@ def half_an_execution(A: Tensor, C: Tensor) -> None:
 def two_grids(A: Tensor, C: Tensor) -> None:
     persistent((4,))
     persistent((4,))
+
+
+@faulty("E106", "the grid is declared twice")
+def segments_beside_a_grid(A: Tensor, C: Tensor) -> None:
+    persistent((4,))
+    segments(3, lambda _: (4,))
+
+
+@faulty("E106", "not iterated by a `for` statement")
+def segments_in_a_list(A: Tensor, C: Tensor) -> None:
+    list(segments(3, lambda _: (4,)))
 
 
 @faulty("E106", "not iterated by a `for` statement")

@@ -14,6 +14,7 @@ from argus.core.proof.obligation import Obligation
 from argus.core.proof.sync.roles.agent_order import check_agent_order
 from argus.core.proof.sync.roles.context import ProofContext, RefusedError
 from argus.core.proof.sync.roles.extract_protocol import ExtractedProtocol, extract_protocol
+from argus.core.proof.sync.roles.nested_tiles import in_one_loop
 from argus.core.proof.sync.roles.obligations import SequentialKernel, sequentialise
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage, find_rings, parse_role
 from argus.core.query import Unsat
@@ -50,7 +51,10 @@ def extract(kernel: Kernel) -> Extracted:
 
 
 def read(kernel: Kernel) -> SequentialKernel:
-    found = sequentialise(kernel, session())
+    nested = in_one_loop(kernel)
+    found = (
+        sequentialise(kernel, session()) if nested is None else sequentialise(nested.kernel, session(), nested.pairs)
+    )
     assert isinstance(found, SequentialKernel), found.reason
     return found
 

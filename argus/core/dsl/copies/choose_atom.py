@@ -16,7 +16,7 @@ from argus.core.atoms.sm_90a.reductions import red_global_add
 from argus.core.dsl.copies.boxes import choose_box
 from argus.core.dsl.copies.lds_direct import lds_direct_error
 from argus.core.dsl.faults import fault
-from argus.core.index import Held, Index, Node, Read
+from argus.core.index import Bin, Held, Index, Node, Read
 from argus.core.ir import View
 from argus.core.layout import TV
 from argus.core.target import Target
@@ -164,7 +164,11 @@ def _without_reads(at: Index) -> Index:
     """The expression with 0 for each integer from memory; as for loop variables, any trial value will do."""
 
     def visit(node: Node, parts: Sequence[Node]) -> Node:
-        return algebra.const(0) if isinstance(node, Read | Held) else rebuild(node, parts)
+        if isinstance(node, Read | Held) or (
+            isinstance(node, Bin) and node.op in ("//", "%") and parts[1] == algebra.const(0)
+        ):
+            return algebra.const(0)
+        return rebuild(node, parts)
 
     return cast(Index, fold(at, visit))
 

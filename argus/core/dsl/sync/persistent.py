@@ -103,8 +103,7 @@ def persistent(
     longest tile of one round has the shortest of the next.
     """
     tracer = current("persistent")
-    if tracer.grid:
-        fault("E106", "the grid is declared twice", help="call `persistent` or `block_id` once and keep its result")
+    _check_no_grid(tracer)
     if not callable(order):
         fault("E106", f"an order of tiles is a function, found {describe_value(order)}", help="write `order=by_rows`")
     sizes = tuple(Int(unwrap(count)) for count in axis_values(counts, "`persistent`"))
@@ -117,6 +116,22 @@ def persistent(
     block = Symbol(tracer.unique(f"block_{len(tracer.blocks)}"), "block", 0, clusters - 1)
     tracer.grid, tracer.blocks = (*tracer.grid, algebra.const(clusters)), (*tracer.blocks, block)
     return Persistent(groups, order, TileRounds(clusters, zigzag), block, cluster_axes)
+
+
+def one_block_of(tracer: Tracer, blocks: int | None) -> tuple[int, Symbol]:
+    """Declare a grid of `blocks` blocks without clusters; returns how many they are, and this block."""
+    _check_no_grid(tracer)
+    number = tracer.target.processors if blocks is None else extent(blocks, "the number of blocks")
+    if prod(tracer.cluster) != 1:
+        fault("E106", "clusters divide no segments", help="use `persistent`, or blocks without clusters")
+    block = Symbol(tracer.unique("block_0"), "block", 0, number - 1)
+    tracer.grid, tracer.blocks = (algebra.const(number),), (block,)
+    return number, block
+
+
+def _check_no_grid(tracer: Tracer) -> None:
+    if tracer.grid:
+        fault("E106", "the grid is declared twice", help="call `persistent` or `block_id` once and keep its result")
 
 
 def _ceil_div(count: Index, size: int) -> Index:

@@ -45,6 +45,7 @@ from argus.core.proof.sync.roles.counter_bounds import counter_bound_obligations
 from argus.core.proof.sync.roles.events import MmaEvent, ReadEvent
 from argus.core.proof.sync.roles.extract_protocol import ExtractedProtocol, extract_protocol, protocol_name
 from argus.core.proof.sync.roles.in_flight_mma import in_flight_obligations
+from argus.core.proof.sync.roles.nested_tiles import Pairs
 from argus.core.proof.sync.roles.omitted_integers import divisor_obligations, width_obligations
 from argus.core.proof.sync.roles.one_stage import with_stage_axes
 from argus.core.proof.sync.roles.parsed import ParsedRole, RingStorage, find_rings, parse_role
@@ -81,18 +82,18 @@ class SequentialKernel:
     met: AgentExchange | None = None
 
 
-def sequentialise(kernel: Kernel, prover: Prover) -> SequentialKernel | RefusedError:
-    """The sequentialised kernel, or the statement that is outside the model."""
+def sequentialise(kernel: Kernel, prover: Prover, pairs: Pairs | None = None) -> SequentialKernel | RefusedError:
+    """The sequentialised kernel, or the statement that is outside the model. pairs: what the tiles are, if known."""
     assert kernel.roles is not None
     facts = tuple(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume))
     proof = ProofContext(prover, facts)
     try:
-        return _sequentialise(kernel, proof)
+        return _sequentialise(kernel, proof, pairs)
     except RefusedError as why:
         return why
 
 
-def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
+def _sequentialise(kernel: Kernel, proof: ProofContext, pairs: Pairs | None) -> SequentialKernel:
     kernel = with_stage_axes(kernel)
     plain = in_plain_rounds(kernel)
     kernel = kernel if plain is None else plain
@@ -129,14 +130,14 @@ def _sequentialise(kernel: Kernel, proof: ProofContext) -> SequentialKernel:
     consumer = consumers[0]
     tiles = tile_enumeration(kernel, consumer)
     line = sequential_kernel(kernel, consumer, rings, extracted, tiles, exchanged, met)
-    line, coordinates = (line, ()) if tiles is None else with_coordinates(line, tiles.number)
+    line, coordinates = (line, ()) if tiles is None else with_coordinates(line, tiles.number, pairs)
     conditions = (
         *(each for role in roles for each in in_flight_obligations(role, rings, proof)),
         *_protocol_obligations(extracted, proof),
         *_same_tiles_obligations(roles, consumer),
         *_enumeration_obligations(tiles, consumer, zigzag=plain is not None),
         *_initialisation_obligation(kernel),
-        *width_obligations(roles),
+        *width_obligations(roles, pairs),
         *divisor_obligations(kernel, roles, tiles, line, coordinates),
         *_order_obligations(line, consumer, tiles, coordinates),
         *counter_bound_obligations(kernel, roles, rings, tiles, proof),

@@ -9,6 +9,7 @@ bits and not to divide by zero.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import cast
 
 from attrs import evolve, frozen
@@ -23,6 +24,7 @@ from argus.core.proof.limits.integers import width_obligations
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs.supertiles import Supertiles, supertiles, without_factors, without_row
 from argus.core.proof.sync.roles.context import fresh_block_symbol
+from argus.core.proof.sync.roles.nested_tiles import Pairs
 from argus.core.walk import children, symbols, topological
 
 
@@ -43,10 +45,12 @@ class Coordinates:
     known: tuple[Cond, ...] = ()
 
 
-def with_coordinates(kernel: Kernel, number: Symbol) -> tuple[Kernel, tuple[Coordinates, ...]]:
+def with_coordinates(
+    kernel: Kernel, number: Symbol, pairs: Pairs | None = None
+) -> tuple[Kernel, tuple[Coordinates, ...]]:
     """The kernel with symbols in place of a block number where it is used by its coordinates alone, and which ones.
 
-    A number that is turned round, count - 1 - b, is one of them.
+    A number that is turned round, count - 1 - b, is one of them. pairs: those that the number counts, if it counts any.
     """
     found: list[Coordinates] = []
     left = [number]
@@ -56,7 +60,8 @@ def with_coordinates(kernel: Kernel, number: Symbol) -> tuple[Kernel, tuple[Coor
         if block not in counts:
             continue
         roots = _roots(kernel, block)
-        ways = (find(kernel, block, counts[block], roots) for find in (_split, _supertiled, _from_the_end))
+        finders = (partial(_paired, pairs), _split, _supertiled, _from_the_end)
+        ways = (find(kernel, block, counts[block], roots) for find in finders)
         here = next((way for way in ways if way is not None and _is_complete(way, roots)), None)
         if here is None:
             continue
@@ -86,6 +91,18 @@ def by_coordinates(root: Node, found: Sequence[Coordinates]) -> Node:
 def _roots(kernel: Kernel, block: Symbol) -> list[Node]:
     found = (root for stmt in walk(kernel.body) for root in expressions(stmt))
     return [root for root in dict.fromkeys(found) if block in symbols(root)]
+
+
+def _paired(pairs: Pairs | None, kernel: Kernel, block: Symbol, count: Index, _: Sequence[Node]) -> Coordinates | None:
+    """The segment of a pair and its number within that."""
+    if pairs is None or count is not pairs.count:
+        return None
+    segment, number = (fresh_block_symbol(kernel, name) for name in (pairs.segment.name, "number"))
+    own = (algebra.sym(block),)
+    parts = (pairs.segments, segment), (pairs.numbers, number)
+    names: dict[Node, Index] = {algebra.read(of.name, own): algebra.sym(each) for of, each in parts}
+    total = rewrite.substitute(pairs.total, {pairs.segment: algebra.sym(segment)})
+    return Coordinates(block, count, NodeMap(names), (), ((segment, pairs.of), (number, total)), algebra.const(1))
 
 
 def _from_the_end(kernel: Kernel, block: Symbol, count: Index, roots: Sequence[Node]) -> Coordinates | None:

@@ -4,25 +4,52 @@
 
 from collections.abc import Mapping
 
+from attrs import evolve
+
 from argus.kernels.schedules.attention_hopper import AttentionHopper, attention_hopper
 from argus.kernels.schedules.attention_packed import PackedAttention
 from argus.language import DType, Int, Template, Tensor, bf16, f16, f32, i32, kernel
 
+_NARROW, _WIDE = AttentionHopper(warpgroups=3, boxes=1, tiles_ahead=1), AttentionHopper(boxes=1, tiles_ahead=1)
+_WIDEST = AttentionHopper(bn=80, boxes=0)
 CONFIGS = {
     64: {
-        "full": AttentionHopper(causal=False, heads=0, zigzag=True, warpgroups=3),
-        "causal": AttentionHopper(zigzag=True, warpgroups=3),
+        "full": evolve(_NARROW, causal=False),
+        "causal": evolve(_NARROW, zigzag=True),
+        "full_short": evolve(_NARROW, causal=False, heads=0, zigzag=True, by_segments=False),
+        "causal_short": evolve(_NARROW, zigzag=True, by_segments=False),
     },
     128: {
-        "full": AttentionHopper(causal=False, heads=0, zigzag=True, together=True),
-        "causal": AttentionHopper(heads=16),
+        "full": evolve(_WIDE, causal=False, together=True),
+        "causal": evolve(_WIDE, zigzag=True),
+        "full_short": evolve(_WIDE, causal=False, heads=0, zigzag=True, together=True, by_segments=False),
+        "causal_short": evolve(_WIDE, heads=16, by_segments=False),
     },
     256: {
-        "full": AttentionHopper(bn=80, causal=False, heads=0, zigzag=True, together=True),
-        "causal": AttentionHopper(bn=80, heads=8, zigzag=True),
+        "full": evolve(_WIDEST, causal=False, together=True),
+        "causal": evolve(_WIDEST, zigzag=True),
+        "full_short": evolve(_WIDEST, causal=False, heads=0, zigzag=True, together=True, by_segments=False),
+        "causal_short": evolve(_WIDEST, heads=8, zigzag=True, by_segments=False),
     },
 }
-"""The configurations by head dimension."""
+"""The configurations by head dimension; "short": of many short sequences."""
+_MANY = 256
+"""Sequences from which on a run through all of them may take longer than tiles that hold no query."""
+_SEGMENT, _EMPTY = 260, 750
+"""Cycles that a block takes for a sequence of which it has no tile, and for a tile that holds no query, on an H200."""
+
+
+def choose(width: int, sequences: int, rows: int, longest: int, heads: int, *, causal: bool) -> str:
+    """The configuration for so many sequences of so many rows in all.
+
+    Where each sequence has as many tiles as the longest, blocks do not run through sequences, but through tiles, of
+    which some hold no query. About half of a sequence's last tile is empty.
+    """
+    kind = "causal" if causal else "full"
+    cfg = CONFIGS[width][kind]
+    empty = sequences * (-(-longest // cfg.bm)) - rows / cfg.bm - sequences / 2
+    through_tiles = empty * heads * _EMPTY / cfg.target.processors
+    return f"{kind}_short" if sequences >= _MANY and through_tiles < sequences * _SEGMENT else kind
 
 
 def family(width: int, dtype: DType, name: str) -> Template:

@@ -127,7 +127,8 @@ def attention_varlen(
     if 0 in (rows, heads, keys):
         out, lse = q.new_full(results[0][0], 0.0), q.new_full(results[1][0], -inf, dtype=results[1][1])
         return (out, lse) if return_lse else out
-    template, config = FAMILIES[str(q.dtype)][width], kernels.choose(causal=causal)
+    template = FAMILIES[str(q.dtype)][width]
+    config = kernels.choose(width, count - 1, rows, max_seqlen_q, heads, causal=causal)
     sizes = {"H": heads, "S": rows, "G": groups, "T": keys, "N": count, "sequences": count - 1, "longest": max_seqlen_q}
     candidate = Candidate(template.name, config, partial(_traced, template, config))
     plan = Plan(results, tuple(sizes.items()), (candidate,), _named, ("Q", "K", "V"), promises)

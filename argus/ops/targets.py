@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import frozen
 
-from argus.kernels import attention, attention_backward, attention_fp8, decode, windowed_attention
+from argus.kernels import attention, attention_backward, attention_fp8, decode, packed_attention, windowed_attention
 from argus.kernels.rows import configs, configs_cdna3
 from argus.ops import choice, choice_gfx942
 from argus.ops.call_path import torch
@@ -40,7 +40,7 @@ KERNELS: Mapping[str, Mapping[str, Kernels]] = {
     "attention of 8-bit operands": {"sm_90a": Kernels(attention_fp8.choose)},
     "the gradient of attention": {"sm_90a": Kernels(attention_backward.choose)},
     "attention_decode": {"sm_90a": Kernels(decode.choose)},
-    "attention_varlen": {"sm_90a": Kernels(choice.select_by_mask)},
+    "attention_varlen": {"sm_90a": Kernels(packed_attention.choose)},
     "the gradient of attention_varlen": {"sm_90a": Kernels(choice.select_by_mask)},
     "operators along rows": {"sm_90a": Kernels(configs.choose), "gfx942": Kernels(configs_cdna3.choose)},
 }

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from argus.core.query import Budget
 from argus.core.verdict import Proved
-from argus.kernels.packed_attention import CONFIGS, FAMILIES
+from argus.kernels.packed_attention import CONFIGS, FAMILIES, choose
 from argus.kernels.schedules import attention as problem
 from argus.kernels.schedules import attention_hopper as hopper
 from argus.kernels.schedules import attention_packed as packed
@@ -117,3 +117,17 @@ def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     made = twin(OF_NAME["packed_128"], "causal" if name in CAUSAL else "full", *EDITS[name])
     verdict = verify(made, solver="z3", budget=evolve(Budget(), runs=0)).verdict
     assert not isinstance(verdict, Proved)
+
+
+@pytest.mark.parametrize(
+    ("sequences", "rows", "longest", "wanted"),
+    [
+        (8, 16384, 2048, "causal"),
+        (61, 24000, 8192, "causal"),  # one long sequence
+        (2000, 128000, 128, "causal_short"),  # as many tiles as sequences
+        (2000, 128000, 8192, "causal"),  # most of 64 tiles a sequence would hold no query
+    ],
+)
+def test_blocks_run_through_tiles_of_many_short_sequences(sequences: int, rows: int, longest: int, wanted: str) -> None:
+    assert choose(128, sequences, rows, longest, 16, causal=True) == wanted
+    assert choose(128, sequences, rows, longest, 16, causal=False) == wanted.replace("causal", "full")

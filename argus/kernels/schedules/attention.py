@@ -16,6 +16,8 @@ from argus.language import (
     Fragment,
     Int,
     IntLike,
+    Order,
+    Persistent,
     Tensor,
     Value,
     assert_covers,
@@ -31,6 +33,7 @@ from argus.language import (
     log2,
     maximum,
     minimum,
+    persistent,
     reciprocal,
     tag,
     tanh,
@@ -181,6 +184,13 @@ class Seen:
         return weights, rescale
 
 
+def in_rounds(counts: tuple[Int, Int, Int], order: Order, *, zigzag: bool) -> Persistent:
+    """So many tiles of each head, heads, and sequences, which blocks take in rounds."""
+    number, heads, batch = counts
+    assume(batch * heads < 1 << 24, batch * heads * number < 1 << 24)  # indices then fit 32 bits
+    return persistent(counts, order=order, zigzag=zigzag)
+
+
 @frozen
 class Head:
     """One head of one sequence: a row of each tensor for each query or key."""
@@ -264,6 +274,10 @@ class Attention:
         """The number of tiles of so many queries, of heads, and of sequences."""
         batch, heads, queries, _ = self.Q.shape
         return ceil_div(queries, rows), heads, batch
+
+    def work(self, rows: int, order: Order, *, zigzag: bool, by_segments: bool) -> Persistent:  # noqa: ARG002 reason: all have one length
+        """The tiles of so many queries, heads and sequences, as each block takes them."""
+        return in_rounds(self.tiles(rows), order, zigzag=zigzag)
 
     def where_rows(self, _b: Int, _first: Int) -> AbstractContextManager[None]:
         """The body for tiles that hold a query: all."""

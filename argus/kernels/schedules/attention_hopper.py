@@ -26,7 +26,6 @@ from argus.language import (
     Turns,
     WarpgroupMma,
     assert_covers,
-    assume,
     bulk,
     by_rows,
     copy,
@@ -37,7 +36,6 @@ from argus.language import (
     loop,
     minimum,
     mma,
-    persistent,
     registers,
     role,
     shared,
@@ -65,10 +63,11 @@ _REGISTERS = {2: (24, 240), 3: (32, 160)}
 class AttentionHopper:
     """bn keys a block. heads: the heads whose K and V share the L2 cache at a time, if causal; it also decides how
     evenly work is divided, as CTAs take tiles in rounds; 0: one, with its tiles in order. zigzag: every other round in
-    reverse. boxes: the parts of O that are stored at a time. warpgroups: those that compute, two or three. capped: the
-    scores have a soft cap. tiles_ahead: tiles whose queries are loaded before those of the tile that is computed are
-    released, so that its last product does not wait for the next one's loads. stages: blocks of K, and of V, in shared
-    memory.
+    reverse. boxes: the parts of O that are stored at a time; 0: none, O is stored from registers. warpgroups: those
+    that compute, two or three. capped: the scores have a soft cap. tiles_ahead: tiles whose queries are loaded before
+    those of the tile that is computed are released, so that its last product does not wait for the next one's loads.
+    stages: blocks of K, and of V, in shared memory. by_segments: each packed sequence has as many tiles as its queries
+    need, in an order of their own, and not as many as the longest one.
 
     Techniques that can be switched off: together, exponentials are computed before the products of the block after are
     waited for, which the compiler would otherwise wait for first; skip_mask, blocks that all rows see are not masked.
@@ -85,6 +84,7 @@ class AttentionHopper:
     capped: bool = False
     tiles_ahead: int = 0
     stages: int = 2
+    by_segments: bool = True
     target = sm_90a
 
     @property
@@ -154,20 +154,17 @@ class _Rings:
 
 
 def attention_hopper(problem: Problem, cfg: AttentionHopper) -> None:
-    Q, bm, bn = problem.Q, cfg.bm, cfg.bn
-    width, counts = int(Q.shape[-1]), problem.tiles(bm)
-    number, H, batch = counts
-    assume(batch * H < 1 << 24, batch * H * number < 1 << 24)  # indices then fit 32 bits
+    Q, bm, bn, width = problem.Q, cfg.bm, cfg.bn, int(problem.Q.shape[-1])
+    tiles = problem.work(bm, cfg.order, zigzag=cfg.zigzag, by_segments=cfg.by_segments)
     rings = _Rings(
         Ring(1 + cfg.tiles_ahead, q=_block(Q.dtype, bm, width)),
         Ring(cfg.stages, k=_block(Q.dtype, bn, width)),
         Ring(cfg.stages, v=_block(Q.dtype, bn, width) if problem.descale is None else _block(Q.dtype, width, bn)),
     )
     boxes = None
-    if not problem.packed:
+    if cfg.boxes:
         boxes = shared(problem.O.dtype, (cfg.warpgroups, min(cfg.boxes, width // BOX), _ROWS, BOX), swizzle=128)
     turns = Turns(cfg.warpgroups)
-    tiles = persistent(counts, order=cfg.order, zigzag=cfg.zigzag)
     with role("load", warpgroup(0).elected, registers=_REGISTERS[cfg.warpgroups][0]):
         for i, h, b in tiles:
             with problem.where_seen(b, i * bm, bm):
@@ -181,7 +178,7 @@ def attention_hopper(problem: Problem, cfg: AttentionHopper) -> None:
                 own.tile(at, rows)
             with problem.where_rows(b, i * bm):
                 own.store(at, rows, None if boxes is None else boxes[wg])
-        if boxes is not None:
+        if boxes is not None and not problem.packed:
             with elected():
                 bulk.wait(0)
     problem.finish()
@@ -303,7 +300,8 @@ class _Warpgroup:
             head.complete(z, row0)
         rows = cfg.warpgroups * i + self.number
         copy(state.lse(z), head.LSE.tile((_ROWS,), (rows,)), edge=0)
-        store_rows(self.out * of_values(problem, b, h, _ROWS, z), head.O.tile((_ROWS, width), (rows, 0)), boxes)
+        out, target = self.out * of_values(problem, b, h, _ROWS, z), head.O.tile((_ROWS, width), (rows, 0))
+        store_rows(out, target, boxes, ends=problem.packed)
 
     def _step(self, own: _Tile, n: Int, *, masked: bool) -> None:
         """The scores of block n, while the values of block n + 1 are summed."""

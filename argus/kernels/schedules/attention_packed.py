@@ -7,10 +7,13 @@ from contextlib import AbstractContextManager
 
 from attrs import frozen
 
-from argus.kernels.schedules.attention import Formulas, Head, Seen
+from argus.kernels.schedules.attention import Formulas, Head, Seen, in_rounds
 from argus.language import (
     Bool,
     Int,
+    Order,
+    Persistent,
+    Segments,
     Tensor,
     Value,
     assert_equals,
@@ -19,6 +22,7 @@ from argus.language import (
     eq,
     promise,
     scalar,
+    segments,
     total,
     when,
 )
@@ -64,6 +68,31 @@ class PackedAttention:
     def tiles(self, rows: int) -> tuple[Int, Int, Int]:
         """The number of tiles of so many queries in the longest sequence, of heads, and of sequences."""
         return ceil_div(self.longest, rows), self.Q.shape[0], self.sequences
+
+    def work(self, rows: int, order: Order, *, zigzag: bool, by_segments: bool) -> Persistent | Segments:
+        """The tiles of so many queries, heads and sequences, as each block takes them.
+
+        by_segments: one sequence after another. Under a causal mask the longest tiles are first, of all heads;
+        otherwise tiles of a head follow each other. Else every sequence has as many tiles as the longest.
+        """
+        return (
+            self._by_segments(rows, zigzag=zigzag) if by_segments else in_rounds(self.tiles(rows), order, zigzag=zigzag)
+        )
+
+    def _by_segments(self, rows: int, *, zigzag: bool) -> Segments:
+        heads = self.Q.shape[0]
+        assume(self.sequences < 1 << 23, ceil_div(self.longest, rows) * heads < 1 << 23)  # numbers then fit 32 bits
+
+        def counts(b: Int) -> tuple[Int, Int]:
+            first, end = ends_of(self.starts_q, b)
+            return ceil_div(end - first, rows), heads
+
+        def order(number: Int, counts: tuple[Int, ...]) -> tuple[Int, Int]:
+            if self.causal:
+                return counts[0] - 1 - number // heads, number % heads
+            return number % counts[0], number // counts[0]
+
+        return segments(self.sequences, counts, order=order, zigzag=zigzag)
 
     def seen(self, b: Int) -> Seen:
         """Which keys a query of a sequence sees."""

@@ -149,7 +149,8 @@ def _conditional_body(tile: tuple[Stmt, ...], threads: int) -> tuple[tuple[Stmt,
         return tile, algebra.TRUE
     outside = (*(stmt for stmt in tile if stmt is not branch), *branch.otherwise)
     for event in events_of(outside, threads):
-        refuse(event.stmt, "barriers or products outside the branch that processes a tile")
+        if not isinstance(event.action, SyncEvent):
+            refuse(event.stmt, "barriers or products outside the branch that processes a tile")
     return branch.then, branch.cond
 
 

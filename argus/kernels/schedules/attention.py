@@ -9,6 +9,7 @@ from typing import Protocol
 
 from attrs import frozen
 
+from argus.kernels.schedules.attention_rounds import in_rounds
 from argus.kernels.schedules.turned_values import KEYS
 from argus.language import (
     TV,
@@ -33,7 +34,6 @@ from argus.language import (
     log2,
     maximum,
     minimum,
-    persistent,
     reciprocal,
     tag,
     tanh,
@@ -182,13 +182,6 @@ class Seen:
         rows.sums[:] = rows.sums * rescale + weights.sum(rows.keys, within=thread)
         rows.high[:] = now
         return weights, rescale
-
-
-def in_rounds(counts: tuple[Int, Int, Int], order: Order, *, zigzag: bool) -> Persistent:
-    """So many tiles of each head, heads, and sequences, which blocks take in rounds."""
-    number, heads, batch = counts
-    assume(batch * heads < 1 << 24, batch * heads * number < 1 << 24)  # indices then fit 32 bits
-    return persistent(counts, order=order, zigzag=zigzag)
 
 
 @frozen

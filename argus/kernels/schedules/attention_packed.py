@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 
 from attrs import frozen
 
-from argus.kernels.schedules.attention import Formulas, Head, Seen, in_rounds
+from argus.kernels.schedules.attention import Formulas, Head, Seen
+from argus.kernels.schedules.attention_rounds import in_rounds
 from argus.language import (
     Bool,
     Int,

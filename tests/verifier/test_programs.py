@@ -130,7 +130,7 @@ def test_a_program_as_text_and_as_data(capsys: pytest.CaptureFixture[str]) -> No
     assert program["crossings"][0]["tensor"] == "part"
 
 
-def without_a_reading(kernel: Kernel, _: object) -> RefusedError:
+def without_a_reading(kernel: Kernel, *_: object) -> RefusedError:
     return RefusedError(kernel.body[0], "no reading")
 
 

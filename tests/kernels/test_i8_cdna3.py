@@ -67,7 +67,7 @@ def test_k_of_2_to_the_17_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
 EDITS: dict[str, tuple[str, str]] = {
     "one part of C twice": ("(m, _HALVES * n + i)", "(m, _HALVES * n)"),
     "a half of K twice": ("fetch(1)\n", "fetch(0)\n"),
-    "the next tile of K at once": ("_load(operands, k + 1)", "_load(operands, k + 2)"),
+    "a tile of K left out": ("        load(k + 1)", "        load(k + 2)"),
     "rows of A for both operands": (
         "_multiplied(problem, (problem.B,), cfg)",
         "_multiplied(problem, (problem.A,), cfg)",

@@ -1,13 +1,64 @@
-"""The tiles of grouped products: which rows each has, and of which expert, computed on the device.
+"""The tiles of grouped products: which rows each has, and of which expert, computed on the device by one small kernel.
 
-The kernel's launch checks them against the offsets, so that a fault here is reported and never computed with.
+The product's launch checks them against the offsets, so that a fault here is reported and never computed with.
 """
 
 from __future__ import annotations
 
+import ctypes
+from functools import cache
 from typing import Any
 
+from argus.emit.cuda.nvrtc import compile_cuda
 from argus.ops.call_path import torch
+from argus.runtime.gpu.driver import GpuDriver
+from argus.runtime.gpu.find import find_driver
+
+SYMBOL, THREADS = "grouped_tiles", 1024
+TEXT = """
+// One block. For each 1024 experts: a scan of their numbers of tiles; each tile then finds its expert by halving.
+// Wrong offsets give wrong tiles, but no access beyond the tensors.
+extern "C" __global__ void __launch_bounds__(1024)
+grouped_tiles(const int* starts, int* tile_starts, int* tile_experts, int experts, int tiles, int height) {
+    __shared__ long long ends[1024];
+    const int own = threadIdx.x;
+    long long before = 0;
+    for (int first = 0; first < experts; first += 1024) {
+        const int count = min(1024, experts - first);
+        long long number = 0;
+        if (own < count) {
+            const long long rows = (long long)starts[first + own + 1] - starts[first + own];
+            number = min((long long)tiles, max(0LL, (rows + height - 1) / height));
+        }
+        ends[own] = number;
+        __syncthreads();
+        for (int step = 1; step < 1024; step *= 2) {
+            const long long added = own >= step ? ends[own - step] : 0;
+            __syncthreads();
+            ends[own] += added;
+            __syncthreads();
+        }
+        const long long all = ends[count - 1];
+        for (long long tile = own; tile < all && before + tile < tiles; tile += 1024) {
+            int low = 0, high = count - 1;
+            while (low < high) {
+                const int middle = (low + high) / 2;
+                if (ends[middle] > tile) high = middle; else low = middle + 1;
+            }
+            const long long inside = tile - (low ? ends[low - 1] : 0);
+            tile_starts[before + tile] = (int)(starts[first + low] + inside * height);
+            tile_experts[before + tile] = first + low;
+        }
+        before += all;
+        __syncthreads();
+    }
+    for (long long tile = before + own; tile < tiles; tile += 1024) {
+        tile_starts[tile] = starts[experts];
+        tile_experts[tile] = experts - 1;
+    }
+    if (own == 0) tile_starts[tiles] = starts[experts];
+}
+"""
 
 
 def count_of(rows: int, experts: int, height: int) -> int:
@@ -18,13 +69,25 @@ def count_of(rows: int, experts: int, height: int) -> int:
 def tiles_of(starts: Any, rows: int, height: int) -> tuple[Any, Any]:  # noqa: ANN401 reason: torch's
     """The first row of each tile, with the end of the last one, and the expert of each; both are int32.
 
-    starts: the first row of each expert, with the end of the last one's. height: the most rows of a tile. An expert's
-    last tile may have fewer; tiles beyond those of the last expert have none. Does not wait for the device.
+    starts: the first row of each expert, with the end of the last one's, at least two. height: the most rows of a tile.
+    An expert's last tile may have fewer; tiles beyond those of the last expert have none. Runs on the current stream.
+    Raises ArgusError: E303 without a compiler, E406 to E409 for errors on the GPU.
     """
-    first, end = starts[:-1], starts[1:]
-    numbers = (end - first + (height - 1)) // height
-    ends = numbers.cumsum(0)
-    tile = torch().arange(count_of(rows, first.shape[0], height) + 1, device=starts.device)
-    expert = torch().searchsorted(ends, tile, right=True).clamp_(max=first.shape[0] - 1)
-    begin = first[expert] + (tile - (ends - numbers)[expert]) * height
-    return begin.minimum(end[expert]).int(), expert[:-1].int()
+    experts, index = starts.shape[0] - 1, starts.device.index
+    count, used = count_of(rows, experts, height), torch()
+    with used.cuda.device(index):
+        firsts, owners = (used.empty(n, dtype=used.int32, device=starts.device) for n in (count + 1, count))
+        driver, function = _loaded(index)
+        numbers = [*(ctypes.c_void_p(each.data_ptr()) for each in (starts, firsts, owners))]
+        values = [*numbers, *map(ctypes.c_int, (experts, count, height))]
+        stream = used.cuda.current_stream(index).cuda_stream
+        shape = (1, 1, 1, THREADS, 1, 1, 0)
+        driver.launcher(function, shape, [ctypes.addressof(each) for each in values], values, stream, early=False)()
+    return firsts, owners
+
+
+@cache
+def _loaded(_device: int) -> tuple[GpuDriver, object]:
+    """The driver, and the kernel in the current context, that of a device."""
+    driver = find_driver()
+    return driver, driver.load(compile_cuda(TEXT, SYMBOL).cubin, SYMBOL, 0).function

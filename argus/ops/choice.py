@@ -23,7 +23,7 @@ from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.ragged import Ragged
 from argus.kernels.schedules.skinny import Skinny
-from argus.ops.choice_padded import select_padded
+from argus.ops.choice_unaligned import select_unaligned
 from argus.ops.element_types import element_name, no_family, no_schedule
 from argus.runtime.tuning_db import Key, best_config
 
@@ -74,9 +74,9 @@ def candidates(
     else:
         known = stored_or_modelled(m, n, k, family_type(family), device)
     *stored, modelled = known
-    copied = select_padded(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed)
-    if copied is not None:
-        return *stored, copied, modelled
+    unaligned = select_unaligned(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed)
+    if unaligned is not None:
+        return *stored, unaligned, modelled
     parts = select_stream_k(m, n, k) if family == "gemm_nt" and not stored else None
     return known if parts is None else (parts, *known)
 

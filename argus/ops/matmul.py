@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any, Literal, TypeVar, get_args, overload
 
 from argus.core.ir import Kernel
-from argus.kernels import batched, layouts, padded, streamk
+from argus.kernels import batched, layouts, streamk
 from argus.kernels.gemm import configuration, gemm
 from argus.language import Template
 from argus.ops import choice_gfx942
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
 from argus.ops.choice import candidates, stored_or_modelled
-from argus.ops.choice_padded import PREFIX
+from argus.ops.choice_unaligned import is_for_unaligned, unaligned
 from argus.ops.element_types import no_kernel
 from argus.ops.operands import OperandPlan, Tensor, check, plan_operands, refuse
 from argus.ops.targets import Kernels, kernels_for, target_of
@@ -130,10 +130,10 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
 def _plan(found: OperandPlan, a: Tensor, b: Tensor, kernels: Kernels, asked: tuple[str, ...] | None) -> Plan:
     if asked and found.family != _ROWS and isinstance(configuration(asked[0]), layouts.ROWS_ALONE):
         raise no_kernel("matmul", target_of(a), f"for operands such as those of `{found.family}`")
-    if asked and asked[0].startswith(PREFIX) and _by_copies(found.family, asked[0]) is None:
-        raise no_kernel("matmul", target_of(a), f"that copies operands such as those of `{found.family}`")
+    if asked and is_for_unaligned(asked[0]) and unaligned(found.family, asked[0]) is None:
+        raise no_kernel("matmul", target_of(a), f"`{asked[0]}` for operands such as those of `{found.family}`")
     named = asked or choices(found, torch().cuda.get_device_name(a.device.index), kernels)
-    if any(each == NARROW or each.startswith(PREFIX) for each in named):
+    if any(each == NARROW or is_for_unaligned(each) for each in named):
         found = found.dense(a, b)
     sizes = tuple(zip("ZMNK"[-len(found.sizes) :], found.sizes, strict=True))
     tried = [candidate(found.family, each) for each in named]
@@ -167,7 +167,10 @@ def kernel(config: str, family: str = "gemm_nt") -> Kernel:
 
 def _known(config: str, target: str | None = None) -> str:
     """The name of a schedule for a target, or of any. Raises ArgusError (E401) for any other."""
-    found = _by_copies(_ROWS, config) or configuration(config) or streamk.configuration(config)
+    found = configuration(config) or streamk.configuration(config)
+    other = unaligned(_ROWS, config)
+    if other is not None and target in (None, "sm_90a"):
+        return config
     if found is None or target not in (None, found.target.name):
         named = [name for name, each in gemm.configs.items() if each.target.name == (target or "sm_90a")]
         refuse(f"there is no schedule `{config}`", f"choose one of {', '.join(named)}")
@@ -195,16 +198,12 @@ def candidate(family: str, config: str) -> Candidate:
     return Candidate(family, config, partial(_traced, family, config))
 
 
-def _by_copies(family: str, config: str) -> padded.Product | None:
-    """The configuration of a name of `argus.kernels.padded`, if its program for a family has it."""
-    known = padded.FAMILIES.get(family)
-    return known.configs.get(config.removeprefix(PREFIX)) if known is not None and config.startswith(PREFIX) else None
-
-
 def _traced(family: str, config: str) -> Traced:
     """The kernel or program of a configuration, and the module that defines it."""
-    if config.startswith(PREFIX):
-        return padded.FAMILIES[family].trace(config.removeprefix(PREFIX)), padded.__name__
+    made = unaligned(family, config)
+    if made is not None:
+        template, name = made
+        return template.trace(name), template.function.__module__
     stream = streamk.configuration(config) if family == _ROWS else None
     if stream is not None:
         return streamk.gemm_streams.instance(stream, config), streamk.__name__

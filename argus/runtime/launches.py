@@ -11,11 +11,12 @@ from attrs import define, field, frozen
 
 from argus.runtime.gpu.arguments import Array
 from argus.runtime.gpu.guards import Promises
-from argus.runtime.gpu.launch import LoadedKernel, row_major
-from argus.runtime.programs import LoadedProgram, Workspace
+from argus.runtime.gpu.launch import LoadedKernel, PreparedKernel, row_major
+from argus.runtime.programs import LoadedProgram, PreparedProgram, Workspace
 
 _MOST_BOUND, _MOST_READY = 256, 4096
 Extents = tuple[int, ...]
+Sizes = tuple[tuple[str, int], ...]
 Named = Mapping[str, Array]
 Launch = Callable[[], None]
 Result = tuple[Extents, object]
@@ -34,18 +35,23 @@ class Call:
     data contract are checked; None where the kernel takes none.
     """
 
-    sizes: tuple[tuple[str, int], ...]
+    sizes: Sizes
     strides: tuple[Extents, ...] = ()
     promises: Promises | None = None
 
 
 @define
 class Schedule:
-    """A kernel or program loaded in a device's context, with a cache of launches by call and addresses."""
+    """A kernel or program loaded in a device's context, with caches: of what it is at the sizes of a call, and of
+    launches by call and addresses.
+    """
 
     kernel: LoadedKernel | LoadedProgram
     context: object
     prepared: dict[tuple[object, ...], Launch] = field(factory=dict[tuple[object, ...], Launch], init=False)
+    sized: dict[Sizes, PreparedKernel | PreparedProgram] = field(
+        factory=dict[Sizes, PreparedKernel | PreparedProgram], init=False
+    )
 
     def enter(self) -> None:
         """Make the context current in this thread, which has none until torch has used the GPU there."""
@@ -53,8 +59,8 @@ class Schedule:
 
     def spaces(self, call: Call) -> tuple[Workspace, ...]:
         """The workspaces of a call, besides operands and result. Raises ArgusError (E405) like `launch`."""
-        program = self.kernel if isinstance(self.kernel, LoadedProgram) else None
-        return () if program is None else program.prepare(dict(call.sizes)).workspaces
+        found = self._at_sizes(call)
+        return found.workspaces if isinstance(found, PreparedProgram) else ()
 
     def launch(self, call: Call, places: Extents, tensors: Callable[[], Named], stream: int) -> Launch:
         """Launch, and return a function that launches the same again.
@@ -80,10 +86,18 @@ class Schedule:
         return call.promises in (None, "fetch") and bool(self.kernel.launch.get("contracts"))
 
     def _bound(self, call: Call, tensors: Named, stream: int) -> Launch:
-        sizes = dict(call.sizes)
-        if call.promises is None or isinstance(self.kernel, LoadedProgram):
-            return self.kernel.bind(tensors, sizes, stream)
-        return self.kernel.bind(tensors, sizes, stream, call.promises)
+        found = self._at_sizes(call)
+        if call.promises is None or isinstance(found, PreparedProgram):
+            return found.bind(tensors, stream)
+        return found.bind(tensors, stream, call.promises)
+
+    def _at_sizes(self, call: Call) -> PreparedKernel | PreparedProgram:
+        """Raises ArgusError (E405) if a condition of the launch does not hold."""
+        found = self.sized.get(call.sizes)
+        if found is None:
+            found = self.kernel.prepare(dict(call.sizes))
+            _put(self.sized, call.sizes, found, _MOST_BOUND)
+        return found
 
 
 @frozen

@@ -9,13 +9,12 @@ from argus.core.diagnostic import ArgusError
 from argus.kernels.cost_sm_90a import is_swap_ab
 from argus.kernels.padded import FAMILIES
 from argus.ops.choice import candidates
-from argus.ops.choice_padded import PREFIX, element_by_element, select_padded
+from argus.ops.choice_unaligned import COPIED, element_by_element, select_unaligned
 from argus.ops.matmul import candidate
 from tests.ops.fake_torch import Multiplying, batch, matrix
 
 UNALIGNED = (
     (1000, 1001, 1001),
-    (1, 8193, 8191),
     (4095, 4095, 4095),
     (7275, 3224, 49),
     (20, 63, 6943),
@@ -27,26 +26,26 @@ UNALIGNED = (
 @pytest.mark.parametrize("shape", UNALIGNED, ids=str)
 def test_copies_are_multiplied_by_a_configuration_of_the_family(family: str, shape: tuple[int, int, int]) -> None:
     lies = {"a_transposed": family[5] == "t", "b_transposed": family[6] == "n"}
-    chosen = select_padded(*shape, **lies)
+    chosen = select_unaligned(*shape, **lies)
 
     first, *others = candidates(family, shape, **lies, device="")
     assert first == chosen
     assert others == ["narrow"]
     made, module = candidate(family, first).traced()
-    assert (made.name, module) == (f"gemm_padded_{first.removeprefix(PREFIX)}", "argus.kernels.padded")
+    assert (made.name, module) == (f"gemm_padded_{first.removeprefix(COPIED)}", "argus.kernels.padded")
 
 
 def test_a_product_of_any_columns_is_stored_element_by_element() -> None:
-    name = select_padded(4096, 4099, 4097, a_transposed=False, b_transposed=False)
+    name = select_unaligned(4096, 4099, 4097, a_transposed=False, b_transposed=False)
     assert name is not None
-    assert is_swap_ab(FAMILIES["gemm_nt"].configs[name.removeprefix(PREFIX)])
+    assert is_swap_ab(FAMILIES["gemm_nt"].configs[name.removeprefix(COPIED)])
 
 
 def test_small_products_and_aligned_rows_are_not_copied() -> None:
     for shape in ((3, 5, 7), (15871, 49, 23), (4096, 4099, 4096)):
-        assert select_padded(*shape, a_transposed=False, b_transposed=False) is None
-    assert select_padded(4097, 4096, 4096, a_transposed=False, b_transposed=False) is None
-    assert select_padded(4097, 4096, 4096, a_transposed=True, b_transposed=False) is not None
+        assert select_unaligned(*shape, a_transposed=False, b_transposed=False) is None
+    assert select_unaligned(4097, 4096, 4096, a_transposed=False, b_transposed=False) is None
+    assert select_unaligned(4097, 4096, 4096, a_transposed=True, b_transposed=False) is not None
 
 
 @pytest.mark.parametrize(
@@ -59,10 +58,29 @@ def test_the_time_of_loads_of_elements_is_near_what_was_measured(shape: tuple[in
     assert abs(element_by_element(*shape) / measured - 1) < 0.25
 
 
+@pytest.mark.parametrize(
+    ("shape", "name"),
+    [
+        ((1, 8193, 8191), "few_1_block_a_row"),
+        ((4, 4099, 16385), "few_4_block_a_row"),
+        ((1, 20001, 1023), "few_1_warp_a_row"),
+        ((1, 50001, 513), "few_1_warp_a_short_row"),
+        ((2, 8193, 1023), "padded_skinny"),
+    ],
+    ids=str,
+)
+def test_few_rows_are_multiplied_without_copies(shape: tuple[int, int, int], name: str) -> None:
+    first, *_ = candidates("gemm_nt", shape, a_transposed=False, b_transposed=False, device="")
+    assert first == name
+    made, _ = candidate("gemm_nt", name).traced()
+    assert made.name.startswith(f"gemm_of_{shape[0]}_bf16_" if name.startswith("few") else "gemm_padded_")
+
+
 def test_copies_of_a_batch_are_refused(fake: Multiplying) -> None:
     with pytest.raises(ArgusError) as refused:
         argus.matmul(batch((2, 8, 7)), batch((2, 7, 8)), config="padded_skinny")
     assert refused.value.diagnostic.code == "E414"
-    with pytest.raises(ArgusError, match="there is no schedule `padded_narrow`"):
-        argus.matmul(matrix(8, 7), matrix(7, 8), config="padded_narrow")
+    for config in ("padded_narrow", "few_5_block_a_row", "few_x_block_a_row", "few_"):
+        with pytest.raises(ArgusError, match=f"there is no schedule `{config}`"):
+            argus.matmul(matrix(8, 7), matrix(7, 8), config=config)
     assert fake.launches == []

@@ -21,6 +21,7 @@ from argus.kernels.cdna3_split import Cdna3Split
 from argus.kernels.schedules.narrow import Narrow
 from argus.kernels.schedules.ragged import Ragged
 from argus.kernels.schedules.split import Split
+from argus.kernels.schedules.stream_cdna3 import Cdna3Stream
 from argus.kernels.streamk import Stream
 from benchmarks.corpus_cases import meets
 
@@ -138,6 +139,9 @@ def tile_of(config: Any) -> tuple[int, int, int, int]:  # noqa: ANN401 reason: a
         case Stream():
             depth = config.bk * config.chunks
             return config.rows, config.bn, depth // 2, depth * config.stages // config.run
+        case Cdna3Stream():
+            depth = config.bk * config.chunks
+            return config.bm, config.bn, depth // 2, depth
         case Cdna3Split():
             depth = config.bk * config.splits
             return config.bm, config.bn, depth, depth * config.buffers

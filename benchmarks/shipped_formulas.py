@@ -154,7 +154,6 @@ FORMULAS: dict[str, Callable[[Any, str, Given], Result]] = {
     "gemm_fp8": _fp8,
     "gemm_fp8_fnuz": _fp8,
     "gemm_fp8_blocks": _fp8_blocks,
-    "gemm_fp8_fnuz": _fp8,
     "gemm_i8_scaled": _i8_scaled,
 }
 

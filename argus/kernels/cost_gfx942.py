@@ -13,6 +13,7 @@ from math import ceil
 
 from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
 from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
+from argus.kernels.schedules.stream_cdna3 import Cdna3Stream
 
 Known = Cdna3 | Cdna3Interleaved | Cdna3PingPong
 UNITS = 304
@@ -25,6 +26,10 @@ _OF_SMALL_TILES = 0.85
 _OF_NARROW_LOADS: Mapping[int, float] = {16: 1, 4: 0.44, 2: 0.29}
 """Of the share of loads of 16 bytes, that of loads of fewer: as `argus perf` predicts at 4096 cubed."""
 _LARGE = 256 * 256
+_SECOND = 8.0
+"""Time of a second launch that adds up a few parts, in microseconds, by `argus perf`."""
+_PARTS = 2e6
+"""Bytes of partial sums that a microsecond writes or reads, by `argus perf`: stores and loads that nothing overlaps."""
 _EMPTY = 4.0
 """Fixed time of a launch, in microseconds."""
 
@@ -37,6 +42,32 @@ def microseconds(config: Known, m: int, n: int, k: int) -> float:
     if isinstance(config, Cdna3Interleaved):
         share *= _OF_NARROW_LOADS[config.align] * (_OF_SMALL_TILES if config.bm * config.bn < _LARGE else 1)
     return _EMPTY + rounds * 2 * config.bm * config.bn * deep / (_PEAK * share)
+
+
+def microseconds_in_parts(config: Cdna3Stream, m: int, n: int, k: int) -> float:
+    """Predicted time of both launches of stream-K, as `microseconds`.
+
+    Blocks of small tiles that share a CU hide what one waits for, so that they reach the share of large tiles.
+    """
+    runs = config.runs
+    tiles = ceil(m / config.bm) * ceil(n / config.bn)
+    blocks = ceil(tiles * runs.chunks / runs.run)
+    rounds, deep = ceil(blocks / UNITS), runs.run * config.bk * ceil(k / (config.bk * runs.chunks))
+    share = _SHARES[Cdna3Interleaved]
+    if config.bm * config.bn < _LARGE and rounds == 1:
+        share *= _OF_SMALL_TILES
+    read = blocks if runs.run == 1 else blocks + tiles
+    moved = 4 * config.bm * config.bn * (blocks * runs.max_tiles + read)
+    return _EMPTY + _SECOND + rounds * 2 * config.bm * config.bn * deep / (_PEAK * share) + moved / _PARTS
+
+
+def cheapest_in_parts(
+    configs: Mapping[str, Cdna3Stream], known: Mapping[str, object], m: int, n: int, k: int
+) -> str | None:
+    """The name of the stream-K configuration with the least predicted time; None if one of `known` takes less."""
+    found = min(configs, key=lambda name: microseconds_in_parts(configs[name], m, n, k))
+    others = (microseconds(each, m, n, k) for each in known.values() if isinstance(each, Known))
+    return found if microseconds_in_parts(configs[found], m, n, k) < min(others) else None
 
 
 def cheapest(configs: Mapping[str, object], m: int, n: int, k: int) -> str:

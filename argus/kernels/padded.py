@@ -17,8 +17,9 @@ from argus.kernels.gemm import Config, multiply
 from argus.kernels.layouts import configs_of
 from argus.kernels.schedules.contraction import Contraction
 from argus.kernels.schedules.narrow import Narrow
+from argus.kernels.schedules.stream_k import Reduction, reduce_parts
 from argus.kernels.streamk import CONFIGS as STREAMS
-from argus.kernels.streamk import Reduction, Stream, partial_sums, sum_of_parts
+from argus.kernels.streamk import Stream, partial_sums
 from argus.language import (
     DType,
     Int,
@@ -63,7 +64,7 @@ def whole_chunks(length: Int) -> Int:
 
 Product = Config | Stream
 """How copies are multiplied."""
-SHARES = {name: each for name, each in STREAMS.items() if each.run == 1}
+SHARES = {name: each for name, each in STREAMS.items() if isinstance(each, Stream) and each.run == 1}
 """Split-K in a workspace: of other runs the result is not proved to be the sum of all products."""
 
 
@@ -112,7 +113,7 @@ def padded(dtype: DType, *, a_transposed: bool, b_transposed: bool) -> ProgramTe
     @kernel
     def add_shares(part: of_parts, C: of_c, *, cfg: Reduction, depth: Int) -> None:
         """C = the sums of the partial sums."""
-        sum_of_parts(part, C, cfg, depth)
+        reduce_parts(part, C, cfg, depth)
 
     @program(configs=_configs(a_transposed=a_transposed, b_transposed=b_transposed))
     def gemm_padded(A: of_a, B: of_b, C: of_c, *, cfg: Product) -> None:
@@ -122,9 +123,9 @@ def padded(dtype: DType, *, a_transposed: bool, b_transposed: bool) -> ProgramTe
         Q = workspace(dtype, (L, whole_chunks(N)) if b_transposed else (N, L))
         copy_operands(A, B, P, Q, cfg=Copying())
         if isinstance(cfg, Stream):
-            part = workspace(f32, (cfg.blocks(M, N), cfg.max_tiles, cfg.rows, cfg.bn))
+            part = workspace(f32, cfg.runs.parts(M, N))
             multiply_shares(P, Q, part, cfg=cfg, rows=M, columns=N, depth=K)
-            add_shares(part, C, cfg=Reduction(cfg), depth=K)
+            add_shares(part, C, cfg=Reduction(cfg.runs), depth=K)
         else:
             multiply_copies(P, Q, C, cfg=cfg, depth=K)
         of_whole = Contraction(*as_rows(A, B), C, K)

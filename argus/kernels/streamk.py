@@ -1,43 +1,39 @@
-"""Stream-K GEMM on Hopper, for tiles that do not fill the GPU: blocks take equal ranges of K across tile borders.
+"""Stream-K GEMM, for tiles that do not fill the GPU: blocks take equal ranges of K across tile borders.
 
-Stream-K [Osama et al. 2023, section 4] in chunks: the K of each tile is `chunks` chunks, the chunks of all tiles form
-one sequence, and each block takes the next `run` chunks of it. A block stores its partial sums of a tile to a
-workspace, and a second launch adds them up. In the paper a chunk is one iteration and the number of blocks is given;
-here the configuration fixes `run` and `chunks`, and the number of blocks follows from the number of tiles, so that a
-block's part of a tile is linear in the block index.
+A program of two launches, for both targets: partial sums in a workspace, then their sum (`schedules.stream_k`).
 """
 
 from __future__ import annotations
+
+from typing import assert_never
 
 from attrs import frozen
 
 from argus.kernels.config_names import config_of
 from argus.kernels.schedules.contraction import part as half
 from argus.kernels.schedules.contraction import slot_for
+from argus.kernels.schedules.stream_cdna3 import CDNA3, Cdna3Stream, stream_parts
+from argus.kernels.schedules.stream_k import Reduction, Runs, reduce_parts
 from argus.language import (
     Int,
     Ring,
     Tensor,
     assert_covers,
-    assert_written_once,
     assume,
     bf16,
     block_id,
     ceil_div,
     cluster,
     copy,
-    eq,
+    f16,
     f32,
     kernel,
-    load,
     loop,
-    maximum,
     minimum,
     mma,
     program,
     role,
     sm_90a,
-    spread,
     tag,
     tma,
     warpgroup,
@@ -80,30 +76,8 @@ class Stream:
         return 128 + 2 * self.bm
 
     @property
-    def max_tiles(self) -> int:
-        """Most tiles that a run can cover."""
-        return (self.run + self.chunks - 2) // self.chunks + 1
-
-    def blocks(self, m: Int, n: Int) -> Int:
-        """Number of blocks, or of clusters, for an m x n matrix C."""
-        return ceil_div(ceil_div(m, self.rows) * ceil_div(n, self.bn) * self.chunks, self.run)
-
-
-@frozen
-class Reduction:
-    """The second launch: the part of a tile that a block reduces, four contiguous elements per thread."""
-
-    tile: Stream
-    target = sm_90a
-    threads = 256
-
-    @property
-    def columns(self) -> int:
-        return 128 if self.tile.bn % 128 == 0 else 64
-
-    @property
-    def rows(self) -> int:
-        return 4 * self.threads // self.columns
+    def runs(self) -> Runs:
+        return Runs(self.rows, self.bn, self.chunks, self.run)
 
 
 @kernel
@@ -117,27 +91,20 @@ def partial_gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["P
 def partial_sums(A: Tensor, B: Tensor, part: Tensor, cfg: Stream, extents: tuple[Int, Int, Int]) -> None:
     """The body of `partial_gemm`. extents: M, N and K of the tags m, n and k; A and B are 0 beyond them."""
     M, N, depth_of_tags = extents
-    K = A.shape[1]
-    bm, bn, bk, chunks, run, peers = cfg.bm, cfg.bn, cfg.bk, cfg.chunks, cfg.run, cfg.peers
-    rows, columns = ceil_div(M, cfg.rows), ceil_div(N, bn)
+    K, bm, bn, bk, peers, runs = A.shape[1], cfg.bm, cfg.bn, cfg.bk, cfg.peers, cfg.runs
+    rows, columns = runs.tiles(M, N)
     assume(K >= 1, K % 8 == 0)
-    assume(eq(part.shape[0], cfg.blocks(M, N)), eq(part.shape[1], cfg.max_tiles))
-    assume(eq(part.shape[2], cfg.rows), eq(part.shape[3], bn))
+    runs.assume_workspace(part, M, N)
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    p, rank = _places(cfg, cfg.blocks(M, N))
-    depth = ceil_div(K, bk * chunks)  # iterations per chunk
-    assume((rows * columns * chunks + run) * depth < 1 << 24)  # bounds the use count of the ring over all tiles
-    first = p * run // chunks
-
-    def share(tile: Int) -> tuple[Int, Int]:
-        """This block's iterations of a tile's K."""
-        low, high = p * run - tile * chunks, (p + 1) * run - tile * chunks
-        return maximum(low * depth, 0), minimum(high * depth, chunks * depth)
+    p, rank = _places(cfg, runs.blocks(M, N))
+    depth = ceil_div(K, bk * runs.chunks)  # iterations per chunk
+    assume((rows * columns * runs.chunks + runs.run) * depth < 1 << 24)  # bounds the ring's use count over all tiles
+    first = runs.first(p)
 
     with role("load", warpgroup(0).elected, registers=40):
-        for j in loop(cfg.max_tiles):
-            low, high = share(first + j)
+        for j in loop(runs.max_tiles):
+            low, high = runs.share(p, first + j, depth)
             m, n = (first + j) // columns, (first + j) % columns
             for k in loop(low, high):
                 with ring.fill() as slot:
@@ -150,8 +117,8 @@ def partial_sums(A: Tensor, B: Tensor, part: Tensor, cfg: Stream, extents: tuple
         ring.finish()
 
     with role("math", warpgroups(*range(1, bm // 64 + 1)), registers=232) as wg:
-        for j in loop(cfg.max_tiles):
-            low, high = share(first + j)
+        for j in loop(runs.max_tiles):
+            low, high = runs.share(p, first + j, depth)
             acc = zeros(f32, mm.C)
             for k in loop(low, high):
                 slot = ring.wait()
@@ -162,9 +129,8 @@ def partial_sums(A: Tensor, B: Tensor, part: Tensor, cfg: Stream, extents: tuple
             wgmma.wait(pending=0)
             with when(low < high):  # the run may not reach this tile
                 ring.release()
-            assert_covers(
-                acc.tag.k, low * bk, minimum(depth_of_tags, high * bk)
-            )  # empty if the run ends before this tile
+            end = minimum(depth_of_tags, high * bk)
+            assert_covers(acc.tag.k, low * bk, end)  # empty if the run ends before this tile
             copy(acc, part[p, j].tile((64, bn), (bm // 64 * rank + wg, 0)))
 
 
@@ -179,30 +145,15 @@ def _places(cfg: Stream, blocks: Int) -> tuple[Int, Int | int]:
 
 
 @kernel
+def partial_gemm_cdna3(
+    A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["P S R W", f32], *, cfg: Cdna3Stream
+) -> None:
+    stream_parts(A, B, part, cfg)
+
+
+@kernel
 def reduce_tiles(part: Tensor["P S R W", f32], C: Tensor["M N", bf16], *, cfg: Reduction, depth: Int) -> None:
-    """C = the sum of all blocks' partial sums of each tile, which together cover every k below `depth` once."""
-    sum_of_parts(part, C, cfg, depth)
-
-
-def sum_of_parts(part: Tensor, C: Tensor, cfg: Reduction, depth: Int) -> None:
-    """The body of `reduce_tiles`."""
-    M, N = C.shape
-    stream, tile = cfg.tile, (cfg.rows, cfg.columns)
-    chunks, run = stream.chunks, stream.run
-    rows, columns = ceil_div(M, stream.rows), ceil_div(N, stream.bn)
-    by = spread(tile, threads=cfg.threads, vector=4)
-    high, wide = stream.rows // cfg.rows, stream.bn // cfg.columns
-    t, r, c = block_id((rows * columns, high, wide))
-    assume(N % 4 == 0, eq(part.shape[0], stream.blocks(M, N)), eq(part.shape[1], stream.max_tiles))
-    assume(eq(part.shape[2], stream.rows), eq(part.shape[3], stream.bn))
-    first, last = t * chunks // run, (t * chunks + chunks - 1) // run
-    total = zeros(f32, by)
-    for p in loop(first, last + 1):
-        total += load(part[p, t - p * run // chunks].tile(tile, (r, c)), by)
-    assert_covers(total.tag.k, 0, depth)
-    m, n = t // columns, t % columns
-    copy(total.to(C.dtype), C.tile(tile, (m * high + r, n * wide + c)), edge=0)
-    assert_written_once(C, lambda m, n: dict(m=m, n=n))
+    reduce_parts(part, C, cfg, depth)
 
 
 _ROOM = 224 << 10
@@ -221,18 +172,50 @@ _SHIPPED = (
     *((64, 256, *share) for share in ((2, 1), (2, 1, 2), (4, 1, 2), (8, 1, 2))),
     *((64, 128, *share) for share in ((2, 1, 2), (1, 1, 2))),
 )
-CONFIGS = {"stream_" + "_".join(map(str, each)): stream(*each) for each in _SHIPPED}
+CONFIGS: dict[str, Stream | Cdna3Stream] = {
+    **{"stream_" + "_".join(map(str, each)): stream(*each) for each in _SHIPPED},
+    **CDNA3,
+}
 
 
 @program(configs=CONFIGS)
-def gemm_streams(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Stream) -> None:
+def gemm_streams(
+    A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Stream | Cdna3Stream
+) -> None:
     """C = A @ B^T by way of f32 partial sums in a workspace."""
-    (M, K), N = A.shape, B.shape[0]
-    part = workspace(f32, (cfg.blocks(M, N), cfg.max_tiles, cfg.rows, cfg.bn))
-    partial_gemm(A, B, part, cfg=cfg)
-    reduce_tiles(part, C, cfg=Reduction(cfg), depth=K)
+    part = workspace(f32, cfg.runs.parts(A.shape[0], B.shape[0]))
+    match cfg:
+        case Stream():
+            partial_gemm(A, B, part, cfg=cfg)
+        case Cdna3Stream():
+            partial_gemm_cdna3(A, B, part, cfg=cfg)
+        case _:
+            assert_never(cfg)
+    reduce_tiles(part, C, cfg=Reduction(cfg.runs, waits=isinstance(cfg, Cdna3Stream)), depth=A.shape[1])
 
 
-def configuration(name: str) -> Stream | None:
+# -- f16, on MI300X --------------------------------------------------------------------------------------------
+
+
+@kernel
+def partial_gemm_cdna3_f16(
+    A: Tensor["M K", f16], B: Tensor["N K", f16], part: Tensor["P S R W", f32], *, cfg: Cdna3Stream
+) -> None:
+    stream_parts(A, B, part, cfg)
+
+
+@kernel
+def reduce_tiles_f16(part: Tensor["P S R W", f32], C: Tensor["M N", f16], *, cfg: Reduction, depth: Int) -> None:
+    reduce_parts(part, C, cfg, depth)
+
+
+@program(configs=CDNA3)
+def gemm_streams_f16(A: Tensor["M K", f16], B: Tensor["N K", f16], C: Tensor["M N", f16], *, cfg: Cdna3Stream) -> None:
+    part = workspace(f32, cfg.runs.parts(A.shape[0], B.shape[0]))
+    partial_gemm_cdna3_f16(A, B, part, cfg=cfg)
+    reduce_tiles_f16(part, C, cfg=Reduction(cfg.runs, waits=True), depth=A.shape[1])
+
+
+def configuration(name: str) -> Stream | Cdna3Stream | None:
     """The configuration of a name: a shipped one, or one encoded by `argus.kernels.config_names`; None for neither."""
-    return CONFIGS.get(name) or config_of(name, (Stream,))
+    return CONFIGS.get(name) or config_of(name, (Stream, Cdna3Stream))

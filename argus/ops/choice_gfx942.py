@@ -7,11 +7,15 @@ from math import prod
 
 from argus.kernels import cost_gfx942, layouts
 from argus.kernels.attention import CDNA3
+from argus.kernels.gemm import CONFIGS
 from argus.kernels.schedules.cdna3_interleaved import MOST_INTEGERS
+from argus.kernels.schedules.stream_cdna3 import CDNA3 as CDNA3_STREAMS
 from argus.ops.choice import Scales, family_type, select, stored_or_modelled
 from argus.ops.element_types import no_kernel
 
 _TARGET = "gfx942"
+_WHOLE = 4
+"""Columns of C that the sum of the parts stores at once."""
 
 
 @lru_cache(maxsize=4096)
@@ -21,7 +25,9 @@ def candidates(
     """As `argus.ops.choice.candidates`."""
     *batch, m, n, k = sizes
     if not (batch or a_transposed or b_transposed):
-        return stored_or_modelled(m, n, k, family_type(family), device, _TARGET)
+        known = stored_or_modelled(m, n, k, family_type(family), device, _TARGET)
+        parts = select_parts(m, n, k) if len(known) == 1 else None
+        return known if parts is None else (parts, *known)
     known = layouts.configs_for(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed, target=_TARGET)
     return (cost_gfx942.cheapest(known, prod(batch) * m, n, k),)
 
@@ -35,6 +41,14 @@ def scaled(m: int, n: int, k: int, *, scales: Scales) -> str:
     if scales == "rows" and k >= MOST_INTEGERS:
         raise no_kernel("scaled_matmul", _TARGET, f"of int8 with K = {k}: i32 holds sums of fewer than 2^17 products")
     return select(m, n, k, "i8" if scales == "rows" else "e4m3fnuz", _TARGET)
+
+
+def select_parts(m: int, n: int, k: int) -> str | None:
+    """For `argus.kernels.streamk`: the configuration for MI300X where K in parts is predicted to take less time."""
+    if n % _WHOLE or k % 8:
+        return None
+    single = {name: each for name, each in CONFIGS.items() if each.target.name == _TARGET}
+    return cost_gfx942.cheapest_in_parts(CDNA3_STREAMS, single, m, n, k)
 
 
 def attention(width: int, queries: int, keys: int, pairs: int, *, causal: bool) -> str:

@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeVar, get_args, overload
 from argus.core.ir import Kernel
 from argus.kernels import batched, layouts, streamk
 from argus.kernels.gemm import configuration, gemm
-from argus.language import Template
+from argus.kernels.schedules.stream_cdna3 import Cdna3Stream
+from argus.language import ProgramTemplate, Template
 from argus.ops import choice_gfx942
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
 from argus.ops.choice import candidates, stored_or_modelled
@@ -65,7 +66,11 @@ FAMILIES: dict[str, Template] = {"gemm_nt": gemm} | {
 }
 
 _ROWS = "gemm_nt"
-"""The family for operands with contiguous K, which stream-K programs support too."""
+STREAMS: dict[str, tuple[ProgramTemplate, tuple[type, ...]]] = {
+    _ROWS: (streamk.gemm_streams, (streamk.Stream, Cdna3Stream)),
+    "gemm_nt_f16": (streamk.gemm_streams_f16, (Cdna3Stream,)),
+}
+"""Stream-K programs with the kinds of their configurations, by the family of single kernels for the same operands."""
 T = TypeVar("T", bound=Tensor)
 E = TypeVar("E", bound=Exchangeable)
 
@@ -128,7 +133,7 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
 
 
 def _plan(found: OperandPlan, a: Tensor, b: Tensor, kernels: Kernels, asked: tuple[str, ...] | None) -> Plan:
-    if asked and found.family != _ROWS and isinstance(configuration(asked[0]), layouts.ROWS_ALONE):
+    if asked and not _multiplies(found.family, asked[0]):
         raise no_kernel("matmul", target_of(a), f"for operands such as those of `{found.family}`")
     if asked and is_for_unaligned(asked[0]) and unaligned(found.family, asked[0]) is None:
         raise no_kernel("matmul", target_of(a), f"`{asked[0]}` for operands such as those of `{found.family}`")
@@ -138,6 +143,14 @@ def _plan(found: OperandPlan, a: Tensor, b: Tensor, kernels: Kernels, asked: tup
     sizes = tuple(zip("ZMNK"[-len(found.sizes) :], found.sizes, strict=True))
     tried = [candidate(found.family, each) for each in named]
     return Plan(((found.shape, a.dtype),), sizes, tried, partial(_named, found), ("A", "B"))
+
+
+def _multiplies(family: str, config: str) -> bool:
+    """Whether a schedule multiplies the operands of a family."""
+    known = configuration(config)
+    if known is None:
+        return config.startswith(PREFIX) or _in_parts(family, config) is not None
+    return family == _ROWS or not isinstance(known, layouts.ROWS_ALONE)
 
 
 def _named(found: OperandPlan, a: Tensor, b: Tensor, out: Tensor) -> Mapping[str, Tensor]:
@@ -204,7 +217,14 @@ def _traced(family: str, config: str) -> Traced:
     if made is not None:
         template, name = made
         return template.trace(name), template.function.__module__
-    stream = streamk.configuration(config) if family == _ROWS else None
-    if stream is not None:
-        return streamk.gemm_streams.instance(stream, config), streamk.__name__
-    return kernel(config, family), FAMILIES[family].function.__module__
+    program = _in_parts(family, config)
+    return (kernel(config, family), FAMILIES[family].function.__module__) if program is None else program
+
+
+def _in_parts(family: str, config: str) -> Traced | None:
+    """The stream-K program of a configuration for the operands of a family, and its module; None if there is none."""
+    program, kinds = STREAMS.get(family, (None, ()))
+    found = streamk.configuration(config)
+    if program is None or not isinstance(found, kinds):
+        return None
+    return program.instance(found, config), streamk.__name__

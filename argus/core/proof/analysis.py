@@ -22,6 +22,7 @@ from argus.core.proof.outputs.program_context import NO_PROGRAM, ProgramContext
 from argus.core.proof.outputs.supertile_forms import with_supertile_forms
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync import cluster_exchange, divergent_waves, epochs, races, visibility
+from argus.core.proof.sync.drained_loops import iterations_as_blocks
 from argus.core.proof.sync.roles import agent_exchange, cluster_stores
 from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.proof.sync.roles.isolation import disjoint_fill_obligations, isolation_obligations
@@ -128,7 +129,7 @@ def _analyse_block(kernel: Kernel, prover: Prover, others: ProgramContext) -> An
         exchanging = cluster_exchange.block_of_cluster(kernel)
     except RefusedError as why:
         return _unmodelled_kernel(kernel, NotModelled(why.stmt, why.reason, why.advice))
-    launched, kernel = kernel, kernel if exchanging is None else exchanging.kernel
+    launched, kernel = kernel, iterations_as_blocks(kernel if exchanging is None else exchanging.kernel)
     flattened = flatten_views(kernel) if others is NO_PROGRAM else FlattenedKernel(kernel)
 
     def extra_obligations(found: Sequence[Accesses]) -> Iterator[Obligation]:

@@ -133,57 +133,79 @@ def _multiplied(
 
     weights: of one, the halves are of its rows; of two, one half is of each.
     """
-    bm, bn, bk, half, deep = cfg.bm, cfg.bn, cfg.bk, cfg.bn // _HALVES, cfg.bk // _HALVES
-    wide, per = bn // len(weights), _HALVES // len(weights)
     _assume_bounds(problem, cfg)
-    counts = problem.tiles(bm, wide)
+    counts = problem.tiles(cfg.bm, cfg.bn // len(weights))
     m, n, *z = remap_xcd(block_id, counts, group=cfg.group) if cfg.group else block_id(counts)
-    left = _Operand.of(matrix_of(problem.A, z), bm, cfg, m)
-    right = [_Operand.of(matrix_of(each, z), wide, cfg, n) for each in weights]
-    operands = left, *right
-    kind, bits = problem.A.dtype, problem.A.dtype.bits
-    mm = mfma(_INSTRUCTIONS[cfg.mfma, str(kind)]).over(waves=(2, 2), tile=(half, bm), k=deep, k_run=_CHUNK * 8 // bits)
-    acc = [zeros(_sums(kind), mm.C, file=register_file(cfg.agprs)) for _ in range(_HALVES)]
-    a = [registers(kind, mm.B) for _ in range(_HALVES)]
-    b = [[registers(kind, mm.A) for _ in range(_HALVES)] for _ in range(_HALVES)]
-    products = prod(mm.tiling.repeat)
-    vectors = (bm + bn) * bk * bits // (8 * _CHUNK * cfg.threads)
+    operands = Operands.of(matrix_of(problem.A, z), [matrix_of(each, z) for each in weights], cfg)
+    return operands.multiply((m, n), 0, ceil_div(problem.A.shape[-1], cfg.bk)), (m, n, *z)
 
-    def fetch(s: int) -> None:
-        copy(left.lds.tile((bm, deep), (0, s)), a[s], via=ds_read_b128)
-        for i in range(_HALVES):
-            copy(right[i // per].lds.tile((half, deep), (i % per, s)), b[s][i], via=ds_read_b128)
 
-    def multiply(i: int, s: int, moved: str) -> None:
-        """The products of half i of B's rows, while as many instructions of the kind `moved` are issued."""
-        mma(mm, acc[i], b[s][i], a[s])
-        if cfg.ordered:
-            interleave(vectors, **{moved: 1}, mfma=products // vectors)
-            sched_barrier()
+@frozen
+class Operands:
+    """Matrices A (M, K) and B (N, K), of which there may be two, with room in registers and LDS for a tile of each."""
 
-    load = partial(_load, operands, 8 * cfg.align)
-    load(0)
-    vmem.wait(0)
-    _store(operands)
-    lds.wait(0)
-    sync()
-    fetch(0)
-    for k in loop(ceil_div(problem.A.shape[-1], bk)):
-        lds.wait(0)
-        load(k + 1)  # zeros after the last tile
-        multiply(0, 0, "global_read")
-        fetch(1)
-        multiply(1, 0, "lds_read")
-        lds.wait(0)
-        sync()  # the whole tile is in registers
+    A: _Operand
+    B: tuple[_Operand, ...]
+    cfg: Cdna3Interleaved
+
+    @classmethod
+    def of(cls, A: Tensor, B: Sequence[Tensor], cfg: Cdna3Interleaved) -> Operands:
+        return cls(_Operand.of(A, cfg.bm, cfg), tuple(_Operand.of(each, cfg.bn // len(B), cfg) for each in B), cfg)
+
+    def multiply(self, at: tuple[IntLike, IntLike], low: IntLike, high: IntLike) -> list[Fragment]:
+        """The transposed sums of tile `at` of A @ B^T, over tiles of K from `low` to below `high`: zeros if there are
+        none. Of one B they are in halves of its rows; of two, one half is of each.
+
+        LDS is still being read at the end: wait and `sync` before its next use.
+        """
+        cfg, left, right = self.cfg, self.A, self.B
+        half, deep, per = cfg.bn // _HALVES, cfg.bk // _HALVES, _HALVES // len(right)
+        kind, bits = left.tensor.dtype, left.tensor.dtype.bits
+        mm = mfma(_INSTRUCTIONS[cfg.mfma, str(kind)]).over(
+            waves=(2, 2), tile=(half, cfg.bm), k=deep, k_run=_CHUNK * 8 // bits
+        )
+        acc = [zeros(_sums(kind), mm.C, file=register_file(cfg.agprs)) for _ in range(_HALVES)]
+        a = [registers(kind, mm.B) for _ in range(_HALVES)]
+        b = [[registers(kind, mm.A) for _ in range(_HALVES)] for _ in range(_HALVES)]
+        products = prod(mm.tiling.repeat)
+        vectors = (cfg.bm + cfg.bn) * cfg.bk * bits // (8 * _CHUNK * cfg.threads)
+
+        def fetch(s: int) -> None:
+            copy(left.lds.tile((cfg.bm, deep), (0, s)), a[s], via=ds_read_b128)
+            for i in range(_HALVES):
+                copy(right[i // per].lds.tile((half, deep), (i % per, s)), b[s][i], via=ds_read_b128)
+
+        def product(i: int, s: int, moved: str) -> None:
+            """The products of half i of B's rows, while as many instructions of the kind `moved` are issued."""
+            mma(mm, acc[i], b[s][i], a[s])
+            if cfg.ordered:
+                interleave(vectors, **{moved: 1}, mfma=products // vectors)
+                sched_barrier()
+
+        operands = (left, *right)
+        load = partial(_load, list(zip(operands, (at[0], *(at[1] for _ in right)), strict=True)), 8 * cfg.align)
+        load(low)
         vmem.wait(0)
         _store(operands)
-        multiply(0, 1, "lds_write")
         lds.wait(0)
         sync()
         fetch(0)
-        multiply(1, 1, "lds_read")
-    return acc, (m, n, *z)
+        for k in loop(low, high):
+            lds.wait(0)
+            load(k + 1)  # unused after the last tile, and zeros behind the end of K
+            product(0, 0, "global_read")
+            fetch(1)
+            product(1, 0, "lds_read")
+            lds.wait(0)
+            sync()  # the whole tile is in registers
+            vmem.wait(0)
+            _store(operands)
+            product(0, 1, "lds_write")
+            lds.wait(0)
+            sync()
+            fetch(0)
+            product(1, 1, "lds_read")
+        return acc
 
 
 def _assume_bounds(problem: Contraction, cfg: Cdna3Interleaved) -> None:
@@ -209,21 +231,20 @@ class _Operand:
     """A tile of A or B on its way to LDS, row by row. held: as it is loaded; turned: as it is stored."""
 
     tensor: Tensor
-    at: Int
     lds: Tensor
     held: Fragment
     turned: Fragment
 
     @classmethod
-    def of(cls, tensor: Tensor, rows: int, cfg: Cdna3Interleaved, at: Int) -> _Operand:
+    def of(cls, tensor: Tensor, rows: int, cfg: Cdna3Interleaved) -> _Operand:
         kind, shape = tensor.dtype, (rows, cfg.bk)
         vector = _CHUNK * 8 // kind.bits
         to = shared(kind, shape, swizzle=Swizzle(_BITS, vector.bit_length() - 1, _BITS), banks=1)
         if not is_transposed(tensor):
             held = registers(kind, spread(shape, threads=cfg.threads, vector=vector))
-            return cls(tensor, at, to, held, held)
+            return cls(tensor, to, held, held)
         loaded, stored = _patches(shape, cfg.threads, vector)
-        return cls(tensor, at, to, registers(kind, loaded), registers(kind, stored))
+        return cls(tensor, to, registers(kind, loaded), registers(kind, stored))
 
 
 def _patches(shape: tuple[int, int], threads: int, vector: int) -> tuple[TV, TV]:
@@ -242,11 +263,11 @@ def _patches(shape: tuple[int, int], threads: int, vector: int) -> tuple[TV, TV]
     return TV(lanes, loaded, shape), TV(lanes, stored, shape)
 
 
-def _load(operands: Sequence[_Operand], bits: int, k: IntLike) -> None:
-    """Load the tiles of iteration k. bits: that a load takes at most."""
+def _load(operands: Sequence[tuple[_Operand, IntLike]], bits: int, k: IntLike) -> None:
+    """Load tile k of K of each operand, and of its rows the tile beside it. bits: that a load takes at most."""
     via = tuple(each for each in buffer_load if each.vector_bits <= bits)
-    for each in operands:
-        copy(each.tensor.tile(each.held.shape, (each.at, k)), each.held, via=via, edge=0)
+    for each, at in operands:
+        copy(each.tensor.tile(each.held.shape, (at, k)), each.held, via=via, edge=0)
 
 
 def _store(operands: Sequence[_Operand]) -> None:

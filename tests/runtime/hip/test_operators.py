@@ -81,6 +81,17 @@ def test_rows_of_any_length_are_loaded_in_smaller_vectors(rocm: RocmTorch) -> No
     assert not rocm.stub.findings
 
 
+@pytest.mark.share(2)
+@pytest.mark.parametrize(("dtype", "config"), [("torch.bfloat16", "runs_2_of_3"), ("torch.float16", "parts_2")])
+def test_k_in_parts_is_two_launches_with_a_workspace(rocm: RocmTorch, dtype: str, config: str) -> None:
+    a, b = rocm.whole(136, 200, dtype=dtype), rocm.whole(12, 200, seed=1, dtype=dtype).mT
+    found = argus.matmul(a, b, config=config)
+    np.testing.assert_array_equal(found.array, (a.wide @ b.wide).astype(found.array.dtype))
+    kind = "_f16" if dtype == "torch.float16" else ""
+    assert [name for name, _ in rocm.stub.launches] == [f"partial_gemm_cdna3{kind}_", f"reduce_tiles{kind}_"]
+    assert not rocm.stub.findings
+
+
 def test_a_product_without_a_kernel_for_the_device_is_refused(rocm: RocmTorch) -> None:
     a, b = rocm.whole(8, 16), rocm.whole(16, 8)
     half = rocm.whole(16, 16, dtype="torch.float16")
@@ -89,6 +100,7 @@ def test_a_product_without_a_kernel_for_the_device_is_refused(rocm: RocmTorch) -
             rocm.whole(2, 8, 16), rocm.whole(2, 16, 8), config="cdna3"
         ),
         "for operands such as those of `gemm_nn_f16`": lambda: argus.matmul(half, half, config="cdna3"),
+        "for operands such as those of `gemm_tn`": lambda: argus.matmul(b.mT, b, config="parts_2"),
     }
     for words, call in calls.items():
         with pytest.raises(ArgusError, match=words) as refused:

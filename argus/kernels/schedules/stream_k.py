@@ -1,0 +1,120 @@
+"""Stream-K: blocks take equal ranges of K across tile borders, and a second launch adds up their partial sums.
+
+Stream-K [Osama et al. 2023, section 4] in chunks: the K of each tile is `chunks` chunks, the chunks of all tiles form
+one sequence, and each block takes the next `run` chunks of it. A block stores its partial sums of a tile to a
+workspace, and a second launch adds them up, in the order of K. In the paper a chunk is one iteration and the number of
+blocks is given; here the configuration fixes `run` and `chunks`, and the number of blocks follows from the number of
+tiles, so that a block's part of a tile is linear in the block index.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from argus.language import (
+    Int,
+    Tensor,
+    assert_covers,
+    assert_written_once,
+    assume,
+    block_id,
+    ceil_div,
+    copy,
+    eq,
+    f32,
+    gfx942,
+    load,
+    loop,
+    maximum,
+    minimum,
+    sm_90a,
+    spread,
+    vmem,
+    zeros,
+)
+
+
+@frozen
+class Runs:
+    """How blocks share the K of tiles of rows x columns: `chunks` chunks a tile, `run` consecutive chunks a block."""
+
+    rows: int
+    columns: int
+    chunks: int
+    run: int
+
+    @property
+    def max_tiles(self) -> int:
+        """Most tiles that a run can cover."""
+        return (self.run + self.chunks - 2) // self.chunks + 1
+
+    def tiles(self, m: Int, n: Int) -> tuple[Int, Int]:
+        return ceil_div(m, self.rows), ceil_div(n, self.columns)
+
+    def blocks(self, m: Int, n: Int) -> Int:
+        """Number of blocks, or of clusters, for an m x n matrix C."""
+        rows, columns = self.tiles(m, n)
+        return ceil_div(rows * columns * self.chunks, self.run)
+
+    def parts(self, m: Int, n: Int) -> tuple[Int, int, int, int]:
+        """The shape of the workspace for an m x n matrix C: a tile for each block and each tile of its run."""
+        return self.blocks(m, n), self.max_tiles, self.rows, self.columns
+
+    def first(self, p: Int) -> Int:
+        """The first tile of block p."""
+        return p * self.run // self.chunks
+
+    def share(self, p: Int, tile: Int, depth: Int) -> tuple[Int, Int]:
+        """The iterations of a tile's K that block p takes, `depth` a chunk: none if the first is not below the last."""
+        low, high = p * self.run - tile * self.chunks, (p + 1) * self.run - tile * self.chunks
+        return maximum(low * depth, 0), minimum(high * depth, self.chunks * depth)
+
+    def assume_workspace(self, part: Tensor, m: Int, n: Int) -> None:
+        """Assume that `part` has that shape."""
+        assume(*(eq(extent, wanted) for extent, wanted in zip(part.shape, self.parts(m, n), strict=True)))
+
+
+@frozen
+class Reduction:
+    """The second launch: the part of a tile that a block reduces, four contiguous elements per thread.
+
+    waits: for MI300X, where a load returns before its data are in registers.
+    """
+
+    runs: Runs
+    waits: bool = False
+    threads = 256
+
+    @property
+    def target(self):  # noqa: ANN201 reason: inferred, as of constants
+        return gfx942 if self.waits else sm_90a
+
+    @property
+    def columns(self) -> int:
+        return 128 if self.runs.columns % 128 == 0 else 64
+
+    @property
+    def rows(self) -> int:
+        return 4 * self.threads // self.columns
+
+
+def reduce_parts(part: Tensor, C: Tensor, cfg: Reduction, depth: Int) -> None:
+    """C = the sum of all blocks' partial sums of each tile, which together cover every k below `depth` once."""
+    (M, N), runs, tile = C.shape, cfg.runs, (cfg.rows, cfg.columns)
+    rows, columns = runs.tiles(M, N)
+    by = spread(tile, threads=cfg.threads, vector=4)
+    high, wide = runs.rows // cfg.rows, runs.columns // cfg.columns
+    t, r, c = block_id((rows * columns, high, wide))
+    assume(N % 4 == 0)
+    runs.assume_workspace(part, M, N)
+    first, last = t * runs.chunks // runs.run, (t * runs.chunks + runs.chunks - 1) // runs.run
+    total = zeros(f32, by)
+    for p in loop(first, last + 1):
+        one = load(part[p, t - runs.first(p)].tile(tile, (r, c)), by)
+        if cfg.waits:
+            vmem.wait(0)
+        total += one
+    assert_covers(total.tag.k, 0, depth)
+    m, n = t // columns, t % columns
+    copy(total.to(C.dtype), C.tile(tile, (m * high + r, n * wide + c)), edge=0)
+    assert_written_once(C, lambda m, n: dict(m=m, n=n))

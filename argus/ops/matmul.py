@@ -135,8 +135,6 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
 def _plan(found: OperandPlan, a: Tensor, b: Tensor, kernels: Kernels, asked: tuple[str, ...] | None) -> Plan:
     if asked and not _multiplies(found.family, asked[0]):
         raise no_kernel("matmul", target_of(a), f"for operands such as those of `{found.family}`")
-    if asked and is_for_unaligned(asked[0]) and unaligned(found.family, asked[0]) is None:
-        raise no_kernel("matmul", target_of(a), f"`{asked[0]}` for operands such as those of `{found.family}`")
     named = asked or choices(found, torch().cuda.get_device_name(a.device.index), kernels)
     if any(each == NARROW or is_for_unaligned(each) for each in named):
         found = found.dense(a, b)
@@ -149,7 +147,7 @@ def _multiplies(family: str, config: str) -> bool:
     """Whether a schedule multiplies the operands of a family."""
     known = configuration(config)
     if known is None:
-        return config.startswith(PREFIX) or _in_parts(family, config) is not None
+        return unaligned(family, config) is not None or _in_parts(family, config) is not None
     return family == _ROWS or not isinstance(known, layouts.ROWS_ALONE)
 
 

@@ -72,7 +72,7 @@ EDITS: dict[str, tuple[str, str]] = {
         "_multiplied(problem, (problem.B,), cfg)",
         "_multiplied(problem, (problem.A,), cfg)",
     ),
-    "overwritten while read": ("        sync()  # the whole tile is in registers\n", ""),
+    "overwritten while read": ("            sync()  # the whole tile is in registers\n", ""),
     "K is not bounded": ("        assume(problem.A.shape[-1] < MOST_INTEGERS)\n", "        pass\n"),
 }
 

@@ -49,7 +49,7 @@ EDITS: dict[str, tuple[str, tuple[str, str]]] = {
     "pairs of any rows": ("interleaved_pairs", ("align=cfg.align", "align=2")),
     "the last part of K left out": (
         "interleaved_narrow",
-        ("loop(ceil_div(problem.A.shape[-1], bk))", "loop(problem.A.shape[-1] // bk)"),
+        ("ceil_div(problem.A.shape[-1], cfg.bk)", "problem.A.shape[-1] // cfg.bk"),
     ),
     "rows of the next tile": (
         "interleaved_narrow",

@@ -2,10 +2,10 @@
 
 build: traces, verifies and compiles every configuration into build/moe_h200; needs no GPU. run: checks each against
 float64 on random numbers of rows, experts without rows among them, with a poisoned output between guard zones; that
-wrong offsets and wrong tiles are refused; then times it vs. torch's `_grouped_mm` and one cuBLAS product an expert, for
-several ways to distribute rows: interleaved, in rounds of rotating order, in both regimes. `whole`: with its tiles
-computed and all integers checked on the GPU ahead of the launch, as `argus.grouped_matmul` does. Writes moe.json in
-`--out` and prints a table of ratios.
+wrong offsets and wrong tiles are refused; then times it vs. torch's `_grouped_mm` and one cuBLAS product an expert,
+both in bf16, for several ways to distribute rows: interleaved, in rounds of rotating order, in both regimes. `whole`:
+with its tiles computed and all integers checked on the GPU ahead of the launch, as `argus.grouped_matmul` does. Writes
+moe.json in `--out` and prints a table of ratios.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from itertools import accumulate, product
+from itertools import accumulate
 from math import exp, inf
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import built_variants
-from attrs import frozen
+from attrs import evolve, frozen
 from built_variants import Loaded, Rows
 
-from argus.kernels import grouped
-from argus.kernels.grouped import CONFIGS
+from argus.kernels import grouped, grouped_fp8
+from argus.kernels.schedules.grouped import BLOCK
+from argus.language import Template
 from argus.ops.grouped_tiles import count_of, tiles_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "moe_h200"
@@ -35,8 +36,10 @@ GUARD = 4096
 SAMPLED = 8
 """Rows of each expert that are compared where all would take long."""
 CLOSE = {"bfloat16": 2.0**-8, "float16": 2.0**-10}
-SUMS = 2.0**-16
-"""The error of a sum in fp32, of the sum of its terms' magnitudes."""
+SUMS, SUMS_FP8 = 2.0**-16, 2.0**-11
+"""The error of a sum in fp32, of the sum of its terms' magnitudes; and where the matrix unit keeps 14 bits of one."""
+KERNELS = {each.name: each for part in (grouped, grouped_fp8) for each in vars(part).values() if type(each) is Template}
+FP8 = "grouped_fp8_blocks"
 
 
 @frozen
@@ -55,12 +58,11 @@ class Shape:
 
 def variants() -> dict[str, tuple[str, str]]:
     """The kernel and the configuration of each."""
-    kernels = ("grouped_nt", "grouped_nn", "grouped_nt_f16", "grouped_nn_f16")
-    return {f"{name}-{config}": (name, config) for name, config in product(kernels, CONFIGS)}
+    return {f"{name}-{config}": (name, config) for name, each in KERNELS.items() for config in each.configs}
 
 
 def build(chosen: argparse.Namespace) -> int:
-    traced = {name: partial(getattr(grouped, kind).trace, config) for name, (kind, config) in variants().items()}
+    traced = {name: partial(KERNELS[kind].trace, config) for name, (kind, config) in variants().items()}
     return built_variants.build(chosen, FOLDER, traced)
 
 
@@ -74,7 +76,7 @@ def distributed(rows: int, weights: Sequence[float], random: Random) -> tuple[in
 
 def shapes() -> list[Shape]:
     """Those of reference figures, each by the distribution of those, equal counts, Zipf's law and a single expert."""
-    found: list[Shape] = []
+    found: list[tuple[str, Shape]] = []
     for experts, rows, columns, depth in (
         (8, 8192, 14336, 4096),
         (64, 16384, 2816, 2048),
@@ -92,8 +94,9 @@ def shapes() -> list[Shape]:
             "one": tuple(rows if e == experts // 2 else 0 for e in range(experts)),
         }
         name = f"E{experts} {rows // 1024}k"
-        found += [Shape(f"{name} {way}", counts, columns, depth) for way, counts in ways.items()]
-    return found
+        found += [(way, Shape(f"{name} {way}", counts, columns, depth)) for way, counts in ways.items()]
+    order = [way for way, _ in found]
+    return [shape for _, shape in sorted(found, key=lambda pair: order.index(pair[0]))]
 
 
 # -- on the GPU ----------------------------------------------------------------------------------------------
@@ -101,19 +104,33 @@ def shapes() -> list[Shape]:
 
 @frozen
 class Given:
-    """The operands: A of all rows, B of each expert as (N, K) or (K, N) in memory, and the offsets of experts."""
+    """The operands: A of all rows, B of each expert as (N, K) or (K, N) in memory, and the offsets of experts.
+
+    scales: of blocks, (K / 128, rows) and (experts, N / 128, K / 128), for operands of 8 bits.
+    """
 
     a: Any
     b: Any
     starts: Any
+    scales: tuple[Any, Any] | None = None
 
 
 def operands(torch: Any, shape: Shape, kind: str) -> Given:  # noqa: ANN401 reason: untyped
     dtype = torch.float16 if kind.endswith("f16") else torch.bfloat16
-    inner = (shape.N, shape.K) if "_nt" in kind else (shape.K, shape.N)
+    inner = (shape.K, shape.N) if "_nn" in kind else (shape.N, shape.K)
     a = torch.randn((shape.rows, shape.K), device="cuda", dtype=dtype)
     b = torch.randn((len(shape.counts), *inner), device="cuda", dtype=dtype)
-    return Given(a, b, torch.tensor([0, *accumulate(shape.counts)], device="cuda", dtype=torch.int32))
+    starts = torch.tensor([0, *accumulate(shape.counts)], device="cuda", dtype=torch.int32)
+    if kind != FP8:
+        return Given(a, b, starts)
+    deep, wide = (-(-extent // BLOCK) for extent in (shape.K, shape.N))
+    extents = (deep, shape.rows), (len(shape.counts), wide, deep)
+    of_a, of_b = (torch.rand(each, device="cuda") + 0.5 for each in extents)
+    return Given(a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn), starts, (of_a, of_b))
+
+
+def result_type(torch: Any, given: Given) -> Any:  # noqa: ANN401 reason: untyped
+    return given.a.dtype if given.scales is None else torch.bfloat16
 
 
 def guarded(torch: Any, extents: tuple[int, int], dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
@@ -128,29 +145,36 @@ def guarded(torch: Any, extents: tuple[int, int], dtype: Any) -> tuple[Any, Any]
 def bound(
     torch: Any,  # noqa: ANN401 reason: untyped
     kernel: Any,  # noqa: ANN401 reason: as above
-    config: str,
+    height: int,
     shape: Shape,
     given: Given,
     out: Any,  # noqa: ANN401 reason: as above
     promises: str = "fetch",
     tiles: tuple[Any, Any] | None = None,
 ) -> Callable[[], None]:
-    height, experts = CONFIGS[config].bm, len(shape.counts)
+    experts = len(shape.counts)
     count = count_of(shape.rows, experts, height)
     sizes = {"M": shape.rows, "K": shape.K, "E": experts, "N": shape.N, "R": experts + 1, "S": count + 1, "T": count}
     first, owners = tiles or tiles_of(given.starts, shape.rows, height)
     tensors = {"A": given.a, "B": given.b, "starts": given.starts, "tile_starts": first, "tile_experts": owners}
     tensors["C"] = out
+    if given.scales is not None:
+        tensors["scale_a"], tensors["scale_b"] = given.scales
+        sizes |= {"KB": given.scales[0].shape[0], "NB": given.scales[1].shape[1]}
     launch = kernel.prepare(sizes).bind(tensors, torch.cuda.current_stream().cuda_stream, promises)
     return built_variants.keeping(launch, tensors)
 
 
-def whole(kernel: Any, config: str, shape: Shape, given: Given, launch: Callable[[], None]) -> Callable[[], None]:  # noqa: ANN401 reason: untyped
+def height_of(kind: str, config: str) -> int:
+    """The rows of a tile."""
+    return KERNELS[kind].configs[config].bm
+
+
+def whole(height: int, shape: Shape, given: Given, launch: Callable[[], None]) -> Callable[[], None]:
     """The launch with its tiles computed ahead of it, as the operator does; `launch` reads equal ones."""
-    del kernel
 
     def call() -> None:
-        tiles_of(given.starts, shape.rows, CONFIGS[config].bm)
+        tiles_of(given.starts, shape.rows, height)
         launch()
 
     return call
@@ -166,9 +190,14 @@ def excess(torch: Any, shape: Shape, given: Given, kind: str, out: Any, rows: in
         first = sum(shape.counts[:e])
         here = torch.arange(count, device="cuda") if rows is None else torch.randperm(count, device="cuda")[:rows]
         a, b = given.a[first + here].double(), given.b[e].double()
-        b = b.T if "_nt" in kind else b
+        if given.scales is not None:
+            of_a, of_b = given.scales[0][:, first + here].T.double(), given.scales[1][e].double()
+            a *= of_a.repeat_interleave(BLOCK, 1)[:, : shape.K]
+            b *= of_b.repeat_interleave(BLOCK, 0).repeat_interleave(BLOCK, 1)[: shape.N, : shape.K]
+        b = b if "_nn" in kind else b.T
         wanted, share = a @ b, a.abs() @ b.abs()
-        allowed = CLOSE[str(out.dtype).removeprefix("torch.")] * wanted.abs() + SUMS * share
+        sums = SUMS if given.scales is None else SUMS_FP8
+        allowed = CLOSE[str(out.dtype).removeprefix("torch.")] * wanted.abs() + sums * share
         off = (out[first + here].double() - wanted).abs() / allowed
         if bool(off.isnan().any()):
             return inf
@@ -176,8 +205,8 @@ def excess(torch: Any, shape: Shape, given: Given, kind: str, out: Any, rows: in
     return worst
 
 
-def random_shape(random: Random) -> Shape:
-    """Numbers of rows of 0, 1, about those of tiles, and others; N and K multiples of 8."""
+def random_shape(random: Random, kind: str) -> Shape:
+    """Numbers of rows of 0, 1, about those of tiles, and others; rows of multiples of 16 bytes."""
     count = random.choice((1, 2, 3, 5, 8, 17))
 
     def length() -> int:
@@ -186,8 +215,8 @@ def random_shape(random: Random) -> Shape:
     counts = [length() for _ in range(count)]
     if not sum(counts):
         counts[-1] = 3
-    columns, depth = (8 * random.choice((1, random.randint(1, 24), random.randint(1, 80))) for _ in range(2))
-    return Shape("random", tuple(counts), columns, depth)
+    columns, depth = (random.choice((1, random.randint(1, 24), random.randint(1, 80))) for _ in range(2))
+    return Shape("random", tuple(counts), 8 * columns, (16 if kind == FP8 else 8) * depth)
 
 
 def is_right(torch: Any, name: str, kernel: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
@@ -195,10 +224,10 @@ def is_right(torch: Any, name: str, kernel: Any, count: int) -> bool:  # noqa: A
     random = Random(name)  # noqa: S311 reason: a seed makes the shapes repeatable
     worst, bad = 0.0, list[str]()
     for _ in range(count):
-        shape = random_shape(random)
+        shape = random_shape(random, kind)
         given = operands(torch, shape, kind)
-        out, around = guarded(torch, (shape.rows, shape.N), given.a.dtype)
-        bound(torch, kernel, config, shape, given, out, random.choice(("fetch", "stop")))()
+        out, around = guarded(torch, (shape.rows, shape.N), result_type(torch, given))
+        bound(torch, kernel, height_of(kind, config), shape, given, out, random.choice(("fetch", "stop")))()
         torch.cuda.synchronize()
         found = excess(torch, shape, given, kind, out)
         if not bool((around[:GUARD] == 1).all()) or not bool((around[-GUARD:] == 1).all()):
@@ -213,11 +242,11 @@ def is_right(torch: Any, name: str, kernel: Any, count: int) -> bool:  # noqa: A
 
 def refuses_wrong_integers(torch: Any, name: str, kernel: Any) -> bool:  # noqa: ANN401 reason: untyped
     """Whether wrong offsets, and tiles that are not of their expert, are refused before a launch."""
-    kind, config = variants()[name]
+    kind, _ = variants()[name]
     shape = Shape("wrong", (100, 0, 250, 30), 64, 64)
     given = operands(torch, shape, kind)
-    out = torch.empty((shape.rows, shape.N), device="cuda", dtype=given.a.dtype)
-    first, owners = tiles_of(given.starts, shape.rows, CONFIGS[config].bm)
+    out = torch.empty((shape.rows, shape.N), device="cuda", dtype=result_type(torch, given))
+    first, owners = tiles_of(given.starts, shape.rows, 128)
     wrong: list[tuple[Any, Any, Any]] = []
     for at, value in ((0, 1), (1, 120), (2, 90), (4, 379), (4, 381)):
         wrong.append((_with(given.starts, at, value), first, owners))
@@ -228,7 +257,7 @@ def refuses_wrong_integers(torch: Any, name: str, kernel: Any) -> bool:  # noqa:
     refused = 0
     for starts, *tiles in wrong:
         try:
-            bound(torch, kernel, config, shape, Given(given.a, given.b, starts), out, tiles=(tiles[0], tiles[1]))
+            bound(torch, kernel, 128, shape, evolve(given, starts=starts), out, tiles=(tiles[0], tiles[1]))
         except Exception as problem:  # noqa: BLE001 reason: its code is compared
             refused += "E402" in str(problem)
     print(f"wrong offsets and tiles: {refused} of {len(wrong)} refused", flush=True)
@@ -239,6 +268,21 @@ def _with(tensor: Any, at: int, value: int) -> Any:  # noqa: ANN401 reason: unty
     made = tensor.clone()
     made[at] = value
     return made
+
+
+def finds_tiles(torch: Any) -> bool:  # noqa: ANN401 reason: untyped
+    """Whether the tiles of random numbers of rows are what the host finds, also of more experts than a block holds."""
+    random, right = Random("tiles"), 0  # noqa: S311 reason: a seed makes the numbers repeatable
+    for number in range(CHECKED):
+        experts = random.choice((1, 3, 64, 1023, 1024, 1025, 3000)) if number % 2 else random.randint(1, 40)
+        counts = [random.choice((0, 1, 127, 128, 129, random.randint(0, 700))) for _ in range(experts)]
+        starts, height = [0, *accumulate(counts)], random.choice((64, 128))
+        tiles = [(r, e) for e, count in enumerate(counts) for r in range(starts[e], starts[e] + count, height)]
+        tiles += [(starts[-1], experts - 1)] * (count_of(starts[-1], experts, height) - len(tiles))
+        found = tiles_of(torch.tensor(starts, device="cuda", dtype=torch.int32), starts[-1], height)
+        right += [each.tolist() for each in found] == [[*(r for r, _ in tiles), starts[-1]], [e for _, e in tiles]]
+    print(f"tiles: {right} of {CHECKED} lists right", flush=True)
+    return right == CHECKED
 
 
 def peers(torch: Any, shape: Shape, given: Given) -> dict[str, Callable[[], object]]:  # noqa: ANN401 reason: untyped
@@ -260,22 +304,23 @@ def peers(torch: Any, shape: Shape, given: Given) -> dict[str, Callable[[], obje
 
 
 def timed(torch: Any, kernels: Loaded, shape: Shape, rounds: int) -> Rows:  # noqa: ANN401 reason: untyped
-    given = operands(torch, shape, "grouped_nt")
-    calls = peers(torch, shape, given)
+    of = {kind: operands(torch, shape, kind) for kind in ("grouped_nt", FP8)}
+    calls = peers(torch, shape, of["grouped_nt"])
     theirs = tuple(calls)
-    out = torch.empty((shape.rows, shape.N), device="cuda", dtype=given.a.dtype)
+    out = torch.empty((shape.rows, shape.N), device="cuda", dtype=torch.bfloat16)
     for name, kernel in kernels.items():
         kind, config = variants()[name]
-        if kind != "grouped_nt":
+        if kind not in of:
             continue
-        calls[config] = bound(torch, kernel, config, shape, given, out)
-        checked = bound(torch, kernel, config, shape, given, out, "stop")
-        calls[f"{config} whole"] = whole(kernel, config, shape, given, checked)
+        given, height, said = of[kind], height_of(kind, config), f"fp8 {config}" if kind == FP8 else config
+        calls[said] = bound(torch, kernel, height, shape, given, out)
+        checked = bound(torch, kernel, height, shape, given, out, "stop")
+        calls[f"{said} whole"] = whole(height, shape, given, checked)
         out.fill_(float("nan"))
-        calls[config]()
+        calls[said]()
         torch.cuda.synchronize()
         found = excess(torch, shape, given, kind, out, SAMPLED)
-        print(f"{shape.name} {config}: error {found:.2f} of what is allowed{'' if found <= 1 else ' WRONG'}")
+        print(f"{shape.name} {said}: error {found:.2f} of what is allowed{'' if found <= 1 else ' WRONG'}")
     driver = next(iter(kernels.values())).driver
     operations = 2.0 * shape.rows * shape.N * shape.K
     return built_variants.timed_beside(torch, driver, calls, theirs, shape.name, operations, rounds)
@@ -285,6 +330,7 @@ def run(chosen: argparse.Namespace) -> int:
     refused: list[bool] = []
 
     def all_timed(torch: Any, good: Loaded) -> Rows:  # noqa: ANN401 reason: untyped
+        refused.append(finds_tiles(torch))
         refused.extend(refuses_wrong_integers(torch, *each) for each in good.items())
         rows: list[Any] = []
         for shape in shapes()[: chosen.most]:

@@ -88,7 +88,7 @@ def shipped() -> Iterator[Shipped]:
     for name, template in families():
         whole = template.function.__module__
         module = whole.rpartition(".")[2]
-        apart = ("attention", "windowed_attention", "packed_attention", "grouped")
+        apart = ("attention", "windowed_attention", "packed_attention", "grouped", "grouped_fp8")
         if module not in apart and not whole.startswith("argus.kernels.rows."):
             yield from (Shipped(module, name, config, template) for config in template.configs)
 

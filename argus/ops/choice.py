@@ -160,11 +160,14 @@ _NARROW_COLUMNS, _SHARING_ROWS = 128, 192
 """Columns of the narrower tiles; rows of an expert, on average, from which on its tiles share columns of B."""
 
 
-def select_grouped(rows: int, experts: int, n: int) -> str:
-    """For `argus.kernels.grouped`: tiles as wide as there are columns for, row by row where experts have few rows."""
-    if n <= _NARROW_COLUMNS:
-        return "columns_128"
-    return "columns_256" if rows > _SHARING_ROWS * experts else "by_rows"
+def select_grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
+    """For `argus.kernels.grouped`: tiles as wide as there are columns for, row by row where experts have few rows.
+
+    blocks: for `argus.kernels.grouped_fp8`.
+    """
+    if rows <= _SHARING_ROWS * experts and (blocks or n > _NARROW_COLUMNS):
+        return "by_rows"
+    return "super_tiled" if blocks else "columns_256" if n > _NARROW_COLUMNS else "columns_128"
 
 
 def select_by_mask(*, causal: bool) -> str:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TypeVar
 
-from argus.kernels import grouped
-from argus.kernels.grouped import CONFIGS
+from argus.kernels import grouped, grouped_fp8
+from argus.kernels.schedules.grouped import BLOCK
 from argus.language import Template
 from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
 from argus.ops.grouped_tiles import count_of, tiles_of
 from argus.ops.offsets import check_offsets
-from argus.ops.operands import KINDS, Operand, Tensor, operand_of
+from argus.ops.operands import KINDS, Operand, Tensor, copy_aligned, operand_of
 from argus.ops.targets import kernels_for
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved
 
-FAMILIES: Mapping[str, Template] = {each.name: each for each in vars(grouped).values() if isinstance(each, Template)}
-_NAMES = ("A", "B", "starts", "tile_starts", "tile_experts", "C")
+FAMILIES: Mapping[str, Template] = {
+    each.name: each for part in (grouped, grouped_fp8) for each in vars(part).values() if isinstance(each, Template)
+}
+"""The kernels by name."""
+_LISTS = ("starts", "tile_starts", "tile_experts", "C")
+E4M3 = "torch.float8_e4m3fn"
 _AXES = {"a": ("rows", "K"), "b": ("experts", "K", "N")}
 T = TypeVar("T", bound=Tensor)
 
@@ -28,6 +32,8 @@ def grouped_matmul(
     b: Tensor,
     offsets: Tensor,
     *,
+    scale_a: Tensor | None = None,
+    scale_b: Tensor | None = None,
     config: str | None = None,
     promises: Promises = "stop",
     unproved: Unproved = "refuse",
@@ -37,6 +43,11 @@ def grouped_matmul(
     a: (M, K), sorted by expert. b: (E, K, N), one matrix for each expert. Both in bf16, or both in f16; the result is
     of the same type, (M, N), row-major. offsets: int32, E + 1 of them: expert e has the rows offsets[e] to
     offsets[e + 1] - 1 of `a`, any number, also none; from 0 to M. K and N are multiples of 8.
+
+    scale_a, scale_b: for `a` and `b` in e4m3, factors in f32 of each 1 x 128 of `a` and each 128 x 128 of each matrix
+    of `b`: (M, ceil(K / 128)) and (E, ceil(K / 128), ceil(N / 128)). The result is then bf16, and K a multiple of 16.
+    `a` is read row-major, matrices of `b` and all scales column-major; others are copied. Each sum of 128 products,
+    of which the matrix unit keeps about 14 bits, is scaled and added in fp32.
 
     `a` is read in place if its rows are aligned to 16 bytes, and `b` if each matrix is row-major or column-major with
     aligned rows or columns, such as the transpose of (E, N, K); else they are copied first. What rows of `a` hold does
@@ -58,54 +69,68 @@ def grouped_matmul(
             that the kernel's proof assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E414
             for a GPU without kernels for it, E303 without a compiler.
     """
-    _check(a, b, offsets)
-    chosen = kernels_for("grouped_matmul", a).choose(a.shape[0], b.shape[0], b.shape[2]) if config is None else config
-    if chosen not in CONFIGS:
-        _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(CONFIGS)}")
+    scales = _check(a, b, offsets, (scale_a, scale_b))
     (rows, depth), (experts, _, columns) = a.shape, b.shape
+    choice = kernels_for("grouped_matmul", a).choose(rows, experts, columns, blocks=scales is not None)
+    of_b = Operand() if scales else operand_of(b.mT)
+    template = FAMILIES[_family(str(a.dtype), transposed=of_b.transposed)]
+    chosen = choice if config is None else config
+    if chosen not in template.configs:
+        _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(template.configs)}")
+    kind = torch().bfloat16 if scales else a.dtype
     if 0 in (rows, depth, columns):
-        return a.new_empty((rows, columns)).zero_()
-    of_a, of_b = operand_of(a, may_transpose=False), operand_of(b.mT)
-    kind = KINDS[str(a.dtype)]
-    family = f"grouped_n{'n' if of_b.transposed else 't'}{'' if kind == 'bf16' else f'_{kind}'}"
-    height = CONFIGS[chosen].bm
+        return a.new_empty((rows, columns), dtype=kind).zero_()
+    height = template.configs[chosen].bm
     tiles = count_of(rows, experts, height)
     sizes = {"M": rows, "K": depth, "E": experts, "N": columns, "R": experts + 1, "S": tiles + 1, "T": tiles}
-    candidate = Candidate(family, chosen, partial(_traced, family, chosen))
-    results = (((rows, columns), a.dtype),)
-    plan = Plan(results, tuple(sizes.items()), (candidate,), partial(_named, of_a, of_b), ("A", "B"), promises)
-    out, _ = launch(plan, (a, b, offsets, *tiles_of(offsets, rows, height)), unproved)
-    return out
+    candidate = Candidate(template.name, chosen, partial(_traced, template, chosen))
+    lists = (offsets, *tiles_of(offsets, rows, height))
+    results = (((rows, columns), kind),)
+    if scales is None:
+        named = partial(_named, operand_of(a, may_transpose=False), of_b)
+        plan = Plan(results, tuple(sizes.items()), (candidate,), named, ("A", "B"), promises)
+        return launch(plan, (a, b, *lists), unproved)[0]
+    sizes |= {"KB": -(-depth // BLOCK), "NB": -(-columns // BLOCK)}
+    plan = Plan(results, tuple(sizes.items()), (candidate,), _named_scaled, promises=promises)
+    return launch(plan, (a, b, *scales, *lists), unproved)[0]
+
+
+def _family(dtype: str, *, transposed: bool) -> str:
+    """The name of the kernel for operands of a type. transposed: each matrix of `b` is row-major."""
+    if dtype == E4M3:
+        return "grouped_fp8_blocks"
+    kind = KINDS[dtype]
+    return f"grouped_n{'n' if transposed else 't'}{'' if kind == 'bf16' else f'_{kind}'}"
 
 
 def _named(of_a: Operand, of_b: Operand, a: Tensor, b: Tensor, *others: Tensor) -> Mapping[str, Tensor]:
-    return dict(zip(_NAMES, (of_a.of(a), of_b.of(b.mT), *others), strict=True))
+    return dict(zip(("A", "B", *_LISTS), (of_a.of(a), of_b.of(b.mT), *others), strict=True))
 
 
-def _traced(family: str, config: str) -> Traced:
-    template = FAMILIES[family]
+def _named_scaled(a: Tensor, b: Tensor, of_a: Tensor, of_b: Tensor, *others: Tensor) -> Mapping[str, Tensor]:
+    """The operands row-major, with k innermost, but for the scales of rows."""
+    made = map(copy_aligned, (a, b.mT, of_a.mT, of_b.mT))
+    return dict(zip(("A", "B", "scale_a", "scale_b", *_LISTS), (*made, *others), strict=True))
+
+
+def _traced(template: Template, config: str) -> Traced:
     return template.trace(config), template.function.__module__
 
 
 # -- operands ------------------------------------------------------------------------------------------------
 
 
-def _check(a: Tensor, b: Tensor, offsets: Tensor) -> None:
+def _check(
+    a: Tensor, b: Tensor, offsets: Tensor, scales: tuple[Tensor | None, Tensor | None]
+) -> tuple[Tensor, Tensor] | None:
+    """The scales, of 8-bit operands. Raises ArgusError (E401) for operands that are not of the operator."""
+    of_a, of_b = scales
+    known = KINDS if of_a is None and of_b is None else (E4M3,)
     for name, tensor in (("a", a), ("b", b)):
-        if not hasattr(tensor, "data_ptr"):
-            _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
-        if str(tensor.dtype) not in KINDS:
-            known = " or ".join(KINDS)
-            _refuse(f"`{name}` expects elements of type {known}, found {tensor.dtype}", "convert it: `.bfloat16()`")
+        _check_tensor(name, tensor, a, known)
         if len(tensor.shape) != len(_AXES[name]):
             message = f"`{name}` expects {len(_AXES[name])} axes, found {len(tensor.shape)}"
             _refuse(message, f"pass ({', '.join(_AXES[name])})")
-        if not tensor.is_cuda:
-            _refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
-        if tensor.requires_grad and torch().is_grad_enabled():
-            _refuse(f"`{name}` requires a gradient, which this product lacks", "use `torch.no_grad()` or `.detach()`")
-    if a.device != b.device:
-        _refuse(f"`a` is on {a.device} and `b` on {b.device}", "move one to the other's device")
     if str(a.dtype) != str(b.dtype):
         _refuse(f"`a` has elements of type {a.dtype} and `b` of {b.dtype}", "convert one")
     if a.shape[1] != b.shape[1]:
@@ -116,6 +141,34 @@ def _check(a: Tensor, b: Tensor, offsets: Tensor) -> None:
     check_offsets(_refuse, "offsets", offsets, ("a", a), "experts")
     if offsets.shape[0] != b.shape[0] + 1:
         _refuse(f"{offsets.shape[0]} offsets for {b.shape[0]} experts", "pass one more than there are experts")
+    if of_a is None and of_b is None:
+        return None
+    if of_a is None or of_b is None:
+        _refuse("scales of one operand alone", "pass `scale_a` and `scale_b`")
+    deep, wide = (-(-extent // BLOCK) for extent in b.shape[1:])
+    wanted = {"scale_a": (a.shape[0], deep), "scale_b": (b.shape[0], deep, wide)}
+    for name, tensor in (("scale_a", of_a), ("scale_b", of_b)):
+        _check_tensor(name, tensor, a, ("torch.float32",))
+        if tuple(tensor.shape) != wanted[name]:
+            _refuse(f"`{name}` is {tuple(tensor.shape)}, expected {wanted[name]}", "pass a scale for every block")
+    return of_a, of_b
+
+
+def _check_tensor(name: str, tensor: Tensor, beside: Tensor, types: Collection[str]) -> None:
+    """Raises ArgusError (E401) for a tensor of another type, or device, or one that requires a gradient."""
+    if not hasattr(tensor, "data_ptr"):
+        _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
+    if str(tensor.dtype) not in types:
+        told = " or ".join(types)
+        _refuse(
+            f"`{name}` expects elements of type {told}, found {tensor.dtype}", f"convert it: `.to({next(iter(types))})`"
+        )
+    if not tensor.is_cuda:
+        _refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
+    if tensor.requires_grad and torch().is_grad_enabled():
+        _refuse(f"`{name}` requires a gradient, which this product lacks", "use `torch.no_grad()` or `.detach()`")
+    if tensor.device != beside.device:
+        _refuse(f"`a` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
 
 
 _refuse = refuser("grouped_matmul")

@@ -11,8 +11,7 @@ from ml_dtypes import bfloat16
 
 from argus.core.query import Budget
 from argus.core.verdict import Proved
-from argus.kernels import grouped
-from argus.kernels.grouped import CONFIGS
+from argus.kernels import grouped, grouped_fp8
 from argus.kernels.schedules import grouped as schedule
 from argus.language import Template, sm_90a
 from argus.runtime.cpu.validate import validate
@@ -20,8 +19,11 @@ from argus.verifier.api import interpret
 from argus.verifier.kernel import verify
 from tests.kernels.twins import twin
 
-OF_NAME = {each.name: each for each in vars(grouped).values() if isinstance(each, Template)}
-ALL = [(name, config) for name in OF_NAME for config in CONFIGS]
+OF_NAME = {
+    each.name: each for part in (grouped, grouped_fp8) for each in vars(part).values() if isinstance(each, Template)
+}
+FP8 = "grouped_fp8_blocks"
+ALL = [(name, config) for name, each in OF_NAME.items() for config in each.configs]
 FIRST = ("grouped_nt", "columns_256")
 
 
@@ -44,11 +46,16 @@ SIZES = (
 )
 
 
+SIZES_FP8 = tuple(
+    {**each, "K": 2 * each["K"], "KB": -(-2 * each["K"] // 128), "NB": -(-each["N"] // 128)} for each in SIZES[1:]
+)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_the_text_agrees_with_the_interpreter(name: str, config: str) -> None:
     few = evolve(OF_NAME[name], target=evolve(sm_90a, processors=2))  # each block takes several tiles
-    found = validate(few.trace(config), SIZES, seeds=2)
+    found = validate(few.trace(config), SIZES_FP8 if name == FP8 else SIZES, seeds=2)
     assert all(each.right and each.elements for each in found.trials), found
 
 

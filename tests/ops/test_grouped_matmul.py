@@ -32,6 +32,13 @@ def operands(rows: int = 300, experts: int = 3, columns: int = 264, depth: int =
     return {"a": tensor(rows, depth), "b": tensor(experts, columns, depth).mT, "offsets": offsets}
 
 
+def scaled() -> dict[str, Any]:
+    """Operands of 8 bits with their scales."""
+    a, b = (tensor(*shape, dtype="torch.float8_e4m3fn") for shape in ((300, 272), (3, 264, 272)))
+    of_a, of_b = (tensor(*shape, dtype="torch.float32") for shape in ((3, 300), (3, 3, 3)))
+    return {"a": a, "b": b.mT, "scale_a": of_a.mT, "scale_b": of_b.mT}
+
+
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> Launched:
     """The plans and operands of all launches, of which none is made."""
@@ -47,7 +54,9 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Launched:
         return tensor(count + 1, dtype="torch.int32"), tensor(count, dtype="torch.int32")
 
     cuda = SimpleNamespace(get_device_properties=gpu(9))
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, is_grad_enabled=lambda: True))
+    monkeypatch.setitem(
+        sys.modules, "torch", SimpleNamespace(cuda=cuda, is_grad_enabled=lambda: True, bfloat16="torch.bfloat16")
+    )
     monkeypatch.setattr(module, "launch", launch)
     monkeypatch.setattr(module, "tiles_of", tiles)
     return made
@@ -105,8 +114,36 @@ def test_without_a_product_nothing_is_launched(plans: Launched, sizes: dict[str,
 
 
 def test_the_schedule_depends_on_columns_and_rows_of_an_expert() -> None:
-    found = [select_grouped(*each) for each in ((8192, 8, 14336), (32768, 256, 4096), (8192, 8, 128))]
-    assert found == ["columns_256", "by_rows", "columns_128"]
+    given = ((8192, 8, 14336), (32768, 256, 4096), (8192, 8, 128), (100, 8, 128))
+    assert [select_grouped(*each, blocks=False) for each in given] == [
+        "columns_256",
+        "by_rows",
+        "columns_128",
+        "columns_128",
+    ]
+    assert [select_grouped(*each, blocks=True) for each in given] == [
+        "super_tiled",
+        "by_rows",
+        "super_tiled",
+        "by_rows",
+    ]
+
+
+def test_operands_of_8_bits_have_scales_of_blocks(plans: Launched) -> None:
+    given = operands(depth=272) | scaled()
+    assert grouped(**given).shape == (300, 264)
+    ((plan, passed),) = plans
+    assert plan.results == (((300, 264), "torch.bfloat16"),)
+    assert [(each.family, each.config) for each in plan.candidates] == [("grouped_fp8_blocks", "by_rows")]
+    assert dict(plan.sizes).items() >= {"KB": 3, "NB": 3, "T": 5}.items()
+    named = plan.named(*passed, tensor(300, 264))
+    assert {name: named[name].shape for name in ("A", "B", "scale_a", "scale_b", "C")} == {
+        "A": (300, 272),
+        "B": (3, 264, 272),
+        "scale_a": (3, 300),
+        "scale_b": (3, 3, 3),
+        "C": (300, 264),
+    }
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
@@ -119,6 +156,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "offsets in 64 bits": ({"offsets": tensor(4, dtype="torch.int64")}, "expects torch.int32"),
     "no experts": ({"offsets": tensor(1, dtype="torch.int32")}, "expected one axis of at least 2"),
     "too few offsets": ({"offsets": tensor(3, dtype="torch.int32")}, "3 offsets for 3 experts"),
+    "8 bits without scales": (scaled() | {"scale_a": None, "scale_b": None}, "expects elements of type torch.bfloat16"),
+    "scales of one": (scaled() | {"scale_b": None}, "scales of one operand alone"),
+    "scales of other blocks": (scaled() | {"scale_a": tensor(300, 2, dtype="torch.float32")}, "expected \\(300, 3\\)"),
+    "scales in bf16": (scaled() | {"scale_b": tensor(3, 3, 3)}, "`scale_b` expects elements of type torch.float32"),
+    "scales of 16 bits' elements": ({"scale_a": tensor(300, 1), "scale_b": tensor(3, 1, 3)}, "torch.float8_e4m3fn"),
     "no such schedule": ({"config": "wide"}, "there is no schedule `wide`"),
 }
 

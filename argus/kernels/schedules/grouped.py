@@ -17,6 +17,7 @@ from argus.language import (
     Bool,
     Fragment,
     Int,
+    IntLike,
     Order,
     Ring,
     Tensor,
@@ -31,6 +32,7 @@ from argus.language import (
     f32,
     load,
     loop,
+    minimum,
     mma,
     persistent,
     promise,
@@ -51,7 +53,9 @@ from argus.language import (
 )
 
 _ROWS, _CHUNK = 64, 8
-"""Rows of a warpgroup; elements of 16 bits in 16 bytes."""
+"""Rows of a warpgroup; elements of C in 16 bytes."""
+BLOCK = 128
+"""Elements of k, and columns of C, that share a scale, where operands have scales of blocks."""
 
 
 @frozen
@@ -85,6 +89,9 @@ class GroupedContraction:
     A: (rows, K). B: (experts, N, K), or a transposed view of (experts, K, N). C: (rows, N). starts: from 0 to the
     number of rows. Experts may have no rows. Tile t has rows tile_starts[t] to tile_starts[t + 1] - 1, at most bm, and
     all are of expert tile_experts[t]; there may be tiles without rows.
+
+    scales: (K / 128, rows) of A and (experts, N / 128, K / 128) of B, rounded up: of 128 elements of k, and of B of 128
+    columns too.
     """
 
     A: Tensor
@@ -94,6 +101,7 @@ class GroupedContraction:
     tile_starts: Tensor
     tile_experts: Tensor
     bm: int
+    scales: tuple[Tensor, Tensor] | None = None
 
     def __attrs_post_init__(self) -> None:
         (rows, depth), (experts, columns, _) = self.A.shape, self.B.shape
@@ -102,7 +110,12 @@ class GroupedContraction:
         promise(self.tile_experts, self._has_tile)
         assume(eq(self.starts.shape[0], experts + 1), eq(self.tile_starts.shape[0], self.tiles + 1))
         assume(rows < 1 << 28, experts * columns * depth < 1 << 40)
-        assume(depth >= 1, depth % _CHUNK == 0, columns % _CHUNK == 0)  # TMA rows are multiples of 16 bytes
+        assume(depth >= 1, depth % (128 // self.A.dtype.bits) == 0, columns % _CHUNK == 0)  # rows of 16 bytes, for TMA
+        if self.scales is not None:
+            of_a, of_b = self.scales
+            blocks = ceil_div(depth, BLOCK)
+            assume(eq(of_a.shape[0], blocks), eq(of_b.shape[2], blocks), eq(of_b.shape[1], ceil_div(columns, BLOCK)))
+            assume(of_b.shape[0] * of_b.shape[1] * of_b.shape[2] < 1 << 40)
 
     @property
     def tiles(self) -> Int:
@@ -129,16 +142,28 @@ class GroupedContraction:
 
     def finish(self) -> None:
         """Claim the value of C: each row is multiplied by its own expert's matrix."""
-        a, b = elements(self.A), elements(self.B)
         experts, depth = self.B.shape[0], self.A.shape[1]
 
         def value(r: Int, n: Int) -> Value:
             def product(e: Int, _row: Int) -> Value:
-                return total(lambda k: a(r, k) * b(e, n, k), over=depth)
+                if self.scales is None:
+                    return self._sum(e, r, n, (0, depth))
+                of_a, of_b = map(elements, self.scales)
+
+                def block(k: Int) -> Value:
+                    inside = self._sum(e, r, n, (BLOCK * k, minimum(depth, BLOCK * k + BLOCK)))
+                    return inside * (of_a(k, r) * of_b(e, n // BLOCK, k))
+
+                return total(block, over=ceil_div(depth, BLOCK))
 
             return of_row(self.starts, experts, r, product)
 
         assert_equals(self.C, value)
+
+    def _sum(self, e: Int, r: Int, n: Int, over: tuple[IntLike, Int]) -> Value:
+        """The products of a row and an expert's column, over a range of k."""
+        a, b = elements(self.A), elements(self.B)
+        return total(lambda k: a(r, k) * b(e, n, k), over=over)
 
 
 def hopper_grouped(problem: GroupedContraction, cfg: Grouped) -> None:

@@ -1,0 +1,31 @@
+"""Grouped GEMM of e4m3 with scales of blocks: per 1 x 128 of the rows, and per 128 x 128 of each expert's matrix."""
+
+# ruff: noqa: UP037
+# Reason: a name in quotes is the name of a size.
+
+from __future__ import annotations
+
+from argus.kernels.schedules.grouped import GroupedContraction
+from argus.kernels.schedules.grouped_blocks import GroupedBlocks, hopper_grouped_blocks
+from argus.language import Tensor, bf16, e4m3, f32, i32, kernel
+
+CONFIGS = {"super_tiled": GroupedBlocks(), "by_rows": GroupedBlocks(group=0)}
+
+
+@kernel(configs=CONFIGS)
+def grouped_fp8_blocks(
+    A: Tensor["M K", e4m3],
+    B: Tensor["E N K", e4m3],
+    scale_a: Tensor["KB M", f32],
+    scale_b: Tensor["E NB KB", f32],
+    starts: Tensor["R", i32],
+    tile_starts: Tensor["S", i32],
+    tile_experts: Tensor["T", i32],
+    C: Tensor["M N", bf16],
+    *,
+    cfg: GroupedBlocks,
+) -> None:
+    """C[r, n] = sum over k of A[r, k] scale_a[k // 128, r] * B[e, n, k] scale_b[e, n // 128, k // 128]."""
+    scales = scale_a, scale_b
+    problem = GroupedContraction(A, B, C, starts, tile_starts, tile_experts, cfg.bm, scales)
+    hopper_grouped_blocks(problem, scales, cfg)

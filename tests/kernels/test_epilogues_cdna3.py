@@ -106,7 +106,11 @@ EDITS: dict[str, tuple[Template, ModuleType, tuple[str, str]]] = {
         ("combine(acc[0].T, acc[1].T)", "combine(acc[1].T, acc[0].T)"),
     ),
     "one weight for both": (gemm_gated_silu, schedule, ("right[i // per]", "right[0]")),
-    "tiles of twice the columns": (gemm_gated_silu, schedule, ("bn // len(weights), _HALVES", "bn, _HALVES")),
+    "tiles of twice the columns": (
+        gemm_gated_silu,
+        schedule,
+        ("problem.tiles(cfg.bm, cfg.bn // len(weights))", "problem.tiles(cfg.bm, cfg.bn)"),
+    ),
 }
 
 

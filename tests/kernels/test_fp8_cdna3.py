@@ -59,7 +59,7 @@ def test_sums_stay_in_registers(config: str, tmp_path: Path) -> None:
 EDITS: dict[str, tuple[str, str]] = {
     "one part of C twice": ("(m, _HALVES * n + i)", "(m, _HALVES * n)"),
     "a half of K twice": ("fetch(1)\n", "fetch(0)\n"),
-    "overwritten while read": ("        sync()  # the whole tile is in registers\n", ""),
+    "overwritten while read": ("            sync()  # the whole tile is in registers\n", ""),
     "loads not waited for": ("        vmem.wait(0)\n        _store", "        _store"),
     "one part not scaled": ("problem, cfg, made(),", "problem, cfg, sums.T if made is deferred[0] else made(),"),
 }

@@ -53,7 +53,7 @@ EDITS: dict[str, tuple[str, tuple[str, str]]] = {
     ),
     "rows of the next tile": (
         "interleaved_narrow",
-        ("each.tensor.tile(each.held.shape, (each.at, k))", "each.tensor.tile(each.held.shape, (each.at + 1, k))"),
+        ("each.tensor.tile(each.held.shape, (at, k))", "each.tensor.tile(each.held.shape, (at + 1, k))"),
     ),
     "stored before it arrives": ("interleaved_narrow", ("        vmem.wait(0)\n        _store", "        _store")),
 }

@@ -155,7 +155,7 @@ class At:
         return self.program.bind({**tensors, **self.spaces}, stream)
 
 
-TYPES: Mapping[str, Callable[[Any], Any]] = {"f32": lambda torch: torch.float32}
+TYPES: Mapping[str, Callable[[Any], Any]] = {"f32": lambda torch: torch.float32, "bf16": lambda torch: torch.bfloat16}
 
 
 def loaded(torch: Any, path: Path) -> Any:  # noqa: ANN401 reason: a kernel, or a program

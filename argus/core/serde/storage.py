@@ -56,8 +56,8 @@ def _agents(kernel: Kernel) -> dict[str, int]:
 
 def _violation(kernel: Kernel, buffer: Buffer, agents: dict[str, int]) -> str:
     """Why tracing cannot have produced a buffer; empty if it can."""
-    if buffer.promise is not TRUE and not _promise_is_valid(buffer):
-        return "whose promise is not about its own integers"
+    if buffer.promise is not TRUE and not _promise_is_valid(kernel, buffer):
+        return "whose promise is not about integers of its own and of parameters before it"
     if buffer.space not in ("register", "counter") and buffer.owner:
         return "which belongs to a role"
     if buffer.file == "accumulation" and not _may_accumulate(kernel, buffer):
@@ -82,10 +82,14 @@ def _may_accumulate(kernel: Kernel, buffer: Buffer) -> bool:
     return buffer.space == "register" and kernel.target.accumulation > 0 and buffer.dtype.bits == i32.bits
 
 
-def _promise_is_valid(buffer: Buffer) -> bool:
+def _promise_is_valid(kernel: Kernel, buffer: Buffer) -> bool:
+    """Whether it is about a parameter of integers, and reads none but that and those before it."""
+    if buffer not in kernel.parameters:
+        return False
+    known = kernel.parameters[: kernel.parameters.index(buffer) + 1]
+    ranks = {each.name: len(each.shape) for each in known if each.space == "global" and each.dtype.family == "int"}
     reads = [node for node in topological((buffer.promise,)) if isinstance(node, Read)]
-    own = all(node.array == buffer.name and len(node.at) == len(buffer.shape) for node in reads)
-    return own and buffer.space == "global" and buffer.dtype.family == "int"
+    return buffer.name in ranks and all(ranks.get(node.array) == len(node.at) for node in reads)
 
 
 def _global(kernel: Kernel, buffer: Buffer) -> str:

@@ -231,14 +231,8 @@ def itself(value: object, *_: object) -> object:
     return value
 
 
-def nothing(_: object) -> None:
-    return None
-
-
 @pytest.mark.nightly
-def test_groups_and_first_blocks_each_have_their_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    causal = FAMILIES[bf16][64].trace("causal")
-    for module, name, off in ((facts, "by_digits", itself), (facts, "free_test", nothing)):
-        with monkeypatch.context() as patch:
-            patch.setattr(module, name, off)
-            assert isinstance(verify_program(causal, solver="z3", budget=BRIEF).verdict, Unknown), name
+def test_groups_have_their_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts, "by_digits", itself)
+    verdict = verify_program(FAMILIES[bf16][64].trace("causal"), solver="z3", budget=BRIEF).verdict
+    assert isinstance(verdict, Unknown)

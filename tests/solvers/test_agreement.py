@@ -72,7 +72,10 @@ def test_solvers_and_enumeration_agree_on_narrowed_queries() -> None:
 
     assert list(disagreements(small(), tallies)) == []
     for tally in tallies:
-        assert sum(tally.count(outcome) for outcome in DEFINITE) == len(small())
+        # enumeration counts in 64 bits, which a product of a query may exceed
+        wide = sum("may exceed 64 bits" in each.reason for each in tally.results)
+        assert wide <= len(small()) // 100
+        assert sum(tally.count(outcome) for outcome in DEFINITE) == len(small()) - wide
         assert tally.count("sat") > len(small()) // 4
         assert tally.count("unsat") > len(small()) // 4
 

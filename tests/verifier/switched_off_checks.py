@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 from attrs import evolve
@@ -47,6 +48,16 @@ def always(*_: object) -> bool:
 def without_obligations(module: object, name: str) -> Patch:
     """Replace a generator of obligations by one that generates none."""
     return lambda patch: patch.setattr(module, name, no_obligations)
+
+
+def without_goal(module: object, name: str) -> Patch:
+    """Replace a function that returns an obligation by one that returns an obligation without a goal."""
+    made = cast("Callable[..., Obligation]", getattr(module, name))
+
+    def without(*given: object) -> Obligation:
+        return evolve(made(*given), goal=TRUE, unknown="")
+
+    return lambda patch: patch.setattr(module, name, without)
 
 
 def never(*_: object) -> bool:

@@ -52,6 +52,13 @@ def test_other_loops_are_left_as_they_are(edit: tuple[str, str]) -> None:
     assert iterations_as_blocks(kernel) is kernel
 
 
+def test_statements_after_the_loop_are_never_dropped() -> None:
+    kernel = load_edited(NAME).trace()
+    *before, last = kernel.prologue
+    moved = evolve(kernel, prologue=tuple(before), epilogue=(last,))
+    assert iterations_as_blocks(moved) is moved
+
+
 def test_a_race_between_iterations_is_found_because_loops_have_to_be_drained(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_only_this_check_refutes(
         load("tiles_without_a_barrier_between"),

@@ -24,7 +24,7 @@ def iterations_as_blocks(kernel: Kernel) -> Kernel:
     The loop has a constant number of iterations and contains a loop of symbolic length, nothing that copies or computes
     stands outside of it, and the target has no queues but those that waits name.
     """
-    if kernel.roles is not None or "lds" not in kernel.target.queues or _orders_blocks(kernel):
+    if kernel.roles is not None or kernel.epilogue or "lds" not in kernel.target.queues or _orders_blocks(kernel):
         return kernel
     loops = [stmt for stmt in kernel.prologue if isinstance(stmt, For)]
     if len(loops) != 1 or not all(isinstance(s, Alloc | Assert | Assume | For | Policy | Tag) for s in kernel.prologue):
@@ -65,6 +65,4 @@ def _with_axis(kernel: Kernel, loop: For, count: int) -> Kernel:
         for stmt in kernel.prologue
         for each in ((rewrite_stmt(part, names) for part in loop.body) if stmt is loop else (stmt,))
     )
-    return evolve(
-        kernel, grid=(*kernel.grid, algebra.const(count)), blocks=(*kernel.blocks, number), prologue=body, epilogue=()
-    )
+    return evolve(kernel, grid=(*kernel.grid, algebra.const(count)), blocks=(*kernel.blocks, number), prologue=body)

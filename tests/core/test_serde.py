@@ -207,6 +207,17 @@ def test_tensors_are_dense_as_every_proof_takes_them_to_be() -> None:
     assert "not a dense tensor" in with_field("Buffer", place("Buffer", "align"), 64)
 
 
+def test_a_promise_reads_no_parameter_after_its_own() -> None:
+    """Integers that keep all promises are drawn, and checked, in the order of the parameters."""
+    (kernel,) = things(CORPUS / "proved" / "formula_scaled_by_expert.py")
+    assert isinstance(kernel, Kernel)
+    assert [text_of(each) for each in read(write([kernel]))] == [text_of(kernel)]
+    others = [each for each in kernel.parameters if each.name != "owner"]
+    (owner,) = (each for each in kernel.parameters if each.name == "owner")
+    first = evolve(kernel, parameters=(owner, *others))
+    assert "integers of its own and of parameters before it" in why(write([first]))
+
+
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a b", "", "x;y"])
 def test_parameters_have_names_of_parameters(name: str) -> None:
     assert "name" in with_field("Buffer", 1, name)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from argus.ops.attention import attention
     from argus.ops.attention_decode import attention_decode
     from argus.ops.attention_varlen import attention_varlen
+    from argus.ops.expert_order import expert_order
     from argus.ops.grouped_matmul import grouped_matmul
     from argus.ops.matmul import matmul
     from argus.ops.rows import (
@@ -54,6 +55,7 @@ __all__ = [
     "build",
     "cross_entropy",
     "cumsum",
+    "expert_order",
     "group_norm",
     "grouped_matmul",
     "interpret",
@@ -87,6 +89,7 @@ _HOMES = {
     "build": "argus.verifier.api",
     "cross_entropy": "argus.ops.rows",
     "cumsum": "argus.ops.rows",
+    "expert_order": "argus.ops.expert_order",
     "group_norm": "argus.ops.rows",
     "grouped_matmul": "argus.ops.grouped_matmul",
     "interpret": "argus.verifier.api",

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 from attrs import define, evolve, field
 
-from tests.ops.fake_torch import Matrix
+from tests.ops.fake_torch import Card, Matrix
 from tests.runtime.hip.stub import Stub
 
 Array = np.ndarray[Any, Any]
@@ -26,6 +26,8 @@ TYPES: dict[str, Any] = {
     "torch.int64": np.int64,
 }
 """NumPy's types of elements by torch's names."""
+_UNWRITTEN = -77
+"""What memory of integers holds that nothing has written."""
 Placed = Callable[[Array], Array]
 
 
@@ -102,7 +104,7 @@ class RocmTorch:
         about = SimpleNamespace(name="AMD Instinct MI300X (stand-in)", gcnArchName=self.architecture, major=9, minor=4)
         cuda = SimpleNamespace(
             current_device=lambda: 0,
-            current_stream=lambda: SimpleNamespace(cuda_stream=0),
+            current_stream=lambda _index=0: SimpleNamespace(cuda_stream=0),
             device=lambda _index: nullcontext(),  # pyright: ignore[reportUnknownLambdaType]
             get_device_name=lambda _index: about.name,  # pyright: ignore[reportUnknownLambdaType]
             get_device_properties=lambda _index: about,  # pyright: ignore[reportUnknownLambdaType]
@@ -113,6 +115,14 @@ class RocmTorch:
             assert device == "cuda:0"
             return self.tensor(np.full(shape, value), dtype)
 
+        def empty(shape: int | tuple[int, ...], *, dtype: str, device: object) -> Tensor:
+            assert device == Card(0)
+            return self.tensor(np.full(shape, _UNWRITTEN), dtype)
+
         return SimpleNamespace(
-            cuda=cuda, full=full, is_grad_enabled=lambda: True, **{name.partition(".")[2]: name for name in TYPES}
+            cuda=cuda,
+            full=full,
+            empty=empty,
+            is_grad_enabled=lambda: True,
+            **{name.partition(".")[2]: name for name in TYPES},
         )

@@ -86,7 +86,8 @@ class Stub:
         given: list[Tensor | int] = []
         for number, (each, place) in enumerate(zip(shown, places, strict=True)):
             value = int.from_bytes(ctypes.string_at(place or 0, each.size), "little")
-            given.append(self._tensor(f"argument {number}", value) if each.kind == "global_buffer" else value)
+            points = each.kind == "global_buffer" and value  # a null pointer is to nothing
+            given.append(self._tensor(f"argument {number}", value) if points else value)
         done = execute(read, name, extents[:3], extents[3], given)
         traps = [each for each in done.findings if each.kind == "trap"]
         self.findings += [each for each in done.findings if each not in traps]

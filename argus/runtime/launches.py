@@ -81,15 +81,16 @@ class Schedule:
 
     def reads_to_bind(self, call: Call) -> bool:
         """Whether binding checks integers that have a data contract: they may change, so each launch binds again."""
-        if isinstance(self.kernel, LoadedProgram):
-            return any(each.launch.get("contracts") for each, _ in self.kernel.launches)
-        return call.promises in (None, "fetch") and bool(self.kernel.launch.get("contracts"))
+        if call.promises not in (None, "fetch"):
+            return False
+        kernels = (
+            [each for each, _ in self.kernel.launches] if isinstance(self.kernel, LoadedProgram) else [self.kernel]
+        )
+        return any(each.launch.get("contracts") for each in kernels)
 
     def _bound(self, call: Call, tensors: Named, stream: int) -> Launch:
         found = self._at_sizes(call)
-        if call.promises is None or isinstance(found, PreparedProgram):
-            return found.bind(tensors, stream)
-        return found.bind(tensors, stream, call.promises)
+        return found.bind(tensors, stream, call.promises or "fetch")
 
     def _at_sizes(self, call: Call) -> PreparedKernel | PreparedProgram:
         """Raises ArgusError (E405) if a condition of the launch does not hold."""

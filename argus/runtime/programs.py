@@ -8,12 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.expressions import value_of
-from argus.runtime.gpu.arguments import Array
+from argus.runtime.gpu.arguments import Array, Contract
 from argus.runtime.gpu.driver import GpuDriver
+from argus.runtime.gpu.guards import Promises
 from argus.runtime.gpu.launch import LoadedKernel, PreparedKernel, load
 
 
@@ -33,15 +34,32 @@ class PreparedProgram:
     launches: tuple[tuple[PreparedKernel, Mapping[str, str]], ...]
     workspaces: tuple[Workspace, ...]
 
-    def bind(self, tensors: Mapping[str, Array], stream: int = 0) -> Callable[[], None]:
+    def bind(self, tensors: Mapping[str, Array], stream: int = 0, promises: Promises = "fetch") -> Callable[[], None]:
         """A function that launches all kernels on these tensors, the workspaces among them; they must outlive it.
 
+        promises: as for `PreparedKernel.bind`; a contract that several kernels have is checked ahead of the first.
         Raises ArgusError like `PreparedKernel.bind`.
         """
-        bound = [
-            kernel.bind({own: tensors[name] for own, name in given.items()}, stream) for kernel, given in self.launches
-        ]
+        bound: list[Callable[[], None]] = []
+        checked: set[_Checked] = set()
+        for kernel, given in self.launches:
+            named = {own: tensors[name] for own, name in given.items()}
+            others = tuple(each for each in kernel.contracts if _checked(each, given) not in checked)
+            checked |= {_checked(each, given) for each in others}
+            bound.append(evolve(kernel, contracts=others).bind(named, stream, promises))
         return partial(_in_order, tuple(bound))
+
+
+_Checked = tuple[object, ...]
+"""What a contract asks of which tensors of the program."""
+
+
+def _checked(contract: Contract, given: Mapping[str, str]) -> _Checked:
+    """Equal for contracts of two launches that ask the same: no kernel writes what a contract of it reads, and a proof
+    counts on none whose tensors an earlier launch has written.
+    """
+    read = tuple((each.tensor, given[each.tensor], each.shape) for each in (contract.place, *contract.others))
+    return contract.condition, *read
 
 
 def _in_order(launches: Sequence[Callable[[], None]]) -> None:
@@ -70,12 +88,14 @@ class LoadedProgram:
         )
         return PreparedProgram(launches, spaces)
 
-    def bind(self, tensors: Mapping[str, Array], sizes: Mapping[str, int], stream: int = 0) -> Callable[[], None]:
+    def bind(
+        self, tensors: Mapping[str, Array], sizes: Mapping[str, int], stream: int = 0, promises: Promises = "fetch"
+    ) -> Callable[[], None]:
         """A function that launches the program on these tensors, by name, with these sizes; see `PreparedProgram.bind`.
 
         Raises ArgusError (E405) if a condition of a launch does not hold.
         """
-        return self.prepare(sizes).bind(tensors, stream)
+        return self.prepare(sizes).bind(tensors, stream, promises)
 
     def synchronise(self) -> None:
         """Wait until all launches have finished; raises like `LoadedKernel.synchronise`."""

@@ -179,3 +179,19 @@ def test_integers_are_checked_again_where_they_are_checked_to_bind(kernel: Loade
     with pytest.raises(ArgusError) as refused:
         schedule.launch(call, (tensor.data_ptr(),), lambda: {"expert": tensor}, 7)
     assert refused.value.diagnostic.code == "E402"
+
+
+@pytest.mark.parametrize(("given", "guards"), [("expert", 1), ("other", 2)])
+def test_a_program_checks_what_two_launches_ask_ahead_of_the_first(
+    fake: FakeDriver, kernel: LoadedKernel, given: str, guards: int
+) -> None:
+    """And of each tensor, where the launches take different ones."""
+    program = LoadedProgram("routed", ((kernel, {"expert": "expert"}), (kernel, {"expert": given})), ())
+    schedule = Schedule(program, "context")
+    tensor, call = Tensor(np.array([0, 3, 1], np.int32)), Call((("MB", 3), ("G", 4)), promises="tell")
+    for _ in range(2):
+        schedule.launch(call, (tensor.data_ptr(),), lambda: {"expert": tensor, "other": tensor}, 7)
+
+    once = [GUARD, "routed", "routed"] if guards == 1 else [GUARD, "routed", GUARD, "routed"]
+    assert [each[0] for each in fake.launches] == 2 * once
+    assert len(schedule.prepared) == 1

@@ -25,6 +25,8 @@ from argus.runtime.run_references import compare_run
 from argus.verifier.loader import load as load_file
 from argus.verifier.reference import Comparison
 from benchmarks.corpus_cases import meets
+from benchmarks.grouped_inputs import grouped_inputs
+from benchmarks.grouped_inputs import sizes_of as grouped_sizes
 from benchmarks.shipped import CARD_BATCHES, CARD_SIZES, families, near
 
 Row = dict[str, Any]
@@ -67,9 +69,19 @@ class Zoned:
         return bool(np.all(held[:ZONE] == _MARK) and np.all(held[-ZONE:] == _MARK))
 
 
-def sizes_to_check(made: Kernel | Program, *, few: bool) -> tuple[dict[str, int], ...]:
-    """Sizes with tails, up to more tiles than a GPU has processors. few: only small ones, to execute on a CPU."""
+_GROUPED = ((1, 1, 8, 16), (150, 3, 72, 48), (2057, 40, 1032, 528), (9000, 8, 2056, 1296))
+"""Rows, experts, columns and depth of grouped products."""
+
+
+def sizes_to_check(made: Kernel | Program, *, few: bool, height: int = 0) -> tuple[dict[str, int], ...]:
+    """Sizes with tails, up to more tiles than a GPU has processors. few: only small ones, to execute on a CPU.
+
+    height: of the tiles of a grouped product.
+    """
     names = {symbol.name for symbol in made.sizes}
+    if {"E", "T"} <= names:
+        every = (grouped_sizes(*each, height) for each in (_GROUPED[1:2] if few else _GROUPED))
+        return tuple({name: each[name] for name in each if name in names} for each in every)
     if {"M", "N", "K"} <= names:
         wanted = [dict(zip("MNK", each, strict=True)) for each in ((1, 1, 1), (40, 72, 48), *CARD_SIZES[1:])]
         if "Z" in names:
@@ -119,8 +131,9 @@ def kernel_rows(device: Device, family: str, configs: Sequence[str], *, few: boo
             ).verdict
             description = build_program_cached(made) if isinstance(made, Program) else build_cached(made)
             loaded = (load_program if whole else load)(description, device.driver)
-            for sizes in sizes_to_check(made, few=few):
-                found = about | checked(device, made, loaded, sizes)
+            height = getattr(template.configs[config], "bm", 0)
+            for sizes in sizes_to_check(made, few=few, height=height):
+                found = about | checked(device, made, loaded, sizes, inputs_for(made, sizes, height))
                 yield found | {"right": found["right"] and about["verdict"] == "proved"}
         except ArgusError as problem:
             yield about | {"trouble": str(problem).splitlines()[0], "right": False}
@@ -131,9 +144,21 @@ def product(A: Array, B: Array) -> Array:
     return A @ B.swapaxes(-1, -2)
 
 
-def checked(device: Device, made: Kernel | Program, loaded: LoadedKernel | LoadedProgram, sizes: Sizes) -> Row:
-    """One launch on random inputs, its outputs against float64, and the zones around all tensors."""
-    arrays = inputs_of(made, sizes, seed=0)
+def inputs_for(made: Kernel | Program, sizes: Sizes, height: int) -> dict[str, Array]:
+    """Random inputs; of grouped products, tiles of at most so many rows."""
+    if isinstance(made, Kernel) and "tile_starts" in {each.name for each in made.parameters}:
+        return grouped_inputs(made, sizes, height, seed=0)
+    return inputs_of(made, sizes, seed=0)
+
+
+def checked(
+    device: Device,
+    made: Kernel | Program,
+    loaded: LoadedKernel | LoadedProgram,
+    sizes: Sizes,
+    arrays: dict[str, Array],
+) -> Row:
+    """One launch on inputs, its outputs against float64, and the zones around all tensors."""
     if "scale" in arrays:  # of attention: with a random one, exponentials leave no bound on rounding
         arrays["scale"][:] = 1 / (log(2) * sqrt(arrays["Q"].shape[-1]))
     read, written = tensors_read(made), tensors_written(made)

@@ -5,13 +5,18 @@ A kernel's name gives the layout of B as in `argus.kernels.layouts`: `nt` is (ex
 
 # Without `from __future__ import annotations`: those that name a type are evaluated where they stand.
 
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.grouped import Grouped, GroupedContraction, hopper_grouped
+from argus.kernels.schedules.grouped_cdna3 import cdna3_grouped
 from argus.language import DType, Template, Tensor, bf16, f16, i32, kernel
 
-CONFIGS = {
+CONFIGS: dict[str, Grouped | Cdna3Interleaved] = {
     "columns_256": Grouped(),
     "by_rows": Grouped(group=0),
     "columns_128": Grouped(bn=128, stages=6),
+    "interleaved": Cdna3Interleaved(),
+    "interleaved_128": Cdna3Interleaved(bm=128, bn=128, agprs=False),
+    "interleaved_64": Cdna3Interleaved(bm=64, bn=128, ordered=False, agprs=False),
 }
 
 
@@ -27,10 +32,14 @@ def family(name: str, dtype: DType, *, transposed: bool) -> Template:
         tile_experts: Tensor["T", i32],
         C: Tensor["M N", dtype],
         *,
-        cfg: Grouped,
+        cfg: Grouped | Cdna3Interleaved,
     ) -> None:
         problem = GroupedContraction(A, B.mT if transposed else B, C, starts, tile_starts, tile_experts, cfg.bm)
-        hopper_grouped(problem, cfg)
+        match cfg:
+            case Grouped():
+                hopper_grouped(problem, cfg)
+            case Cdna3Interleaved():
+                cdna3_grouped(problem, cfg)
 
     return grouped
 

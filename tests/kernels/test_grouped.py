@@ -23,7 +23,7 @@ OF_NAME = {
     each.name: each for part in (grouped, grouped_fp8) for each in vars(part).values() if isinstance(each, Template)
 }
 FP8 = "grouped_fp8_blocks"
-ALL = [(name, config) for name, each in OF_NAME.items() for config in each.configs]
+ALL = [(name, n) for name, each in OF_NAME.items() for n, config in each.configs.items() if config.target == sm_90a]
 FIRST = ("grouped_nt", "columns_256")
 
 

@@ -212,13 +212,18 @@ def _assume_bounds(problem: Contraction, cfg: Cdna3Interleaved) -> None:
     problem.assume_aligned(stores=False, align=cfg.align)
     if cfg.wide:
         assume(problem.C.shape[-1] % (_CHUNK * 8 // problem.C.dtype.bits) == 0)
-    for each in (problem.A, problem.B, problem.C):
+    assume_descriptors(problem.A, problem.B, problem.C)
+    if problem.A.dtype is i8:
+        assume(problem.A.shape[-1] < MOST_INTEGERS)
+
+
+def assume_descriptors(*tensors: Tensor) -> None:
+    """Assume that a buffer descriptor spans each of the tensors."""
+    for each in tensors:
         size = each.shape[0]
         for extent in each.shape[1:]:
             size = size * extent
-        assume(size * (each.dtype.bits // 8) <= (1 << 32) - _CHUNK)  # a descriptor's span
-    if problem.A.dtype is i8:
-        assume(problem.A.shape[-1] < MOST_INTEGERS)
+        assume(size * (each.dtype.bits // 8) <= (1 << 32) - _CHUNK)
 
 
 def _sums(kind: DType) -> DType:

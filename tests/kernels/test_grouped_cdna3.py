@@ -1,0 +1,143 @@
+"""Grouped products on MI300X: proved for all numbers of rows, right in machine code, no spills; no twin is proved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from attrs import evolve
+from ml_dtypes import bfloat16
+
+from argus.core.query import Budget
+from argus.core.verdict import Proved
+from argus.emit.build import build
+from argus.emit.hip.resource_report import ResourceReport
+from argus.kernels import grouped
+from argus.kernels.schedules import cdna3_interleaved, grouped_cdna3
+from argus.kernels.schedules import grouped as claims
+from argus.language import Template, gfx942
+from argus.runtime.cpu.validate import emitted
+from argus.runtime.machine.launch import compiled, run_code
+from argus.runtime.machine.validate import validate_code
+from argus.verifier.api import interpret
+from argus.verifier.kernel import verify
+from benchmarks.grouped_inputs import grouped_inputs, sizes_of
+from tests.kernels.test_grouped import EDITS as OF_THE_CLAIM
+from tests.kernels.test_grouped import SIZES, tiles_of
+from tests.kernels.twins import Edit, twin
+
+OF_NAME = {each.name: each for each in vars(grouped).values() if isinstance(each, Template)}
+ALL = [(name, n) for name, each in OF_NAME.items() for n, config in each.configs.items() if config.target == gfx942]
+FIRST = ("grouped_nt", "interleaved_128")
+UNBOUNDED = evolve(Budget(), runs=0)
+
+
+@pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    ("name", "config"), [each if each == FIRST else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
+)
+def test_every_configuration_is_proved(name: str, config: str, solver: str) -> None:
+    verdict = verify(OF_NAME[name], config=config, solver=solver, budget=UNBOUNDED).verdict
+
+    assert isinstance(verdict, Proved), verdict
+    assert {"I4", "I5", "I27", "I28", "I37", "I39"} <= dict(verdict.coverage).keys()
+    assert any("starts[tile_experts[i0]] <= tile_starts[i0]" in each for each in verdict.assumptions)
+    assert "starts[b]" in verdict.results[-1]
+
+
+@pytest.mark.share(12)
+@pytest.mark.parametrize(("name", "config"), ALL)
+def test_sums_stay_in_registers(name: str, config: str, tmp_path: Path) -> None:
+    report = build(OF_NAME[name].trace(config), directory=tmp_path).report
+
+    assert isinstance(report, ResourceReport)
+    assert (report.vgpr_spills, report.sgpr_spills, report.scratch_bytes) == (0, 0, 0)
+    assert report.lds_bytes <= gfx942.shared_bytes
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "config"), ALL)
+def test_machine_code_agrees_with_the_interpreter(name: str, config: str) -> None:
+    found = validate_code(OF_NAME[name].trace(config), SIZES, seeds=2)
+    assert all(each.right and each.elements for each in found.trials), found
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("config", ["interleaved_64", "interleaved_128"])
+def test_machine_code_of_random_numbers_of_rows_is_right(config: str, seed: int) -> None:
+    random, kernel = np.random.default_rng(seed), OF_NAME["grouped_nt"].trace(config)
+    rows, experts = int(random.integers(1, 400)), int(random.integers(1, 9))
+    height = OF_NAME["grouped_nt"].configs[config].bm
+    sizes = sizes_of(rows, experts, 8 * int(random.integers(1, 30)), 8 * int(random.integers(1, 30)), height)
+    arrays = grouped_inputs(kernel, sizes, height, seed)
+    for name in "AB":  # of which sums are exact
+        arrays[name] = random.integers(-3, 4, arrays[name].shape).astype(bfloat16)
+    text = emitted(kernel)
+    found, done = run_code(compiled(kernel, text.text, text.info), kernel, sizes, arrays, seed)
+
+    assert not done.findings
+    of_rows = arrays["B"].astype(np.float64)[np.repeat(np.arange(experts), np.diff(arrays["starts"]))]
+    wanted = np.einsum("rk,rnk->rn", arrays["A"].astype(np.float64), of_rows)
+    assert np.array_equal(found["C"], wanted.astype(bfloat16))
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("counts", [[5, 0, 145], [0, 129, 0, 1]], ids=str)
+def test_each_row_meets_its_own_expert(counts: list[int]) -> None:
+    random, rows, columns, depth = np.random.default_rng(0), sum(counts), 136, 72
+    a = random.integers(-3, 4, (rows, depth)).astype(bfloat16)
+    b = random.integers(-3, 4, (len(counts), columns, depth)).astype(bfloat16)
+    integers = tiles_of(counts, 128)
+    c = np.full((rows, columns), np.nan).astype(bfloat16)
+    found = interpret(OF_NAME["grouped_nt"].trace("interleaved_128"), a, b, *integers.values(), c, tags=False)["C"]
+
+    experts = np.repeat(np.arange(len(counts)), counts)
+    wanted = np.einsum("rk,rnk->rn", a.astype(np.float64), b.astype(np.float64)[experts])
+    assert (found == wanted.astype(bfloat16)).all()
+
+
+OF_HOPPER = {
+    *("the last part of K is left out", "columns of the tile after", "both warpgroups store the first's rows"),
+    *("a box is read before it is written", "weights beyond 64 bits of address"),  # a descriptor spans less
+}
+SHARED = {name: (claims, edit) for name, edit in OF_THE_CLAIM.items() if name not in OF_HOPPER}
+OWN: dict[str, tuple[ModuleType, Edit]] = {
+    "experts counted from the last": (
+        claims,
+        ("self.B[scalar(self.tile_experts[t])]", "self.B[self.B.shape[0] - 1 - scalar(self.tile_experts[t])]"),
+    ),
+    "the expert after, where there is one": (
+        claims,
+        (
+            "self.B[scalar(self.tile_experts[t])]",
+            "self.B[minimum(scalar(self.tile_experts[t]) + 1, self.B.shape[0] - 1)]",
+        ),
+    ),
+    "the last part of K is left out": (grouped_cdna3, ("ceil_div(A.shape[1], cfg.bk)", "A.shape[1] // cfg.bk")),
+    "the first part of K is left out": (grouped_cdna3, ("(0, n), 0, ", "(0, n), 1, ")),
+    "columns of the tile after": (grouped_cdna3, ("multiply((0, n)", "multiply((0, n + 1)")),
+    "columns by the tile's number": (grouped_cdna3, ("multiply((0, n)", "multiply((0, t)")),
+    "rows of a tile one tile further": (grouped_cdna3, ("multiply((0, n)", "multiply((1, n)")),
+    "one half of the columns twice": (grouped_cdna3, ("len(acc) * n + i", "len(acc) * n")),
+    "halves of the columns exchanged": (grouped_cdna3, ("len(acc) * n + i", "len(acc) * n + 1 - i")),
+    "the tile before is stored": (grouped_cdna3, ("problem.result(t)", "problem.result(t - t % 2)")),
+    "operands of the tile before": (grouped_cdna3, ("problem.operands(t)", "problem.operands(t - t % 2)")),
+    "overwritten while read": (
+        cdna3_interleaved,
+        ("            sync()  # the whole tile is in registers\n", ""),
+    ),
+    "loads not waited for": (cdna3_interleaved, ("        vmem.wait(0)\n        _store", "        _store")),
+}
+TWINS = {**SHARED, **OWN}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", TWINS)
+def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
+    module, edit = TWINS[name]
+    made = twin(OF_NAME["grouped_nt"], "interleaved_128", module, edit)
+    verdict = verify(made, solver="z3", budget=UNBOUNDED).verdict
+    assert not isinstance(verdict, Proved)

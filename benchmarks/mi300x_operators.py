@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 import argus
 from argus.core.diagnostic import ArgusError
+from benchmarks.grouped_inputs import counts_of
 
 Row = dict[str, Any]
 Exact = npt.NDArray[np.float64]
@@ -47,7 +49,7 @@ class OnTorch:
 
 def operator_rows(tensors: Tensors, *, few: bool = False) -> Iterator[Row]:
     """A row for each operator and type."""
-    cases = {**_products(few), **_scaled(few), **_attention(few), **_along_rows(few)}
+    cases = {**_products(few), **_scaled(few), **_grouped(few), **_attention(few), **_along_rows(few)}
     for name, case in cases.items():
         operator, dtype = name.split(" ")[:2]
         try:
@@ -110,6 +112,30 @@ def _scaled(few: bool) -> dict[str, Case]:
         return errors
 
     return {"scaled_matmul float8_e4m3fnuz": case, "scaled_matmul int8": of_integers}
+
+
+def _grouped(few: bool) -> dict[str, Case]:
+    shapes = (
+        [(40, 3, 24, 72)] if few else [(1, 1, 8, 8), (40, 3, 24, 72), (2057, 40, 1000, 1112), (16384, 8, 512, 4096)]
+    )
+
+    def case(tensors: Tensors, dtype: str) -> list[float]:
+        errors: list[float] = []
+        for number, (rows, experts, depth, columns) in enumerate(shapes):
+            counts = counts_of(rows, experts, np.random.default_rng(number))
+            starts = np.array([0, *accumulate(counts)], np.float64)
+            (a, left), (b, right) = (
+                _drawn(tensors, dtype, seed, *shape)
+                for seed, shape in enumerate(((rows, depth), (experts, columns, depth)))
+            )
+            found = tensors.get(operators.grouped_matmul(a, b.mT, tensors.put(starts, "int32")))
+            parts = np.split(left, np.cumsum(counts)[:-1])
+            wanted = np.concatenate([part @ right[e].T for e, part in enumerate(parts)])
+            errors.append(_off(found / np.sqrt(depth), wanted / np.sqrt(depth)))
+        return errors
+
+    kinds = ("bfloat16",) if few else ("bfloat16", "float16")
+    return {f"grouped_matmul {dtype}": case for dtype in kinds}
 
 
 def _attention(few: bool) -> dict[str, Case]:

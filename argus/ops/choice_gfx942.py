@@ -6,9 +6,10 @@ from functools import lru_cache
 from math import prod
 
 from argus.kernels import cost_gfx942, layouts
+from argus.kernels import grouped as grouped_kernels
 from argus.kernels.attention import CDNA3
 from argus.kernels.gemm import CONFIGS
-from argus.kernels.schedules.cdna3_interleaved import MOST_INTEGERS
+from argus.kernels.schedules.cdna3_interleaved import MOST_INTEGERS, Cdna3Interleaved
 from argus.kernels.schedules.stream_cdna3 import CDNA3 as CDNA3_STREAMS
 from argus.ops.choice import Scales, family_type, select, stored_or_modelled
 from argus.ops.element_types import no_kernel
@@ -49,6 +50,22 @@ def select_parts(m: int, n: int, k: int) -> str | None:
         return None
     single = {name: each for name, each in CONFIGS.items() if each.target.name == _TARGET}
     return cost_gfx942.cheapest_in_parts(CDNA3_STREAMS, single, m, n, k)
+
+
+def grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
+    """As `argus.ops.choice.select_grouped`: an expert's last tile is taken to be half full on average.
+
+    Raises ArgusError (E414) for scales of blocks.
+    """
+    if blocks:
+        raise no_kernel("grouped_matmul", _TARGET, "with scales of blocks", ["sm_90a"])
+    known = {name: each for name, each in grouped_kernels.CONFIGS.items() if isinstance(each, Cdna3Interleaved)}
+
+    def cost(name: str) -> float:
+        rows_of_tiles = rows + experts * known[name].bm // 2
+        return cost_gfx942.microseconds(known[name], rows_of_tiles, n, known[name].bk)
+
+    return min(known, key=cost)
 
 
 def attention(width: int, queries: int, keys: int, pairs: int, *, causal: bool) -> str:

@@ -13,7 +13,7 @@ from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
 from argus.ops.grouped_tiles import count_of, tiles_of
 from argus.ops.offsets import check_offsets
 from argus.ops.operands import KINDS, Operand, Tensor, copy_aligned, operand_of
-from argus.ops.targets import kernels_for
+from argus.ops.targets import kernels_for, target_of
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved
 
@@ -38,7 +38,7 @@ def grouped_matmul(
     promises: Promises = "stop",
     unproved: Unproved = "refuse",
 ) -> T:
-    """a[r] @ b[e] for each row r, of the expert e that has it, on an H100 or H200; sums in fp32.
+    """a[r] @ b[e] for each row r, of the expert e that has it, on an H100, H200 or MI300X; sums in fp32.
 
     a: (M, K), sorted by expert. b: (E, K, N), one matrix for each expert. Both in bf16, or both in f16; the result is
     of the same type, (M, N), row-major. offsets: int32, E + 1 of them: expert e has the rows offsets[e] to
@@ -51,7 +51,8 @@ def grouped_matmul(
 
     `a` is read in place if its rows are aligned to 16 bytes, and `b` if each matrix is row-major or column-major with
     aligned rows or columns, such as the transpose of (E, N, K); else they are copied first. What rows of `a` hold does
-    not affect the results of others.
+    not affect the results of others. On an MI300X operands are copied unless they are dense, none may take 4 GiB or
+    more, and there are no scales.
 
     promises: how offsets are checked before they are used. "stop": on the GPU, ahead of the launch; wrong ones end the
     CUDA context, as an index out of bounds does in torch, and the next call raises E402. "fetch": on the host, which
@@ -71,12 +72,14 @@ def grouped_matmul(
     """
     scales = _check(a, b, offsets, (scale_a, scale_b))
     (rows, depth), (experts, _, columns) = a.shape, b.shape
-    choice = kernels_for("grouped_matmul", a).choose(rows, experts, columns, blocks=scales is not None)
-    of_b = Operand() if scales else operand_of(b.mT)
+    kernels = kernels_for("grouped_matmul", a)
+    choice = kernels.choose(rows, experts, columns, blocks=scales is not None)
+    of_b = Operand() if scales else operand_of(b.mT, dense=not kernels.strided)
     template = FAMILIES[_family(str(a.dtype), transposed=of_b.transposed)]
     chosen = choice if config is None else config
-    if chosen not in template.configs:
-        _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(template.configs)}")
+    known = [name for name, each in template.configs.items() if each.target.name == target_of(a)]
+    if chosen not in known:
+        _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(known)}")
     kind = torch().bfloat16 if scales else a.dtype
     if 0 in (rows, depth, columns):
         return a.new_empty((rows, columns), dtype=kind).zero_()
@@ -87,7 +90,7 @@ def grouped_matmul(
     lists = (offsets, *tiles_of(offsets, rows, height))
     results = (((rows, columns), kind),)
     if scales is None:
-        named = partial(_named, operand_of(a, may_transpose=False), of_b)
+        named = partial(_named, operand_of(a, may_transpose=False, dense=not kernels.strided), of_b)
         plan = Plan(results, tuple(sizes.items()), (candidate,), named, ("A", "B"), promises)
         return launch(plan, (a, b, *lists), unproved)[0]
     sizes |= {"KB": -(-depth // BLOCK), "NB": -(-columns // BLOCK)}

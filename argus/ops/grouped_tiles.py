@@ -5,38 +5,37 @@ The product's launch checks them against the offsets, so that a fault here is re
 
 from __future__ import annotations
 
-import ctypes
-from functools import cache
+from collections.abc import Mapping
 from typing import Any
 
-from argus.emit.cuda.nvrtc import compile_cuda
+from argus.emit.hip.prelude import PRELUDE
 from argus.ops.call_path import torch
-from argus.runtime.gpu.driver import GpuDriver
-from argus.runtime.gpu.find import find_driver
+from argus.ops.targets import target_of
+from argus.ops.text_kernels import TextKernel
 
-SYMBOL, THREADS = "grouped_tiles", 1024
-TEXT = """
+_BODY = """
 // One block. For each 1024 experts: a scan of their numbers of tiles; each tile then finds its expert by halving.
 // Wrong offsets give wrong tiles, but no access beyond the tensors.
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void BLOCK
 grouped_tiles(const int* starts, int* tile_starts, int* tile_experts, int experts, int tiles, int height) {
     __shared__ long long ends[1024];
-    const int own = threadIdx.x;
+    const int own = THREAD;
     long long before = 0;
     for (int first = 0; first < experts; first += 1024) {
-        const int count = min(1024, experts - first);
+        const int count = experts - first < 1024 ? experts - first : 1024;
         long long number = 0;
         if (own < count) {
             const long long rows = (long long)starts[first + own + 1] - starts[first + own];
-            number = min((long long)tiles, max(0LL, (rows + height - 1) / height));
+            number = rows <= 0 ? 0 : (rows + height - 1) / height;
+            number = number < tiles ? number : tiles;
         }
         ends[own] = number;
-        __syncthreads();
+        MEET();
         for (int step = 1; step < 1024; step *= 2) {
             const long long added = own >= step ? ends[own - step] : 0;
-            __syncthreads();
+            MEET();
             ends[own] += added;
-            __syncthreads();
+            MEET();
         }
         const long long all = ends[count - 1];
         for (long long tile = own; tile < all && before + tile < tiles; tile += 1024) {
@@ -50,7 +49,7 @@ grouped_tiles(const int* starts, int* tile_starts, int* tile_experts, int expert
             tile_experts[before + tile] = first + low;
         }
         before += all;
-        __syncthreads();
+        MEET();
     }
     for (long long tile = before + own; tile < tiles; tile += 1024) {
         tile_starts[tile] = starts[experts];
@@ -59,6 +58,19 @@ grouped_tiles(const int* starts, int* tile_starts, int* tile_experts, int expert
     if (own == 0) tile_starts[tiles] = starts[experts];
 }
 """
+_CUDA = """\
+#define BLOCK __launch_bounds__(1024)
+#define THREAD ((int)threadIdx.x)
+#define MEET __syncthreads
+"""
+_HIP = f"""\
+{PRELUDE}
+#define BLOCK THREADS(1024, 4)
+#define THREAD ((int)__builtin_amdgcn_workitem_id_x())
+#define MEET meet
+"""
+_TEXTS: Mapping[str, str] = {"sm_90a": _CUDA + _BODY, "gfx942": _HIP + _BODY}
+_LIST = TextKernel("grouped_tiles", _TEXTS.__getitem__, 1024)
 
 
 def count_of(rows: int, experts: int, height: int) -> int:
@@ -77,17 +89,7 @@ def tiles_of(starts: Any, rows: int, height: int) -> tuple[Any, Any]:  # noqa: A
     count, used = count_of(rows, experts, height), torch()
     with used.cuda.device(index):
         firsts, owners = (used.empty(n, dtype=used.int32, device=starts.device) for n in (count + 1, count))
-        driver, function = _loaded(index)
-        numbers = [*(ctypes.c_void_p(each.data_ptr()) for each in (starts, firsts, owners))]
-        values = [*numbers, *map(ctypes.c_int, (experts, count, height))]
+        places = (each.data_ptr() for each in (starts, firsts, owners))
         stream = used.cuda.current_stream(index).cuda_stream
-        shape = (1, 1, 1, THREADS, 1, 1, 0)
-        driver.launcher(function, shape, [ctypes.addressof(each) for each in values], values, stream, early=False)()
+        _LIST.launch(target_of(starts), index, stream, 1, *places, experts, count, height)
     return firsts, owners
-
-
-@cache
-def _loaded(_device: int) -> tuple[GpuDriver, object]:
-    """The driver, and the kernel in the current context, that of a device."""
-    driver = find_driver()
-    return driver, driver.load(compile_cuda(TEXT, SYMBOL).cubin, SYMBOL, 0).function

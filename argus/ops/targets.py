@@ -34,7 +34,10 @@ class Kernels:
 KERNELS: Mapping[str, Mapping[str, Kernels]] = {
     "matmul": {"sm_90a": Kernels(choice.candidates), "gfx942": Kernels(choice_gfx942.candidates, strided=False)},
     "scaled_matmul": {"sm_90a": Kernels(choice.select_scaled), "gfx942": Kernels(choice_gfx942.scaled)},
-    "grouped_matmul": {"sm_90a": Kernels(choice.select_grouped)},
+    "grouped_matmul": {
+        "sm_90a": Kernels(choice.select_grouped),
+        "gfx942": Kernels(choice_gfx942.grouped, strided=False),
+    },
     "attention": {"sm_90a": Kernels(attention.choose), "gfx942": Kernels(choice_gfx942.attention, strided=False)},
     "attention with a window or a soft cap": {"sm_90a": Kernels(windowed_attention.choose)},
     "attention of 8-bit operands": {"sm_90a": Kernels(attention_fp8.choose)},

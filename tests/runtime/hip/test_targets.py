@@ -11,6 +11,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.target import TARGETS
 from argus.kernels.attention import FAMILIES as ATTENTION
 from argus.kernels.gemm import configuration
+from argus.kernels.grouped import grouped_nt
 from argus.kernels.rows.norms import layer_norm_bf16, layer_norm_f16, layer_norm_f32
 from argus.kernels.streamk import configuration as stream
 from argus.language import bf16
@@ -38,6 +39,14 @@ def test_a_product_is_of_its_target(target: str) -> None:
                 found = configuration(name) or stream(name)
                 assert found is not None
                 assert found.target.name == target
+
+
+@BOTH
+def test_a_grouped_product_is_of_its_target(target: str) -> None:
+    choose = KERNELS["grouped_matmul"][target].choose
+    chosen = {choose(rows, experts, n, blocks=False) for rows in SIZES for experts in (1, 64) for n in (8, 4096)}
+    assert {grouped_nt.configs[name].target.name for name in chosen} == {target}
+    assert len(chosen) > 1
 
 
 @BOTH

@@ -1,0 +1,120 @@
+"""`argus.grouped_matmul` on an AMD GPU's stand-in: tiles listed, guarded, multiplied by proved machine code."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pytest
+
+import argus
+from argus.core.diagnostic import ArgusError
+from argus.ops.grouped_tiles import count_of, tiles_of
+from tests.runtime.hip.rocm_torch import RocmTorch, Tensor
+
+OPERATORS: Any = argus
+GUARDS = [f"grouped_nt_interleaved_64__guard{number}" for number in range(3)]
+
+
+def offsets(rocm: RocmTorch, counts: list[int]) -> Tensor:
+    return rocm.tensor(np.array([0, *accumulate(counts)]), "torch.int32")
+
+
+def expected(a: Tensor, b: Tensor, counts: list[int]) -> np.ndarray[Any, Any]:
+    of_rows = b.wide[np.repeat(np.arange(len(counts)), counts)]
+    return np.einsum("rk,rkn->rn", a.wide, of_rows).astype(a.array.dtype)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("counts", [[30, 0, 70], [0, 0, 65, 0, 1], [3]], ids=str)
+def test_each_row_meets_its_own_expert(rocm: RocmTorch, counts: list[int]) -> None:
+    a, b = rocm.whole(sum(counts), 72), rocm.whole(len(counts), 40, 72, seed=1).mT
+    for _ in range(2):
+        found = OPERATORS.grouped_matmul(a, b, offsets(rocm, counts))
+        np.testing.assert_array_equal(found.array, expected(a, b, counts))
+    assert [name for name, _ in rocm.stub.launches] == ["grouped_tiles", *GUARDS, "grouped_nt_interleaved_64_"] * 2
+    assert not rocm.stub.findings
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("config", ["interleaved_128", "interleaved"])
+def test_row_major_matrices_of_f16_have_a_kernel_of_their_own(rocm: RocmTorch, config: str) -> None:
+    counts = [5, 140, 0]
+    a = rocm.whole(sum(counts), 24, dtype="torch.float16")
+    b = rocm.whole(len(counts), 24, 136, seed=1, dtype="torch.float16")
+    found = OPERATORS.grouped_matmul(a, b, offsets(rocm, counts), config=config)
+    np.testing.assert_array_equal(found.array, expected(a, b, counts))
+    assert rocm.stub.launches[-1][0] == f"grouped_nn_f16_{config}_"
+    assert not rocm.stub.findings
+
+
+def test_operands_with_gaps_are_copied(rocm: RocmTorch) -> None:
+    counts, wide, many = [9, 2], rocm.whole(11, 48), rocm.whole(4, 16, 24, seed=1)
+    a = Tensor(wide.array[:, :24], wide.dtype, placed=rocm.placed)
+    b = Tensor(many.array[::2], many.dtype, placed=rocm.placed).mT
+    found = OPERATORS.grouped_matmul(a, b, offsets(rocm, counts))
+    np.testing.assert_array_equal(found.array, expected(a, b, counts))
+    assert not rocm.stub.findings
+
+
+@pytest.mark.parametrize(
+    ("starts", "element"), [([0, 9, 8, 40], "starts[1] = 9"), ([1, 3, 9, 40], "starts[0] = 1"), ([0, 3, 9, 41], "41")]
+)
+def test_wrong_offsets_are_told_of_and_stop_the_device(rocm: RocmTorch, starts: list[int], element: str) -> None:
+    a, b = rocm.whole(40, 8), rocm.whole(3, 8, 8, seed=1).mT
+    with pytest.raises(ArgusError) as told:
+        OPERATORS.grouped_matmul(a, b, rocm.tensor(np.array(starts), "torch.int32"))
+    assert told.value.diagnostic.code == "E402"
+    assert element in told.value.diagnostic.message
+    assert "grouped_nt_interleaved_64_" not in [name for name, _ in rocm.stub.launches]
+    rocm.stub.library.stub_stop(0)
+
+
+@pytest.mark.parametrize(
+    "spoilt", ["a tile of two experts", "an expert that there is not", "more rows than a tile has"]
+)
+def test_a_wrong_list_of_tiles_is_not_computed_with(
+    rocm: RocmTorch, monkeypatch: pytest.MonkeyPatch, spoilt: str
+) -> None:
+    counts = [30, 20, 40]
+
+    def wrong(starts: Tensor, rows: int, height: int) -> tuple[Tensor, Tensor]:
+        firsts, owners = tiles_of(starts, rows, height)
+        match spoilt:
+            case "a tile of two experts":
+                firsts.array[1] -= 1
+            case "an expert that there is not":
+                owners.array[-1] = 3
+            case _:
+                firsts.array[1] = firsts.array[2] = firsts.array[3] = 90
+        return firsts, owners
+
+    monkeypatch.setattr("argus.ops.grouped_matmul.tiles_of", wrong)
+    a, b = rocm.whole(sum(counts), 8), rocm.whole(3, 8, 8, seed=1).mT
+    with pytest.raises(ArgusError) as told:
+        OPERATORS.grouped_matmul(a, b, offsets(rocm, counts))
+    assert told.value.diagnostic.code == "E402"
+    assert "tile_" in told.value.diagnostic.message
+    assert "grouped_nt_interleaved_64_" not in [name for name, _ in rocm.stub.launches]
+    rocm.stub.library.stub_stop(0)
+
+
+@pytest.mark.parametrize("counts", [[0, 1, 64, 65, 0, 200], [0] * 5, [7] * 1030], ids=["few", "none", "many"])
+def test_tiles_are_those_that_the_host_finds(rocm: RocmTorch, counts: list[int]) -> None:
+    given, height = offsets(rocm, counts), 64
+    starts = given.array.tolist()
+    tiles = [(r, e) for e, count in enumerate(counts) for r in range(starts[e], starts[e] + count, height)]
+    tiles += [(starts[-1], len(counts) - 1)] * (count_of(starts[-1], len(counts), height) - len(tiles))
+    firsts, owners = tiles_of(given, starts[-1], height)
+    assert firsts.array.tolist() == [*(r for r, _ in tiles), starts[-1]]
+    assert owners.array.tolist() == [e for _, e in tiles]
+    assert not rocm.stub.findings
+
+
+def test_what_has_no_kernel_there_is_refused(rocm: RocmTorch) -> None:
+    a, b = rocm.whole(40, 8), rocm.whole(3, 8, 8, seed=1).mT
+    with pytest.raises(ArgusError, match="there is no schedule `columns_256`") as refused:
+        OPERATORS.grouped_matmul(a, b, offsets(rocm, [40, 0, 0]), config="columns_256")
+    assert refused.value.diagnostic.help == "choose one of interleaved, interleaved_128, interleaved_64"
+    assert not rocm.stub.launches

@@ -140,7 +140,7 @@ OWN = (
     *("gemm_gated_silu", "gemm_fp8", "gemm_fp8_fnuz"),
 )
 """Families with a formula of their own, but for the block-scaled one, whose scales are not in element operations."""
-ON_MI300X = ("gemm_fp8_fnuz", "gemm_i8_scaled")
+ON_MI300X = ("gemm_fp8_fnuz", "gemm_fp8_fnuz_blocks", "gemm_i8_scaled")
 EXPECTED = [*OWN, "gemm_fp8_blocks", "gemm", *ON_MI300X]
 PRODUCTS = [name for name in FAMILIES if name not in EXPECTED]
 OPERATIONS = named(("other_operation",))
@@ -201,6 +201,7 @@ def test_a_formula_without_the_last_product_is_told_apart(
         ("gemm_scaled", "gemm"),
         ("gemm_residual", "gemm"),
         ("gemm_fp8_blocks", "gemm"),
+        ("gemm_fp8_fnuz_blocks", "gemm"),
         ("gemm_i8_scaled", "gemm"),
     ],
 )

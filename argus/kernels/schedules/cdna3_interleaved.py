@@ -25,6 +25,7 @@ from argus.language import (
     Layout,
     Swizzle,
     Tensor,
+    TiledMma,
     assume,
     block_id,
     buffer_load,
@@ -91,9 +92,17 @@ class Cdna3Interleaved:
     threads = 256
 
 
-def cdna3_interleaved(problem: Contraction, cfg: Cdna3Interleaved, epilogue: Epilogue = identity) -> None:
-    """C^T = B @ A^T, as the sums of an MFMA lie in runs of four rows, which are then columns of C."""
-    acc, (m, n, *z) = _multiplied(problem, (problem.B,), cfg)
+def cdna3_interleaved(
+    problem: Contraction,
+    cfg: Cdna3Interleaved,
+    epilogue: Epilogue = identity,
+    scales: Callable[[TileCoord, TiledMma], Scales] | None = None,
+) -> None:
+    """C^T = B @ A^T, as the sums of an MFMA lie in runs of four rows, which are then columns of C.
+
+    scales: of a tile, for the sums of each tile of K.
+    """
+    acc, (m, n, *z) = _multiplied(problem, (problem.B,), cfg, scales)
     parts = [(m, _HALVES * n + i) for i in range(_HALVES)]
     deferred = [epilogue(sums.T, at) for sums, at in zip(acc, parts, strict=True)]
     vmem.wait(0)
@@ -127,7 +136,10 @@ def _store_part(
 
 
 def _multiplied(
-    problem: Contraction, weights: Sequence[Tensor], cfg: Cdna3Interleaved
+    problem: Contraction,
+    weights: Sequence[Tensor],
+    cfg: Cdna3Interleaved,
+    scales: Callable[[TileCoord, TiledMma], Scales] | None = None,
 ) -> tuple[list[Fragment], tuple[Int, ...]]:
     """The sums of a tile, transposed and in two halves, and the coordinate of the tile.
 
@@ -137,7 +149,21 @@ def _multiplied(
     counts = problem.tiles(cfg.bm, cfg.bn // len(weights))
     m, n, *z = remap_xcd(block_id, counts, group=cfg.group) if cfg.group else block_id(counts)
     operands = Operands.of(matrix_of(problem.A, z), [matrix_of(each, z) for each in weights], cfg)
-    return operands.multiply((m, n), 0, ceil_div(problem.A.shape[-1], cfg.bk)), (m, n, *z)
+    made = None if scales is None else scales((m, n), operands.instruction)
+    return operands.multiply((m, n), 0, ceil_div(problem.A.shape[-1], cfg.bk), made), (m, n, *z)
+
+
+@frozen
+class Scales:
+    """Factors of the sums of a tile of K.
+
+    load: issue the loads of those of a tile. factors: of the tile that was loaded last, those of both halves of the
+    columns. add: to the sums of all of K (the first), those of a tile times their factors.
+    """
+
+    load: Callable[[IntLike], None]
+    factors: Callable[[], Sequence[Fragment]]
+    add: Callable[[Fragment, Fragment, Fragment], None]
 
 
 @frozen
@@ -152,19 +178,30 @@ class Operands:
     def of(cls, A: Tensor, B: Sequence[Tensor], cfg: Cdna3Interleaved) -> Operands:
         return cls(_Operand.of(A, cfg.bm, cfg), tuple(_Operand.of(each, cfg.bn // len(B), cfg) for each in B), cfg)
 
-    def multiply(self, at: tuple[IntLike, IntLike], low: IntLike, high: IntLike) -> list[Fragment]:
+    @property
+    def instruction(self) -> TiledMma:
+        """The products of half a tile's columns, by half a tile of K."""
+        cfg, kind = self.cfg, self.A.tensor.dtype
+        half, deep = cfg.bn // _HALVES, cfg.bk // _HALVES
+        return mfma(_INSTRUCTIONS[cfg.mfma, str(kind)]).over(
+            waves=(2, 2), tile=(half, cfg.bm), k=deep, k_run=_CHUNK * 8 // kind.bits
+        )
+
+    def multiply(
+        self, at: tuple[IntLike, IntLike], low: IntLike, high: IntLike, scales: Scales | None = None
+    ) -> list[Fragment]:
         """The transposed sums of tile `at` of A @ B^T, over tiles of K from `low` to below `high`: zeros if there are
         none. Of one B they are in halves of its rows; of two, one half is of each.
 
+        scales: the products of each tile of K have sums of their own, which are scaled and added in f32.
+
         LDS is still being read at the end: wait and `sync` before its next use.
         """
-        cfg, left, right = self.cfg, self.A, self.B
+        cfg, left, right, mm = self.cfg, self.A, self.B, self.instruction
         half, deep, per = cfg.bn // _HALVES, cfg.bk // _HALVES, _HALVES // len(right)
         kind, bits = left.tensor.dtype, left.tensor.dtype.bits
-        mm = mfma(_INSTRUCTIONS[cfg.mfma, str(kind)]).over(
-            waves=(2, 2), tile=(half, cfg.bm), k=deep, k_run=_CHUNK * 8 // bits
-        )
         acc = [zeros(_sums(kind), mm.C, file=register_file(cfg.agprs)) for _ in range(_HALVES)]
+        sums = acc if scales is None else [registers(f32, mm.C) for _ in range(_HALVES)]
         a = [registers(kind, mm.B) for _ in range(_HALVES)]
         b = [[registers(kind, mm.A) for _ in range(_HALVES)] for _ in range(_HALVES)]
         products = prod(mm.tiling.repeat)
@@ -177,13 +214,19 @@ class Operands:
 
         def product(i: int, s: int, moved: str) -> None:
             """The products of half i of B's rows, while as many instructions of the kind `moved` are issued."""
-            mma(mm, acc[i], b[s][i], a[s])
+            mma(mm, sums[i], b[s][i], a[s], init=scales is not None and s == 0)
             if cfg.ordered:
                 interleave(vectors, **{moved: 1}, mfma=products // vectors)
                 sched_barrier()
 
         operands = (left, *right)
-        load = partial(_load, list(zip(operands, (at[0], *(at[1] for _ in right)), strict=True)), 8 * cfg.align)
+        load_tiles = partial(_load, list(zip(operands, (at[0], *(at[1] for _ in right)), strict=True)), 8 * cfg.align)
+
+        def load(k: IntLike) -> None:
+            load_tiles(k)
+            if scales is not None:
+                scales.load(k)
+
         load(low)
         vmem.wait(0)
         _store(operands)
@@ -192,6 +235,7 @@ class Operands:
         fetch(0)
         for k in loop(low, high):
             lds.wait(0)
+            factors: Sequence[Fragment] = () if scales is None else scales.factors()
             load(k + 1)  # unused after the last tile, and zeros behind the end of K
             product(0, 0, "global_read")
             fetch(1)
@@ -205,6 +249,9 @@ class Operands:
             sync()
             fetch(0)
             product(1, 1, "lds_read")
+            if scales is not None:
+                for each, part, factor in zip(acc, sums, factors, strict=True):
+                    scales.add(each, part, factor)
         return acc
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import argus
 from argus.core.diagnostic import ArgusError
-from benchmarks.grouped_inputs import counts_of
+from benchmarks.grouped_inputs import BLOCK, counts_of
 
 Row = dict[str, Any]
 Exact = npt.NDArray[np.float64]
@@ -111,7 +111,25 @@ def _scaled(few: bool) -> dict[str, Case]:
             errors.append(_off(found / largest, of_rows * of_columns * (left @ right.T) / largest))
         return errors
 
-    return {"scaled_matmul float8_e4m3fnuz": case, "scaled_matmul int8": of_integers}
+    def of_blocks(tensors: Tensors, dtype: str) -> list[float]:
+        errors: list[float] = []
+        random = np.random.default_rng(0)
+        for m, k, n in shapes:
+            (a, left), (b, right) = _drawn(tensors, dtype, 1, m, k), _drawn(tensors, dtype, 2, n, k)
+            blocks = -(-k // BLOCK), -(-n // BLOCK)
+            of_a, of_b = random.uniform(0.5, 1, (m, blocks[0])), random.uniform(0.5, 1, blocks)
+            scales = [tensors.put(each, "float32") for each in (of_a, of_b)]
+            found = tensors.get(operators.scaled_matmul(a, b.mT, *scales)) / np.sqrt(k)
+            of_rows, of_columns = (np.repeat(each, BLOCK, 1)[:, :k] for each in (of_a, of_b.T))
+            wanted = (left * of_rows) @ (right * np.repeat(of_columns, BLOCK, 0)[:n]).T
+            errors.append(_off(found, wanted / np.sqrt(k)))
+        return errors
+
+    return {
+        "scaled_matmul float8_e4m3fnuz": case,
+        "scaled_matmul float8_e4m3fnuz blocks": of_blocks,
+        "scaled_matmul int8": of_integers,
+    }
 
 
 def _grouped(few: bool) -> dict[str, Case]:

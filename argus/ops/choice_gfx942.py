@@ -12,11 +12,11 @@ from argus.kernels.gemm import CONFIGS
 from argus.kernels.schedules.cdna3_interleaved import MOST_INTEGERS, Cdna3Interleaved
 from argus.kernels.schedules.stream_cdna3 import CDNA3 as CDNA3_STREAMS
 from argus.ops.choice import Scales, family_type, select, stored_or_modelled
-from argus.ops.element_types import no_kernel
+from argus.ops.element_types import no_kernel, no_schedule
 
 _TARGET = "gfx942"
-_WHOLE = 4
-"""Columns of C that the sum of the parts stores at once."""
+_WHOLE, _COLUMNS, _VECTOR = 4, 8, 16
+"""Columns of C that the sum of the parts stores at once; those in 16 bytes; 8-bit elements in 16 bytes."""
 
 
 @lru_cache(maxsize=4096)
@@ -34,14 +34,25 @@ def candidates(
 
 
 def scaled(m: int, n: int, k: int, *, scales: Scales) -> str:
-    """As `argus.ops.choice.select_scaled`: integers have scales of rows, floats of matrices.
+    """As `argus.ops.choice.select_scaled`: integers have scales of rows, floats of matrices or blocks.
 
     Raises ArgusError (E414) for rows that are no whole vectors of 16 bytes, or too long for sums of integers.
     """
-    assert scales != "blocks"
+    if scales == "blocks":
+        return select_blocks(m, n, k)
     if scales == "rows" and k >= MOST_INTEGERS:
         raise no_kernel("scaled_matmul", _TARGET, f"of int8 with K = {k}: i32 holds sums of fewer than 2^17 products")
     return select(m, n, k, "i8" if scales == "rows" else "e4m3fnuz", _TARGET)
+
+
+def select_blocks(m: int, n: int, k: int) -> str:
+    """For `argus.kernels.fp8_blocks_cdna3`: whether rows of C begin at multiples of 16 bytes decides.
+
+    Raises ArgusError (E414) for rows of operands that are no whole vectors.
+    """
+    if k % _VECTOR:
+        raise no_schedule((m, n, k), _TARGET, f"K must be a multiple of {_VECTOR}")
+    return "interleaved_any" if n % _COLUMNS else "interleaved_128"
 
 
 def select_parts(m: int, n: int, k: int) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 from attrs import frozen
 
 from argus.core.dsl.kernel import Template
-from argus.kernels import fp8, fp8_blocks, fp8_cdna3, i8_cdna3
+from argus.kernels import fp8, fp8_blocks, fp8_blocks_cdna3, fp8_cdna3, i8_cdna3
 from argus.kernels.fp8_blocks import BLOCK
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
 from argus.ops.choice import Scales
@@ -104,17 +104,13 @@ FAMILIES: Mapping[str, tuple[Family, ...]] = {
     "sm_90a": (WHOLE, BLOCKS),
     "gfx942": (
         Family(fp8_cdna3.gemm_fp8_fnuz, fp8_cdna3.CONFIGS, _FNUZ, "whole"),
+        Family(fp8_blocks_cdna3.gemm_fp8_fnuz_blocks, fp8_blocks_cdna3.CONFIGS, _FNUZ, "blocks"),
         Family(i8_cdna3.gemm_i8_scaled, i8_cdna3.CONFIGS, _INT8, "rows"),
     ),
 }
 """By target; at most one for each type of elements and what has scales. One of blocks comes after that of matrices,
 which may be of one block.
 """
-_WORDS: Mapping[Scales, str] = {
-    "whole": "one scale for each matrix",
-    "blocks": "scales of blocks",
-    "rows": "scales of rows and columns",
-}
 
 
 def scaled_matmul(
@@ -127,11 +123,10 @@ def scaled_matmul(
     MI300X they may be int8 too: sums are exact then, of fewer than 2^17 products.
 
     The scales are f32 on the device: one number for each matrix, or one for each 1 x 128 block of `a` and 128 x 128
-    block of `b`, of shapes (M, ceil(K / 128)) and (ceil(K / 128), ceil(N / 128)); blocks on an H100 or H200 alone. Of
-    int8 each row of `a` and each column of `b` has one: (M, 1) and (1, N). With
-    one number each, the matrix unit makes all sums (that of an H100 or H200 keeps about 14 bits of a sum's fraction,
-    torch's fast accumulation), and the result is scaled once. With blocks, it sums 128 products, and each such sum is
-    scaled and added in single precision.
+    block of `b`, of shapes (M, ceil(K / 128)) and (ceil(K / 128), ceil(N / 128)). Of int8 each row of `a` and each
+    column of `b` has one: (M, 1) and (1, N). With one number each, the matrix unit makes all sums (that of an H100 or
+    H200 keeps about 14 bits of a sum's fraction, torch's fast accumulation), and the result is scaled once. With
+    blocks, it sums 128 products, and each such sum is scaled and added in single precision.
 
     `a` is read row-major, `b` and block scales column-major, so `b = weight.T` and `scale_b = weight_scale.T` cost
     nothing; operands in another layout are copied first. K must be a multiple of 16. It runs on the current stream and
@@ -222,10 +217,6 @@ def _family(tensors: Four, extents: tuple[int, int, int]) -> Family:
     for each in known:
         if each.fits(*shapes, extents):
             return each
-    floats = [(name, each) for name, families in FAMILIES.items() for each in families if each.element != _INT8]
-    fitting: list[tuple[str, Scales]] = [(name, each.scales) for name, each in floats if each.fits(*shapes, extents)]
-    if fitting and str(a.dtype) != _INT8:
-        raise no_kernel("scaled_matmul", target, f"with {_WORDS[fitting[0][1]]}", [name for name, _ in fitting])
     wanted = ", or ".join(each.wanted(extents) for each in known)
     return _refuse(f"the scales are {shapes[0]} and {shapes[1]}, expected {wanted}", "pass scales of these shapes")
 

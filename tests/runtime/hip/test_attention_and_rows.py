@@ -160,15 +160,13 @@ REFUSED: dict[str, Callable[[RocmTorch], object]] = {
         max_seqlen_q=4,
     ),
     "scaled_matmul with operands of e4m3": lambda t: scaled(t, "torch.float8_e4m3fn"),
-    "scaled_matmul with scales of blocks": lambda t: scaled(t, "torch.float8_e4m3fnuz", 2),
 }
 
 
-def scaled(torch: RocmTorch, dtype: str, blocks: int = 1) -> object:
-    """A product of 16 rows with one block of scales for 128 of K and columns, or one for each matrix."""
-    a, b = (torch.whole(16, 128 * blocks, seed=seed, dtype=dtype) for seed in (0, 1))
-    shapes = ((16, blocks), (blocks, 1)) if blocks > 1 else ((1,), (1,))
-    return operators.scaled_matmul(a, b.mT, *(torch.tensor(np.ones(each), "torch.float32") for each in shapes))
+def scaled(torch: RocmTorch, dtype: str) -> object:
+    """A product of 16 rows with one scale for each matrix."""
+    a, b = (torch.whole(16, 128, seed=seed, dtype=dtype) for seed in (0, 1))
+    return operators.scaled_matmul(a, b.mT, *(torch.tensor(np.ones(1), "torch.float32") for _ in range(2)))
 
 
 def of_heads(

@@ -128,6 +128,23 @@ def test_products_of_scaled_8_bit_numbers(rocm: RocmTorch) -> None:
     assert not rocm.stub.findings
 
 
+@pytest.mark.share(2)
+@pytest.mark.parametrize(("m", "n", "k", "config"), [(40, 23, 144, "any"), (33, 136, 272, "128")])
+def test_products_with_scales_of_blocks(rocm: RocmTorch, m: int, n: int, k: int, config: str) -> None:
+    """Exactly: scales are powers of two."""
+    random, blocks = np.random.default_rng(0), -(-k // 128)
+    a, b = (rocm.whole(rows, k, seed=seed, dtype=FNUZ) for seed, rows in enumerate((m, n)))
+    shapes = (m, blocks), (blocks, -(-n // 128))
+    of_a, of_b = (rocm.tensor(2.0 ** random.integers(-1, 2, shape), "torch.float32") for shape in shapes)
+    found = OPERATORS.scaled_matmul(a, b.mT, of_a, of_b)
+
+    of_rows, of_columns = (np.repeat(each, 128, 1)[:, :k] for each in (of_a.wide, of_b.wide.T))
+    wanted = (a.wide * of_rows) @ (b.wide * np.repeat(of_columns, 128, 0)[:n]).T
+    np.testing.assert_array_equal(found.array.astype(np.float32), rounded(wanted))
+    assert [name for name, _ in rocm.stub.launches] == [f"gemm_fp8_fnuz_blocks_interleaved_{config}_"]
+    assert not rocm.stub.findings
+
+
 def integers(rocm: RocmTorch, m: int, n: int, k: int) -> tuple[Any, ...]:
     """Operands of `scaled_matmul` of every number of int8, and a power of two for each row and each column."""
     random = np.random.default_rng(0)

@@ -55,11 +55,12 @@ _Checked = tuple[object, ...]
 
 
 def _checked(contract: Contract, given: Mapping[str, str]) -> _Checked:
-    """Equal for contracts of two launches that ask the same: no kernel writes what a contract of it reads, and a proof
-    counts on none whose tensors an earlier launch has written.
+    """Equal for contracts of two launches that ask the same, at the same sizes: no kernel writes what a contract of it
+    reads, and a proof counts on none whose tensors an earlier launch has written.
     """
     read = tuple((each.tensor, given[each.tensor], each.shape) for each in (contract.place, *contract.others))
-    return contract.condition, *read
+    sizes = tuple((name, contract.sizes[name]) for name in sorted(contract.sizes) if name in contract.condition)
+    return contract.condition, sizes, *read
 
 
 def _in_order(launches: Sequence[Callable[[], None]]) -> None:

@@ -5,6 +5,7 @@
     python benchmarks/static_performance.py ladders [--store]
     python benchmarks/static_performance.py selection [--store]
     python benchmarks/static_performance.py models [--store]
+    python benchmarks/static_performance.py stagger [--store]
     python benchmarks/static_performance.py resources [--store]
 
 `products` predicts the shipped GEMM configurations on an MI325X and on an MI300X, each with its own rates, and prints
@@ -12,7 +13,8 @@ the fastest beside what libraries reach (beside HipKittens the ping-pong, which 
 for attention on an MI300X. `ladders` predicts schedules of one structure after the other with the rates of an MI355X,
 and prints the rank correlation with the published speed of such schedules. `selection` compares what `argus.matmul`
 chooses with the fastest prediction. `models` compares predictions for designs of the search space with recorded ones of
-the model of the program. `resources` prints registers, LDS and scratch of every shipped gfx942
+the model of the program. `stagger` predicts loops whose super-tiles begin at eight tiles of K, beside those that all
+begin at the first. `resources` prints registers, LDS and scratch of every shipped gfx942
 configuration, and its predicted time at the largest sizes that its tests choose. One constant was fitted to a published
 figure (`DieMachine.power_share` of the MI300X, to the figure marked `fitted`, with the ping-pong); all other figures
 are held out. --store writes that part of results/static_performance.json.
@@ -259,6 +261,24 @@ def models() -> Row:
     return {"rows": rows}
 
 
+STARTS = 8
+
+
+def stagger() -> Row:
+    rows: list[Row] = []
+    for name in ("interleaved", "interleaved_128", "cdna3_pingpong", "cdna3"):
+        config = gemm.configs[name]
+        for cube in (2048, 4096, 8192):
+            plain, apart = (
+                predicted(each, "MI300X", cube, cube, cube) for each in (config, evolve(config, stagger=STARTS))
+            )
+            times = [round(each.predicted.microseconds, 1) for each in (plain, apart)]
+            rows.append({"configuration": name, "cube": cube, "microseconds": times,
+                         "scratch": apart.descriptor.scratch_bytes})  # fmt: skip
+            print(f"{name} {cube}: {times[0]} us, staggered {times[1]} us, {times[1] / times[0]:.3f}")
+    return {"starts": STARTS, "rows": rows}
+
+
 def resources() -> Row:
     known, rows = dict(families()), list[Row]()
     for family, config in shipped_configurations():
@@ -291,6 +311,7 @@ COMMANDS: Mapping[str, Callable[[], Row]] = {
     "ladders": ladders,
     "selection": selection,
     "models": models,
+    "stagger": stagger,
     "resources": resources,
 }
 

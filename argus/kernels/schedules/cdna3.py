@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from argus.kernels.schedules.contraction import Contraction
+from argus.kernels.schedules.contraction import Contraction, staggered
 from argus.language import (
     Int,
     RegisterFile,
@@ -43,13 +43,14 @@ from argus.language import (
 class Cdna3:
     """MI300X: a bm x bn tile by four waves, bk of K per iteration, two LDS buffers, the next tile prefetched.
 
-    agprs: accumulators are in AccVGPRs.
+    agprs: accumulators are in AccVGPRs. stagger: as in `staggered`.
     """
 
     bm: int = 128
     bn: int = 128
     bk: int = 32
     agprs: bool = False
+    stagger: int = 0
     target = gfx942
     threads = 256
 
@@ -72,7 +73,8 @@ def cdna3_double_buffer(problem: Contraction, cfg: Cdna3) -> None:
     b = registers(bf16, mm.B)
     acc = registers(f32, mm.C, file=register_file(cfg.agprs))
 
-    def prefetch(k: Int | int) -> None:
+    def prefetch(iteration: Int | int) -> None:
+        k = staggered(iteration, depth, m, cfg.stagger)
         copy(A.tile((bm, bk), (m, k)), next_a, via=buffer_load, edge=0)
         copy(B.tile((bn, bk), (n, k)), next_b, via=buffer_load, edge=0)
 
@@ -108,7 +110,7 @@ class Cdna3PingPong:
     Techniques that can be switched off. group: rows of a super-tile that one XCD takes, 0 for the hardware's order.
     mfma: rows of the MFMA instruction, 16 or 32. skew: the second row runs behind. priority: raise the priority of
     waves that multiply. guarded: bounds are checked by the buffer descriptor instead of masks. agprs: accumulators are
-    in AccVGPRs.
+    in AccVGPRs. stagger: as in `staggered`.
     """
 
     bm: int = 256
@@ -120,6 +122,7 @@ class Cdna3PingPong:
     priority: bool = True
     guarded: bool = True
     agprs: bool = False
+    stagger: int = 0
     target = gfx942
     threads = 512
 
@@ -147,7 +150,8 @@ def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: P
     a = [registers(bf16, mm.A) for _ in range(2)]
     b = registers(bf16, mm.B)
 
-    def prefetch(k: Int | int) -> None:
+    def prefetch(iteration: Int | int) -> None:
+        k = staggered(iteration, depth, m // max(1, cfg.group), cfg.stagger)
         copy(A.tile((bm, bk), (m, k)), next_a, via=via, edge=0)
         copy(B.tile((bn, bk), (n, k)), next_b, via=via, edge=0)
 

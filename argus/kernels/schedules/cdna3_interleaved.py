@@ -14,7 +14,7 @@ from math import prod
 from attrs import frozen
 
 from argus.kernels.schedules.cdna3 import register_file
-from argus.kernels.schedules.contraction import Contraction, is_transposed, matrix_of
+from argus.kernels.schedules.contraction import Contraction, is_transposed, matrix_of, staggered
 from argus.kernels.schedules.epilogues import Epilogue, TileCoord, identity
 from argus.language import (
     TV,
@@ -76,7 +76,7 @@ class Cdna3Interleaved:
     group: rows of a super-tile that one XCD takes, 0 for the hardware's order. mfma: rows of the MFMA instruction.
     wide: rows of C begin at multiples of 16 bytes, and are stored in vectors. ordered: `sched_group_barrier`
     fixes the order of loads and MFMAs. agprs: accumulators are in AccVGPRs. align: of rows of A and B (columns, of a
-    column-major one), in bytes: each load is of that many at most.
+    column-major one), in bytes: each load is of that many at most. stagger: as in `staggered`.
     """
 
     bm: int = 256
@@ -88,6 +88,7 @@ class Cdna3Interleaved:
     ordered: bool = True
     agprs: bool = True
     align: int = _CHUNK
+    stagger: int = 0
     target = gfx942
     threads = 256
 
@@ -222,7 +223,8 @@ class Operands:
         operands = (left, *right)
         load_tiles = partial(_load, list(zip(operands, (at[0], *(at[1] for _ in right)), strict=True)), 8 * cfg.align)
 
-        def load(k: IntLike) -> None:
+        def load(iteration: IntLike) -> None:
+            k = low + staggered(iteration - low, high - low, at[0] // max(1, cfg.group), cfg.stagger)
             load_tiles(k)
             if scales is not None:
                 scales.load(k)
@@ -236,7 +238,7 @@ class Operands:
         for k in loop(low, high):
             lds.wait(0)
             factors: Sequence[Fragment] = () if scales is None else scales.factors()
-            load(k + 1)  # unused after the last tile, and zeros behind the end of K
+            load(k + 1)  # unused after the last tile
             product(0, 0, "global_read")
             fetch(1)
             product(1, 0, "lds_read")

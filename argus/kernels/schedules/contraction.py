@@ -140,6 +140,15 @@ def _one_by_one(inner: Order) -> Order:
     return order
 
 
+def staggered(k: IntLike, depth: IntLike, super_tile: IntLike, starts: int) -> IntLike:
+    """The tile of K of iteration k of `depth`: super-tiles of C begin at `starts` different ones, and wrap around.
+
+    Blocks of one super-tile begin together: what they share is loaded once into their L2 cache. Without starts, all
+    blocks begin at tile 0.
+    """
+    return (k + super_tile % starts) % depth if starts else k
+
+
 def slot_for(tensor: Tensor, rows: int, bk: int) -> Tensor:
     """Shared memory for a tile (rows, bk) of A or B, contiguous along the same axis as the tensor."""
     transposed = is_transposed(tensor)

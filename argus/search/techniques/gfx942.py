@@ -46,7 +46,9 @@ HARDWARE_BOUNDS_CHECK = combine(
     set_field(Cdna3PingPong, "guarded", True, low=False),
 )
 XCD_REMAP = combine(set_field(Cdna3Staged, "group", 2, 4, 8), set_field(Cdna3PingPong, "group", 2, 4, 8, low=0))
-STAGGER_K = set_field(Cdna3Staged, "stagger", 4, 8, 16)
+STAGGER_K = combine(
+    *(set_field(kind, "stagger", 4, 8, 16) for kind in (Cdna3Staged, Cdna3PingPong, Cdna3Interleaved, Cdna3))
+)
 LOOP_UNROLLING = set_field(Cdna3Staged, "unroll", 2, 4)
 ASYNC_COPY = set_field(Cdna3Staged, "direct", True)
 PRIORITY = combine(set_field(Cdna3Staged, "priority", True), set_field(Cdna3PingPong, "priority", True, low=False))

@@ -15,6 +15,7 @@ from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Cmp, Cond, Const, Index, Sym, Symbol
 from argus.core.proof.values.held.joined import joined_cond, zipped
+from argus.core.proof.values.held.rotated import unrotated
 from argus.core.proof.values.held.tables import BoolArray, Tables
 from argus.core.proof.values.held.terms import all_symbols, plus, replaced, unknown
 from argus.core.values.expr import Expr, Fn, Reduce, ReduceOp, expr, fn, infinity, reduce_
@@ -56,6 +57,8 @@ def reduction(op: ReduceOp, ranges: Sequence[Range], body: Expr) -> Expr:
     body = replaced(body, {each.variable: algebra.const(0) for each in alone})
     ranges = [each for each in ranges if each not in alone]
     body = replaced(body, dict(_turned(ranges, body)))
+    for each in ranges:
+        body = unrotated(each.variable, each.high, body)
     while (joined := _joined(ranges, body)) is not None:
         ranges, body = joined
     strides = _strides((each.variable for each in ranges), body)

@@ -203,11 +203,14 @@ def row_kernel(name: str, dtype: DType, reads: Reads) -> Callable[[Callable[...,
     """The decorator of a kernel of rows of a type, which its name ends in.
 
     It has the configurations for how it reads, those for MI300X, and those for others but for rows in shared memory
-    and whole chunks, which not every kernel can have.
+    and whole chunks, which not every kernel can have, and for 1024 threads of cumulative sums: of the 64 registers of
+    a thread, 32 sums of warps leave too few for a chunk.
     """
     kind = str(dtype)
     own = _OWN[kind][reads]
-    all_can = {name: each for name, each in CONFIGS[kind].items() if not each.staged and (each.held or not each.whole)}
+    most = 4 * _BLOCK if reads == "in order" else 8 * _BLOCK
+    others = {name: each for name, each in CONFIGS[kind].items() if not each.staged and (each.held or not each.whole)}
+    all_can = {name: each for name, each in others.items() if each.threads <= most}
     return kernel(configs=all_can | own | CDNA3[kind], name=f"{name}_{kind}")
 
 

@@ -1,7 +1,7 @@
 """The shipped configurations: every kernel and program of products in `argus.kernels`, and sizes to run each at.
 
 Attention, grouped products and the kernels of rows have other sizes, and checks of their own: `attention_h200.py`,
-`attention_windows_h200.py`, `decode_h200.py`, `moe_h200.py`, `rows_h200.py`, and tests/kernels.
+`attention_windows_h200.py`, `decode_h200.py`, `moe_h200.py`, `moe_decode_h200.py`, `rows_h200.py`, and tests/kernels.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def shipped() -> Iterator[Shipped]:
     for name, template in families():
         whole = template.function.__module__
         module = whole.rpartition(".")[2]
-        apart = ("attention", "windowed_attention", "packed_attention", "grouped", "grouped_fp8")
-        if module not in apart and not whole.startswith("argus.kernels.rows."):
+        apart = ("attention", "windowed_attention", "packed_attention")
+        if module not in apart and not module.startswith("grouped") and not whole.startswith("argus.kernels.rows."):
             yield from (Shipped(module, name, config, template) for config in template.configs)
 
 

@@ -151,7 +151,7 @@ def with_matrices(given: Given, of_8: Given) -> Given:
 
 def random_given(torch: Any, kind: str, height: int, random: Random) -> Given:  # noqa: ANN401 reason: untyped
     """Numbers of rows of 0, 1, about those of tiles, and others; NaN in all that may not count."""
-    experts = random.choice((1, 2, 3, 5, 8, 17, 130))
+    experts = random.choice((1, 2, 3, 5, 8, 17, 40))
 
     def length() -> int:
         return random.choice(

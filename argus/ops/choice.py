@@ -156,6 +156,12 @@ def select_scaled(m: int, n: int, k: int, *, scales: Scales) -> str:
     return (select_fp8_blocks if scales == "blocks" else select_fp8)(m, n, k)
 
 
+_FEW = {4: "rows_16", 8: "rows_32"}
+"""By the most rows of an expert, on average: the schedule that is bound by reading the matrices of experts."""
+_MASKED = {8: "rows_8", 64: "rows_16", 128: "rows_32"}
+"""By the most rows that an expert may have, of which most experts have fewer."""
+_FEWEST = 32
+"""Rows of all experts, up to which each of these has few tiles."""
 _NARROW_COLUMNS, _SHARING_ROWS = 128, 192
 """Columns of the narrower tiles; rows of an expert, on average, from which on its tiles share columns of B."""
 
@@ -163,11 +169,22 @@ _NARROW_COLUMNS, _SHARING_ROWS = 128, 192
 def select_grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
     """For `argus.kernels.grouped`: tiles as wide as there are columns for, row by row where experts have few rows.
 
-    blocks: for `argus.kernels.grouped_fp8`.
+    With fewer still, a configuration of `argus.kernels.grouped_few`. blocks: for `argus.kernels.grouped_fp8`.
     """
+    if rows <= _FEWEST:
+        return "rows_8"
+    few = next((name for most, name in _FEW.items() if rows <= most * experts), None)
+    if few is not None:
+        return few
     if rows <= _SHARING_ROWS * experts and (blocks or n > _NARROW_COLUMNS):
         return "by_rows"
     return "super_tiled" if blocks else "columns_256" if n > _NARROW_COLUMNS else "columns_128"
+
+
+def select_masked(rows: int, experts: int, n: int, *, blocks: bool) -> str:
+    """For the kernels of `argus.kernels.grouped_few` with counts: experts may have so many rows, most have fewer."""
+    del experts, n, blocks
+    return next((name for most, name in _MASKED.items() if rows <= most), "rows_64")
 
 
 def select_by_mask(*, causal: bool) -> str:

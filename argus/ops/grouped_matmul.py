@@ -1,4 +1,4 @@
-"""`grouped_matmul`: rows sorted by expert, each multiplied by its own expert's matrix, on torch tensors."""
+"""`grouped_matmul`: rows of experts, each multiplied by its own expert's matrix, on torch tensors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TypeVar
 
-from argus.kernels import grouped, grouped_fp8
+from argus.kernels import grouped, grouped_few, grouped_few_fp8, grouped_fp8
 from argus.kernels.schedules.grouped import BLOCK
 from argus.language import Template
 from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
@@ -17,21 +17,29 @@ from argus.ops.targets import kernels_for, target_of
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved
 
+_PARTS = grouped, grouped_fp8, grouped_few, grouped_few_fp8
 FAMILIES: Mapping[str, Template] = {
-    each.name: each for part in (grouped, grouped_fp8) for each in vars(part).values() if isinstance(each, Template)
+    each.name: each for part in _PARTS for each in vars(part).values() if isinstance(each, Template)
 }
 """The kernels by name."""
-_LISTS = ("starts", "tile_starts", "tile_experts", "C")
+_INTEGERS = {
+    "grouped": ("starts", "tile_starts", "tile_experts"),
+    "packed": ("starts",),
+    "masked": ("counts",),
+}
+"""The kernels' integers by the first part of their names: with lists of tiles, without, and of counts."""
 E4M3 = "torch.float8_e4m3fn"
 _AXES = {"a": ("rows", "K"), "b": ("experts", "K", "N")}
+_MASKED = {"a": ("experts", "rows", "K"), "b": ("experts", "K", "N")}
 T = TypeVar("T", bound=Tensor)
 
 
 def grouped_matmul(
     a: T,
     b: Tensor,
-    offsets: Tensor,
+    offsets: Tensor | None = None,
     *,
+    counts: Tensor | None = None,
     scale_a: Tensor | None = None,
     scale_b: Tensor | None = None,
     config: str | None = None,
@@ -43,6 +51,10 @@ def grouped_matmul(
     a: (M, K), sorted by expert. b: (E, K, N), one matrix for each expert. Both in bf16, or both in f16; the result is
     of the same type, (M, N), row-major. offsets: int32, E + 1 of them: expert e has the rows offsets[e] to
     offsets[e + 1] - 1 of `a`, any number, also none; from 0 to M. K and N are multiples of 8.
+
+    counts: in place of offsets, int32, one for each expert: `a` is (E, R, K), of which expert e has the first counts[e]
+    rows, from none to all. The result is (E, R, N), where other rows are not written.
+    `scale_a` is then (E, R, ceil(K / 128)).
 
     scale_a, scale_b: for `a` and `b` in e4m3, factors in f32 of each 1 x 128 of `a` and each 128 x 128 of each matrix
     of `b`: (M, ceil(K / 128)) and (E, ceil(K / 128), ceil(N / 128)). The result is then bf16, and K a multiple of 16.
@@ -70,50 +82,60 @@ def grouped_matmul(
             that the kernel's proof assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E414
             for a GPU without kernels for it, E303 without a compiler.
     """
-    scales = _check(a, b, offsets, (scale_a, scale_b))
-    (rows, depth), (experts, _, columns) = a.shape, b.shape
-    kernels = kernels_for("grouped_matmul", a)
+    scales = _check(a, b, (scale_a, scale_b), masked=counts is not None)
+    own = _integers_of(a, b, offsets, counts)
+    rows, (experts, depth, columns) = a.shape[-2], b.shape
+    kernels = kernels_for("grouped_matmul" if counts is None else "grouped_matmul of counts", a)
     choice = kernels.choose(rows, experts, columns, blocks=scales is not None)
-    of_b = Operand() if scales else operand_of(b.mT, dense=not kernels.strided)
-    template = FAMILIES[_family(str(a.dtype), transposed=of_b.transposed)]
     chosen = choice if config is None else config
+    of_b = Operand() if scales else operand_of(b.mT, dense=not kernels.strided)
+    layout = "masked" if counts is not None else "packed" if chosen in grouped_few.CONFIGS else "grouped"
+    template = FAMILIES[_family(layout, str(a.dtype), transposed=of_b.transposed)]
     known = [name for name, each in template.configs.items() if each.target.name == target_of(a)]
     if chosen not in known:
         _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(known)}")
     kind = torch().bfloat16 if scales else a.dtype
-    if 0 in (rows, depth, columns):
-        return a.new_empty((rows, columns), dtype=kind).zero_()
-    height = template.configs[chosen].bm
-    tiles = count_of(rows, experts, height)
-    sizes = {"M": rows, "K": depth, "E": experts, "N": columns, "R": experts + 1, "S": tiles + 1, "T": tiles}
+    shape = (*a.shape[:-1], columns)
+    if 0 in (*shape, depth):
+        return a.new_empty(shape, dtype=kind).zero_()
+    sizes = {"K": depth, "E": experts, "N": columns}
+    integers: tuple[Tensor, ...] = (own,)
+    if layout == "grouped":
+        height = template.configs[chosen].bm
+        tiles = count_of(rows, experts, height)
+        sizes |= {"S": tiles + 1, "T": tiles}
+        integers += tiles_of(own, rows, height)
+    sizes |= {"R": rows} if layout == "masked" else {"M": rows, "R": experts + 1}
     candidate = Candidate(template.name, chosen, partial(_traced, template, chosen))
-    lists = (offsets, *tiles_of(offsets, rows, height))
-    results = (((rows, columns), kind),)
+    results = ((shape, kind),)
     if scales is None:
-        named = partial(_named, operand_of(a, may_transpose=False, dense=not kernels.strided), of_b)
+        of_a = operand_of(a, may_transpose=False, dense=not kernels.strided)
+        named = partial(_named, layout, of_a, of_b)
         plan = Plan(results, tuple(sizes.items()), (candidate,), named, ("A", "B"), promises)
-        return launch(plan, (a, b, *lists), unproved)[0]
+        return launch(plan, (a, b, *integers), unproved)[0]
     sizes |= {"KB": -(-depth // BLOCK), "NB": -(-columns // BLOCK)}
-    plan = Plan(results, tuple(sizes.items()), (candidate,), _named_scaled, promises=promises)
-    return launch(plan, (a, b, *scales, *lists), unproved)[0]
+    plan = Plan(results, tuple(sizes.items()), (candidate,), partial(_named_scaled, layout), promises=promises)
+    return launch(plan, (a, b, *scales, *integers), unproved)[0]
 
 
-def _family(dtype: str, *, transposed: bool) -> str:
+def _family(layout: str, dtype: str, *, transposed: bool) -> str:
     """The name of the kernel for operands of a type. transposed: each matrix of `b` is row-major."""
     if dtype == E4M3:
-        return "grouped_fp8_blocks"
+        return f"{layout}_fp8_blocks"
     kind = KINDS[dtype]
-    return f"grouped_n{'n' if transposed else 't'}{'' if kind == 'bf16' else f'_{kind}'}"
+    return f"{layout}_n{'n' if transposed else 't'}{'' if kind == 'bf16' else f'_{kind}'}"
 
 
-def _named(of_a: Operand, of_b: Operand, a: Tensor, b: Tensor, *others: Tensor) -> Mapping[str, Tensor]:
-    return dict(zip(("A", "B", *_LISTS), (of_a.of(a), of_b.of(b.mT), *others), strict=True))
+def _named(layout: str, of_a: Operand, of_b: Operand, a: Tensor, b: Tensor, *others: Tensor) -> Mapping[str, Tensor]:
+    return dict(zip(("A", "B", *_INTEGERS[layout], "C"), (of_a.of(a), of_b.of(b.mT), *others), strict=True))
 
 
-def _named_scaled(a: Tensor, b: Tensor, of_a: Tensor, of_b: Tensor, *others: Tensor) -> Mapping[str, Tensor]:
+def _named_scaled(
+    layout: str, a: Tensor, b: Tensor, of_a: Tensor, of_b: Tensor, *others: Tensor
+) -> Mapping[str, Tensor]:
     """The operands row-major, with k innermost, but for the scales of rows."""
     made = map(copy_aligned, (a, b.mT, of_a.mT, of_b.mT))
-    return dict(zip(("A", "B", "scale_a", "scale_b", *_LISTS), (*made, *others), strict=True))
+    return dict(zip(("A", "B", "scale_a", "scale_b", *_INTEGERS[layout], "C"), (*made, *others), strict=True))
 
 
 def _traced(template: Template, config: str) -> Traced:
@@ -124,37 +146,51 @@ def _traced(template: Template, config: str) -> Traced:
 
 
 def _check(
-    a: Tensor, b: Tensor, offsets: Tensor, scales: tuple[Tensor | None, Tensor | None]
+    a: Tensor, b: Tensor, scales: tuple[Tensor | None, Tensor | None], *, masked: bool
 ) -> tuple[Tensor, Tensor] | None:
     """The scales, of 8-bit operands. Raises ArgusError (E401) for operands that are not of the operator."""
     of_a, of_b = scales
     known = KINDS if of_a is None and of_b is None else (E4M3,)
+    axes = _MASKED if masked else _AXES
     for name, tensor in (("a", a), ("b", b)):
         _check_tensor(name, tensor, a, known)
-        if len(tensor.shape) != len(_AXES[name]):
-            message = f"`{name}` expects {len(_AXES[name])} axes, found {len(tensor.shape)}"
-            _refuse(message, f"pass ({', '.join(_AXES[name])})")
+        if len(tensor.shape) != len(axes[name]):
+            message = f"`{name}` expects {len(axes[name])} axes, found {len(tensor.shape)}"
+            _refuse(message, f"pass ({', '.join(axes[name])})")
     if str(a.dtype) != str(b.dtype):
         _refuse(f"`a` has elements of type {a.dtype} and `b` of {b.dtype}", "convert one")
-    if a.shape[1] != b.shape[1]:
+    if a.shape[-1] != b.shape[1]:
         _refuse(
-            f"`a` is {tuple(a.shape)} and `b` {tuple(b.shape)}: `b` expects {a.shape[1]} rows",
-            "pass a (M, K) and b (E, K, N)",
+            f"`a` is {tuple(a.shape)} and `b` {tuple(b.shape)}: `b` expects {a.shape[-1]} rows",
+            f"pass a ({', '.join(axes['a'])}) and b ({', '.join(axes['b'])})",
         )
-    check_offsets(_refuse, "offsets", offsets, ("a", a), "experts")
-    if offsets.shape[0] != b.shape[0] + 1:
-        _refuse(f"{offsets.shape[0]} offsets for {b.shape[0]} experts", "pass one more than there are experts")
     if of_a is None and of_b is None:
         return None
     if of_a is None or of_b is None:
         _refuse("scales of one operand alone", "pass `scale_a` and `scale_b`")
     deep, wide = (-(-extent // BLOCK) for extent in b.shape[1:])
-    wanted = {"scale_a": (a.shape[0], deep), "scale_b": (b.shape[0], deep, wide)}
+    wanted = {"scale_a": (*a.shape[:-1], deep), "scale_b": (b.shape[0], deep, wide)}
     for name, tensor in (("scale_a", of_a), ("scale_b", of_b)):
         _check_tensor(name, tensor, a, ("torch.float32",))
         if tuple(tensor.shape) != wanted[name]:
             _refuse(f"`{name}` is {tuple(tensor.shape)}, expected {wanted[name]}", "pass a scale for every block")
     return of_a, of_b
+
+
+def _integers_of(a: Tensor, b: Tensor, offsets: Tensor | None, counts: Tensor | None) -> Tensor:
+    """Offsets or counts. Raises ArgusError (E401) unless they are of as many experts as there are matrices."""
+    if offsets is not None and counts is None:
+        check_offsets(_refuse, "offsets", offsets, ("a", a), "experts")
+        if offsets.shape[0] != b.shape[0] + 1:
+            _refuse(f"{offsets.shape[0]} offsets for {b.shape[0]} experts", "pass one more than there are experts")
+        return offsets
+    if counts is None or offsets is not None:
+        _refuse("both `offsets` and `counts`, or neither", "pass one of them")
+    check_offsets(_refuse, "counts", counts, ("a", a), "experts", least=1)
+    if not counts.shape[0] == b.shape[0] == a.shape[0]:
+        message = f"{counts.shape[0]} counts and {a.shape[0]} matrices of rows for {b.shape[0]} experts"
+        _refuse(message, "pass one of each for each expert")
+    return counts
 
 
 def _check_tensor(name: str, tensor: Tensor, beside: Tensor, types: Collection[str]) -> None:

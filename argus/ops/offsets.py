@@ -9,11 +9,17 @@ from argus.ops.operands import Tensor
 
 
 def check_offsets(
-    refuse: Callable[[str, str], NoReturn], name: str, tensor: Tensor, beside: tuple[str, Tensor], of: str
+    refuse: Callable[[str, str], NoReturn],
+    name: str,
+    tensor: Tensor,
+    beside: tuple[str, Tensor],
+    of: str,
+    *,
+    least: int = 2,
 ) -> None:
     """Refuses what is not one axis of int32, contiguous and aligned to 16 bytes, on the device of another operand.
 
-    beside: that operand with its name. of: what the offsets are of.
+    beside: that operand with its name. of: what the offsets are of. least: how many there are, at least.
     """
     if not hasattr(tensor, "data_ptr"):
         refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
@@ -22,8 +28,8 @@ def check_offsets(
     first, other = beside
     if not tensor.is_cuda or tensor.device != other.device:
         refuse(f"`{name}` is on {tensor.device}, `{first}` on {other.device}", "move all to one GPU: `.cuda()`")
-    if len(tensor.shape) != 1 or tensor.shape[0] < 2 or not tensor.is_contiguous() or tensor.data_ptr() % 16:
+    if len(tensor.shape) != 1 or tensor.shape[0] < least or not tensor.is_contiguous() or tensor.data_ptr() % 16:
         refuse(
-            f"`{name}` has shape {tuple(tensor.shape)}, expected one axis of at least 2, contiguous and aligned",
-            f"pass the offsets of {of} from 0 on, `.clone()` of a part",
+            f"`{name}` has shape {tuple(tensor.shape)}, expected one axis of at least {least}, contiguous and aligned",
+            f"pass the {name} of {of} from 0 on, `.clone()` of a part",
         )

@@ -113,8 +113,63 @@ def test_without_a_product_nothing_is_launched(plans: Launched, sizes: dict[str,
     assert bool((out.array == 0).all())
 
 
+def test_few_rows_need_no_list_of_tiles(plans: Launched) -> None:
+    given = operands(rows=12)
+    assert grouped(**given).shape == (12, 264)
+    ((plan, passed),) = plans
+    assert dict(plan.sizes) == {"M": 12, "K": 72, "E": 3, "N": 264, "R": 4}
+    assert [(each.family, each.config) for each in plan.candidates] == [("packed_nt", "rows_8")]
+    named = plan.named(*passed, tensor(12, 264))
+    assert {name: each.shape for name, each in named.items()} == {
+        "A": (12, 72),
+        "B": (3, 264, 72),
+        "starts": (4,),
+        "C": (12, 264),
+    }
+    candidate = plan.candidates[0]
+    traced, home = candidate.traced()
+    assert (traced.name, home) == ("packed_nt_rows_8", "argus.kernels.grouped_few")
+
+
+def masked(rows: int = 40, depth: int = 72, experts: int = 3) -> dict[str, Any]:
+    counts = tensor(experts, dtype="torch.int32")
+    return {"a": tensor(experts, rows, depth), "b": tensor(experts, 264, depth).mT, "counts": counts}
+
+
+@pytest.mark.parametrize(("rows", "config"), [(3, "rows_8"), (40, "rows_16"), (100, "rows_32"), (500, "rows_64")])
+def test_counts_are_of_rows_of_each_expert(plans: Launched, rows: int, config: str) -> None:
+    given = masked(rows)
+    assert grouped(**given).shape == (3, rows, 264)
+    ((plan, passed),) = plans
+    assert dict(plan.sizes) == {"R": rows, "K": 72, "E": 3, "N": 264}
+    assert [(each.family, each.config) for each in plan.candidates] == [("masked_nt", config)]
+    assert (plan.promises, plan.strided) == ("stop", ("A", "B"))
+    named = plan.named(*passed, tensor(3, rows, 264))
+    assert list(named) == ["A", "B", "counts", "C"]
+    assert named["counts"] is given["counts"]
+    assert named["A"].data_ptr() == given["a"].data_ptr()
+
+
+def test_counts_and_scales_of_blocks(plans: Launched) -> None:
+    a, b = (tensor(*shape, dtype="torch.float8_e4m3fn") for shape in ((3, 40, 272), (3, 264, 272)))
+    of_a, of_b = (tensor(*shape, dtype="torch.float32") for shape in ((3, 3, 40), (3, 3, 3)))
+    given = {"a": a, "b": b.mT, "counts": tensor(3, dtype="torch.int32"), "scale_a": of_a.mT, "scale_b": of_b.mT}
+    assert grouped(**given).shape == (3, 40, 264)
+    ((plan, passed),) = plans
+    assert [(each.family, each.config) for each in plan.candidates] == [("masked_fp8_blocks", "rows_16")]
+    named = plan.named(*passed, tensor(3, 40, 264))
+    assert {name: named[name].shape for name in ("A", "B", "scale_a", "scale_b", "counts", "C")} == {
+        "A": (3, 40, 272),
+        "B": (3, 264, 272),
+        "scale_a": (3, 3, 40),
+        "scale_b": (3, 3, 3),
+        "counts": (3,),
+        "C": (3, 40, 264),
+    }
+
+
 def test_the_schedule_depends_on_columns_and_rows_of_an_expert() -> None:
-    given = ((8192, 8, 14336), (32768, 256, 4096), (8192, 8, 128), (100, 8, 128))
+    given = ((8192, 8, 14336), (32768, 256, 4096), (8192, 8, 128), (1000, 8, 128))
     assert [select_grouped(*each, blocks=False) for each in given] == [
         "columns_256",
         "by_rows",
@@ -146,6 +201,13 @@ def test_operands_of_8_bits_have_scales_of_blocks(plans: Launched) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("rows", "config"), [(8, "rows_8"), (48, "rows_16"), (200, "rows_16"), (384, "rows_32"), (1000, None)]
+)
+def test_few_rows_of_an_expert_have_low_tiles(rows: int, config: str) -> None:
+    assert {select_grouped(rows, 64, 2816, blocks=blocks) for blocks in (False, True)} == {config or "by_rows"}
+
+
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no tensor": ({"a": 3}, "`a` is not a torch tensor"),
     "another type": ({"a": tensor(300, 72, dtype="torch.float32")}, "expects elements of type"),
@@ -162,6 +224,18 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "scales in bf16": (scaled() | {"scale_b": tensor(3, 3, 3)}, "`scale_b` expects elements of type torch.float32"),
     "scales of 16 bits' elements": ({"scale_a": tensor(300, 1), "scale_b": tensor(3, 1, 3)}, "torch.float8_e4m3fn"),
     "no such schedule": ({"config": "wide"}, "there is no schedule `wide`"),
+    "offsets and counts": ({"counts": tensor(3, dtype="torch.int32")}, "expects 3 axes, found 2"),
+    "neither offsets nor counts": ({"offsets": None}, "or neither"),
+    "counts of other experts": (
+        masked() | {"offsets": None, "counts": tensor(4, dtype="torch.int32")},
+        "4 counts and 3 matrices of rows for 3 experts",
+    ),
+    "both": (masked(), "both `offsets` and `counts`"),
+    "counts in 64 bits": (
+        masked() | {"offsets": None, "counts": tensor(3, dtype="torch.int64")},
+        "`counts` expects torch.int32",
+    ),
+    "a schedule of lists with counts": (masked() | {"offsets": None, "config": "by_rows"}, "no schedule `by_rows`"),
 }
 
 

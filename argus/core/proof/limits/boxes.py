@@ -13,7 +13,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.atom import Operand
 from argus.core.check.operands import canonical_layout_error
-from argus.core.index import Bin, Cond, Coord, Index
+from argus.core.index import Bin, Cond, Coord, Index, Sum
 from argus.core.index_text import show
 from argus.core.ir import Copy, Mma, Staged, Strided, View
 from argus.core.layout.inttuple import IntTuple
@@ -95,6 +95,9 @@ def stride_divisible(stride: Index, wide: int) -> Cond:
 
 
 def _factors(stride: Index) -> tuple[Index, ...]:
+    if isinstance(stride, Sum) and len(stride.terms) == 1 and stride.constant == 0:
+        ((multiplied, _),) = stride.terms
+        return multiplied, *_factors(multiplied)
     if not isinstance(stride, Bin) or stride.op != "*":
         return ()
     return (*_factors(stride.left), *_factors(stride.right), stride.left, stride.right)

@@ -122,7 +122,7 @@ def _slice_symptoms(suspects: Sequence[Suspect]) -> frozenset[str]:
 
 
 def _search(site: ProgramLaunch, suspects: Sequence[Suspect], budget: RunBudget) -> Witness | None:
-    sizes = list(_sizes(site, suspects))
+    sizes = list(_sizes(site, suspects)) if budget.left > 0 else []
     split = _slice_symptoms(suspects)
     for schedule in directed(site.program.launches[site.number].kernel, compares=bool(site.claims)):
         for size in sizes:

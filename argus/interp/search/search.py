@@ -24,6 +24,7 @@ from argus.interp.violation import Violation
 _SIZES = 40
 _SHAPES = 10
 _LARGEST = 6
+_COMBINED = 1 << 17
 _TIMES = (2, 3)
 _MOST_HELD = 1 << 22
 """The largest number of tensor elements in one run, each of which also needs memory for its tags."""
@@ -182,8 +183,13 @@ def _combinations(
 def _of_each_shape(
     sizes: Sequence[Symbol], ladders: Mapping[Symbol, tuple[int, ...]]
 ) -> Iterator[tuple[tuple[Symbol, int], ...]]:
-    """All combinations of candidate values: faults between roles depend on numbers of blocks and trips together."""
-    for chosen in product(*(ladders[symbol] for symbol in sizes)):
+    """All combinations of candidate values: faults between roles depend on numbers of blocks and trips together.
+
+    Of many sizes, only those of as many first values of each as give no more than `_COMBINED` combinations.
+    """
+    lengths = [len(ladders[symbol]) for symbol in sizes]
+    most = next(n for n in range(max(lengths, default=1), 0, -1) if prod(min(n, own) for own in lengths) <= _COMBINED)
+    for chosen in product(*(ladders[symbol][:most] for symbol in sizes)):
         yield tuple(zip(sizes, chosen, strict=True))
 
 

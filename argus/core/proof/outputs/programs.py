@@ -15,6 +15,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation, minimisation_order
+from argus.core.proof.outputs.claimed_values import claimed_left
 from argus.core.proof.outputs.padded_stores import no_padding_obligation
 from argus.core.proof.outputs.program_context import ProgramContext
 from argus.core.proof.outputs.segments import row_segments
@@ -75,8 +76,12 @@ def values_after(flow: Flow, others: ProgramContext) -> dict[Buffer, Left | str]
     """The value of each tensor that is asked for later, likewise; of programs that claim formulas only."""
     if others.values is None:
         return {}
-    stored = filter(others.keeps_value, stored_tensors(flow))
-    return {buffer: value_left(flow, buffer, others.values, others.renamed) for buffer in stored}
+    before, found = others.values, dict[Buffer, Left | str]()
+    for buffer in filter(others.keeps_value, stored_tensors(flow)):
+        left = value_left(flow, buffer, before, others.renamed)
+        claimed = claimed_left(flow, buffer, before, others.renamed) if isinstance(left, str) else None
+        found[buffer] = claimed or left
+    return found
 
 
 def reads_integer_of_program(kernel: Kernel, others: ProgramContext) -> Stmt | None:

@@ -149,7 +149,7 @@ def _difference(flow: Flow, case: Stored, claim: Equals, at: Sequence[Sym], orde
     sizes = {**dict(_fixed_sizes(flow.timeline.assumptions)), **multiples}
     same = {**dict(_equal_places(case.given, at)), **sizes}
     value, wanted = (
-        substitute(case.value, same),
+        with_single_terms(substitute(case.value, same), known, formula),
         substitute(_in_blocks(with_single_terms(substitute(formula, same), known, case.value), known), sizes),
     )
     if meant is not algebra.TRUE:

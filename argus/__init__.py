@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from argus.ops.expert_order import expert_order
     from argus.ops.grouped_matmul import grouped_matmul
     from argus.ops.matmul import matmul
+    from argus.ops.moe import moe
     from argus.ops.rows import (
         cross_entropy,
         cumsum,
@@ -62,6 +63,7 @@ __all__ = [
     "layer_norm",
     "log_softmax",
     "matmul",
+    "moe",
     "optimize",
     "rms_norm",
     "row_mean",
@@ -96,6 +98,7 @@ _HOMES = {
     "layer_norm": "argus.ops.rows",
     "log_softmax": "argus.ops.rows",
     "matmul": "argus.ops.matmul",
+    "moe": "argus.ops.moe",
     "optimize": "argus.search.run",
     "rms_norm": "argus.ops.rows",
     "row_mean": "argus.ops.rows",

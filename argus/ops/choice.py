@@ -187,6 +187,11 @@ def select_masked(rows: int, experts: int, n: int, *, blocks: bool) -> str:
     return next((name for most, name in _MASKED.items() if rows <= most), "rows_64")
 
 
+def select_moe(rows: int, experts: int) -> str:
+    """For `argus.kernels.moe`: tiles row by row where experts have few rows."""
+    return "by_rows" if rows <= _SHARING_ROWS * experts else "columns_256"
+
+
 def select_by_mask(*, causal: bool) -> str:
     """For `argus.kernels.packed_attention` and its gradients, which have a configuration for each mask."""
     return "causal" if causal else "full"

@@ -86,14 +86,14 @@ def test_each_row_meets_its_own_expert(counts: list[int]) -> None:
 
 EDITS: dict[str, tuple[str, str]] = {
     "the expert after": (
-        "self.B[scalar(self.tile_experts[t])]",
-        "self.B[(scalar(self.tile_experts[t]) + 1) % self.B.shape[0]]",
+        "matrices[scalar(self.tile_experts[t])]",
+        "matrices[(scalar(self.tile_experts[t]) + 1) % matrices.shape[0]]",
     ),
     "the expert of the tile before": (
-        "self.B[scalar(self.tile_experts[t])]",
-        "self.B[scalar(self.tile_experts[t - t % 2])]",
+        "matrices[scalar(self.tile_experts[t])]",
+        "matrices[scalar(self.tile_experts[t - t % 2])]",
     ),
-    "the expert by the tile's number": ("self.B[scalar(self.tile_experts[t])]", "self.B[t % self.B.shape[0]]"),
+    "the expert by the tile's number": ("matrices[scalar(self.tile_experts[t])]", "matrices[t % matrices.shape[0]]"),
     "rows of the tile after": (
         "self.A.rows(scalar(self.tile_starts[t]))",
         "self.A.rows(scalar(self.tile_starts[t + 1]))",

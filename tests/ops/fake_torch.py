@@ -59,6 +59,9 @@ class Matrix:
         assert (first, last) == (0, 1)
         return evolve(self, array=self.array.reshape(-1, *self.array.shape[2:]))
 
+    def view(self, *shape: int) -> Self:
+        return evolve(self, array=self.array.reshape(shape))
+
     def data_ptr(self) -> int:
         return self.array.ctypes.data + self.shift
 

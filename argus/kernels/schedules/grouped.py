@@ -6,6 +6,7 @@ most `bm` rows, all of one expert, so that blocks get equal work for any numbers
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from attrs import frozen
@@ -134,7 +135,11 @@ class GroupedContraction:
 
     def operands(self, t: Int) -> tuple[Tensor, Tensor]:
         """A from the first row of a tile on, and its expert's B."""
-        return self.A.rows(scalar(self.tile_starts[t])), self.B[scalar(self.tile_experts[t])]
+        return self.A.rows(scalar(self.tile_starts[t])), self.of_expert(self.B, t)
+
+    def of_expert(self, matrices: Tensor, t: Int) -> Tensor:
+        """Of one matrix for each expert, that of a tile's."""
+        return matrices[scalar(self.tile_experts[t])]
 
     def result(self, t: Int) -> Tensor:
         """The rows of C that a tile has."""
@@ -142,23 +147,25 @@ class GroupedContraction:
 
     def finish(self) -> None:
         """Claim the value of C: each row is multiplied by its own expert's matrix."""
-        experts, depth = self.B.shape[0], self.A.shape[1]
+        self.claim(self.element)
 
-        def value(r: Int, n: Int) -> Value:
-            def product(e: Int, _row: Int) -> Value:
-                if self.scales is None:
-                    return self._sum(e, r, n, (0, depth))
-                of_a, of_b = map(elements, self.scales)
+    def claim(self, element: Callable[[Int, Int, Int], Value]) -> None:
+        """Claim the value of C: at (r, n), that of this function at (e, r, n), where expert e has row r."""
+        experts = self.B.shape[0]
+        assert_equals(self.C, lambda r, n: of_row(self.starts, experts, r, lambda e, _row: element(e, r, n)))
 
-                def block(k: Int) -> Value:
-                    inside = self._sum(e, r, n, (BLOCK * k, minimum(depth, BLOCK * k + BLOCK)))
-                    return inside * (of_a(k, r) * of_b(e, n // BLOCK, k))
+    def element(self, e: Int, r: Int, n: Int) -> Value:
+        """In a formula, an element of the product of A and an expert's matrix."""
+        depth = self.A.shape[1]
+        if self.scales is None:
+            return self._sum(e, r, n, (0, depth))
+        of_a, of_b = map(elements, self.scales)
 
-                return total(block, over=ceil_div(depth, BLOCK))
+        def block(k: Int) -> Value:
+            inside = self._sum(e, r, n, (BLOCK * k, minimum(depth, BLOCK * k + BLOCK)))
+            return inside * (of_a(k, r) * of_b(e, n // BLOCK, k))
 
-            return of_row(self.starts, experts, r, product)
-
-        assert_equals(self.C, value)
+        return total(block, over=ceil_div(depth, BLOCK))
 
     def _sum(self, e: Int, r: Int, n: Int, over: tuple[IntLike, Int]) -> Value:
         """The products of a row and an expert's column, over a range of k."""

@@ -1,0 +1,162 @@
+"""A layer of experts: each token's row meets the matrices of its own experts, and their results are summed by weight.
+
+A program of four launches: rows of tokens are copied in the order of experts, multiplied by the first matrices, gated,
+multiplied by the second ones, and added up for each token.
+"""
+
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# Reason: parameters are annotated with tensors of a variable type, by which one text serves all types.
+# Without `from __future__ import annotations`, since such annotations are evaluated where they stand.
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from argus.kernels.schedules.grouped import Grouped, GroupedContraction, hopper_grouped
+from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation, gated_element, hopper_grouped_gated
+from argus.kernels.schedules.moe_rows import Routing, RowCopies, RowSums, add_rows, gather_rows
+from argus.language import (
+    DType,
+    Int,
+    ProgramTemplate,
+    Tensor,
+    Value,
+    assert_equals,
+    bf16,
+    elements,
+    f16,
+    f32,
+    i32,
+    kernel,
+    program,
+    scalar,
+    total,
+    workspace,
+)
+
+
+@frozen
+class Experts:
+    """The configurations of the launches: of the first product, the second, copies and sums."""
+
+    first: Grouped = field(factory=Grouped)
+    second: Grouped = field(factory=Grouped)
+    copies: RowCopies = field(factory=RowCopies)
+    sums: RowSums = field(factory=RowSums)
+
+    @property
+    def bm(self) -> int:
+        """The most rows of a tile, of both products."""
+        return self.first.bm
+
+
+_NARROW = Grouped(bn=128, stages=6, group=0)
+CONFIGS = {
+    "columns_256": Experts(),
+    "by_rows": Experts(Grouped(group=0), Grouped(group=0)),
+    "narrow": Experts(_NARROW, _NARROW),
+}
+
+
+def family(dtype: DType, activation: Activation) -> ProgramTemplate:
+    """The program for elements of this type."""
+    of_x, of_rows, of_both = Tensor["T K", dtype], Tensor["R K", dtype], Tensor["E 2 N K", dtype]
+    of_hidden, of_down = Tensor["R N", dtype], Tensor["E K N", dtype]
+    of_choices, of_factors = Tensor["T J", i32], Tensor["T J", f32]
+    of_starts, of_tokens, of_firsts, of_owners = (Tensor[size, i32] for size in ("S", "R", "Q", "P"))
+
+    @kernel
+    def moe_gather(X: of_x, tokens: of_tokens, A: of_rows, *, cfg: RowCopies) -> None:
+        """A[r] = X[tokens[r]]."""
+        gather_rows(X, tokens, A, cfg)
+
+    @kernel
+    def moe_first(
+        A: of_rows,
+        W: of_both,
+        starts: of_starts,
+        tile_starts: of_firsts,
+        tile_experts: of_owners,
+        H: of_hidden,
+        *,
+        cfg: Grouped,
+    ) -> None:
+        """H[r] = activation(W[e, 0] A[r]) * (W[e, 1] A[r])."""
+        problem = GroupedContraction(A, W[:, 0], H, starts, tile_starts, tile_experts, cfg.bm)
+        hopper_grouped_gated(problem, W[:, 1], activation, cfg)
+
+    @kernel
+    def moe_second(
+        H: of_hidden,
+        V: of_down,
+        starts: of_starts,
+        tile_starts: of_firsts,
+        tile_experts: of_owners,
+        D: of_rows,
+        *,
+        cfg: Grouped,
+    ) -> None:
+        """D[r] = V[e] H[r]."""
+        hopper_grouped(GroupedContraction(H, V, D, starts, tile_starts, tile_experts, cfg.bm), cfg)
+
+    @kernel
+    def moe_sum(
+        D: of_rows,
+        weights: of_factors,
+        ids: of_choices,
+        starts: of_starts,
+        tokens: of_tokens,
+        inverse: of_choices,
+        Y: of_x,
+        *,
+        cfg: RowSums,
+    ) -> None:
+        """Y[t] = sum over j of weights[t, j] * D[inverse[t, j]]."""
+        add_rows(D, weights, Routing(ids, starts, tokens, inverse), Y, cfg)
+
+    @program(configs=CONFIGS)
+    def moe(
+        X: of_x,
+        W: of_both,
+        V: of_down,
+        ids: of_choices,
+        weights: of_factors,
+        starts: of_starts,
+        tokens: of_tokens,
+        inverse: of_choices,
+        tile_starts: of_firsts,
+        tile_experts: of_owners,
+        Y: of_x,
+        *,
+        cfg: Experts,
+    ) -> None:
+        """Y[t] = sum over j of weights[t, j] * V[e] (activation(W[e, 0] X[t]) * (W[e, 1] X[t])), with e = ids[t, j]."""
+        (_, _, N, K), (R,) = W.shape, tokens.shape
+        A, H, D = (workspace(dtype, (R, extent)) for extent in (K, N, K))
+        moe_gather(X, tokens, A, cfg=cfg.copies)
+        moe_first(A, W, starts, tile_starts, tile_experts, H, cfg=cfg.first)
+        moe_second(H, V, starts, tile_starts, tile_experts, D, cfg=cfg.second)
+        moe_sum(D, weights, ids, starts, tokens, inverse, Y, cfg=cfg.sums)
+
+        gate, up, of_v, of_weights = W[:, 0], W[:, 1], elements(V), elements(weights)
+
+        def value(t: Int, k: Int) -> Value:
+            def chosen(j: Int) -> Value:
+                def product(n: Int) -> Value:
+                    return gated_element(X, gate, up, activation, (e, t, n)) * of_v(e, k, n)
+
+                e = scalar(ids[t, j])
+                return of_weights(t, j) * total(product, over=N)
+
+            return total(chosen, over=ids.shape[1])
+
+        assert_equals(Y, value)
+
+    return moe
+
+
+FAMILIES: Mapping[tuple[str, Activation], ProgramTemplate] = {
+    (str(dtype), activation): family(dtype, activation) for dtype in (bf16, f16) for activation in ACTIVATIONS
+}
+"""The programs by element type and activation."""

@@ -1,0 +1,114 @@
+"""Rows of tokens on the way to their experts and back: copies in the experts' order, and sums of a token's rows."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from argus.kernels.schedules.attention_packed import ends_of
+from argus.language import (
+    TV,
+    Bool,
+    Int,
+    Layout,
+    Tensor,
+    assert_equals,
+    assume,
+    block_id,
+    ceil_div,
+    copy,
+    elements,
+    eq,
+    f32,
+    load,
+    loop,
+    promise,
+    scalar,
+    sm_90a,
+    total,
+    zeros,
+)
+
+_CHUNK = 8
+"""Elements of two bytes in 16 bytes."""
+
+
+@frozen
+class RowCopies:
+    """A block copies one row, `threads` times 16 bytes at a time."""
+
+    threads: int = 128
+    target = sm_90a
+
+
+@frozen
+class RowSums:
+    """A block adds `threads` times `vector` columns of one token's rows."""
+
+    threads: int = 128
+    vector: int = 8
+    target = sm_90a
+
+
+def across(threads: int, vector: int) -> TV:
+    """The elements of a part of a row: neighbouring threads hold neighbouring vectors."""
+    return TV(Layout(threads, vector), Layout(vector, 1), (threads * vector,))
+
+
+def gather_rows(X: Tensor, tokens: Tensor, sorted_rows: Tensor, cfg: RowCopies) -> None:
+    """sorted_rows[r] = X[tokens[r]]."""
+    (count, length), rows = X.shape, sorted_rows.shape[0]
+    promise(tokens, lambda t: (t >= 0) & (t < count))
+    assume(eq(tokens.shape[0], rows), length % _CHUNK == 0, count < 1 << 28, rows < 1 << 28)
+    by = across(cfg.threads, _CHUNK)
+    width = cfg.threads * _CHUNK
+    (r,) = block_id((rows,))
+    source = X[scalar(tokens[r])]
+    for j in loop(ceil_div(length, width)):
+        copy(load(source.tile((width,), (j,)), by, edge=0), sorted_rows[r].tile((width,), (j,)), edge=0)
+    assert_equals(sorted_rows, lambda r, k: elements(X)(scalar(tokens[r]), k))
+
+
+@frozen
+class Routing:
+    """Which sorted rows belong to which token: row inverse[t, j] is of token t and its expert ids[t, j].
+
+    ids, inverse: (tokens, choices). starts: expert e has rows starts[e] to starts[e + 1] - 1. tokens: the token of each
+    row. All are promises, which each launch checks.
+    """
+
+    ids: Tensor
+    starts: Tensor
+    tokens: Tensor
+    inverse: Tensor
+
+    def __attrs_post_init__(self) -> None:
+        experts, rows, count = self.starts.shape[0] - 1, self.tokens.shape[0], self.ids.shape[0]
+        assume(experts >= 1)
+        promise(self.ids, lambda e: (e >= 0) & (e < experts))
+        promise(self.starts, ascending=True, first=0, last=rows)
+        promise(self.tokens, lambda t: (t >= 0) & (t < count))
+        promise(self.inverse, self._is_of)
+
+    def _is_of(self, r: Int, t: Int, j: Int) -> Bool:
+        """Whether r is a row of token t, and of its expert of choice j."""
+        start, end = ends_of(self.starts, scalar(self.ids[t, j]))
+        return (r >= 0) & (start <= r) & (r < end) & (r < self.tokens.shape[0]) & eq(scalar(self.tokens[r]), t)
+
+
+def add_rows(D: Tensor, weights: Tensor, routing: Routing, Y: Tensor, cfg: RowSums) -> None:
+    """Y[t] = sum over j of weights[t, j] * D[inverse[t, j]], in f32."""
+    inverse, length = routing.inverse, Y.shape[1]
+    count, choices = inverse.shape
+    assume(length % cfg.vector == 0, count < 1 << 28, D.shape[0] < 1 << 28)
+    by, width = across(cfg.threads, cfg.vector), cfg.threads * cfg.vector
+    blocks = ceil_div(length, width)
+    assume(blocks * count < 1 << 30)
+    (number,) = block_id((blocks * count,))
+    t, n = number // blocks, number % blocks
+    acc = zeros(f32, by)
+    for j in loop(choices):
+        row = load(D[scalar(inverse[t, j])].tile((width,), (n,)), by, edge=0)
+        acc[:] = acc + row.to(f32) * load(weights[t, j], by.axis())
+    copy(acc.to(Y.dtype), Y[t].tile((width,), (n,)), edge=0)
+    of_rows, of_weights = elements(D), elements(weights)
+    assert_equals(Y, lambda t, k: total(lambda j: of_weights(t, j) * of_rows(scalar(inverse[t, j]), k), over=choices))

@@ -1,0 +1,144 @@
+"""`moe`: a layer of experts on torch tensors, from the experts that a router has chosen for each token."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+from argus.kernels.moe import FAMILIES
+from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation
+from argus.language import ProgramTemplate
+from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
+from argus.ops.expert_order import expert_order
+from argus.ops.operands import KINDS, Tensor, copy_aligned
+from argus.ops.targets import kernels_for
+from argus.runtime.gpu.guards import Promises
+from argus.runtime.launch_gate import Unproved
+
+_NAMES = ("X", "W", "V", "weights", "ids", "starts", "tokens", "inverse", "tile_starts", "tile_experts", "Y")
+_SHAPES = {
+    "x": ("tokens", "K"),
+    "w_gate_up": ("experts", "2 * N", "K"),
+    "w_down": ("experts", "K", "N"),
+    "topk_ids": ("tokens", "k"),
+    "topk_weights": ("tokens", "k"),
+}
+_IDS, _WEIGHTS = ("torch.int32", "torch.int64"), ("torch.float32", "torch.bfloat16", "torch.float16")
+T = TypeVar("T", bound=Tensor)
+
+
+def moe(
+    x: T,
+    w_gate_up: Tensor,
+    w_down: Tensor,
+    topk_ids: Tensor,
+    topk_weights: Tensor,
+    *,
+    activation: Activation = "silu",
+    config: str | None = None,
+    promises: Promises = "stop",
+    unproved: Unproved = "refuse",
+) -> T:
+    """A layer of experts: for each token t the sum over j of topk_weights[t, j] * experts[topk_ids[t, j]](x[t]).
+
+    An expert e computes w_down[e] @ (activation(w_gate_up[e, :N] @ x) * (w_gate_up[e, N:] @ x)).
+
+    x: (tokens, K). w_gate_up: (experts, 2 N, K), rows of the gate first. w_down: (experts, K, N). All in bf16, or all
+    in f16; the result is (tokens, K) of the same type. topk_ids: (tokens, k), int32 or int64, from 0 to experts - 1, at
+    most 512 experts; a token may name an expert twice. topk_weights: (tokens, k), f32; other floats are converted.
+    Matrices are read in place if they are row-major and aligned to 16 bytes, else copied. K and N are multiples of 8.
+
+    activation: "silu", or "gelu" in its tanh form. Sums are in fp32; what an expert computes between its products, and
+    its result for a token, are rounded to the type of `x`. A token's results are added in the order of its choices, so
+    that the sum is the same each time, and so is an output whatever other tokens there are.
+
+    promises: how `topk_ids`, and the order of rows that is computed from them on the GPU, are checked before they are
+    used. "stop": on the GPU, ahead of the launches; wrong ones end the CUDA context, as an index out of bounds does in
+    torch, and the next call raises E402. "fetch": on the host, which waits for the GPU. "tell": as "stop", but the
+    kernels then run on integers that their proof does not cover.
+
+    It runs on the current stream and does not support gradients. Unless integers are fetched, it may be captured in a
+    CUDA graph, which reads `topk_ids` when it runs.
+
+    config: the schedule; by default the one expected to be fastest. unproved: "allow" also runs kernels that are
+    neither proved nor refuted.
+
+    Raises:
+        ArgusError: E401 for operands that are not such tensors, E402 for wrong ids, E405 for sizes beyond those that
+            the kernels' proof assumes, E406 to E409 for errors on the GPU, E413 for kernels without a proof, E414 for a
+            GPU without kernels for it, E303 without a compiler.
+    """
+    _check(x, w_gate_up, w_down, topk_ids, topk_weights)
+    if activation not in ACTIVATIONS:
+        _refuse(f"there is no activation `{activation}`", f"choose one of {', '.join(ACTIVATIONS)}")
+    (tokens, depth), (experts, both, _), choices = x.shape, w_gate_up.shape, topk_ids.shape[1]
+    choice = kernels_for("moe", x).choose(tokens * choices, experts)
+    template, chosen = FAMILIES[KINDS[str(x.dtype)], activation], choice if config is None else config
+    if chosen not in template.configs:
+        _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(template.configs)}")
+    if 0 in (tokens, depth, both, choices):
+        return x.new_empty((tokens, depth), dtype=x.dtype).zero_()
+    order = expert_order(topk_ids, experts, height=template.configs[chosen].bm)
+    tiles = order.tile_experts.shape[0]
+    sizes = {"T": tokens, "K": depth, "E": experts, "N": both // 2, "J": choices, "S": experts + 1}
+    sizes |= {"R": tokens * choices, "Q": tiles + 1, "P": tiles}
+    candidate = Candidate(f"moe_{activation}_{KINDS[str(x.dtype)]}", chosen, partial(_traced, template, chosen))
+    weights: Any = topk_weights
+    weights = weights if str(weights.dtype) == _WEIGHTS[0] else weights.float()
+    lists = (order.ids, order.offsets, order.tokens, order.inverse, order.tile_starts, order.tile_experts)
+    plan = Plan((((tokens, depth), x.dtype),), tuple(sizes.items()), (candidate,), _named, promises=promises)
+    return launch(plan, (x, w_gate_up, w_down, weights, *lists), unproved)[0]
+
+
+def _named(*operands: Any) -> Mapping[str, Any]:  # noqa: ANN401 reason: torch's
+    x, both, down, weights = map(copy_aligned, operands[:4])
+    experts, rows, depth = both.shape
+    made = (x, both.view(experts, 2, rows // 2, depth), down, weights)
+    return dict(zip(_NAMES, (*made, *operands[4:]), strict=True))
+
+
+def _traced(template: ProgramTemplate, config: str) -> Traced:
+    return template.trace(config), template.function.__module__
+
+
+# -- operands ------------------------------------------------------------------------------------------------
+
+
+def _check(*operands: Tensor) -> None:
+    """Raises ArgusError (E401) for operands that are not of the operator."""
+    x, both, down, ids, weights = operands
+    kinds = dict(zip(_SHAPES, (KINDS, KINDS, KINDS, _IDS, _WEIGHTS), strict=True))
+    for (name, axes), tensor in zip(_SHAPES.items(), operands, strict=True):
+        _check_tensor(name, tensor, x, kinds[name])
+        if len(tensor.shape) != len(axes):
+            message = f"`{name}` expects {len(axes)} axes, found {len(tensor.shape)}"
+            _refuse(message, f"pass ({', '.join(axes)})")
+    for name, tensor in (("w_gate_up", both), ("w_down", down)):
+        if str(tensor.dtype) != str(x.dtype):
+            _refuse(f"`x` has elements of type {x.dtype} and `{name}` of {tensor.dtype}", "convert one")
+    (tokens, depth), (experts, rows, _) = x.shape, both.shape
+    wanted = {"w_gate_up": (experts, rows - rows % 2, depth), "w_down": (experts, depth, rows // 2)}
+    wanted |= dict.fromkeys(("topk_ids", "topk_weights"), (tokens, ids.shape[1]))
+    for name, tensor in zip(wanted, (both, down, ids, weights), strict=True):
+        if tuple(tensor.shape) != wanted[name]:
+            found = f"`{name}` is {tuple(tensor.shape)}, expected {wanted[name]}"
+            _refuse(found, f"pass ({', '.join(_SHAPES[name])}) for x of {tuple(x.shape)}")
+
+
+def _check_tensor(name: str, tensor: Tensor, beside: Tensor, types: Collection[str]) -> None:
+    """Raises ArgusError (E401) for a tensor of another type, or device, or one that requires a gradient."""
+    if not hasattr(tensor, "data_ptr"):
+        _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
+    if str(tensor.dtype) not in types:
+        told = " or ".join(types)
+        _refuse(f"`{name}` expects elements of type {told}, found {tensor.dtype}", f"convert it to {next(iter(types))}")
+    if not tensor.is_cuda:
+        _refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
+    if tensor.requires_grad and torch().is_grad_enabled():
+        _refuse(f"`{name}` requires a gradient, which this layer lacks", "use `torch.no_grad()` or `.detach()`")
+    if tensor.device != beside.device:
+        _refuse(f"`x` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
+
+
+_refuse = refuser("moe")

@@ -1,0 +1,210 @@
+"""Layers of experts: one formula of the whole program is proved, the interpreter computes it, twins are not proved."""
+
+from __future__ import annotations
+
+import inspect
+from itertools import pairwise
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from attrs import evolve
+from ml_dtypes import bfloat16
+
+from argus.core.query import Budget
+from argus.core.verdict import Proved
+from argus.interp.programs import run_program
+from argus.kernels import moe
+from argus.kernels.moe import FAMILIES
+from argus.kernels.schedules import epilogues, grouped, grouped_gated, moe_rows
+from argus.language import ProgramTemplate
+from argus.verifier.program import verify_program
+from tests.kernels.test_grouped import tiles_of
+from tests.kernels.twins import twin
+
+NO_RUNS = evolve(Budget(), runs=0)
+FIRST: tuple[str, Literal["silu"], str] = ("bf16", "silu", "columns_256")
+ALL = [(*key, config) for key, each in FAMILIES.items() for config in each.configs]
+Array = np.ndarray[Any, Any]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "activation", "config"),
+    [each if each == FIRST else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL],
+)
+def test_every_configuration_is_proved(dtype: str, activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
+    report = verify_program(FAMILIES[dtype, activation].trace(config), solver="z3", budget=NO_RUNS)
+
+    assert isinstance(report.verdict, Proved), report.verdict
+    assert {"I4", "I27", "I37", "I39"} <= dict(report.verdict.coverage).keys()
+    (claimed,) = (each for each in report.verdict.results if each.startswith("assert_equals(Y, ") and "X[" in each)
+    assert "X[i0, k] * W[scalar(ids[i0, j]), 1, n, k]" in claimed
+    assert any("i0 == tokens[inverse[i0, i1]]" in each for each in report.verdict.assumptions)
+
+
+def order_of(ids: Array, experts: int) -> dict[str, Array]:
+    """Rows in the order of their experts, as `expert_order` lists them."""
+    flat = ids.ravel()
+    order = np.argsort(flat, kind="stable")
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(order.size)
+    counts = np.bincount(flat, minlength=experts).tolist()
+    lists = {"tokens": order // ids.shape[1], "inverse": inverse.reshape(ids.shape), "ids": ids}
+    return {name: each.astype(np.int32) for name, each in lists.items()} | tiles_of(counts, 128)
+
+
+def silu(x: Array) -> Array:
+    return x / (1 + np.exp(-x))
+
+
+def gelu(x: Array) -> Array:
+    return x / 2 * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))
+
+
+@pytest.mark.share(16)
+@pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
+@pytest.mark.parametrize("tokens", [3, 70])
+def test_the_interpreter_computes_the_layer(dtype: str, activation: Any, config: str, tokens: int) -> None:  # noqa: ANN401 reason: a name
+    experts, columns, depth, choices = 3, 24, 40, 2
+    random, kind = np.random.default_rng(tokens), np.float16 if dtype == "f16" else bfloat16
+    x, both, down = (
+        (random.integers(-2, 3, shape) / 4).astype(kind)
+        for shape in ((tokens, depth), (experts, 2, columns, depth), (experts, depth, columns))
+    )
+    ids, weights = random.integers(0, 2, (tokens, choices)), random.random((tokens, choices)).astype(np.float32)
+    given = {"X": x, "W": both, "V": down, "weights": weights, **order_of(ids, experts), "Y": np.zeros_like(x)}
+    sizes = {"T": tokens, "K": depth, "E": experts, "N": columns, "J": choices, "S": experts + 1}
+    sizes |= {"R": ids.size, "Q": given["tile_starts"].size, "P": given["tile_experts"].size}
+
+    found = run_program(FAMILIES[dtype, activation].trace(config), sizes, given)
+
+    assert found.violations == ()
+    wide = [each.astype(np.float64) for each in (x, both, down)]
+    product = np.einsum("tk,tjink->tjin", wide[0], wide[1][ids])
+    hidden = (silu if activation == "silu" else gelu)(product[:, :, 0]) * product[:, :, 1]
+    wanted = np.einsum("tj,tjn,tjkn->tk", weights.astype(np.float64), hidden, wide[2][ids])
+    close = 2.0**-9 if dtype == "f16" else 2.0**-6
+    assert np.abs(found.arrays["Y"].astype(np.float64) - wanted).max() <= close * np.abs(wanted).max()
+
+
+def test_lists_of_rows_keep_what_is_promised_of_them() -> None:
+    ids = np.array([[2, 0], [2, 2], [0, 2]])
+    made = order_of(ids, 4)
+    assert made["starts"].tolist() == [0, 2, 2, 6, 6]
+    for token, choice in np.ndindex(*ids.shape):
+        row, (start, end) = made["inverse"][token, choice], list(pairwise(made["starts"]))[ids[token, choice]]
+        assert made["tokens"][row] == token
+        assert start <= row < end
+
+
+EDITS: dict[str, tuple[ModuleType, str, str]] = {
+    "rows of the token after": (moe_rows, "X[scalar(tokens[r])]\n", "X[(scalar(tokens[r]) + 1) % count]\n"),
+    "rows by their own number": (moe_rows, "X[scalar(tokens[r])]\n", "X[r % count]\n"),
+    "rows of the neighbour's token": (moe_rows, "X[scalar(tokens[r])]\n", "X[scalar(tokens[r - r % 2])]\n"),
+    "rows without their last part": (moe_rows, "in loop(ceil_div(length, width))", "in loop(length // width)"),
+    "the first choice for all": (moe_rows, "D[scalar(inverse[t, j])]", "D[scalar(inverse[t, 0])]"),
+    "the token before": (moe_rows, "D[scalar(inverse[t, j])]", "D[scalar(inverse[t - t % 2, j])]"),
+    "the row after": (moe_rows, "D[scalar(inverse[t, j])]", "D[(scalar(inverse[t, j]) + 1) % D.shape[0]]"),
+    "rows of the choice's number": (moe_rows, "D[scalar(inverse[t, j])]", "D[j]"),
+    "weights applied twice": (
+        moe_rows,
+        "load(weights[t, j], by.axis())",
+        "load(weights[t, j], by.axis()) * load(weights[t, j], by.axis())",
+    ),
+    "weights of the first choice": (moe_rows, "load(weights[t, j]", "load(weights[t, 0]"),
+    "weights of the neighbour's token": (moe_rows, "load(weights[t, j]", "load(weights[t - t % 2, j]"),
+    "no weights": (moe_rows, "row.to(f32) * load(weights[t, j], by.axis())", "row.to(f32)"),
+    "the last choice is left out": (moe_rows, "in loop(choices)", "in loop(choices - 1)"),
+    "a choice too many": (moe_rows, "in loop(choices)", "in loop(choices + 1)"),
+    "the last row alone": (moe_rows, "acc[:] = acc + row", "acc[:] = row"),
+    "stored for the token before": (moe_rows, "Y[t].tile", "Y[t - t % 2].tile"),
+    "stored in the columns before": (moe_rows, "Y[t].tile((width,), (n,))", "Y[t].tile((width,), (n - n % 2,))"),
+    "blocks of columns left out": (moe_rows, "blocks = ceil_div(length, width)", "blocks = length // width"),
+    "rows of another token allowed": (moe_rows, " & eq(scalar(self.tokens[r]), t)", ""),
+    "rows of the experts after allowed": (moe_rows, "(start <= r) & (r < end) & ", "(start <= r) & "),
+    "rows of the experts before allowed": (moe_rows, "(start <= r) & (r < end) & ", "(r < end) & "),
+    "rows beyond the last allowed": (moe_rows, " & (r < self.tokens.shape[0])", ""),
+    "experts that there are not": (moe_rows, "(e >= 0) & (e < experts)", "e >= 0"),
+    "tokens that there are not": (
+        moe_rows,
+        "    promise(tokens, lambda t: (t >= 0) & (t < count))",
+        "    promise(tokens, lambda t: t >= 0)",
+    ),
+    "the second product without its gate": (grouped_gated, "ACTIVATIONS[activation](gated) * acc", "acc"),
+    "the gate alone": (grouped_gated, "ACTIVATIONS[activation](gated) * acc", "ACTIVATIONS[activation](gated)"),
+    "a gate without its activation": (grouped_gated, "ACTIVATIONS[activation](gated) * acc", "gated * acc"),
+    "the other factor activated": (
+        grouped_gated,
+        "ACTIVATIONS[activation](gated) * acc",
+        "ACTIVATIONS[activation](acc) * gated",
+    ),
+    "gated twice": (
+        grouped_gated,
+        "ACTIVATIONS[activation](gated) * acc",
+        "ACTIVATIONS[activation](gated) * acc * ACTIVATIONS[activation](gated)",
+    ),
+    "the gate of the neighbour's expert": (grouped_gated, "of_expert(up, t)", "of_expert(up, t - t % 2)"),
+    "columns of the tile after": (grouped_gated, "(n, k)), slot.v", "(n + 1, k)), slot.v"),
+    "both factors of one matrix": (grouped_gated, "copy(v.tile", "copy(w.tile"),
+    "the last part of K is left out": (grouped_gated, "depth = ceil_div(A.shape[1], bk)", "depth = A.shape[1] // bk"),
+    "a stage is released too early": (grouped_gated, "wgmma.wait(pending=2)", "wgmma.wait(pending=3)"),
+    "a factor is read before its product is done": (
+        grouped_gated,
+        "wgmma.wait(pending=0)\n                ring.release()\n",
+        "ring.release()\n",
+    ),
+    "both warpgroups store the first's rows": (grouped_gated, "(wg, n), boxes[wg]", "(0, n), boxes[wg]"),
+    "half of the sigmoid": (epilogues, "return fma(half, tanh(half), half)", "return fma(half, tanh(x), half)"),
+    "the expert after": (
+        grouped,
+        "matrices[scalar(self.tile_experts[t])]",
+        "matrices[(scalar(self.tile_experts[t]) + 1) % matrices.shape[0]]",
+    ),
+    "the padded row is stored": (
+        grouped,
+        "self.C.rows(*ends_of(self.tile_starts, t))",
+        "self.C.rows(scalar(self.tile_starts[t]))",
+    ),
+    "the gate and the other factor exchanged": (
+        moe,
+        "W[:, 0], H, starts, tile_starts, tile_experts, cfg.bm)\n        hopper_grouped_gated(problem, W[:, 1]",
+        "W[:, 1], H, starts, tile_starts, tile_experts, cfg.bm)\n        hopper_grouped_gated(problem, W[:, 0]",
+    ),
+    "the second product before the first": (
+        moe,
+        (
+            "moe_first(A, W, starts, tile_starts, tile_experts, H, cfg=cfg.first)\n"
+            "        moe_second(H, V, starts, tile_starts, tile_experts, D, cfg=cfg.second)\n"
+        ),
+        (
+            "moe_second(H, V, starts, tile_starts, tile_experts, D, cfg=cfg.second)\n"
+            "        moe_first(A, W, starts, tile_starts, tile_experts, H, cfg=cfg.first)\n"
+        ),
+    ),
+    "rows that are not sorted": (
+        moe,
+        "moe_first(A, W, starts",
+        "moe_first(D, W, starts",
+    ),
+    "rows without their experts added": (moe, "moe_sum(D, weights", "moe_sum(A, weights"),
+    "rows are not copied": (moe, "        moe_gather(X, tokens, A, cfg=cfg.copies)\n", ""),
+}
+
+
+def edited(old: str, new: str) -> ProgramTemplate:
+    """The program where its own module has one edit."""
+    text = inspect.getsource(moe)
+    assert text.count(old) == 1, old
+    made = ModuleType("edited")
+    exec(compile(text.replace(old, new), moe.__file__, "exec", dont_inherit=True), made.__dict__)  # noqa: S102 reason: our module
+    return made.FAMILIES["bf16", "silu"]
+
+
+@pytest.mark.share(16)
+@pytest.mark.parametrize("name", EDITS)
+def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
+    module, old, new = EDITS[name]
+    own = module is moe
+    made = edited(old, new).trace(FIRST[2]) if own else twin(FAMILIES[FIRST[:2]], FIRST[2], module, (old, new))
+    assert not isinstance(verify_program(made, solver="z3", budget=NO_RUNS).verdict, Proved), name

@@ -1,0 +1,143 @@
+"""`argus.moe` without a GPU: operands, the order of rows, and what is launched."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+from ml_dtypes import bfloat16
+
+import argus
+from argus.core.diagnostic import ArgusError
+from argus.ops.call_path import Plan
+from argus.ops.choice import select_moe
+from argus.ops.expert_order import ExpertOrder
+from tests.ops.fake_torch import Matrix, aligned, gpu
+
+module = import_module("argus.ops.moe")
+layer: Any = argus.moe
+Launched = list[tuple[Plan, tuple[Any, ...]]]
+ARRAYS = {"torch.int32": np.int32, "torch.float32": np.float32}
+
+
+def tensor(*shape: int, dtype: str = "torch.bfloat16") -> Matrix:
+    return Matrix(aligned(np.zeros(shape, ARRAYS.get(dtype, bfloat16))), dtype)
+
+
+def integers(*shape: int) -> Matrix:
+    return tensor(*shape, dtype="torch.int32")
+
+
+def operands(
+    tokens: int = 50, experts: int = 3, columns: int = 24, depth: int = 72, choices: int = 2
+) -> dict[str, Any]:
+    both, down = tensor(experts, 2 * columns, depth), tensor(experts, depth, columns)
+    weights = tensor(tokens, choices, dtype="torch.float32")
+    given = {"x": tensor(tokens, depth), "w_gate_up": both, "w_down": down}
+    return {**given, "topk_ids": integers(tokens, choices), "topk_weights": weights}
+
+
+def ordered(ids: Matrix, experts: int, *, height: int) -> ExpertOrder:
+    rows = ids.shape[0] * ids.shape[1]
+    tiles = rows // height + experts
+    lists = integers(experts + 1), integers(rows), integers(rows), integers(*ids.shape)
+    return ExpertOrder(ids, *lists, integers(tiles + 1), integers(tiles))
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> Launched:
+    """The plans and operands of all launches, of which none is made."""
+    made: Launched = []
+
+    def launch(plan: Plan, given: tuple[Any, ...], unproved: str) -> tuple[Matrix, None]:
+        assert unproved == "refuse"
+        made.append((plan, given))
+        return tensor(*plan.results[0][0]), None
+
+    cuda = SimpleNamespace(get_device_properties=gpu(9))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, is_grad_enabled=lambda: True))
+    monkeypatch.setattr(module, "launch", launch)
+    monkeypatch.setattr(module, "expert_order", ordered)
+    return made
+
+
+def test_operands_are_read_in_place_and_integers_are_checked_on_the_gpu(plans: Launched) -> None:
+    given = operands()
+    assert layer(**given).shape == (50, 72)
+    ((plan, passed),) = plans
+    sizes = {"T": 50, "K": 72, "E": 3, "N": 24, "J": 2, "S": 4, "R": 100, "Q": 4, "P": 3}
+    assert dict(plan.sizes) == sizes
+    assert [(each.family, each.config) for each in plan.candidates] == [("moe_silu_bf16", "by_rows")]
+    assert plan.promises == "stop"
+    named = plan.named(*passed, tensor(50, 72))
+    (candidate,) = plan.candidates
+    traced, home = candidate.traced()
+    assert (traced.name, home) == ("moe_by_rows", "argus.kernels.moe")
+    assert set(named) == {each.name for each in traced.parameters}
+    assert named["W"].shape == (3, 2, 24, 72)
+    for name, own in (
+        ("X", "x"),
+        ("W", "w_gate_up"),
+        ("V", "w_down"),
+        ("ids", "topk_ids"),
+        ("weights", "topk_weights"),
+    ):
+        assert named[name].data_ptr() == given[own].data_ptr()
+    assert sizes.keys() == {each.name for each in traced.sizes}
+
+
+def test_the_kernels_are_those_of_type_activation_and_schedule(plans: Launched) -> None:
+    kind = "torch.float16"
+    given = operands() | {"x": tensor(50, 72, dtype=kind)}
+    given |= {"w_gate_up": tensor(3, 48, 72, dtype=kind), "w_down": tensor(3, 72, 24, dtype=kind)}
+    layer(**given, activation="gelu", config="columns_256", promises="fetch")
+    ((plan, _),) = plans
+    assert [(each.family, each.config) for each in plan.candidates] == [("moe_gelu_f16", "columns_256")]
+    assert plan.promises == "fetch"
+
+
+def test_the_schedule_depends_on_the_rows_of_an_expert() -> None:
+    assert [select_moe(*each) for each in ((64, 256), (1 << 18, 256))] == ["by_rows", "columns_256"]
+
+
+@pytest.mark.parametrize("sizes", [{"tokens": 0}, {"columns": 0}, {"depth": 0}, {"choices": 0}])
+def test_without_a_product_nothing_is_launched(plans: Launched, sizes: dict[str, int]) -> None:
+    out = layer(**operands(**sizes))
+    assert not plans
+    assert out.shape == (sizes.get("tokens", 50), sizes.get("depth", 72))
+    assert bool((out.array == 0).all())
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no tensor": ({"x": 3}, "`x` is not a torch tensor"),
+    "another type": ({"x": tensor(50, 72, dtype="torch.float32")}, "`x` expects elements of type"),
+    "unlike types": ({"w_down": tensor(3, 72, 24, dtype="torch.float16")}, "`x` has elements of type"),
+    "one matrix": ({"w_down": tensor(72, 24)}, "`w_down` expects 3 axes, found 2"),
+    "another depth": ({"x": tensor(50, 64)}, "`w_gate_up` is \\(3, 48, 72\\), expected \\(3, 48, 64\\)"),
+    "an odd number of rows": ({"w_gate_up": tensor(3, 49, 72)}, "expected \\(3, 48, 72\\)"),
+    "matrices of the first product alone": ({"w_down": tensor(3, 72, 48)}, "expected \\(3, 72, 24\\)"),
+    "turned matrices": ({"w_down": tensor(3, 24, 72)}, "expected \\(3, 72, 24\\)"),
+    "fewer experts": ({"w_down": tensor(2, 72, 24)}, "expected \\(3, 72, 24\\)"),
+    "ids of other tokens": ({"topk_ids": integers(49, 2)}, "`topk_ids` is \\(49, 2\\), expected \\(50, 2\\)"),
+    "a weight too few": ({"topk_weights": tensor(50, 1, dtype="torch.float32")}, "`topk_weights` is \\(50, 1\\)"),
+    "ids that are no integers": ({"topk_ids": tensor(50, 2)}, "`topk_ids` expects elements of type torch.int32"),
+    "weights that are integers": ({"topk_weights": integers(50, 2)}, "`topk_weights` expects elements"),
+    "a gradient": ({"x": evolve(tensor(50, 72), requires_grad=True)}, "`x` requires a gradient"),
+    "the host's memory": ({"w_down": evolve(tensor(3, 72, 24), is_cuda=False)}, "expected a GPU"),
+    "no such schedule": ({"config": "wide"}, "there is no schedule `wide`"),
+    "no such activation": ({"activation": "relu"}, "there is no activation `relu`"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_other_operands_are_refused(plans: Launched, name: str) -> None:
+    changed, said = WRONG[name]
+    with pytest.raises(ArgusError, match=said) as caught:
+        layer(**{**operands(), **changed})
+    assert caught.value.diagnostic.code == "E401"
+    assert not plans

@@ -23,9 +23,11 @@ _PEAK = 4.3e6
 _SHARES: Mapping[type, float] = {Cdna3: 0.45, Cdna3PingPong: 0.65, Cdna3Interleaved: 0.6}
 _OF_SMALL_TILES = 0.85
 """Of the share of large interleaved tiles, that of those below 256 x 256: they read more of LDS for each product."""
+_OF_LEAST_TILES = 0.83
+"""Of the share of tiles of 128 x 128, that of those of 64 x 128, which read more of global memory: by `argus perf`."""
 _OF_NARROW_LOADS: Mapping[int, float] = {16: 1, 4: 0.44, 2: 0.29}
 """Of the share of loads of 16 bytes, that of loads of fewer: as `argus perf` predicts at 4096 cubed."""
-_LARGE = 256 * 256
+_LARGE, _SMALL = 256 * 256, 128 * 128
 _SECOND = 8.0
 """Time of a second launch that adds up a few parts, in microseconds, by `argus perf`."""
 _PARTS = 2e6
@@ -41,6 +43,7 @@ def microseconds(config: Known, m: int, n: int, k: int) -> float:
     share = _SHARES[type(config)]
     if isinstance(config, Cdna3Interleaved):
         share *= _OF_NARROW_LOADS[config.align] * (_OF_SMALL_TILES if config.bm * config.bn < _LARGE else 1)
+        share *= _OF_LEAST_TILES if config.bm * config.bn < _SMALL else 1
     return _EMPTY + rounds * 2 * config.bm * config.bn * deep / (_PEAK * share)
 
 

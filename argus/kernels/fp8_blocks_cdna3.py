@@ -45,8 +45,9 @@ def gemm_fp8_fnuz_blocks(
     problem = Contraction(A, B, C)
     depth, columns = ceil_div(A.shape[1], BLOCK), ceil_div(B.shape[0], BLOCK)
     assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], columns))
-    assume(scale_a.shape[0] * scale_a.shape[1] * 4 <= (1 << 32) - 16)  # a descriptor's span
-    cdna3_interleaved(problem, cfg, scales=lambda at, mm: block_scales(scale_a, scale_b, at, mm, cfg, add_related))
+    cdna3_interleaved(
+        problem, cfg, scales=lambda at, mm: block_scales(lambda k: scale_a[k], scale_b, at, mm, cfg, add_related)
+    )
     problem.finish()
     a, b, of_a, of_b = map(elements, (A, B, scale_a, scale_b))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
-from argus.kernels import cost_gfx942, layouts
+from argus.kernels import cost_gfx942, grouped_fp8_cdna3, layouts
 from argus.kernels import grouped as grouped_kernels
 from argus.kernels.attention import CDNA3
 from argus.kernels.gemm import CONFIGS
@@ -64,13 +64,9 @@ def select_parts(m: int, n: int, k: int) -> str | None:
 
 
 def grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
-    """As `argus.ops.choice.select_grouped`: an expert's last tile is taken to be half full on average.
-
-    Raises ArgusError (E414) for scales of blocks.
-    """
-    if blocks:
-        raise no_kernel("grouped_matmul", _TARGET, "with scales of blocks", ["sm_90a"])
-    known = {name: each for name, each in grouped_kernels.CONFIGS.items() if isinstance(each, Cdna3Interleaved)}
+    """As `argus.ops.choice.select_grouped`: an expert's last tile is taken to be half full on average."""
+    every = grouped_fp8_cdna3.CONFIGS if blocks else grouped_kernels.CONFIGS
+    known = {name: each for name, each in every.items() if isinstance(each, Cdna3Interleaved)}
 
     def cost(name: str) -> float:
         rows_of_tiles = rows + experts * known[name].bm // 2

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TypeVar
 
-from argus.kernels import grouped, grouped_few, grouped_few_fp8, grouped_fp8
+from argus.kernels import grouped, grouped_few, grouped_few_fp8, grouped_fp8, grouped_fp8_cdna3
 from argus.kernels.schedules.grouped import BLOCK
 from argus.language import Template
 from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
+from argus.ops.element_types import element_name, no_kernel
 from argus.ops.grouped_tiles import count_of, tiles_of
 from argus.ops.offsets import check_offsets
 from argus.ops.operands import KINDS, Operand, Tensor, copy_aligned, operand_of
@@ -17,7 +18,7 @@ from argus.ops.targets import kernels_for, target_of
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved
 
-_PARTS = grouped, grouped_fp8, grouped_few, grouped_few_fp8
+_PARTS = grouped, grouped_fp8, grouped_fp8_cdna3, grouped_few, grouped_few_fp8
 FAMILIES: Mapping[str, Template] = {
     each.name: each for part in _PARTS for each in vars(part).values() if isinstance(each, Template)
 }
@@ -28,7 +29,8 @@ _INTEGERS = {
     "masked": ("counts",),
 }
 """The kernels' integers by the first part of their names: with lists of tiles, without, and of counts."""
-E4M3 = "torch.float8_e4m3fn"
+_EIGHT = {"torch.float8_e4m3fn": "sm_90a", "torch.float8_e4m3fnuz": "gfx942"}
+"""The targets that multiply operands of 8 bits, by type."""
 _AXES = {"a": ("rows", "K"), "b": ("experts", "K", "N")}
 _MASKED = {"a": ("experts", "rows", "K"), "b": ("experts", "K", "N")}
 T = TypeVar("T", bound=Tensor)
@@ -54,17 +56,18 @@ def grouped_matmul(
 
     counts: in place of offsets, int32, one for each expert: `a` is (E, R, K), of which expert e has the first counts[e]
     rows, from none to all. The result is (E, R, N), where other rows are not written.
-    `scale_a` is then (E, R, ceil(K / 128)).
+    `scale_a` is then (E, R, ceil(K / 128)). Not on an MI300X.
 
-    scale_a, scale_b: for `a` and `b` in e4m3, factors in f32 of each 1 x 128 of `a` and each 128 x 128 of each matrix
-    of `b`: (M, ceil(K / 128)) and (E, ceil(K / 128), ceil(N / 128)). The result is then bf16, and K a multiple of 16.
-    `a` is read row-major, matrices of `b` and all scales column-major; others are copied. Each sum of 128 products,
-    of which the matrix unit keeps about 14 bits, is scaled and added in fp32.
+    scale_a, scale_b: for `a` and `b` in e4m3 (float8_e4m3fn, and on an MI300X float8_e4m3fnuz, as of `scaled_matmul`),
+    factors in f32 of each 1 x 128 of `a` and each 128 x 128 of each matrix of `b`: (M, ceil(K / 128)) and
+    (E, ceil(K / 128), ceil(N / 128)). The result is then bf16, and K a multiple of 16. `a` is read row-major, matrices
+    of `b` and all scales column-major; others are copied. Each sum of 128 products, of which the matrix unit of an
+    H100 or H200 keeps about 14 bits, is scaled and added in fp32.
 
     `a` is read in place if its rows are aligned to 16 bytes, and `b` if each matrix is row-major or column-major with
     aligned rows or columns, such as the transpose of (E, N, K); else they are copied first. What rows of `a` hold does
-    not affect the results of others. On an MI300X operands are copied unless they are dense, none may take 4 GiB or
-    more, and there are no scales.
+    not affect the results of others. On an MI300X operands are copied unless they are dense, and none may take 4 GiB or
+    more.
 
     promises: how offsets are checked before they are used. "stop": on the GPU, ahead of the launch; wrong ones end the
     CUDA context, as an index out of bounds does in torch, and the next call raises E402. "fetch": on the host, which
@@ -80,7 +83,7 @@ def grouped_matmul(
     Raises:
         ArgusError: E401 for operands that are not such tensors, E402 for wrong offsets, E405 for sizes beyond those
             that the kernel's proof assumes, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E414
-            for a GPU without kernels for it, E303 without a compiler.
+            for a GPU without kernels for such operands, E303 without a compiler.
     """
     scales = _check(a, b, (scale_a, scale_b), masked=counts is not None)
     own = _integers_of(a, b, offsets, counts)
@@ -120,8 +123,8 @@ def grouped_matmul(
 
 def _family(layout: str, dtype: str, *, transposed: bool) -> str:
     """The name of the kernel for operands of a type. transposed: each matrix of `b` is row-major."""
-    if dtype == E4M3:
-        return f"{layout}_fp8_blocks"
+    if dtype in _EIGHT:
+        return f"{layout}_fp8_blocks" if _EIGHT[dtype] == "sm_90a" else f"{layout}_fp8_fnuz_blocks"
     kind = KINDS[dtype]
     return f"{layout}_n{'n' if transposed else 't'}{'' if kind == 'bf16' else f'_{kind}'}"
 
@@ -150,7 +153,7 @@ def _check(
 ) -> tuple[Tensor, Tensor] | None:
     """The scales, of 8-bit operands. Raises ArgusError (E401) for operands that are not of the operator."""
     of_a, of_b = scales
-    known = KINDS if of_a is None and of_b is None else (E4M3,)
+    known = KINDS if of_a is None and of_b is None else _EIGHT
     axes = _MASKED if masked else _AXES
     for name, tensor in (("a", a), ("b", b)):
         _check_tensor(name, tensor, a, known)
@@ -159,6 +162,9 @@ def _check(
             _refuse(message, f"pass ({', '.join(axes[name])})")
     if str(a.dtype) != str(b.dtype):
         _refuse(f"`a` has elements of type {a.dtype} and `b` of {b.dtype}", "convert one")
+    if str(a.dtype) in _EIGHT and _EIGHT[str(a.dtype)] != target_of(a):
+        what = f"with operands of {element_name(a.dtype)}"
+        raise no_kernel("grouped_matmul", target_of(a), what, [_EIGHT[str(a.dtype)]])
     if a.shape[-1] != b.shape[1]:
         _refuse(
             f"`a` is {tuple(a.shape)} and `b` {tuple(b.shape)}: `b` expects {a.shape[-1]} rows",

@@ -79,8 +79,8 @@ def test_sums_stay_in_registers(config: str, tmp_path: Path) -> None:
 
 
 EDITS: dict[str, tuple[ModuleType, Edit]] = {
-    "scales of the next block of K": (cdna3_blocks, ("of_rows[k]", "of_rows[k + 1]")),
-    "scales of the first block of K": (cdna3_blocks, ("of_rows[k]", "of_rows[0]")),
+    "scales of the next block of K": (cdna3_blocks, ("of_rows(k)", "of_rows(k + 1)")),
+    "scales of the first block of K": (cdna3_blocks, ("of_rows(k)", "of_rows(0)")),
     "rows' scales of the next tile": (cdna3_blocks, ("(cfg.bm,), (m,)", "(cfg.bm,), (m + 1,)")),
     "columns' scale of the next block of K": (cdna3_blocks, ("blocks + i, k]", "blocks + i, k + 1]")),
     "columns' scale of the first block": (cdna3_blocks, ("n * blocks + i, k]", "i, k]")),

@@ -14,8 +14,8 @@ from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.emit.build import build
 from argus.emit.hip.resource_report import ResourceReport
-from argus.kernels import grouped
-from argus.kernels.schedules import cdna3_interleaved, grouped_cdna3
+from argus.kernels import grouped, grouped_fp8_cdna3
+from argus.kernels.schedules import cdna3_blocks, cdna3_interleaved, grouped_cdna3
 from argus.kernels.schedules import grouped as claims
 from argus.language import Template, gfx942
 from argus.runtime.cpu.validate import emitted
@@ -25,10 +25,16 @@ from argus.verifier.api import interpret
 from argus.verifier.kernel import verify
 from benchmarks.grouped_inputs import grouped_inputs, sizes_of
 from tests.kernels.test_grouped import EDITS as OF_THE_CLAIM
-from tests.kernels.test_grouped import SIZES, tiles_of
+from tests.kernels.test_grouped import SIZES, SIZES_FP8, tiles_of
 from tests.kernels.twins import Edit, twin
 
-OF_NAME = {each.name: each for each in vars(grouped).values() if isinstance(each, Template)}
+OF_NAME = {
+    each.name: each
+    for part in (grouped, grouped_fp8_cdna3)
+    for each in vars(part).values()
+    if isinstance(each, Template)
+}
+FNUZ = "grouped_fp8_fnuz_blocks"
 ALL = [(name, n) for name, each in OF_NAME.items() for n, config in each.configs.items() if config.target == gfx942]
 FIRST = ("grouped_nt", "interleaved_128")
 UNBOUNDED = evolve(Budget(), runs=0)
@@ -60,7 +66,7 @@ def test_sums_stay_in_registers(name: str, config: str, tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_machine_code_agrees_with_the_interpreter(name: str, config: str) -> None:
-    found = validate_code(OF_NAME[name].trace(config), SIZES, seeds=2)
+    found = validate_code(OF_NAME[name].trace(config), SIZES_FP8 if name == FNUZ else SIZES, seeds=2)
     assert all(each.right and each.elements for each in found.trials), found
 
 
@@ -141,3 +147,24 @@ def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     made = twin(OF_NAME["grouped_nt"], "interleaved_128", module, edit)
     verdict = verify(made, solver="z3", budget=UNBOUNDED).verdict
     assert not isinstance(verdict, Proved)
+
+
+SCALES: dict[str, tuple[ModuleType, Edit]] = {
+    "scales of the next block of K": (cdna3_blocks, ("of_rows(k)", "of_rows(k + 1)")),
+    "scales of the tile's first row in the expert": (grouped_cdna3, ("of_a[k].rows(first)", "of_a[k]")),
+    "rows' scales of the tile after": (grouped_cdna3, ("problem.tile_starts[t]", "problem.tile_starts[t + 1]")),
+    "rows' scales from one further": (grouped_cdna3, ("of_a[k].rows(first)", "of_a[k].rows(first + 1)")),
+    "scales of the expert of the tile before": (grouped_cdna3, ("tile_experts[t]", "tile_experts[t - t % 2]")),
+    "scales of the first expert": (grouped_cdna3, ("of_b[e]", "of_b[0]")),
+    "columns' scale of the block beside": (cdna3_blocks, ("n * blocks + i, k]", "n * blocks + i + 1, k]")),
+    "columns' scale by the tile's number": (grouped_cdna3, ("of_b[e], (0, n)", "of_b[e], (0, t)")),
+    "added without the factor": (cdna3_blocks, ("fma(part, scale, acc)", "acc + part")),
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", SCALES)
+def test_a_twin_with_other_scales_is_not_proved(name: str) -> None:
+    module, edit = SCALES[name]
+    made = twin(OF_NAME[FNUZ], "interleaved_128", module, edit)
+    assert not isinstance(verify(made, solver="z3", budget=Budget.about(0.1)).verdict, Proved)

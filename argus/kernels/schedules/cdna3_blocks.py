@@ -28,7 +28,7 @@ _HALVES = 2
 
 
 def block_scales(
-    of_rows: Tensor,
+    of_rows: Callable[[IntLike], Tensor],
     of_columns: Tensor,
     at: tuple[IntLike, IntLike],
     mm: TiledMma,
@@ -37,8 +37,8 @@ def block_scales(
 ) -> Scales:
     """The factors of the transposed sums of tile `at`.
 
-    of_rows: (K / 128, M) of A. of_columns: (N / 128, K / 128) of B; both rounded up. mm: of the mainloop. add: as of
-    `Scales`.
+    of_rows: (M,), of A, as a function of the block of K. of_columns: (N / 128, K / 128) of B, rounded up. mm: of the
+    mainloop. add: as of `Scales`.
     """
     assert cfg.bk == BLOCK
     assert cfg.bn in (BLOCK, _HALVES * BLOCK)
@@ -48,7 +48,7 @@ def block_scales(
     columns = [registers(f32, mm.C.axis()) for _ in range(blocks)]
 
     def load(k: IntLike) -> None:
-        copy(of_rows[k].tile((cfg.bm,), (m,)), rows, via=buffer_load[:2], edge=0)
+        copy(of_rows(k).tile((cfg.bm,), (m,)), rows, via=buffer_load[:2], edge=0)
         for i, each in enumerate(columns):
             copy(of_columns[n * blocks + i, k], each, edge=0)
 

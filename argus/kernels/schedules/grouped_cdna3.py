@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from argus.kernels.schedules.cdna3_blocks import add_scaled, block_scales
 from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, Operands, assume_descriptors
 from argus.kernels.schedules.grouped import GroupedContraction
-from argus.language import block_id, buffer_store, ceil_div, copy, remap_xcd, vmem
+from argus.language import block_id, buffer_store, ceil_div, copy, remap_xcd, scalar, vmem
 
 
 def cdna3_grouped(problem: GroupedContraction, cfg: Cdna3Interleaved) -> None:
@@ -15,7 +16,13 @@ def cdna3_grouped(problem: GroupedContraction, cfg: Cdna3Interleaved) -> None:
     t, n = remap_xcd(block_id, counts, group=cfg.group) if cfg.group else block_id(counts)
     with problem.where_rows(t):
         a, b = problem.operands(t)
-        acc = Operands.of(a, (b,), cfg).multiply((0, n), 0, ceil_div(A.shape[1], cfg.bk))
+        operands, scales = Operands.of(a, (b,), cfg), None
+        if problem.scales is not None:
+            of_a, of_b = problem.scales
+            first, e = scalar(problem.tile_starts[t]), scalar(problem.tile_experts[t])
+            mm = operands.instruction
+            scales = block_scales(lambda k: of_a[k].rows(first), of_b[e], (0, n), mm, cfg, add_scaled)
+        acc = operands.multiply((0, n), 0, ceil_div(A.shape[1], cfg.bk), scales)
         vmem.wait(0)  # of the tile that was loaded last, and is not used
         target, shape = problem.result(t), (cfg.bm, cfg.bn // len(acc))
         for i, sums in enumerate(acc):

@@ -14,6 +14,7 @@ from argus.ops.grouped_tiles import count_of, tiles_of
 from tests.runtime.hip.rocm_torch import RocmTorch, Tensor
 
 OPERATORS: Any = argus
+FNUZ = "torch.float8_e4m3fnuz"
 GUARDS = [f"grouped_nt_interleaved_64__guard{number}" for number in range(3)]
 
 
@@ -55,6 +56,27 @@ def test_operands_with_gaps_are_copied(rocm: RocmTorch) -> None:
     b = Tensor(many.array[::2], many.dtype, placed=rocm.placed).mT
     found = OPERATORS.grouped_matmul(a, b, offsets(rocm, counts))
     np.testing.assert_array_equal(found.array, expected(a, b, counts))
+    assert not rocm.stub.findings
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(
+    ("counts", "config"), [([30, 0, 70], "interleaved_64"), ([3, 200], "interleaved_128")], ids=str
+)
+def test_operands_of_8_bits_have_scales_of_blocks(rocm: RocmTorch, counts: list[int], config: str) -> None:
+    """Exactly: scales are powers of two."""
+    random, (rows, depth, columns) = np.random.default_rng(0), (sum(counts), 272, 136)
+    a = rocm.whole(rows, depth, dtype=FNUZ)
+    b = rocm.whole(len(counts), columns, depth, seed=1, dtype=FNUZ)
+    shapes = (rows, 3), (len(counts), 3, 2)
+    of_a, of_b = (rocm.tensor(2.0 ** random.integers(-1, 2, shape), "torch.float32") for shape in shapes)
+    found = OPERATORS.grouped_matmul(a, b.mT, offsets(rocm, counts), scale_a=of_a, scale_b=of_b, config=config)
+
+    scaled = a.wide * np.repeat(of_a.wide, 128, 1)[:, :depth]
+    of_columns = np.repeat(np.repeat(of_b.wide, 128, 1)[:, :depth], 128, 2)[:, :, :columns]
+    weights = (b.wide.mT * of_columns)[np.repeat(np.arange(len(counts)), counts)]
+    np.testing.assert_array_equal(found.array, np.einsum("rk,rkn->rn", scaled, weights).astype(found.array.dtype))
+    assert rocm.stub.launches[-1][0] == f"grouped_fp8_fnuz_blocks_{config}_"
     assert not rocm.stub.findings
 
 
@@ -117,4 +139,9 @@ def test_what_has_no_kernel_there_is_refused(rocm: RocmTorch) -> None:
     with pytest.raises(ArgusError, match="there is no schedule `columns_256`") as refused:
         OPERATORS.grouped_matmul(a, b, offsets(rocm, [40, 0, 0]), config="columns_256")
     assert refused.value.diagnostic.help == "choose one of interleaved, interleaved_128, interleaved_64"
+    eight = [rocm.whole(*each, dtype="torch.float8_e4m3fn") for each in ((40, 16), (3, 16, 8))]
+    scales = {"scale_a": rocm.normal(40, 1), "scale_b": rocm.normal(3, 1, 1)}
+    with pytest.raises(ArgusError, match="with operands of e4m3") as refused:
+        OPERATORS.grouped_matmul(*eight, offsets(rocm, [40, 0, 0]), **scales)
+    assert refused.value.diagnostic.code == "E414"
     assert not rocm.stub.launches

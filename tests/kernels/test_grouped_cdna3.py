@@ -66,7 +66,10 @@ def test_sums_stay_in_registers(name: str, config: str, tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_machine_code_agrees_with_the_interpreter(name: str, config: str) -> None:
-    found = validate_code(OF_NAME[name].trace(config), SIZES_FP8 if name == FNUZ else SIZES, seeds=2)
+    sizes = SIZES_FP8 if name == FNUZ else SIZES
+    if config == "interleaved_64":  # few enough rows for so many tiles
+        sizes = [{**each, "M": min(each["M"], 40 + 10 * each["T"])} for each in sizes]
+    found = validate_code(OF_NAME[name].trace(config), sizes, seeds=2)
     assert all(each.right and each.elements for each in found.trials), found
 
 

@@ -16,10 +16,25 @@ from argus.ops.text_kernels import TextKernel
 _BITS = {"torch.int32": 32, "torch.int64": 64}
 _COUNT = {bits: TextKernel(f"{COUNT}_{bits}", text, THREADS, early=True) for bits in _BITS.values()}
 _PLACE = {bits: TextKernel(f"{PLACE}_{bits}", text, THREADS, early=True) for bits in _BITS.values()}
-_ALONE, _LEAST, _BLOCKS = 4096, 1024, 128
-"""Assignments up to which one block orders them alone; the fewest of a block else; the most blocks."""
 _MOST, _OWN_BITS = 1 << 28, 32
 _AXES = 2
+
+
+@frozen
+class Division:
+    """How assignments are divided among blocks. alone: how many one block orders alone. least: the fewest of a block
+    else. blocks: the most blocks.
+    """
+
+    alone: int = 4096
+    least: int = 1024
+    blocks: int = 128
+
+    def of(self, pairs: int) -> tuple[int, int]:
+        """Blocks, and the assignments of each: a multiple of the threads."""
+        chunk = pairs if pairs <= self.alone else max(self.least, -(-pairs // self.blocks))
+        chunk = max(1, -(-chunk // THREADS)) * THREADS
+        return max(1, -(-pairs // chunk)), chunk
 
 
 @frozen
@@ -63,11 +78,16 @@ def expert_order(topk_ids: Tensor, experts: int, *, height: int | None = None) -
         ArgusError: E401 for operands that are not such, E303 without a compiler, E406 to E409 for errors on the GPU.
     """
     _check(topk_ids, experts, height)
+    return ordered(topk_ids, experts, height, Division())
+
+
+def ordered(topk_ids: Tensor, experts: int, height: int | None, division: Division) -> ExpertOrder:
+    """The order of ids that were checked, by a division into blocks."""
     given, index, used = copy_aligned(topk_ids), topk_ids.device.index, torch()
     tokens, choices = given.shape
     pairs, bits = tokens * choices, _BITS[str(given.dtype)]
     tiles = count_of(pairs, experts, height) if height else 0
-    blocks, chunk = _division(pairs)
+    blocks, chunk = division.of(pairs)
     with used.cuda.device(index):
 
         def room(*shape: int) -> Any:  # noqa: ANN401 reason: torch's
@@ -88,13 +108,6 @@ def expert_order(topk_ids: Tensor, experts: int, *, height: int | None = None) -
         sizes = (pairs, choices, experts, (experts - 1).bit_length(), chunk, blocks, tiles, height or 0)
         _PLACE[bits].launch(target, index, stream, blocks, given.data_ptr(), counts, copied, *results, *sizes)
     return ExpertOrder(ids, *made, *lists)
-
-
-def _division(pairs: int) -> tuple[int, int]:
-    """Blocks, and the assignments of each: a multiple of the threads."""
-    chunk = pairs if pairs <= _ALONE else max(_LEAST, -(-pairs // _BLOCKS))
-    chunk = max(1, -(-chunk // THREADS)) * THREADS
-    return max(1, -(-pairs // chunk)), chunk
 
 
 def _check(topk_ids: Any, experts: int, height: int | None) -> None:  # noqa: ANN401 reason: a user's

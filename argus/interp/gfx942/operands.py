@@ -218,6 +218,8 @@ def _mixed(instruction: Instruction, number: int, operand: Operand) -> Reader:
 
 
 def _modified(instruction: Instruction, label: str, number: int, plain: Reader) -> Reader:
+    if label == "b32":
+        return _signs_changed(instruction, number, plain)
     if not (label == "mix" or element(label).startswith("f")):
         return plain
     negate, absolute = instruction.negate >> number & 1, instruction.absolute >> number & 1
@@ -234,6 +236,15 @@ def _modified(instruction: Instruction, label: str, number: int, plain: Reader) 
     if absolute:
         return lambda wave: np.abs(plain(wave))
     return (lambda wave: -plain(wave)) if negate else plain
+
+
+def _signs_changed(instruction: Instruction, number: int, plain: Reader) -> Reader:
+    """Of bits that may be an f32, as those of `v_cndmask_b32`: modifiers change the highest."""
+    negate, absolute = instruction.negate >> number & 1, instruction.absolute >> number & 1
+    if not negate and not absolute:
+        return plain
+    kept, changed = np.uint32(0xFFFFFFFF >> absolute), np.uint32(negate << 31)
+    return lambda wave: plain(wave) & kept ^ changed
 
 
 def _lanes_moved(instruction: Instruction, first: int, kind: npt.DTypeLike) -> Reader:

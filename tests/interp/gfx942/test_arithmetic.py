@@ -48,6 +48,7 @@ OTHERS = [
     "v_addc_co_u32_e32 v4, vcc, v1, v2, vcc",
     "v_subb_co_u32_e32 v4, vcc, v1, v2, vcc",
     "v_cndmask_b32_e32 v4, v1, v2, vcc",
+    "v_cndmask_b32_e64 v4, -|v1|, -v2, vcc",
     "v_fma_mixlo_f16 v4, v1, v2, v3 op_sel_hi:[0,1,0]",
     "v_fma_mixhi_f16 v4, v1, v2, v3 op_sel:[0,1,0] op_sel_hi:[0,1,0]",
     "v_fma_f32 v4, -v1, |v2|, v3",
@@ -196,10 +197,18 @@ def test_carries_are_read_and_written_by_lane_and_are_zero_in_inactive_lanes(cod
 
 
 def test_a_choice_takes_the_second_source_where_vcc_is_set(code: Instructions) -> None:
-    wave, held = run(code, "v_cndmask_b32")
+    wave, held = run(code, "v_cndmask_b32_e32")
     before = 0x0F0F1234 | 0x77 << 32
 
     assert [int(each) for each in wave.v[4, 0]] == [held[1 + (before >> n & 1)][n] for n in range(LANES)]
+
+
+def test_modifiers_of_a_choice_change_signs_of_bits(code: Instructions) -> None:
+    wave, held = run(code, "v_cndmask_b32_e64")
+    before, sign = 0x0F0F1234 | 0x77 << 32, 1 << 31
+
+    for lane, each in enumerate(wave.v[4, 0]):
+        assert int(each) == (held[2][lane] ^ sign if before >> lane & 1 else held[1][lane] | sign)
 
 
 def near(found: int, wanted: float) -> bool:

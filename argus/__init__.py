@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from argus.ops.grouped_matmul import grouped_matmul
     from argus.ops.matmul import matmul
     from argus.ops.moe import moe
+    from argus.ops.route import route
     from argus.ops.rows import (
         cross_entropy,
         cumsum,
@@ -66,6 +67,7 @@ __all__ = [
     "moe",
     "optimize",
     "rms_norm",
+    "route",
     "row_mean",
     "row_sum",
     "scaled_matmul",
@@ -101,6 +103,7 @@ _HOMES = {
     "moe": "argus.ops.moe",
     "optimize": "argus.search.run",
     "rms_norm": "argus.ops.rows",
+    "route": "argus.ops.route",
     "row_mean": "argus.ops.rows",
     "row_sum": "argus.ops.rows",
     "scaled_matmul": "argus.ops.scaled_matmul",

@@ -26,7 +26,7 @@ class Division:
     else. blocks: the most blocks.
     """
 
-    alone: int = 4096
+    alone: int = 1024
     least: int = 1024
     blocks: int = 128
 

@@ -10,7 +10,15 @@ from typing import Any
 
 from attrs import frozen
 
-from argus.kernels import attention, attention_backward, attention_fp8, decode, packed_attention, windowed_attention
+from argus.kernels import (
+    attention,
+    attention_backward,
+    attention_fp8,
+    decode,
+    packed_attention,
+    routing,
+    windowed_attention,
+)
 from argus.kernels.rows import configs, configs_cdna3
 from argus.ops import choice, choice_gfx942
 from argus.ops.call_path import torch
@@ -47,6 +55,7 @@ KERNELS: Mapping[str, Mapping[str, Kernels]] = {
     "attention_decode": {"sm_90a": Kernels(decode.choose)},
     "attention_varlen": {"sm_90a": Kernels(packed_attention.choose)},
     "the gradient of attention_varlen": {"sm_90a": Kernels(choice.select_by_mask)},
+    "route": {"sm_90a": Kernels(routing.choose), "gfx942": Kernels(routing.choose_cdna3)},
     "operators along rows": {"sm_90a": Kernels(configs.choose), "gfx942": Kernels(configs_cdna3.choose)},
 }
 """By operator and target."""

@@ -87,6 +87,10 @@ def where(cond: ValueTest | Bool, then: Value, other: ValueOperand) -> Value: ..
 def where(cond: ValueTest | Bool, then: ValueOperand, other: Value) -> Value: ...
 
 
+@overload
+def where(cond: ValueTest, then: ValueOperand, other: ValueOperand) -> Value: ...
+
+
 def where(cond: object, then: object, other: object) -> Fragment | Int | Value:
     """`then` at elements where the condition holds, else `other`; an integer if both are integers.
 

@@ -1,0 +1,213 @@
+"""The schedule of routing weights: a warp, or a part of one, has a token's scores, and checks the chosen experts.
+
+The chosen experts are integers that the kernel is given. A weight is a number only if they are the ones of the largest
+scores, in descending order; so the proof does not rest on what chose them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Literal
+
+from attrs import frozen
+
+from argus.kernels.rows.formulas import LOG2_E
+from argus.kernels.schedules.rows import Block, Chunks, Rows, RowsCdna3
+from argus.language import (
+    TV,
+    Bool,
+    Fragment,
+    Int,
+    IntLike,
+    Layout,
+    Tensor,
+    Value,
+    assert_equals,
+    assume,
+    copy,
+    elements,
+    exp2,
+    f32,
+    least,
+    maximum,
+    minimum,
+    reciprocal,
+    replicated,
+    scalar,
+    total,
+    where,
+)
+
+MOST = 8
+"""The most experts of a token."""
+EXPERTS = 512
+Scoring = Literal["softmax", "sigmoid"]
+
+
+@frozen
+class Routed(Rows):
+    """Rows of scores, in registers, of which at least 8 threads share one."""
+
+
+@frozen
+class RoutedCdna3(RowsCdna3):
+    """The same on MI300X."""
+
+
+@frozen
+class Routing:
+    """W[t, j] is the weight of expert ids[t, j] for token t, where X holds a token's scores in a row.
+
+    scoring: "softmax" over all experts, or the sigmoid of each. renormalised: weights are divided by the sum of the
+    token's. B: the chosen have the largest sums of a sigmoid and their expert's element of B. F: a factor, of one
+    element.
+
+    Where the chosen are not those of the largest scores, in descending order and of equal scores by their numbers, all
+    weights of the token are infinite.
+    """
+
+    X: Tensor
+    ids: Tensor
+    F: Tensor
+    W: Tensor
+    scoring: Scoring
+    renormalised: bool
+    B: Tensor | None = None
+
+    def __attrs_post_init__(self) -> None:
+        (rows, experts), choices = self.X.shape, self.ids.shape[1]
+        assume(rows < 1 << 28, experts >= 1, choices >= 1, choices <= MOST)
+
+    def column(self, r: Int, j: Int) -> Int:
+        """The expert of a token's j-th choice, or the nearest to it."""
+        return maximum(0, minimum(scalar(self.ids[r, j]), self.X.shape[1] - 1))
+
+    def weigh(self, cfg: Rows) -> None:
+        """The kernel's body."""
+        (rows, experts), choices = self.X.shape, self.ids.shape[1]
+        block = Block(cfg, rows, experts)
+        chosen = Chosen(block, rows, choices)
+        all_scores = block.rows(self.X, -inf)
+        keys = all_scores if self.B is None else self._biased(block, all_scores, self.B)
+        picked, own = self._keys(chosen, 0)
+        _, after = self._keys(chosen, 1)
+        number, number_after = (chosen.gather(self.ids, lambda r, j: (r, j), step) for step in (0, 1))
+        lowest = where(chosen.are(own), own, inf).min(1)
+        above = block.sum(lambda chunk: where(keys(chunk) > lowest, 1.0, 0.0))
+        own_above = where(chosen.are(own) & (own > lowest), 1.0, 0.0).sum(1)
+        falls = (own > after) | ((own == after) & (number < number_after))
+        rises = where(chosen.are(own, 1), where(falls, 0.0, 1.0), 0.0).sum(1)
+        outside = where(chosen.are(own), where((number >= 0) & (number < experts), 0.0, 1.0), 0.0).sum(1)
+        weights = self._weights(block, chosen, picked, all_scores)
+        factor = block.load(self.F[0], replicated(cfg.threads))
+        chosen.store(where((above == own_above) & (rises == 0) & (outside == 0), weights * factor, inf), self.W)
+        assert_equals(self.W, self.formula)
+
+    @staticmethod
+    def _biased(block: Block, all_scores: Chunks, biases: Tensor) -> Chunks:
+        held = block.columns(biases)
+
+        def keys(chunk: IntLike) -> Fragment:
+            x = all_scores(chunk)
+            return where(block.within(x, chunk), sigmoid(x) + held(chunk), -inf)
+
+        return keys
+
+    def _keys(self, chosen: Chosen, step: int) -> tuple[Fragment, Fragment]:
+        """The scores of the chosen, or of those after them, and what they are compared by."""
+        scores = chosen.gather(self.X, lambda r, j: (r, self.column(r, j)), step)
+        if self.B is None:
+            return scores, scores
+        return scores, sigmoid(scores) + chosen.gather(self.B, lambda r, j: (self.column(r, j),), step)
+
+    def _weights(self, block: Block, chosen: Chosen, picked: Fragment, all_scores: Chunks) -> Fragment:
+        if self.scoring == "sigmoid":
+            weights = sigmoid(picked)
+            if not self.renormalised:
+                return weights
+        else:
+            top = where(chosen.are(picked), picked, -inf).max(1)
+            weights = exp2((picked - top) * LOG2_E)
+            if not self.renormalised:
+                highest = block.of_held(all_scores, maximum)
+                sums = block.sum(lambda chunk: exp2((all_scores(chunk) - highest) * LOG2_E))
+                return exp2((picked - highest) * LOG2_E) / sums
+        return weights / where(chosen.are(weights), weights, 0.0).sum(1)
+
+    def formula(self, r: Int, j: Int) -> Value:
+        """What the weights are."""
+        (_, experts), choices = self.X.shape, self.ids.shape[1]
+        x, given = elements(self.X), elements(self.ids)
+        b = None if self.B is None else elements(self.B)
+
+        def key(e: Int) -> Value:
+            return x(r, e) if b is None else logistic(x(r, e)) + b(e)
+
+        def own(i: Int) -> Value:
+            return key(self.column(r, i))
+
+        def falls(i: Int) -> Value:
+            equal = (own(i) == own(i + 1)) & (given(r, i) < given(r, i + 1))
+            return where((own(i) > own(i + 1)) | equal, 0, 1)
+
+        def strays(i: Int) -> Value:
+            return where((given(r, i) >= 0) & (given(r, i) < experts), 0, 1)
+
+        lowest = least(own, over=choices)
+        above = total(lambda e: where(key(e) > lowest, 1, 0), over=experts)
+        own_above = total(lambda i: where(own(i) > lowest, 1, 0), over=choices)
+        rises = total(falls, over=choices - 1)
+
+        def weight(e: Int) -> Value:
+            return exp2(x(r, e) * LOG2_E) if self.scoring == "softmax" else logistic(x(r, e))
+
+        found = weight(self.column(r, j))
+        if self.renormalised:
+            found = found / total(lambda i: weight(self.column(r, i)), over=choices)
+        elif self.scoring == "softmax":
+            found = found / total(weight, over=experts)
+        outside = total(strays, over=choices)
+        return where((above == own_above) & (rises == 0) & (outside == 0), found * elements(self.F)(0), inf)
+
+
+def sigmoid(x: Fragment) -> Fragment:
+    """1 / (1 + exp(-x)), of the base 2^LOG2_E."""
+    return reciprocal(exp2(x * -LOG2_E) + 1.0)
+
+
+def logistic(x: Value) -> Value:
+    """The same in a formula."""
+    return 1 / (exp2(x * -LOG2_E) + 1)
+
+
+class Chosen:
+    """The choices of a block's tokens: thread j of eight has the j-th, and all threads of a token take part."""
+
+    def __init__(self, block: Block, rows: Int, choices: Int) -> None:
+        self.block, self.rows, self.choices = block, rows, choices
+        cfg = block.cfg
+        threads = Layout((MOST, cfg.lanes // MOST, cfg.rows), (cfg.rows, 0, 1))
+        self.layout = TV(threads, Layout((1,), (0,)), (cfg.rows, MOST))
+
+    def are(self, values: Fragment, step: int = 0) -> Bool:
+        """Whether there is a choice so many after each."""
+        return values.index[1] < self.choices - step
+
+    def load(self, view: Tensor) -> Fragment:
+        """The numbers of a view that has one for each choice."""
+        cfg = self.block.cfg
+        return self.block.load(view.tile((cfg.rows, MOST), (self.block.at, 0)), self.layout, edge=0).to(f32)
+
+    def gather(self, source: Tensor, place: Callable[[Int, Int], tuple[IntLike, ...]], step: int) -> Fragment:
+        """The element of `source` at the place of each choice, or of that so many after; any beyond the last."""
+
+        def near(r: Int, j: Int) -> tuple[IntLike, ...]:
+            return place(minimum(r, self.rows - 1), minimum(j + step, self.choices - 1))
+
+        return self.load(source.gather((self.rows, self.choices), near))
+
+    def store(self, values: Fragment, target: Tensor) -> None:
+        """Store one number for each choice."""
+        cfg = self.block.cfg
+        copy(values, target.tile((cfg.rows, MOST), (self.block.at, 0)), edge=0)

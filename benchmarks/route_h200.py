@@ -1,8 +1,12 @@
-"""Checks and times routing on an H200: `python benchmarks/route_h200.py order`.
+"""Checks and times routing on an H200: `python benchmarks/route_h200.py order`, or `... route`.
 
 order: compares what `argus.expert_order` gives for random ids, equal, skewed and of no expert among them, with torch's
 stable sort, in memory that was poisoned before, and calls in a CUDA graph; then times it beside operators of torch that
 find the same, in both regimes, and for several numbers of assignments that a block has (`--divisions`).
+
+route: compares what `argus.route` gives for random scores of all types, with equal ones among them, with float64 and
+torch's stable sort, and that a wrong choice has infinite weights; then times it beside torch's softmax and top-k and
+beside a kernel in Triton, the fastest of several sizes of its blocks.
 
 Times are of launches in CUDA graphs, of 20 calls each.
 """
@@ -11,21 +15,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import route_weights
+from graph_times import host_time, times
+
 import argus
 from argus.ops.expert_order import Division, ordered
 from argus.ops.grouped_tiles import count_of
-from argus.runtime.gpu import timing
 
-CHECKED, ROUNDS, CALLS, HEIGHT = 100, 7, 20, 128
+CHECKED, ROUNDS, HEIGHT = 100, 7, 128
 POISON = -7777
 SIZES = (
     (1, 8, 256),
@@ -40,7 +44,7 @@ SIZES = (
     (32768, 8, 256),
 )
 """Tokens, choices of each, and experts."""
-DIVISIONS = (Division(2048, 512, 128), Division(8192, 1024, 64), Division(16384, 2048, 128))
+DIVISIONS = (Division(2048, 512, 128), Division(1024, 1024, 64), Division(1024, 2048, 64), Division(512, 512, 64))
 NAMES = ("ids", "offsets", "order", "tokens", "inverse", "tile_starts", "tile_experts")
 
 
@@ -110,17 +114,6 @@ def orders_rightly(torch: Any, count: int) -> bool:  # noqa: ANN401 reason: unty
     return not bad
 
 
-def captured(torch: Any, call: Callable[[], object], calls: int = CALLS) -> Any:  # noqa: ANN401 reason: untyped
-    """A CUDA graph of some calls."""
-    call()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(calls):
-            call()
-    return graph
-
-
 def replays_rightly(torch: Any) -> bool:  # noqa: ANN401 reason: untyped
     """Whether a graph orders the ids that there are when it runs."""
     right = 0
@@ -155,31 +148,6 @@ def peer(torch: Any, ids: Any, experts: int) -> Callable[[], object]:  # noqa: A
     return call
 
 
-def times(torch: Any, calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, dict[str, float]]:  # noqa: ANN401 reason: untyped
-    """Microseconds of a call by regime and name: medians over rounds."""
-    graphs = {name: captured(torch, call) for name, call in calls.items()}
-    driver = import_module("argus.runtime.gpu.find").find_driver()
-    watch = timing.Stopwatch(driver, torch.cuda.current_stream().cuda_stream, lambda s: torch.cuda._sleep(int(2e9 * s)))
-    found: dict[str, dict[str, float]] = {}
-    for regime in timing.REGIMES:
-        taken = timing.time_interleaved(watch, {name: each.replay for name, each in graphs.items()}, regime, rounds)
-        found[regime.name] = {name: 1e3 * statistics.median(taken.rounds[name]) / CALLS for name in calls}
-    return found
-
-
-def host_time(torch: Any, call: Callable[[], object]) -> float:  # noqa: ANN401 reason: untyped
-    """Microseconds of the host for a call."""
-    for _ in range(20):
-        call()
-    torch.cuda.synchronize()
-    begin = time.perf_counter()
-    for _ in range(200):
-        call()
-    taken = 1e6 * (time.perf_counter() - begin) / 200
-    torch.cuda.synchronize()
-    return taken
-
-
 def order(torch: Any, chosen: argparse.Namespace) -> tuple[bool, list[dict[str, Any]]]:  # noqa: ANN401 reason: untyped
     """Checks and times `argus.expert_order`."""
     right = [orders_rightly(torch, chosen.check), replays_rightly(torch)]
@@ -200,9 +168,12 @@ def order(torch: Any, chosen: argparse.Namespace) -> tuple[bool, list[dict[str, 
     return all(right), rows
 
 
+PARTS = {"order": order, "route": route_weights.measure}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("order",))
+    parser.add_argument("part", choices=tuple(PARTS))
     parser.add_argument("--check", type=int, default=CHECKED, help="random inputs that are compared")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--most", type=int, default=len(SIZES), help="sizes that are timed, from the first on")
@@ -210,7 +181,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="a folder for the times as JSON")
     chosen = parser.parse_args()
     torch = import_module("torch")
-    right, rows = order(torch, chosen)
+    right, rows = PARTS[chosen.part](torch, chosen)
     if chosen.out:
         (chosen.out / f"{chosen.part}.json").write_text(json.dumps(rows))
     return int(not right)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-THREADS, EXPERTS = 512, 512
-"""Threads of a block; the most experts."""
+THREADS, EXPERTS, AT_ONCE = 512, 512, 4
+"""Threads of a block; the most experts; the ids that a thread loads at once."""
 COUNT, PLACE = "count_experts", "place_by_expert"
 """The entry points, each followed by the bits of an id."""
 
@@ -64,6 +64,24 @@ template <class Id> HELPER int expert_of(const Id* ids, int at, int experts) {
     return id < 0 ? 0 : id < experts ? (int)id : experts - 1;
 }
 
+// The experts of several assignments, `step` apart, before any is used; -1 beyond the last.
+template <class Id>
+HELPER void load_experts(int (&held)[AT_ONCE], const Id* ids, int at, int step, int last, int experts) {
+#pragma unroll
+    for (int each = 0; each < AT_ONCE; each++)
+        held[each] = at + each * step < last ? expert_of(ids, at + each * step, experts) : -1;
+}
+
+// Counts them.
+template <class Id> HELPER void add_experts(int* numbers, const Id* ids, int first, int step, int last, int experts) {
+    int held[AT_ONCE];
+    for (int at = first; at < last; at += AT_ONCE * step) {
+        load_experts(held, ids, at, step, last, experts);
+#pragma unroll
+        for (int each = 0; each < AT_ONCE; each++) if (held[each] >= 0) add_shared(&numbers[held[each]], 1);
+    }
+}
+
 // The sum of x over the threads before, and its own; `sums` has one place for each warp.
 HELPER int sum_up_to(int x, int* sums) {
     const int lane = own_thread() % WARP, warp = own_thread() / WARP;
@@ -86,7 +104,7 @@ template <class Id> HELPER void count(const Id* ids, int* counts, int pairs, int
     meet();
     await_launch_before();
     let_next_begin();
-    for (int pair = first + own; pair < last; pair += THREADS) add_shared(&numbers[expert_of(ids, pair, experts)], 1);
+    add_experts(numbers, ids, first + own, THREADS, last, experts);
     meet();
     if (own < experts) counts[own_block() * experts + own] = numbers[own];
 }
@@ -106,7 +124,7 @@ template <class Id> HELPER void place(
     meet();
     int* const own_places = places + warp * experts;
     if (blocks == 1) await_launch_before();  // else the launch before has waited for what wrote the ids
-    for (int pair = first + lane; pair < last; pair += WARP) add_shared(&own_places[expert_of(ids, pair, experts)], 1);
+    add_experts(own_places, ids, first + lane, WARP, last, experts);
     if (blocks > 1) {
         await_launch_before();
         const int width = 1 << bits, expert = own % width, step = THREADS / width;
@@ -152,9 +170,13 @@ template <class Id> HELPER void place(
         if (height) tile_starts[tiles] = pairs;
     }
     meet();
-    for (int pair = first + lane; pair - lane < last; pair += WARP) {
+    int held[AT_ONCE];
+    for (int round = 0, pair = first + lane; pair - lane < last; pair += WARP, round = (round + 1) % AT_ONCE) {
+        if (round == 0) load_experts(held, ids, pair, WARP, last, experts);
         const bool here = pair < last;
-        const int expert = here ? expert_of(ids, pair, experts) : 0;
+        const int expert = here ? held[0] : 0;
+#pragma unroll
+        for (int each = 0; each + 1 < AT_ONCE; each++) held[each] = held[each + 1];
         lanes_t same = vote(here);
         for (int bit = 0; bit < bits; bit++) {
             const bool set = expert >> bit & 1;
@@ -201,6 +223,6 @@ KERNEL place_by_expert_{bits}(
 
 def text(target: str) -> str:
     """The kernels for a target, of ids in 32 and in 64 bits."""
-    constants = f"#define THREADS {THREADS}\n#define EXPERTS {EXPERTS}"
+    constants = f"#define THREADS {THREADS}\n#define EXPERTS {EXPERTS}\n#define AT_ONCE {AT_ONCE}"
     entries = (_ENTRIES.format(bits=bits, id=name) for bits, name in ((32, "int"), (64, "long long")))
     return "".join([constants, _PRELUDES[target], _BODY, *entries])

@@ -86,7 +86,7 @@ EDITS: dict[str, tuple[str, str]] = {
     "the sum over all eight places": ("where(chosen.are(weights), weights, 0.0).sum(1)", "weights.sum(1)"),
     "no sum": ("weights / where(chosen.are(weights), weights, 0.0).sum(1)", "weights"),
     "the weight of the choice after": ("picked, own = self._keys(chosen, 0)", "picked, own = self._keys(chosen, 1)"),
-    "biases in the weights": ("return scores, sigmoid(scores) +", "return sigmoid(scores) +"),
+    "biases in the weights": ("return scores, sigmoid(scores) +", "return sigmoid(scores), sigmoid(scores) +"),
     "biases of other experts": ("lambda r, j: (self.column(r, j),), step", "lambda r, j: (j,), step"),
     "scores of the row before": (
         "lambda r, j: (r, self.column(r, j)), step",

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import Literal
 
 from attrs import frozen
 
 from argus.kernels.rows.formulas import LOG2_E
+from argus.kernels.schedules.routing_claims import Scoring, expert_of, weight_of
 from argus.kernels.schedules.rows import Block, Chunks, Rows, RowsCdna3
 from argus.language import (
     TV,
@@ -22,27 +22,21 @@ from argus.language import (
     IntLike,
     Layout,
     Tensor,
-    Value,
     assert_equals,
     assume,
     copy,
-    elements,
     exp2,
     f32,
-    least,
     maximum,
     minimum,
     reciprocal,
     replicated,
-    scalar,
-    total,
     where,
 )
 
 MOST = 8
 """The most experts of a token."""
 EXPERTS = 512
-Scoring = Literal["softmax", "sigmoid"]
 
 
 @frozen
@@ -80,8 +74,8 @@ class Routing:
         assume(rows < 1 << 28, experts >= 1, choices >= 1, choices <= MOST)
 
     def column(self, r: Int, j: Int) -> Int:
-        """The expert of a token's j-th choice, or the nearest to it."""
-        return maximum(0, minimum(scalar(self.ids[r, j]), self.X.shape[1] - 1))
+        """The expert of a token's j-th choice."""
+        return expert_of(self.ids, self.X.shape[1], r, j)
 
     def weigh(self, cfg: Rows) -> None:
         """The kernel's body."""
@@ -102,7 +96,7 @@ class Routing:
         weights = self._weights(block, chosen, picked, all_scores)
         factor = block.load(self.F[0], replicated(cfg.threads))
         chosen.store(where((above == own_above) & (rises == 0) & (outside == 0), weights * factor, inf), self.W)
-        assert_equals(self.W, self.formula)
+        assert_equals(self.W, weight_of(self.X, self.ids, self.F, self.scoring, self.B, renormalised=self.renormalised))
 
     @staticmethod
     def _biased(block: Block, all_scores: Chunks, biases: Tensor) -> Chunks:
@@ -135,50 +129,10 @@ class Routing:
                 return exp2((picked - highest) * LOG2_E) / sums
         return weights / where(chosen.are(weights), weights, 0.0).sum(1)
 
-    def formula(self, r: Int, j: Int) -> Value:
-        """What the weights are."""
-        (_, experts), choices = self.X.shape, self.ids.shape[1]
-        x, given = elements(self.X), elements(self.ids)
-        b = None if self.B is None else elements(self.B)
-
-        def key(e: Int) -> Value:
-            return x(r, e) if b is None else logistic(x(r, e)) + b(e)
-
-        def own(i: Int) -> Value:
-            return key(self.column(r, i))
-
-        def falls(i: Int) -> Value:
-            equal = (own(i) == own(i + 1)) & (given(r, i) < given(r, i + 1))
-            return where((own(i) > own(i + 1)) | equal, 0, 1)
-
-        def strays(i: Int) -> Value:
-            return where((given(r, i) >= 0) & (given(r, i) < experts), 0, 1)
-
-        lowest = least(own, over=choices)
-        above = total(lambda e: where(key(e) > lowest, 1, 0), over=experts)
-        own_above = total(lambda i: where(own(i) > lowest, 1, 0), over=choices)
-        rises = total(falls, over=choices - 1)
-
-        def weight(e: Int) -> Value:
-            return exp2(x(r, e) * LOG2_E) if self.scoring == "softmax" else logistic(x(r, e))
-
-        found = weight(self.column(r, j))
-        if self.renormalised:
-            found = found / total(lambda i: weight(self.column(r, i)), over=choices)
-        elif self.scoring == "softmax":
-            found = found / total(weight, over=experts)
-        outside = total(strays, over=choices)
-        return where((above == own_above) & (rises == 0) & (outside == 0), found * elements(self.F)(0), inf)
-
 
 def sigmoid(x: Fragment) -> Fragment:
     """1 / (1 + exp(-x)), of the base 2^LOG2_E."""
     return reciprocal(exp2(x * -LOG2_E) + 1.0)
-
-
-def logistic(x: Value) -> Value:
-    """The same in a formula."""
-    return 1 / (exp2(x * -LOG2_E) + 1)
 
 
 class Chosen:
